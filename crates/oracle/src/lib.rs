@@ -1,0 +1,1 @@
+//! An HTTP origin whose timing is known.

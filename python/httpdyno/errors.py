@@ -1,0 +1,67 @@
+"""Every error that httpdyno raises on purpose.
+
+HttpdynoError                                                 exit code
+├── UsageError            the request makes no sense          2
+├── StudyFileError        the study file is wrong             2
+├── NotEnoughDataError    fewer runs than the statistic needs 2
+├── TargetError           the server cannot be reached        3
+├── AdapterError          the server cannot be configured     3
+│   └── RevertError       it was not put back as it was found 4
+├── EngineError           the load engine cannot run          3
+└── StoreError            the study database cannot be used   3
+
+What an experiment is there to find out (a refused configuration, a crash or a timeout under
+load) is the outcome of a trial, never an exception.
+"""
+
+
+class HttpdynoError(Exception):
+    """Base of them all. The message says what happened, the hint what to do about it."""
+
+    exit_code = 2
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class UsageError(HttpdynoError):
+    """The request makes no sense."""
+
+
+class StudyFileError(HttpdynoError):
+    """The study file is wrong."""
+
+
+class NotEnoughDataError(HttpdynoError):
+    """There are fewer runs than the statistic needs."""
+
+
+class TargetError(HttpdynoError):
+    """The server cannot be reached."""
+
+    exit_code = 3
+
+
+class AdapterError(HttpdynoError):
+    """The server is not installed, or cannot be configured at all."""
+
+    exit_code = 3
+
+
+class RevertError(AdapterError):
+    """Something was not put back as it was found."""
+
+    exit_code = 4
+
+
+class EngineError(HttpdynoError):
+    """The load engine cannot run."""
+
+    exit_code = 3
+
+
+class StoreError(HttpdynoError):
+    """The study database cannot be used."""
+
+    exit_code = 3

@@ -1,0 +1,1 @@
+"""Effects in order: from a plan to trials, comparisons and an outcome."""

@@ -1,0 +1,89 @@
+"""Knobs and configurations."""
+
+from typing import Literal
+
+import msgspec
+
+from httpdyno.model.base import Level, Record
+
+Cost = Literal["live", "reload", "restart"]
+
+
+class KnobInfo(Record):
+    """What a server adapter declares of a setting, once, for CLI, validation and docs."""
+
+    name: str
+    summary: str
+    """What it does, in one line."""
+    kind: Literal["integer", "number", "boolean", "choice", "text"]
+    default: Level | None = None
+    unit: str = ""
+    minimum: float | None = None
+    maximum: float | None = None
+    choices: tuple[str, ...] = ()
+    cost: Cost = "restart"
+    risk: str = ""
+    source: str = ""
+
+    def complaint(self, value: Level) -> str:
+        """Return what is wrong with the value, as `expected …`; empty when nothing is."""
+        if self.kind == "boolean":
+            return "" if isinstance(value, bool) else "expected true or false"
+        if self.kind in {"choice", "text"}:
+            if not isinstance(value, str):
+                return "expected text"
+            if self.choices and value not in self.choices:
+                return f"expected one of {', '.join(self.choices)}"
+            return ""
+        return self._number_complaint(value)
+
+    def _number_complaint(self, value: Level) -> str:
+        accepted = (int,) if self.kind == "integer" else (int, float)
+        if isinstance(value, bool) or not isinstance(value, accepted):
+            return "expected a whole number" if self.kind == "integer" else "expected a number"
+        if self.minimum is not None and value < self.minimum:
+            return f"expected at least {self.minimum:g}"
+        if self.maximum is not None and value > self.maximum:
+            return f"expected at most {self.maximum:g}"
+        return ""
+
+
+class Knob(Record):
+    """One tunable setting of a study: its levels, in the order they are tried."""
+
+    name: str
+    start: Level
+    levels: tuple[Level, ...]
+    """Without the start; a ladder tries them in this order."""
+    title: str = ""
+    unit: str = ""
+    why: str = ""
+    book_ratio: tuple[float | None, ...] = ()
+    """The founding documents' throughput ratio of each level; (n_levels,) or empty."""
+
+
+class Configuration(Record):
+    """A value for every knob of the study, in the study's order."""
+
+    values: dict[str, Level] = msgspec.field(default_factory=dict)
+
+    def replaced(self, name: str, value: Level) -> "Configuration":
+        """Return a copy with one value changed."""
+        return Configuration(values={**self.values, name: value})
+
+    def changes(self, other: "Configuration") -> dict[str, tuple[Level, Level]]:
+        """Return what differs in `other`, as name → (mine, theirs)."""
+        return {
+            name: (value, other.values[name])
+            for name, value in self.values.items()
+            if other.values[name] != value
+        }
+
+    def label(self) -> str:
+        """Return `name=value, …` for messages and logs."""
+        return ", ".join(f"{name}={level_text(value)}" for name, value in self.values.items())
+
+
+def level_text(value: Level) -> str:
+    """Return a level as people write it: `true`, not `True`."""
+    return str(value).lower() if isinstance(value, bool) else str(value)

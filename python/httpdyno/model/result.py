@@ -1,0 +1,179 @@
+"""Trials, comparisons and a study's outcome."""
+
+from typing import Literal
+
+import msgspec
+
+from httpdyno.model.base import Level, Record
+from httpdyno.model.knob import Configuration, level_text
+from httpdyno.model.measurement import HistogramData, HostFacts, Measurement, Telemetry
+from httpdyno.model.study import Plan
+
+Verdict = Literal["better", "worse", "equivalent", "inconclusive"]
+TrialStatus = Literal["complete", "refused", "crashed", "hung", "unstable", "infeasible"]
+
+
+class Caveat(Record):
+    """A typed doubt attached to a result."""
+
+    kind: str
+    """Such as `shared_cores`, `client_limited`, `dependent_starts`, `high_errors`."""
+    message: str
+
+
+class Effective(Record):
+    """The configuration that a running server says it has."""
+
+    values: dict[str, str] = msgspec.field(default_factory=dict)
+    asked: dict[str, str] = msgspec.field(default_factory=dict)
+    """What was asked of the same names, as the server would write it."""
+    source: str = ""
+
+
+class WindowRecord(Record):
+    """One stored window: which arm of which start, and what was seen."""
+
+    comparison: int
+    start: int
+    block: int
+    arm: int
+    """Index into the comparison's arms."""
+    measurement: Measurement
+    telemetry: Telemetry
+
+
+class StartRecord(Record):
+    """One start of all of a comparison's arms, side by side, with its windows."""
+
+    comparison: int
+    start: int
+    began_at: str
+    """UTC, ISO 8601."""
+    duration_s: float
+    statuses: tuple[TrialStatus, ...]
+    """How each arm came out; (n_arms,)."""
+    details: tuple[str, ...] = ()
+    """The server's own words where it did not complete; (n_arms,)."""
+    ready_s: tuple[float, ...] = ()
+    effective: tuple[Effective, ...] = ()
+    windows: tuple[WindowRecord, ...] = ()
+
+
+class RatioInterval(Record):
+    """Candidate over reference, with an anytime-valid interval over starts. 1.0 is no difference."""
+
+    ratio: float
+    low: float
+    """0 where the data bound nothing."""
+    high: float
+    """Infinity where the data bound nothing."""
+    confidence: float
+
+
+class ArmSummary(Record):
+    """What one arm of a comparison did over all its starts."""
+
+    configuration: Configuration
+    status: TrialStatus = "complete"
+    detail: str = ""
+    n_starts: int = 0
+    throughput_per_s: float = 0.0
+    cpu_s_per_request: float = 0.0
+    error_ratio: float = 0.0
+    latency_s: dict[str, float] = msgspec.field(default_factory=dict)
+    """mean, p50, p90, p99, p999, max."""
+    latency: HistogramData = HistogramData()
+    pss_bytes: float | None = None
+    n_processes: float = 0.0
+    start_throughputs_per_s: tuple[float, ...] = ()
+    """One for each start; (n_starts,)."""
+
+
+class Comparison(Record):
+    """A claim about two configurations, with its evidence."""
+
+    index: int
+    a: ArmSummary
+    """The reference: the present best."""
+    b: ArmSummary
+    """The candidate."""
+    verdict: Verdict
+    reason: str
+    """One sentence: why this verdict."""
+    metric: str
+    n_starts: int
+    ratios: dict[str, RatioInterval] = msgspec.field(default_factory=dict)
+    """throughput, cpu_per_request, latency_p50, latency_p90, latency_p99: b over a."""
+    per_start_ratio: tuple[float, ...] = ()
+    """The deciding metric's ratio in each start; (n_starts,)."""
+    noise: dict[str, float] = msgspec.field(default_factory=dict)
+    """between_starts and between_windows: standard deviations of the log ratio."""
+    needed_s: float | None = None
+    """Time that an inconclusive comparison would still need, estimated."""
+    duration_s: float = 0.0
+    caveats: tuple[Caveat, ...] = ()
+
+
+class LadderStep(Record):
+    """One rung: what was changed and whether it stays."""
+
+    knob: str
+    title: str
+    before: Level
+    after: Level
+    comparison: Comparison
+    kept: bool
+    book_ratio: float | None = None
+    running_ratio: float = 1.0
+    """Product of the ratios of the changes kept so far."""
+
+    @property
+    def change(self) -> str:
+        """`knob: before → after`."""
+        return f"{self.knob}: {level_text(self.before)} → {level_text(self.after)}"
+
+
+class SweepPoint(Record):
+    """One level of a sweep against the sweep's best level."""
+
+    level: Level
+    arm: ArmSummary
+    ratio_to_best: RatioInterval | None
+    """None where it could not run."""
+    throughput_low_per_s: float = 0.0
+    throughput_high_per_s: float = 0.0
+    latency_p99_s: float = 0.0
+
+
+class Sweep(Record):
+    """A curve with intervals, and its knee."""
+
+    knob: str
+    unit: str
+    points: tuple[SweepPoint, ...]
+    best: Level
+    knee: Level
+    rule: str
+    """How the knee was chosen, in words."""
+
+
+class Outcome(Record):
+    """Everything a study found; what reports are made of."""
+
+    id: str
+    status: Literal["running", "complete", "interrupted", "failed"]
+    plan: Plan
+    host: HostFacts
+    began_at: str
+    duration_s: float
+    steps: tuple[LadderStep, ...] = ()
+    final: Comparison | None = None
+    """Final over start on fresh starts; for `compare`, the comparison itself."""
+    sweep: Sweep | None = None
+    calibration: dict[str, float] = msgspec.field(default_factory=dict)
+    configuration: Configuration = Configuration()
+    """The best proven configuration."""
+    overlay_diff: str = ""
+    """Unified diff of the server's rendered configuration, start against final."""
+    caveats: tuple[Caveat, ...] = ()
+    message: str = ""

@@ -1,0 +1,106 @@
+"""A study with everything resolved: defaults filled in, units converted, files found."""
+
+from typing import Literal
+
+import msgspec
+
+from httpdyno.model.base import Level, Record
+from httpdyno.model.knob import Configuration, Knob
+from httpdyno.model.workload import Objective, Workload
+
+
+class Template(Record):
+    """A file rendered anew for each start; one that renders to nothing is not written."""
+
+    source: str
+    """Path in the study's folder."""
+    to: str
+    """Where it goes: a path in the run folder (`{{ run }}` for templates)."""
+
+
+class ServerSpec(Record):
+    """The target server of a study, before any knob is set."""
+
+    adapter: str
+    base: str = ""
+    """The server's own base configuration: a file in the study's folder, rendered as a template."""
+    files: tuple[tuple[str, str], ...] = ()
+    """What is copied into the run folder before each start: (from, to)."""
+    templates: tuple[Template, ...] = ()
+    settings: dict[str, Level] = msgspec.field(default_factory=dict)
+    """Settings of the adapter that stay as they are throughout the study."""
+    environment: dict[str, str] = msgspec.field(default_factory=dict)
+    ready_path: str = "/"
+    """Answers below 500 once the server is ready."""
+    effective_path: str = ""
+    """Where the application says its own settings, as a JSON object; compared with the knobs."""
+    prepare: tuple[str, ...] = ()
+    """A command run in the run folder before each start, for test data; `{{ … }}` as templates."""
+
+
+class Method(Record):
+    """How the question is answered."""
+
+    kind: Literal["ladder", "sweep"] = "ladder"
+    knob: str = ""
+    """The knob that a sweep walks over."""
+    window_s: float = 0.25
+    lead_in_s: float = 0.1
+    """The part of a window before its measuring starts, after each change of arm."""
+    warm_up_s: float = 0.5
+    """Load on each arm after its start, before the first window."""
+    blocks_per_start: int = 4
+    """Windows of each arm in one start."""
+    min_starts: int = 6
+    """Starts of each arm below which nothing is claimed."""
+
+
+class Study(Record):
+    """A question: a target, its knobs, a workload, an objective, a method, a budget."""
+
+    name: str
+    title: str
+    folder: str
+    """Where the study's files are."""
+    server: ServerSpec
+    knobs: tuple[Knob, ...]
+    workload: Workload
+    objective: Objective
+    method: Method
+    budget_s: float
+    about: str = ""
+    book_figure: str = ""
+    """The founding documents' figure for the whole, in words."""
+    book_ratio: float | None = None
+    """The founding documents' ratio of final over start."""
+
+    def start_configuration(self) -> Configuration:
+        """Return the configuration that the study starts from."""
+        return Configuration(values={knob.name: knob.start for knob in self.knobs})
+
+    def knob(self, name: str) -> Knob:
+        """Return the knob of that name; KeyError if there is none."""
+        for knob in self.knobs:
+            if knob.name == name:
+                return knob
+        raise KeyError(name)
+
+
+class Step(Record):
+    """One change that a ladder tries."""
+
+    knob: str
+    to: Level
+    book_ratio: float | None = None
+
+
+class Plan(Record):
+    """What a run will do, resolved before anything is touched."""
+
+    study: Study
+    seed: int
+    steps: tuple[Step, ...] = ()
+    """The ladder's steps, or one for each level of a sweep."""
+    compare: tuple[Configuration, Configuration] | None = None
+    """Set when the question is just: is the second better than the first?"""
+    command: Literal["tune", "compare"] = "tune"

@@ -1,0 +1,1 @@
+"""From results to text, JSON, HTML and charts; pure."""

@@ -1,0 +1,107 @@
+"""The seam between experiments and servers.
+
+An adapter renders a study's configuration into a private run folder, starts the server there as
+its own foreground child, says what configuration is really in force, and ends it again with
+nothing left behind. What a server refuses or breaks is an outcome (`NotRunning`), not an
+exception; exceptions are for what stops the study (not installed, no disk, no port).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from httpdyno.model import Configuration, Effective, KnobInfo, ServerSpec, TrialStatus
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Place:
+    """Where one instance may live: all it writes is in here, and all of it is removed."""
+
+    folder: Path
+    """On disk, made for this instance, readable by the server's own user."""
+    memory_folder: Path
+    """The same on a RAM-backed file system (`/dev/shm` where there is one)."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Rendered:
+    """A configuration as the server will read it, for diffs and reports."""
+
+    files: Mapping[str, str]
+    """Name relative to the run folder → text, with the run folder's path written as `RUN`."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NotRunning:
+    """The server did not come up, or not as asked."""
+
+    status: TrialStatus
+    detail: str
+    """The server's own words, shortened to what matters."""
+
+
+class Running(Protocol):
+    """A server that was spawned. Owns its process group until `stop` returned."""
+
+    @property
+    def address(self) -> str:
+        """`ip:port` on loopback."""
+
+    @property
+    def root_pid(self) -> int:
+        """The process whose tree is the server; also its session and process group id."""
+
+    def await_ready(self, timeout_s: float) -> NotRunning | Effective:
+        """Wait until it answers, then read the effective configuration back.
+
+        Returns `NotRunning` with status `refused` (configuration rejected or not in force as
+        asked), `crashed` (exited) or `hung` (no answer in time).
+        """
+
+    def is_alive(self) -> bool:
+        """Whether the root process still runs."""
+
+    def last_words(self) -> str:
+        """The end of the server's error log, for messages; never more than a few lines."""
+
+    def stop(self) -> None:
+        """End the whole tree (graceful, then TERM, then KILL, each bounded); idempotent.
+
+        Raises:
+            RevertError: A process could not be ended.
+        """
+
+
+class ServerAdapter(Protocol):
+    """One kind of server. Stateless: every start gets all it needs."""
+
+    @property
+    def name(self) -> str:
+        """As in study files."""
+
+    def knobs(self) -> Mapping[str, KnobInfo]:
+        """Return what can be set, by name. Studies may add knobs of their application."""
+
+    def missing(self, spec: ServerSpec) -> tuple[str, ...]:
+        """Return what is not installed and how to install it, a sentence each; empty is good."""
+
+    def version(self) -> str:
+        """Return the server's own version line.
+
+        Raises:
+            AdapterError: It is not installed.
+        """
+
+    def render(
+        self, spec: ServerSpec, study_folder: Path, configuration: Configuration
+    ) -> Rendered:
+        """Return the files as they would be written; touches nothing."""
+
+    def spawn(
+        self, spec: ServerSpec, study_folder: Path, configuration: Configuration, place: Place
+    ) -> Running | NotRunning:
+        """Write the files and start the server in the foreground; does not wait for readiness.
+
+        Must be called from a thread that outlives the server (the child dies with it).
+        """

@@ -1,0 +1,1 @@
+"""Intervals, confidence sequences, knees; pure."""

@@ -1,0 +1,1 @@
+"""Fakes and conformance suites for plug-in authors and our own tests."""
