@@ -129,7 +129,7 @@ class WindowResult:
     def bytes_received(self) -> int: ...
     @property
     def latency(self) -> Histogram:
-        """Of requests due in the measured part: completed, and timed out at the time they waited."""
+        """Of requests due in the measured part: completed ones, and timeouts at their age."""
     @property
     def service_time(self) -> Histogram: ...
     @property
@@ -150,7 +150,7 @@ class WindowResult:
         """Time integral of requests in flight over the measured part, for Little's law."""
     @property
     def limited_by(self) -> str:
-        """`server`, `rate`, `client_cpu`, `client_schedule`, `connections`, `descriptors`, `ports`."""
+        """server, rate, client_cpu, client_schedule, connections, descriptors or ports."""
     @property
     def evidence(self) -> dict[str, float]:
         """The figures that `limited_by` rests on."""

@@ -9,7 +9,7 @@ from httpdyno.model.base import Level, Record
 Cost = Literal["live", "reload", "restart"]
 
 
-class KnobInfo(Record):
+class KnobInfo(Record, frozen=True):
     """What a server adapter declares of a setting, once, for CLI, validation and docs."""
 
     name: str
@@ -48,7 +48,7 @@ class KnobInfo(Record):
         return ""
 
 
-class Knob(Record):
+class Knob(Record, frozen=True):
     """One tunable setting of a study: its levels, in the order they are tried."""
 
     name: str
@@ -62,7 +62,7 @@ class Knob(Record):
     """The founding documents' throughput ratio of each level; (n_levels,) or empty."""
 
 
-class Configuration(Record):
+class Configuration(Record, frozen=True):
     """A value for every knob of the study, in the study's order."""
 
     values: dict[str, Level] = msgspec.field(default_factory=dict)

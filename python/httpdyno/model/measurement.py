@@ -5,7 +5,7 @@ import msgspec
 from httpdyno.model.base import Record
 
 
-class HistogramData(Record):
+class HistogramData(Record, frozen=True):
     """A latency distribution as sparse buckets; mergeable exactly."""
 
     bounds_ns: tuple[int, ...] = ()
@@ -15,7 +15,7 @@ class HistogramData(Record):
     max_s: float = 0.0
 
 
-class Telemetry(Record):
+class Telemetry(Record, frozen=True):
     """The server's process tree over one window, reaped children included."""
 
     cpu_s: float
@@ -27,7 +27,7 @@ class Telemetry(Record):
     """CPU time the hypervisor took from this host in the window."""
 
 
-class Measurement(Record):
+class Measurement(Record, frozen=True):
     """One window of load. `offered == completed + sum(errors)`."""
 
     opened_s: float
@@ -70,7 +70,7 @@ class Measurement(Record):
         return sum(self.errors.values())
 
 
-class HostFacts(Record):
+class HostFacts(Record, frozen=True):
     """The machine and the software that a result was made on."""
 
     httpdyno: str

@@ -13,7 +13,7 @@ Verdict = Literal["better", "worse", "equivalent", "inconclusive"]
 TrialStatus = Literal["complete", "refused", "crashed", "hung", "unstable", "infeasible"]
 
 
-class Caveat(Record):
+class Caveat(Record, frozen=True):
     """A typed doubt attached to a result."""
 
     kind: str
@@ -21,7 +21,7 @@ class Caveat(Record):
     message: str
 
 
-class Effective(Record):
+class Effective(Record, frozen=True):
     """The configuration that a running server says it has."""
 
     values: dict[str, str] = msgspec.field(default_factory=dict)
@@ -30,7 +30,7 @@ class Effective(Record):
     source: str = ""
 
 
-class WindowRecord(Record):
+class WindowRecord(Record, frozen=True):
     """One stored window: which arm of which start, and what was seen."""
 
     comparison: int
@@ -42,7 +42,7 @@ class WindowRecord(Record):
     telemetry: Telemetry
 
 
-class StartRecord(Record):
+class StartRecord(Record, frozen=True):
     """One start of all of a comparison's arms, side by side, with its windows."""
 
     comparison: int
@@ -59,8 +59,8 @@ class StartRecord(Record):
     windows: tuple[WindowRecord, ...] = ()
 
 
-class RatioInterval(Record):
-    """Candidate over reference, with an anytime-valid interval over starts. 1.0 is no difference."""
+class RatioInterval(Record, frozen=True):
+    """Candidate over reference with an anytime-valid interval over starts; 1.0 is no difference."""
 
     ratio: float
     low: float
@@ -70,7 +70,7 @@ class RatioInterval(Record):
     confidence: float
 
 
-class ArmSummary(Record):
+class ArmSummary(Record, frozen=True):
     """What one arm of a comparison did over all its starts."""
 
     configuration: Configuration
@@ -89,7 +89,7 @@ class ArmSummary(Record):
     """One for each start; (n_starts,)."""
 
 
-class Comparison(Record):
+class Comparison(Record, frozen=True):
     """A claim about two configurations, with its evidence."""
 
     index: int
@@ -114,7 +114,7 @@ class Comparison(Record):
     caveats: tuple[Caveat, ...] = ()
 
 
-class LadderStep(Record):
+class LadderStep(Record, frozen=True):
     """One rung: what was changed and whether it stays."""
 
     knob: str
@@ -133,7 +133,7 @@ class LadderStep(Record):
         return f"{self.knob}: {level_text(self.before)} → {level_text(self.after)}"
 
 
-class SweepPoint(Record):
+class SweepPoint(Record, frozen=True):
     """One level of a sweep against the sweep's best level."""
 
     level: Level
@@ -145,7 +145,7 @@ class SweepPoint(Record):
     latency_p99_s: float = 0.0
 
 
-class Sweep(Record):
+class Sweep(Record, frozen=True):
     """A curve with intervals, and its knee."""
 
     knob: str
@@ -157,7 +157,7 @@ class Sweep(Record):
     """How the knee was chosen, in words."""
 
 
-class Outcome(Record):
+class Outcome(Record, frozen=True):
     """Everything a study found; what reports are made of."""
 
     id: str

@@ -9,7 +9,7 @@ from httpdyno.model.knob import Configuration, Knob
 from httpdyno.model.workload import Objective, Workload
 
 
-class Template(Record):
+class Template(Record, frozen=True):
     """A file rendered anew for each start; one that renders to nothing is not written."""
 
     source: str
@@ -18,7 +18,7 @@ class Template(Record):
     """Where it goes: a path in the run folder (`{{ run }}` for templates)."""
 
 
-class ServerSpec(Record):
+class ServerSpec(Record, frozen=True):
     """The target server of a study, before any knob is set."""
 
     adapter: str
@@ -38,7 +38,7 @@ class ServerSpec(Record):
     """A command run in the run folder before each start, for test data; `{{ … }}` as templates."""
 
 
-class Method(Record):
+class Method(Record, frozen=True):
     """How the question is answered."""
 
     kind: Literal["ladder", "sweep"] = "ladder"
@@ -55,7 +55,7 @@ class Method(Record):
     """Starts of each arm below which nothing is claimed."""
 
 
-class Study(Record):
+class Study(Record, frozen=True):
     """A question: a target, its knobs, a workload, an objective, a method, a budget."""
 
     name: str
@@ -86,7 +86,7 @@ class Study(Record):
         raise KeyError(name)
 
 
-class Step(Record):
+class Step(Record, frozen=True):
     """One change that a ladder tries."""
 
     knob: str
@@ -94,7 +94,7 @@ class Step(Record):
     book_ratio: float | None = None
 
 
-class Plan(Record):
+class Plan(Record, frozen=True):
     """What a run will do, resolved before anything is touched."""
 
     study: Study

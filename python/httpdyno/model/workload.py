@@ -3,7 +3,7 @@
 from httpdyno.model.base import Record
 
 
-class RequestSpec(Record):
+class RequestSpec(Record, frozen=True):
     """One request, and what a right answer to it looks like."""
 
     path: str = "/"
@@ -16,7 +16,7 @@ class RequestSpec(Record):
     """Bytes of the decoded body."""
 
 
-class Workload(Record):
+class Workload(Record, frozen=True):
     """Requests sent in turn over some connections, closed loop or at a constant rate."""
 
     requests: tuple[RequestSpec, ...] = (RequestSpec(),)
@@ -28,7 +28,7 @@ class Workload(Record):
     """The client's patience: at this age a request counts as timed out, and as this old."""
 
 
-class Objective(Record):
+class Objective(Record, frozen=True):
     """What decides a comparison, and what must hold besides."""
 
     metric: str = "throughput_per_s"
