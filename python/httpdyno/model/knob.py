@@ -54,7 +54,7 @@ class Knob(Record, frozen=True):
     name: str
     start: Level
     levels: tuple[Level, ...]
-    """Without the start; a ladder tries them in this order."""
+    """A ladder tries them in this order, from the start on; a sweep takes the start with them."""
     title: str = ""
     unit: str = ""
     why: str = ""

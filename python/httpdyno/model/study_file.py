@@ -1,0 +1,318 @@
+"""Study files: TOML as people write it, checked strictly, turned into a `Study`.
+
+Two stages: `StudyFile` is exactly what was typed; `study_from` resolves it (units, defaults,
+paths) and checks what one table alone cannot know. Every complaint names the file, the key, the
+value and what was expected.
+"""
+
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from httpdyno.errors import StudyFileError, UsageError
+from httpdyno.model.base import Level
+from httpdyno.model.knob import Configuration, Knob, KnobInfo
+from httpdyno.model.study import Method, ServerSpec, Study
+from httpdyno.model.study_table import (
+    KnobTable,
+    MethodTable,
+    ObjectiveTable,
+    RequestTable,
+    ServerTable,
+    StudyFile,
+    WorkloadTable,
+)
+from httpdyno.model.workload import Objective, RequestSpec, Workload
+from httpdyno.units import duration_s, rate_per_s
+
+KnobInfos = Callable[[str], Mapping[str, KnobInfo]]
+"""From an adapter's name to what it can set; raises HttpdynoError for an unknown adapter."""
+
+METRIC = re.compile(r"throughput_per_s|cpu_s_per_request|latency_p(50|90|99|999)_s")
+
+
+def study_schema() -> dict[str, Any]:
+    """Return the JSON Schema of study files, for editors."""
+    return msgspec.json.schema(StudyFile)
+
+
+def load_study(path: Path, knob_infos: KnobInfos) -> Study:
+    """Read and check a study file, or the `study.toml` of a folder.
+
+    Raises:
+        StudyFileError: It is not there, is not TOML, or says something that makes no sense.
+    """
+    file = path / "study.toml" if path.is_dir() else path
+    try:
+        raw = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise StudyFileError(
+            f"study file `{file}` cannot be read: {error}", hint="`httpdyno study list` names some."
+        ) from error
+    except tomllib.TOMLDecodeError as error:
+        raise StudyFileError(f"`{file}` is not TOML: {error}") from error
+    return study_from(raw, file, knob_infos)
+
+
+def study_from(raw: dict[str, Any], file: Path, knob_infos: KnobInfos) -> Study:
+    """Return the study that the TOML tables of `file` describe."""
+    try:
+        typed = msgspec.convert(raw, StudyFile)
+    except msgspec.ValidationError as error:
+        raise StudyFileError(_with_value(f"{error}", raw, file)) from error
+    check = _Checker(file)
+    study = Study(
+        name=typed.name,
+        title=typed.title,
+        about=typed.about,
+        book_figure=typed.book_figure,
+        book_ratio=typed.book_ratio,
+        folder=str(file.parent.resolve()),
+        server=check.server(typed.server),
+        knobs=check.knobs(typed.knobs, knob_infos(typed.server.adapter), typed.server),
+        workload=check.workload(typed.workload),
+        objective=check.objective(typed.objective),
+        method=check.method(typed.method, typed.knobs),
+        budget_s=check.duration("budget.time", typed.budget.time),
+    )
+    check.unused_knobs(study, knob_infos(typed.server.adapter))
+    return study
+
+
+def configuration_from(text: str, study: Study) -> Configuration:
+    """Return the start configuration with `KNOB=VALUE,…` put in; values as TOML writes them.
+
+    Raises:
+        UsageError: An unknown knob, or a value of another type than the knob's.
+    """
+    configuration = study.start_configuration()
+    for part in filter(None, (piece.strip() for piece in text.split(","))):
+        name, equals, written = (piece.strip() for piece in part.partition("="))
+        known = ", ".join(configuration.values)
+        if not equals or name not in configuration.values:
+            raise UsageError(
+                f"`{part}` sets no knob of study {study.name}; expected KNOB=VALUE",
+                hint=f"Its knobs: {known}.",
+            )
+        configuration = configuration.replaced(name, _level(name, written, study.knob(name).start))
+    return configuration
+
+
+def _level(name: str, written: str, like: Level) -> Level:
+    if isinstance(like, bool):
+        if written.lower() in {"true", "false", "on", "off"}:
+            return written.lower() in {"true", "on"}
+        raise UsageError(f"knob {name} is `{written}`; expected true or false")
+    if isinstance(like, str):
+        return written
+    try:
+        return int(written) if isinstance(like, int) else float(written)
+    except ValueError as error:
+        raise UsageError(f"knob {name} is `{written}`; expected a number") from error
+
+
+class _Checker:
+    """Turns tables into domain types; knows the file's name for complaints."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+
+    def wrong(self, key: str, value: object, expected: str) -> StudyFileError:
+        return StudyFileError(f"`{self._file}`: {key} is {value!r}; expected {expected}")
+
+    def duration(self, key: str, text: str) -> float:
+        try:
+            seconds = duration_s(text)
+        except UsageError as error:
+            raise self.wrong(key, text, "a duration such as `250ms`, `30s`, `3m`") from error
+        if seconds <= 0 and key != "method.lead_in":
+            raise self.wrong(key, text, "more than zero")
+        return seconds
+
+    def at_least(self, key: str, value: float, least: float) -> None:
+        if value < least:
+            raise self.wrong(key, value, f"at least {least:g}")
+
+    def server(self, table: ServerTable) -> ServerSpec:
+        folder = self._file.parent
+        for index, template in enumerate(table.templates):
+            self._existing(f"server.templates[{index}].source", template.source, folder)
+        if table.base:
+            self._existing("server.base", table.base, folder)
+        for index, entry in enumerate(table.files):
+            # Files of packages (absolute) may not be installed yet; `doctor` and the adapter tell.
+            if not Path(entry.from_).is_absolute():
+                self._existing(f"server.files[{index}].from", entry.from_, folder)
+        return ServerSpec(
+            adapter=table.adapter,
+            base=table.base,
+            files=tuple((entry.from_, entry.to) for entry in table.files),
+            templates=table.templates,
+            settings=table.settings,
+            environment=table.environment,
+            ready_path=table.ready_path,
+            effective_path=table.effective_path,
+            prepare=table.prepare,
+        )
+
+    def _existing(self, key: str, name: str, folder: Path) -> None:
+        if not (folder / name).exists():
+            raise self.wrong(key, name, f"a file in {folder}")
+
+    def knobs(
+        self, tables: tuple[KnobTable, ...], infos: Mapping[str, KnobInfo], server: ServerTable
+    ) -> tuple[Knob, ...]:
+        if not tables:
+            raise StudyFileError(f"`{self._file}`: knobs is empty; expected at least one [[knobs]]")
+        seen: set[str] = set()
+        for index, table in enumerate(tables):
+            key = f"knobs[{index}] ({table.name})"
+            if table.name in seen or table.name in server.settings:
+                raise self.wrong(f"{key}.name", table.name, "a name that is not set twice")
+            seen.add(table.name)
+            self._check_levels(key, table, infos.get(table.name))
+        return tuple(self._knob(table, infos.get(table.name)) for table in tables)
+
+    def _check_levels(self, key: str, table: KnobTable, info: KnobInfo | None) -> None:
+        values = (table.start, *table.levels)
+        if not set(table.levels) - {table.start} or len(set(table.levels)) != len(table.levels):
+            raise self.wrong(
+                f"{key}.levels", list(table.levels), "levels other than the start, each once"
+            )
+        if len({_family(value) for value in values}) > 1:
+            raise self.wrong(f"{key}.levels", list(table.levels), f"the type of {table.start!r}")
+        if table.book_ratio and len(table.book_ratio) != len(table.levels):
+            raise self.wrong(f"{key}.book_ratio", list(table.book_ratio), "one for each level")
+        for value in values:
+            complaint = info.complaint(value) if info else ""
+            if complaint:
+                raise self.wrong(key, value, complaint.removeprefix("expected "))
+
+    @staticmethod
+    def _knob(table: KnobTable, info: KnobInfo | None) -> Knob:
+        return Knob(
+            name=table.name,
+            start=table.start,
+            levels=table.levels,
+            title=table.title or (info.summary if info else ""),
+            unit=table.unit or (info.unit if info else ""),
+            why=table.why,
+            book_ratio=table.book_ratio,
+        )
+
+    def workload(self, table: WorkloadTable) -> Workload:
+        self.at_least("workload.connections", table.connections, 1)
+        if not table.requests:
+            raise self.wrong("workload.requests", [], "at least one request")
+        rate = None
+        if table.rate is not None:
+            try:
+                rate = rate_per_s(table.rate)
+            except UsageError as error:
+                raise self.wrong("workload.rate", table.rate, "a rate such as `500/s`") from error
+        return Workload(
+            requests=tuple(self._request(i, request) for i, request in enumerate(table.requests)),
+            connections=table.connections,
+            keep_alive=table.keep_alive,
+            rate_per_s=rate,
+            timeout_s=self.duration("workload.timeout", table.timeout),
+        )
+
+    def _request(self, index: int, table: RequestTable) -> RequestSpec:
+        if not table.path.startswith("/"):
+            raise self.wrong(f"workload.requests[{index}].path", table.path, "a path from `/` on")
+        return RequestSpec(
+            path=table.path,
+            method=table.method,
+            headers=tuple(table.headers.items()),
+            body=table.body,
+            expect_status=None if table.expect_status == "ok" else table.expect_status,
+            expect_length=table.expect_length,
+        )
+
+    def objective(self, table: ObjectiveTable) -> Objective:
+        if not METRIC.fullmatch(table.metric):
+            raise self.wrong(
+                "objective.metric",
+                table.metric,
+                "throughput_per_s, cpu_s_per_request or latency_p50_s (p90, p99, p999)",
+            )
+        for key, value, low, high in (
+            ("objective.margin", table.margin, 0.0, 0.5),
+            ("objective.confidence", table.confidence, 0.5, 0.9999),
+            ("objective.max_error_ratio", table.max_error_ratio, 0.0, 1.0),
+        ):
+            if not low <= value <= high:
+                raise self.wrong(key, value, f"{low:g} to {high:g}")
+        return Objective(
+            metric=table.metric,
+            max_error_ratio=table.max_error_ratio,
+            max_p99_s=self.duration("objective.max_p99", table.max_p99) if table.max_p99 else None,
+            margin_ratio=table.margin,
+            confidence=table.confidence,
+        )
+
+    def method(self, table: MethodTable, knobs: tuple[KnobTable, ...]) -> Method:
+        names = [knob.name for knob in knobs]
+        if table.kind == "sweep" and table.knob not in names:
+            raise self.wrong("method.knob", table.knob, f"the knob to sweep: {', '.join(names)}")
+        self.at_least("method.blocks_per_start", table.blocks_per_start, 1)
+        self.at_least("method.min_starts", table.min_starts, 4)
+        return Method(
+            kind=table.kind,
+            knob=table.knob,
+            window_s=self.duration("method.window", table.window),
+            lead_in_s=self.duration("method.lead_in", table.lead_in),
+            warm_up_s=self.duration("method.warm_up", table.warm_up),
+            blocks_per_start=table.blocks_per_start,
+            min_starts=table.min_starts,
+        )
+
+    def unused_knobs(self, study: Study, infos: Mapping[str, KnobInfo]) -> None:
+        """Refuse a knob that the server does not have and no template mentions: it does nothing."""
+        folder = Path(study.folder)
+        sources = [template.source for template in study.server.templates]
+        texts = [
+            (folder / name).read_text(encoding="utf-8", errors="replace")
+            for name in filter(None, (study.server.base, *sources))
+        ]
+        texts += [*study.server.environment.values(), *study.server.prepare]
+        for knob in study.knobs:
+            if knob.name not in infos and not any(knob.name in text for text in texts):
+                raise StudyFileError(
+                    f"`{self._file}`: knob {knob.name} is neither a setting of "
+                    f"{study.server.adapter} nor used in any template or environment variable",
+                    hint=f"Use {{{{ knob.{knob.name} }}}} somewhere, or check its spelling; "
+                    f"settings of {study.server.adapter}: {', '.join(sorted(infos))}.",
+                )
+
+
+def _family(value: Level) -> str:
+    if isinstance(value, bool | str):
+        return type(value).__name__
+    return "number"
+
+
+def _with_value(message: str, raw: dict[str, Any], file: Path) -> str:
+    """Return msgspec's complaint with the file, the key as in TOML and the value there."""
+    what, _, path = message.partition(" - at `$")
+    key = path.rstrip("`").removeprefix(".")
+    if not key:
+        return f"`{file}`: {_lower(what)}"
+    value: Any = raw
+    for part in re.findall(r"[^.\[\]]+", key):
+        try:
+            value = value[int(part)] if part.isdigit() else value[part]
+        except (KeyError, IndexError, TypeError):
+            return f"`{file}`: {key}: {_lower(what)}"
+    if isinstance(value, dict | list):
+        return f"`{file}`: {key}: {_lower(what)}"
+    return f"`{file}`: {key} is {value!r}; {_lower(what)}"
+
+
+def _lower(text: str) -> str:
+    return text[:1].lower() + text[1:]

@@ -1,0 +1,34 @@
+"""From an interval to one of four words."""
+
+import math
+
+from httpdyno.model import RatioInterval, Verdict
+
+
+def verdict(
+    interval: RatioInterval | None, *, margin_ratio: float, more_is_better: bool
+) -> Verdict:
+    """Return what the interval of candidate over reference proves.
+
+    `equivalent` needs the whole interval within ±margin (1/(1+margin) to 1+margin), and wins over
+    `better` and `worse`: a difference that is proven too small to matter does not matter.
+    """
+    if interval is None:
+        return "inconclusive"
+    margin = 1 + margin_ratio
+    if 1 / margin <= interval.low and interval.high <= margin:
+        return "equivalent"
+    if interval.low > 1:
+        return "better" if more_is_better else "worse"
+    if interval.high < 1:
+        return "worse" if more_is_better else "better"
+    return "inconclusive"
+
+
+def distance_to_decision(interval: RatioInterval, *, margin_ratio: float) -> float:
+    """Return the half-width (of the log ratio) at which this ratio would be decided.
+
+    The nearer of: excluding 1, or lying within the margin.
+    """
+    effect, margin = abs(math.log(interval.ratio)), math.log1p(margin_ratio)
+    return max(effect, margin - effect)
