@@ -1,0 +1,164 @@
+"""Where load goes: a URL taken apart, its address looked up, and whether that may be loaded.
+
+A load test of somebody else's server is an attack, and a typing error is enough to start one. So
+only this machine and private networks are loaded without being asked again.
+"""
+
+import socket
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from urllib.parse import SplitResult, quote, urlsplit
+
+from httpdyno.errors import TargetError, UsageError
+
+_HTTP_PORT = 80
+
+_LOCAL_NETWORKS = tuple(
+    ip_network(text)
+    for text in (
+        "127.0.0.0/8",
+        "::1/128",
+        # RFC 1918, RFC 4193: addresses that do not leave their owner's network.
+        "10.0.0.0/8",
+        "172.16.0.0/12",
+        "192.168.0.0/16",
+        "fc00::/7",
+        # RFC 3927, RFC 4291: this link only.
+        "169.254.0.0/16",
+        "fe80::/10",
+    )
+)
+
+# RFC 3986 sections 3.3 and 3.4: what may stand in a path or a query as it is; `%` too, so that
+# what is encoded already stays as it is.
+_KEPT_IN_PATH = "/%:@!$&'()*+,;=-._~?"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Target:
+    """An HTTP origin, and the path that is asked of it."""
+
+    host: str
+    """As typed, without brackets."""
+    port: int
+    path: str
+    """With the query."""
+
+    @property
+    def authority(self) -> str:
+        """What belongs into the `Host` header."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == _HTTP_PORT else f"{host}:{self.port}"
+
+    @property
+    def url(self) -> str:
+        """The whole as a URL."""
+        return f"http://{self.authority}{self.path}"
+
+
+def parse_url(text: str) -> Target:
+    """Return the target that a URL names; `localhost:8000/path` is read as http.
+
+    Raises:
+        UsageError: Not a URL that can be loaded.
+    """
+    url = text if "://" in text else f"http://{text}"
+    if any(character.isspace() or not character.isprintable() for character in url):
+        raise UsageError(
+            f"the URL {text!r} holds a space or a control character",
+            hint="write a space as `%20`",
+        )
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        raise UsageError(f"`{text}` is not a URL: {_lower_first(str(error))}") from error
+    _check_parts(text, parts)
+    if port == 0:
+        raise UsageError(f"`{text}` names port 0", hint="give a port from 1 to 65535")
+    path = parts.path or "/"
+    query = f"?{parts.query}" if parts.query else ""
+    return Target(
+        host=parts.hostname or "",
+        port=_HTTP_PORT if port is None else port,
+        path=quote(path + query, safe=_KEPT_IN_PATH),
+    )
+
+
+def _check_parts(text: str, parts: SplitResult) -> None:
+    if parts.scheme == "https":
+        raise UsageError(
+            f"`{text}` is https, which is not supported yet",
+            hint="load the plain http port behind the TLS terminator",
+        )
+    if parts.scheme != "http":
+        raise UsageError(
+            f"`{text}` has the scheme `{parts.scheme}`, expected http",
+            hint="such as `http://localhost:8000/path`",
+        )
+    if not parts.hostname:
+        raise UsageError(f"`{text}` names no host", hint="such as `http://localhost:8000/path`")
+    if parts.username is not None or parts.password is not None:
+        raise UsageError(
+            f"the URL of `{parts.hostname}` holds a user name or password",
+            hint="send it as a header: `-H 'Authorization: Basic …'`",
+        )
+
+
+def resolve(target: Target) -> str:
+    """Return the target's `ip:port` (IPv6 in brackets); IPv4 where there are both.
+
+    Raises:
+        TargetError: The name has no address.
+    """
+    try:
+        found = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not a valid host name"
+        raise TargetError(
+            f"the host `{target.host}` cannot be resolved: {_lower_first(reason or str(error))}",
+            hint="check the spelling, or give the address itself",
+        ) from error
+    # Servers that listen on one family only mostly listen on IPv4, `localhost` above all.
+    by_family = sorted(found, key=lambda entry: entry[0] != socket.AF_INET)
+    ip = str(by_family[0][4][0])
+    return f"[{ip}]:{target.port}" if ":" in ip else f"{ip}:{target.port}"
+
+
+def is_loopback(address: str) -> bool:
+    """Whether an `ip:port` is on this machine's loopback."""
+    return _ip_of(address).is_loopback
+
+
+def check_permitted(target: Target, address: str, *, allowed_host: str | None) -> None:
+    """Refuse a target that is not on this machine or a private network, unless it was named.
+
+    Args:
+        target: What was asked for.
+        address: What it resolved to, `ip:port`.
+        allowed_host: The host that somebody said they may load.
+
+    Raises:
+        UsageError: It is somewhere else, and was not named.
+    """
+    ip = _ip_of(address)
+    if any(ip in network for network in _LOCAL_NETWORKS):
+        return
+    if allowed_host is not None and allowed_host.lower() == target.host.lower():
+        return
+    where = f"`{target.host}`" if target.host == str(ip) else f"`{target.host}` ({ip})"
+    raise UsageError(
+        f"{where} is neither this machine nor in a private network",
+        hint=f"if you may load it, add `--yes-i-may-load {target.host}`",
+    )
+
+
+def _ip_of(address: str) -> IPv4Address | IPv6Address:
+    host = address.rpartition(":")[0].strip("[]")
+    ip = ip_address(host.partition("%")[0])
+    mapped = ip.ipv4_mapped if isinstance(ip, IPv6Address) else None
+    return mapped or ip
+
+
+def _lower_first(text: str) -> str:
+    return text[:1].lower() + text[1:]
