@@ -1,0 +1,190 @@
+"""Rendering of base configurations, templates, environments and commands.
+
+They are jinja2 templates without escaping (they are configuration, not HTML), strict about names
+that don't exist, and keep their trailing newline. These names are there:
+
+==================  =======================================================================
+`knob.NAME`         the level of each knob of the study, the application's own ones too
+`setting.NAME`      each of the study's fixed `settings` of the server
+`run`               the instance's folder on disk, absolute
+`memory`            the instance's folder in memory, absolute
+`address`, `port`   where the instance listens: `127.0.0.1:PORT` and `PORT`
+`python`            the Python interpreter that runs httpdyno
+`server_user`       the user that answers requests (Apache's when started by root)
+==================  =======================================================================
+
+A boolean is printed as `true` or `false` and is a boolean in `{% if %}`; the filter `python`
+prints any level as Python source (`{{ knob.debug | python }}` gives `True`). A template that
+renders to white space only is not written. For diffs everything is rendered with `RUN`, `MEMORY`
+and `PORT` in the place of what differs from start to start.
+"""
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from jinja2 import Environment, StrictUndefined, TemplateError, TemplateSyntaxError, UndefinedError
+
+from httpdyno.errors import AdapterError
+from httpdyno.model import Configuration, Level, ServerSpec, level_text
+
+RUN_PLACEHOLDER = "RUN"
+MEMORY_PLACEHOLDER = "MEMORY"
+PORT_PLACEHOLDER = "PORT"
+
+LOOPBACK = "127.0.0.1"
+
+_NAMES = "`knob.…`, `setting.…`, `run`, `memory`, `address`, `port`, `python`, `server_user`"
+
+
+class _Names:
+    """Names of one kind for templates; an unknown one is an error that says which there are."""
+
+    def __init__(self, kind: str, values: Mapping[str, Level]) -> None:
+        self._kind = kind
+        self._values = values
+
+    def __getitem__(self, name: str) -> Level:
+        if name not in self._values:
+            there = ", ".join(sorted(self._values)) or "none"
+            raise UndefinedError(f"'{self._kind}.{name}' is undefined (there are: {there})")
+        return self._values[name]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._values
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Variables:
+    """What templates of one instance may use."""
+
+    knobs: Mapping[str, Level]
+    settings: Mapping[str, Level]
+    run: str
+    memory: str
+    port: str
+    server_user: str
+
+    @property
+    def address(self) -> str:
+        """`ip:port` on loopback."""
+        return f"{LOOPBACK}:{self.port}"
+
+    @classmethod
+    def placeholders(
+        cls, spec: ServerSpec, configuration: Configuration, *, server_user: str
+    ) -> "Variables":
+        """Return variables that are the same for every start, for diffs."""
+        return cls(
+            knobs=configuration.values,
+            settings=spec.settings,
+            run=RUN_PLACEHOLDER,
+            memory=MEMORY_PLACEHOLDER,
+            port=PORT_PLACEHOLDER,
+            server_user=server_user,
+        )
+
+    def names(self) -> dict[str, object]:
+        """Return them under the names that templates use."""
+        return {
+            "knob": _Names("knob", self.knobs),
+            "setting": _Names("setting", self.settings),
+            "run": self.run,
+            "memory": self.memory,
+            "port": self.port,
+            "address": self.address,
+            "python": sys.executable,
+            "server_user": self.server_user,
+        }
+
+
+def render_text(text: str, variables: Variables, *, source: str) -> str:
+    """Return the rendered text.
+
+    Args:
+        text: The template.
+        variables: What it may use.
+        source: What the text is called in messages: a file or a key of the study.
+
+    Raises:
+        AdapterError: It is not a template, or uses a name that is not there.
+    """
+    try:
+        return _environment().from_string(text).render(variables.names())
+    except TemplateSyntaxError as error:
+        raise AdapterError(
+            f"`{source}` line {error.lineno} is not a template: {error.message}"
+        ) from error
+    except UndefinedError as error:
+        raise AdapterError(
+            f"`{source}` uses a name that is not there: {error.message}",
+            hint=f"Templates may use {_NAMES}.",
+        ) from error
+    except (TemplateError, ArithmeticError, TypeError, ValueError) as error:
+        raise AdapterError(f"`{source}` cannot be rendered: {error}") from error
+
+
+def render_file(path: Path, variables: Variables, *, name: str) -> str:
+    """Return a file of the study's folder, rendered.
+
+    Raises:
+        AdapterError: It cannot be read, or is not a template of ours.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise AdapterError(f"`{name}` of the study cannot be read: {error}") from error
+    return render_text(text, variables, source=name)
+
+
+def rendered_templates(
+    spec: ServerSpec, study_folder: Path, variables: Variables
+) -> dict[PurePosixPath, str]:
+    """Return the study's templates as absolute path (or with placeholders) → text.
+
+    Those that render to white space only are left out.
+    """
+    files = {}
+    for template in spec.templates:
+        target = inside(template.to, variables)
+        text = render_file(study_folder / template.source, variables, name=template.source)
+        if text.strip():
+            files[target] = text
+    return files
+
+
+def inside(to: str, variables: Variables) -> PurePosixPath:
+    """Return where `to` leads: a path in the run folder or in the memory folder.
+
+    Raises:
+        AdapterError: It leads out of both.
+    """
+    rendered = PurePosixPath(render_text(to, variables, source=to))
+    target = PurePosixPath(variables.run) / rendered
+    homes = (PurePosixPath(variables.run), PurePosixPath(variables.memory))
+    if rendered.parts[:1] == (MEMORY_PLACEHOLDER,) == homes[1].parts:
+        target = rendered
+    if ".." in target.parts or not any(target.is_relative_to(home) for home in homes):
+        raise AdapterError(
+            f"`{to}` leads out of the run folder",
+            hint="Give a path inside it: `app/settings.toml`, `{{ memory }}/sessions`.",
+        )
+    return target
+
+
+def diff_name(target: PurePosixPath, variables: Variables) -> str:
+    """Return how a rendered file is called in diffs: relative to the run folder."""
+    home = PurePosixPath(variables.run)
+    return str(target.relative_to(home) if target.is_relative_to(home) else target)
+
+
+def _environment() -> Environment:
+    environment = Environment(  # noqa: S701 - configuration files, never HTML
+        undefined=StrictUndefined,
+        keep_trailing_newline=True,
+        autoescape=False,
+        finalize=lambda value: level_text(value) if isinstance(value, bool) else value,
+    )
+    environment.filters["python"] = repr
+    return environment

@@ -1,0 +1,123 @@
+"""Finding and ending the processes of a server: by session, by descent and by a mark.
+
+A server is the leader of its own session, so `session id = its pid` finds all of its processes
+also after it died. Two nets more for those that left the session (setsid): descent from a member,
+and a mark in the environment that every descendant inherits. Process ids are reused, so nothing
+is ever signalled by number alone: a start time (clock ticks since boot) goes with it.
+"""
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+MARK = "HTTPDYNO_INSTANCE"
+"""Environment variable with the instance's folder."""
+
+_TERM_S = 0.5
+_KILL_S = 5.0
+_POLL_S = 0.005
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ProcessInfo:
+    """A live process."""
+
+    pid: int
+    parent: int
+    session: int
+    started_ticks: int
+
+
+def process_info(pid: int) -> ProcessInfo | None:
+    """Return what /proc says of a process; None if it is gone, or only a zombie of it is left."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:
+        return None
+    # The second field is the name in parentheses, which may itself contain anything.
+    fields = stat[stat.rfind(b")") + 2 :].split()
+    if fields[0] in {b"Z", b"X"}:
+        return None
+    return ProcessInfo(
+        pid=pid, parent=int(fields[1]), session=int(fields[3]), started_ticks=int(fields[19])
+    )
+
+
+def live_processes() -> list[ProcessInfo]:
+    """Return all live processes of this machine that can be seen."""
+    found = (process_info(int(name)) for name in os.listdir("/proc") if name.isdigit())
+    return [info for info in found if info is not None]
+
+
+def session_members(leader: int, started_ticks: int) -> list[ProcessInfo]:
+    """Return the live processes of a session, and their descendants that left it.
+
+    Args:
+        leader: The pid that the session was opened by.
+        started_ticks: When that process started.
+    """
+    processes = live_processes()
+    # As long as the session has members the kernel does not give its number to a new process;
+    # so a leader that started at another time means that ours is gone and the number is reused.
+    if any(p.pid == leader and p.started_ticks != started_ticks for p in processes):
+        return []
+    members = {
+        p.pid: p for p in processes if p.session == leader and p.started_ticks >= started_ticks
+    }
+    grown = True
+    while grown:
+        children = [p for p in processes if p.parent in members and p.pid not in members]
+        members.update((p.pid, p) for p in children)
+        grown = bool(children)
+    return list(members.values())
+
+
+def marked_processes(mark: str) -> list[ProcessInfo]:
+    """Return the live processes whose environment has the mark, or one below that folder."""
+    exact = f"{MARK}={mark}".encode()
+    below = exact + b"/"
+    found = []
+    for info in live_processes():
+        try:
+            environment = Path(f"/proc/{info.pid}/environ").read_bytes().split(b"\0")
+        except OSError:  # another user's, or gone meanwhile
+            continue
+        if any(entry == exact or entry.startswith(below) for entry in environment):
+            found.append(info)
+    return found
+
+
+def send(processes: Iterable[ProcessInfo], number: int) -> None:
+    """Signal each of them that is still the same process."""
+    for process in processes:
+        try:
+            handle = os.pidfd_open(process.pid)
+        except OSError:
+            continue
+        try:
+            now = process_info(process.pid)
+            if now is not None and now.started_ticks == process.started_ticks:
+                signal.pidfd_send_signal(handle, number)
+        except ProcessLookupError:
+            pass
+        finally:
+            os.close(handle)
+
+
+def end_all(members: Callable[[], list[ProcessInfo]]) -> list[ProcessInfo]:
+    """End all of them, TERM first and then KILL, each bounded; return what is left."""
+    for number, patience_s in ((signal.SIGTERM, _TERM_S), (signal.SIGKILL, _KILL_S)):
+        left = members()
+        deadline = time.monotonic() + patience_s
+        send(left, number)
+        while left and time.monotonic() < deadline:
+            time.sleep(_POLL_S)
+            left = members()
+            if number == signal.SIGKILL:
+                send(left, number)  # those forked since
+        if not left:
+            break
+    return left
