@@ -18,6 +18,7 @@ from httpdyno.model.result import (
     Verdict,
     WindowRecord,
 )
+from httpdyno.model.run import RunStatus, RunSummary
 from httpdyno.model.study import Method, Plan, ServerSpec, Step, Study, Template
 from httpdyno.model.workload import Objective, RequestSpec, Workload
 
@@ -41,6 +42,8 @@ __all__ = [
     "RatioInterval",
     "Record",
     "RequestSpec",
+    "RunStatus",
+    "RunSummary",
     "ServerSpec",
     "StartRecord",
     "Step",

@@ -1,0 +1,231 @@
+"""Open the database: folder, connection settings, schema.
+
+Several processes may open a database that does not exist yet at the same moment. A lock file
+beside an SQLite database (an advisory lock in PostgreSQL) lets one of them set it up while the
+others wait; the kernel drops the lock of a process that dies.
+"""
+
+import fcntl
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection, Engine
+from sqlalchemy.exc import NoSuchModuleError, SQLAlchemyError
+
+from httpdyno.errors import StoreError
+from httpdyno.store.location import shown, sqlite_file, store_url
+from httpdyno.store.schema import HEAD
+
+BUSY_TIMEOUT_S = 30.0
+"""How long to wait while another process writes. A write takes milliseconds; a disk that is
+loaded by the server under test can make it seconds."""
+
+_POSTGRESQL_LOCK = 0x68747470
+"""The advisory lock's number: `http` in ASCII, the same in every version of this program."""
+
+_ELSEWHERE = "Set `HTTPDYNO_DATA_DIR` to a folder that can be written."
+_HINTS = {
+    "readonly database": ("it cannot be written", _ELSEWHERE),
+    "unable to open database file": ("it cannot be opened or made", _ELSEWHERE),
+    "database or disk is full": ("the disk is full", "Free some space; what is stored is safe."),
+    "disk I/O error": ("the disk reports an error", _ELSEWHERE),
+    "database is locked": (
+        f"another process has kept it locked for {BUSY_TIMEOUT_S:.0f} s",
+        "Wait for the other `httpdyno`, or end it.",
+    ),
+    "file is not a database": ("it is not an SQLite database", "Move the file away."),
+    "malformed": ("it is damaged", "Move the file away; `sqlite3 FILE .recover` saves the rest."),
+}
+
+
+class Database:
+    """A database with the present schema, and its two ways in."""
+
+    def __init__(self, engine: Engine, url: str) -> None:
+        self._engine = engine
+        self.name = shown(url)
+        self.is_shared = sqlite_file(url) is None
+        """Other hosts can use it too."""
+
+    @classmethod
+    def open(cls, given: str | None = None) -> "Database":
+        """Make the folder and the tables where they are missing, and connect.
+
+        Raises:
+            StoreError: It cannot be opened, made or written, or a newer version wrote it.
+        """
+        url = store_url(given)
+        with _translated(shown(url)):
+            engine = _engine(url)
+        database = cls(engine, url)
+        try:
+            with _translated(database.name), _set_up_alone(url):
+                _bring_up_to_date(engine, database.name)
+        except BaseException:
+            engine.dispose()
+            raise
+        return database
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A transaction that sees one state of the database and changes nothing."""
+        with _translated(self.name), self._engine.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """A transaction that holds the only right to write; committed when the block ends."""
+        with _translated(self.name), _write_transaction(self._engine) as connection:
+            yield connection
+
+    def close(self) -> None:
+        """Close every connection; idempotent."""
+        self._engine.dispose()
+
+
+def _engine(url: str) -> Engine:
+    if (file := sqlite_file(url)) is None:
+        return sa.create_engine(url)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    engine = sa.create_engine(url, connect_args={"timeout": BUSY_TIMEOUT_S})
+    sa.event.listen(engine, "connect", _configure_sqlite)
+    sa.event.listen(engine, "begin", _begin_sqlite)
+    return engine
+
+
+def _configure_sqlite(connection: Any, _record: object) -> None:  # noqa: ANN401 - DB-API's own
+    # The driver would begin transactions on its own, and late; `_begin_sqlite` does it instead.
+    connection.isolation_level = None
+    connection.execute("PRAGMA foreign_keys = ON")
+    # In WAL mode, NORMAL outlives any death of this process. A power cut may cost the newest
+    # windows, but a sync for each would load the very disk that the server under test writes to.
+    connection.execute("PRAGMA synchronous = NORMAL")
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    # A transaction that first reads and then wants to write fails at once if another wrote in
+    # between, whatever the timeout: so one that will write takes the right to at its beginning.
+    is_writing = connection.get_execution_options().get("httpdyno_writes", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if is_writing else "BEGIN")
+
+
+@contextmanager
+def _write_transaction(engine: Engine) -> Iterator[Connection]:
+    connecting = engine.connect().execution_options(httpdyno_writes=True)
+    with connecting as connection, connection.begin():
+        yield connection
+
+
+@contextmanager
+def _set_up_alone(url: str) -> Iterator[None]:
+    """Hold the lock file of an SQLite database.
+
+    Locking inside the database is not enough: while it is switched to WAL mode for the first
+    time, SQLite tells others at once that it is locked, whatever their timeout.
+    """
+    file = sqlite_file(url)
+    if file is None or _is_current(file):
+        yield
+        return
+    with Path(f"{file}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        _switch_to_wal(file)
+        yield
+
+
+def _is_current(file: Path) -> bool:
+    """Tell, without writing, whether there is nothing to set up; False when in doubt."""
+    if not file.exists():
+        return False
+    connection = sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)
+    try:
+        connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_S * 1000:.0f}")
+        mode = connection.execute("PRAGMA journal_mode").fetchone()
+        version = connection.execute("SELECT version_num FROM alembic_version").fetchone()
+    except sqlite3.Error:
+        return False
+    finally:
+        connection.close()
+    return bool(mode == ("wal",) and version == (HEAD,))
+
+
+def _switch_to_wal(file: Path) -> None:
+    connection = sqlite3.connect(file, timeout=BUSY_TIMEOUT_S)
+    try:
+        connection.execute("PRAGMA journal_mode = WAL")
+    finally:
+        connection.close()
+
+
+def _bring_up_to_date(engine: Engine, name: str) -> None:
+    """Run the migrations that this database has not seen, all in one transaction."""
+    with engine.connect() as connection:
+        if _version(connection) == HEAD:
+            return
+    with _write_transaction(engine) as connection:
+        if engine.dialect.name == "postgresql":
+            connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_POSTGRESQL_LOCK)))
+        version = _version(connection)
+        if version != HEAD:
+            _migrate(connection, version, name)
+
+
+def _version(connection: Connection) -> str | None:
+    if not sa.inspect(connection).has_table("alembic_version"):
+        return None
+    text = connection.execute(sa.text("SELECT version_num FROM alembic_version")).scalar()
+    return None if text is None else str(text)
+
+
+def _migrate(connection: Connection, version: str | None, name: str) -> None:
+    # Alembic takes a fifth of a second to import, and there is something for it to do only once
+    # in the life of a database.
+    from alembic import command  # noqa: PLC0415
+    from alembic.config import Config  # noqa: PLC0415
+    from alembic.script import ScriptDirectory  # noqa: PLC0415
+
+    with resources.as_file(resources.files("httpdyno.store") / "migrations") as folder:
+        config = Config()
+        # The value goes through interpolation, in which a percent sign is special.
+        config.set_main_option("script_location", str(folder).replace("%", "%%"))
+        config.set_main_option("path_separator", "os")
+        known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
+        if version is not None and version not in known:
+            raise StoreError(
+                f"the store `{name}` was written by a newer httpdyno (schema {version}, "
+                f"this one knows up to {HEAD})",
+                hint="Use the newer httpdyno, or set `HTTPDYNO_DATA_DIR` to another folder.",
+            )
+        config.attributes["connection"] = connection
+        command.upgrade(config, "head")
+
+
+@contextmanager
+def _translated(name: str) -> Iterator[None]:
+    """Turn what SQLAlchemy, the drivers and the file system raise into one sentence."""
+    try:
+        yield
+    except (ModuleNotFoundError, NoSuchModuleError) as error:
+        raise StoreError(
+            f"the store `{name}` needs a driver that is not installed: {error}",
+            hint="Install it: `pip install 'psycopg[binary]'`.",
+        ) from error
+    except OSError as error:
+        raise StoreError(
+            f"the store `{name}` cannot be opened: {error.strerror or error}", hint=_ELSEWHERE
+        ) from error
+    except (SQLAlchemyError, sqlite3.Error) as error:
+        raise _explained(name, error) from error
+
+
+def _explained(name: str, error: Exception) -> StoreError:
+    cause = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
+    for marker, (reason, hint) in _HINTS.items():
+        if marker in cause:
+            return StoreError(f"the store `{name}` cannot be used: {reason}", hint=hint)
+    return StoreError(f"the store `{name}` failed: {cause}")

@@ -1,0 +1,401 @@
+"""Runs of studies, and everything that they measured.
+
+A window is committed when `save_window` returns, so a run that is killed has lost none. A start
+counts once `save_start` returned; what it stored before is kept, and replaced when the run is
+resumed and measures that start anew.
+"""
+
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Any, Self
+
+import sqlalchemy as sa
+from msgspec.structs import replace
+from sqlalchemy.engine import Connection
+
+from httpdyno.errors import StoreError
+from httpdyno.model import (
+    HostFacts,
+    Outcome,
+    Plan,
+    RunSummary,
+    StartRecord,
+    WindowRecord,
+)
+from httpdyno.stats.histogram import quantile_s
+from httpdyno.store.database import Database
+from httpdyno.store.owner import Owner
+from httpdyno.store.payload import from_text, to_text
+from httpdyno.store.schema import runs, starts, windows
+
+_NO_SUCH_RUN = "`httpdyno history` lists what is stored."
+
+
+class Store:
+    """The database of runs. Safe to use from several threads and several processes."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._me = Owner.me()
+
+    @classmethod
+    def open(cls, url: str | None = None) -> Self:
+        """Open the store, and make it where there is none.
+
+        Args:
+            url: A file, `sqlite:///FILE` or `postgresql://…`; `$HTTPDYNO_STORE` or a file in the
+                user's data folder when None.
+
+        Raises:
+            StoreError: It cannot be opened, made or written, or a newer version wrote it.
+        """
+        return cls(Database.open(url))
+
+    def close(self) -> None:
+        """Close it; idempotent."""
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @property
+    def name(self) -> str:
+        """Where it is, as messages say it."""
+        return self._database.name
+
+    def create_run(self, plan: Plan, host: HostFacts) -> str:
+        """Store a new run that belongs to this process, and return its id."""
+        row = {
+            "study": plan.study.name,
+            "command": plan.command,
+            "status": "running",
+            "began_at": _now(),
+            "duration_s": 0.0,
+            "owner": to_text(self._me),
+            "n_claims": 1,
+            "metric": plan.study.objective.metric,
+            "plan": to_text(plan),
+            "host": to_text(host),
+        }
+        with self._database.writing() as connection:
+            key = connection.execute(sa.insert(runs).values(row)).inserted_primary_key
+        if key is None:
+            raise StoreError(f"the store `{self.name}` gave the new run no id")
+        return str(key[0])
+
+    def claim_run(self, run_id: str) -> None:
+        """Make an interrupted run this process's own, to go on with it.
+
+        Raises:
+            StoreError: There is no such run, it is complete, or another process is at it.
+        """
+        with self._database.writing() as connection:
+            row = _run(connection, run_id, runs.c.status, runs.c.owner)
+            if row.status == "complete":
+                raise StoreError(
+                    f"run {run_id} is complete: there is nothing to resume",
+                    hint=f"See it with `httpdyno report {run_id}`.",
+                )
+            owner = self._living_owner(row, run_id)
+            if owner is not None and owner != self._me:
+                raise StoreError(
+                    f"run {run_id} is still being measured by process {owner.pid} on {owner.host}",
+                    hint="Wait until it ends, or stop it there first.",
+                )
+            connection.execute(
+                _update(run_id).values(
+                    status="running", owner=to_text(self._me), n_claims=runs.c.n_claims + 1
+                )
+            )
+
+    def plan(self, run_id: str) -> Plan:
+        """Return what the run is to do."""
+        with self._database.reading() as connection:
+            text = _run(connection, run_id, runs.c.plan).plan
+        return from_text(text, Plan, f"the plan of run {run_id}")
+
+    def host(self, run_id: str) -> HostFacts:
+        """Return the machine that the run was begun on."""
+        with self._database.reading() as connection:
+            text = _run(connection, run_id, runs.c.host).host
+        return from_text(text, HostFacts, f"the host of run {run_id}")
+
+    def save_window(self, run_id: str, window: WindowRecord) -> None:
+        """Store a window; it is committed when this returns.
+
+        Windows that an earlier owner of the run left of this start are dropped: that start was
+        never finished, and its server processes are gone.
+
+        Raises:
+            StoreError: There is no such run, or the start was already completed.
+        """
+        with self._database.writing() as connection:
+            claim = _run(connection, run_id, runs.c.n_claims).n_claims
+            if connection.execute(
+                sa.select(starts.c.start).where(*_same_start(starts, run_id, window))
+            ).first():
+                raise StoreError(
+                    f"start {window.start} of comparison {window.comparison} of run {run_id} "
+                    "is complete: it takes no more windows"
+                )
+            orphans = _same_start(windows, run_id, window)
+            connection.execute(sa.delete(windows).where(*orphans, windows.c.claim < claim))
+            connection.execute(sa.delete(windows).where(*_same_window(run_id, window)))
+            connection.execute(sa.insert(windows).values(_window_row(run_id, claim, window)))
+
+    def save_start(self, run_id: str, start: StartRecord) -> None:
+        """Store that a start is complete; it is committed when this returns.
+
+        Its windows stay as they were saved. Where the record names its windows, exactly those
+        belong to the start afterwards.
+        """
+        with self._database.writing() as connection:
+            claim = _run(connection, run_id, runs.c.n_claims).n_claims
+            _keep_named_windows(connection, run_id, claim, start)
+            connection.execute(sa.delete(starts).where(*_same_start(starts, run_id, start)))
+            row = {
+                "run_id": int(run_id),
+                "comparison": start.comparison,
+                "start": start.start,
+                "began_at": start.began_at,
+                "duration_s": start.duration_s,
+                "payload": to_text(replace(start, windows=())),
+            }
+            connection.execute(sa.insert(starts).values(row))
+
+    def starts(self, run_id: str, comparison: int | None = None) -> list[StartRecord]:
+        """Return the complete starts with their windows, in order.
+
+        Args:
+            run_id: The run's id.
+            comparison: Only those of this comparison.
+        """
+        with self._database.reading() as connection:
+            key = _run(connection, run_id, runs.c.id).id
+            found = connection.execute(_ordered_starts(key, comparison)).all()
+            rows = connection.execute(_windows_of_starts(key, comparison)).all()
+        parts: dict[tuple[int, int], list[WindowRecord]] = {}
+        for row in rows:
+            window = from_text(row.payload, WindowRecord, f"a window of run {run_id}")
+            parts.setdefault((window.comparison, window.start), []).append(window)
+        records = [from_text(row.payload, StartRecord, f"a start of run {run_id}") for row in found]
+        return [
+            replace(record, windows=tuple(parts.get((record.comparison, record.start), ())))
+            for record in records
+        ]
+
+    def save_outcome(self, run_id: str, outcome: Outcome) -> None:
+        """Store what the run has found so far, and its status with it."""
+        is_running = outcome.status == "running"
+        values: dict[str, Any] = {
+            "status": outcome.status,
+            "duration_s": outcome.duration_s,
+            "owner": to_text(self._me) if is_running else None,
+            "outcome": to_text(outcome),
+            **_final_columns(outcome),
+        }
+        with self._database.writing() as connection:
+            _run(connection, run_id, runs.c.id)
+            connection.execute(_update(run_id).values(values))
+
+    def outcome(self, run_id: str) -> Outcome | None:
+        """Return what the run found; None when it never got that far."""
+        with self._database.reading() as connection:
+            text = _run(connection, run_id, runs.c.outcome).outcome
+        return None if text is None else from_text(text, Outcome, f"the outcome of run {run_id}")
+
+    def runs(self, limit: int = 100) -> list[RunSummary]:
+        """Return the newest runs, newest first."""
+        with self._database.reading() as connection:
+            rows = connection.execute(_summaries().limit(limit)).all()
+        return [self._summary(row) for row in rows]
+
+    def latest_run_id(self) -> str | None:
+        """Return the id of the run that was begun last; None when there is none."""
+        with self._database.reading() as connection:
+            key = connection.execute(sa.select(sa.func.max(runs.c.id))).scalar()
+        return None if key is None else str(key)
+
+    def _living_owner(self, row: sa.Row[Any], run_id: str) -> Owner | None:
+        """Return the process that is at the run now; None when there is none."""
+        if row.status != "running" or row.owner is None:
+            return None
+        owner = from_text(row.owner, Owner, f"the owner of run {run_id}")
+        return owner if owner.is_alive(is_shared=self._database.is_shared) else None
+
+    def _summary(self, row: sa.Row[Any]) -> RunSummary:
+        is_dead = row.status == "running" and self._living_owner(row, str(row.id)) is None
+        duration_s = row.duration_s
+        if row.status == "running" and row.last_saved_at is not None:
+            passed = datetime.fromisoformat(row.last_saved_at) - datetime.fromisoformat(
+                row.began_at
+            )
+            duration_s = max(duration_s, passed.total_seconds())
+        return RunSummary(
+            id=str(row.id),
+            study=row.study,
+            command=row.command,
+            status="interrupted" if is_dead else row.status,
+            began_at=row.began_at,
+            duration_s=duration_s,
+            n_starts=row.n_starts,
+            n_windows=row.n_windows,
+            metric=row.metric,
+            verdict=row.verdict,
+            ratio=row.ratio,
+            ratio_low=row.ratio_low,
+            ratio_high=row.ratio_high,
+        )
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def _key(run_id: str) -> int:
+    if not (run_id.isascii() and run_id.isdigit() and len(run_id) < 10):  # noqa: PLR2004 - 32 bits
+        raise StoreError(f"`{run_id}` is not the id of a run", hint=_NO_SUCH_RUN)
+    return int(run_id)
+
+
+def _run(connection: Connection, run_id: str, *columns: sa.Column[Any]) -> sa.Row[Any]:
+    row = connection.execute(sa.select(*columns).where(runs.c.id == _key(run_id))).first()
+    if row is None:
+        raise StoreError(f"there is no run {run_id}", hint=_NO_SUCH_RUN)
+    return row
+
+
+def _update(run_id: str) -> sa.Update:
+    return sa.update(runs).where(runs.c.id == _key(run_id))
+
+
+def _same_start(
+    table: sa.Table, run_id: str, what: WindowRecord | StartRecord
+) -> tuple[sa.ColumnElement[bool], ...]:
+    return (
+        table.c.run_id == _key(run_id),
+        table.c.comparison == what.comparison,
+        table.c.start == what.start,
+    )
+
+
+def _same_window(run_id: str, window: WindowRecord) -> tuple[sa.ColumnElement[bool], ...]:
+    return (
+        *_same_start(windows, run_id, window),
+        windows.c.block == window.block,
+        windows.c.arm == window.arm,
+    )
+
+
+def _window_row(run_id: str, claim: int, window: WindowRecord) -> dict[str, Any]:
+    measurement = window.measurement
+    completed = measurement.measured_completed
+    has_latency = bool(measurement.latency.counts)
+    return {
+        "run_id": _key(run_id),
+        "comparison": window.comparison,
+        "start": window.start,
+        "block": window.block,
+        "arm": window.arm,
+        "claim": claim,
+        "saved_at": _now(),
+        "measured_s": measurement.measured_s,
+        "throughput_per_s": measurement.throughput_per_s,
+        "cpu_s_per_request": window.telemetry.cpu_s / completed if completed else None,
+        "latency_p50_s": quantile_s(measurement.latency, 0.5) if has_latency else None,
+        "latency_p99_s": quantile_s(measurement.latency, 0.99) if has_latency else None,
+        "offered": measurement.offered,
+        "completed": measurement.completed,
+        "n_errors": measurement.n_errors,
+        "payload": to_text(window),
+    }
+
+
+def _keep_named_windows(
+    connection: Connection, run_id: str, claim: int, start: StartRecord
+) -> None:
+    mine = _same_start(windows, run_id, start)
+    if not start.windows:
+        connection.execute(sa.delete(windows).where(*mine, windows.c.claim < claim))
+        return
+    saved = connection.execute(
+        sa.select(windows.c.block, windows.c.arm, windows.c.claim).where(*mine)
+    )
+    named = {(window.block, window.arm, claim) for window in start.windows}
+    if {tuple(row) for row in saved} == named:
+        return
+    connection.execute(sa.delete(windows).where(*mine))
+    rows = [_window_row(run_id, claim, window) for window in start.windows]
+    connection.execute(sa.insert(windows), rows)
+
+
+def _ordered_starts(key: int, comparison: int | None) -> sa.Select[Any]:
+    query = sa.select(starts.c.payload).where(starts.c.run_id == key)
+    if comparison is not None:
+        query = query.where(starts.c.comparison == comparison)
+    return query.order_by(starts.c.comparison, starts.c.start)
+
+
+def _windows_of_starts(key: int, comparison: int | None) -> sa.Select[Any]:
+    is_same = sa.and_(
+        windows.c.run_id == starts.c.run_id,
+        windows.c.comparison == starts.c.comparison,
+        windows.c.start == starts.c.start,
+    )
+    query = sa.select(windows.c.payload).join_from(windows, starts, is_same)
+    query = query.where(windows.c.run_id == key)
+    if comparison is not None:
+        query = query.where(windows.c.comparison == comparison)
+    # In the order in which they were measured, which is random within a block.
+    return query.order_by(windows.c.id)
+
+
+def _summaries() -> sa.Select[Any]:
+    n_starts = sa.select(sa.func.count()).where(starts.c.run_id == runs.c.id)
+    of_run = windows.c.run_id == runs.c.id
+    n_windows = sa.select(sa.func.count()).where(of_run)
+    last_saved_at = sa.select(sa.func.max(windows.c.saved_at)).where(of_run)
+    return sa.select(
+        runs.c.id,
+        runs.c.study,
+        runs.c.command,
+        runs.c.status,
+        runs.c.owner,
+        runs.c.began_at,
+        runs.c.duration_s,
+        runs.c.metric,
+        runs.c.verdict,
+        runs.c.ratio,
+        runs.c.ratio_low,
+        runs.c.ratio_high,
+        n_starts.scalar_subquery().label("n_starts"),
+        n_windows.scalar_subquery().label("n_windows"),
+        last_saved_at.scalar_subquery().label("last_saved_at"),
+    ).order_by(runs.c.id.desc())
+
+
+def _final_columns(outcome: Outcome) -> dict[str, Any]:
+    """Return what a list of runs says of the final comparison."""
+    final = outcome.final
+    interval = final.ratios.get(_ratio_name(final.metric)) if final else None
+    return {
+        "metric": outcome.plan.study.objective.metric,
+        "verdict": final.verdict if final else None,
+        "ratio": interval.ratio if interval else None,
+        "ratio_low": interval.low if interval else None,
+        "ratio_high": interval.high if interval else None,
+    }
+
+
+def _ratio_name(metric: str) -> str:
+    """Return the name that a comparison gives to the ratio of a metric."""
+    names = {"throughput_per_s": "throughput", "cpu_s_per_request": "cpu_per_request"}
+    return names.get(metric, metric.removesuffix("_s"))
