@@ -1,0 +1,192 @@
+"""The words and figures that all reports share, so that none says it another way."""
+
+import math
+from collections.abc import Sequence
+
+from httpdyno.model import Comparison, Outcome, RatioInterval, level_text
+from httpdyno.units import format_duration, format_rate
+
+RATIO_KEYS = {"throughput_per_s": "throughput", "cpu_s_per_request": "cpu_per_request"}
+NAMES = {
+    "throughput": "throughput",
+    "cpu_per_request": "CPU per request",
+    "latency_p50": "p50 latency",
+    "latency_p90": "p90 latency",
+    "latency_p99": "p99 latency",
+    "latency_p999": "p99.9 latency",
+}
+MORE_IS_BETTER = frozenset({"throughput"})
+NOTHING = "–"
+_FINE = 0.05
+"""Intervals narrower than this need a third decimal to show their width."""
+
+
+def ratio_key(metric: str) -> str:
+    """Return the key in `Comparison.ratios` of an objective's metric."""
+    return RATIO_KEYS.get(metric, metric.removesuffix("_s"))
+
+
+def deciding(comparison: Comparison) -> RatioInterval | None:
+    """Return the interval that the verdict rests on; None when nothing was measured."""
+    return comparison.ratios.get(ratio_key(comparison.metric))
+
+
+def metric_name(metric: str) -> str:
+    """Return an objective's metric in words: `CPU per request`."""
+    key = ratio_key(metric)
+    return NAMES.get(key, key.replace("_", " "))
+
+
+def ratio_text(ratio: float | None, *, decimals: int | None = None) -> str:
+    """Return a ratio with the digits that matter at its size, without `×`."""
+    if ratio is None or not math.isfinite(ratio):
+        return NOTHING
+    if decimals is None:
+        decimals = 0 if ratio >= 100 else 1 if ratio >= 10 else 2  # noqa: PLR2004 - three digits
+    return f"{ratio:.{decimals}f}"
+
+
+def _decimals(interval: RatioInterval) -> int | None:
+    return 3 if interval.high - interval.low < _FINE and interval.ratio < 10 else None  # noqa: PLR2004
+
+
+def interval_ratio_text(interval: RatioInterval | None) -> str:
+    """Return an interval's middle, as precise as its width asks for."""
+    if interval is None:
+        return NOTHING
+    return ratio_text(interval.ratio, decimals=_decimals(interval))
+
+
+def bounds_text(interval: RatioInterval | None) -> str:
+    """Return `4.61 … 5.24`; `unbounded` where the data bound nothing yet."""
+    if interval is None:
+        return NOTHING
+    if interval.low <= 0 and not math.isfinite(interval.high):
+        return "unbounded"
+    decimals = _decimals(interval)
+    low = ratio_text(interval.low, decimals=decimals)
+    high = ratio_text(interval.high, decimals=decimals) if math.isfinite(interval.high) else "∞"
+    return f"{low} … {high}"
+
+
+def confidence_text(interval: RatioInterval, n_starts: int) -> str:
+    """Return `95 % anytime-valid over 6 starts`."""
+    return f"{interval.confidence * 100:g} % anytime-valid over {plural(n_starts, 'start')}"
+
+
+def interval_text(interval: RatioInterval | None, n_starts: int) -> str:
+    """Return `4.92 × (4.61 … 5.24; 95 % anytime-valid over 6 starts)`."""
+    if interval is None:
+        return "not measured"
+    middle, bounds = interval_ratio_text(interval), bounds_text(interval)
+    return f"{middle} × ({bounds}; {confidence_text(interval, n_starts)})"
+
+
+def plural(n: int, noun: str) -> str:
+    """Return `1 start`, `6 starts`."""
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
+
+
+def proven_bound(interval: RatioInterval, *, more_is_better: bool) -> float:
+    """Return the end of the interval that a claim may be made of."""
+    return interval.low if more_is_better else interval.high
+
+
+def _claim(comparison: Comparison, subject: str) -> str:
+    """Return the verdict first, then the number it rests on."""
+    interval = deciding(comparison)
+    verdict = f"{subject}{comparison.verdict}"
+    if interval is None:
+        return f"{verdict}: {comparison.reason}"
+    so_far = " so far" if comparison.verdict == "inconclusive" else ""
+    return (
+        f"{verdict}: {interval_ratio_text(interval)} × the {metric_name(comparison.metric)}"
+        f"{so_far} ({bounds_text(interval)})"
+    )
+
+
+def headline(outcome: Outcome) -> str:
+    """Return what a study found, in one line."""
+    if outcome.status == "failed":
+        return f"failed: {outcome.message or 'no reason was recorded'}"
+    if outcome.sweep is not None:
+        return _sweep_headline(outcome)
+    if outcome.final is not None:
+        return _claim(outcome.final, "b is " if outcome.plan.command == "compare" else "")
+    done, planned = len(outcome.steps), len(outcome.plan.steps)
+    if outcome.status != "complete":
+        return f"{outcome.status} after {done} of {plural(planned, 'step')}; {so_far(outcome)}"
+    return "nothing was proven to help: no change was kept"
+
+
+def so_far(outcome: Outcome) -> str:
+    """Return what the finished steps add up to; not a final claim, and it says so."""
+    kept = [step for step in outcome.steps if step.kept]
+    if not kept:
+        return "no change was kept"
+    total = ratio_text(kept[-1].running_ratio)
+    return f"{plural(len(kept), 'change')} kept, {total} × by their product, not confirmed"
+
+
+def _sweep_headline(outcome: Outcome) -> str:
+    sweep = outcome.sweep
+    if sweep is None or not sweep.points:
+        return f"{outcome.status}: no level was measured"
+    rates = {level_text(p.level): p.arm.throughput_per_s for p in sweep.points}
+    knee, best = level_text(sweep.knee), level_text(sweep.best)
+    text = f"the knee of {sweep.knob} is {knee}, at {format_rate(rates.get(knee, 0.0))}"
+    if best != knee:
+        text += f"; the best is {best}, at {format_rate(rates.get(best, 0.0))}"
+    return text if outcome.status == "complete" else f"{outcome.status}; so far {text}"
+
+
+def next_command(outcome: Outcome) -> str:
+    """Return the command that makes most sense now."""
+    if outcome.status in {"interrupted", "running"}:
+        return f"httpdyno study run {outcome.plan.study.name} --resume {outcome.id}"
+    return f"httpdyno report {outcome.id} --html report.html"
+
+
+def needed_text(comparison: Comparison) -> str:
+    """Return how long an inconclusive comparison would still take; empty when it is decided."""
+    if comparison.verdict != "inconclusive" or comparison.needed_s is None:
+        return ""
+    return f"about {format_duration(comparison.needed_s)} more would decide it"
+
+
+def configuration_changes(outcome: Outcome) -> list[tuple[str, str, str]]:
+    """Return the smallest difference between start and result: (knob, before, after)."""
+    if outcome.plan.compare is not None:
+        before, after = outcome.plan.compare
+    else:
+        before, after = outcome.plan.study.start_configuration(), outcome.configuration
+    if not after.values:
+        return []
+    return [
+        (name, level_text(old), level_text(new))
+        for name, (old, new) in before.changes(after).items()
+    ]
+
+
+def method_sentences(outcome: Outcome) -> tuple[str, str]:
+    """Return how the figures were made, in two sentences."""
+    method, objective = outcome.plan.study.method, outcome.plan.study.objective
+    n_arms = "all levels" if outcome.sweep is not None else "both configurations"
+    first = (
+        f"Private instances of {n_arms} stood side by side and were loaded in turn, in random "
+        f"order, {plural(method.blocks_per_start, 'window')} of "
+        f"{format_duration(method.window_s)} each; then all were stopped and started afresh, "
+        f"and nothing is claimed from fewer than {method.min_starts} such starts."
+    )
+    second = (
+        f"Each start gives one ratio, and the interval around their geometric mean is "
+        f"anytime-valid: with {objective.confidence * 100:g} % confidence it holds the truth "
+        f"however often one looks; differences within ±{objective.margin_ratio * 100:g} % are "
+        f"called equivalent."
+    )
+    return first, second
+
+
+def oxford(words: Sequence[str]) -> str:
+    """Return `a`, `a and b`, `a, b and c`."""
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
