@@ -139,10 +139,11 @@ class SweepPoint(Record, frozen=True):
     level: Level
     arm: ArmSummary
     ratio_to_best: RatioInterval | None
-    """None where it could not run."""
+    """None for the best level itself, and where it could not run or nothing is bounded yet."""
     throughput_low_per_s: float = 0.0
     throughput_high_per_s: float = 0.0
     latency_p99_s: float = 0.0
+    """0 where the sample cannot carry it."""
 
 
 class Sweep(Record, frozen=True):

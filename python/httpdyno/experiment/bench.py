@@ -1,0 +1,59 @@
+"""The seam between the logic of experiments and real servers under real load."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from httpdyno.model import Configuration, HostFacts, StartRecord, WindowRecord
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StartRequest:
+    """One start of all arms side by side, to be loaded in turn."""
+
+    comparison: int
+    start: int
+    arms: tuple[Configuration, ...]
+    order: tuple[tuple[int, ...], ...]
+    """For each block, the arms in the order they are loaded; (n_blocks, n_arms)."""
+    window_s: float
+    lead_in_s: float
+    warm_up_s: float
+
+
+class Bench(Protocol):
+    """Where starts are measured: servers and the load engine, or a model of them in tests."""
+
+    def measure_start(
+        self, request: StartRequest, save: Callable[[WindowRecord], None]
+    ) -> StartRecord:
+        """Start the arms, load them window by window, end them.
+
+        Every window is handed to `save` as it ends. A server that refuses, crashes or hangs is
+        told in the record's statuses. `duration_s` of the records adds up to the time spent.
+        """
+
+    def configuration_diff(self, start: Configuration, final: Configuration) -> str:
+        """Return the unified diff of the server's files, as rendered for the two."""
+
+    def host(self) -> HostFacts:
+        """Return the machine and software that this bench measures on."""
+
+
+def block_order(
+    n_arms: int, n_blocks: int, *, seed: int, comparison: int, start: int
+) -> tuple[tuple[int, ...], ...]:
+    """Return each block's arms in random order, from the study's `order` stream.
+
+    Two arms alternate as AB BA at random starting sides, so that each block pair is balanced
+    against linear drift; more arms are shuffled.
+    """
+    # Imported here: `httpdyno --help` need not load numpy.
+    import numpy as np  # noqa: PLC0415
+
+    rng = np.random.default_rng([seed, 0x0D0, comparison, start])
+    order: list[tuple[int, ...]] = []
+    for _ in range((n_blocks + 1) // 2):
+        arms = tuple(int(arm) for arm in rng.permutation(n_arms))
+        order += [arms, arms[::-1]]
+    return tuple(order[:n_blocks])

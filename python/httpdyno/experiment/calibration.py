@@ -1,0 +1,87 @@
+"""What a few starts of the present configuration against itself say of noise and time.
+
+The A/A starts are stored like all others, so a resumed run derives the same figures again.
+"""
+
+import math
+from collections.abc import Sequence
+from statistics import fmean, stdev
+
+from httpdyno.experiment.evidence import RATIO_OF_METRIC, log_ratios, noise
+from httpdyno.model import Record, StartRecord, Study
+from httpdyno.stats.sequence import half_width_factor
+
+N_STARTS = 2
+"""A/A starts: enough for the cost of a start and a first idea of the noise, cheap enough always."""
+
+SAFETY = 0.92
+"""Share of the budget that is planned for; the rest is for stops, reports and surprises."""
+
+
+class Pace(Record, frozen=True):
+    """How a run spends its budget."""
+
+    n_blocks: int
+    start_s: float
+    """Expected time of one start of two arms with that many blocks."""
+    overhead_s: float
+    """Of it, what is not windows: starting, warming up, reading back, ending."""
+    block_s: float
+    figures: dict[str, float]
+    """What the calibration found, for the report."""
+
+
+def pace(starts: Sequence[StartRecord], study: Study, *, n_comparisons: int) -> Pace:
+    """Return the blocks per start that let every comparison have its starts within the budget.
+
+    Args:
+        starts: The A/A starts; (≥ 1,).
+        study: Its method gives the most blocks that a start may have.
+        n_comparisons: Comparisons to come.
+    """
+    method = study.method
+    window_s = [w.measurement.total_s for start in starts for w in start.windows]
+    n_arms = max(1, len(starts[0].statuses))
+    block_s = fmean(window_s) * n_arms if window_s else method.window_s * n_arms
+    spent_s = fmean(start.duration_s for start in starts)
+    overhead_s = max(0.0, spent_s - block_s * _blocks(starts[0], n_arms))
+    left_s = study.budget_s * SAFETY - math.fsum(start.duration_s for start in starts)
+    per_start_s = left_s / max(1, n_comparisons * method.min_starts)
+    affordable = int((per_start_s - overhead_s) / block_s) if block_s > 0 else 1
+    n_blocks = max(1, min(method.blocks_per_start, affordable))
+    figures = {"overhead_s": overhead_s, "block_s": block_s, "n_blocks": float(n_blocks)}
+    figures |= _noise_figures(starts, study, overhead_s + n_blocks * block_s, n_comparisons)
+    return Pace(
+        n_blocks=n_blocks,
+        start_s=overhead_s + n_blocks * block_s,
+        overhead_s=overhead_s,
+        block_s=block_s,
+        figures=figures,
+    )
+
+
+def _blocks(start: StartRecord, n_arms: int) -> float:
+    return len(start.windows) / n_arms
+
+
+def _noise_figures(
+    starts: Sequence[StartRecord], study: Study, start_s: float, n_comparisons: int
+) -> dict[str, float]:
+    ratios = log_ratios(starts, RATIO_OF_METRIC[study.objective.metric])
+    if len(starts[0].statuses) != 2 or len(ratios) < 2:  # noqa: PLR2004 - an A/A pair, and a spread
+        return {}
+    spread = noise(starts, ratios)
+    n_starts = max(study.method.min_starts, int(study.budget_s * SAFETY / n_comparisons / start_s))
+    # The A/A starts are few: their own spread and the windows' say how noisy a start may be.
+    per_start = max(
+        spread.get("between_starts", 0.0),
+        spread.get("between_windows", 0.0) / math.sqrt(max(1.0, _blocks(starts[0], 2))),
+    )
+    alpha = 1 - study.objective.confidence
+    return {
+        "aa_ratio": math.exp(fmean(ratios)),
+        "between_starts_sd": stdev(ratios),
+        "between_windows_sd": spread.get("between_windows", math.nan),
+        "detectable_ratio": math.exp(per_start * half_width_factor(n_starts, alpha=alpha)),
+        "starts_per_comparison": float(n_starts),
+    }

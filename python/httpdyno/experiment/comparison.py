@@ -1,0 +1,179 @@
+"""One comparison: starts of both arms until it is decided, hopeless, or out of time."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from httpdyno.errors import TargetError
+from httpdyno.experiment.bench import Bench, StartRequest, block_order
+from httpdyno.experiment.event import Event, StartDone
+from httpdyno.experiment.evidence import Claim, arm_status, claim, comparison
+from httpdyno.model import Comparison, Configuration, Plan, StartRecord, WindowRecord
+from httpdyno.store.protocol import StudyStore
+
+HOPELESS_FACTOR = 4.0
+"""A comparison that would need this many times the starts it can have is ended early: the time
+decides other steps. It stays `inconclusive`, with its interval, so nothing is claimed by it."""
+
+MAX_STARTS = 400
+
+
+@dataclass(kw_only=True)
+class Session:
+    """What all stages of one run share: effects in, time out."""
+
+    plan: Plan
+    bench: Bench
+    store: StudyStore
+    run_id: str
+    watch: Callable[[Event], None]
+    spent_s: float = 0.0
+    """Time of all starts so far, stored ones of a resumed run included."""
+    stage: str = ""
+    _stored: dict[int, list[StartRecord]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for start in self.store.starts(self.run_id):
+            self._stored.setdefault(start.comparison, []).append(start)
+
+    @property
+    def left_s(self) -> float:
+        """What is left of the study's budget."""
+        return self.plan.study.budget_s - self.spent_s
+
+    def n_stored(self, index: int) -> int:
+        """Return how many starts of a comparison a resumed run already has."""
+        return len(self._stored.get(index, []))
+
+    def start(
+        self, index: int, number: int, arms: tuple[Configuration, ...], n_blocks: int
+    ) -> StartRecord:
+        """Return a start: the stored one where there is one, else measured now and stored."""
+        stored = self._stored.get(index, [])
+        if number < len(stored):
+            record = stored[number]
+        else:
+            record = self._measured(index, number, arms, n_blocks)
+            self.store.save_start(self.run_id, record)
+        self.spent_s += record.duration_s
+        return record
+
+    def _measured(
+        self, index: int, number: int, arms: tuple[Configuration, ...], n_blocks: int
+    ) -> StartRecord:
+        method = self.plan.study.method
+        order = block_order(
+            len(arms), n_blocks, seed=self.plan.seed, comparison=index, start=number
+        )
+        request = StartRequest(
+            comparison=index,
+            start=number,
+            arms=arms,
+            order=order,
+            window_s=method.window_s,
+            lead_in_s=method.lead_in_s,
+            warm_up_s=method.warm_up_s,
+        )
+        return self.bench.measure_start(request, self._save)
+
+    def _save(self, window: WindowRecord) -> None:
+        self.store.save_window(self.run_id, window)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Allowance:
+    """What a comparison may use."""
+
+    time_s: float
+    n_blocks: int
+    start_s: float
+    """Expected time of one start."""
+    after_s: float = 0.0
+    """Planned for what comes after it, for an honest time left."""
+    precise_log_ratio: float | None = None
+    """Go on after the decision until the half-width is this small, as time allows."""
+
+
+def run_comparison(
+    session: Session,
+    index: int,
+    arms: tuple[Configuration, Configuration],
+    allowance: Allowance,
+) -> Comparison:
+    """Measure starts of both arms until the comparison is decided, hopeless, or out of time.
+
+    Looking after every start is allowed: the interval is valid at all of them together.
+
+    Raises:
+        TargetError: The reference itself does not run.
+    """
+    study = session.plan.study
+    starts: list[StartRecord] = []
+    used_s = 0.0
+    while True:
+        record = session.start(index, len(starts), arms, allowance.n_blocks)
+        starts.append(record)
+        used_s += record.duration_s
+        _require_reference(starts, arms[0])
+        state = claim(starts, study.objective, min_starts=study.method.min_starts)
+        session.watch(
+            StartDone(
+                stage=session.stage,
+                n_starts=len(starts),
+                interval=state.interval,
+                elapsed_s=session.spent_s,
+                left_s=max(0.0, _more_s(state, used_s, starts, allowance)) + allowance.after_s,
+            )
+        )
+        if _is_over(state, starts, used_s, allowance, study.method.min_starts):
+            break
+    return comparison(index, starts, arms, study.objective, min_starts=study.method.min_starts)
+
+
+def _require_reference(starts: Sequence[StartRecord], configuration: Configuration) -> None:
+    status, detail = arm_status(starts, 0)
+    if status != "complete":
+        raise TargetError(
+            f"the reference configuration did not run ({status}): {detail}",
+            hint=f"It is: {configuration.label()}",
+        )
+
+
+def _is_over(
+    state: Claim,
+    starts: Sequence[StartRecord],
+    used_s: float,
+    allowance: Allowance,
+    min_starts: int,
+) -> bool:
+    if arm_status(starts, 1)[0] != "complete" or len(starts) >= MAX_STARTS:
+        return True
+    # The next start must fit; the fewest starts are given even when the time is over by a little.
+    mean_s = used_s / len(starts)
+    is_late = used_s + mean_s > allowance.time_s
+    if len(starts) < min_starts:
+        return is_late and used_s + mean_s * (min_starts - len(starts)) > allowance.time_s * 1.25
+    if is_late:
+        return True
+    if state.is_decided:
+        return allowance.precise_log_ratio is None or _is_precise(state, allowance)
+    reachable = allowance.time_s / mean_s
+    return state.starts_needed is None or state.starts_needed > HOPELESS_FACTOR * reachable
+
+
+def _is_precise(state: Claim, allowance: Allowance) -> bool:
+    if state.interval is None or allowance.precise_log_ratio is None:
+        return True
+    spread = state.interval.high / state.interval.low
+    return spread <= (1 + allowance.precise_log_ratio) ** 2
+
+
+def _more_s(
+    state: Claim, used_s: float, starts: Sequence[StartRecord], allowance: Allowance
+) -> float:
+    """Guess how long this comparison still goes on."""
+    if state.is_decided:
+        return 0.0
+    mean_s = used_s / len(starts)
+    if state.starts_needed is None:
+        return allowance.time_s - used_s
+    return min(allowance.time_s - used_s, (state.starts_needed - len(starts)) * mean_s)

@@ -1,0 +1,326 @@
+"""From the windows of several starts to a claim; pure.
+
+The unit is the start: each start of two arms gives one log ratio, of totals over its windows.
+Totals, not means of window ratios: a window may hold few requests, and the logarithm of a small
+count is biased. Windows of a block lie side by side in time, so drift cancels in the totals too.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean, stdev
+
+from httpdyno.model import (
+    ArmSummary,
+    Caveat,
+    Comparison,
+    Configuration,
+    Objective,
+    RatioInterval,
+    StartRecord,
+    TrialStatus,
+    Verdict,
+    WindowRecord,
+)
+from httpdyno.stats.histogram import can_show, count, mean_s, merge, quantile_s
+from httpdyno.stats.sequence import ratio_interval, starts_needed
+from httpdyno.stats.verdict import distance_to_decision, verdict
+
+PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
+RATIO_OF_METRIC = {
+    "throughput_per_s": "throughput",
+    "cpu_s_per_request": "cpu_per_request",
+    "latency_p50_s": "latency_p50",
+    "latency_p90_s": "latency_p90",
+    "latency_p99_s": "latency_p99",
+    "latency_p999_s": "latency_p999",
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ArmFigures:
+    """One arm's figures over some windows; NaN where there is nothing to divide by."""
+
+    throughput_per_s: float
+    cpu_s_per_request: float
+    latency_s: dict[str, float]
+    error_ratio: float
+
+    def value(self, ratio_name: str) -> float:
+        """Return the figure behind a ratio's name."""
+        if ratio_name == "throughput":
+            return self.throughput_per_s
+        if ratio_name == "cpu_per_request":
+            return self.cpu_s_per_request
+        return self.latency_s[ratio_name.removeprefix("latency_")]
+
+
+def arm_figures(windows: Sequence[WindowRecord]) -> ArmFigures:
+    """Return one arm's figures over all these windows together."""
+    measured_s = math.fsum(w.measurement.measured_s for w in windows)
+    measured = sum(w.measurement.measured_completed for w in windows)
+    completed = sum(w.measurement.completed for w in windows)
+    offered = sum(w.measurement.offered for w in windows)
+    cpu_s = math.fsum(w.telemetry.cpu_s for w in windows)
+    latency = merge(w.measurement.latency for w in windows)
+    return ArmFigures(
+        throughput_per_s=measured / measured_s if measured_s > 0 else math.nan,
+        cpu_s_per_request=cpu_s / completed if completed else math.nan,
+        latency_s={name: quantile_s(latency, q) for name, q in PERCENTILES.items()},
+        error_ratio=(offered - completed) / offered if offered else 0.0,
+    )
+
+
+def arm_windows(start: StartRecord, arm: int) -> list[WindowRecord]:
+    """Return one arm's windows of a start."""
+    return [window for window in start.windows if window.arm == arm]
+
+
+def log_ratios(
+    starts: Sequence[StartRecord], ratio_name: str, *, a: int = 0, b: int = 1
+) -> list[float]:
+    """Return log(b / a) of each start for which both arms have the figure; (≤ n_starts,)."""
+    ratios = []
+    for start in starts:
+        low = arm_figures(arm_windows(start, a)).value(ratio_name)
+        high = arm_figures(arm_windows(start, b)).value(ratio_name)
+        if low > 0 and high > 0:
+            ratios.append(math.log(high / low))
+    return ratios
+
+
+def block_log_ratios(starts: Sequence[StartRecord]) -> list[list[float]]:
+    """Return log throughput ratios of each start's blocks; (n_starts, ≤ n_blocks)."""
+    table = []
+    for start in starts:
+        row = []
+        pairs = zip(arm_windows(start, 0), arm_windows(start, 1), strict=False)
+        for first, second in pairs:
+            a, b = first.measurement.throughput_per_s, second.measurement.throughput_per_s
+            if a > 0 and b > 0:
+                row.append(math.log(b / a))
+        table.append(row)
+    return table
+
+
+def noise(starts: Sequence[StartRecord], ratios: Sequence[float]) -> dict[str, float]:
+    """Return the standard deviations between starts and between the blocks of a start."""
+    rows = [row for row in block_log_ratios(starts) if len(row) > 1]
+    result = {"between_starts": stdev(ratios)} if len(ratios) > 1 else {}
+    if rows:
+        result["between_windows"] = math.sqrt(fmean(stdev(row) ** 2 for row in rows))
+    return result
+
+
+def arm_summary(
+    starts: Sequence[StartRecord], arm: int, configuration: Configuration
+) -> ArmSummary:
+    """Return what one arm did over all these starts."""
+    windows = [window for start in starts for window in arm_windows(start, arm)]
+    status, detail = arm_status(starts, arm)
+    figures = arm_figures(windows)
+    latency = merge(w.measurement.latency for w in windows)
+    sizes = [w.telemetry.pss_bytes for w in windows if w.telemetry.pss_bytes is not None]
+    shown = {n: figures.latency_s[n] for n, q in PERCENTILES.items() if can_show(latency, q)}
+    return ArmSummary(
+        configuration=configuration,
+        status=status,
+        detail=detail,
+        n_starts=len(starts),
+        throughput_per_s=_finite(figures.throughput_per_s),
+        cpu_s_per_request=_finite(figures.cpu_s_per_request),
+        error_ratio=figures.error_ratio,
+        latency_s={"mean": mean_s(latency), **shown, "max": latency.max_s} if windows else {},
+        latency=latency,
+        pss_bytes=fmean(sizes) if sizes else None,
+        n_processes=fmean([w.telemetry.n_processes for w in windows]) if windows else 0.0,
+        start_throughputs_per_s=tuple(
+            _finite(arm_figures(arm_windows(start, arm)).throughput_per_s) for start in starts
+        ),
+    )
+
+
+def arm_status(starts: Sequence[StartRecord], arm: int) -> tuple[TrialStatus, str]:
+    """Return how an arm came out over all starts: the first that was not complete decides."""
+    for start in starts:
+        if start.statuses[arm] != "complete":
+            return start.statuses[arm], start.details[arm] if start.details else ""
+    return "complete", ""
+
+
+def _finite(value: float) -> float:
+    return value if math.isfinite(value) else 0.0
+
+
+MIN_TAIL_PER_START = 3
+"""Requests beyond a percentile that each start of each arm must hold before ratios of it are
+shown: below, a start's percentile is about its maximum, which says how many requests there were.
+"""
+
+
+def smallest_count(starts: Sequence[StartRecord]) -> int:
+    """Return the fewest latencies that any arm has in any start."""
+    return min(
+        (
+            sum(count(w.measurement.latency) for w in arm_windows(start, arm))
+            for start in starts
+            for arm in range(len(start.statuses))
+        ),
+        default=0,
+    )
+
+
+def ratio_intervals(
+    starts: Sequence[StartRecord], *, confidence: float
+) -> dict[str, RatioInterval]:
+    """Return every ratio of arm 1 over arm 0 that the starts bound."""
+    result = {}
+    for name in RATIO_OF_METRIC.values():
+        q = PERCENTILES.get(name.removeprefix("latency_"))
+        if q is not None and smallest_count(starts) * (1 - q) < MIN_TAIL_PER_START:
+            continue
+        interval = ratio_interval(log_ratios(starts, name), confidence=confidence)
+        if interval is not None:
+            result[name] = interval
+    return result
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Claim:
+    """Where a comparison stands after some starts."""
+
+    verdict: Verdict
+    reason: str
+    interval: RatioInterval | None
+    n_starts: int
+    starts_needed: int | None
+    """Starts that a decision is expected to take in all; None: out of sight."""
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether more starts are not needed for a verdict."""
+        return self.verdict != "inconclusive"
+
+
+def claim(starts: Sequence[StartRecord], objective: Objective, *, min_starts: int) -> Claim:
+    """Return what may be said of arm 1 against arm 0 after these starts."""
+    ratio_name = RATIO_OF_METRIC[objective.metric]
+    status, detail = arm_status(starts, 1)
+    if status != "complete":
+        words = f"the candidate {_STATUS_WORDS[status]}: {detail}".rstrip(": ")
+        return _claim("worse", words, None, starts)
+    ratios = log_ratios(starts, ratio_name)
+    interval = ratio_interval(ratios, confidence=objective.confidence)
+    if len(ratios) < min_starts or interval is None:
+        return _claim(
+            "inconclusive", f"{len(ratios)} starts of at least {min_starts}", interval, starts
+        )
+    more_is_better = objective.metric == "throughput_per_s"
+    word = verdict(interval, margin_ratio=objective.margin_ratio, more_is_better=more_is_better)
+    wanted = distance_to_decision(interval, margin_ratio=objective.margin_ratio)
+    needed = starts_needed(stdev(ratios), wanted, alpha=1 - objective.confidence)
+    return Claim(
+        verdict=word,
+        reason=_reason(word, objective, needed, len(ratios)),
+        interval=interval,
+        n_starts=len(starts),
+        starts_needed=needed,
+    )
+
+
+_STATUS_WORDS = {
+    "refused": "was refused by the server",
+    "crashed": "crashed",
+    "hung": "stopped answering",
+    "unstable": "was unstable",
+    "infeasible": "broke a limit",
+}
+
+
+def _claim(
+    word: Verdict, reason: str, interval: RatioInterval | None, starts: Sequence[StartRecord]
+) -> Claim:
+    return Claim(
+        verdict=word, reason=reason, interval=interval, n_starts=len(starts), starts_needed=None
+    )
+
+
+def _reason(word: Verdict, objective: Objective, needed: int | None, n: int) -> str:
+    if word == "equivalent":
+        return f"the whole interval lies within ±{objective.margin_ratio:.1%}"
+    if word == "inconclusive":
+        more = f"about {needed} starts would decide" if needed else "no number of starts in reach"
+        return f"the interval still holds 1 after {n} starts; {more}"
+    return f"the whole interval lies on one side of 1 after {n} starts"
+
+
+def limit_broken(arm: ArmSummary, objective: Objective) -> str:
+    """Return the objective's limit that the arm breaks, in words; empty when it keeps all."""
+    if arm.error_ratio > objective.max_error_ratio:
+        return (
+            f"{arm.error_ratio:.2%} of requests failed; "
+            f"the limit is {objective.max_error_ratio:.2%}"
+        )
+    p99_s = arm.latency_s.get("p99")
+    if objective.max_p99_s is not None and p99_s is not None and p99_s > objective.max_p99_s:
+        return (
+            f"p99 latency is {p99_s * 1e3:.3g} ms; the limit is {objective.max_p99_s * 1e3:.3g} ms"
+        )
+    return ""
+
+
+def comparison(
+    index: int,
+    starts: Sequence[StartRecord],
+    configurations: tuple[Configuration, Configuration],
+    objective: Objective,
+    *,
+    min_starts: int,
+) -> Comparison:
+    """Return the comparison that these starts make."""
+    state = claim(starts, objective, min_starts=min_starts)
+    ratios = log_ratios(starts, RATIO_OF_METRIC[objective.metric])
+    duration_s = math.fsum(start.duration_s for start in starts)
+    left = (state.starts_needed or 0) - len(starts)
+    per_start_s = duration_s / len(starts) if starts else 0.0
+    undecided = state.verdict == "inconclusive"
+    return Comparison(
+        index=index,
+        a=arm_summary(starts, 0, configurations[0]),
+        b=arm_summary(starts, 1, configurations[1]),
+        verdict=state.verdict,
+        reason=state.reason,
+        metric=objective.metric,
+        n_starts=len(starts),
+        ratios=ratio_intervals(starts, confidence=objective.confidence),
+        per_start_ratio=tuple(math.exp(value) for value in ratios),
+        noise=noise(starts, ratios),
+        needed_s=left * per_start_s if undecided and state.starts_needed and left > 0 else None,
+        duration_s=duration_s,
+        caveats=window_caveats(starts),
+    )
+
+
+def window_caveats(starts: Sequence[StartRecord]) -> tuple[Caveat, ...]:
+    """Return the doubts that the windows themselves raise."""
+    windows = [window for start in starts for window in start.windows]
+    caveats = []
+    limited = sum(w.measurement.limited_by.startswith("client") for w in windows)
+    if windows and limited > len(windows) / 10:
+        caveats.append(
+            Caveat(
+                kind="client_limited",
+                message=f"in {limited} of {len(windows)} windows the load client was the limit, "
+                "not the server; the true ratio may be larger",
+            )
+        )
+    total_s = math.fsum(w.measurement.total_s for w in windows)
+    steal = math.fsum(w.telemetry.steal_s for w in windows)
+    if total_s > 0 and steal / total_s > 0.05:  # noqa: PLR2004 - a twentieth of a core gone
+        caveats.append(
+            Caveat(
+                kind="steal",
+                message=f"the hypervisor took {steal / total_s:.0%} of a core during the windows",
+            )
+        )
+    return tuple(caveats)

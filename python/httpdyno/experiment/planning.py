@@ -1,0 +1,103 @@
+"""From a study to a plan: everything decided before anything is touched."""
+
+from msgspec import structs
+
+from httpdyno.errors import UsageError
+from httpdyno.model import Configuration, Knob, Plan, Step, Study, level_text
+from httpdyno.units import format_duration
+
+
+def make_plan(study: Study, *, seed: int, budget_s: float | None = None) -> Plan:
+    """Return the plan of a ladder or a sweep, with another budget if one is given."""
+    if budget_s is not None:
+        study = _with_budget(study, budget_s)
+    steps: list[Step] = []
+    if study.method.kind == "ladder":
+        for knob in study.knobs:
+            steps += [
+                Step(knob=knob.name, to=level, book_ratio=book)
+                for level, book in zip(knob.levels, _book_ratios(knob), strict=True)
+                if level != knob.start
+            ]
+    else:
+        steps = [Step(knob=study.method.knob, to=level) for level in sweep_levels(study)]
+    return Plan(study=study, seed=seed, steps=tuple(steps))
+
+
+def compare_plan(
+    study: Study, a: Configuration, b: Configuration, *, seed: int, budget_s: float | None = None
+) -> Plan:
+    """Return the plan of one comparison.
+
+    The two may be equal: that is an A/A comparison, and its right answer is "no difference".
+    """
+    if budget_s is not None:
+        study = _with_budget(study, budget_s)
+    return Plan(study=study, seed=seed, compare=(a, b), command="compare")
+
+
+def sweep_levels(study: Study) -> tuple[float, ...]:
+    """Return the levels of a sweep, the start among them, ascending.
+
+    Raises:
+        UsageError: The knob's levels are not numbers.
+    """
+    knob = study.knob(study.method.knob)
+    numbers: set[float] = set()
+    for level in (knob.start, *knob.levels):
+        if isinstance(level, bool | str):
+            raise UsageError(
+                f"knob {knob.name} of study {study.name} has level `{level_text(level)}`; "
+                "a sweep needs numbers",
+                hint='Use `method.kind = "ladder"` for knobs that are not numbers.',
+            )
+        numbers.add(level)
+    return tuple(sorted(numbers))
+
+
+def plan_lines(plan: Plan) -> list[str]:
+    """Return what the plan will do, a line each, for people."""
+    study, method = plan.study, plan.study.method
+    lines = [
+        f"study     {study.name}: {study.title}",
+        f"server    {study.server.adapter}",
+        f"workload  {_workload_line(study)}",
+        f"decides   {study.objective.metric}, margin ±{study.objective.margin_ratio:.1%}, "
+        f"confidence {study.objective.confidence:.0%} at every look",
+        f"windows   {format_duration(method.window_s)} each, after "
+        f"{format_duration(method.lead_in_s)} of lead-in, "
+        f"up to {method.blocks_per_start} per arm and start",
+        f"starts    at least {method.min_starts} of each arm before anything is claimed",
+        f"budget    {format_duration(study.budget_s)}, seed {plan.seed}",
+    ]
+    if plan.compare:
+        return [
+            *lines,
+            f"a         {plan.compare[0].label()}",
+            f"b         {plan.compare[1].label()}",
+        ]
+    lines.append(f"start     {study.start_configuration().label()}")
+    if method.kind == "sweep":
+        return [*lines, f"sweep     {method.knob}: {', '.join(f'{s.to:g}' for s in plan.steps)}"]
+    return lines + [
+        f"step {number:<4} {step.knob} → {level_text(step.to)}"
+        for number, step in enumerate(plan.steps, 1)
+    ]
+
+
+def _workload_line(study: Study) -> str:
+    load = study.workload
+    rate = f"{load.rate_per_s:g}/s open loop" if load.rate_per_s else "closed loop"
+    alive = "keep-alive" if load.keep_alive else "a connection per request"
+    paths = ", ".join(f"{request.method} {request.path}" for request in load.requests)
+    return f"{load.connections} connections, {rate}, {alive}: {paths}"
+
+
+def _with_budget(study: Study, budget_s: float) -> Study:
+    if budget_s <= 0:
+        raise UsageError(f"the budget is {budget_s:g} s; expected more than zero")
+    return structs.replace(study, budget_s=budget_s)
+
+
+def _book_ratios(knob: Knob) -> tuple[float | None, ...]:
+    return knob.book_ratio or (None,) * len(knob.levels)

@@ -1,0 +1,177 @@
+"""A whole run in order: calibrate, climb or sweep, prove on fresh starts, tell."""
+
+import math
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+from msgspec import structs
+
+from httpdyno.errors import HttpdynoError, TargetError
+from httpdyno.experiment.bench import Bench
+from httpdyno.experiment.calibration import N_STARTS, Pace, pace
+from httpdyno.experiment.comparison import Allowance, Session, run_comparison
+from httpdyno.experiment.event import Event, FinalDone, Notice, Stage
+from httpdyno.experiment.evidence import window_caveats
+from httpdyno.experiment.ladder import climb, final_comparison
+from httpdyno.experiment.sweep import run_sweep
+from httpdyno.model import Configuration, Outcome, Plan
+from httpdyno.store.protocol import StudyStore
+
+CALIBRATION_INDEX = 0
+"""Comparisons are numbered: 0 is the A/A calibration, then the steps, last the final one."""
+
+
+def run_plan(
+    plan: Plan, *, bench: Bench, store: StudyStore, run_id: str, watch: Callable[[Event], None]
+) -> Outcome:
+    """Do what the plan says; return what was found, also when interrupted.
+
+    Every window, start and step is stored as it ends. Run again with the same `run_id`, it takes
+    the stored starts first and goes on where they end.
+
+    Raises:
+        HttpdynoError: The study cannot go on; what was found so far is stored.
+    """
+    session = Session(plan=plan, bench=bench, store=store, run_id=run_id, watch=watch)
+    report = _Report(session)
+    try:
+        if plan.compare is not None:
+            _compare(session, report, plan.compare)
+        elif plan.study.method.kind == "sweep":
+            _sweep(session, report)
+        else:
+            _ladder(session, report)
+    except KeyboardInterrupt:
+        return report.note(
+            status="interrupted", message="interrupted; `--resume` goes on from here"
+        )
+    except HttpdynoError as error:
+        report.note(status="failed", message=f"{error}")
+        raise
+    return report.note(status="complete")
+
+
+def _ladder(session: Session, report: "_Report") -> None:
+    plan = session.plan
+    tempo = _calibrate(session, report, n_comparisons=len(plan.steps) + 1)
+    steps, best = climb(session, tempo, lambda done: report.note(steps=done))
+    final = final_comparison(session, tempo, len(plan.steps) + 1, best)
+    report.note(steps=steps, final=final)
+    report.settle(best)
+
+
+def _sweep(session: Session, report: "_Report") -> None:
+    study = session.plan.study
+    curve = run_sweep(session, 1, lambda sweep: report.note(sweep=sweep))
+    report.note(sweep=curve)
+    best = study.start_configuration().replaced(study.method.knob, curve.knee)
+    starts = [s for s in session.store.starts(session.run_id, 1) if len(s.statuses) > 1]
+    # Two of the sweep's arms cost what their share of its starts' time was.
+    start_s = starts[0].duration_s / len(starts[0].statuses) * 2
+    tempo = Pace(
+        n_blocks=study.method.blocks_per_start,
+        start_s=start_s,
+        overhead_s=0.0,
+        block_s=0.0,
+        figures={},
+    )
+    report.note(final=final_comparison(session, tempo, 2, best))
+    report.settle(best)
+
+
+def _compare(
+    session: Session, report: "_Report", arms: tuple[Configuration, Configuration]
+) -> None:
+    study = session.plan.study
+    session.stage = "comparison"
+    session.watch(
+        Stage(
+            name="comparison",
+            detail=", ".join(
+                f"{name} {old} → {new}" for name, (old, new) in arms[0].changes(arms[1]).items()
+            )
+            or "a configuration against itself",
+            elapsed_s=0.0,
+            left_s=study.budget_s,
+        )
+    )
+    allowance = Allowance(
+        time_s=study.budget_s, n_blocks=study.method.blocks_per_start, start_s=0.0
+    )
+    result = run_comparison(session, 1, arms, allowance)
+    session.watch(FinalDone(comparison=result))
+    report.note(final=result)
+    report.settle(arms[1] if result.verdict == "better" else arms[0], arms)
+
+
+def _calibrate(session: Session, report: "_Report", *, n_comparisons: int) -> Pace:
+    study = session.plan.study
+    session.stage = "calibration"
+    session.watch(
+        Stage(
+            name="calibration",
+            detail="the starting configuration against itself",
+            elapsed_s=session.spent_s,
+            left_s=study.budget_s,
+        )
+    )
+    start = study.start_configuration()
+    blocks = max(2, study.method.blocks_per_start // 2)
+    starts = [
+        session.start(CALIBRATION_INDEX, number, (start, start), blocks)
+        for number in range(N_STARTS)
+    ]
+    for record in starts:
+        for status, detail in zip(record.statuses, record.details, strict=True):
+            if status != "complete":
+                raise _not_running(status, detail, start)
+    tempo = pace(starts, study, n_comparisons=n_comparisons)
+    report.note(calibration=tempo.figures, caveats=window_caveats(starts))
+    session.watch(Notice(message=_calibration_words(tempo, study.budget_s)))
+    return tempo
+
+
+def _not_running(status: str, detail: str, configuration: Configuration) -> TargetError:
+    return TargetError(
+        f"the starting configuration did not run ({status}): {detail}",
+        hint=f"It is: {configuration.label()}",
+    )
+
+
+def _calibration_words(tempo: Pace, budget_s: float) -> str:
+    detectable = tempo.figures.get("detectable_ratio", math.nan)
+    return (
+        f"a start of both arms takes about {tempo.start_s:.1f} s; "
+        f"with {budget_s:.0f} s, changes from about {detectable - 1:.1%} on can be proven"
+    )
+
+
+class _Report:
+    """The outcome as it grows; stored at every step so that nothing found is lost."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self.outcome = Outcome(
+            id=session.run_id,
+            status="running",
+            plan=session.plan,
+            host=session.bench.host(),
+            began_at=datetime.now(UTC).isoformat(timespec="seconds"),
+            duration_s=0.0,
+            configuration=session.plan.study.start_configuration(),
+        )
+
+    def note(self, **found: Any) -> Outcome:  # noqa: ANN401 - fields of Outcome
+        """Take in what was found, and store it."""
+        self.outcome = structs.replace(self.outcome, duration_s=self._session.spent_s, **found)
+        self._session.store.save_outcome(self._session.run_id, self.outcome)
+        return self.outcome
+
+    def settle(
+        self, best: Configuration, arms: tuple[Configuration, Configuration] | None = None
+    ) -> None:
+        """Say which configuration won, and what differs in the server's files."""
+        start, final = arms or (self._session.plan.study.start_configuration(), best)
+        diff = self._session.bench.configuration_diff(start, final)
+        self.note(configuration=best, overlay_diff=diff)

@@ -1,0 +1,144 @@
+"""One knob over its levels: all levels stand by, and every block loads each of them once."""
+
+import math
+from collections.abc import Callable, Sequence
+from statistics import fmean
+
+from httpdyno.errors import TargetError
+from httpdyno.experiment.comparison import Session
+from httpdyno.experiment.event import PointDone, Stage
+from httpdyno.experiment.evidence import arm_figures, arm_status, arm_summary, arm_windows
+from httpdyno.experiment.planning import sweep_levels
+from httpdyno.model import Configuration, RatioInterval, StartRecord, Study, Sweep, SweepPoint
+from httpdyno.stats.knee import KNEE_RULE, knee
+from httpdyno.stats.sequence import mean_interval, ratio_interval
+
+SHARE = 0.7
+"""Of the budget for the curve; the rest is for knee against start on fresh starts."""
+
+FINE_LOG_RATIO = 0.02
+"""The curve ends early when every level's interval is about ±2 %."""
+
+
+def sweep_arms(study: Study) -> tuple[Configuration, ...]:
+    """Return the configurations of all levels, ascending."""
+    start = study.start_configuration()
+    return tuple(start.replaced(study.method.knob, level) for level in sweep_levels(study))
+
+
+def run_sweep(session: Session, index: int, on_round: Callable[[Sweep], object]) -> Sweep:
+    """Measure rounds of starts of all levels until the curve is fine enough or time is up.
+
+    Raises:
+        TargetError: No level runs.
+    """
+    study = session.plan.study
+    method, arms = study.method, sweep_arms(study)
+    session.stage = f"sweep of {method.knob}"
+    allowed_s = study.budget_s * SHARE
+    session.watch(
+        Stage(
+            name=session.stage,
+            detail=f"{len(arms)} levels side by side",
+            elapsed_s=session.spent_s,
+            left_s=study.budget_s - session.spent_s,
+        )
+    )
+    starts: list[StartRecord] = []
+    while True:
+        starts.append(session.start(index, len(starts), arms, method.blocks_per_start))
+        curve = sweep_of(starts, study)
+        on_round(curve)
+        mean_s = session.spent_s / len(starts)
+        rounds_s = max(method.min_starts - len(starts), 0) * mean_s
+        session.watch(
+            PointDone(
+                points=curve.points,
+                elapsed_s=session.spent_s,
+                left_s=max(rounds_s, allowed_s - session.spent_s) + (study.budget_s - allowed_s),
+            )
+        )
+        is_late = session.spent_s + mean_s > allowed_s
+        if len(starts) >= method.min_starts and (is_late or _is_fine(curve)):
+            return curve
+
+
+def _is_fine(curve: Sweep) -> bool:
+    limit = (1 + FINE_LOG_RATIO) ** 2
+    return all(
+        point.throughput_low_per_s > 0
+        and point.throughput_high_per_s / point.throughput_low_per_s <= limit
+        for point in curve.points
+        if point.arm.status == "complete"
+    )
+
+
+def sweep_of(starts: Sequence[StartRecord], study: Study) -> Sweep:
+    """Return the curve that these starts make.
+
+    What all levels of a start share (the machine was slow just then) is taken out: a level's
+    figure is its log throughput minus the mean over the levels of that start. Intervals are
+    anytime-valid and hold for all levels together (Bonferroni).
+
+    Source:
+        Centring within subjects: Cousineau, Tutorials in Quantitative Methods for Psychology 1
+        (2005), with Morey's correction, ibid. 4 (2008).
+    """
+    arms, levels = sweep_arms(study), sweep_levels(study)
+    runs = [
+        arm
+        for arm in range(len(arms))
+        if arm_status(starts, arm)[0] == "complete" and min(_throughputs(starts, arm)) > 0
+    ]
+    if not runs:
+        raise TargetError(f"no level of {study.method.knob} runs: {arm_status(starts, 0)[1]}")
+    logs = {arm: [math.log(value) for value in _throughputs(starts, arm)] for arm in runs}
+    common = [fmean(logs[arm][s] for arm in runs) for s in range(len(starts))]
+    grand = fmean(common)
+    confidence = 1 - (1 - study.objective.confidence) / len(runs)
+    correction = math.sqrt(len(runs) / (len(runs) - 1)) if len(runs) > 1 else 1.0
+    curves: dict[float, tuple[float, float]] = {}
+    for arm in runs:
+        centred = [value - common[s] for s, value in enumerate(logs[arm])]
+        middle = fmean(centred)
+        stretched = [middle + (value - middle) * correction for value in centred]
+        bounds = mean_interval(stretched, alpha=1 - confidence) or (-math.inf, math.inf)
+        curves[levels[arm]] = (math.exp(grand + bounds[0]), _exp(grand + bounds[1]))
+    best = max(runs, key=lambda arm: fmean(logs[arm]))
+    points = tuple(
+        SweepPoint(
+            level=levels[arm],
+            arm=(summary := arm_summary(starts, arm, arms[arm])),
+            latency_p99_s=summary.latency_s.get("p99", 0.0),
+            ratio_to_best=_ratio_to_best(logs, arm, best, confidence),
+            throughput_low_per_s=curves.get(levels[arm], (0.0, 0.0))[0],
+            throughput_high_per_s=min(curves.get(levels[arm], (0.0, 0.0))[1], 1e12),
+        )
+        for arm in range(len(arms))
+    )
+    return Sweep(
+        knob=study.method.knob,
+        unit=study.knob(study.method.knob).unit,
+        points=points,
+        best=levels[best],
+        knee=knee(levels, curves, levels[best]),
+        rule=KNEE_RULE,
+    )
+
+
+def _exp(value: float) -> float:
+    """Return e to the value, with a large finite number for infinity (JSON has none)."""
+    return math.exp(min(value, 300.0))
+
+
+def _throughputs(starts: Sequence[StartRecord], arm: int) -> list[float]:
+    return [arm_figures(arm_windows(start, arm)).throughput_per_s for start in starts]
+
+
+def _ratio_to_best(
+    logs: dict[int, list[float]], arm: int, best: int, confidence: float
+) -> RatioInterval | None:
+    if arm == best or arm not in logs:
+        return None
+    pairs = zip(logs[best], logs[arm], strict=True)
+    return ratio_interval([b - a for a, b in pairs], confidence=confidence)

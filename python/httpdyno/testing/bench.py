@@ -1,0 +1,125 @@
+"""A bench without servers: a model of throughput with known effects and known noise.
+
+For tests of ladders, sweeps and verdicts, where the truth must be known and a whole run takes
+milliseconds; also a place for plug-in authors to try a method.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from httpdyno.experiment.bench import StartRequest
+from httpdyno.model import (
+    Configuration,
+    HistogramData,
+    HostFacts,
+    Level,
+    Measurement,
+    StartRecord,
+    Telemetry,
+    TrialStatus,
+    WindowRecord,
+    level_text,
+)
+
+Effect = Callable[[Mapping[str, Level]], float]
+
+
+@dataclass(kw_only=True)
+class FakeBench:
+    """Windows drawn from a known throughput, with noise of starts, of windows and slow drift."""
+
+    throughput_per_s: Effect
+    """The true throughput of a configuration's values."""
+    cpu_s_per_request: Effect = lambda _values: 0.001
+    status: Callable[[Mapping[str, Level]], TrialStatus] = lambda _values: "complete"
+    error_ratio: Effect = lambda _values: 0.0
+    start_sd: float = 0.005
+    window_sd: float = 0.02
+    drift_sd: float = 0.05
+    """Of the machine's speed, shared by all arms, changing from block to block."""
+    start_s: float = 0.5
+    seed: int = 0
+    starts_measured: int = 0
+    interrupt_after: int | None = None
+    """Raise KeyboardInterrupt in the middle of the start after this many."""
+    requests: list[StartRequest] = field(default_factory=list)
+
+    def measure_start(
+        self, request: StartRequest, save: Callable[[WindowRecord], None]
+    ) -> StartRecord:
+        """Draw a start's windows; the same seed, comparison and start give the same windows."""
+        rng = np.random.default_rng([self.seed, request.comparison, request.start])
+        self.requests.append(request)
+        statuses = tuple(self.status(arm.values) for arm in request.arms)
+        speeds = [math.exp(rng.normal(0, self.start_sd)) for _ in request.arms]
+        windows: list[WindowRecord] = []
+        for block, order in enumerate(request.order):
+            drift = math.exp(rng.normal(0, self.drift_sd))
+            for arm in order:
+                noise = drift * speeds[arm] * math.exp(rng.normal(0, self.window_sd))
+                if statuses[arm] == "complete":
+                    window = self._window(request, block, arm, noise)
+                    save(window)
+                    windows.append(window)
+                if self.interrupt_after == self.starts_measured and block > 0:
+                    raise KeyboardInterrupt
+        self.starts_measured += 1
+        return StartRecord(
+            comparison=request.comparison,
+            start=request.start,
+            began_at="2026-01-01T00:00:00+00:00",
+            duration_s=self.start_s + math.fsum(w.measurement.total_s for w in windows),
+            statuses=statuses,
+            details=tuple("" if s == "complete" else f"it {s}" for s in statuses),
+            windows=tuple(windows),
+        )
+
+    def _window(self, request: StartRequest, block: int, arm: int, noise: float) -> WindowRecord:
+        values = request.arms[arm].values
+        rate = self.throughput_per_s(values) * noise
+        total_s = request.window_s + request.lead_in_s
+        measured, offered = round(rate * request.window_s), round(rate * total_s)
+        failed = round(offered * self.error_ratio(values))
+        latency_ns = max(1, round(8 / rate * 1e9))
+        return WindowRecord(
+            comparison=request.comparison,
+            start=request.start,
+            block=block,
+            arm=arm,
+            measurement=Measurement(
+                opened_s=0.0,
+                measured_s=request.window_s,
+                total_s=total_s,
+                offered=offered,
+                completed=offered - failed,
+                errors={"wrong_status": failed} if failed else {},
+                statuses={"200": offered - failed},
+                measured_offered=measured,
+                measured_completed=measured,
+                latency=HistogramData(
+                    bounds_ns=(latency_ns,),
+                    counts=(measured,),
+                    sum_s=measured * latency_ns / 1e9,
+                    max_s=latency_ns / 1e9,
+                ),
+            ),
+            telemetry=Telemetry(
+                cpu_s=self.cpu_s_per_request(values) * (offered - failed), pss_bytes=1 << 20
+            ),
+        )
+
+    def configuration_diff(self, start: Configuration, final: Configuration) -> str:
+        """Return the changed knobs as a diff."""
+        return "".join(
+            f"-{name} {level_text(old)}\n+{name} {level_text(new)}\n"
+            for name, (old, new) in start.changes(final).items()
+        )
+
+    def host(self) -> HostFacts:
+        """Return the facts of no machine."""
+        return HostFacts(
+            httpdyno="0", python="3", kernel="fake", cpu="fake", n_cpus=2, memory_bytes=1 << 30
+        )
