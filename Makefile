@@ -1,0 +1,85 @@
+# From a fresh clone with Python 3.11 or newer, Rust, gcc and make: `make demo`, or `make test`.
+# Everything is made inside this folder; `make clean` takes it away again.
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+.PHONY: help setup format lint check test test-rust test-python demo debian-packages clean
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+FIND_PYTHON := for p in python3 python3.14 python3.13 python3.12 python3.11; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done
+PYTHON ?= $(shell $(FIND_PYTHON))
+RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates/load crates/py -name '*.rs' -o -name Cargo.toml)
+
+help:
+	@echo 'make demo             set up, then tune the bundled application under gunicorn'
+	@echo 'make setup            make $(BIN)/httpdyno'
+	@echo 'make test             everything: packages (as root on Debian), lint, all tests'
+	@echo 'make check            lint and the tests that need no installed server'
+	@echo 'make lint | format    check the style | apply it'
+	@echo 'make debian-packages  install the servers that some studies and tests need (as root)'
+	@echo 'make clean            remove everything that was made'
+
+setup: $(BIN)/.installed
+
+$(BIN)/.venv:
+	@test -n '$(PYTHON)' || { echo 'error: Python 3.11 or newer was not found'; echo; \
+	  echo 'hint: install it, or name it: `make PYTHON=/path/to/python3 setup`'; exit 1; } >&2
+	@for tool in cargo cc; do command -v $$tool >/dev/null || { \
+	  echo "error: \`$$tool\` was not found: the load engine is compiled here"; echo; \
+	  echo 'hint: install Rust (1.88 or newer) and a C compiler'; exit 1; }; done >&2
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+	  echo 'error: $(PYTHON) cannot make virtual environments'; echo; \
+	  echo 'hint: install its `venv` module; on Debian: `apt-get install python3-venv`'; exit 1; } >&2
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+# Only pyproject.toml can change what has to be installed; else it is enough to compile again.
+$(BIN)/.installed: pyproject.toml $(BIN)/.venv $(RUST_SOURCES)
+	$(PIP) install $(if $(filter pyproject.toml $(BIN)/.venv,$?),--editable '.[dev]',\
+	  --no-deps --no-build-isolation --editable .)
+	@touch $@
+
+format: setup
+	cargo fmt --all
+	$(BIN)/ruff check --fix --quiet . || true
+	$(BIN)/ruff format .
+
+lint: setup
+	cargo fmt --all -- --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --document-private-items --locked
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python -m mypy.stubtest httpdyno._native
+	$(BIN)/lint-imports
+
+# The origin with known timing is built like the tests that use it.
+test-rust:
+	cargo build --locked -p httpdyno-oracle
+	cargo test --workspace --locked
+
+test-python: setup
+	cargo build --locked -p httpdyno-oracle
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+check: lint test-rust
+	$(MAKE) test-python PYTEST_ARGS="-m 'not real_server'"
+
+test: debian-packages lint test-rust test-python
+
+demo: setup
+	$(BIN)/httpdyno demo
+
+debian-packages:
+	packaging/install-debian-packages
+
+clean:
+	rm -rf $(VENV) target dist build reports .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .import_linter_cache python/httpdyno/_native*.so
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
