@@ -1,0 +1,197 @@
+"""What all tests share: folders of their own, golden files, the oracle, a look round at the end.
+
+`@pytest.mark.real_server("apache2", …)` skips a test where one of the programs is missing. Such
+skips are counted at the end, and are failures where CI=true.
+"""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic, sleep
+
+import psutil
+import pytest
+
+REPOSITORY = Path(__file__).parent.parent
+GOLDEN = Path(__file__).parent / "golden"
+IS_CI = os.environ.get("CI") == "true"
+# Servers are in /usr/sbin, which is not in everybody's PATH.
+PROGRAM_PATH = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
+SKIPPED = "needs what is not installed: "
+
+ORACLE_DEADLINE_S = 10.0
+LEFTOVER_DEADLINE_S = 5.0
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--update-golden", action="store_true", help="write golden files anew instead of comparing"
+    )
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    for marker in item.iter_markers("real_server"):
+        missing = [name for name in marker.args if shutil.which(name, path=PROGRAM_PATH) is None]
+        if missing:
+            pytest.skip(SKIPPED + ", ".join(missing))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if (
+        IS_CI
+        and report.skipped
+        and not hasattr(report, "wasxfail")
+        and item.get_closest_marker("real_server")
+    ):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
+        report.outcome = "failed"
+        report.longrepr = f"with CI=true no test against real servers may be skipped: {reason}"
+    return report
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    skipped = [
+        report
+        for report in terminalreporter.stats.get("skipped", [])
+        if "real_server" in report.keywords
+    ]
+    if skipped:
+        terminalreporter.write_sep("=", "tests against real servers", yellow=True)
+        terminalreporter.write_line(
+            f"{len(skipped)} tests against real servers were skipped: install what they need with "
+            "`sudo packaging/install-debian-packages`"
+        )
+
+
+@pytest.fixture(scope="session")
+def session_folder() -> Iterator[Path]:
+    """A folder that servers which gave up root can reach, unlike pytest's own."""
+    folder = Path(tempfile.mkdtemp(prefix="httpdyno-tests-"))
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def nothing_left_running(session_folder: Path) -> Iterator[None]:
+    """Fail the session when a process that it started, or a child of such a one, is left."""
+    yield
+    left = _wait_until_empty(lambda: _processes_of_session(session_folder))
+    assert not left, f"processes are left: {left}"
+
+
+@pytest.fixture(autouse=True)
+def own_folders(session_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Give each test its own data and run folders, and none of the user's settings."""
+    folder = Path(tempfile.mkdtemp(dir=session_folder))
+    folder.chmod(0o755)
+    monkeypatch.setenv("HTTPDYNO_DATA_DIR", str(folder / "data"))
+    monkeypatch.setenv("HTTPDYNO_RUN_DIR", str(folder / "run"))
+    for name in ("HTTPDYNO_STORE", "FORCE_COLOR", "NO_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """Compare a text with the file of that name under `tests/golden`, or write the file."""
+
+    def check(name: str, text: str) -> None:
+        file = GOLDEN / name
+        if request.config.getoption("--update-golden"):
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, encoding="utf-8")
+        assert file.exists(), f"no golden file `{name}`: make it with --update-golden"
+        assert text == file.read_text(encoding="utf-8")
+
+    return check
+
+
+@dataclass(frozen=True)
+class Oracle:
+    """A running origin with known timing."""
+
+    process: subprocess.Popen[str]
+    facts: dict[str, object]
+    """Its first line of output."""
+
+    @property
+    def address(self) -> str:
+        """`ip:port`."""
+        return str(self.facts["address"])
+
+    @property
+    def url(self) -> str:
+        return f"http://{self.address}"
+
+
+@pytest.fixture
+def oracle() -> Iterator[Oracle]:
+    """Start the oracle, as `make test` builds it; ended when its standard input closes."""
+    command = [str(_oracle_program())]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            yield Oracle(process=process, facts=json.loads(process.stdout.readline()))
+        finally:
+            process.stdin.close()
+            try:
+                process.wait(ORACLE_DEADLINE_S)
+            except subprocess.TimeoutExpired:
+                process.send_signal(signal.SIGKILL)
+                raise
+
+
+def _oracle_program() -> Path:
+    target = Path(os.environ.get("CARGO_TARGET_DIR", REPOSITORY / "target"))
+    built = [target / profile / "httpdyno-oracle" for profile in ("release", "debug")]
+    present = [file for file in built if file.exists()]
+    if not present:
+        reason = "the oracle is not built: `cargo build -p httpdyno-oracle`"
+        if IS_CI:
+            pytest.fail(reason)
+        pytest.skip(reason)
+    return max(present, key=lambda file: file.stat().st_mtime)
+
+
+def _processes_of_session(folder: Path) -> list[str]:
+    """Return the children, and those that run in one of the session's folders.
+
+    A server that left for a session of its own is nobody's child any more, but still has the
+    environment that the test gave it.
+    """
+    children = {child.pid for child in psutil.Process().children(recursive=True)}
+    found = []
+    for process in psutil.process_iter():
+        if process.pid == os.getpid():
+            continue
+        try:
+            is_ours = process.pid in children or str(folder) in process.environ().get(
+                "HTTPDYNO_RUN_DIR", ""
+            )
+            if is_ours and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(f"{process.pid} {' '.join(process.cmdline())}")
+        except psutil.Error:
+            continue
+    return found
+
+
+def _wait_until_empty(listing: Callable[[], list[str]]) -> list[str]:
+    deadline_s = monotonic() + LEFTOVER_DEADLINE_S
+    while (found := listing()) and monotonic() < deadline_s:
+        sleep(0.05)
+    return found
