@@ -1,0 +1,35 @@
+"""A store that lives as long as the test."""
+
+from httpdyno.model import Outcome, StartRecord, WindowRecord
+
+
+class MemoryStore:
+    """Keeps runs in lists; what is not a complete start is not returned."""
+
+    def __init__(self) -> None:
+        self.windows: list[WindowRecord] = []
+        self.complete: list[StartRecord] = []
+        self.outcomes: list[Outcome] = []
+
+    def save_window(self, run_id: str, window: WindowRecord) -> None:
+        """Keep a window."""
+        del run_id
+        self.windows.append(window)
+
+    def save_start(self, run_id: str, start: StartRecord) -> None:
+        """Keep a complete start."""
+        del run_id
+        self.complete.append(start)
+
+    def starts(self, run_id: str, comparison: int | None = None) -> list[StartRecord]:
+        """Return the complete starts."""
+        del run_id
+        return sorted(
+            (s for s in self.complete if comparison in {None, s.comparison}),
+            key=lambda s: (s.comparison, s.start),
+        )
+
+    def save_outcome(self, run_id: str, outcome: Outcome) -> None:
+        """Keep the outcome."""
+        del run_id
+        self.outcomes.append(outcome)

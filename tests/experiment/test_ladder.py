@@ -1,0 +1,151 @@
+import math
+
+import pytest
+from msgspec import structs
+
+from httpdyno.errors import TargetError
+from httpdyno.experiment.event import FinalDone, StartDone, StepDone
+from httpdyno.experiment.planning import compare_plan, make_plan, plan_lines
+from httpdyno.experiment.run import run_plan
+from httpdyno.testing.bench import FakeBench
+from httpdyno.testing.memory_store import MemoryStore
+
+GOOD = {0: 1.0, 1: 1.5, 2: 1.8}
+
+
+def _throughput(values):
+    return 400 * GOOD[values["good"]] * (0.7 if values["bad"] else 1.0)
+
+
+def _run(plan, bench=None, store=None, watch=lambda _event: None):
+    return run_plan(
+        plan,
+        bench=bench or FakeBench(throughput_per_s=_throughput),
+        store=store or MemoryStore(),
+        run_id="1",
+        watch=watch,
+    )
+
+
+def test_a_ladder_keeps_what_is_better_and_nothing_else(study):
+    outcome = _run(make_plan(study, seed=7))
+    assert outcome.status == "complete"
+    assert [(s.change, s.comparison.verdict, s.kept) for s in outcome.steps[:3]] == [
+        ("good: 0 → 1", "better", True),
+        ("good: 1 → 2", "better", True),
+        ("bad: false → true", "worse", False),
+    ]
+    assert outcome.steps[3].comparison.verdict in {"equivalent", "inconclusive"}
+    assert outcome.configuration.values == {"good": 2, "bad": False, "inert": "a"}
+    final = outcome.final.ratios["throughput"]
+    assert final.low < 1.8 < final.high
+    assert outcome.final.n_starts >= 6
+    assert outcome.steps[0].book_ratio == 1.5
+    assert "+good 2" in outcome.overlay_diff
+
+
+def test_the_running_total_is_the_product_of_what_was_kept(study):
+    steps = _run(make_plan(study, seed=7)).steps
+    kept = [s.comparison.ratios["throughput"].ratio for s in steps if s.kept]
+    assert steps[-1].running_ratio == pytest.approx(math.prod(kept))
+
+
+def test_the_final_claim_rests_on_starts_that_no_step_has_used(study):
+    store = MemoryStore()
+    outcome = _run(make_plan(study, seed=7), store=store)
+    index = outcome.final.index
+    assert index not in {s.comparison.index for s in outcome.steps}
+    assert len(store.starts("1", index)) == outcome.final.n_starts
+
+
+def test_all_of_the_budget_and_not_much_more_is_used(study):
+    for budget_s in (200.0, 600.0):
+        outcome = _run(make_plan(study, seed=3, budget_s=budget_s))
+        assert outcome.duration_s <= budget_s * 1.05
+        assert outcome.final is not None
+
+
+def test_a_refused_configuration_is_a_step_not_an_error(study):
+    bench = FakeBench(
+        throughput_per_s=_throughput,
+        status=lambda values: "refused" if values["good"] == 2 else "complete",
+    )
+    outcome = _run(make_plan(study, seed=1), bench)
+    step = outcome.steps[1]
+    assert (step.comparison.verdict, step.kept) == ("worse", False)
+    assert step.comparison.b.status == "refused"
+    assert "refused" in step.comparison.reason
+    assert step.comparison.n_starts == 1
+    assert outcome.configuration.values["good"] == 1
+
+
+def test_a_starting_configuration_that_does_not_run_stops_the_study_and_is_stored(study):
+    store = MemoryStore()
+    bench = FakeBench(throughput_per_s=_throughput, status=lambda _values: "crashed")
+    with pytest.raises(TargetError, match="starting configuration did not run"):
+        _run(make_plan(study, seed=1), bench, store)
+    assert store.outcomes[-1].status == "failed"
+
+
+def test_faster_but_failing_requests_is_not_kept(study):
+    bench = FakeBench(
+        throughput_per_s=_throughput,
+        error_ratio=lambda values: 0.01 if values["good"] == 1 else 0.0,
+    )
+    outcome = _run(make_plan(study, seed=1), bench)
+    assert outcome.steps[0].comparison.verdict == "better"
+    assert not outcome.steps[0].kept
+    assert "of requests failed; the limit is 0.10%" in outcome.steps[0].comparison.reason
+
+
+def test_nothing_kept_is_no_final_claim(study):
+    bench = FakeBench(throughput_per_s=lambda _values: 400.0)
+    outcome = _run(make_plan(study, seed=1), bench)
+    assert outcome.final is None
+    assert outcome.configuration == study.start_configuration()
+
+
+def test_an_interrupted_run_goes_on_with_what_is_stored_and_ends_the_same(study):
+    plan = make_plan(study, seed=11)
+    whole_store, store = MemoryStore(), MemoryStore()
+    whole = _run(plan, store=whole_store)
+    first = FakeBench(throughput_per_s=_throughput, interrupt_after=9)
+    assert _run(plan, first, store).status == "interrupted"
+    n_stored = len(store.complete)
+    second = FakeBench(throughput_per_s=_throughput)
+    resumed = _run(plan, second, store)
+    assert n_stored == 9
+    assert second.starts_measured == len(whole_store.complete) - n_stored
+    assert resumed.steps == whole.steps
+    assert resumed.final == whole.final
+
+
+def test_comparing_a_configuration_with_itself_finds_no_difference(study):
+    start = study.start_configuration()
+    wrong = 0
+    for seed in range(40):
+        bench = FakeBench(throughput_per_s=_throughput, seed=seed, start_sd=0.03)
+        outcome = _run(compare_plan(study, start, start, seed=seed, budget_s=120.0), bench)
+        wrong += outcome.final.verdict in {"better", "worse"}
+    assert wrong <= 4  # of 40 at 5 %: five or more would come up in under 5 % of such trials
+
+
+def test_the_events_tell_the_story_in_order(study):
+    events = []
+    _run(make_plan(study, seed=7), watch=events.append)
+    assert sum(isinstance(e, StepDone) for e in events) == 4
+    assert isinstance(events[-1], FinalDone)
+    assert all(e.left_s >= 0 for e in events if isinstance(e, StartDone))
+
+
+def test_latency_as_the_objective_decides_the_other_way_round(study):
+    objective = structs.replace(study.objective, metric="latency_p50_s")
+    outcome = _run(make_plan(structs.replace(study, objective=objective), seed=7))
+    assert outcome.steps[0].comparison.verdict == "better"
+    assert outcome.steps[0].comparison.ratios["latency_p50"].high < 1
+
+
+def test_the_plan_says_what_will_be_done(study):
+    lines = plan_lines(make_plan(study, seed=7))
+    assert "step 2    good → 2" in lines
+    assert any(line.startswith("budget") and "seed 7" in line for line in lines)

@@ -1,0 +1,71 @@
+import pytest
+from msgspec import structs
+
+from httpdyno.errors import TargetError, UsageError
+from httpdyno.experiment.planning import make_plan, sweep_levels
+from httpdyno.experiment.run import run_plan
+from httpdyno.model import Knob, Method
+from httpdyno.testing.bench import FakeBench
+from httpdyno.testing.memory_store import MemoryStore
+
+TRUTH = {1: 200.0, 2: 390.0, 4: 700.0, 8: 800.0, 16: 796.0, 64: 500.0}
+
+
+@pytest.fixture
+def sweep_study(study):
+    return structs.replace(
+        study,
+        knobs=(Knob(name="workers", start=64, levels=(1, 2, 4, 8, 16, 64)),),
+        method=Method(kind="sweep", knob="workers", window_s=0.5, blocks_per_start=2),
+    )
+
+
+def _run(study, **bench):
+    fake = FakeBench(throughput_per_s=lambda values: TRUTH[values["workers"]], **bench)
+    store = MemoryStore()
+    plan = make_plan(study, seed=5)
+    return run_plan(plan, bench=fake, store=store, run_id="1", watch=lambda _event: None)
+
+
+def test_a_sweep_finds_the_knee_and_proves_it_against_the_start(sweep_study):
+    outcome = _run(sweep_study)
+    sweep = outcome.sweep
+    assert [point.level for point in sweep.points] == [1, 2, 4, 8, 16, 64]
+    assert sweep.knee == 8
+    assert outcome.configuration.values == {"workers": 8}
+    interval = outcome.final.ratios["throughput"]
+    assert interval.low < 1.6 < interval.high
+    assert outcome.final.verdict == "better"
+
+
+def test_every_level_has_an_interval_that_holds_its_throughput(sweep_study):
+    points = _run(sweep_study, drift_sd=0.3).sweep.points
+    shared = points[3].throughput_low_per_s / TRUTH[8]
+    for point in points:
+        assert point.throughput_low_per_s < point.throughput_high_per_s
+        # The machine's drift is common to all levels; the curve's shape is what is claimed.
+        assert point.throughput_low_per_s / TRUTH[point.level] == pytest.approx(shared, rel=0.1)
+
+
+def test_a_level_that_does_not_run_is_a_point_without_a_figure(sweep_study):
+    outcome = _run(
+        sweep_study, status=lambda values: "refused" if values["workers"] == 4 else "complete"
+    )
+    point = outcome.sweep.points[2]
+    assert point.arm.status == "refused"
+    assert point.ratio_to_best is None
+    assert point.throughput_high_per_s == 0
+
+
+def test_no_level_that_runs_is_an_error_that_says_so(sweep_study):
+    with pytest.raises(TargetError, match="no level of workers runs"):
+        _run(sweep_study, status=lambda _values: "crashed")
+
+
+def test_levels_of_a_sweep_are_numbers_in_order(sweep_study):
+    assert sweep_levels(sweep_study) == (1, 2, 4, 8, 16, 64)
+    words = structs.replace(
+        sweep_study, knobs=(Knob(name="workers", start="few", levels=("many",)),)
+    )
+    with pytest.raises(UsageError, match="a sweep needs numbers"):
+        make_plan(words, seed=1)

@@ -1,0 +1,46 @@
+import pytest
+
+from httpdyno.model import RatioInterval
+from httpdyno.stats.knee import knee
+from httpdyno.stats.verdict import distance_to_decision, verdict
+
+
+def _interval(low, high):
+    return RatioInterval(ratio=(low * high) ** 0.5, low=low, high=high, confidence=0.95)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "more_is_better", "word"),
+    [
+        (1.02, 1.30, True, "better"),
+        (1.02, 1.30, False, "worse"),
+        (0.70, 0.98, True, "worse"),
+        (0.70, 0.98, False, "better"),
+        (0.98, 1.30, True, "inconclusive"),
+        (0.995, 1.005, True, "equivalent"),
+        (1.001, 1.009, True, "equivalent"),
+        (0.990, 1.020, True, "inconclusive"),
+    ],
+)
+def test_the_verdict_follows_from_the_interval_alone(low, high, more_is_better, word):
+    interval = _interval(low, high)
+    assert verdict(interval, margin_ratio=0.01, more_is_better=more_is_better) == word
+
+
+def test_no_interval_is_no_verdict():
+    assert verdict(None, margin_ratio=0.01, more_is_better=True) == "inconclusive"
+
+
+def test_a_large_effect_is_decided_by_a_wide_interval_and_none_by_a_narrow_one():
+    assert distance_to_decision(_interval(1.9, 2.1), margin_ratio=0.01) > 0.6
+    assert distance_to_decision(_interval(0.99, 1.01), margin_ratio=0.01) < 0.011
+
+
+def test_the_knee_is_the_smallest_level_that_touches_the_best():
+    intervals = {1: (10, 12), 2: (50, 60), 4: (95, 99), 8: (98, 104), 16: (97, 103)}
+    assert knee([1, 2, 4, 8, 16], intervals, best=8) == 4
+    assert knee([1, 2, 8, 16], {**intervals, 4: (0, 0)}, best=8) == 8
+
+
+def test_the_knee_passes_over_levels_that_could_not_run():
+    assert knee([1, 2, 4], {2: (9, 11), 4: (10, 12)}, best=4) == 2
