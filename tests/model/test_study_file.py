@@ -1,0 +1,148 @@
+import tomllib
+
+import pytest
+
+from httpdyno.errors import StudyFileError, UsageError
+from httpdyno.model import KnobInfo
+from httpdyno.model.study_file import configuration_from, load_study, study_from, study_schema
+
+GOOD = """
+format = 1
+name = "shop"
+title = "A shop"
+
+[server]
+adapter = "fake"
+base = "server.conf.j2"
+
+[[knobs]]
+name = "workers"
+start = 1
+levels = [2, 4]
+book_ratio = [1.5, 1.1]
+
+[[knobs]]
+name = "debug"
+start = true
+levels = [false]
+
+[workload]
+connections = 5
+keep_alive = false
+timeout = "2s"
+
+[[workload.requests]]
+path = "/list"
+headers = { Accept = "text/html" }
+
+[objective]
+metric = "latency_p99_s"
+max_p99 = "200ms"
+
+[method]
+window = "500ms"
+
+[budget]
+time = "1m30s"
+"""
+INFOS = {
+    "workers": KnobInfo(
+        name="workers", summary="worker processes", kind="integer", minimum=1, maximum=1000
+    )
+}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "server.conf.j2").write_text("Debug {{ knob.debug }}\n", encoding="utf-8")
+    return tmp_path
+
+
+def _study(folder, text=GOOD):
+    return study_from(tomllib.loads(text), folder / "study.toml", lambda _adapter: INFOS)
+
+
+def test_a_study_is_read_with_units_converted_and_defaults_filled_in(folder):
+    (folder / "study.toml").write_text(GOOD, encoding="utf-8")
+    study = load_study(folder, lambda _adapter: INFOS)
+    assert study == load_study(folder / "study.toml", lambda _adapter: INFOS)
+    assert study.budget_s == 90.0
+    assert study.method.window_s == 0.5
+    assert study.objective.max_p99_s == 0.2
+    assert study.workload.timeout_s == 2.0
+    assert study.workload.requests[0].headers == (("Accept", "text/html"),)
+    assert study.knob("workers").title == "worker processes"
+    assert study.start_configuration().values == {"workers": 1, "debug": True}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("connections = 5", 'connections = "five"', "workload.connections is 'five'; expected"),
+        ("connections = 5", "connections = 0", "workload.connections is 0; expected at least 1"),
+        ("connections = 5", "conections = 5", "workload: object contains unknown field"),
+        ('timeout = "2s"', 'timeout = "2"', "workload.timeout is '2'; expected a duration"),
+        ('time = "1m30s"', 'time = "0s"', "budget.time is '0s'; expected more than zero"),
+        ("levels = [2, 4]", "levels = [2, 4000]", "(workers) is 4000; expected at most 1000"),
+        ("levels = [2, 4]", 'levels = ["2"]', "levels is ['2']; expected the type of 1"),
+        ("levels = [2, 4]", "levels = [1]", "levels is [1]; expected levels other than the start"),
+        ("book_ratio = [1.5, 1.1]", "book_ratio = [1.5]", "expected one for each level"),
+        ('path = "/list"', 'path = "list"', "requests[0].path is 'list'; expected a path from"),
+        ('metric = "latency_p99_s"', 'metric = "speed"', "objective.metric is 'speed'; expected"),
+        ("format = 1", "format = 2", "format is 2; invalid enum value"),
+        ('base = "server.conf.j2"', 'base = "gone.conf"', "server.base is 'gone.conf'; expected a"),
+        ('name = "debug"', 'name = "workers"', "expected a name that is not set twice"),
+        ('name = "debug"', 'name = "debugg"', "knob debugg is neither a setting of fake nor used"),
+        ('window = "500ms"', 'kind = "sweep"\nknob = "x"', "method.knob is 'x'; expected the knob"),
+    ],
+)
+def test_a_wrong_value_is_named_with_file_key_value_and_expectation(folder, before, after, said):
+    assert before in GOOD
+    with pytest.raises(StudyFileError) as caught:
+        _study(folder, GOOD.replace(before, after))
+    assert said in str(caught.value)
+    assert "study.toml" in str(caught.value)
+
+
+def test_what_is_not_toml_or_not_there_is_said(folder):
+    (folder / "study.toml").write_text("name = ", encoding="utf-8")
+    with pytest.raises(StudyFileError, match="is not TOML"):
+        load_study(folder, lambda _adapter: INFOS)
+    with pytest.raises(StudyFileError, match="cannot be read"):
+        load_study(folder / "other.toml", lambda _adapter: INFOS)
+
+
+def test_a_configuration_is_the_start_with_some_values_changed(folder):
+    study = _study(folder)
+    assert configuration_from("workers=4, debug=false", study).values == {
+        "workers": 4,
+        "debug": False,
+    }
+    assert configuration_from("", study) == study.start_configuration()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("threads=4", "`threads=4` sets no knob of study shop"),
+        ("workers", "`workers` sets no knob"),
+        ("workers=many", "knob workers is `many`; expected a number"),
+        ("debug=1", "knob debug is `1`; expected true or false"),
+    ],
+)
+def test_an_assignment_that_makes_no_sense_is_refused(folder, text, said):
+    with pytest.raises(UsageError) as caught:
+        configuration_from(text, _study(folder))
+    assert said in str(caught.value)
+
+
+def test_the_schema_describes_every_section():
+    schema = study_schema()
+    assert set(schema["$defs"]["StudyFile"]["properties"]) >= {
+        "server",
+        "knobs",
+        "workload",
+        "objective",
+        "method",
+        "budget",
+    }
