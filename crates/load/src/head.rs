@@ -1,0 +1,161 @@
+//! What the head of an answer says about its body and its connection.
+
+use memchr::{memchr, memchr2};
+
+use crate::request::is_token_byte;
+
+/// The answer is not HTTP/1 as RFC 9112 has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Malformed;
+
+/// The parts of a head that matter here, gathered line by line.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Head {
+    pub(crate) status: u16,
+    is_http_1_0: bool,
+    content_length: Option<u64>,
+    has_transfer_encoding: bool,
+    /// The last transfer coding is `chunked`.
+    is_chunked: bool,
+    says_close: bool,
+    says_keep_alive: bool,
+}
+
+/// How the end of a body is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Framing {
+    Length(u64),
+    Chunked,
+    UntilClose,
+}
+
+impl Head {
+    /// Take the status line, without its line end.
+    pub(crate) fn status_line(&mut self, line: &[u8]) -> Result<(), Malformed> {
+        let (version, rest) = line.split_at_checked(8).ok_or(Malformed)?;
+        self.is_http_1_0 = match version {
+            b"HTTP/1.1" => false,
+            b"HTTP/1.0" => true,
+            _ => return Err(Malformed),
+        };
+        let (&[b' ', hundreds @ b'1'..=b'5', tens, ones], reason) =
+            rest.split_first_chunk::<4>().ok_or(Malformed)?
+        else {
+            return Err(Malformed);
+        };
+        if !tens.is_ascii_digit() || !ones.is_ascii_digit() {
+            return Err(Malformed);
+        }
+        // The reason may be missing, with its space too: some servers do that.
+        if !matches!(reason.first(), None | Some(b' ')) || memchr2(b'\r', 0, reason).is_some() {
+            return Err(Malformed);
+        }
+        let digit = |byte: u8| u16::from(byte - b'0');
+        self.status = digit(hundreds) * 100 + digit(tens) * 10 + digit(ones);
+        Ok(())
+    }
+
+    /// Take a header line, without its line end.
+    #[inline]
+    pub(crate) fn header_line(&mut self, line: &[u8]) -> Result<(), Malformed> {
+        let colon = memchr(b':', line).ok_or(Malformed)?;
+        let (name, value) = (&line[..colon], &line[colon + 1..]);
+        // This refuses a space before the colon and folded lines too, as RFC 9112 section 5 asks.
+        if name.is_empty() || !name.iter().all(|&byte| is_token_byte(byte)) {
+            return Err(Malformed);
+        }
+        if memchr2(b'\r', 0, value).is_some() {
+            return Err(Malformed);
+        }
+        match name.len() {
+            10 if name.eq_ignore_ascii_case(b"connection") => self.connection(value),
+            14 if name.eq_ignore_ascii_case(b"content-length") => return self.length(value),
+            17 if name.eq_ignore_ascii_case(b"transfer-encoding") => return self.encoding(value),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn connection(&mut self, value: &[u8]) {
+        for option in value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii) {
+            self.says_close |= option.eq_ignore_ascii_case(b"close");
+            self.says_keep_alive |= option.eq_ignore_ascii_case(b"keep-alive");
+        }
+    }
+
+    /// Equal lengths may be repeated, in one header or several (RFC 9112 section 6.3).
+    fn length(&mut self, value: &[u8]) -> Result<(), Malformed> {
+        for part in value.split(|&byte| byte == b',') {
+            let length = decimal(part.trim_ascii())?;
+            if self.content_length.is_some_and(|other| other != length) {
+                return Err(Malformed);
+            }
+            self.content_length = Some(length);
+        }
+        Ok(())
+    }
+
+    fn encoding(&mut self, value: &[u8]) -> Result<(), Malformed> {
+        self.has_transfer_encoding = true;
+        for coding in value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii) {
+            if self.is_chunked {
+                // Chunked must be the last coding, and applied once.
+                return Err(Malformed);
+            }
+            self.is_chunked = coding.eq_ignore_ascii_case(b"chunked");
+        }
+        Ok(())
+    }
+
+    /// An interim answer: the real one follows. We never ask to switch protocols, so 101 is wrong.
+    pub(crate) fn is_interim(&self) -> bool {
+        (100..200).contains(&self.status) && self.status != 101
+    }
+
+    /// How the body of the answer to a request is framed: RFC 9112 section 6.3.
+    pub(crate) fn framing(&self, is_answer_to_head: bool) -> Framing {
+        if is_answer_to_head || matches!(self.status, 204 | 304) {
+            Framing::Length(0)
+        } else if self.is_chunked {
+            Framing::Chunked
+        } else if self.has_transfer_encoding {
+            Framing::UntilClose
+        } else {
+            self.content_length.map_or(Framing::UntilClose, Framing::Length)
+        }
+    }
+
+    /// Whether the server will take another request on this connection: RFC 9112 section 9.3.
+    pub(crate) fn keeps_alive(&self) -> bool {
+        // A length beside a transfer coding, or a transfer coding in HTTP/1.0, means that somebody
+        // on the way misunderstands the framing (section 6.1): the connection can't be trusted.
+        let is_doubtful =
+            self.has_transfer_encoding && (self.content_length.is_some() || self.is_http_1_0);
+        !self.says_close && !is_doubtful && (!self.is_http_1_0 || self.says_keep_alive)
+    }
+}
+
+fn decimal(digits: &[u8]) -> Result<u64, Malformed> {
+    if digits.is_empty() {
+        return Err(Malformed);
+    }
+    digits.iter().try_fold(0_u64, |number, &byte| {
+        let digit = byte.is_ascii_digit().then(|| u64::from(byte - b'0')).ok_or(Malformed)?;
+        number.checked_mul(10).and_then(|tenfold| tenfold.checked_add(digit)).ok_or(Malformed)
+    })
+}
+
+/// The size of a chunk from its line, extensions left out: RFC 9112 section 7.1.
+pub(crate) fn chunk_size(line: &[u8]) -> Result<u64, Malformed> {
+    let digits = match memchr(b';', line) {
+        Some(at) => line[..at].trim_ascii_end(),
+        None => line.trim_ascii_end(),
+    };
+    if digits.is_empty() || digits.len() > 16 || memchr2(b'\r', 0, line).is_some() {
+        return Err(Malformed);
+    }
+    digits.iter().try_fold(0_u64, |number, &byte| {
+        let digit = char::from(byte).to_digit(16).ok_or(Malformed)?;
+        Ok(number << 4 | u64::from(digit))
+    })
+}

@@ -1,0 +1,207 @@
+//! Requests rendered to bytes, once, before the run.
+
+use crate::Error;
+use crate::spec::Request;
+
+/// A request as it goes on the wire, and what a right answer to it looks like.
+#[derive(Debug, Clone)]
+pub(crate) struct Rendered {
+    pub(crate) bytes: Box<[u8]>,
+    /// The answer has no body, whatever its head says.
+    pub(crate) is_head: bool,
+    expect_status: u16,
+    expect_length: Option<u64>,
+}
+
+impl Rendered {
+    /// Check and render `request`; `field` is its name for messages.
+    pub(crate) fn new(request: &Request, keep_alive: bool, field: &str) -> Result<Self, Error> {
+        check(request, field)?;
+        let mut head = format!("{} {} HTTP/1.1\r\n", request.method, request.target);
+        let mut add = |name: &str, value: &str| {
+            for part in [name, ": ", value, "\r\n"] {
+                head.push_str(part);
+            }
+        };
+        for (name, value) in &request.headers {
+            add(name, value);
+        }
+        let has = |name: &str| request.headers.iter().any(|(n, _)| n.eq_ignore_ascii_case(name));
+        let wants_length = matches!(request.method.as_str(), "POST" | "PUT" | "PATCH");
+        if !has("content-length") && (wants_length || !request.body.is_empty()) {
+            add("Content-Length", &request.body.len().to_string());
+        }
+        if !keep_alive && !has("connection") {
+            add("Connection", "close");
+        }
+        head.push_str("\r\n");
+        let mut bytes = head.into_bytes();
+        bytes.extend_from_slice(&request.body);
+        Ok(Self {
+            bytes: bytes.into_boxed_slice(),
+            is_head: request.method == "HEAD",
+            expect_status: request.expect_status,
+            expect_length: request.expect_length,
+        })
+    }
+
+    pub(crate) fn expects_status(&self, status: u16) -> bool {
+        match self.expect_status {
+            0 => (200..400).contains(&status),
+            expected => status == expected,
+        }
+    }
+
+    pub(crate) fn expects_length(&self, length: u64) -> bool {
+        self.expect_length.is_none_or(|expected| expected == length)
+    }
+}
+
+fn check(request: &Request, field: &str) -> Result<(), Error> {
+    if !is_token(&request.method) {
+        let expected = "a token such as GET";
+        return Err(Error::invalid(format!("{field}.method"), quoted(&request.method), expected));
+    }
+    let target = &request.target;
+    if target.is_empty() || target.bytes().any(|byte| byte <= b' ' || byte == 0x7f) {
+        let expected = "a request target without spaces and control characters, such as /";
+        return Err(Error::invalid(format!("{field}.target"), quoted(target), expected));
+    }
+    if !matches!(request.expect_status, 0 | 100..=599) {
+        let expected = "a status from 100 to 599, or 0 for any 2xx or 3xx";
+        return Err(Error::invalid(
+            format!("{field}.expect_status"),
+            request.expect_status,
+            expected,
+        ));
+    }
+    check_headers(request, field)
+}
+
+fn check_headers(request: &Request, field: &str) -> Result<(), Error> {
+    let mut n_hosts = 0;
+    for (index, (name, value)) in request.headers.iter().enumerate() {
+        let refuse = |what: &str, value: &str, expected: &str| {
+            Err(Error::invalid(format!("{field}.headers[{index}] {what}"), quoted(value), expected))
+        };
+        if !is_token(name) {
+            return refuse("name", name, "a header name such as Accept");
+        }
+        if value.bytes().any(|byte| matches!(byte, b'\r' | b'\n' | 0)) {
+            return refuse("value", value, "a value without line breaks and NUL");
+        }
+        match name.to_ascii_lowercase().as_str() {
+            "host" => n_hosts += 1,
+            "transfer-encoding" => return refuse("name", name, "a body sent with its length"),
+            "content-length" if value.trim() != request.body.len().to_string() => {
+                return refuse("value", value, "the length of the body, or no such header");
+            }
+            _ => {}
+        }
+    }
+    if n_hosts != 1 {
+        return Err(Error::invalid(
+            format!("{field}.headers"),
+            format!("with {n_hosts} Host headers"),
+            "exactly one",
+        ));
+    }
+    Ok(())
+}
+
+fn quoted(value: &str) -> String {
+    format!("{value:?}")
+}
+
+/// RFC 9110 section 5.6.2.
+fn is_token(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(is_token_byte)
+}
+
+/// A byte that a method or header name may have: RFC 9110 section 5.6.2.
+pub(crate) const fn is_token_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric()
+        || matches!(
+            byte,
+            b'!' | b'#'
+                | b'$'
+                | b'%'
+                | b'&'
+                | b'\''
+                | b'*'
+                | b'+'
+                | b'-'
+                | b'.'
+                | b'^'
+                | b'_'
+                | b'`'
+                | b'|'
+                | b'~'
+        )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rendered(request: &Request, keep_alive: bool) -> String {
+        let rendered = Rendered::new(request, keep_alive, "request").unwrap();
+        String::from_utf8(rendered.bytes.into_vec()).unwrap()
+    }
+
+    #[test]
+    fn a_get_is_rendered_as_given() {
+        let request = Request::get("a.example", "/x?y=1");
+        let expected = "GET /x?y=1 HTTP/1.1\r\nHost: a.example\r\n\r\n";
+        assert_eq!(rendered(&request, true), expected);
+        assert!(rendered(&request, false).ends_with("\r\nConnection: close\r\n\r\n"));
+    }
+
+    #[test]
+    fn a_body_gets_its_length() {
+        let mut request = Request::get("h", "/");
+        request.method = "POST".to_owned();
+        assert!(rendered(&request, true).contains("\r\nContent-Length: 0\r\n"));
+        request.body = b"abc".to_vec();
+        assert!(rendered(&request, true).ends_with("\r\nContent-Length: 3\r\n\r\nabc"));
+        request.headers.push(("content-length".to_owned(), "3".to_owned()));
+        assert_eq!(rendered(&request, true).matches("ontent-").count(), 1);
+    }
+
+    #[test]
+    fn what_would_break_the_message_is_refused_with_its_place() {
+        let with = |name: &str, value: &str| {
+            let mut request = Request::get("h", "/");
+            request.headers.push((name.to_owned(), value.to_owned()));
+            request
+        };
+        let of = |change: fn(&mut Request)| {
+            let mut request = Request::get("h", "/");
+            change(&mut request);
+            request
+        };
+        for (request, message) in [
+            (with("A", "b\r\nC: d"), "request.headers[1] value is \"b\\r\\nC: d\""),
+            (with("A b", "c"), "request.headers[1] name is \"A b\""),
+            (with("Host", "c"), "request.headers is with 2 Host headers"),
+            (with("Content-Length", "9"), "request.headers[1] value is \"9\""),
+            (of(|r| r.method = "G T".into()), "request.method is \"G T\""),
+            (of(|r| r.target = "/a b".into()), "request.target is \"/a b\""),
+            (of(|r| r.expect_status = 99), "request.expect_status is 99"),
+            (of(|r| r.headers.clear()), "request.headers is with 0 Host headers"),
+        ] {
+            let error = Rendered::new(&request, true, "request").unwrap_err().to_string();
+            assert!(error.starts_with(message), "{error}");
+        }
+    }
+
+    #[test]
+    fn any_2xx_or_3xx_is_right_unless_one_is_named() {
+        let mut request = Request::get("h", "/");
+        let any = Rendered::new(&request, true, "").unwrap();
+        assert!(any.expects_status(204) && any.expects_status(304) && !any.expects_status(404));
+        request.expect_status = 404;
+        let one = Rendered::new(&request, true, "").unwrap();
+        assert!(one.expects_status(404) && !one.expects_status(200));
+    }
+}

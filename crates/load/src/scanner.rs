@@ -1,0 +1,210 @@
+//! Finds the end of an answer in bytes that come in pieces.
+//!
+//! The scanner keeps nothing of a body and, as long as lines come whole, nothing of a head: it
+//! allocates only for the part of a line that a read cut off, and keeps that room.
+
+use memchr::memchr;
+
+use crate::head::{Framing, Head, Malformed, chunk_size};
+
+/// The most that a head (its interim answers included), a chunk's line or the trailers may be.
+pub(crate) const MAX_HEAD_BYTES: usize = 64 * 1024;
+
+/// One answer under way.
+#[derive(Debug)]
+pub(crate) struct Scanner {
+    stage: Stage,
+    head: Head,
+    is_answer_to_head: bool,
+    body_bytes: u64,
+    /// Bytes of lines since the head, chunk or trailers began.
+    line_bytes: usize,
+    /// The part of a line whose end did not come yet.
+    rest: Vec<u8>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    StatusLine,
+    Headers,
+    Body { left: u64 },
+    ChunkSize,
+    Chunk { left: u64 },
+    ChunkEnd,
+    Trailers,
+    UntilClose,
+    Done,
+}
+
+/// How far the bytes given have led.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// All were taken, more are needed.
+    Partial,
+    /// The answer is whole with the first `consumed` of them.
+    Whole { consumed: usize },
+}
+
+/// What the end of the connection means for the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AtClose {
+    /// The end of the body.
+    Whole,
+    InHead,
+    InBody,
+}
+
+impl Scanner {
+    pub(crate) fn new() -> Self {
+        Self {
+            stage: Stage::StatusLine,
+            head: Head::default(),
+            is_answer_to_head: false,
+            body_bytes: 0,
+            line_bytes: 0,
+            // Room for the usual cut-off line, so that even those allocate nothing later.
+            rest: Vec::with_capacity(256),
+        }
+    }
+
+    /// Get ready for the next answer.
+    pub(crate) fn expect(&mut self, is_answer_to_head: bool) {
+        self.stage = Stage::StatusLine;
+        self.head = Head::default();
+        self.is_answer_to_head = is_answer_to_head;
+        self.body_bytes = 0;
+        self.line_bytes = 0;
+        self.rest.clear();
+    }
+
+    /// The status of an answer whose head is whole.
+    pub(crate) fn status(&self) -> u16 {
+        self.head.status
+    }
+
+    /// Bytes of the body so far, chunks decoded.
+    pub(crate) fn body_bytes(&self) -> u64 {
+        self.body_bytes
+    }
+
+    /// Whether the connection may be used again after this whole answer.
+    pub(crate) fn keeps_alive(&self) -> bool {
+        self.stage == Stage::Done && self.head.keeps_alive()
+    }
+
+    /// Take the next bytes of the connection.
+    pub(crate) fn feed(&mut self, input: &[u8]) -> Result<Progress, Malformed> {
+        let mut at = 0;
+        loop {
+            at += match self.stage {
+                Stage::Done => return Ok(Progress::Whole { consumed: at }),
+                _ if at == input.len() => return Ok(Progress::Partial),
+                Stage::Body { left } => self.skip_body(left, input.len() - at),
+                Stage::Chunk { left } => self.skip_chunk(left, input.len() - at),
+                Stage::UntilClose => self.count_body((input.len() - at) as u64),
+                _ => self.take_line(&input[at..])?,
+            };
+        }
+    }
+
+    /// What the end of the connection means now.
+    pub(crate) fn at_close(&self) -> AtClose {
+        match self.stage {
+            Stage::Done | Stage::UntilClose => AtClose::Whole,
+            Stage::StatusLine | Stage::Headers => AtClose::InHead,
+            _ => AtClose::InBody,
+        }
+    }
+
+    fn count_body(&mut self, taken: u64) -> usize {
+        self.body_bytes += taken;
+        taken as usize
+    }
+
+    fn skip_body(&mut self, left: u64, available: usize) -> usize {
+        let taken = left.min(available as u64);
+        self.stage = if taken == left { Stage::Done } else { Stage::Body { left: left - taken } };
+        self.count_body(taken)
+    }
+
+    fn skip_chunk(&mut self, left: u64, available: usize) -> usize {
+        let taken = left.min(available as u64);
+        self.stage =
+            if taken == left { Stage::ChunkEnd } else { Stage::Chunk { left: left - taken } };
+        self.count_body(taken)
+    }
+
+    /// Take a line, or what there is of it; returns how many bytes that was.
+    #[inline]
+    fn take_line(&mut self, input: &[u8]) -> Result<usize, Malformed> {
+        let end = memchr(b'\n', input);
+        let taken = end.map_or(input.len(), |end| end + 1);
+        self.line_bytes += taken;
+        if self.line_bytes > MAX_HEAD_BYTES {
+            return Err(Malformed);
+        }
+        match end {
+            None => self.rest.extend_from_slice(input),
+            Some(end) if self.rest.is_empty() => self.line(&input[..end])?,
+            Some(end) => {
+                let mut whole = std::mem::take(&mut self.rest);
+                whole.extend_from_slice(&input[..end]);
+                let result = self.line(&whole);
+                whole.clear();
+                self.rest = whole;
+                result?;
+            }
+        }
+        Ok(taken)
+    }
+
+    /// Take a whole line without its line feed. A missing carriage return is tolerated, as RFC
+    /// 9112 section 2.2 allows, but for the end of a chunk.
+    fn line(&mut self, line: &[u8]) -> Result<(), Malformed> {
+        let text = line.strip_suffix(b"\r").unwrap_or(line);
+        match self.stage {
+            Stage::StatusLine => {
+                self.head.status_line(text)?;
+                self.stage = Stage::Headers;
+            }
+            Stage::Headers if text.is_empty() => self.end_head()?,
+            Stage::Headers => self.head.header_line(text)?,
+            Stage::ChunkSize => {
+                self.line_bytes = 0;
+                self.stage = match chunk_size(text)? {
+                    0 => Stage::Trailers,
+                    left => Stage::Chunk { left },
+                };
+            }
+            Stage::ChunkEnd if line == b"\r" => self.stage = Stage::ChunkSize,
+            Stage::Trailers if text.is_empty() => self.stage = Stage::Done,
+            // Trailers can't change the framing: they are checked, and dropped.
+            Stage::Trailers => Head::default().header_line(text)?,
+            _ => return Err(Malformed),
+        }
+        Ok(())
+    }
+
+    fn end_head(&mut self) -> Result<(), Malformed> {
+        if self.head.status == 101 {
+            return Err(Malformed);
+        }
+        if self.head.is_interim() {
+            self.head = Head::default();
+            self.stage = Stage::StatusLine;
+            return Ok(());
+        }
+        self.line_bytes = 0;
+        self.stage = match self.head.framing(self.is_answer_to_head) {
+            Framing::Length(0) => Stage::Done,
+            Framing::Length(left) => Stage::Body { left },
+            Framing::Chunked => Stage::ChunkSize,
+            Framing::UntilClose => Stage::UntilClose,
+        };
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[path = "scanner_tests.rs"]
+mod tests;
