@@ -49,6 +49,7 @@ class LoadHandle:
 
     def __init__(self, run: _native.LoadRun) -> None:
         self._run = run
+        self._measurements: list[Measurement] = []
 
     def wait(self, timeout_s: float = math.inf) -> bool:
         """Wait until the run is over; True when it is. Ctrl-C comes through.
@@ -73,7 +74,10 @@ class LoadHandle:
 
     def measurements(self) -> list[Measurement]:
         """Return the windows that ended so far, in order."""
-        return [_measurement(result) for result in self._run.results()]
+        # Callers poll this while the run goes on: each window is converted once.
+        results = self._run.results()
+        self._measurements += [_measurement(each) for each in results[len(self._measurements) :]]
+        return list(self._measurements)
 
 
 def start_load(  # noqa: PLR0913 - the engine's settings, each of them optional

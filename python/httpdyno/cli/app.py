@@ -1,0 +1,163 @@
+"""The `httpdyno` command: finds the command asked for, runs it, turns errors into exit codes.
+
+Only the module of the command asked for is imported, so that `httpdyno --help` and a mistyped
+command answer at once; the table below carries the sentence that help shows for each.
+"""
+
+import logging
+import os
+import re
+import sys
+import traceback
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Annotated
+
+import typer
+
+from httpdyno import __version__
+from httpdyno.errors import HttpdynoError
+
+COMMANDS = {
+    "demo": "Tune the bundled application and write a report of what helped.",
+    "study": "List, show and run studies of a server and its knobs.",
+    "tune": "Tune a study's server, keeping each change that is proven.",
+    "compare": "Compare two configurations of a study's server.",
+    "load": "Load an HTTP server and say what it did, request by request.",
+    "report": "Show a stored run again, or write it as HTML or JSON.",
+    "history": "List the runs that are stored.",
+    "doctor": "Check what is installed here, the limits, cores and noise.",
+}
+"""Each is a module of this package with `command` (a function) or `app` (a group)."""
+
+EXIT_USAGE = 2
+EXIT_BUG = 70
+EXIT_INTERRUPTED = 130
+
+_COMPLETION_VARIABLE = "_HTTPDYNO_COMPLETE"
+
+
+def main() -> None:
+    """Run the command line and end the process with its exit code."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command line; return its exit code.
+
+    0 done · 1 done, and the answer is no · 2 the request is wrong · 3 server, host or store
+    cannot be used · 4 something was not put back · 70 a bug · 130 interrupted.
+    """
+    try:
+        command = typer.main.get_command(app_for(arguments))
+        code = command.main(list(arguments), prog_name="httpdyno", standalone_mode=False)
+    except HttpdynoError as error:
+        return _fail(str(error), error.hint, error.exit_code)
+    except typer.TyperException as error:
+        return _fail(_in_backticks(error.format_message()), _help_hint(error), EXIT_USAGE)
+    except (KeyboardInterrupt, typer.Abort):
+        return _interrupted()
+    except Exception:
+        traceback.print_exc()
+        return _fail("this is a bug in httpdyno", "report it with the lines above", EXIT_BUG)
+    # The command line library turns Ctrl-C into this code by itself.
+    return _interrupted() if code == EXIT_INTERRUPTED else int(code or 0)
+
+
+def app_for(arguments: Sequence[str]) -> typer.Typer:
+    """Return the application with the command asked for; the others are just their sentence."""
+    app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
+    app.callback(invoke_without_command=True)(_root)
+    asked = next((each for each in arguments if not each.startswith("-")), "")
+    for name, sentence in COMMANDS.items():
+        if name == asked or _COMPLETION_VARIABLE in os.environ:
+            add_command(app, name)
+        else:
+            app.command(name, help=sentence)(_not_imported)
+    return app
+
+
+def add_command(app: typer.Typer, name: str) -> None:
+    """Import a command's module and put it into the application."""
+    module = import_module(f"httpdyno.cli.{name}")
+    if hasattr(module, "app"):
+        app.add_typer(module.app, name=name, help=COMMANDS[name])
+    else:
+        app.command(name, epilog=module.EXAMPLE)(module.command)
+
+
+def _not_imported() -> None:
+    raise AssertionError("a command that was not asked for was run")
+
+
+def _show_version(is_asked: bool) -> None:
+    if is_asked:
+        print(f"httpdyno {__version__}")
+        raise typer.Exit
+
+
+def _root(
+    context: typer.Context,
+    verbose: Annotated[
+        int,
+        typer.Option(
+            "-v", "--verbose", count=True, show_default=False, help="Log more: -v actions, -vv all."
+        ),
+    ] = 0,
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """Load a web server, change one setting at a time, prove what helped."""
+    level = (logging.WARNING, logging.INFO, logging.DEBUG)[min(verbose, 2)]
+    logging.basicConfig(level=level, stream=sys.stderr, format="%(levelname)s %(name)s %(message)s")
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+        raise typer.Exit(EXIT_USAGE)
+
+
+def _interrupted() -> int:
+    print("interrupted", file=sys.stderr)
+    return EXIT_INTERRUPTED
+
+
+def _fail(message: str, hint: str, code: int) -> int:
+    sys.stdout.flush()
+    print(f"{_red('error')}: {sentence(message)}", file=sys.stderr)
+    if hint:
+        print(f"\n{_cyan('hint')}: {sentence(hint)}", file=sys.stderr)
+    return code
+
+
+def sentence(text: str) -> str:
+    """Return a message as all of ours look: lower case at first, no full stop at the end."""
+    stripped = text.strip()
+    if stripped[1:2].islower():  # not an abbreviation such as HTTP
+        stripped = stripped[0].lower() + stripped[1:]
+    has_one_sentence = ". " not in stripped and not stripped.endswith("…")
+    return stripped.removesuffix(".") if has_one_sentence else stripped
+
+
+def _in_backticks(text: str) -> str:
+    return re.sub(r"'([^']*)'", r"`\1`", text)
+
+
+def _help_hint(error: typer.TyperException) -> str:
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context is not None else "httpdyno"
+    return f"`{path} --help` says what it takes"
+
+
+def _red(text: str) -> str:
+    return _coloured(text, 31)
+
+
+def _cyan(text: str) -> str:
+    return _coloured(text, 36)
+
+
+def _coloured(text: str, colour: int) -> str:
+    if not sys.stderr.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return text
+    return f"\x1b[1;{colour}m{text}\x1b[0m"

@@ -1,0 +1,83 @@
+"""`httpdyno compare`: is B better than A, and by how much."""
+
+from typing import Annotated
+
+import typer
+
+from httpdyno.cli.launch import budget_or_none, execute, seed_or_new
+from httpdyno.cli.library import open_study
+from httpdyno.cli.option import DryRunOption, HtmlOption, JsonOption, SeedOption, StudyArgument
+from httpdyno.cli.output import Outputs
+from httpdyno.errors import UsageError
+from httpdyno.experiment.planning import compare_plan
+from httpdyno.model import Configuration, Study
+from httpdyno.model.study_file import configuration_from
+from httpdyno.registry import load_adapter
+
+EXAMPLE = """Example:
+
+\b
+  httpdyno compare bookmarks --a workers=1 --b workers=4 --budget 60s
+"""
+
+_BUDGET = "60s"
+
+
+def command(  # noqa: PLR0913 - one parameter for each option
+    study: StudyArgument,
+    *,
+    b: Annotated[
+        list[str],
+        typer.Option("--b", metavar="KNOB=VALUE,…", help="The candidate; may be given repeatedly."),
+    ],
+    a: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--a",
+            metavar="KNOB=VALUE,…",
+            help="The reference.  [default: the study's start]",
+            show_default=False,
+        ),
+    ] = None,
+    budget: Annotated[
+        str, typer.Option("--budget", metavar="TIME", help="The time that it may take.")
+    ] = _BUDGET,
+    seed: SeedOption = None,
+    dry_run: DryRunOption = False,
+    html: HtmlOption = None,
+    json: JsonOption = None,
+) -> int:
+    """Compare two configurations of a study's server.
+
+    Knobs that are not named keep the value that the study starts from. Both run side by side and
+    are loaded in turns, so that what else happens on the machine hits both.
+    """
+    outputs = Outputs(json=json, html=html)
+    outputs.check()
+    opened = open_study(study)
+    plan = compare_plan(
+        opened,
+        parse_configuration(a or [], opened),
+        parse_configuration(b, opened),
+        seed=seed_or_new(seed),
+        budget_s=budget_or_none(budget),
+    )
+    return execute(plan, outputs, is_dry_run=dry_run)
+
+
+def parse_configuration(pieces: list[str], study: Study) -> Configuration:
+    """Return the start configuration with `KNOB=VALUE,…` put in.
+
+    Raises:
+        UsageError: An unknown knob, or a value that it cannot have.
+    """
+    configuration = configuration_from(",".join(pieces), study)
+    infos = load_adapter(study.server.adapter).knobs()
+    for name, value in configuration.values.items():
+        complaint = infos[name].complaint(value) if name in infos else ""
+        if complaint:
+            raise UsageError(
+                f"`{name}={value}` is outside the knob's domain: {complaint}",
+                hint=f"`httpdyno study show {study.name}` lists the levels",
+            )
+    return configuration

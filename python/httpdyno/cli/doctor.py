@@ -1,0 +1,184 @@
+"""`httpdyno doctor`: can this machine do what is asked of it?"""
+
+import shutil
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from httpdyno.cli.console import messages, results
+from httpdyno.cli.launch import reap
+from httpdyno.cli.library import bundled_studies, open_study
+from httpdyno.cli.option import JsonOption
+from httpdyno.cli.output import Outputs, write_json
+from httpdyno.errors import AdapterError
+from httpdyno.model import HostFacts, Study
+from httpdyno.registry import adapter_names, load_adapter
+from httpdyno.telemetry.host import host_facts
+from httpdyno.telemetry.noise import Noise, measure_noise
+from httpdyno.units import format_bytes, format_duration
+
+EXAMPLE = """Example:
+
+\b
+  httpdyno doctor
+"""
+
+_FEW_OPEN_FILES = 4096
+_FEW_CPUS = 2
+_BUSY_LOAD_PER_CPU = 0.5
+_NOISY_SPREAD_RATIO = 1.3
+_NOISY_NOT_RUNNING_RATIO = 0.05
+_TOOLS = {"strace": "shows a server's system calls; `apt-get install strace`"}
+
+
+def command(json: JsonOption = None) -> int:
+    """Check what is installed here, the limits, cores and noise.
+
+    Exit code 0 when every bundled study can run here, 1 when one cannot; what to install for it
+    is said.
+    """
+    outputs = Outputs(json=json)
+    outputs.check()
+    reap()
+    with messages().status("measuring how steady this machine is"):
+        noise = measure_noise()
+    host = host_facts()
+    studies = [open_study(name) for name in bundled_studies()]
+    missing = {
+        each.name: load_adapter(each.server.adapter).missing(each.server) for each in studies
+    }
+    remarks = host_remarks(host, noise)
+    if outputs.json is not None:
+        write_json(_document(host, noise, missing, remarks), outputs.json)
+    if outputs.has_text:
+        _show(
+            results(),
+            host=host,
+            noise=noise,
+            studies=studies,
+            missing=missing,
+            remarks=remarks,
+        )
+    return int(any(missing.values()))
+
+
+def host_remarks(host: HostFacts, noise: Noise) -> list[str]:
+    """Return what about this machine a result made on it would suffer from."""
+    remarks = []
+    if host.n_cpus <= _FEW_CPUS:
+        remarks.append(
+            f"{host.n_cpus} cores: the load and the server share them, so a figure is what both "
+            "can do together; ratios are still fair, because both arms share alike"
+        )
+    if host.load_average[0] > _BUSY_LOAD_PER_CPU * host.n_cpus:
+        remarks.append(
+            f"load average {host.load_average[0]:.2f} on {host.n_cpus} cores: other work is going "
+            "on, and intervals will be wider for it"
+        )
+    if noise.not_running_ratio > _NOISY_NOT_RUNNING_RATIO:
+        remarks.append(
+            f"a core was taken away for {noise.not_running_ratio:.0%} of the time it was wanted"
+        )
+    if noise.spread_ratio > _NOISY_SPREAD_RATIO:
+        remarks.append(
+            f"equal work takes up to {noise.spread_ratio:.2f} × as long as at other times"
+        )
+    open_files = host.limits.get("open_files", 0)
+    if 0 < open_files < _FEW_OPEN_FILES:
+        remarks.append(
+            f"{open_files} open files bound the connections; `ulimit -n {_FEW_OPEN_FILES}` "
+            "raises that"
+        )
+    return remarks
+
+
+def _versions() -> dict[str, str]:
+    """Return each server's version line; empty where it is not installed."""
+    versions: dict[str, str] = {}
+    for name in adapter_names():
+        try:
+            versions[name] = load_adapter(name).version()
+        except AdapterError:
+            # Not installed: the studies that need it say how to install it.
+            versions[name] = ""
+    return versions
+
+
+def _document(
+    host: HostFacts, noise: Noise, missing: dict[str, tuple[str, ...]], remarks: Sequence[str]
+) -> dict[str, Any]:
+    return {
+        "host": msgspec.to_builtins(host),
+        "noise": msgspec.to_builtins(noise),
+        "servers": {name: version or None for name, version in _versions().items()},
+        "tools": {name: shutil.which(name) for name in _TOOLS},
+        "studies": [
+            {"name": name, "can_run": not lacking, "missing": list(lacking)}
+            for name, lacking in missing.items()
+        ],
+        "remarks": list(remarks),
+    }
+
+
+def _show(  # noqa: PLR0913 - the parts of one page
+    console: Console,
+    *,
+    host: HostFacts,
+    noise: Noise,
+    studies: Sequence[Study],
+    missing: dict[str, tuple[str, ...]],
+    remarks: Sequence[str],
+) -> None:
+    can_run = sum(not lacking for lacking in missing.values())
+    style = "bold green" if can_run == len(studies) else "bold yellow"
+    console.print(Text(f"{can_run} of {len(studies)} bundled studies can run here", style))
+    for title, rows in (
+        ("machine", _host_rows(host, noise)),
+        ("limits", [(name.replace("_", " "), f"{n:,}") for name, n in host.limits.items()]),
+        ("servers", [(name, text or "not installed") for name, text in _versions().items()]),
+        (
+            "tools",
+            [(name, shutil.which(name) or f"missing: {why}") for name, why in _TOOLS.items()],
+        ),
+        ("studies", _study_rows(missing)),
+    ):
+        console.print(Text(f"\n{title}", "bold"))
+        console.print(_table(rows))
+    for remark in remarks:
+        console.print(Text.assemble("\n", ("caveat: ", "yellow"), remark))
+
+
+def _host_rows(host: HostFacts, noise: Noise) -> list[tuple[str, str]]:
+    load = " ".join(f"{each:.2f}" for each in host.load_average)
+    return [
+        ("httpdyno", f"{host.httpdyno}, Python {host.python}"),
+        ("kernel", host.kernel),
+        ("CPU", f"{host.n_cpus} × {host.cpu}"),
+        ("memory", format_bytes(host.memory_bytes)),
+        ("load average", load),
+        (
+            "noise",
+            f"equal work spread {noise.spread_ratio:.2f} ×, core away "
+            f"{noise.not_running_ratio:.1%} of {format_duration(noise.measured_s)}",
+        ),
+    ]
+
+
+def _study_rows(missing: dict[str, tuple[str, ...]]) -> list[tuple[str, str]]:
+    rows: list[tuple[str, str]] = []
+    for name, lacking in missing.items():
+        rows += [(name, text) for text in lacking] or [(name, "can run")]
+    return rows
+
+
+def _table(rows: Sequence[tuple[str, str]]) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 2), pad_edge=False, show_header=False)
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, fact in rows:
+        table.add_row(name, Text(fact))
+    return table

@@ -1,0 +1,46 @@
+"""`httpdyno history`: what is stored."""
+
+from msgspec.structs import replace
+
+from httpdyno.cli.console import results
+from httpdyno.cli.option import JsonOption
+from httpdyno.cli.output import Outputs, write_json
+from httpdyno.model import Outcome, RunSummary
+from httpdyno.report.history import HistoryRow, history_json, history_row, history_text
+from httpdyno.report.phrase import plural
+from httpdyno.store import Store
+
+EXAMPLE = """Example:
+
+\b
+  httpdyno history
+"""
+
+
+def command(json: JsonOption = None) -> int:
+    """List the runs that are stored, newest first."""
+    outputs = Outputs(json=json)
+    outputs.check()
+    with Store.open() as store:
+        rows = [run_row(run, store.outcome(run.id)) for run in store.runs()]
+    if outputs.json is not None:
+        write_json({"runs": history_json(rows)}, outputs.json)
+    if outputs.has_text:
+        results().print(history_text(rows))
+    return 0
+
+
+def run_row(run: RunSummary, outcome: Outcome | None) -> HistoryRow:
+    """Return a stored run as a row; also one that was killed before it had any result."""
+    if outcome is not None:
+        # The store knows better than the outcome whether anybody is still at it.
+        return history_row(replace(outcome, status=run.status))
+    return HistoryRow(
+        id=run.id,
+        study=run.study,
+        command=run.command,
+        status=run.status,
+        began_at=run.began_at,
+        duration_s=run.duration_s,
+        headline=f"no result yet; {plural(run.n_windows, 'window')} stored",
+    )

@@ -1,0 +1,107 @@
+"""From a command line to a plan, and from the plan to its run."""
+
+import random
+import sys
+from dataclasses import dataclass
+
+import msgspec
+
+from httpdyno.cli.library import open_study
+from httpdyno.cli.output import Outputs, write_json
+from httpdyno.cli.running import run_and_report
+from httpdyno.errors import UsageError
+from httpdyno.experiment.planning import make_plan, plan_lines
+from httpdyno.model import Plan
+from httpdyno.servers.run_folder import reap_leftovers
+from httpdyno.store import Store
+from httpdyno.units import duration_s
+
+_SEED_BITS = 32
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Request:
+    """A run as asked for on the command line."""
+
+    study: str | None
+    budget: str | None = None
+    seed: int | None = None
+    resume: str | None = None
+    is_dry_run: bool = False
+    html: str | None = None
+    json: str | None = None
+
+
+def launch(request: Request) -> int:
+    """Plan what was asked for, and run it or say what it would be."""
+    outputs = Outputs(json=request.json, html=request.html)
+    outputs.check()
+    plan = _stored_plan(request) if request.resume else _new_plan(request)
+    return execute(plan, outputs, resume=request.resume, is_dry_run=request.is_dry_run)
+
+
+def execute(
+    plan: Plan, outputs: Outputs, *, resume: str | None = None, is_dry_run: bool = False
+) -> int:
+    """Run a plan and report it, or print it and stop."""
+    if is_dry_run:
+        show_plan(plan, outputs)
+        return 0
+    reap()
+    return run_and_report(plan, outputs, resume=resume)
+
+
+def show_plan(plan: Plan, outputs: Outputs) -> None:
+    """Print what a plan would do."""
+    if outputs.has_text:
+        print("\n".join(plan_lines(plan)))
+    if outputs.json is not None:
+        write_json(msgspec.to_builtins(plan), outputs.json)
+
+
+def reap() -> None:
+    """End what a killed httpdyno left behind, and say so."""
+    for line in reap_leftovers():
+        print(line, file=sys.stderr)
+
+
+def seed_or_new(seed: int | None) -> int:
+    """Return the seed given, or a new one; either way the plan records it."""
+    return random.SystemRandom().getrandbits(_SEED_BITS) if seed is None else seed
+
+
+def budget_or_none(text: str | None) -> float | None:
+    """Return a budget in seconds, None where the study's own holds.
+
+    Raises:
+        UsageError: Not a duration, or no time at all.
+    """
+    if text is None:
+        return None
+    budget_s = duration_s(text)
+    if budget_s <= 0:
+        raise UsageError(f"a budget of `{text}` is no time at all", hint="such as `--budget 3m`")
+    return budget_s
+
+
+def _new_plan(request: Request) -> Plan:
+    if request.study is None:
+        raise UsageError("no study was named", hint="`httpdyno study list` shows the bundled ones")
+    study = open_study(request.study)
+    return make_plan(study, seed=seed_or_new(request.seed), budget_s=budget_or_none(request.budget))
+
+
+def _stored_plan(request: Request) -> Plan:
+    if request.budget is not None or request.seed is not None:
+        raise UsageError(
+            f"run `{request.resume}` has its own budget and seed",
+            hint="leave out `--budget` and `--seed` with `--resume`",
+        )
+    with Store.open() as store:
+        plan = store.plan(request.resume or "")
+    if request.study is not None and request.study != plan.study.name:
+        raise UsageError(
+            f"run `{request.resume}` is of the study `{plan.study.name}`, not `{request.study}`",
+            hint="`--resume` needs no study",
+        )
+    return plan

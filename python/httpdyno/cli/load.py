@@ -1,0 +1,286 @@
+"""`httpdyno load`: load one URL and say what happened to every request."""
+
+import math
+import os
+import resource
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from httpdyno.cli.console import messages, results
+from httpdyno.cli.option import JsonOption
+from httpdyno.cli.output import Outputs, write_json
+from httpdyno.cli.progress import LoadProgress
+from httpdyno.errors import UsageError
+from httpdyno.load.engine import (
+    SPIN_S,
+    LoadHandle,
+    WindowPlan,
+    check_workload,
+    start_load,
+    suited_threads,
+)
+from httpdyno.load.target import Target, check_permitted, is_loopback, parse_url, resolve
+from httpdyno.model import Measurement, Objective, RequestSpec, Workload
+from httpdyno.report.load import load_json, load_text
+from httpdyno.telemetry.host import host_facts
+from httpdyno.units import duration_s, format_duration, format_rate, rate_per_s
+
+EXAMPLE = """Example:
+
+\b
+  httpdyno load http://localhost:8000/ -c 50 -d 10s
+  httpdyno load http://localhost:8000/ -c 50 -n 10000 --no-keepalive
+  httpdyno load http://localhost:8000/ --rate 500/s -d 30s --json load.json
+"""
+
+DEFAULT_DURATION_S = 10.0
+_STOP_PATIENCE_S = 5.0
+_SPARE_DESCRIPTORS = 64
+"""For the program itself: the database, libraries, standard streams."""
+_ANY_STATUS = "ok"
+_CPUS_TO_SPIN = 4
+"""On fewer cores a local server wants the one that would spin."""
+_FORM = ("Content-Type", "application/x-www-form-urlencoded")
+
+
+def command(  # noqa: PLR0913 - one parameter for each option
+    url: Annotated[str, typer.Argument(metavar="URL", help="Such as http://localhost:8000/path.")],
+    *,
+    connections: Annotated[
+        int, typer.Option("-c", "--connections", metavar="N", help="Connections at a time.")
+    ] = 50,
+    duration: Annotated[
+        str | None,
+        typer.Option(
+            "-d",
+            "--duration",
+            metavar="TIME",
+            help="How long to load.  [default: 10s, or until -n]",
+            show_default=False,
+        ),
+    ] = None,
+    requests: Annotated[
+        int | None,
+        typer.Option("-n", "--requests", metavar="N", help="Stop after this many requests."),
+    ] = None,
+    rate: Annotated[
+        str | None,
+        typer.Option(
+            "--rate",
+            metavar="RATE",
+            help="Send at this rate, such as `500/s`, however fast the answers come; latency then "
+            "counts from when each request was due.  [default: send when answered]",
+            show_default=False,
+        ),
+    ] = None,
+    no_keepalive: Annotated[
+        bool, typer.Option("--no-keepalive", help="Use a new connection for each request.")
+    ] = False,
+    method: Annotated[
+        str | None,
+        typer.Option(
+            "-X",
+            "--method",
+            metavar="METHOD",
+            help="[default: GET, or POST with --data]",
+            show_default=False,
+        ),
+    ] = None,
+    header: Annotated[
+        list[str] | None,
+        typer.Option(
+            "-H", "--header", metavar="'NAME: VALUE'", help="Send this too; may be repeated."
+        ),
+    ] = None,
+    data: Annotated[
+        str | None,
+        typer.Option(
+            "--data",
+            metavar="TEXT",
+            help="Send this body; as a form, unless a Content-Type header says otherwise.",
+        ),
+    ] = None,
+    timeout: Annotated[
+        str,
+        typer.Option(
+            "--timeout",
+            metavar="TIME",
+            help="Patience: a request this old counts as an error, and as this slow.",
+        ),
+    ] = "10s",
+    expect_status: Annotated[
+        str,
+        typer.Option(
+            "--expect-status",
+            metavar="STATUS",
+            help="The right answer's status; `ok` is any 2xx or 3xx. Any other is an error.",
+        ),
+    ] = "200",
+    threads: Annotated[
+        int | None,
+        typer.Option(
+            "--threads",
+            metavar="N",
+            help="Threads that send.  [default: 1, more on big machines]",
+            show_default=False,
+        ),
+    ] = None,
+    yes_i_may_load: Annotated[
+        str | None,
+        typer.Option(
+            "--yes-i-may-load",
+            metavar="HOST",
+            help="Allow a host that is neither this machine nor in a private network.",
+        ),
+    ] = None,
+    json: JsonOption = None,
+) -> int:
+    """Load an HTTP server and say what it did, request by request.
+
+    Exit code 0 when the server answered; 1 when no request, or less than 99.9 % of them, got the
+    right answer; 130 when stopped by Ctrl-C, with what was measured until then.
+    """
+    outputs = Outputs(json=json)
+    outputs.check()
+    target = parse_url(url)
+    workload = Workload(
+        requests=(
+            RequestSpec(
+                path=target.path,
+                method=(method or ("GET" if data is None else "POST")).upper(),
+                headers=_headers(header or [], target, has_body=data is not None),
+                body=data or "",
+                expect_status=_status(expect_status),
+            ),
+        ),
+        connections=connections,
+        keep_alive=not no_keepalive,
+        rate_per_s=None if rate is None else _rate(rate),
+        timeout_s=duration_s(timeout),
+    )
+    check_workload(workload)
+    window = _window(duration, requests)
+    n_threads = suited_threads(workload) if threads is None else _threads(threads, connections)
+    _allow_descriptors(connections)
+    address = resolve(target)
+    check_permitted(target, address, allowed_host=yes_i_may_load)
+
+    began_at = datetime.now(UTC).isoformat(timespec="milliseconds")
+    handle = start_load(
+        workload, [address], [window], threads=n_threads, spin_s=_spin_s(workload, address)
+    )
+    was_stopped = _wait(handle, target, workload, window)
+    measurement = handle.measurements()[0]
+    host = host_facts()
+    if outputs.json is not None:
+        document = load_json(measurement, workload, host, url=target.url, began_at=began_at)
+        write_json(document, outputs.json)
+    if outputs.has_text:
+        results().print(load_text(measurement, workload, host, url=target.url))
+    if was_stopped:
+        raise KeyboardInterrupt
+    return exit_code(measurement)
+
+
+def exit_code(measurement: Measurement) -> int:
+    """Return 1 when the answer is no: nothing, or too little, was answered right."""
+    if measurement.completed == 0:
+        return 1
+    return int(measurement.n_errors > Objective().max_error_ratio * measurement.offered)
+
+
+def _wait(handle: LoadHandle, target: Target, workload: Workload, window: WindowPlan) -> bool:
+    """Wait until the load is over; whether somebody stopped it."""
+    how = "closed loop" if workload.rate_per_s is None else format_rate(workload.rate_per_s)
+    limit_s = window.measure_s if not window.n_requests else None
+    until = f"{window.n_requests:,} requests" if limit_s is None else format_duration(limit_s)
+    what = f"loading {target.url} over {workload.connections} connections, {how}, for {until}"
+    with LoadProgress(messages(), what, limit_s):
+        try:
+            handle.wait()
+        except KeyboardInterrupt:
+            handle.stop()
+            handle.wait(_STOP_PATIENCE_S)
+            return True
+    return False
+
+
+def _window(duration: str | None, requests: int | None) -> WindowPlan:
+    if requests is not None and requests < 1:
+        raise UsageError(f"`-n {requests}` sends nothing, expected at least 1")
+    limit_s = math.inf if requests else DEFAULT_DURATION_S
+    if duration is not None:
+        limit_s = duration_s(duration)
+        if limit_s <= 0:
+            raise UsageError(f"`-d {duration}` is no time at all", hint="such as `-d 10s`")
+    return WindowPlan(arm=0, lead_in_s=0.0, measure_s=limit_s, n_requests=requests or 0)
+
+
+def _headers(given: list[str], target: Target, *, has_body: bool) -> tuple[tuple[str, str], ...]:
+    headers = [_header(text) for text in given]
+    names = {name.lower() for name, _ in headers}
+    usual = [("Host", target.authority), *([_FORM] if has_body else [])]
+    return (*(each for each in usual if each[0].lower() not in names), *headers)
+
+
+def _header(text: str) -> tuple[str, str]:
+    name, colon, value = text.partition(":")
+    if not colon:
+        raise UsageError(f"`-H {text}` has no colon", hint="such as `-H 'Accept: text/html'`")
+    return name.strip(), value.strip()
+
+
+def _rate(text: str) -> float:
+    try:
+        return rate_per_s(text)
+    except UsageError as error:
+        raise UsageError(
+            f"`--rate {text}` is not a rate above zero", hint="give requests per second: `500/s`"
+        ) from error
+
+
+def _status(text: str) -> int | None:
+    if text == _ANY_STATUS:
+        return None
+    if not text.isdecimal():
+        raise UsageError(
+            f"`--expect-status {text}` is not a status",
+            hint="give a number, or `ok` for 2xx and 3xx",
+        )
+    return int(text)
+
+
+def _threads(n: int, connections: int) -> int:
+    if not 1 <= n <= connections:
+        raise UsageError(
+            f"{n} threads cannot share {connections} connections",
+            hint="give at least one connection to each thread",
+        )
+    return n
+
+
+def _spin_s(workload: Workload, address: str) -> float:
+    """Return how long to poll before a due time: only in open loop, on a core of one's own."""
+    cpus = os.cpu_count() or 1
+    has_own_core = cpus >= _CPUS_TO_SPIN or (cpus > 1 and not is_loopback(address))
+    return SPIN_S if workload.rate_per_s is not None and has_own_core else 0.0
+
+
+def _allow_descriptors(connections: int) -> None:
+    """Raise this process's soft limit on open files where the connections need it.
+
+    Raises:
+        UsageError: The hard limit is too low.
+    """
+    needed = connections + _SPARE_DESCRIPTORS
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= needed:
+        return
+    if hard != resource.RLIM_INFINITY and hard < needed:
+        raise UsageError(
+            f"{connections} connections need {needed} open files, the limit here is {hard}",
+            hint=f"use fewer connections, or raise it with `ulimit -Hn {needed}` as root",
+        )
+    resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))

@@ -1,0 +1,73 @@
+"""Options that several commands share, declared once."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+JsonOption = Annotated[
+    str | None,
+    typer.Option(
+        "--json", metavar="FILE|-", help="Write the result as JSON; `-` is stdout, without text."
+    ),
+]
+
+HtmlOption = Annotated[
+    str | None,
+    typer.Option(
+        "--html", metavar="FILE", help="Write a report in one HTML file; `{id}` is the run's id."
+    ),
+]
+
+StudyArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="STUDY", help="A bundled study's name, a study file, or a folder with study.toml."
+    ),
+]
+
+ResumableStudyArgument = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="STUDY",
+        help="A bundled study's name, a study file, or a folder with study.toml; not needed with "
+        "--resume.",
+        show_default=False,
+    ),
+]
+
+BudgetOption = Annotated[
+    str | None,
+    typer.Option(
+        "--budget",
+        metavar="TIME",
+        help="The time that the whole may take, such as `3m`.  [default: the study's]",
+        show_default=False,
+    ),
+]
+
+SeedOption = Annotated[
+    int | None,
+    typer.Option(
+        "--seed",
+        metavar="N",
+        min=0,
+        help="Repeat the order of another run.  [default: a new one, recorded]",
+        show_default=False,
+    ),
+]
+
+ResumeOption = Annotated[
+    str | None,
+    typer.Option("--resume", metavar="ID", help="Go on with a stored run, where it ended."),
+]
+
+DryRunOption = Annotated[
+    bool,
+    typer.Option("--dry-run", help="Say what would be done, and do nothing."),
+]
+
+HtmlFileOption = Annotated[
+    Path | None,
+    typer.Option("--html", metavar="FILE", help="Write a report in one HTML file."),
+]

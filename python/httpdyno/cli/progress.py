@@ -1,0 +1,198 @@
+"""Show a run as it goes: a live line on a terminal, a plain line per step otherwise."""
+
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.live import Live
+from rich.spinner import Spinner
+from rich.text import Text
+
+from httpdyno.experiment.event import (
+    Event,
+    FinalDone,
+    Notice,
+    PointDone,
+    Stage,
+    StartDone,
+    StepDone,
+)
+from httpdyno.report.phrase import deciding, interval_text, plural
+from httpdyno.report.terminal import point_line, standing_line, step_line, verdict_text
+from httpdyno.units import format_duration
+
+_REFRESH_PER_S = 4.0
+
+
+class RunProgress:
+    """Takes a run's events; use it as a context manager around the run."""
+
+    def __init__(
+        self, console: Console, n_steps: int, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._console = console
+        self._n_steps = n_steps
+        self._clock = clock
+        self._n_done = 0
+        self._n_points = 0
+        self._status = Text("preparing")
+        self._elapsed_s = 0.0
+        self._left_s: float | None = None
+        self._told_at_s = clock()
+        self._spinner = Spinner("dots")
+        self._live: Live | None = None
+
+    def __enter__(self) -> Self:
+        if self._console.is_terminal and not self._console.is_dumb_terminal:
+            self._live = Live(
+                get_renderable=self._line,
+                console=self._console,
+                refresh_per_second=_REFRESH_PER_S,
+                transient=True,
+            )
+            self._live.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+    def __call__(self, event: Event) -> None:
+        """Show one event."""
+        for line in self._permanent_lines(event):
+            # Without a width of its own, a file gets each line whole.
+            self._console.print(line, soft_wrap=self._live is None)
+        self._follow(event)
+        if self._live is not None:
+            self._live.refresh()
+
+    def _permanent_lines(self, event: Event) -> list[Text]:
+        """Return what stays on the screen, or goes into a log."""
+        match event:
+            case Stage() if self._live is None:
+                line = Text.assemble((event.name, "bold"), f"  {event.detail}" * bool(event.detail))
+                return [line.append(f"  {_times(event.elapsed_s, event.left_s)}")]
+            case StepDone():
+                self._n_done += 1
+                return [step_line(event.step, self._n_done, self._n_steps)]
+            case PointDone() if self._live is None:
+                return [Text(_round_text(event))]
+            case FinalDone():
+                return [_final_line(event)]
+            case Notice():
+                return [Text.assemble(("note: ", "yellow"), event.message)]
+            case _:
+                return []
+
+    def _follow(self, event: Event) -> None:
+        """Take over what the live line shows."""
+        match event:
+            case Stage():
+                self._status = Text(f"{event.name}  {event.detail}".rstrip())
+            case StartDone():
+                self._status = standing_line(event.stage, event.n_starts, event.interval)
+            case PointDone():
+                self._status = Text(_round_text(event))
+            case _:
+                return
+        self._elapsed_s, self._left_s = event.elapsed_s, event.left_s
+        self._told_at_s = self._clock()
+
+    def _line(self) -> Spinner:
+        since_s = self._clock() - self._told_at_s
+        left_s = None if self._left_s is None else max(0.0, self._left_s - since_s)
+        line = Text(no_wrap=True, overflow="ellipsis").append_text(self._status)
+        line.append(f"  {_times(self._elapsed_s + since_s, left_s)}", "dim")
+        self._spinner.update(text=line)
+        return self._spinner
+
+
+def _times(elapsed_s: float, left_s: float | None) -> str:
+    """Return `1 min 20 s, about 40 s left`; whole seconds, because it is a guess."""
+    passed = whole_seconds(elapsed_s)
+    return passed if left_s is None else f"{passed}, about {whole_seconds(left_s)} left"
+
+
+def whole_seconds(seconds: float) -> str:
+    """Return a duration in whole seconds, minutes apart: `1 min 20 s`."""
+    whole = max(0, round(seconds))
+    return f"{whole // 60} min {whole % 60:02d} s" if whole >= 60 else f"{whole} s"  # noqa: PLR2004
+
+
+def _round_text(event: PointDone) -> str:
+    measured = [point for point in event.points if point.ratio_to_best is not None]
+    n_starts = max((point.arm.n_starts for point in measured), default=0)
+    text = f"round {n_starts}  {plural(len(measured), 'level')}"
+    if measured:
+        best = max(measured, key=lambda point: point.arm.throughput_per_s)
+        text += f", best so far {point_line(best)}"
+    return text
+
+
+def _final_line(event: FinalDone) -> Text:
+    compared = event.comparison
+    return Text.assemble(
+        ("final  ", "bold"),
+        verdict_text(compared.verdict),
+        f"  {interval_text(deciding(compared), compared.n_starts)}",
+    )
+
+
+class LoadProgress:
+    """The live line of a plain load: how long it has gone on, and how long it still will."""
+
+    def __init__(
+        self,
+        console: Console,
+        what: str,
+        duration_s: float | None,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._console = console
+        self._what = what
+        self._duration_s = duration_s
+        self._clock = clock
+        self._began_s = clock()
+        self._live: Live | None = None
+
+    def __enter__(self) -> Self:
+        self._began_s = self._clock()
+        if self._console.is_terminal and not self._console.is_dumb_terminal:
+            self._live = Live(
+                get_renderable=self.line,
+                console=self._console,
+                refresh_per_second=_REFRESH_PER_S,
+                transient=True,
+            )
+            self._live.start()
+        else:
+            self._console.print(self._what, soft_wrap=True, markup=False)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+    def line(self) -> Text:
+        """Return the line as it is now."""
+        passed_s = self._clock() - self._began_s
+        text = Text(no_wrap=True, overflow="ellipsis").append(self._what)
+        passed = whole_seconds(passed_s)
+        if self._duration_s is not None:
+            passed += f" of {format_duration(self._duration_s)}"
+        return text.append(f"  {passed}", "dim")

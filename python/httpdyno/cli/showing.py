@@ -1,0 +1,20 @@
+"""Put an outcome where it was asked for."""
+
+from httpdyno.cli.output import Outputs, write_json, write_text
+from httpdyno.model import Outcome
+from httpdyno.report.html import outcome_html
+from httpdyno.report.json import outcome_json
+from httpdyno.report.terminal import outcome_text
+
+
+def show_outcome(outcome: Outcome, outputs: Outputs) -> None:
+    """Print an outcome, and write the files that were asked for."""
+    if outputs.has_text:
+        print(outcome_text(outcome))
+    if outputs.json is not None:
+        write_json(outcome_json(outcome), outputs.json)
+    path = outputs.html_path(outcome.id)
+    if path is not None:
+        write_text(path, outcome_html(outcome))
+        if outputs.has_text:
+            print(f"report: {path}")

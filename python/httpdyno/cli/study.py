@@ -1,0 +1,196 @@
+"""`httpdyno study`: list, show, check and run studies."""
+
+import json as json_text
+from typing import Any
+
+import msgspec
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from httpdyno.cli.console import results
+from httpdyno.cli.launch import Request, launch
+from httpdyno.cli.library import bundled_studies, open_study
+from httpdyno.cli.option import (
+    BudgetOption,
+    DryRunOption,
+    HtmlOption,
+    JsonOption,
+    ResumableStudyArgument,
+    ResumeOption,
+    SeedOption,
+    StudyArgument,
+)
+from httpdyno.cli.output import Outputs, write_json
+from httpdyno.model import Knob, Study, level_text
+from httpdyno.model.study_file import study_schema
+from httpdyno.registry import load_adapter
+from httpdyno.units import format_duration
+
+app = typer.Typer(no_args_is_help=False, rich_markup_mode=None)
+
+
+@app.command(
+    "list",
+    epilog="""Example:
+
+\b
+  httpdyno study list
+""",
+)
+def list_studies(json: JsonOption = None) -> int:
+    """List the studies that come with httpdyno, and whether they can run here."""
+    outputs = Outputs(json=json)
+    outputs.check()
+    studies = [open_study(name) for name in bundled_studies()]
+    missing = {
+        each.name: load_adapter(each.server.adapter).missing(each.server) for each in studies
+    }
+    if outputs.json is not None:
+        rows = [
+            {
+                "name": each.name,
+                "title": each.title,
+                "server": each.server.adapter,
+                "method": each.method.kind,
+                "budget_s": each.budget_s,
+                "missing": list(missing[each.name]),
+            }
+            for each in studies
+        ]
+        write_json({"studies": rows}, outputs.json)
+    if outputs.has_text:
+        table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
+        for name in ("study", "server", "method", "budget", "runs here", "title"):
+            table.add_column(name, no_wrap=name != "title")
+        for each in studies:
+            table.add_row(
+                Text(each.name, "cyan"),
+                each.server.adapter,
+                each.method.kind,
+                format_duration(each.budget_s),
+                "no" if missing[each.name] else "yes",
+                each.title,
+            )
+        results().print(table)
+        if any(missing.values()):
+            print("\n`httpdyno doctor` says what is missing and how to install it")
+    return 0
+
+
+@app.command(
+    "show",
+    epilog="""Example:
+
+\b
+  httpdyno study show bookmarks
+""",
+)
+def show(study: StudyArgument, json: JsonOption = None) -> int:
+    """Show a study: its server, knobs with their levels, workload and objective."""
+    outputs = Outputs(json=json)
+    outputs.check()
+    opened = open_study(study)
+    if outputs.json is not None:
+        write_json(msgspec.to_builtins(opened), outputs.json)
+    if outputs.has_text:
+        console = results()
+        console.print(Text(f"{opened.name}: {opened.title}", "bold"))
+        if opened.about:
+            console.print(f"\n{opened.about.strip()}", markup=False)
+        console.print()
+        console.print(_facts(opened))
+        console.print("\n[bold]knobs[/], in the order they are tried")
+        console.print(_knobs(opened.knobs))
+    return 0
+
+
+@app.command(
+    "run",
+    epilog="""Example:
+
+\b
+  httpdyno study run bookmarks --budget 3m --html report.html
+""",
+)
+def run(  # noqa: PLR0913 - one parameter for each option
+    study: ResumableStudyArgument = None,
+    *,
+    budget: BudgetOption = None,
+    seed: SeedOption = None,
+    resume: ResumeOption = None,
+    dry_run: DryRunOption = False,
+    html: HtmlOption = None,
+    json: JsonOption = None,
+) -> int:
+    """Run a study as its file says: a ladder of changes, or a sweep of one knob."""
+    return launch(
+        Request(
+            study=study,
+            budget=budget,
+            seed=seed,
+            resume=resume,
+            is_dry_run=dry_run,
+            html=html,
+            json=json,
+        )
+    )
+
+
+@app.command(
+    "schema",
+    epilog="""Example:
+
+\b
+  httpdyno study schema > study.schema.json
+""",
+)
+def schema() -> int:
+    """Print the JSON Schema of study files, for editors."""
+    document: dict[str, Any] = study_schema()
+    print(json_text.dumps(document, indent=2))
+    return 0
+
+
+def _facts(study: Study) -> Table:
+    load, objective = study.workload, study.objective
+    rate = "closed loop" if load.rate_per_s is None else f"open loop at {load.rate_per_s:g}/s"
+    limits = [f"errors at most {objective.max_error_ratio:.2%}"]
+    if objective.max_p99_s is not None:
+        limits.append(f"p99 at most {format_duration(objective.max_p99_s)}")
+    requests = ", ".join(f"{each.method} {each.path}" for each in load.requests)
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=False)
+    table.add_column(style="dim")
+    table.add_column()
+    for name, fact in (
+        ("folder", study.folder),
+        ("server", study.server.adapter),
+        ("requests", requests),
+        (
+            "load",
+            f"{load.connections} connections, {rate}, "
+            f"keep-alive {'on' if load.keep_alive else 'off'}",
+        ),
+        ("decides", f"{objective.metric}; {', '.join(limits)}"),
+        ("method", study.method.kind),
+        ("budget", format_duration(study.budget_s)),
+        ("book", study.book_figure),
+    ):
+        if fact:
+            table.add_row(name, Text(fact))
+    return table
+
+
+def _knobs(knobs: tuple[Knob, ...]) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 2), pad_edge=False, header_style="dim")
+    for name in ("knob", "start", "levels", "what it does"):
+        table.add_column(name, overflow="fold")
+    for knob in knobs:
+        unit = f" {knob.unit}" if knob.unit else ""
+        table.add_row(
+            Text(knob.name, "cyan"),
+            level_text(knob.start),
+            Text(", ".join(level_text(each) for each in knob.levels) + unit),
+            Text(knob.title or knob.why),
+        )
+    return table

@@ -1,0 +1,45 @@
+"""`httpdyno tune`: find the better configuration of a study's server."""
+
+from httpdyno.cli.launch import Request, launch
+from httpdyno.cli.option import (
+    BudgetOption,
+    DryRunOption,
+    HtmlOption,
+    JsonOption,
+    ResumableStudyArgument,
+    ResumeOption,
+    SeedOption,
+)
+
+EXAMPLE = """Example:
+
+\b
+  httpdyno tune bookmarks --budget 3m --html report.html
+"""
+
+
+def command(  # noqa: PLR0913 - one parameter for each option
+    study: ResumableStudyArgument = None,
+    *,
+    budget: BudgetOption = None,
+    seed: SeedOption = None,
+    resume: ResumeOption = None,
+    dry_run: DryRunOption = False,
+    html: HtmlOption = None,
+    json: JsonOption = None,
+) -> int:
+    """Tune a study's server, keeping each change that is proven.
+
+    The server runs as a private instance; your own configuration files are not edited.
+    """
+    return launch(
+        Request(
+            study=study,
+            budget=budget,
+            seed=seed,
+            resume=resume,
+            is_dry_run=dry_run,
+            html=html,
+            json=json,
+        )
+    )

@@ -1,0 +1,123 @@
+"""URLs, addresses, and what may be loaded."""
+
+import socket
+
+import pytest
+
+from httpdyno.errors import TargetError, UsageError
+from httpdyno.load.target import Target, check_permitted, is_loopback, parse_url, resolve
+
+
+@pytest.mark.parametrize(
+    ("text", "host", "port", "path"),
+    [
+        ("http://localhost:8000/a?b=c", "localhost", 8000, "/a?b=c"),
+        ("http://localhost", "localhost", 80, "/"),
+        ("localhost:8000", "localhost", 8000, "/"),
+        ("127.0.0.1:81/x#part", "127.0.0.1", 81, "/x"),
+        ("http://[::1]:8000/", "::1", 8000, "/"),
+        ("HTTP://Example.test/ä%20b", "example.test", 80, "/%C3%A4%20b"),
+        ("http://h/?q=a|b", "h", 80, "/?q=a%7Cb"),
+    ],
+)
+def test_a_url_is_taken_apart(text, host, port, path):
+    target = parse_url(text)
+    assert (target.host, target.port, target.path) == (host, port, path)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("https://localhost/", "not supported yet"),
+        ("ftp://localhost/", "scheme `ftp`"),
+        ("http:///path", "names no host"),
+        ("http://host:0/", "port 0"),
+        ("http://host:99999/", "is not a URL"),
+        ("http://host:eight/", "is not a URL"),
+        ("http://[::1/", "is not a URL"),
+        ("http://host/a b", "a space or a control character"),
+        ("http://host/a\r\nX: y", "a space or a control character"),
+        ("http://me:secret@host/", "user name or password"),
+        ("", "names no host"),
+    ],
+)
+def test_a_url_that_cannot_be_loaded_is_refused_in_one_sentence(text, words):
+    with pytest.raises(UsageError) as caught:
+        parse_url(text)
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "authority"),
+    [
+        ("http://localhost/", "localhost"),
+        ("http://localhost:8000/", "localhost:8000"),
+        ("http://[::1]:8000/", "[::1]:8000"),
+        ("http://[::1]/", "[::1]"),
+    ],
+)
+def test_the_host_header_names_the_port_only_where_it_is_not_the_usual_one(url, authority):
+    assert parse_url(url).authority == authority
+    assert parse_url(parse_url(url).url) == parse_url(url)
+
+
+def test_localhost_is_ipv4_where_there_are_both(monkeypatch):
+    def both(host: str, port: int, **_: object) -> list[tuple[object, ...]]:
+        return [
+            (socket.AF_INET6, socket.SOCK_STREAM, 6, "", ("::1", port, 0, 0)),
+            (socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", port)),
+        ]
+
+    monkeypatch.setattr(socket, "getaddrinfo", both)
+    assert resolve(Target(host="localhost", port=8000, path="/")) == "127.0.0.1:8000"
+
+
+def test_an_ipv6_address_is_written_in_brackets():
+    address = resolve(Target(host="::1", port=8000, path="/"))
+    assert address == "[::1]:8000"
+    assert is_loopback(address)
+
+
+@pytest.mark.parametrize("host", ["no-such-host.invalid", "a..b", "x" * 70 + ".test"])
+def test_a_host_without_an_address_is_named(host):
+    with pytest.raises(TargetError, match="cannot be resolved") as caught:
+        resolve(Target(host=host, port=80, path="/"))
+    assert f"`{host}`" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "ip", ["127.0.0.1", "127.9.9.9", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.1.1"]
+)
+def test_this_machine_and_private_networks_need_no_permission(ip):
+    check_permitted(Target(host="h", port=80, path="/"), f"{ip}:80", allowed_host=None)
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["[::1]:80", "[fd00::1]:80", "[fe80::1]:80", "[fe80::1%eth0]:80", "[::ffff:127.0.0.1]:80"],
+)
+def test_so_it_is_in_ipv6(address):
+    check_permitted(Target(host="h", port=80, path="/"), address, allowed_host=None)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "93.184.215.14:80",
+        "172.32.0.1:80",
+        "100.64.0.1:80",
+        "0.0.0.0:80",
+        "[2001:db8::1]:80",
+        "[::ffff:8.8.8.8]:80",
+    ],
+)
+def test_any_other_address_needs_its_host_named(address):
+    target = Target(host="shop.test", port=80, path="/")
+    with pytest.raises(UsageError, match=r"`shop\.test` \(.*\) is neither this machine") as caught:
+        check_permitted(target, address, allowed_host=None)
+    assert "--yes-i-may-load shop.test" in caught.value.hint
+    with pytest.raises(UsageError):
+        check_permitted(target, address, allowed_host="other.test")
+    check_permitted(target, address, allowed_host="Shop.test")
