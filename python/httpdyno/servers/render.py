@@ -180,10 +180,10 @@ def diff_name(target: PurePosixPath, variables: Variables) -> str:
 
 
 def _environment() -> Environment:
-    environment = Environment(  # noqa: S701 - configuration files, never HTML
+    environment = Environment(
         undefined=StrictUndefined,
         keep_trailing_newline=True,
-        autoescape=False,
+        autoescape=False,  # noqa: S701 - configuration files, never HTML
         finalize=lambda value: level_text(value) if isinstance(value, bool) else value,
     )
     environment.filters["python"] = repr

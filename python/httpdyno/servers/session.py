@@ -48,7 +48,8 @@ def process_info(pid: int) -> ProcessInfo | None:
 
 def live_processes() -> list[ProcessInfo]:
     """Return all live processes of this machine that can be seen."""
-    found = (process_info(int(name)) for name in os.listdir("/proc") if name.isdigit())
+    names = os.listdir("/proc")  # noqa: PTH208 - half the time of iterdir, and called in loops
+    found = (process_info(int(name)) for name in names if name.isdigit())
     return [info for info in found if info is not None]
 
 

@@ -1,0 +1,230 @@
+"""gunicorn: a WSGI server that is installed with httpdyno, and its default.
+
+The configuration file is the study's base file followed by an overlay, both Python. The overlay
+also hooks `when_ready`, in which the running arbiter writes down the settings it really has.
+
+Settings of a study: `application` (`module:callable`, required) and `directory` (where it is in
+the run folder; default is the run folder itself).
+"""
+
+import importlib.util
+import json
+import os
+import pwd
+import sys
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError
+from importlib.metadata import version as installed_version
+from pathlib import Path
+
+from httpdyno.errors import AdapterError
+from httpdyno.model import Configuration, Effective, KnobInfo, Level, ServerSpec, level_text
+from httpdyno.servers.adapter import NotRunning, Place, Rendered, Running
+from httpdyno.servers.gunicorn_knob import KNOBS
+from httpdyno.servers.instance import Asked, Instance
+from httpdyno.servers.port import HeldPort
+from httpdyno.servers.process import ServerProcess
+from httpdyno.servers.render import (
+    Variables,
+    diff_name,
+    inside,
+    render_file,
+    render_text,
+    rendered_templates,
+)
+from httpdyno.servers.run_folder import remove_place
+from httpdyno.servers.staging import environment, last_lines, stage
+
+_CONFIG = "gunicorn.conf.py"
+_EFFECTIVE = "effective.json"
+_TMP_DIR = "worker_tmp_dir"
+
+_HOOK = """
+_when_ready_before = globals().get("when_ready")
+
+
+def when_ready(server):
+    import json, os
+    said = {name: setting.get() for name, setting in server.cfg.settings.items()}
+    said["worker_class"] = server.cfg.worker_class_str
+    said = {name: value for name, value in said.items()
+            if value is None or isinstance(value, (bool, int, float, str))}
+    with open(EFFECTIVE + ".new", "w") as file:
+        json.dump(said, file)
+    os.rename(EFFECTIVE + ".new", EFFECTIVE)
+    if _when_ready_before is not None:
+        _when_ready_before(server)
+"""
+
+
+class Gunicorn:
+    """Adapter for gunicorn."""
+
+    @property
+    def name(self) -> str:
+        """As in study files."""
+        return "gunicorn"
+
+    def knobs(self) -> Mapping[str, KnobInfo]:
+        """Return what can be set, by name."""
+        return KNOBS
+
+    def missing(self, spec: ServerSpec) -> tuple[str, ...]:
+        """Return what is not installed and how to install it."""
+        del spec
+        if importlib.util.find_spec("gunicorn") is None:
+            return ("gunicorn is not installed: `pip install gunicorn`",)
+        return ()
+
+    def version(self) -> str:
+        """Return gunicorn's version and the interpreter's.
+
+        Raises:
+            AdapterError: It is not installed.
+        """
+        try:
+            return f"gunicorn {installed_version('gunicorn')}, Python {sys.version.split()[0]}"
+        except PackageNotFoundError as error:
+            raise AdapterError(
+                "gunicorn is not installed", hint="Run `pip install gunicorn`."
+            ) from error
+
+    def render(
+        self, spec: ServerSpec, study_folder: Path, configuration: Configuration
+    ) -> Rendered:
+        """Return the files as they would be written; touches nothing."""
+        variables = Variables.placeholders(spec, configuration, server_user=_own_user())
+        templates = rendered_templates(spec, study_folder, variables)
+        files = {diff_name(target, variables): text for target, text in templates.items()}
+        files[_CONFIG] = _config_text(spec, study_folder, configuration, variables)
+        return Rendered(files=files)
+
+    def spawn(
+        self, spec: ServerSpec, study_folder: Path, configuration: Configuration, place: Place
+    ) -> Running | NotRunning:
+        """Write the files and start gunicorn in the foreground; does not wait for readiness."""
+        if configuration.values.get("worker_class") == "gevent" and not _has_gevent():
+            remove_place(place)
+            return NotRunning(
+                status="refused", detail="worker_class gevent needs gevent: `pip install gevent`"
+            )
+        port = HeldPort()
+        try:
+            return self._started(spec, study_folder, configuration, place, port)
+        except BaseException:
+            port.release()
+            raise
+
+    def _started(
+        self,
+        spec: ServerSpec,
+        study_folder: Path,
+        configuration: Configuration,
+        place: Place,
+        port: HeldPort,
+    ) -> Running:
+        variables = Variables(
+            knobs=configuration.values,
+            settings=spec.settings,
+            run=str(place.folder),
+            memory=str(place.memory_folder),
+            port=str(port.number),
+            server_user=_own_user(),
+        )
+        text = _config_text(spec, study_folder, configuration, variables)
+        stage(spec, study_folder, place, variables, extra={_CONFIG: text})
+        process = ServerProcess.spawn(
+            [sys.executable, "-m", "gunicorn", "-c", str(place.folder / _CONFIG)],
+            place=place,
+            environment=environment(spec, variables, place),
+            log=place.folder / "gunicorn.log",
+        )
+        return Instance(
+            process=process,
+            port=port,
+            place=place,
+            asked=Asked(spec=spec, configuration=configuration, known=frozenset(KNOBS)),
+            insight=_Insight(process, place, _overlay(configuration, variables)),
+        )
+
+
+class _Insight:
+    """What gunicorn's log and its own settings say."""
+
+    def __init__(self, process: ServerProcess, place: Place, asked: Mapping[str, Level]) -> None:
+        self._process = process
+        self._file = place.folder / _EFFECTIVE
+        self._asked = asked
+
+    def words(self) -> str:
+        return last_lines(self._process.output())
+
+    def refusal(self, exit_code: int | None, words: str) -> bool:
+        # 1 is gunicorn's own "Error: …" about a setting; 3 and 4 are an application that failed.
+        return exit_code == 1 and "Error" in words
+
+    def effective(self) -> Effective | NotRunning:
+        try:
+            said = json.loads(self._file.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            return NotRunning(
+                status="refused", detail=f"gunicorn did not say its settings: {error}"
+            )
+        return Effective(
+            values={name: _text(said.get(name)) for name in KNOBS},
+            asked={name: _text(value) for name, value in self._asked.items()},
+            source="settings of the running arbiter",
+        )
+
+
+def _config_text(
+    spec: ServerSpec, study_folder: Path, configuration: Configuration, variables: Variables
+) -> str:
+    base = render_file(study_folder / spec.base, variables, name=spec.base) if spec.base else ""
+    application = spec.settings.get("application")
+    if not isinstance(application, str):
+        raise AdapterError(
+            "gunicorn needs to know the application",
+            hint='Set `application = "module:callable"` in the study\'s server settings.',
+        )
+    directory = render_text(
+        str(spec.settings.get("directory", ".")), variables, source="settings.directory"
+    )
+    fixed: dict[str, object] = {
+        "wsgi_app": application,
+        "chdir": str(inside(directory, variables)),
+        "bind": [variables.address],
+        "daemon": False,
+        "pidfile": None,
+        "errorlog": "-",
+        "control_socket_disable": True,
+    }
+    settings: dict[str, object] = {**fixed, **_overlay(configuration, variables)}
+    lines = [f"{name} = {value!r}" for name, value in settings.items()]
+    hook = _HOOK.replace("EFFECTIVE", repr(f"{variables.run}/{_EFFECTIVE}"))
+    return f"{base.rstrip()}\n\n# httpdyno's overlay\n" + "\n".join(lines) + hook
+
+
+def _overlay(configuration: Configuration, variables: Variables) -> dict[str, Level]:
+    """Return gunicorn's own settings of the configuration, as it understands them."""
+    overlay = {name: value for name, value in configuration.values.items() if name in KNOBS}
+    folders = {"disk": variables.run, "memory": variables.memory}
+    if _TMP_DIR in overlay:
+        chosen = str(overlay[_TMP_DIR])
+        overlay[_TMP_DIR] = folders.get(chosen, chosen)
+    return overlay
+
+
+def _text(value: object) -> str:
+    return level_text(value) if isinstance(value, bool | int | float | str) else "none"
+
+
+def _has_gevent() -> bool:
+    return importlib.util.find_spec("gevent") is not None
+
+
+def _own_user() -> str:
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        return str(os.geteuid())

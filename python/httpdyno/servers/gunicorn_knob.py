@@ -1,0 +1,144 @@
+"""gunicorn's settings that can be tuned. Source of all: docs.gunicorn.org, Settings."""
+
+from msgspec.structs import replace
+
+from httpdyno.model import KnobInfo
+
+_SOURCE = "docs.gunicorn.org/en/stable/settings.html#"
+
+_DECLARED = (
+    KnobInfo(
+        name="workers",
+        summary="processes that answer requests",
+        kind="integer",
+        default=1,
+        minimum=1,
+        maximum=1024,
+        risk="each needs the application's memory; far more than cores only queue in the kernel",
+    ),
+    KnobInfo(
+        name="worker_class",
+        summary="how a worker answers: one request at a time, threads, or greenlets",
+        kind="choice",
+        default="sync",
+        choices=("sync", "gthread", "gevent"),
+        risk="the application must be safe in threads or greenlets",
+    ),
+    KnobInfo(
+        name="threads",
+        summary="threads of each worker; more than 1 makes the class gthread",
+        kind="integer",
+        default=1,
+        minimum=1,
+        maximum=1024,
+        risk="the application must be safe in threads",
+    ),
+    KnobInfo(
+        name="worker_connections",
+        summary="connections that a gthread or gevent worker holds at once",
+        kind="integer",
+        default=1000,
+        minimum=1,
+        maximum=1_000_000,
+    ),
+    KnobInfo(
+        name="max_requests",
+        summary="requests after which a worker is replaced; 0 is never",
+        kind="integer",
+        default=0,
+        unit="requests",
+        minimum=0,
+        maximum=1_000_000_000,
+        risk="never replaced, a worker that leaks grows without end",
+    ),
+    KnobInfo(
+        name="max_requests_jitter",
+        summary="so many requests more at random, so that not all workers are replaced at once",
+        kind="integer",
+        default=0,
+        unit="requests",
+        minimum=0,
+        maximum=1_000_000_000,
+    ),
+    KnobInfo(
+        name="timeout",
+        summary="a worker silent for so long is killed; 0 is never",
+        kind="integer",
+        default=30,
+        unit="s",
+        minimum=0,
+        maximum=86_400,
+    ),
+    KnobInfo(
+        name="graceful_timeout",
+        summary="time that a worker has to finish its requests on restart",
+        kind="integer",
+        default=30,
+        unit="s",
+        minimum=0,
+        maximum=86_400,
+    ),
+    KnobInfo(
+        name="keepalive",
+        summary="how long an idle connection is kept; sync workers never keep any",
+        kind="integer",
+        default=2,
+        unit="s",
+        minimum=0,
+        maximum=3600,
+    ),
+    KnobInfo(
+        name="backlog",
+        summary="connections that may wait in the kernel to be accepted",
+        kind="integer",
+        default=2048,
+        minimum=1,
+        maximum=65_535,
+        risk="the kernel cuts it to net.core.somaxconn",
+    ),
+    KnobInfo(
+        name="preload_app",
+        summary="load the application before forking, so that workers share its memory",
+        kind="boolean",
+        default=False,
+        risk="connections and threads made while loading are shared by all workers",
+    ),
+    KnobInfo(
+        name="worker_tmp_dir",
+        summary="where workers touch their heartbeat file: `disk`, `memory` or a folder",
+        kind="text",
+        risk="on a disk a heartbeat can block a worker for long",
+    ),
+    KnobInfo(
+        name="sendfile",
+        summary="send files by the kernel's sendfile",
+        kind="boolean",
+    ),
+    KnobInfo(
+        name="reuse_port",
+        summary="each worker listens on a socket of its own (SO_REUSEPORT)",
+        kind="boolean",
+        default=False,
+    ),
+    KnobInfo(
+        name="limit_request_line",
+        summary="longest request line; 0 is no limit",
+        kind="integer",
+        default=4094,
+        unit="bytes",
+        minimum=0,
+        maximum=8190,
+    ),
+    KnobInfo(
+        name="limit_request_fields",
+        summary="most header fields of a request",
+        kind="integer",
+        default=100,
+        minimum=1,
+        maximum=32_768,
+    ),
+)
+
+KNOBS = {
+    knob.name: replace(knob, source=_SOURCE + knob.name.replace("_", "-")) for knob in _DECLARED
+}

@@ -1,0 +1,152 @@
+"""A started server: readiness, what is really in force, and the end. The same for all adapters."""
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from httpdyno.model import Configuration, Effective, ServerSpec, level_text
+from httpdyno.servers.adapter import NotRunning, Place
+from httpdyno.servers.port import HeldPort
+from httpdyno.servers.process import ServerProcess
+from httpdyno.servers.ready import application_settings, await_answer
+from httpdyno.servers.run_folder import remove_place
+
+_APPLICATION_S = 5.0
+
+
+class Insight(Protocol):
+    """What only an adapter knows of its own server."""
+
+    def words(self) -> str:
+        """Return the end of its error log."""
+
+    def refusal(self, exit_code: int | None, words: str) -> bool:
+        """Whether it exited because it refused its configuration, as against crashed."""
+
+    def effective(self) -> Effective | NotRunning:
+        """Return what the running server says is in force, with what was asked of it."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Asked:
+    """What an instance was started for."""
+
+    spec: ServerSpec
+    configuration: Configuration
+    known: frozenset[str]
+    """Knobs that are the server's own; the others are its application's."""
+
+
+class Instance:
+    """A spawned server, as `Running` asks. Owns its processes, its port and its place."""
+
+    def __init__(
+        self,
+        *,
+        process: ServerProcess,
+        port: HeldPort,
+        place: Place,
+        asked: Asked,
+        insight: Insight,
+    ) -> None:
+        self._process = process
+        self._port = port
+        self._place = place
+        self._asked = asked
+        self._insight = insight
+        self._lock = threading.Lock()
+        self._last_words: str | None = None
+
+    @property
+    def address(self) -> str:
+        """`ip:port` on loopback."""
+        return self._port.address
+
+    @property
+    def root_pid(self) -> int:
+        """The process whose tree is the server; also its session and process group id."""
+        return self._process.pid
+
+    def await_ready(self, timeout_s: float) -> NotRunning | Effective:
+        """Wait until it answers, then read the effective configuration back."""
+        readiness = await_answer(
+            self._port, self._asked.spec.ready_path, self._process.is_alive, timeout_s=timeout_s
+        )
+        if readiness.kind == "exited":
+            return self._exited()
+        if readiness.kind != "answers":
+            words = self.last_words()
+            detail = f"{readiness.detail}\n{words}".strip()
+            return NotRunning(
+                status="refused" if readiness.kind == "fails" else "hung", detail=detail
+            )
+        effective = self._insight.effective()
+        if isinstance(effective, NotRunning):
+            # One that dies just after its first answer says more by its exit.
+            return effective if self._process.is_alive() else self._exited()
+        return self._with_application(effective)
+
+    def is_alive(self) -> bool:
+        """Whether the root process still runs."""
+        return self._process.is_alive()
+
+    def last_words(self) -> str:
+        """The end of the server's error log, for messages; never more than a few lines."""
+        return self._insight.words() if self._last_words is None else self._last_words
+
+    def request_stop(self) -> None:
+        """Ask it to end and return at once, so that several can end at the same time."""
+        self._process.request_stop()
+
+    def stop(self) -> None:
+        """End the whole tree, free the port and remove the place; idempotent, from any thread.
+
+        Raises:
+            RevertError: A process could not be ended, or a file not be removed.
+        """
+        with self._lock:
+            self._process.stop()
+            if self._last_words is None:
+                self._last_words = self._insight.words()
+            remove_place(self._place)
+            self._port.release()
+
+    def _exited(self) -> NotRunning:
+        words = self.last_words()
+        exit_code = self._process.exit_code
+        if self._insight.refusal(exit_code, words):
+            return NotRunning(status="refused", detail=words)
+        how = f"signal {-exit_code}" if exit_code and exit_code < 0 else f"code {exit_code}"
+        return NotRunning(status="crashed", detail=f"it exited with {how}: {words}".strip())
+
+    def _with_application(self, effective: Effective) -> NotRunning | Effective:
+        """Add what the application says of its own knobs, and compare."""
+        path = self._asked.spec.effective_path
+        if path:
+            said = application_settings(self._port, path, timeout_s=_APPLICATION_S)
+            if isinstance(said, str):
+                return NotRunning(status="refused", detail=said)
+            asked = {
+                name: level_text(level)
+                for name, level in self._asked.configuration.values.items()
+                if name in said and name not in self._asked.known
+            }
+            effective = Effective(
+                values={**said, **effective.values},
+                asked={**asked, **effective.asked},
+                source=f"{effective.source}, GET {path}".removeprefix(", "),
+            )
+        different = differences(effective.values, effective.asked)
+        if different:
+            return NotRunning(status="refused", detail=different)
+        return effective
+
+
+def differences(values: Mapping[str, str], asked: Mapping[str, str]) -> str:
+    """Return in words where what is in force is not what was asked; empty when all is."""
+    return "; ".join(
+        f"{name} is {values.get(name, 'not set')} where {wanted} was asked"
+        for name, wanted in asked.items()
+        if values.get(name) != wanted
+    )

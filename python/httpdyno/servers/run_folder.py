@@ -1,0 +1,324 @@
+"""Where instances live, and how what a killed httpdyno left behind is found again.
+
+Each httpdyno process claims one owner folder under a root of its user, on disk and in memory. The
+folder's record is written *before* anything is started: who owns it, and every session that was
+opened for a server. The owner holds a lock on the record as long as it lives (the kernel drops it
+however the process ends), so the next command can tell a dead owner from a living one, end what
+still runs of its sessions, and remove its folders.
+"""
+
+import fcntl
+import itertools
+import json
+import os
+import re
+import secrets
+import shutil
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from httpdyno.errors import AdapterError, RevertError
+from httpdyno.servers.adapter import Place
+from httpdyno.servers.session import end_all, marked_processes, process_info, session_members
+
+ROOT_VARIABLE = "HTTPDYNO_RUN_DIR"
+_RECORD = "owner.jsonl"
+_LOCK = "lock"
+_LOCK_PATIENCE_S = 30.0
+_OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
+
+
+class RunRoot:
+    """The folders of this process; all places are made in here."""
+
+    def __init__(self, folder: Path, memory_folder: Path, record: int) -> None:
+        self.folder = folder
+        self.memory_folder = memory_folder
+        self._record = record
+        self._numbers = itertools.count(1)
+        self._is_released = False
+
+    def new_place(self, label: str) -> Place:
+        """Return a new place for one instance; the label is for people who look."""
+        name = f"{next(self._numbers):04d}-{re.sub(r'[^a-zA-Z0-9]+', '-', label)[:40].strip('-')}"
+        place = Place(folder=self.folder / name, memory_folder=self.memory_folder / name)
+        for folder in (place.folder, place.memory_folder):
+            # Adapters hand them over to the server's user when that is another one.
+            folder.mkdir(mode=0o700)
+        return place
+
+    def release(self) -> None:
+        """End what still runs in here and remove everything; idempotent.
+
+        Raises:
+            RevertError: A process could not be ended, or a file not be removed.
+        """
+        if self._is_released:
+            return
+        _, left = _clear(self.folder)
+        if left:
+            raise RevertError("; ".join(left), hint="End it by hand, then run any command again.")
+        self._is_released = True
+        os.close(self._record)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.release()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Owner:
+    """What an owner's record says."""
+
+    pid: int
+    boot: str
+    memory_folder: Path | None
+    sessions: tuple[tuple[int, int], ...]
+    """(leader, start time in ticks) of each."""
+
+
+def claim() -> RunRoot:
+    """Make this process's folders.
+
+    Raises:
+        AdapterError: They cannot be made, or would not be safe.
+    """
+    root, memory_root = disk_root(), memory_root_or(disk_root())
+    info = process_info(os.getpid())
+    started_ticks = info.started_ticks if info else 0
+    name = f"run-{os.getpid()}-{started_ticks}-{secrets.token_hex(4)}"
+    folder = root / name
+    memory_folder = memory_root / (name if memory_root != root else f"{name}/memory")
+    with _locked(root):
+        folder.mkdir(mode=0o755)
+        folder.chmod(0o755)  # whatever the umask
+        record = os.open(folder / _RECORD, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+        fcntl.flock(record, fcntl.LOCK_EX)
+        _append(
+            record,
+            {
+                "pid": os.getpid(),
+                "started_ticks": started_ticks,
+                "boot": _boot_id(),
+                "memory_folder": str(memory_folder),
+            },
+        )
+        memory_folder.mkdir(mode=0o755)
+        memory_folder.chmod(0o755)
+    return RunRoot(folder, memory_folder, record)
+
+
+def record_session(place: Place, leader: int) -> int:
+    """Write down that a session was opened for the place; return its leader's start time.
+
+    Raises:
+        AdapterError: The place is not one of a claimed root, or the leader is gone already.
+    """
+    info = process_info(leader)
+    try:
+        record = os.open(place.folder.parent / _RECORD, os.O_WRONLY | os.O_APPEND)
+    except OSError as error:
+        raise AdapterError(
+            f"`{place.folder}` is not in a claimed run folder: {error.strerror}"
+        ) from error
+    try:
+        if info is None:
+            raise AdapterError(f"process {leader} was gone before it could be recorded")
+        _append(record, {"leader": leader, "started_ticks": info.started_ticks})
+    finally:
+        os.close(record)
+    return info.started_ticks
+
+
+def remove_place(place: Place) -> None:
+    """Remove all that an instance wrote.
+
+    Raises:
+        RevertError: Something could not be removed.
+    """
+    for folder in (place.folder, place.memory_folder):
+        complaint = _removed(folder)
+        if complaint:
+            raise RevertError(complaint)
+
+
+def reap_leftovers() -> list[str]:
+    """End and remove what httpdyno processes that are gone left; return what was done, in words.
+
+    Folders of living ones are not touched, so any number of httpdyno may run at once.
+    """
+    root = disk_root()
+    done: list[str] = []
+    with _locked(root):
+        for folder in sorted(root.glob("run-*")):
+            if _has_living_owner(folder):
+                continue
+            pid = _owner(folder).pid
+            whose = f"httpdyno process {pid}" if pid else "an httpdyno process"
+            ended, left = _clear(folder)
+            if ended:
+                done.append(f"ended {ended} server processes that {whose} had left running")
+            done.append(f"removed `{folder}` of {whose}, which was killed" if not left else left[0])
+            done.extend(left[1:])
+    return done
+
+
+def disk_root() -> Path:
+    """Return this user's root for runs on disk, made if need be.
+
+    Raises:
+        AdapterError: It cannot be made, belongs to somebody else, or Apache's user cannot reach it.
+    """
+    chosen = os.environ.get(ROOT_VARIABLE, "")
+    root = Path(chosen) if chosen else Path("/var/tmp") / f"httpdyno-{os.geteuid()}"  # noqa: S108
+    return _safe_root(root.absolute())
+
+
+def memory_root_or(otherwise: Path) -> Path:
+    """Return this user's RAM-backed root; the other one where this machine has none."""
+    shared = Path("/dev/shm")  # noqa: S108 - made with care in `_safe_root`
+    if not (shared.is_dir() and os.access(shared, os.W_OK | os.X_OK)):
+        return otherwise
+    return _safe_root(shared / f"httpdyno-{os.geteuid()}")
+
+
+def _safe_root(root: Path) -> Path:
+    try:
+        root.mkdir(mode=0o755, parents=True, exist_ok=True)
+        info = root.lstat()
+        # Others can write where our roots are made: theirs must not pass for ours.
+        if not stat.S_ISDIR(info.st_mode) or info.st_uid != os.geteuid():
+            raise AdapterError(
+                f"`{root}` is not a folder of this user",
+                hint=f"Remove it, or set {ROOT_VARIABLE} to a folder of your own.",
+            )
+        if info.st_mode & _OTHERS_MAY_WRITE or info.st_mode & 0o755 != 0o755:  # noqa: PLR2004
+            root.chmod(0o755)
+        closed = [p for p in root.parents if not p.stat().st_mode & stat.S_IXOTH]
+    except OSError as error:
+        raise AdapterError(
+            f"`{root}` cannot be used for runs: {error}",
+            hint=f"Set {ROOT_VARIABLE} to a folder of your own.",
+        ) from error
+    if closed and os.geteuid() == 0:
+        raise AdapterError(
+            f"`{root}` cannot be reached by servers' users: `{closed[0]}` is closed to them",
+            hint=f"Set {ROOT_VARIABLE} to a folder below one that all can enter.",
+        )
+    return root
+
+
+@contextmanager
+def _locked(root: Path) -> Iterator[None]:
+    """Hold the root's lock, so that claiming and reaping never see each other half done."""
+    handle = os.open(root / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        deadline = time.monotonic() + _LOCK_PATIENCE_S
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError as error:
+                if time.monotonic() > deadline:
+                    raise AdapterError(
+                        f"another httpdyno holds `{root / _LOCK}` for {_LOCK_PATIENCE_S:.0f} s"
+                    ) from error
+                time.sleep(0.01)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _has_living_owner(folder: Path) -> bool:
+    try:
+        record = os.open(folder / _RECORD, os.O_RDONLY)
+    except OSError:
+        return False  # killed before it could write one, so nothing was started either
+    try:
+        fcntl.flock(record, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(record)
+    return False
+
+
+def _owner(folder: Path) -> _Owner:
+    try:
+        lines = (folder / _RECORD).read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    entries = []
+    for line in lines:
+        try:
+            entries.append(json.loads(line))
+        except ValueError:
+            continue  # the last one, cut short by the kill: its process was never let go
+    head: dict[str, Any] = entries[0] if entries else {}
+    memory = head.get("memory_folder", "")
+    return _Owner(
+        pid=int(head.get("pid", 0)),
+        boot=str(head.get("boot", "")),
+        memory_folder=Path(memory) if memory else None,
+        sessions=tuple((e["leader"], e["started_ticks"]) for e in entries if "leader" in e),
+    )
+
+
+def _clear(folder: Path) -> tuple[int, list[str]]:
+    """End the owner's processes and remove its folders; return how many ended, and complaints."""
+    owner = _owner(folder)
+    n_ended, complaints = 0, []
+    # After a reboot the same pids and ticks may be anybody's.
+    if owner.boot == _boot_id():
+        seen: set[int] = set()
+        for leader, started_ticks in owner.sessions:
+            members = partial(session_members, leader, started_ticks)
+            seen |= {process.pid for process in members()}
+            end_all(members)
+        strays = marked_processes(str(folder))
+        seen |= {process.pid for process in strays}
+        left = end_all(lambda: marked_processes(str(folder)))
+        left += [p for session in owner.sessions for p in session_members(*session)]
+        complaints += [f"process {process.pid} in `{folder}` cannot be ended" for process in left]
+        n_ended = len(seen) - len({process.pid for process in left})
+    if complaints:
+        return n_ended, complaints
+    memory = owner.memory_folder
+    # Only what this owner can have made: a damaged record must not name anything else.
+    if memory is not None and folder.name in {memory.name, memory.parent.name}:
+        complaints += [complaint] if (complaint := _removed(memory)) else []
+    complaints += [complaint] if (complaint := _removed(folder)) else []
+    return n_ended, complaints
+
+
+def _removed(folder: Path) -> str:
+    """Remove the folder; return what was wrong, empty when it is gone."""
+    try:
+        shutil.rmtree(folder)
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        return f"`{folder}` cannot be removed: {error}"
+    return ""
+
+
+def _append(record: int, entry: dict[str, Any]) -> None:
+    os.write(record, json.dumps(entry).encode() + b"\n")
+
+
+def _boot_id() -> str:
+    return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
