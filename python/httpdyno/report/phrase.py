@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from httpdyno.model import Comparison, Outcome, RatioInterval, level_text
+from httpdyno.model import Caveat, Comparison, Outcome, RatioInterval, level_text
 from httpdyno.units import format_duration, format_rate
 
 RATIO_KEYS = {"throughput_per_s": "throughput", "cpu_s_per_request": "cpu_per_request"}
@@ -92,10 +92,11 @@ def proven_bound(interval: RatioInterval, *, more_is_better: bool) -> float:
     return interval.low if more_is_better else interval.high
 
 
-def _claim(comparison: Comparison, subject: str) -> str:
+def _claim(comparison: Comparison, *, is_given: bool) -> str:
     """Return the verdict first, then the number it rests on."""
     interval = deciding(comparison)
-    verdict = f"{subject}{comparison.verdict}"
+    subject = {"equivalent": "a and b are ", "inconclusive": ""}.get(comparison.verdict, "b is ")
+    verdict = f"{subject if is_given else ''}{comparison.verdict}"
     if interval is None:
         return f"{verdict}: {comparison.reason}"
     so_far = " so far" if comparison.verdict == "inconclusive" else ""
@@ -112,7 +113,7 @@ def headline(outcome: Outcome) -> str:
     if outcome.sweep is not None:
         return _sweep_headline(outcome)
     if outcome.final is not None:
-        return _claim(outcome.final, "b is " if outcome.plan.command == "compare" else "")
+        return _claim(outcome.final, is_given=outcome.plan.command == "compare")
     done, planned = len(outcome.steps), len(outcome.plan.steps)
     if outcome.status != "complete":
         return f"{outcome.status} after {done} of {plural(planned, 'step')}; {so_far(outcome)}"
@@ -166,6 +167,15 @@ def configuration_changes(outcome: Outcome) -> list[tuple[str, str, str]]:
         (name, level_text(old), level_text(new))
         for name, (old, new) in before.changes(after).items()
     ]
+
+
+def outcome_caveats(outcome: Outcome) -> list[Caveat]:
+    """Return the caveats of the whole and of its parts, each once."""
+    comparisons = [step.comparison for step in outcome.steps]
+    if outcome.final is not None:
+        comparisons.append(outcome.final)
+    seen = [*outcome.caveats, *(caveat for c in comparisons for caveat in c.caveats)]
+    return list(dict.fromkeys(seen))
 
 
 def method_sentences(outcome: Outcome) -> tuple[str, str]:

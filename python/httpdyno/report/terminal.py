@@ -34,6 +34,7 @@ from httpdyno.report.phrase import (
     metric_name,
     needed_text,
     next_command,
+    outcome_caveats,
     plural,
     ratio_key,
     ratio_text,
@@ -66,7 +67,7 @@ def outcome_text(outcome: Outcome) -> RenderableType:
     conclusion = _conclusion(outcome)
     if conclusion:
         parts += [Text(), *conclusion]
-    caveats = _all_caveats(outcome)
+    caveats = outcome_caveats(outcome)
     if caveats:
         parts += [Text(), *(_caveat_line(caveat) for caveat in caveats)]
     return Group(*parts, Text(), *_closing(outcome))
@@ -281,15 +282,6 @@ def bar(point: SweepPoint, top: float, *, width: int = _BAR_WIDTH) -> Text:
     if high > low:
         cells[low : high + 1] = ["├", *"─" * (high - low - 1), "┤"]
     return Text("".join(cells).rstrip())
-
-
-def _all_caveats(outcome: Outcome) -> list[Caveat]:
-    """Return the caveats of the whole and of its parts, each once."""
-    comparisons = [step.comparison for step in outcome.steps]
-    if outcome.final is not None:
-        comparisons.append(outcome.final)
-    seen = [*outcome.caveats, *(caveat for c in comparisons for caveat in c.caveats)]
-    return list(dict.fromkeys(seen))
 
 
 def _caveat_line(caveat: Caveat) -> RenderableType:

@@ -1,0 +1,463 @@
+"""What the dyno sheet shows, as plain values for its template; no markup of its own."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from httpdyno.model import ArmSummary, Comparison, LadderStep, Outcome, Workload, level_text
+from httpdyno.report import chart
+from httpdyno.report.drawing import NARROW, WIDE
+from httpdyno.report.json import book_ratios
+from httpdyno.report.phrase import (
+    MORE_IS_BETTER,
+    NAMES,
+    NOTHING,
+    bounds_text,
+    confidence_text,
+    configuration_changes,
+    deciding,
+    headline,
+    interval_ratio_text,
+    interval_text,
+    method_sentences,
+    metric_name,
+    needed_text,
+    outcome_caveats,
+    plural,
+    proven_bound,
+    ratio_key,
+    ratio_text,
+    so_far,
+)
+from httpdyno.units import format_bytes, format_duration, format_rate
+
+Drawn = Callable[[str], Any]
+"""Marks a drawing as markup, so that the template does not escape it."""
+_BOOK_DIAMOND = "Open diamonds are the figures of the founding documents."
+
+
+def sheet(outcome: Outcome, *, drawn: Drawn) -> dict[str, Any]:
+    """Return the template's values."""
+    arms = _arms(outcome)
+    return {
+        "outcome": outcome,
+        "study": outcome.plan.study,
+        "host": outcome.host,
+        "subtitle": _subtitle(outcome),
+        "hero": _hero(outcome),
+        "tiles": _tiles(outcome.final),
+        "main_figure": _main_figure(outcome, drawn),
+        "changes_title": "a and b" if _is_compare(outcome) else "What to change",
+        "changes": _changes(outcome),
+        "diff": diff_lines(outcome.overlay_diff),
+        "before_after_title": "a and b side by side"
+        if _is_compare(outcome)
+        else "Before and after",
+        "latency": _latency_figure(arms, drawn),
+        "starts": _starts_figure(arms, drawn),
+        "evidence_title": "The evidence" if _is_compare(outcome) else "Every step's evidence",
+        "steps": _evidence(outcome, drawn),
+        "skipped": _skipped(outcome),
+        "caveats": outcome_caveats(outcome),
+        "method": method_sentences(outcome),
+        "provenance": _provenance(outcome),
+    }
+
+
+def _is_compare(outcome: Outcome) -> bool:
+    return outcome.plan.command == "compare"
+
+
+def _arms(outcome: Outcome) -> list[tuple[str, ArmSummary]]:
+    if outcome.final is None:
+        return []
+    names = ("a", "b") if _is_compare(outcome) else ("start", "final")
+    return list(zip(names, (outcome.final.a, outcome.final.b), strict=True))
+
+
+def _subtitle(outcome: Outcome) -> str:
+    study = outcome.plan.study
+    server = outcome.host.server or study.server.adapter
+    parts = [study.name, server, workload_text(study.workload), f"{outcome.began_at[:10]}"]
+    return " · ".join(parts)
+
+
+def workload_text(workload: Workload) -> str:
+    """Return what is offered, in a few words."""
+    reuse = "keep-alive" if workload.keep_alive else "no keep-alive"
+    connections = plural(workload.connections, "connection")
+    if workload.rate_per_s is None:
+        return f"{connections}, closed loop, {reuse}"
+    return f"{format_rate(workload.rate_per_s)} over {connections}, {reuse}"
+
+
+def _hero(outcome: Outcome) -> dict[str, Any]:
+    if outcome.status != "failed":
+        if outcome.sweep is not None:
+            return _sweep_hero(outcome)
+        interval = None if outcome.final is None else deciding(outcome.final)
+        if outcome.final is not None and interval is not None:
+            return _final_hero(outcome, outcome.final)
+    figure, unit = _plain_figure(outcome)
+    lines = [outcome.message] if outcome.message and outcome.status != "failed" else []
+    return {
+        "figure": figure,
+        "unit": unit,
+        "claim": headline(outcome),
+        "verdict": "",
+        "lines": lines,
+    }
+
+
+def _plain_figure(outcome: Outcome) -> tuple[str, str]:
+    """Return the large figure of an outcome that rests on no final comparison."""
+    if outcome.status == "failed":
+        return "failed", ""
+    n_kept = sum(step.kept for step in outcome.steps)
+    return str(n_kept), f"of {plural(len(outcome.plan.steps), 'change')} kept"
+
+
+def _final_hero(outcome: Outcome, final: Comparison) -> dict[str, Any]:
+    interval = deciding(final)
+    if interval is None:
+        raise ValueError("a hero needs an interval")
+    more_is_better = ratio_key(final.metric) in MORE_IS_BETTER
+    what = "b over a" if _is_compare(outcome) else "final over start"
+    lines = [f"{bounds_text(interval)}, {confidence_text(interval, final.n_starts)}"]
+    if final.verdict == "better":
+        bound = ratio_text(proven_bound(interval, more_is_better=more_is_better))
+        side = "at least" if more_is_better else "at most"
+        lines[0] = f"proven: {side} {bound} × ({lines[0]})"
+    else:
+        lines.append("; ".join(text for text in (final.reason, needed_text(final)) if text))
+    if outcome.plan.study.book_ratio is not None and not _is_compare(outcome):
+        book = outcome.plan.study.book_figure
+        lines.append(
+            f"the book: {ratio_text(outcome.plan.study.book_ratio)} ×{f', {book}' if book else ''}"
+        )
+    return {
+        "figure": interval_ratio_text(interval),
+        "unit": "×",
+        "claim": f"{metric_name(final.metric)}, {what}",
+        "verdict": final.verdict,
+        "lines": lines,
+    }
+
+
+def _sweep_hero(outcome: Outcome) -> dict[str, Any]:
+    sweep = outcome.sweep
+    if sweep is None or not sweep.points:
+        return {"figure": "0", "unit": "levels", "claim": "", "verdict": "", "lines": []}
+    return {
+        "figure": level_text(sweep.knee),
+        "unit": sweep.unit,
+        "claim": headline(outcome),
+        "verdict": "",
+        "lines": [f"rule: {sweep.rule}"],
+    }
+
+
+def _tiles(final: Comparison | None) -> list[dict[str, str]]:
+    if final is None or final.b.throughput_per_s <= 0:
+        return []
+    a, b = final.a, final.b
+    tiles = [
+        ("throughput", format_rate(a.throughput_per_s), format_rate(b.throughput_per_s)),
+        (
+            "CPU per request",
+            format_duration(a.cpu_s_per_request),
+            format_duration(b.cpu_s_per_request),
+        ),
+        *(
+            (f"{name} latency", _latency(a, name), _latency(b, name))
+            for name in ("p50", "p99")
+            if name in b.latency_s
+        ),
+        ("memory", _memory(a), _memory(b)),
+        ("errors", _percent(a.error_ratio), _percent(b.error_ratio)),
+    ]
+    return [{"name": name, "before": before, "after": after} for name, before, after in tiles]
+
+
+def _latency(arm: ArmSummary, name: str) -> str:
+    return format_duration(arm.latency_s.get(name, math.nan))
+
+
+def _memory(arm: ArmSummary) -> str:
+    return NOTHING if arm.pss_bytes is None else format_bytes(arm.pss_bytes)
+
+
+def _percent(ratio: float) -> str:
+    return f"{ratio * 100:.2g} %"
+
+
+def _figure(
+    title: str, caption: str, draw: Callable[[int], str], table: dict[str, Any], drawn: Drawn
+) -> dict[str, Any] | None:
+    wide = draw(WIDE)
+    if not wide:
+        return None
+    narrow = draw(NARROW)
+    return {
+        "title": title,
+        "caption": caption,
+        "wide": drawn(wide),
+        "narrow": drawn(narrow),
+        "table": table,
+    }
+
+
+def _main_figure(outcome: Outcome, drawn: Drawn) -> dict[str, Any] | None:
+    if outcome.sweep is not None and outcome.sweep.points:
+        return _sweep_figure(outcome, drawn)
+    if not any(deciding(step.comparison) for step in outcome.steps):
+        return None
+    caption = (
+        "Each bar starts where the changes kept before it ended; its dot is what the change "
+        "did, the line through the dot its interval. The last row is final against start, "
+        "measured afresh."
+    )
+    if outcome.final is None:
+        caption = caption.rpartition(" The last row")[0]
+    if any(step.book_ratio for step in outcome.steps):
+        caption = f"{caption} {_BOOK_DIAMOND}"
+    return _figure(
+        "The ladder",
+        caption,
+        lambda width: chart.ladder_svg(outcome, width=width),
+        _ladder_table(outcome),
+        drawn,
+    )
+
+
+def _ladder_table(outcome: Outcome) -> dict[str, Any]:
+    names = ("cpu_per_request", "latency_p50", "latency_p99")
+    rows = [
+        [
+            step.change,
+            step.comparison.verdict,
+            interval_ratio_text(deciding(step.comparison)),
+            bounds_text(deciding(step.comparison)),
+            ratio_text(step.running_ratio),
+            *_ratios(step.comparison, names),
+            ratio_text(step.book_ratio),
+        ]
+        for step in outcome.steps
+    ]
+    if outcome.final is not None:
+        interval = deciding(outcome.final)
+        rows.append(
+            [
+                "final over start",
+                outcome.final.verdict,
+                interval_ratio_text(interval),
+                bounds_text(interval),
+                NOTHING,
+                *_ratios(outcome.final, names),
+                ratio_text(outcome.plan.study.book_ratio),
+            ]
+        )
+    head = ["change", "verdict", "ratio", "interval", "total", "CPU/request", "p50", "p99", "book"]
+    return {"head": head, "rows": rows, "text_columns": 2}
+
+
+def _ratios(comparison: Comparison, names: Sequence[str]) -> list[str]:
+    return [interval_ratio_text(comparison.ratios.get(name)) for name in names]
+
+
+def _sweep_figure(outcome: Outcome, drawn: Drawn) -> dict[str, Any] | None:
+    sweep = outcome.sweep
+    if sweep is None:
+        return None
+    book = book_ratios(outcome)
+    caption = f"Lines through the dots are intervals. Knee: {sweep.rule}."
+    if book:
+        caption += " The dashed curve is the book's, scaled to the same best."
+    head = [sweep.knob, "status", "throughput", "interval", "of best", "CPU/request", "p99", "book"]
+    rows = [
+        [
+            level_text(point.level),
+            point.arm.status,
+            format_rate(point.arm.throughput_per_s),
+            f"{format_rate(point.throughput_low_per_s)} … "
+            f"{format_rate(point.throughput_high_per_s)}",
+            interval_ratio_text(point.ratio_to_best),
+            format_duration(point.arm.cpu_s_per_request),
+            format_duration(point.latency_p99_s),
+            ratio_text(book.get(point.level)),
+        ]
+        if point.ratio_to_best is not None
+        else [level_text(point.level), point.arm.status, *[NOTHING] * 6]
+        for point in sweep.points
+    ]
+    return _figure(
+        "The curve",
+        caption,
+        lambda width: chart.sweep_svg(sweep, book, width=width),
+        {"head": head, "rows": rows, "text_columns": 2},
+        drawn,
+    )
+
+
+def _changes(outcome: Outcome) -> dict[str, Any] | None:
+    changes = configuration_changes(outcome)
+    if not changes or outcome.sweep is not None:
+        return None
+    titles = {knob.name: knob.title or knob.why for knob in outcome.plan.study.knobs}
+    head = ["knob", *(("a", "b") if _is_compare(outcome) else ("from", "to")), "what it is"]
+    rows = [[name, before, after, titles.get(name, "")] for name, before, after in changes]
+    return {"head": head, "rows": rows, "text_columns": len(head)}
+
+
+def diff_lines(diff: str) -> list[tuple[str, str]]:
+    """Return a unified diff's lines, each with what it is: meta, add, del or same."""
+    return [(_diff_kind(line), line) for line in diff.splitlines()]
+
+
+def _diff_kind(line: str) -> str:
+    if line.startswith(("+++", "---", "@@")):
+        return "meta"
+    return {"+": "add", "-": "del"}.get(line[:1], "same")
+
+
+def _latency_figure(arms: list[tuple[str, ArmSummary]], drawn: Drawn) -> dict[str, Any] | None:
+    names = ("mean", "p50", "p90", "p99", "p999", "max")
+    table = {
+        "head": ["", *(name.replace("p999", "p99.9") for name in names)],
+        "rows": [[arm_name, *(_latency(arm, name) for name in names)] for arm_name, arm in arms],
+        "text_columns": 1,
+    }
+    caption = (
+        "How long the slowest requests took: at p99, one in a hundred took longer. A curve ends "
+        "where fewer than ten requests lie beyond it."
+    )
+    return _figure(
+        "Latency", caption, lambda width: chart.latency_svg(arms, width=width), table, drawn
+    )
+
+
+def _starts_figure(arms: list[tuple[str, ArmSummary]], drawn: Drawn) -> dict[str, Any] | None:
+    n_starts = max((len(arm.start_throughputs_per_s) for _, arm in arms), default=0)
+    table = {
+        "head": ["", *(f"start {i + 1}" for i in range(n_starts))],
+        "rows": [
+            [name, *(format_rate(rate) for rate in arm.start_throughputs_per_s)]
+            for name, arm in arms
+        ],
+        "text_columns": 1,
+    }
+    caption = "Each dot is one life of the server's processes, from start to stop."
+    return _figure(
+        "Throughput", caption, lambda width: chart.starts_svg(arms, width=width), table, drawn
+    )
+
+
+def _evidence(outcome: Outcome, drawn: Drawn) -> list[dict[str, Any]]:
+    cards = [_step_card(step, drawn) for step in outcome.steps]
+    if outcome.final is not None:
+        if _is_compare(outcome):
+            name, line = "b over a", "two given configurations"
+        else:
+            name, line = "final over start", "all kept changes together"
+        cards.append(
+            {
+                "knob": name,
+                "title": "",
+                "before": line,
+                "after": "",
+                **_card(outcome.final, drawn, kept=None),
+            }
+        )
+    return cards
+
+
+def _step_card(step: LadderStep, drawn: Drawn) -> dict[str, Any]:
+    return {
+        "knob": step.knob,
+        "title": step.title,
+        "before": level_text(step.before),
+        "after": level_text(step.after),
+        **_card(step.comparison, drawn, kept=step.kept, book_ratio=step.book_ratio),
+    }
+
+
+def _card(
+    comparison: Comparison, drawn: Drawn, *, kept: bool | None, book_ratio: float | None = None
+) -> dict[str, Any]:
+    interval, key = deciding(comparison), ratio_key(comparison.metric)
+    detail = comparison.b.detail if comparison.b.status != "complete" else ""
+    sentence = "; ".join(
+        text
+        for text in (
+            f"{metric_name(comparison.metric)} {interval_text(interval, comparison.n_starts)}",
+            comparison.reason,
+            needed_text(comparison),
+            {True: "kept", False: "not kept", None: ""}[kept],
+            detail,
+        )
+        if text
+    )
+    facts = [
+        (NAMES[name], f"{interval_ratio_text(comparison.ratios[name])} ×")
+        for name in ("throughput", "cpu_per_request", "latency_p50", "latency_p99")
+        if name in comparison.ratios and name != key
+    ]
+    if book_ratio is not None:
+        facts.append(("the book", f"{ratio_text(book_ratio)} ×"))
+    if "between_starts" in comparison.noise:
+        facts.append(("noise of a start", f"±{comparison.noise['between_starts'] * 100:.1f} %"))
+    return {
+        "verdict": comparison.verdict,
+        "svg": drawn(chart.strip_svg(comparison)) if interval else "",
+        "sentence": sentence,
+        "facts": facts,
+    }
+
+
+def _skipped(outcome: Outcome) -> list[dict[str, str]]:
+    return [
+        {
+            "verdict": step.comparison.verdict,
+            "change": step.change,
+            "why": "; ".join(
+                text
+                for text in (
+                    interval_text(deciding(step.comparison), step.comparison.n_starts),
+                    step.comparison.reason,
+                    needed_text(step.comparison),
+                )
+                if text
+            ),
+        }
+        for step in outcome.steps
+        if not step.kept
+    ]
+
+
+def _provenance(outcome: Outcome) -> list[tuple[str, str]]:
+    host, study = outcome.host, outcome.plan.study
+    facts = [
+        ("study", f"{study.name}, {study.method.kind}, {outcome.status}"),
+        ("began", outcome.began_at),
+        ("took", f"{format_duration(outcome.duration_s)} of {format_duration(study.budget_s)}"),
+        ("seed", str(outcome.plan.seed)),
+        ("httpdyno", f"{host.httpdyno}, Python {host.python}"),
+        ("server", host.server or study.server.adapter),
+        ("kernel", host.kernel),
+        ("CPU", f"{host.cpu}, {plural(host.n_cpus, 'core')}"),
+        ("memory", format_bytes(host.memory_bytes)),
+        ("load average before", " ".join(f"{load:.2f}" for load in host.load_average)),
+        ("client on cores", _cores(host.client_cpus)),
+        ("server on cores", _cores(host.server_cpus)),
+        ("workload", workload_text(study.workload)),
+        ("requests", ", ".join(f"{r.method} {r.path}" for r in study.workload.requests)),
+    ]
+    facts += [(name.replace("_", " "), f"{value:,}") for name, value in host.limits.items()]
+    facts += [(name.replace("_", " "), f"{n:.4g}") for name, n in outcome.calibration.items()]
+    if outcome.final is None and outcome.steps:
+        facts.append(("kept so far", so_far(outcome)))
+    return facts
+
+
+def _cores(cpus: tuple[int, ...]) -> str:
+    return " ".join(str(cpu) for cpu in cpus) or "any"
