@@ -157,7 +157,7 @@ class _Insight:
         self._asked = asked
 
     def words(self) -> str:
-        return last_lines(self._process.output())
+        return last_lines(self._process.words())
 
     def refusal(self, exit_code: int | None, words: str) -> bool:
         # 1 is gunicorn's own "Error: …" about a setting; 3 and 4 are an application that failed.

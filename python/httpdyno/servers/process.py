@@ -46,6 +46,7 @@ class ServerProcess:
         place: Place,
         environment: Mapping[str, str],
         log: Path,
+        output_to: Path | None = None,
     ) -> "ServerProcess":
         """Start the command in the place, recorded on disk before it runs.
 
@@ -53,15 +54,16 @@ class ServerProcess:
             command: Program and arguments, for the foreground.
             place: Where it runs; of a claimed `RunRoot`.
             environment: The whole environment; the mark is added.
-            log: Where its output and errors go.
+            log: Where its output and errors go; also what it is marked with.
+            output_to: Where its output goes when that is to be apart from its errors.
 
         Raises:
             AdapterError: No process can be started, or it cannot be recorded.
         """
-        mark = str(place.folder)
+        mark = str(log)
         go_read, go_write = os.pipe()
         try:
-            with log.open("ab") as output:
+            with log.open("ab") as errors, (output_to or log).open("ab") as output:
                 child = subprocess.Popen(  # noqa: S603 - the command is the adapter's
                     [
                         *(sys.executable, "-I", "-S", _LAUNCHER),
@@ -72,7 +74,7 @@ class ServerProcess:
                     env={**environment, MARK: mark},
                     stdin=subprocess.DEVNULL,
                     stdout=output,
-                    stderr=output,
+                    stderr=errors,
                     pass_fds=(go_read,),
                     start_new_session=True,
                 )
@@ -106,8 +108,8 @@ class ServerProcess:
         """Whether the root process still runs."""
         return self._child.poll() is None
 
-    def output(self) -> str:
-        """What it wrote to its standard output and error so far."""
+    def words(self) -> str:
+        """What it wrote to its log so far."""
         try:
             return self._log.read_text(encoding="utf-8", errors="replace")
         except OSError:

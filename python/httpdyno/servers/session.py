@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 MARK = "HTTPDYNO_INSTANCE"
-"""Environment variable with the instance's folder."""
+"""Environment variable with a path in the instance's folder, different for each session."""
 
 _TERM_S = 0.5
 _KILL_S = 5.0

@@ -1,0 +1,5 @@
+"""Apache httpd 2.4 with the prefork MPM, from the system's packages."""
+
+from httpdyno.servers.apache.server import Apache
+
+__all__ = ["Apache"]

@@ -1,0 +1,105 @@
+"""Writing an instance's own httpd.conf: frame, the study's base file, overlay of knobs."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from httpdyno.model import Configuration, Level, ServerSpec, level_text
+from httpdyno.servers.apache.installation import Installation
+from httpdyno.servers.apache.knob import KNOBS
+from httpdyno.servers.render import Variables, render_file
+
+CONFIG = "httpd.conf"
+BASE = "base.conf"
+DOCUMENTS = "htdocs"
+ERROR_LOG = "error.log"
+
+_SERVER_LIMIT_DEFAULT = 256
+_ALWAYS = ("authz_core",)
+_READBACK = "info"
+"""mod_info prints the configuration in force for `-D DUMP_CONFIG`; it does nothing else here."""
+_TYPES = Path("/etc/mime.types")
+
+
+def wanted_modules(spec: ServerSpec) -> tuple[str, ...]:
+    """Return the modules that the study needs, the MPM first."""
+    mpm = str(spec.settings.get("mpm", "prefork"))
+    own = str(spec.settings.get("modules", "")).split()
+    return tuple(dict.fromkeys((f"mpm_{mpm}", *_ALWAYS, *own)))
+
+
+def config_files(
+    spec: ServerSpec,
+    study_folder: Path,
+    configuration: Configuration,
+    variables: Variables,
+    installation: Installation,
+) -> dict[str, str]:
+    """Return httpd.conf and the rendered base file: name in the run folder → text.
+
+    Raises:
+        AdapterError: The base file cannot be rendered.
+    """
+    files = {}
+    lines = [*_frame(variables), *_load_lines(spec, installation)]
+    if "mime" in wanted_modules(spec):
+        lines.append(f"TypesConfig {_TYPES if _TYPES.is_file() else '/dev/null'}")
+    if spec.base:
+        files[BASE] = render_file(study_folder / spec.base, variables, name=spec.base)
+        lines.append(f'Include "{variables.run}/{BASE}"')
+    lines.append("# httpdyno's overlay")
+    lines += [f"{name} {text}" for name, text in overlay(spec, configuration).items()]
+    files[CONFIG] = "\n".join(lines) + "\n"
+    return files
+
+
+def overlay(spec: ServerSpec, configuration: Configuration) -> dict[str, str]:
+    """Return the directives that httpdyno sets, as directive → argument."""
+    directives = asked(configuration.values)
+    workers = configuration.values.get("MaxRequestWorkers")
+    is_prefork = spec.settings.get("mpm", "prefork") == "prefork"
+    if is_prefork and isinstance(workers, int) and "ServerLimit" not in directives:
+        # Without it Apache would clip the workers to the limit.
+        limit = max(workers, _SERVER_LIMIT_DEFAULT)
+        directives = {"ServerLimit": str(limit), **directives}
+    return directives
+
+
+def asked(levels: Mapping[str, Level]) -> dict[str, str]:
+    """Return Apache's own knobs among the levels, as Apache writes them."""
+    return {name: argument_text(level) for name, level in levels.items() if name in KNOBS}
+
+
+def argument_text(level: Level) -> str:
+    """Return a level as Apache writes it: `On`, not `true`."""
+    if isinstance(level, bool):
+        return "On" if level else "Off"
+    return level_text(level)
+
+
+def _frame(variables: Variables) -> list[str]:
+    run = variables.run
+    lines = [
+        f'ServerRoot "{run}"',
+        f'DefaultRuntimeDir "{run}"',
+        f'PidFile "{run}/httpd.pid"',
+        f'ErrorLog "{run}/{ERROR_LOG}"',
+        "LogLevel warn",
+        f"Listen {variables.address}",
+        f"ServerName {variables.address}",
+        f'DocumentRoot "{run}/{DOCUMENTS}"',
+    ]
+    if os.geteuid() == 0:
+        lines += [f"User {variables.server_user}", f"Group {variables.server_user}"]
+    return lines
+
+
+def _load_lines(spec: ServerSpec, installation: Installation) -> list[str]:
+    names = list(wanted_modules(spec))
+    if _READBACK not in names and installation.has_module(_READBACK):
+        names.append(_READBACK)
+    return [
+        f"LoadModule {name}_module {installation.module_file(name)}"
+        for name in names
+        if name not in installation.built_in
+    ]

@@ -1,0 +1,130 @@
+"""Finding Apache and its modules on this machine."""
+
+import functools
+import os
+import pwd
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from httpdyno.errors import AdapterError
+
+_BINARIES = ("apache2", "httpd")
+_PATHS = ("/usr/sbin", "/usr/local/sbin", "/usr/local/apache2/bin", "/usr/bin")
+_MODULE_FOLDERS = (
+    "/usr/lib/apache2/modules",
+    "/usr/lib64/httpd/modules",
+    "/usr/lib/httpd/modules",
+)
+_USERS = ("www-data", "apache", "http", "daemon", "nobody")
+_DEBIAN_PACKAGES = {"perl": "libapache2-mod-perl2", "php": "libapache2-mod-php"}
+_DEBIAN_PERL = {"DBD::SQLite": "libdbd-sqlite3-perl"}
+_ASK_S = 10.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Installation:
+    """An installed Apache."""
+
+    binary: str
+    version: str
+    module_folder: Path
+    built_in: frozenset[str]
+    """Modules that are compiled in, as `so`, `http_core`, `unixd`."""
+
+    def has_module(self, name: str) -> bool:
+        """Whether the module is compiled in or can be loaded."""
+        return name in self.built_in or self.module_file(name).is_file()
+
+    def module_file(self, name: str) -> Path:
+        """Where the module would be loaded from."""
+        return self.module_folder / f"mod_{name}.so"
+
+
+def found() -> Installation:
+    """Return the Apache of this machine.
+
+    Raises:
+        AdapterError: There is none, or it cannot be run.
+    """
+    binary = find_binary()
+    if binary is None:
+        raise AdapterError("Apache is not installed", hint="Run `apt-get install apache2`.")
+    return _examined(binary)
+
+
+def find_binary() -> str | None:
+    """Return the path of the server's program, None if there is none."""
+    path = os.pathsep.join((os.environ.get("PATH", ""), *_PATHS))
+    return next((hit for name in _BINARIES if (hit := shutil.which(name, path=path))), None)
+
+
+def server_user() -> str:
+    """Return the user that answers requests: not root, also when started by root."""
+    if os.geteuid() != 0:
+        try:
+            return pwd.getpwuid(os.geteuid()).pw_name
+        except KeyError:
+            return f"#{os.geteuid()}"
+    names = {entry.pw_name for entry in pwd.getpwall()}
+    return next((name for name in _USERS if name in names), "nobody")
+
+
+def missing_modules(installation: Installation, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return a sentence for each module that is not there."""
+    return tuple(
+        f"Apache's mod_{name} is not installed: "
+        f"`apt-get install {_DEBIAN_PACKAGES.get(name, 'apache2-bin')}`"
+        for name in names
+        if not installation.has_module(name)
+    )
+
+
+def missing_perl_modules(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return a sentence for each Perl module that Perl would not find."""
+    perl = shutil.which("perl")
+    if not names:
+        return ()
+    if perl is None:
+        return ("Perl is not installed: `apt-get install perl`",)
+    looks = (
+        "for my $name (@ARGV) { (my $file = qq($name.pm)) =~ s{::}{/}g; "
+        "print qq($name\\n) unless grep { -e qq($_/$file) } @INC }"
+    )
+    absent = _output([perl, "-e", looks, *names]).split()
+    return tuple(
+        f"the Perl module {name} is not installed: `apt-get install {_debian_perl(name)}`"
+        for name in absent
+    )
+
+
+@functools.cache
+def _examined(binary: str) -> Installation:
+    version = re.search(r"Server version:\s*(\S.*)", _output([binary, "-v"]))
+    built_in = re.findall(r"^\s+(?:mod_)?(\w+)\.c$", _output([binary, "-l"]), re.MULTILINE)
+    root = re.search(r'HTTPD_ROOT="([^"]+)"', _output([binary, "-V"]))
+    folders = [Path(folder) for folder in _MODULE_FOLDERS]
+    if root is not None:
+        folders.append(Path(root[1]) / "modules")
+    return Installation(
+        binary=binary,
+        version=version[1].strip() if version else "unknown",
+        module_folder=next((folder for folder in folders if folder.is_dir()), folders[0]),
+        built_in=frozenset(built_in),
+    )
+
+
+def _output(command: list[str]) -> str:
+    try:
+        done = subprocess.run(  # noqa: S603 - a program found on this machine
+            command, capture_output=True, text=True, timeout=_ASK_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise AdapterError(f"`{' '.join(command)}` cannot be run: {error}") from error
+    return done.stdout
+
+
+def _debian_perl(name: str) -> str:
+    return _DEBIAN_PERL.get(name, f"lib{name.lower().replace('::', '-')}-perl")

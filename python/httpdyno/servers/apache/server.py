@@ -1,0 +1,187 @@
+"""Adapter for Apache httpd.
+
+Settings of a study: `modules` (names separated by spaces, as in `perl dir mime`), `mpm` (prefork)
+and `perl_modules` (Perl modules that its application needs, to say which packages are missing).
+
+The stop signal is TERM: idle children end within milliseconds of it, while the graceful WINCH
+takes seconds. `apache2 -k stop` is never used: it reads a pid file, and pid files lie.
+"""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from httpdyno.errors import AdapterError
+from httpdyno.model import Configuration, Effective, KnobInfo, ServerSpec
+from httpdyno.servers.adapter import NotRunning, Place, Rendered, Running
+from httpdyno.servers.apache import in_force
+from httpdyno.servers.apache.config import (
+    CONFIG,
+    DOCUMENTS,
+    ERROR_LOG,
+    asked,
+    config_files,
+    wanted_modules,
+)
+from httpdyno.servers.apache.installation import (
+    find_binary,
+    found,
+    missing_modules,
+    missing_perl_modules,
+    server_user,
+)
+from httpdyno.servers.apache.knob import KNOBS
+from httpdyno.servers.instance import Asked, Instance
+from httpdyno.servers.port import HeldPort
+from httpdyno.servers.process import ServerProcess
+from httpdyno.servers.render import Variables, diff_name, rendered_templates
+from httpdyno.servers.staging import environment, hand_over, last_lines, stage
+
+_DUMP_S = 30.0
+_QUIET = re.compile(r"\[\w+:(?:notice|info|debug|trace\d)\]")
+_REFUSED = re.compile(r"AH00526|AH00534|AH0001[46]|Syntax error|Configuration Failed")
+_IN_USE = "Address already in use"
+
+
+class Apache:
+    """Adapter for Apache httpd."""
+
+    @property
+    def name(self) -> str:
+        """As in study files."""
+        return "apache"
+
+    def knobs(self) -> Mapping[str, KnobInfo]:
+        """Return what can be set, by name."""
+        return KNOBS
+
+    def missing(self, spec: ServerSpec) -> tuple[str, ...]:
+        """Return what is not installed and how to install it."""
+        perl = missing_perl_modules(tuple(str(spec.settings.get("perl_modules", "")).split()))
+        if find_binary() is None:
+            return ("Apache is not installed: `apt-get install apache2`", *perl)
+        return (*missing_modules(found(), wanted_modules(spec)), *perl)
+
+    def version(self) -> str:
+        """Return Apache's own version.
+
+        Raises:
+            AdapterError: It is not installed.
+        """
+        return found().version
+
+    def render(
+        self, spec: ServerSpec, study_folder: Path, configuration: Configuration
+    ) -> Rendered:
+        """Return the files as they would be written; touches nothing."""
+        variables = Variables.placeholders(spec, configuration, server_user=server_user())
+        templates = rendered_templates(spec, study_folder, variables)
+        files = {diff_name(target, variables): text for target, text in templates.items()}
+        files.update(config_files(spec, study_folder, configuration, variables, found()))
+        return Rendered(files=files)
+
+    def spawn(
+        self, spec: ServerSpec, study_folder: Path, configuration: Configuration, place: Place
+    ) -> Running | NotRunning:
+        """Write the files and start Apache in the foreground; does not wait for readiness."""
+        port = HeldPort()
+        try:
+            return self._started(spec, study_folder, configuration, place, port)
+        except BaseException:
+            port.release()
+            raise
+
+    def _started(
+        self,
+        spec: ServerSpec,
+        study_folder: Path,
+        configuration: Configuration,
+        place: Place,
+        port: HeldPort,
+    ) -> Running:
+        installation = found()
+        variables = Variables(
+            knobs=configuration.values,
+            settings=spec.settings,
+            run=str(place.folder),
+            memory=str(place.memory_folder),
+            port=str(port.number),
+            server_user=server_user(),
+        )
+        files = config_files(spec, study_folder, configuration, variables, installation)
+        (place.folder / DOCUMENTS).mkdir()
+        stage(spec, study_folder, place, variables, extra=files)
+        own_environment = environment(spec, variables, place)
+        hand_over(place, variables.server_user)
+        command = [
+            installation.binary,
+            *("-d", str(place.folder)),
+            *("-f", str(place.folder / CONFIG)),
+        ]
+        process = ServerProcess.spawn(
+            [*command, "-D", "FOREGROUND"],
+            place=place,
+            environment=own_environment,
+            log=place.folder / "apache.log",
+        )
+        return Instance(
+            process=process,
+            port=port,
+            place=place,
+            asked=Asked(spec=spec, configuration=configuration, known=frozenset(KNOBS)),
+            insight=_Insight(process, place, command, own_environment, asked(configuration.values)),
+        )
+
+
+class _Insight:
+    """What Apache's logs and dumps say."""
+
+    def __init__(
+        self,
+        process: ServerProcess,
+        place: Place,
+        command: list[str],
+        environment: dict[str, str],
+        asked: Mapping[str, str],
+    ) -> None:
+        self._process = process
+        self._place = place
+        self._command = command
+        self._environment = environment
+        self._asked = asked
+
+    def words(self) -> str:
+        return last_lines(
+            "\n".join(line for line in self._log().splitlines() if not _QUIET.search(line))
+        )
+
+    def refusal(self, exit_code: int | None, words: str) -> bool:
+        return exit_code == 1 and _IN_USE not in words and bool(_REFUSED.search(words))
+
+    def effective(self) -> Effective | NotRunning:
+        """Ask a second Apache with the very same configuration what it made of it."""
+        output = self._place.folder / "dump.txt"
+        dump = ServerProcess.spawn(
+            [*self._command, "-t", "-D", "FOREGROUND", "-D", "DUMP_RUN_CFG", "-D", "DUMP_CONFIG"],
+            place=self._place,
+            environment=self._environment,
+            log=self._place.folder / "dump.log",
+            output_to=output,
+        )
+        try:
+            if not dump.wait(_DUMP_S):
+                raise AdapterError(f"Apache did not say its configuration within {_DUMP_S:.0f} s")
+            words = dump.words()
+            if dump.exit_code != 0:
+                return NotRunning(status="refused", detail=last_lines(words))
+        finally:
+            dump.stop()
+        text = output.read_text(encoding="utf-8", errors="replace")
+        return in_force.effective(text, words + self._log(), self._asked)
+
+    def _log(self) -> str:
+        try:
+            logged = (self._place.folder / ERROR_LOG).read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            logged = ""  # it did not come as far as opening it
+        return f"{self._process.words()}\n{logged}"
