@@ -1,0 +1,290 @@
+//! Each behaviour, byte for byte, as a plain client sees it.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic, its setup too")]
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use httpdyno_oracle::{Behaviour, CloseAfter, Oracle, OracleConfig, body};
+
+const PATIENCE: Duration = Duration::from_secs(10);
+const HEAD: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 12\r\n\r\n";
+const BODY: &str = "0123456789ab";
+
+/// How the server left the connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    Open,
+    Fin,
+    Reset,
+}
+
+fn connect(addr: SocketAddr) -> TcpStream {
+    let stream = TcpStream::connect(addr).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream
+}
+
+fn ask(stream: &mut TcpStream, method: &str, path: &str) {
+    write!(stream, "{method} {path} HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
+}
+
+/// Read until the connection ends.
+fn read_to_end(stream: &mut TcpStream) -> (String, End) {
+    let mut bytes = Vec::new();
+    let mut piece = [0; 4096];
+    let end = loop {
+        match stream.read(&mut piece) {
+            Ok(0) => break End::Fin,
+            Ok(got) => bytes.extend(&piece[..got]),
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => break End::Reset,
+            Err(error) => panic!("{error}; so far {:?}", String::from_utf8_lossy(&bytes)),
+        }
+    };
+    (String::from_utf8(bytes).unwrap(), end)
+}
+
+/// Read exactly the bytes expected, and then see whether the connection goes on.
+fn expect_answer(stream: &mut TcpStream, expected: &str) {
+    let mut got = vec![0; expected.len()];
+    stream.read_exact(&mut got).unwrap();
+    assert_eq!(String::from_utf8_lossy(&got), expected);
+}
+
+/// Send one request and compare all that comes back.
+#[track_caller]
+fn check(oracle: &Oracle, request: (&str, &str), expected: &str, end: End) {
+    let mut stream = connect(oracle.addr());
+    ask(&mut stream, request.0, request.1);
+    if end == End::Open {
+        expect_answer(&mut stream, expected);
+        // The connection is good for another request: nothing is left over, nothing has ended.
+        ask(&mut stream, "GET", "/");
+        expect_answer(&mut stream, &format!("{HEAD}{BODY}"));
+    } else {
+        let (got, how) = read_to_end(&mut stream);
+        assert_eq!((got.as_str(), how), (expected, end), "{request:?}");
+    }
+}
+
+fn start() -> Oracle {
+    Oracle::start(OracleConfig::default()).unwrap()
+}
+
+#[test]
+fn right_answers_are_right_to_the_byte() {
+    let oracle = start();
+    let plain = format!("{HEAD}{BODY}");
+    check(&oracle, ("GET", "/"), &plain, End::Open);
+    check(&oracle, ("HEAD", "/"), HEAD, End::Open);
+    let empty = HEAD.replace(": 12", ": 0");
+    check(&oracle, ("GET", "/bytes/0"), &empty, End::Open);
+    let long = format!("{}{}", HEAD.replace(": 12", ": 300000"), text(300_000));
+    check(&oracle, ("GET", "/bytes/300000"), &long, End::Open);
+    let no_content = "HTTP/1.1 204 No Content\r\nContent-Type: text/plain\r\n\r\n";
+    check(&oracle, ("GET", "/status/204"), no_content, End::Open);
+    let not_modified = HEAD.replace("200 OK", "304 Not Modified");
+    check(&oracle, ("GET", "/status/304"), &not_modified, End::Open);
+    let not_found = plain.replace("200 OK", "404 Not Found");
+    check(&oracle, ("GET", "/status/404"), &not_found, End::Open);
+    let unnamed = plain.replace("200 OK", "299 ");
+    check(&oracle, ("GET", "/status/299"), &unnamed, End::Open);
+    let continued = format!("HTTP/1.1 100 Continue\r\n\r\n{plain}");
+    check(&oracle, ("GET", "/continue"), &continued, End::Open);
+    let hints = "HTTP/1.1 103 Early Hints\r\nLink: </s.css>; rel=preload\r\n\r\n";
+    check(&oracle, ("GET", "/early-hints"), &format!("{hints}{plain}"), End::Open);
+    check(&oracle, ("GET", "/drip/12/5/1ms"), &plain, End::Open);
+    check(
+        &oracle,
+        ("GET", "/?length=3&id=9"),
+        &format!("{}012", HEAD.replace("12", "3")),
+        End::Open,
+    );
+}
+
+fn text(length: usize) -> String {
+    String::from_utf8(body(length)).unwrap()
+}
+
+#[test]
+fn chunked_answers_come_in_the_chunks_asked_for() {
+    let oracle = start();
+    let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let chunked = format!("{head}5\r\n01234\r\n5\r\n56789\r\n2\r\nab\r\n0\r\n\r\n");
+    check(&oracle, ("GET", "/chunked/12/5"), &chunked, End::Open);
+    let one = format!("{head}14\r\n{}\r\n0\r\n\r\n", text(20));
+    check(&oracle, ("GET", "/chunked/20/1000"), &one, End::Open);
+    check(&oracle, ("GET", "/chunked/0/5"), &format!("{head}0\r\n\r\n"), End::Open);
+    check(&oracle, ("HEAD", "/chunked/12/5"), head, End::Open);
+}
+
+#[test]
+fn answers_that_end_the_connection_end_it_with_fin() {
+    let oracle = start();
+    let until_close = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n0123456789abcdefghij";
+    check(&oracle, ("GET", "/until-close/20"), until_close, End::Fin);
+    let http10 = format!("{}{BODY}", HEAD.replace("/1.1", "/1.0"));
+    check(&oracle, ("GET", "/http10"), &http10, End::Fin);
+    let close = format!("{}Connection: close\r\n\r\n{BODY}", HEAD.strip_suffix("\r\n").unwrap());
+    check(&oracle, ("GET", "/close"), &close, End::Fin);
+    let mut stream = connect(oracle.addr());
+    stream.write_all(b"GET / HTTP/1.1\r\nConnection: close\r\n\r\n").unwrap();
+    assert_eq!(read_to_end(&mut stream), (close.clone(), End::Fin));
+    let mut stream = connect(oracle.addr());
+    stream.write_all(b"GET / HTTP/1.0\r\n\r\n").unwrap();
+    assert_eq!(read_to_end(&mut stream), (close, End::Fin));
+}
+
+#[test]
+fn misbehaviours_go_as_far_as_they_say_and_end_as_they_say() {
+    let oracle = start();
+    let head_half = "HTTP/1.1 200 OK\r\nContent-Ty";
+    let body_half = format!("{HEAD}012345");
+    let whole = format!("{HEAD}{BODY}");
+    let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n01234\r\n";
+    let too_long = format!("{}{BODY}", HEAD.replace("12", "22"));
+    for (name, expected, end) in [
+        ("reset-before", "", End::Reset),
+        ("reset-in-headers", head_half, End::Reset),
+        ("reset-in-body", &body_half, End::Reset),
+        ("reset-after", &whole, End::Reset),
+        ("fin-before", "", End::Fin),
+        ("fin-in-headers", head_half, End::Fin),
+        ("short-body", &body_half, End::Fin),
+        ("long-length", &too_long, End::Fin),
+        ("unended-chunks", chunked, End::Fin),
+        ("silent-close", &whole, End::Fin),
+        ("bad-chunk", &format!("{chunked}xyz\r\n01234\r\n0\r\n\r\n"), End::Open),
+        ("garbage", "this is not HTTP\r\n\r\nat all\r\n\r\n", End::Open),
+        ("extra-bytes", &format!("{whole}extra bytes"), End::Open),
+    ] {
+        check(&oracle, ("GET", &format!("/fault/{name}")), expected, end);
+    }
+    let stats = oracle.stats();
+    assert_eq!(stats.count(Behaviour::ResetInBody), 1);
+    assert_eq!(stats.count(Behaviour::SilentClose), 1);
+    assert_eq!((stats.requests, stats.finished, stats.abandoned), (16, 16, 0));
+}
+
+#[test]
+fn endless_headers_do_not_end_and_do_not_stop_others() {
+    let oracle = start();
+    let mut stream = connect(oracle.addr());
+    ask(&mut stream, "GET", "/fault/endless-headers");
+    let mut got = vec![0; 300_000];
+    stream.read_exact(&mut got).unwrap();
+    assert!(got.starts_with(b"HTTP/1.1 200 OK\r\nX-Filler: "));
+    assert!(!got.windows(4).any(|bytes| bytes == b"\r\n\r\n"));
+    check(&oracle, ("GET", "/"), &format!("{HEAD}{BODY}"), End::Open);
+}
+
+#[test]
+fn a_request_that_is_never_answered_is_logged_and_its_end_is_counted() {
+    let oracle = start();
+    let mut stream = connect(oracle.addr());
+    ask(&mut stream, "GET", "/fault/never");
+    stream.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
+    assert_eq!(stream.read(&mut [0; 1]).unwrap_err().kind(), ErrorKind::WouldBlock);
+    let log = oracle.log();
+    assert_eq!((log.arrivals[0].behaviour, log.arrivals[0].answered_ns), (Behaviour::Never, None));
+    drop(stream);
+    wait_for(|| oracle.stats().abandoned == 1);
+    assert_eq!(oracle.stats().open, 0);
+}
+
+fn wait_for(mut is_true: impl FnMut() -> bool) {
+    let deadline = std::time::Instant::now() + PATIENCE;
+    while !is_true() {
+        assert!(std::time::Instant::now() < deadline, "waited in vain");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn what_makes_no_sense_is_answered_400_and_ends() {
+    let oracle = start();
+    for request in [
+        "GET /fixed/abc HTTP/1.1\r\n\r\n",
+        "nonsense\r\n\r\n",
+        "GET / HTTP/1.1\r\nno colon\r\n\r\n",
+    ] {
+        let mut stream = connect(oracle.addr());
+        stream.write_all(request.as_bytes()).unwrap();
+        let (answer, end) = read_to_end(&mut stream);
+        assert!(answer.starts_with("HTTP/1.1 400 Bad Request\r\n"), "{answer}");
+        assert_eq!(end, End::Fin);
+    }
+    let mut stream = connect(oracle.addr());
+    stream.write_all(&vec![b'x'; 65 * 1024]).unwrap();
+    assert!(read_to_end(&mut stream).0.ends_with("the header is too long"));
+    assert_eq!(oracle.stats().count(Behaviour::BadRequest), 3);
+}
+
+#[test]
+fn requests_in_pieces_with_bodies_and_in_one_piece_are_all_read() {
+    let oracle = start();
+    let mut stream = connect(oracle.addr());
+    let answer = format!("{HEAD}{BODY}");
+    let post = "POST / HTTP/1.1\r\nContent-Length: 200000\r\n\r\n";
+    for byte in post.as_bytes() {
+        stream.write_all(&[*byte]).unwrap();
+    }
+    stream.write_all(&vec![b'G'; 199_999]).unwrap();
+    assert_eq!(oracle.stats().requests, 0);
+    // The last byte of the body comes with two more requests.
+    stream.write_all(b"GGET /a HTTP/1.1\r\n\r\nGET /b HTTP/1.1\r\n\r\n").unwrap();
+    for _ in 0..3 {
+        expect_answer(&mut stream, &answer);
+    }
+    let arrivals = oracle.log().arrivals;
+    let seen: Vec<_> =
+        arrivals.iter().map(|a| (a.path.as_str(), a.connection, a.request)).collect();
+    assert_eq!(seen, [("/", 0, 0), ("/a", 0, 1), ("/b", 0, 2)]);
+}
+
+#[test]
+fn connections_end_after_the_requests_they_were_given() {
+    for is_announced in [true, false] {
+        let close_after = Some(CloseAfter { requests: 3, is_announced });
+        let oracle =
+            Oracle::start(OracleConfig { close_after, ..OracleConfig::default() }).unwrap();
+        let mut stream = connect(oracle.addr());
+        for _ in 0..2 {
+            ask(&mut stream, "GET", "/");
+            expect_answer(&mut stream, &format!("{HEAD}{BODY}"));
+        }
+        ask(&mut stream, "GET", "/");
+        let (last, end) = read_to_end(&mut stream);
+        assert_eq!((last.contains("Connection: close"), end), (is_announced, End::Fin));
+    }
+}
+
+#[test]
+fn idle_connections_end_and_busy_ones_do_not() {
+    let idle_close = Some(Duration::from_millis(100));
+    let oracle = Oracle::start(OracleConfig { idle_close, ..OracleConfig::default() }).unwrap();
+    let mut stream = connect(oracle.addr());
+    ask(&mut stream, "GET", "/fixed/300ms");
+    expect_answer(&mut stream, &format!("{HEAD}{BODY}"));
+    assert_eq!(read_to_end(&mut stream), (String::new(), End::Fin));
+}
+
+#[test]
+fn routes_let_paths_stand_for_others() {
+    let routes = vec![("/cart".to_owned(), "/status/503".to_owned())];
+    let oracle = Oracle::start(OracleConfig { routes, ..OracleConfig::default() }).unwrap();
+    let unavailable = format!("{HEAD}{BODY}").replace("200 OK", "503 Service Unavailable");
+    check(&oracle, ("GET", "/cart"), &unavailable, End::Open);
+    assert_eq!(oracle.log().arrivals[0].path, "/cart");
+    let routes = vec![("/cart".to_owned(), "/fault/unheard-of".to_owned())];
+    let error = Oracle::start(OracleConfig { routes, ..OracleConfig::default() }).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidInput);
+}
+
+#[test]
+fn only_loopback_is_listened_on() {
+    let listen = "0.0.0.0:0".parse().unwrap();
+    let error = Oracle::start(OracleConfig { listen, ..OracleConfig::default() }).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidInput);
+}
