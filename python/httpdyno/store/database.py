@@ -18,7 +18,7 @@ from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.exc import NoSuchModuleError, SQLAlchemyError
 
 from httpdyno.errors import StoreError
-from httpdyno.store.location import shown, sqlite_file, store_url
+from httpdyno.store.location import Location, store_location
 from httpdyno.store.schema import HEAD
 
 BUSY_TIMEOUT_S = 30.0
@@ -46,10 +46,10 @@ _HINTS = {
 class Database:
     """A database with the present schema, and its two ways in."""
 
-    def __init__(self, engine: Engine, url: str) -> None:
+    def __init__(self, engine: Engine, location: Location) -> None:
         self._engine = engine
-        self.name = shown(url)
-        self.is_shared = sqlite_file(url) is None
+        self.name = location.name
+        self.is_shared = location.file is None
         """Other hosts can use it too."""
 
     @classmethod
@@ -59,12 +59,12 @@ class Database:
         Raises:
             StoreError: It cannot be opened, made or written, or a newer version wrote it.
         """
-        url = store_url(given)
-        with _translated(shown(url)):
-            engine = _engine(url)
-        database = cls(engine, url)
+        location = store_location(given)
+        with _translated(location.name):
+            engine = _engine(location)
+        database = cls(engine, location)
         try:
-            with _translated(database.name), _set_up_alone(url):
+            with _translated(database.name), _set_up_alone(location.file):
                 _bring_up_to_date(engine, database.name)
         except BaseException:
             engine.dispose()
@@ -88,10 +88,12 @@ class Database:
         self._engine.dispose()
 
 
-def _engine(url: str) -> Engine:
-    if (file := sqlite_file(url)) is None:
-        return sa.create_engine(url)
-    file.parent.mkdir(parents=True, exist_ok=True)
+def _engine(location: Location) -> Engine:
+    if location.file is None:
+        return sa.create_engine(location.url)
+    location.file.parent.mkdir(parents=True, exist_ok=True)
+    # Not as a URL in text: in that, a percent sign or a question mark would mean something else.
+    url = sa.URL.create("sqlite", database=str(location.file))
     engine = sa.create_engine(url, connect_args={"timeout": BUSY_TIMEOUT_S})
     sa.event.listen(engine, "connect", _configure_sqlite)
     sa.event.listen(engine, "begin", _begin_sqlite)
@@ -122,13 +124,12 @@ def _write_transaction(engine: Engine) -> Iterator[Connection]:
 
 
 @contextmanager
-def _set_up_alone(url: str) -> Iterator[None]:
+def _set_up_alone(file: Path | None) -> Iterator[None]:
     """Hold the lock file of an SQLite database.
 
     Locking inside the database is not enough: while it is switched to WAL mode for the first
     time, SQLite tells others at once that it is locked, whatever their timeout.
     """
-    file = sqlite_file(url)
     if file is None or _is_current(file):
         yield
         return
@@ -216,8 +217,9 @@ def _translated(name: str) -> Iterator[None]:
             hint="Install it: `pip install 'psycopg[binary]'`.",
         ) from error
     except OSError as error:
+        cause = f"`{error.filename}`: {error.strerror}" if error.filename else str(error)
         raise StoreError(
-            f"the store `{name}` cannot be opened: {error.strerror or error}", hint=_ELSEWHERE
+            f"the store `{name}` cannot be opened: {cause}", hint=_ELSEWHERE
         ) from error
     except (SQLAlchemyError, sqlite3.Error) as error:
         raise _explained(name, error) from error

@@ -1,59 +1,66 @@
-"""Where the database is: the user's data folder, or a URL that someone gave."""
+"""Where the database is: the user's data folder, or what someone gave instead."""
 
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
 from httpdyno.errors import StoreError
 
 FILE_NAME = "httpdyno.db"
-_SCHEMES = ("sqlite", "postgresql", "postgresql+psycopg")
+_SQLITE = "sqlite:///"
+_POSTGRESQL = ("postgresql", "postgresql+psycopg")
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A database: an SQLite file, or a server's URL."""
+
+    file: Path | None
+    url: str
+    """Empty for a file, whose name may hold anything."""
+
+    @property
+    def name(self) -> str:
+        """How messages name it: the path, or the URL without its password."""
+        if self.file is not None:
+            return str(self.file)
+        parts = urlsplit(self.url)
+        user, at, host = parts.netloc.rpartition("@")
+        return parts._replace(netloc=user.partition(":")[0] + at + host, query="").geturl()
 
 
 def data_folder(environment: Mapping[str, str] = os.environ) -> Path:
     """Return the folder of what httpdyno keeps: `$HTTPDYNO_DATA_DIR`, else the XDG one."""
     if own := environment.get("HTTPDYNO_DATA_DIR"):
-        return Path(own)
+        return Path(own).absolute()
     if shared := environment.get("XDG_DATA_HOME"):
         return Path(shared) / "httpdyno"
     return Path("~/.local/share/httpdyno").expanduser()
 
 
-def store_url(given: str | None = None, environment: Mapping[str, str] = os.environ) -> str:
-    """Return the database's URL, from what was given, `$HTTPDYNO_STORE` or the data folder.
-
-    Text without `://` is the path of an SQLite file.
+def store_location(
+    given: str | None = None, environment: Mapping[str, str] = os.environ
+) -> Location:
+    """Return where the store is: as given, as `$HTTPDYNO_STORE` says, or in the data folder.
 
     Raises:
-        StoreError: A database that this program cannot keep runs in.
+        StoreError: That is no database that runs can be stored in.
     """
-    text = given or environment.get("HTTPDYNO_STORE") or str(data_folder(environment) / FILE_NAME)
-    if "://" not in text:
-        return f"sqlite:///{Path(text).expanduser().absolute()}"
-    parts = urlsplit(text)
-    if parts.scheme not in _SCHEMES:
+    text = given or environment.get("HTTPDYNO_STORE")
+    if not text:
+        return Location(file=data_folder(environment) / FILE_NAME, url="")
+    if "://" not in text or text.startswith(_SQLITE):
+        path = text.removeprefix(_SQLITE)
+        if path in {"", ":memory:"}:
+            raise StoreError(f"`{text}` names no file", hint="Give a file that runs are kept in.")
+        return Location(file=Path(path).expanduser().absolute(), url="")
+    scheme, _, rest = text.partition("://")
+    location = Location(file=None, url=f"postgresql+psycopg://{rest}")
+    if scheme not in _POSTGRESQL:
         raise StoreError(
-            f"`{shown(text)}` is not a database that runs can be stored in",
-            hint="Give a file, `sqlite:///FILE` or `postgresql://USER@HOST/DATABASE`.",
+            f"runs cannot be stored in a database of kind `{scheme}`",
+            hint="Give a file, or `postgresql://USER@HOST/DATABASE`.",
         )
-    if parts.scheme == "sqlite" and parts.path in {"", "/", "/:memory:"}:
-        raise StoreError(f"`{text}` names no file", hint="Give `sqlite:///FILE`.")
-    if parts.scheme == "postgresql":
-        parts = parts._replace(scheme="postgresql+psycopg")
-    return urlunsplit(parts) if parts.netloc or parts.scheme != "sqlite" else text
-
-
-def sqlite_file(url: str) -> Path | None:
-    """Return the file of an SQLite URL; None for another database."""
-    prefix = "sqlite:///"
-    return Path(url.removeprefix(prefix).partition("?")[0]) if url.startswith(prefix) else None
-
-
-def shown(url: str) -> str:
-    """Return how messages name the database: its path, or its URL without the password."""
-    if file := sqlite_file(url):
-        return str(file)
-    parts = urlsplit(url)
-    name, at, host = parts.netloc.rpartition("@")
-    return urlunsplit(parts._replace(netloc=name.partition(":")[0] + at + host))
+    return location

@@ -1,0 +1,174 @@
+"""What every store must do.
+
+Subclass one of the suites in a test module and give it the fixtures that it names: an in-memory
+store for experiments runs `StudyStoreConformance`, a database `StoreConformance`.
+"""
+
+from itertools import pairwise
+
+import pytest
+from msgspec.structs import replace
+
+from httpdyno.errors import StoreError
+from httpdyno.store import Store
+from httpdyno.store.protocol import StudyStore
+from httpdyno.testing.record import (
+    sample_host,
+    sample_outcome,
+    sample_plan,
+    sample_start,
+    sample_window,
+)
+
+
+class StudyStoreConformance:
+    """For what an experiment needs. Fixtures: `store`, `run_id` (a new run in that store)."""
+
+    def test_a_start_comes_back_as_it_was_saved(self, store: StudyStore, run_id: str) -> None:
+        start = sample_start()
+        for window in start.windows:
+            store.save_window(run_id, window)
+        store.save_start(run_id, start)
+        assert store.starts(run_id) == [start]
+
+    def test_windows_are_attached_to_a_start_saved_without_them(
+        self, store: StudyStore, run_id: str
+    ) -> None:
+        start = sample_start()
+        for window in start.windows:
+            store.save_window(run_id, window)
+        store.save_start(run_id, replace(start, windows=()))
+        assert store.starts(run_id) == [start]
+
+    def test_a_start_without_an_end_is_not_returned(self, store: StudyStore, run_id: str) -> None:
+        store.save_window(run_id, sample_window())
+        assert store.starts(run_id) == []
+
+    def test_starts_come_in_order_of_comparison_and_start(
+        self, store: StudyStore, run_id: str
+    ) -> None:
+        for comparison, start in ((1, 0), (0, 1), (0, 0)):
+            record = sample_start(comparison, start)
+            for window in record.windows:
+                store.save_window(run_id, window)
+            store.save_start(run_id, record)
+        found = store.starts(run_id)
+        assert [(each.comparison, each.start) for each in found] == [(0, 0), (0, 1), (1, 0)]
+        assert store.starts(run_id, 1) == [sample_start(1, 0)]
+
+    def test_a_window_that_is_measured_anew_replaces_the_old_one(
+        self, store: StudyStore, run_id: str
+    ) -> None:
+        start = sample_start(n_blocks=1)
+        store.save_window(run_id, sample_window(arm=1, completed=8))
+        for window in start.windows:
+            store.save_window(run_id, window)
+        store.save_start(run_id, start)
+        assert store.starts(run_id) == [start]
+
+    def test_a_start_in_which_nothing_came_up_has_no_windows(
+        self, store: StudyStore, run_id: str
+    ) -> None:
+        refused = replace(sample_start(), statuses=("refused", "complete"), windows=())
+        store.save_start(run_id, refused)
+        assert store.starts(run_id) == [refused]
+
+    def test_an_outcome_can_be_saved_again(self, store: StudyStore, run_id: str) -> None:
+        store.save_outcome(run_id, replace(sample_outcome(run_id), status="running"))
+        store.save_outcome(run_id, sample_outcome(run_id))
+
+
+class StoreConformance(StudyStoreConformance):
+    """For a database. Fixtures: `store` (empty, and of type `Store`), `run_id`."""
+
+    def test_an_empty_store_has_no_runs(self, store: Store) -> None:
+        assert store.runs() == []
+        assert store.latest_run_id() is None
+
+    def test_plan_and_host_come_back_as_they_were(self, store: Store) -> None:
+        run_id = store.create_run(sample_plan(), sample_host())
+        assert store.plan(run_id) == sample_plan()
+        assert store.host(run_id) == sample_host()
+        settings = store.plan(run_id).study.server.settings
+        assert [type(value) for value in settings.values()] == [bool, float, int]
+
+    def test_an_outcome_comes_back_with_its_open_bounds(self, store: Store, run_id: str) -> None:
+        assert store.outcome(run_id) is None
+        store.save_outcome(run_id, sample_outcome(run_id))
+        assert store.outcome(run_id) == sample_outcome(run_id)
+
+    def test_ids_are_decimal_and_never_given_twice(self, store: Store) -> None:
+        ids = [store.create_run(sample_plan(), sample_host()) for _ in range(3)]
+        assert [int(later) - int(earlier) for earlier, later in pairwise(ids)] == [
+            1,
+            1,
+        ]
+        assert store.latest_run_id() == ids[-1]
+
+    def test_runs_are_listed_newest_first(self, store: Store) -> None:
+        first = store.create_run(sample_plan("first"), sample_host())
+        second = store.create_run(sample_plan("second"), sample_host())
+        assert [(run.id, run.study) for run in store.runs()] == [
+            (second, "second"),
+            (first, "first"),
+        ]
+        assert [run.id for run in store.runs(limit=1)] == [second]
+
+    def test_a_run_under_way_is_listed_as_running(self, store: Store, run_id: str) -> None:
+        store.save_start(run_id, sample_start(n_blocks=2))
+        (run,) = store.runs()
+        assert (run.status, run.n_starts, run.n_windows) == ("running", 1, 4)
+        assert run.verdict is None
+        assert run.ratio is None
+
+    def test_a_finished_run_is_listed_with_its_final_ratio(self, store: Store, run_id: str) -> None:
+        store.save_outcome(run_id, sample_outcome(run_id))
+        (run,) = store.runs()
+        assert (run.status, run.duration_s, run.verdict) == ("complete", 41.5, "better")
+        assert (run.ratio, run.ratio_low, run.ratio_high) == (1.9, 1.8, 2.0)
+
+    def test_an_unknown_run_is_named_with_a_way_out(self, store: Store) -> None:
+        for unknown in ("999", "abc", "-1", "\u0661", "9" * 30, ""):
+            for ask in (store.plan, store.host, store.starts, store.outcome, store.claim_run):
+                with pytest.raises(StoreError) as caught:
+                    ask(unknown)
+                assert unknown in str(caught.value)
+                assert "httpdyno history" in caught.value.hint
+
+    def test_nothing_is_stored_for_an_unknown_run(self, store: Store) -> None:
+        with pytest.raises(StoreError, match="999"):
+            store.save_window("999", sample_window())
+        with pytest.raises(StoreError, match="999"):
+            store.save_start("999", sample_start())
+        with pytest.raises(StoreError, match="999"):
+            store.save_outcome("999", sample_outcome("999"))
+        assert store.runs() == []
+
+    def test_a_complete_start_takes_no_more_windows(self, store: Store, run_id: str) -> None:
+        store.save_start(run_id, sample_start())
+        with pytest.raises(StoreError, match="start 0 of comparison 0"):
+            store.save_window(run_id, sample_window(block=5))
+        assert store.starts(run_id) == [sample_start()]
+
+    def test_an_interrupted_run_can_be_claimed_and_completed(
+        self, store: Store, run_id: str
+    ) -> None:
+        store.save_start(run_id, sample_start())
+        # The second start was cut short after more blocks than it will have the next time.
+        for block in range(3):
+            store.save_window(run_id, sample_window(start=1, block=block, completed=8))
+        store.save_outcome(run_id, replace(sample_outcome(run_id), status="interrupted"))
+        assert store.runs()[0].status == "interrupted"
+
+        store.claim_run(run_id)
+        assert store.runs()[0].status == "running"
+        again = sample_start(start=1, n_blocks=1)
+        for window in again.windows:
+            store.save_window(run_id, window)
+        store.save_start(run_id, replace(again, windows=()))
+        assert store.starts(run_id) == [sample_start(), again]
+
+    def test_a_complete_run_cannot_be_claimed(self, store: Store, run_id: str) -> None:
+        store.save_outcome(run_id, sample_outcome(run_id))
+        with pytest.raises(StoreError, match="complete"):
+            store.claim_run(run_id)

@@ -1,0 +1,37 @@
+"""Write the database that this version makes: `python -m tests.store.make_asset`, once a schema.
+
+It is kept as `assets/schema-REVISION.db` and never written anew: later versions must open it.
+"""
+
+from pathlib import Path
+
+from httpdyno.store import Store
+from httpdyno.store.schema import HEAD
+from httpdyno.testing.record import (
+    sample_host,
+    sample_outcome,
+    sample_plan,
+    sample_start,
+    sample_window,
+)
+
+ASSETS = Path(__file__).parent / "assets"
+
+
+def fill(store: Store) -> None:
+    """Store one run that is complete, and one that was cut short in its second start."""
+    complete = store.create_run(sample_plan(), sample_host())
+    store.save_start(complete, sample_start())
+    store.save_outcome(complete, sample_outcome(complete))
+    cut_short = store.create_run(sample_plan("cut-short"), sample_host())
+    store.save_start(cut_short, sample_start())
+    store.save_window(cut_short, sample_window(start=1))
+
+
+if __name__ == "__main__":
+    target = ASSETS / f"schema-{HEAD}.db"
+    if target.exists():
+        raise SystemExit(f"{target} exists already, and stays as it is")
+    with Store.open(str(target)) as new:
+        fill(new)
+    Path(f"{target}.lock").unlink()

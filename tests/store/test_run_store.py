@@ -1,0 +1,199 @@
+import shutil
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from httpdyno.errors import StoreError
+from httpdyno.store import Store
+from httpdyno.testing.record import (
+    sample_host,
+    sample_outcome,
+    sample_plan,
+    sample_start,
+    sample_window,
+)
+from httpdyno.testing.store import StoreConformance
+
+ASSETS = Path(__file__).parent / "assets"
+
+
+@pytest.fixture
+def file(tmp_path):
+    return tmp_path / "a b%20c" / "httpdyno.db"
+
+
+@pytest.fixture
+def store(file):
+    with Store.open(str(file)) as opened:
+        yield opened
+
+
+@pytest.fixture
+def run_id(store):
+    return store.create_run(sample_plan(), sample_host())
+
+
+class TestSqlite(StoreConformance):
+    pass
+
+
+def test_the_data_folder_is_used_when_nothing_is_given(own_folders):
+    with Store.open() as store:
+        store.create_run(sample_plan(), sample_host())
+    assert (own_folders / "data" / "httpdyno.db").is_file()
+
+
+def test_what_was_stored_is_there_when_it_is_opened_again(store, file, run_id):
+    store.save_window(run_id, sample_window())
+    store.save_start(run_id, sample_start())
+    with Store.open(str(file)) as again:
+        assert again.starts(run_id) == [sample_start()]
+
+
+def test_what_is_queried_has_columns(store, file, run_id):
+    store.save_window(run_id, sample_window(completed=200))
+    with sqlite3.connect(file) as connection:
+        row = connection.execute(
+            "SELECT throughput_per_s, cpu_s_per_request, latency_p50_s, latency_p99_s, offered,"
+            " completed, n_errors FROM windows"
+        ).fetchone()
+    connection.close()
+    assert row == (800.0, 0.12 / 200, 0.001, 0.002, 210, 200, 10)
+
+
+def test_a_window_without_a_right_answer_has_no_cost_per_request(store, file, run_id):
+    window = sample_window(completed=2)
+    empty = type(window.measurement)(
+        opened_s=1.0, measured_s=0.25, total_s=0.3, offered=4, completed=0, errors={"refused": 4}
+    )
+    silent = type(window)(
+        comparison=0, start=0, block=0, arm=0, measurement=empty, telemetry=window.telemetry
+    )
+    store.save_window(run_id, silent)
+    with sqlite3.connect(file) as connection:
+        row = connection.execute(
+            "SELECT throughput_per_s, cpu_s_per_request, latency_p99_s FROM windows"
+        ).fetchone()
+    connection.close()
+    assert row == (0.0, None, None)
+
+
+def test_saving_a_start_with_its_windows_does_not_write_them_again(store, file, run_id):
+    start = sample_start()
+    for window in start.windows:
+        store.save_window(run_id, window)
+    with sqlite3.connect(file) as connection:
+        before = connection.execute("SELECT id, saved_at FROM windows").fetchall()
+        store.save_start(run_id, start)
+        assert connection.execute("SELECT id, saved_at FROM windows").fetchall() == before
+    connection.close()
+
+
+def test_the_tables_are_strict_and_the_journal_is_a_wal(store, file):
+    with sqlite3.connect(file) as connection:
+        tables = dict(connection.execute("SELECT name, strict FROM pragma_table_list"))
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    connection.close()
+    assert (tables["runs"], tables["starts"], tables["windows"]) == (1, 1, 1)
+
+
+def test_a_window_of_no_run_is_refused_by_the_database_itself(store):
+    # The foreign key is what keeps a bug from storing windows that no run has.
+    statement = "INSERT INTO starts VALUES (999, 0, 0, '', 0.0, '{}')"
+    refusal = pytest.raises(StoreError, match="FOREIGN KEY")
+    with refusal, store._database.writing() as connection:
+        connection.exec_driver_sql(statement)
+
+
+def test_a_run_whose_process_died_reads_as_interrupted_and_can_be_claimed(file):
+    script = (
+        "import sys; from httpdyno.store import Store; from httpdyno.testing.record import *\n"
+        "store = Store.open(sys.argv[1]); store.create_run(sample_plan(), sample_host())\n"
+        "store.save_window('1', sample_window())"
+    )
+    subprocess.run([sys.executable, "-c", script, str(file)], check=True)
+    with Store.open(str(file)) as store:
+        (run,) = store.runs()
+        assert (run.status, run.n_windows, run.n_starts) == ("interrupted", 1, 0)
+        store.claim_run("1")
+        assert store.runs()[0].status == "running"
+
+
+def test_a_newer_schema_is_refused_with_both_versions(file):
+    Store.open(str(file)).close()
+    with sqlite3.connect(file) as connection:
+        connection.execute("UPDATE alembic_version SET version_num = '9999'")
+    connection.close()
+    with pytest.raises(StoreError, match=r"newer httpdyno \(schema 9999, this one .* 0001\)"):
+        Store.open(str(file))
+
+
+def test_a_database_of_schema_0001_still_opens(tmp_path):
+    copy = tmp_path / "old.db"
+    shutil.copy(ASSETS / "schema-0001.db", copy)
+    with Store.open(str(copy)) as store:
+        assert [(run.id, run.study, run.status) for run in store.runs()] == [
+            ("2", "cut-short", "interrupted"),
+            ("1", "sample", "complete"),
+        ]
+        assert store.plan("1") == sample_plan()
+        assert store.host("1") == sample_host()
+        assert store.outcome("1") == sample_outcome("1")
+        assert store.starts("2") == [sample_start()]
+
+
+def test_a_file_that_is_no_database_is_named(tmp_path):
+    file = tmp_path / "notes.txt"
+    file.write_text("not a database, but long enough to have a header " * 10)
+    with pytest.raises(StoreError, match=r"notes\.txt.* not an SQLite database") as caught:
+        Store.open(str(file))
+    assert caught.value.hint
+    assert file.read_text().startswith("not a database")
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(
+        StoreError, match=r"file/httpdyno\.db.* cannot be opened: .*/file`: File exists"
+    ):
+        Store.open(str(tmp_path / "file" / "httpdyno.db"))
+
+
+def test_a_database_that_may_not_be_written_is_named(own_folders):
+    file = own_folders / "data" / "httpdyno.db"
+    Store.open(str(file)).close()
+    for path, mode in ((file, 0o444), (Path(f"{file}.lock"), 0o444), (file.parent, 0o555)):
+        path.chmod(mode)
+    # Root may write everywhere; the modules have to be there before it steps down.
+    script = (
+        "import os, sys; from httpdyno.store import Store; from httpdyno.errors import StoreError\n"
+        "from httpdyno.testing.record import sample_host, sample_plan\n"
+        "if os.getuid() == 0: os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
+        "try: Store.open(sys.argv[1]).create_run(sample_plan(), sample_host())\n"
+        "except StoreError as error: print(error, error.hint, sep='|')\n"
+    )
+    said = subprocess.run(
+        [sys.executable, "-c", script, str(file)], check=True, capture_output=True, text=True
+    ).stdout
+    file.parent.chmod(0o755)
+    message, _, hint = said.partition("|")
+    assert str(file) in message
+    assert "cannot be" in message
+    assert "HTTPDYNO_DATA_DIR" in hint
+
+
+def test_a_record_that_cannot_be_read_is_named(store, file, run_id):
+    with sqlite3.connect(file) as connection:
+        connection.execute("""UPDATE runs SET host = '{"cpus": 3}'""")
+    connection.close()
+    with pytest.raises(StoreError, match=f"the host of run {run_id} cannot be read"):
+        store.host(run_id)
+
+
+def test_closing_twice_is_fine(file):
+    store = Store.open(str(file))
+    store.close()
+    store.close()
