@@ -1,0 +1,140 @@
+"""Rules that hold for the whole repository and that no linter knows."""
+
+import importlib
+import pkgutil
+import re
+import subprocess
+import tomllib
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import httpdyno
+
+REPOSITORY = Path(__file__).parent.parent
+MAX_LINES = 600
+BANNED_MODULES = {"utils", "util", "common", "helpers", "helper", "misc", "manager"}
+SECTIONS = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
+# Written in parts, or this file would be the first to be found.
+MACHINE_PATHS = [f"/{name}/" for name in ("root", "home", "work")] + ["/opt/" + "wheels"]
+REGISTRY_HOSTS = ["pypi" + ".org", "python" + "hosted.org", "crates" + ".io", "deb.debian" + ".org"]
+# The resolver's own words.
+WRITTEN_BY_TOOLS = {"Cargo.lock"}
+
+
+@cache
+def tracked_files():
+    listed = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=REPOSITORY, check=True, capture_output=True, text=True
+    ).stdout
+    paths = [Path(name) for name in listed.split("\0") if name]
+    return [path for path in paths if (REPOSITORY / path).is_file()]
+
+
+@cache
+def texts():
+    found = {}
+    for path in tracked_files():
+        content = (REPOSITORY / path).read_bytes()
+        if b"\0" not in content:
+            found[path] = content.decode("utf-8")
+    return found
+
+
+def project():
+    return tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
+
+
+def modules():
+    found = pkgutil.walk_packages(httpdyno.__path__, "httpdyno.")
+    # Migrations are run by Alembic, and the main module by `python -m`.
+    return [
+        module.name
+        for module in found
+        if ".migrations." not in module.name and not module.name.endswith(".__main__")
+    ]
+
+
+def test_no_source_file_is_too_long():
+    sources = {path: text for path, text in texts().items() if path.suffix in {".py", ".rs"}}
+    assert sources
+    long = {str(path): text.count("\n") for path, text in sources.items()}
+    assert {path: lines for path, lines in long.items() if lines > MAX_LINES} == {}
+
+
+def test_no_module_has_a_name_that_says_nothing():
+    named = [path for path in tracked_files() if path.suffix in {".py", ".rs"}]
+    assert [str(path) for path in named if BANNED_MODULES & {path.stem, *path.parent.parts}] == []
+
+
+@pytest.mark.parametrize("banned", [*MACHINE_PATHS, *REGISTRY_HOSTS])
+def test_no_file_names_a_machine_or_a_registry(banned):
+    # `crates/home/` goes on with a path; it does not begin one.
+    pattern = re.compile((r"(?<![\w.~$/-])" if banned[0] == "/" else "") + re.escape(banned))
+    found = [
+        f"{path}:{text.count(chr(10), 0, match.start()) + 1}"
+        for path, text in texts().items()
+        if str(path) not in WRITTEN_BY_TOOLS
+        for match in pattern.finditer(text)
+    ]
+    assert found == []
+
+
+def test_both_licences_are_there_in_full():
+    assert project()["license"] == "MIT OR Apache-2.0"
+    apache = (REPOSITORY / "LICENSE-APACHE").read_text()
+    assert "Version 2.0, January 2004" in apache
+    assert "END OF TERMS AND CONDITIONS" in apache
+    mit = (REPOSITORY / "LICENSE-MIT").read_text()
+    assert "Permission is hereby granted, free of charge" in mit
+    assert "WITHOUT WARRANTY OF ANY KIND" in mit
+
+
+def test_the_changelog_has_the_sections_that_people_look_for():
+    text = (REPOSITORY / "CHANGELOG.md").read_text()
+    versions = re.findall(r"^## (.+)$", text, flags=re.MULTILINE)
+    assert versions[0] == "Unreleased"
+    for version in versions[1:]:
+        assert re.fullmatch(r"\d+\.\d+\.\d+ - \d{4}-\d{2}-\d{2}", version)
+    assert set(re.findall(r"^### (.+)$", text, flags=re.MULTILINE)) <= SECTIONS
+
+
+@pytest.mark.parametrize("name", ["README.md", "DESIGN.md", "CONTRIBUTING.md"])
+def test_the_documents_that_a_stranger_reads_first_are_there(name):
+    text = (REPOSITORY / name).read_text()
+    assert text.startswith("# ")
+    # A path in backticks is a promise.
+    for path in re.findall(r"`((?:packaging|tests|crates|python|benches)/[\w./-]+)`", text):
+        assert (REPOSITORY / path).exists(), path
+
+
+def test_the_readme_begins_with_the_two_commands():
+    text = (REPOSITORY / "README.md").read_text()
+    assert "make demo" in text
+    assert "make test" in text
+
+
+def test_python_and_rust_have_one_version():
+    workspace = tomllib.loads((REPOSITORY / "Cargo.toml").read_text())["workspace"]
+    assert workspace["package"]["version"] == httpdyno.__version__
+
+
+@pytest.mark.parametrize("module", modules())
+def test_every_module_can_be_imported(module):
+    assert importlib.import_module(module).__name__ == module
+
+
+def test_every_declared_entry_point_exists():
+    groups = {"scripts": project()["scripts"], **project()["entry-points"]}
+    for group, entries in groups.items():
+        for name, target in entries.items():
+            module, _, attribute = target.partition(":")
+            assert hasattr(importlib.import_module(module), attribute), f"{group}: {name}"
+
+
+def test_a_package_exports_only_what_it_has():
+    for name in modules():
+        module = importlib.import_module(name)
+        for exported in getattr(module, "__all__", ()):
+            assert hasattr(module, exported), f"{name}.{exported}"
