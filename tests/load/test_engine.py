@@ -2,11 +2,9 @@
 
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Event, Thread
 
 import pytest
+from tests.load.site import DEADLINE_S, Site, serving
 
 from httpdyno.errors import EngineError, UsageError
 from httpdyno.load.engine import (
@@ -18,62 +16,7 @@ from httpdyno.load.engine import (
 )
 from httpdyno.model import Measurement, RequestSpec, Workload
 
-DEADLINE_S = 20.0
 ONE_WINDOW = (WindowPlan(arm=0, lead_in_s=0, measure_s=5, n_requests=20),)
-
-
-class Site(ThreadingHTTPServer):
-    """Answers `/`, says 404 to anything else, never answers `/stall`; keeps what it was asked."""
-
-    daemon_threads = True
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.seen: list[tuple[str, str, dict[str, str], bytes]] = []
-        self.release = Event()
-
-    @property
-    def address(self) -> str:
-        return f"127.0.0.1:{self.server_address[1]}"
-
-    def handle_error(self, request, client_address):
-        """Ignore clients that left: the engine closes connections as it likes."""
-
-
-class Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    server: Site
-
-    def do_GET(self):
-        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        headers = {name.lower(): value for name, value in self.headers.items()}
-        self.server.seen.append((self.command, self.path, headers, body))
-        if self.path == "/stall":
-            self.server.release.wait(DEADLINE_S)
-        answer = b"hello"
-        self.send_response(200 if self.path in {"/", "/stall"} else 404)
-        self.send_header("Content-Length", str(len(answer)))
-        self.end_headers()
-        self.wfile.write(answer)
-
-    do_POST = do_GET  # noqa: N815 - the name that the base class looks for
-
-    def log_message(self, *_):
-        """Say nothing."""
-
-
-@contextmanager
-def serving() -> Iterator[Site]:
-    site = Site()
-    thread = Thread(target=site.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
-        yield site
-    finally:
-        site.release.set()
-        site.shutdown()
-        thread.join()
-        site.server_close()
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from importlib import import_module
 from typing import Annotated
 
@@ -25,7 +25,7 @@ COMMANDS = {
     "compare": "Compare two configurations of a study's server.",
     "load": "Load an HTTP server and say what it did, request by request.",
     "report": "Show a stored run again, or write it as HTML or JSON.",
-    "history": "List the runs that are stored.",
+    "history": "List the runs that are stored, newest first.",
     "doctor": "Check what is installed here, the limits, cores and noise.",
 }
 """Each is a module of this package with `command` (a function) or `app` (a group)."""
@@ -33,6 +33,10 @@ COMMANDS = {
 EXIT_USAGE = 2
 EXIT_BUG = 70
 EXIT_INTERRUPTED = 130
+
+_EXIT_CODES = """Exit codes: 0 done; 1 done, and the answer is no; 2 the request is wrong; 3 the
+server, the host or the store cannot be used; 4 something was not put back as it was; 70 a bug;
+130 interrupted."""
 
 _COMPLETION_VARIABLE = "_HTTPDYNO_COMPLETE"
 
@@ -65,20 +69,25 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def app_for(arguments: Sequence[str]) -> typer.Typer:
-    """Return the application with the command asked for; the others are just their sentence."""
-    app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
+    """Return the application with the command that these arguments ask for."""
+    if _COMPLETION_VARIABLE in os.environ:
+        return app_with(COMMANDS)
+    return app_with(next(([each] for each in arguments if not each.startswith("-")), ()))
+
+
+def app_with(names: Collection[str]) -> typer.Typer:
+    """Return the application with these commands; the others are just their sentence."""
+    app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False, epilog=_EXIT_CODES)
     app.callback(invoke_without_command=True)(_root)
-    asked = next((each for each in arguments if not each.startswith("-")), "")
     for name, sentence in COMMANDS.items():
-        if name == asked or _COMPLETION_VARIABLE in os.environ:
-            add_command(app, name)
+        if name in names:
+            _add_command(app, name)
         else:
             app.command(name, help=sentence)(_not_imported)
     return app
 
 
-def add_command(app: typer.Typer, name: str) -> None:
-    """Import a command's module and put it into the application."""
+def _add_command(app: typer.Typer, name: str) -> None:
     module = import_module(f"httpdyno.cli.{name}")
     if hasattr(module, "app"):
         app.add_typer(module.app, name=name, help=COMMANDS[name])

@@ -1,7 +1,11 @@
 """`httpdyno demo`: the first thing to run."""
 
+from typing import Annotated
+
+import typer
+
 from httpdyno.cli.launch import Request, launch
-from httpdyno.cli.option import BudgetOption, HtmlOption, JsonOption, SeedOption
+from httpdyno.cli.option import JsonOption, SeedOption
 
 EXAMPLE = """Example:
 
@@ -10,23 +14,24 @@ EXAMPLE = """Example:
 """
 
 STUDY = "bookmarks"
-BUDGET = "150s"
-HTML = "httpdyno-bookmarks-{id}.html"
 
 
 def command(
     *,
-    budget: BudgetOption = None,
+    budget: Annotated[
+        str, typer.Option("--budget", metavar="TIME", help="The time that the whole may take.")
+    ] = "150s",
     seed: SeedOption = None,
-    html: HtmlOption = None,
+    html: Annotated[
+        str,
+        typer.Option("--html", metavar="FILE", help="The report; `{id}` is the run's id."),
+    ] = "httpdyno-bookmarks-{id}.html",
     json: JsonOption = None,
 ) -> int:
     """Tune the bundled application and write a report of what helped.
 
     A small bookmarks application runs under gunicorn with a careless but ordinary
-    configuration; each change that is proven to help is kept. The report goes into this folder
-    as httpdyno-bookmarks-ID.html; nothing else outside a private folder is touched.
+    configuration; each change that is proven to help is kept. The report is written into this
+    folder; nothing else outside a private one is touched.
     """
-    return launch(
-        Request(study=STUDY, budget=budget or BUDGET, seed=seed, html=html or HTML, json=json)
-    )
+    return launch(Request(study=STUDY, budget=budget, seed=seed, html=html, json=json))

@@ -66,7 +66,13 @@ def reap() -> None:
 
 
 def seed_or_new(seed: int | None) -> int:
-    """Return the seed given, or a new one; either way the plan records it."""
+    """Return the seed given, or a new one; either way the plan records it.
+
+    Raises:
+        UsageError: A seed that is none.
+    """
+    if seed is not None and not 0 <= seed < 2**_SEED_BITS:
+        raise UsageError(f"a seed of {seed} is outside 0 to {2**_SEED_BITS - 1}")
     return random.SystemRandom().getrandbits(_SEED_BITS) if seed is None else seed
 
 

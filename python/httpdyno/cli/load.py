@@ -12,7 +12,7 @@ from httpdyno.cli.console import messages, results
 from httpdyno.cli.option import JsonOption
 from httpdyno.cli.output import Outputs, write_json
 from httpdyno.cli.progress import LoadProgress
-from httpdyno.errors import UsageError
+from httpdyno.errors import EngineError, UsageError
 from httpdyno.load.engine import (
     SPIN_S,
     LoadHandle,
@@ -84,7 +84,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
             "-X",
             "--method",
             metavar="METHOD",
-            help="[default: GET, or POST with --data]",
+            help="The request's method.  [default: GET, or POST with --data]",
             show_default=False,
         ),
     ] = None,
@@ -172,7 +172,10 @@ def command(  # noqa: PLR0913 - one parameter for each option
         workload, [address], [window], threads=n_threads, spin_s=_spin_s(workload, address)
     )
     was_stopped = _wait(handle, target, workload, window)
-    measurement = handle.measurements()[0]
+    measurements = handle.measurements()
+    if not measurements:
+        raise EngineError(f"the engine did not stop within {_STOP_PATIENCE_S:g} s")
+    measurement = measurements[0]
     host = host_facts()
     if outputs.json is not None:
         document = load_json(measurement, workload, host, url=target.url, began_at=began_at)

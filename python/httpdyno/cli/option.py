@@ -1,6 +1,5 @@
 """Options that several commands share, declared once."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -51,7 +50,6 @@ SeedOption = Annotated[
     typer.Option(
         "--seed",
         metavar="N",
-        min=0,
         help="Repeat the order of another run.  [default: a new one, recorded]",
         show_default=False,
     ),
@@ -65,9 +63,4 @@ ResumeOption = Annotated[
 DryRunOption = Annotated[
     bool,
     typer.Option("--dry-run", help="Say what would be done, and do nothing."),
-]
-
-HtmlFileOption = Annotated[
-    Path | None,
-    typer.Option("--html", metavar="FILE", help="Write a report in one HTML file."),
 ]

@@ -39,7 +39,7 @@ app = typer.Typer(no_args_is_help=False, rich_markup_mode=None)
 """,
 )
 def list_studies(json: JsonOption = None) -> int:
-    """List the studies that come with httpdyno, and whether they can run here."""
+    """List the bundled studies, and whether they can run here."""
     outputs = Outputs(json=json)
     outputs.check()
     studies = [open_study(name) for name in bundled_studies()]
@@ -87,7 +87,7 @@ def list_studies(json: JsonOption = None) -> int:
 """,
 )
 def show(study: StudyArgument, json: JsonOption = None) -> int:
-    """Show a study: its server, knobs with their levels, workload and objective."""
+    """Show a study: server, knobs, workload and objective."""
     outputs = Outputs(json=json)
     outputs.check()
     opened = open_study(study)
@@ -123,7 +123,7 @@ def run(  # noqa: PLR0913 - one parameter for each option
     html: HtmlOption = None,
     json: JsonOption = None,
 ) -> int:
-    """Run a study as its file says: a ladder of changes, or a sweep of one knob."""
+    """Run a study: a ladder of changes, or a sweep of one knob."""
     return launch(
         Request(
             study=study,

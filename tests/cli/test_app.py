@@ -1,0 +1,165 @@
+"""From errors to words and exit codes."""
+
+import subprocess
+import sys
+from types import ModuleType
+
+import pytest
+
+from httpdyno import __version__
+from httpdyno.cli import app
+from httpdyno.errors import (
+    AdapterError,
+    EngineError,
+    HttpdynoError,
+    NotEnoughDataError,
+    RevertError,
+    StoreError,
+    StudyFileError,
+    TargetError,
+    UsageError,
+)
+
+HEAVY = ("altair", "alembic", "jinja2", "numpy", "scipy", "sqlalchemy", "psutil", "rich.table")
+
+
+@pytest.fixture
+def probe(monkeypatch):
+    """Install a command `probe` that does what its `acts` says."""
+    module = ModuleType("httpdyno.cli.probe")
+
+    def command() -> int:
+        """Do what the test wants."""
+        acts = module.acts
+        if isinstance(acts, BaseException):
+            raise acts
+        return int(acts)
+
+    module.command = command
+    module.EXAMPLE = ""
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setitem(app.COMMANDS, "probe", "Do what the test wants.")
+    return module
+
+
+@pytest.mark.parametrize(
+    ("kind", "code"),
+    [
+        (UsageError, 2),
+        (StudyFileError, 2),
+        (NotEnoughDataError, 2),
+        (TargetError, 3),
+        (AdapterError, 3),
+        (EngineError, 3),
+        (StoreError, 3),
+        (RevertError, 4),
+    ],
+)
+def test_each_error_is_one_sentence_a_hint_and_its_code(probe, capsys, kind, code):
+    probe.acts = kind("the thing is 7, expected 8", hint="Make it 8.")
+    assert app.run(["probe"]) == code
+    seen = capsys.readouterr()
+    assert seen.out == ""
+    assert seen.err == "error: the thing is 7, expected 8\n\nhint: make it 8\n"
+
+
+def test_every_kind_of_error_has_a_code_of_its_tree():
+    def family(kind: type[HttpdynoError]) -> list[type[HttpdynoError]]:
+        return [kind, *(each for child in kind.__subclasses__() for each in family(child))]
+
+    assert {kind.exit_code for kind in family(HttpdynoError)} == {2, 3, 4}
+
+
+def test_an_error_without_a_hint_is_one_line(probe, capsys):
+    probe.acts = UsageError("no")
+    app.run(["probe"])
+    assert capsys.readouterr().err == "error: no\n"
+
+
+def test_a_bug_shows_its_traceback(probe, capsys):
+    probe.acts = ZeroDivisionError("surprise")
+    assert app.run(["probe"]) == 70
+    seen = capsys.readouterr().err
+    assert "Traceback" in seen
+    assert "ZeroDivisionError: surprise" in seen
+    assert "error: this is a bug in httpdyno" in seen
+
+
+@pytest.mark.parametrize("acts", [KeyboardInterrupt(), 130])
+def test_an_interruption_is_130_without_a_traceback(probe, capsys, acts):
+    probe.acts = acts
+    assert app.run(["probe"]) == 130
+    assert capsys.readouterr().err == "interrupted\n"
+
+
+@pytest.mark.parametrize("code", [0, 1])
+def test_the_answer_of_a_command_is_the_exit_code(probe, code):
+    probe.acts = code
+    assert app.run(["probe"]) == code
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["nosuch"], "no such command `nosuch`"),
+        (["hstory"], "did you mean `history`?"),
+        (["--nosuch"], "no such option: --nosuch"),
+        (["history", "--nosuch"], "no such option: --nosuch"),
+        (["load"], "missing argument `URL`"),
+        (["load", "http://localhost/", "-c"], "option `-c` requires an argument"),
+        (["load", "http://localhost/", "-c", "many"], "`-c` / `--connections`"),
+    ],
+)
+def test_a_wrong_command_line_is_2_in_the_same_form(capsys, arguments, words):
+    assert app.run(arguments) == 2
+    error, blank, hint = capsys.readouterr().err.splitlines()
+    assert error.startswith("error: ")
+    assert words in error.replace("Did", "did")
+    assert blank == ""
+    assert hint.startswith("hint: `httpdyno")
+    assert "--help" in hint
+
+
+def test_nothing_asked_shows_the_help(capsys):
+    assert app.run([]) == 2
+    assert "Commands:" in capsys.readouterr().out
+
+
+def test_the_version_is_shown(capsys):
+    assert app.run(["--version"]) == 0
+    assert capsys.readouterr().out == f"httpdyno {__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("Make it so.", "make it so"),
+        ("Make it so. Then wait.", "make it so. Then wait."),
+        ("HTTP it is", "HTTP it is"),
+        ("`-c` is wrong", "`-c` is wrong"),
+        ("wait …", "wait …"),
+        ("", ""),
+    ],
+)
+def test_messages_look_alike(text, shown):
+    assert app.sentence(text) == shown
+
+
+def test_help_imports_nothing_heavy():
+    code = (
+        "import sys; from httpdyno.cli.app import run; run(['--help']);"
+        f"print([name for name in {HEAVY!r} if name in sys.modules])"
+    )
+    seen = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert seen.stdout.splitlines()[-1] == "[]"
+
+
+def test_colour_is_for_terminals_only(probe, capsys, monkeypatch):
+    probe.acts = UsageError("no")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    app.run(["probe"])
+    assert capsys.readouterr().err == "\x1b[1;31merror\x1b[0m: no\n"
+    monkeypatch.setenv("NO_COLOR", "1")
+    app.run(["probe"])
+    assert capsys.readouterr().err == "error: no\n"
