@@ -27,7 +27,8 @@ fn connect(addr: SocketAddr) -> TcpStream {
 }
 
 fn ask(stream: &mut TcpStream, method: &str, path: &str) {
-    write!(stream, "{method} {path} HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
+    let request = format!("{method} {path} HTTP/1.1\r\nHost: a\r\n\r\n");
+    stream.write_all(request.as_bytes()).unwrap();
 }
 
 /// Read until the connection ends.

@@ -21,7 +21,8 @@ fn connect(addr: SocketAddr) -> TcpStream {
 }
 
 fn ask(stream: &mut TcpStream, path: &str) {
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
+    let request = format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n");
+    stream.write_all(request.as_bytes()).unwrap();
 }
 
 fn answer(stream: &mut TcpStream) -> String {
