@@ -15,9 +15,8 @@ DOCUMENTS = "htdocs"
 ERROR_LOG = "error.log"
 
 _SERVER_LIMIT_DEFAULT = 256
-_ALWAYS = ("authz_core",)
-_READBACK = "info"
-"""mod_info prints the configuration in force for `-D DUMP_CONFIG`; it does nothing else here."""
+_ALWAYS = ("authz_core", "info")
+"""mod_info prints the configuration for `-D DUMP_CONFIG`; it does nothing else here."""
 _TYPES = Path("/etc/mime.types")
 
 
@@ -95,11 +94,8 @@ def _frame(variables: Variables) -> list[str]:
 
 
 def _load_lines(spec: ServerSpec, installation: Installation) -> list[str]:
-    names = list(wanted_modules(spec))
-    if _READBACK not in names and installation.has_module(_READBACK):
-        names.append(_READBACK)
     return [
         f"LoadModule {name}_module {installation.module_file(name)}"
-        for name in names
+        for name in wanted_modules(spec)
         if name not in installation.built_in
     ]

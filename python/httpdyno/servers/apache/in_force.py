@@ -22,7 +22,6 @@ _ADJUSTED = re.compile(
 )
 _OPENS = re.compile(r"<(\w+)\s*([^>]*)>")
 _TRANSPARENT = frozenset({"ifmodule", "ifdefine", "ifversion", "ifdirective", "iffile"})
-_USER = re.compile(r'^User: name="([^"]*)"', re.MULTILINE)
 _MIN_SPARE_DEFAULT = 5
 
 
@@ -69,7 +68,7 @@ def effective(dump: str, words: str, asked: Mapping[str, str]) -> Effective:
     """Return what is in force of the knobs, and what was asked of them.
 
     Args:
-        dump: Output of `-t -D DUMP_RUN_CFG -D DUMP_CONFIG`.
+        dump: What it printed for `-D DUMP_CONFIG`; it reads its configuration twice.
         words: What Apache wrote to its error output and log.
         asked: Directive → argument, as Apache writes it.
     """
@@ -83,18 +82,17 @@ def effective(dump: str, words: str, asked: Mapping[str, str]) -> Effective:
         if directive.section:
             elsewhere[name] = directive
         else:
-            values[name] = _canonical(directive.arguments)
+            values[name] = _canonical(name, directive.arguments)
     values |= {name: str(value) for name, value in adjustments(words).items()}
     values |= _silent_adjustments(values)
     for name, directive in elsewhere.items():
-        other = _canonical(directive.arguments)
+        other = _canonical(name, directive.arguments)
         if name in asked and other != values.get(name):
             values[name] = f"{values.get(name, 'not set')} ({other} in {directive.section})"
-    user = _USER.search(dump)
-    if user is not None:
-        values["User"] = user[1]
     return Effective(
-        values=values, asked=dict(asked), source="apache -D DUMP_CONFIG and its warnings"
+        values=values,
+        asked=dict(asked),
+        source="the running Apache's -D DUMP_CONFIG and its warnings",
     )
 
 
@@ -115,6 +113,10 @@ def _number(values: Mapping[str, str], name: str) -> int | None:
     return int(text) if re.fullmatch(r"-?\d+", text) else None
 
 
-def _canonical(arguments: str) -> str:
+def _canonical(name: str, arguments: str) -> str:
     bare = arguments.strip('"')
+    if KNOBS[name].kind == "integer":
+        # Apache reads numbers by atoi: what is none silently becomes 0.
+        digits = re.match(r"[+-]?\d+", bare)
+        return str(int(digits[0])) if digits else "0"
     return bare.capitalize() if bare.lower() in {"on", "off"} else bare

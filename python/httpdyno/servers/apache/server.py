@@ -11,7 +11,6 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from httpdyno.errors import AdapterError
 from httpdyno.model import Configuration, Effective, KnobInfo, ServerSpec
 from httpdyno.servers.adapter import NotRunning, Place, Rendered, Running
 from httpdyno.servers.apache import in_force
@@ -37,7 +36,7 @@ from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.render import Variables, diff_name, rendered_templates
 from httpdyno.servers.staging import environment, hand_over, last_lines, stage
 
-_DUMP_S = 30.0
+_DUMP = "dump.txt"
 _QUIET = re.compile(r"\[\w+:(?:notice|info|debug|trace\d)\]")
 _REFUSED = re.compile(r"AH00526|AH00534|AH0001[46]|Syntax error|Configuration Failed")
 _IN_USE = "Address already in use"
@@ -113,41 +112,36 @@ class Apache:
         stage(spec, study_folder, place, variables, extra=files)
         own_environment = environment(spec, variables, place)
         hand_over(place, variables.server_user)
-        command = [
-            installation.binary,
-            *("-d", str(place.folder)),
-            *("-f", str(place.folder / CONFIG)),
-        ]
         process = ServerProcess.spawn(
-            [*command, "-D", "FOREGROUND"],
+            [
+                installation.binary,
+                *("-d", str(place.folder)),
+                *("-f", str(place.folder / CONFIG)),
+                *("-D", "FOREGROUND"),
+                # With this it prints its configuration while it reads it, and then serves: the
+                # word of the very process that is measured, at no cost.
+                *("-D", "DUMP_CONFIG"),
+            ],
             place=place,
             environment=own_environment,
             log=place.folder / "apache.log",
+            output_to=place.folder / _DUMP,
         )
         return Instance(
             process=process,
             port=port,
             place=place,
             asked=Asked(spec=spec, configuration=configuration, known=frozenset(KNOBS)),
-            insight=_Insight(process, place, command, own_environment, asked(configuration.values)),
+            insight=_Insight(process, place, asked(configuration.values)),
         )
 
 
 class _Insight:
     """What Apache's logs and dumps say."""
 
-    def __init__(
-        self,
-        process: ServerProcess,
-        place: Place,
-        command: list[str],
-        environment: dict[str, str],
-        asked: Mapping[str, str],
-    ) -> None:
+    def __init__(self, process: ServerProcess, place: Place, asked: Mapping[str, str]) -> None:
         self._process = process
         self._place = place
-        self._command = command
-        self._environment = environment
         self._asked = asked
 
     def words(self) -> str:
@@ -159,25 +153,8 @@ class _Insight:
         return exit_code == 1 and _IN_USE not in words and bool(_REFUSED.search(words))
 
     def effective(self) -> Effective | NotRunning:
-        """Ask a second Apache with the very same configuration what it made of it."""
-        output = self._place.folder / "dump.txt"
-        dump = ServerProcess.spawn(
-            [*self._command, "-t", "-D", "FOREGROUND", "-D", "DUMP_RUN_CFG", "-D", "DUMP_CONFIG"],
-            place=self._place,
-            environment=self._environment,
-            log=self._place.folder / "dump.log",
-            output_to=output,
-        )
-        try:
-            if not dump.wait(_DUMP_S):
-                raise AdapterError(f"Apache did not say its configuration within {_DUMP_S:.0f} s")
-            words = dump.words()
-            if dump.exit_code != 0:
-                return NotRunning(status="refused", detail=last_lines(words))
-        finally:
-            dump.stop()
-        text = output.read_text(encoding="utf-8", errors="replace")
-        return in_force.effective(text, words + self._log(), self._asked)
+        dump = (self._place.folder / _DUMP).read_text(encoding="utf-8", errors="replace")
+        return in_force.effective(dump, self._log(), self._asked)
 
     def _log(self) -> str:
         try:
