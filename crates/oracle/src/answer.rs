@@ -13,8 +13,10 @@ pub(crate) enum Step {
     },
     /// Send these bytes over and over.
     Repeat(Rc<[u8]>),
-    /// Close with FIN.
+    /// Send FIN, and read on until the client ends too ("lingering close").
     Fin,
+    /// Close at once: FIN, and RST to whatever still comes.
+    Close,
     /// Close with RST.
     Reset,
     /// Do nothing more, until the client leaves.
@@ -37,8 +39,18 @@ pub(crate) enum Ending {
     KeepAlive,
     /// `Connection: close`, then FIN.
     Announced,
-    /// FIN without a word.
+    /// Closed without a word.
     Silent,
+}
+
+impl Ending {
+    fn step(self) -> Option<Step> {
+        match self {
+            Self::KeepAlive => None,
+            Self::Announced => Some(Step::Fin),
+            Self::Silent => Some(Step::Close),
+        }
+    }
 }
 
 /// Return `length` bytes of known content.
@@ -133,7 +145,7 @@ impl Whole {
     /// The answer as it should be.
     fn played(&self, manner: Manner) -> Vec<Step> {
         let mut steps = vec![send(self.bytes())];
-        steps.extend((manner.ending != Ending::KeepAlive).then_some(Step::Fin));
+        steps.extend(manner.ending.step());
         steps
     }
 }
@@ -146,7 +158,8 @@ fn fault(behaviour: Behaviour, whole: &Whole) -> Option<Vec<Step>> {
         | Behaviour::Http10
         | Behaviour::Close
         | Behaviour::LongLength
-        | Behaviour::SilentClose => vec![send(whole.bytes()), Step::Fin],
+        | Behaviour::SilentLinger => vec![send(whole.bytes()), Step::Fin],
+        Behaviour::SilentClose => vec![send(whole.bytes()), Step::Close],
         Behaviour::ResetBefore => vec![Step::Reset],
         Behaviour::ResetInHeaders => vec![send(whole.until_half_head()), Step::Reset],
         Behaviour::ResetInBody => vec![send(whole.until_half_body()), Step::Reset],
@@ -182,7 +195,7 @@ fn chunked(route: &Route, manner: Manner) -> Vec<Step> {
         bytes.extend(b"0\r\n\r\n");
     }
     let mut steps = vec![send(bytes)];
-    steps.extend((manner.ending != Ending::KeepAlive).then_some(Step::Fin));
+    steps.extend(manner.ending.step());
     steps
 }
 
@@ -193,7 +206,7 @@ fn drip(route: &Route, manner: Manner) -> Vec<Step> {
         steps.push(Step::Pause { ns: route.interval.as_nanos() as u64 });
         steps.push(send(piece));
     }
-    steps.extend((manner.ending != Ending::KeepAlive).then_some(Step::Fin));
+    steps.extend(manner.ending.step());
     steps
 }
 

@@ -30,7 +30,8 @@ impl Play {
 
     /// Whether nothing but a full socket can keep the script from its end now.
     pub(crate) fn is_ending(&self) -> bool {
-        let is_plain = |step: &Step| matches!(step, Step::Send(_) | Step::Fin | Step::Reset);
+        let is_plain =
+            |step: &Step| !matches!(step, Step::Pause { .. } | Step::Repeat(_) | Step::Hang);
         self.script[self.step..].iter().all(is_plain)
     }
 
@@ -66,6 +67,7 @@ pub(crate) enum Progress {
     Paused,
     Done,
     Fin,
+    Close,
     Reset,
     Hang,
     /// The client is gone.
@@ -138,6 +140,7 @@ impl Connection {
                     return Progress::Paused;
                 }
                 Step::Fin => return Progress::Fin,
+                Step::Close => return Progress::Close,
                 Step::Reset => return Progress::Reset,
                 Step::Hang => return Progress::Hang,
             }

@@ -74,14 +74,16 @@ behaviours! {
     Never = "never",
     /// The whole answer, then bytes that belong to none.
     ExtraBytes = "extra-bytes",
-    /// The whole answer, then FIN without having said so.
+    /// The whole answer, then closed without having said so: FIN, and RST to what still comes.
     SilentClose = "silent-close",
+    /// The whole answer, then FIN without having said so; what still comes is thrown away.
+    SilentLinger = "silent-linger",
     /// 400: the path or the request made no sense.
     BadRequest = "bad-request",
 }
 
 /// The behaviours that stand under `/fault/`.
-const FAULTS: [Behaviour; 15] = [
+const FAULTS: [Behaviour; 16] = [
     Behaviour::ResetBefore,
     Behaviour::ResetInHeaders,
     Behaviour::ResetInBody,
@@ -97,6 +99,7 @@ const FAULTS: [Behaviour; 15] = [
     Behaviour::Never,
     Behaviour::ExtraBytes,
     Behaviour::SilentClose,
+    Behaviour::SilentLinger,
 ];
 
 /// The longest body that a path may ask for.

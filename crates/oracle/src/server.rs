@@ -339,6 +339,7 @@ impl Server {
             Progress::Paused => return self.wait(slot, connection, play),
             Progress::Hang => connection.phase = Phase::Hanging,
             Progress::Fin => return self.finish_sending(slot, connection),
+            Progress::Close => return self.release(slot),
             Progress::Reset => {
                 sys::reset(connection.stream);
                 return self.release(slot);

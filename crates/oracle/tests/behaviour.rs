@@ -156,6 +156,7 @@ fn misbehaviours_go_as_far_as_they_say_and_end_as_they_say() {
         ("long-length", &too_long, End::Fin),
         ("unended-chunks", chunked, End::Fin),
         ("silent-close", &whole, End::Fin),
+        ("silent-linger", &whole, End::Fin),
         ("bad-chunk", &format!("{chunked}xyz\r\n01234\r\n0\r\n\r\n"), End::Open),
         ("garbage", "this is not HTTP\r\n\r\nat all\r\n\r\n", End::Open),
         ("extra-bytes", &format!("{whole}extra bytes"), End::Open),
@@ -165,7 +166,7 @@ fn misbehaviours_go_as_far_as_they_say_and_end_as_they_say() {
     let stats = oracle.stats();
     assert_eq!(stats.count(Behaviour::ResetInBody), 1);
     assert_eq!(stats.count(Behaviour::SilentClose), 1);
-    assert_eq!((stats.requests, stats.finished, stats.abandoned), (16, 16, 0));
+    assert_eq!((stats.requests, stats.finished, stats.abandoned), (17, 17, 0));
 }
 
 #[test]
