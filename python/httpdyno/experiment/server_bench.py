@@ -276,7 +276,7 @@ class _Load:
         try:
             while not is_over:
                 is_over = handle.wait(_POLL_S)
-                measurements = handle.measurements(n_seen)
+                measurements = handle.measurements()[n_seen:]
                 for measurement in measurements:
                     self._see_hang(n_seen, measurement, handle)
                     if self._blocks[n_seen] >= 0:
