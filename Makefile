@@ -40,7 +40,7 @@ $(BIN)/.venv:
 
 # Only pyproject.toml can change what has to be installed; else it is enough to compile again.
 $(BIN)/.installed: pyproject.toml $(BIN)/.venv $(RUST_SOURCES)
-	$(PIP) install $(if $(filter pyproject.toml $(BIN)/.venv,$?),--editable '.[dev]',\
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(PIP) install $(if $(filter pyproject.toml $(BIN)/.venv,$?),--editable '.[dev]',\
 	  --no-deps --no-build-isolation --editable .)
 	@touch $@
 
