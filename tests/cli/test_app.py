@@ -35,8 +35,7 @@ def probe(monkeypatch):
             raise acts
         return int(acts)
 
-    module.command = command
-    module.EXAMPLE = ""
+    vars(module).update(command=command, EXAMPLE="")
     monkeypatch.setitem(sys.modules, module.__name__, module)
     monkeypatch.setitem(app.COMMANDS, "probe", "Do what the test wants.")
     return module

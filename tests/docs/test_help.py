@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import typer
@@ -28,7 +29,8 @@ PATHS = list(walk())
 
 def at(path):
     """Return the command at a path, and its context with all its parents."""
-    command, context = ROOT, typer.Context(ROOT, info_name=path[0])
+    command: Any = ROOT
+    context = typer.Context(ROOT, info_name=path[0])
     for name in path[1:]:
         command = command.commands[name]
         context = typer.Context(command, info_name=name, parent=context)

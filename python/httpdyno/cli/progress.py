@@ -7,7 +7,6 @@ from typing import Self
 
 from rich.console import Console
 from rich.live import Live
-from rich.spinner import Spinner
 from rich.text import Text
 
 from httpdyno.experiment.event import (
@@ -24,6 +23,7 @@ from httpdyno.report.terminal import point_line, standing_line, step_line, verdi
 from httpdyno.units import format_duration
 
 _REFRESH_PER_S = 4.0
+_FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 
 
 class RunProgress:
@@ -41,13 +41,12 @@ class RunProgress:
         self._elapsed_s = 0.0
         self._left_s: float | None = None
         self._told_at_s = clock()
-        self._spinner = Spinner("dots")
         self._live: Live | None = None
 
     def __enter__(self) -> Self:
         if self._console.is_terminal and not self._console.is_dumb_terminal:
             self._live = Live(
-                get_renderable=self._line,
+                get_renderable=self.line,
                 console=self._console,
                 refresh_per_second=_REFRESH_PER_S,
                 transient=True,
@@ -106,13 +105,22 @@ class RunProgress:
         self._elapsed_s, self._left_s = event.elapsed_s, event.left_s
         self._told_at_s = self._clock()
 
-    def _line(self) -> Spinner:
+    def line(self) -> Text:
+        """Return the live line as it is now."""
         since_s = self._clock() - self._told_at_s
         left_s = None if self._left_s is None else max(0.0, self._left_s - since_s)
-        line = Text(no_wrap=True, overflow="ellipsis").append_text(self._status)
-        line.append(f"  {_times(self._elapsed_s + since_s, left_s)}", "dim")
-        self._spinner.update(text=line)
-        return self._spinner
+        times = _times(self._elapsed_s + since_s, left_s)
+        return one_line(self._status, times, self._console.width, now_s=self._clock())
+
+
+def one_line(what: Text, times: str, width: int, *, now_s: float) -> Text:
+    """Return a live line; where the width does not do, it is `what` that is cut."""
+    frame = _FRAMES[int(now_s * _REFRESH_PER_S) % len(_FRAMES)]
+    status = what.copy()
+    status.truncate(max(0, width - len(times) - 4), overflow="ellipsis")
+    line = Text.assemble((frame, "cyan"), " ", status, (f"  {times}", "dim"))
+    line.truncate(width)
+    return line
 
 
 def _times(elapsed_s: float, left_s: float | None) -> str:
@@ -191,8 +199,7 @@ class LoadProgress:
     def line(self) -> Text:
         """Return the line as it is now."""
         passed_s = self._clock() - self._began_s
-        text = Text(no_wrap=True, overflow="ellipsis").append(self._what)
         passed = whole_seconds(passed_s)
         if self._duration_s is not None:
             passed += f" of {format_duration(self._duration_s)}"
-        return text.append(f"  {passed}", "dim")
+        return one_line(Text(self._what), passed, self._console.width, now_s=self._clock())

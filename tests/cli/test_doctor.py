@@ -1,0 +1,110 @@
+"""`httpdyno doctor`."""
+
+import json
+
+import pytest
+
+from httpdyno.cli import doctor, launch
+from httpdyno.cli.app import run
+from httpdyno.cli.library import bundled_studies
+from httpdyno.model import HostFacts
+from httpdyno.telemetry.noise import Noise, measure_noise, spread_ratio
+
+STEADY = Noise(measured_s=0.5, not_running_ratio=0.0, spread_ratio=1.02)
+
+
+def host(n_cpus: int = 8, load: float = 0.1, open_files: int = 65536) -> HostFacts:
+    return HostFacts(
+        httpdyno="1",
+        python="3",
+        kernel="6",
+        cpu="a CPU",
+        n_cpus=n_cpus,
+        memory_bytes=2**30,
+        limits={"open_files": open_files},
+        load_average=(load, load, load),
+    )
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    monkeypatch.setattr(doctor, "measure_noise", lambda: STEADY)
+
+
+def test_what_is_missing_for_which_study_is_said(capsys):
+    code = run(["doctor", "--json", "-"])
+    document = json.loads(capsys.readouterr().out)
+    assert {study["name"] for study in document["studies"]} == set(bundled_studies())
+    assert code == int(not all(study["can_run"] for study in document["studies"]))
+    assert all(study["can_run"] == (study["missing"] == []) for study in document["studies"])
+    assert document["host"]["n_cpus"] > 0
+    assert set(document["servers"]) >= {"apache", "gunicorn"}
+    assert set(document["noise"]) == {"measured_s", "not_running_ratio", "spread_ratio"}
+
+
+def test_a_study_that_cannot_run_is_1(capsys, monkeypatch):
+    class Absent:
+        def missing(self, spec):
+            return ("`apache2` is not installed: `apt-get install apache2`",)
+
+        def knobs(self):
+            return {}
+
+        def version(self):
+            return "none"
+
+    monkeypatch.setattr(doctor, "load_adapter", lambda _: Absent())
+    assert run(["doctor"]) == 1
+    out = capsys.readouterr().out
+    assert out.startswith(f"0 of {len(bundled_studies())} bundled studies can run here")
+    assert "apt-get install apache2" in out
+
+
+def test_the_text_fits_80_columns(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    run(["doctor"])
+    assert max(len(line) for line in capsys.readouterr().out.splitlines()) <= 80
+
+
+def test_what_was_left_behind_is_ended_and_said(capsys, monkeypatch):
+    monkeypatch.setattr(launch, "reap_leftovers", lambda: ["ended 3 server processes"])
+    run(["doctor", "--json", "-"])
+    seen = capsys.readouterr()
+    assert "ended 3 server processes" in seen.err
+    json.loads(seen.out)
+
+
+def test_a_steady_machine_has_no_remarks():
+    assert doctor.host_remarks(host(), STEADY) == []
+
+
+@pytest.mark.parametrize(
+    ("machine", "noise", "words"),
+    [
+        (host(n_cpus=2), STEADY, "2 cores"),
+        (host(load=7.9), STEADY, "load average 7.90 on 8 cores"),
+        (host(open_files=1024), STEADY, "1024 open files"),
+        (
+            host(),
+            Noise(measured_s=0.5, not_running_ratio=0.3, spread_ratio=1.0),
+            "taken away for 30%",
+        ),
+        (host(), Noise(measured_s=0.5, not_running_ratio=0.0, spread_ratio=2.5), "2.50 ×"),
+    ],
+)
+def test_what_makes_results_worse_is_said(machine, noise, words):
+    [remark] = doctor.host_remarks(machine, noise)
+    assert words in remark
+
+
+def test_noise_is_measured_for_as_long_as_asked():
+    seen = measure_noise(0.02)
+    assert seen.measured_s >= 0.02
+    assert 0 <= seen.not_running_ratio <= 1
+    assert seen.spread_ratio >= 1
+
+
+def test_spread_is_the_slow_tenth_over_the_fast_tenth():
+    assert spread_ratio([1.0] * 100) == 1.0
+    assert spread_ratio([*[1.0] * 50, *[2.0] * 50]) == 2.0
+    assert spread_ratio([3.0]) == 1.0

@@ -1,0 +1,80 @@
+"""`httpdyno history` and `httpdyno report`: what is stored."""
+
+import json
+
+import pytest
+from msgspec.structs import replace
+from tests.report.sample import ladder
+
+from httpdyno.cli.app import run
+from httpdyno.store import Store
+
+
+@pytest.fixture
+def stored():
+    """Store one finished run and one that never had a result."""
+    with Store.open() as store:
+        outcome = ladder()
+        first = store.create_run(outcome.plan, outcome.host)
+        store.save_outcome(first, replace(outcome, id=first, status="complete"))
+        second = store.create_run(outcome.plan, outcome.host)
+    return first, second
+
+
+def test_an_empty_store_says_what_makes_a_first_run(capsys):
+    assert run(["history"]) == 0
+    assert "`httpdyno demo`" in capsys.readouterr().out
+
+
+def test_an_empty_store_is_an_empty_list_in_json(capsys):
+    assert run(["history", "--json", "-"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"runs": []}
+
+
+def test_the_newest_run_comes_first(stored, capsys):
+    assert run(["history", "--json", "-"]) == 0
+    rows = json.loads(capsys.readouterr().out)["runs"]
+    assert [row["id"] for row in rows] == [stored[1], stored[0]]
+    assert rows[0]["headline"] == "no result yet; 0 windows stored"
+    assert rows[1]["status"] == "complete"
+
+
+def test_the_text_fits_80_columns(stored, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert run(["history"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80
+
+
+def test_a_report_is_of_the_latest_run_unless_another_is_named(stored, capsys):
+    assert run(["report", stored[0], "--json", "-"]) == 0
+    assert json.loads(capsys.readouterr().out)["id"] == stored[0]
+    assert run(["report"]) == 3
+    assert f"run {stored[1]} " in capsys.readouterr().err
+
+
+def test_a_run_without_a_result_says_how_to_go_on(stored, capsys):
+    assert run(["report", stored[1]]) == 3
+    seen = capsys.readouterr().err
+    assert "before it had any result" in seen
+    assert f"--resume {stored[1]}" in seen
+
+
+def test_text_json_and_html_can_be_had_at_once(stored, capsys, tmp_path):
+    html, document = tmp_path / "run-{id}.html", tmp_path / "run.json"
+    assert run(["report", stored[0], "--html", str(html), "--json", str(document)]) == 0
+    written = tmp_path / f"run-{stored[0]}.html"
+    assert written.read_text().lstrip().lower().startswith("<!doctype html>")
+    assert json.loads(document.read_text())["id"] == stored[0]
+    assert capsys.readouterr().out.splitlines()[-1] == f"report: {written}"
+
+
+@pytest.mark.parametrize("run_id", ["99", "x", "../etc"])
+def test_a_run_that_is_not_there_is_named(stored, capsys, run_id):
+    assert run(["report", run_id]) == 3
+    assert f"{run_id}" in capsys.readouterr().err.splitlines()[0]
+
+
+def test_nothing_to_report_says_what_makes_a_first_run(capsys):
+    assert run(["report"]) == 3
+    assert "no run is stored" in capsys.readouterr().err

@@ -1,0 +1,195 @@
+"""`httpdyno load`, as a user runs it."""
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from time import monotonic, sleep
+
+import pytest
+from tests.load.site import DEADLINE_S, Site, serving
+
+from httpdyno.cli import load as load_command
+from httpdyno.cli.app import run
+from httpdyno.cli.load import exit_code
+from httpdyno.model import Measurement
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    with serving() as one:
+        yield one
+
+
+@pytest.fixture
+def nothing_is_sent(monkeypatch):
+    """Fail when load is started: bad input must be refused before."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("load was started")
+
+    monkeypatch.setattr(load_command, "start_load", refuse)
+
+
+def load(*words: str) -> int:
+    return run(["load", *words])
+
+
+def test_a_server_that_answers_is_0(site, capsys):
+    assert load(f"http://{site.address}/", "-c", "2", "-n", "30") == 0
+    seen = capsys.readouterr()
+    assert seen.out.splitlines()[0].startswith("30 of 30 requests completed")
+    assert seen.err.splitlines() == [
+        f"loading http://{site.address}/ over 2 connections, closed loop, for 30 requests"
+    ]
+
+
+def test_a_path_that_answers_404_is_1_and_the_first_line_says_so(site, capsys):
+    assert load(f"http://{site.address}/no", "-c", "2", "-n", "30") == 1
+    first = capsys.readouterr().out.splitlines()[0]
+    assert first.startswith("0 of 30 requests completed")
+    assert "404" in first
+    assert "expected 200" in first
+
+
+def test_the_status_that_is_right_can_be_named(site):
+    assert load(f"http://{site.address}/no", "-c", "1", "-n", "5", "--expect-status", "404") == 0
+
+
+def test_json_on_stdout_is_all_there_is(site, capsys):
+    url = f"http://{site.address}/"
+    assert load(url, "-c", "2", "-n", "30", "--json", "-") == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["offered"] == document["completed"] == 30
+    assert document["errors"] == {}
+    assert document["statuses"] == {"200": 30}
+    assert document["throughput_per_s"] > 0
+    assert set(document["latency_s"]) == {"mean", "p50", "p90", "p99", "p999", "max"}
+    assert {"service_time_s", "lateness_s", "client_cpu_s", "limited_by"} <= set(document)
+    assert document["provenance"]["url"] == url
+
+
+def test_json_says_404_too(site, capsys):
+    assert load(f"http://{site.address}/no", "-c", "2", "-n", "10", "--json", "-") == 1
+    document = json.loads(capsys.readouterr().out)
+    assert document["completed"] == 0
+    assert document["errors"] == {"wrong_status": 10}
+
+
+def test_headers_method_and_body_are_sent(site):
+    code = load(
+        f"http://{site.address}/",
+        *("-c", "1", "-n", "1", "-H", "X-One: 1", "-H", "Host: example.test", "--data", "a=b"),
+    )
+    assert code == 0
+    [(method, path, headers, body)] = site.seen
+    assert (method, path, body) == ("POST", "/", b"a=b")
+    assert headers["x-one"] == "1"
+    assert headers["host"] == "example.test"
+    assert headers["content-type"] == "application/x-www-form-urlencoded"
+
+
+def test_the_name_that_was_typed_is_the_host_header(site):
+    port = site.server_address[1]
+    assert load(f"http://localhost:{port}/", "-c", "1", "-n", "1") == 0
+    assert site.seen[0][2]["host"] == f"localhost:{port}"
+
+
+def test_a_rate_is_kept_and_latency_counts_from_the_due_time(site, capsys):
+    words = ("-c", "4", "--rate", "100/s", "-d", "500ms", "--json", "-")
+    assert load(f"http://{site.address}/", *words) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["offered"] == pytest.approx(50, abs=2)
+    assert document["latency_label"] == "from the due time"
+
+
+def test_nobody_listening_is_1_and_says_so(capsys):
+    with socket.socket() as holder:  # bound, but not listening: nobody else gets the port
+        holder.bind(("127.0.0.1", 0))
+        port = holder.getsockname()[1]
+        assert load(f"http://127.0.0.1:{port}/", "-c", "1", "-n", "3") == 1
+    first = capsys.readouterr().out.splitlines()[0]
+    assert first.startswith("0 of 3 requests completed")
+    assert "refused" in first
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "sentence"),
+    [
+        (["http://localhost/", "-c", "0"], 2, "0 connections"),
+        (["http://localhost/", "-c", "-3"], 2, "-3 connections"),
+        (["http://localhost/", "-n", "0"], 2, "`-n 0` sends nothing"),
+        (["http://localhost/", "-d", "0s"], 2, "`-d 0s` is no time"),
+        (["http://localhost/", "-d", "10"], 2, "`10` is not a duration"),
+        (["http://localhost/", "--rate", "0"], 2, "`--rate 0` is not a rate above zero"),
+        (["http://localhost/", "--rate", "fast"], 2, "`--rate fast`"),
+        (["http://localhost/", "--timeout", "0s"], 2, "no patience"),
+        (["http://localhost/", "--threads", "0"], 2, "0 threads"),
+        (["http://localhost/", "-c", "2", "--threads", "3"], 2, "3 threads cannot share 2"),
+        (["http://localhost/", "-H", "novalue"], 2, "`-H novalue` has no colon"),
+        (["http://localhost/", "-H", "a b: c"], 2, "`a b` is not a header's name"),
+        (["http://localhost/", "-X", "GE T"], 2, "not an HTTP method"),
+        (["http://localhost/", "--expect-status", "fine"], 2, "`--expect-status fine`"),
+        (["http://localhost/", "--expect-status", "99"], 2, "not a final status"),
+        (["http://localhost/", "--json", "/none/out.json"], 2, "does not exist"),
+        (["https://localhost/"], 2, "https, which is not supported yet"),
+        (["ftp://localhost/"], 2, "scheme `ftp`"),
+        (["http://no-such-host.invalid/"], 3, "`no-such-host.invalid` cannot be resolved"),
+        (["http://93.184.215.14/"], 2, "neither this machine nor in a private network"),
+        (["http://127.0.0.1/", "-c", "100000000"], 2, "open files"),
+    ],
+)
+def test_bad_input_is_one_sentence_before_any_load(nothing_is_sent, capsys, words, code, sentence):
+    assert load(*words) == code
+    seen = capsys.readouterr()
+    assert seen.out == ""
+    error, *rest = seen.err.splitlines()
+    assert error.startswith("error: ")
+    assert sentence in error
+    assert not error.endswith(".")
+    assert not rest or (rest[0] == "" and rest[1].startswith("hint: ") and len(rest) == 2)
+
+
+def test_a_host_elsewhere_can_be_allowed_by_its_name(monkeypatch):
+    class StartedError(Exception):
+        pass
+
+    def started(*_: object, **__: object) -> None:
+        raise StartedError
+
+    monkeypatch.setattr(load_command, "start_load", started)
+    assert load("http://93.184.215.14/", "--yes-i-may-load", "93.184.215.15") == 2
+    assert load("http://93.184.215.14/", "--yes-i-may-load", "93.184.215.14") == 70
+
+
+@pytest.mark.parametrize(
+    ("completed", "n_errors", "code"),
+    [(1000, 0, 0), (999, 1, 0), (998, 2, 1), (0, 0, 1), (0, 5, 1)],
+)
+def test_the_answer_is_no_below_999_of_1000(completed, n_errors, code):
+    measurement = Measurement(
+        opened_s=0.0,
+        measured_s=1.0,
+        total_s=1.0,
+        offered=completed + n_errors,
+        completed=completed,
+        errors={"reset": n_errors} if n_errors else {},
+    )
+    assert exit_code(measurement) == code
+
+
+def test_ctrl_c_ends_it_with_what_was_measured(site):
+    command = [sys.executable, "-m", "httpdyno", "load", f"http://{site.address}/", "-d", "60s"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        deadline_s = monotonic() + DEADLINE_S
+        while not site.seen and process.poll() is None and monotonic() < deadline_s:
+            sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=DEADLINE_S)
+    assert process.returncode == 130, err
+    assert "requests completed" in out.splitlines()[0]
+    assert err.splitlines()[-1] == "interrupted"

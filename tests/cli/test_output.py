@@ -1,0 +1,74 @@
+"""Files that were asked for."""
+
+import json
+import math
+import os
+from pathlib import Path
+
+import pytest
+
+from httpdyno.cli.output import Outputs, write_json, write_text
+from httpdyno.errors import UsageError
+
+
+def test_nothing_asked_is_text_only():
+    outputs = Outputs()
+    outputs.check()
+    assert outputs.has_text
+    assert outputs.html_path("7") is None
+
+
+def test_json_on_stdout_is_instead_of_the_text(capsys):
+    outputs = Outputs(json="-")
+    outputs.check()
+    assert not outputs.has_text
+    write_json({"ratio": 2.0, "name": "größer"}, "-")
+    assert json.loads(capsys.readouterr().out) == {"ratio": 2.0, "name": "größer"}
+
+
+def test_json_in_a_file_is_beside_the_text(tmp_path):
+    file = tmp_path / "out.json"
+    outputs = Outputs(json=str(file))
+    outputs.check()
+    assert outputs.has_text
+    assert not file.exists()
+    write_json({"a": 1}, str(file))
+    assert json.loads(file.read_text()) == {"a": 1}
+
+
+def test_infinity_never_becomes_a_json_that_others_cannot_read():
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        write_json({"high": math.inf}, "-")
+
+
+def test_the_reports_name_can_hold_the_run():
+    assert str(Outputs(html="run-{id}.html").html_path("12")) == "run-12.html"
+
+
+@pytest.mark.parametrize("option", ["json", "html"])
+def test_a_folder_that_is_not_there_is_named_before_the_run(tmp_path, option):
+    path = str(tmp_path / "none" / "out")
+    with pytest.raises(UsageError, match="folder that does not exist") as caught:
+        Outputs(**{option: path}).check()
+    assert f"--{option} {path}" in str(caught.value)
+
+
+def test_a_folder_is_no_file(tmp_path):
+    with pytest.raises(UsageError, match="is a folder"):
+        Outputs(json=str(tmp_path)).check()
+
+
+def test_a_report_goes_into_a_file(tmp_path):
+    with pytest.raises(UsageError, match="not stdout"):
+        Outputs(html="-").check()
+
+
+def test_a_file_that_may_not_be_written_is_named_before_the_run(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda *_: False)  # root may write anywhere
+    with pytest.raises(UsageError, match="cannot be written"):
+        Outputs(json=str(tmp_path / "out.json")).check()
+
+
+def test_a_failing_disk_is_one_sentence():
+    with pytest.raises(UsageError, match="`/dev/full` cannot be written"):
+        write_text(Path("/dev/full"), "x" * 100_000)

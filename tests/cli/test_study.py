@@ -1,0 +1,184 @@
+"""`httpdyno study`, `tune` and `compare` up to the point where servers are started."""
+
+import json
+from typing import Any
+
+import pytest
+from tests.report.sample import ladder
+
+from httpdyno.cli import launch
+from httpdyno.cli.app import run
+from httpdyno.cli.compare import parse_configuration
+from httpdyno.cli.library import bundled_studies, open_study
+from httpdyno.errors import UsageError
+from httpdyno.store import Store
+
+
+@pytest.fixture
+def plans(monkeypatch):
+    """Keep the plans that would be run, and run none."""
+    kept: list[tuple[Any, Any, Any]] = []
+
+    def keep(plan: Any, outputs: Any, *, resume: Any = None) -> int:
+        kept.append((plan, outputs, resume))
+        return 0
+
+    monkeypatch.setattr(launch, "run_and_report", keep)
+    return kept
+
+
+def test_the_bundled_studies_are_listed(capsys):
+    assert run(["study", "list", "--json", "-"]) == 0
+    rows = json.loads(capsys.readouterr().out)["studies"]
+    assert {row["name"] for row in rows} == set(bundled_studies())
+    assert all(row["title"] and row["budget_s"] > 0 for row in rows)
+
+
+@pytest.mark.parametrize("name", bundled_studies())
+def test_a_study_can_be_shown_at_80_columns(capsys, monkeypatch, name):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert run(["study", "show", name]) == 0
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines())) <= 80
+    assert all(knob.name in out.replace("\n", "") for knob in open_study(name).knobs[:1])
+
+
+@pytest.mark.parametrize("name", bundled_studies())
+def test_a_study_can_be_shown_as_json(capsys, name):
+    assert run(["study", "show", name, "--json", "-"]) == 0
+    assert json.loads(capsys.readouterr().out)["name"] == name
+
+
+def test_the_schema_is_one_of_objects(capsys):
+    assert run(["study", "schema"]) == 0
+    schema = json.loads(capsys.readouterr().out)
+    assert "$ref" in schema or schema["type"] == "object"
+
+
+@pytest.mark.parametrize("command", [["tune"], ["study", "run"]])
+@pytest.mark.parametrize("name", bundled_studies())
+def test_a_dry_run_says_what_it_would_do_and_does_nothing(plans, capsys, command, name):
+    assert run([*command, name, "--dry-run", "--seed", "7"]) == 0
+    out = capsys.readouterr().out
+    assert name in out
+    assert "seed 7" in out
+    assert plans == []
+    with Store.open() as store:
+        assert store.runs() == []
+
+
+def test_a_dry_run_can_be_json(capsys):
+    assert run(["tune", "bookmarks", "--dry-run", "--json", "-", "--budget", "90s"]) == 0
+    plan = json.loads(capsys.readouterr().out)
+    assert plan["study"]["budget_s"] == 90
+    assert plan["steps"]
+
+
+def test_a_run_has_the_budget_and_seed_given(plans):
+    assert run(["tune", "bookmarks", "--budget", "2m", "--seed", "5", "--html", "x.html"]) == 0
+    [(plan, outputs, resume)] = plans
+    assert (plan.study.budget_s, plan.seed) == (120.0, 5)
+    assert outputs.html == "x.html"
+    assert resume is None
+
+
+def test_a_run_without_a_seed_records_a_new_one(plans):
+    for _ in range(2):
+        run(["tune", "bookmarks"])
+    assert plans[0][0].seed != plans[1][0].seed
+
+
+def test_the_demo_is_the_bookmarks_study_with_a_report_here(plans):
+    assert run(["demo"]) == 0
+    [(plan, outputs, _)] = plans
+    assert plan.study.name == "bookmarks"
+    assert plan.study.budget_s == 150
+    assert str(outputs.html_path("3")) == "httpdyno-bookmarks-3.html"
+
+
+def test_a_run_is_resumed_by_its_id_alone(plans):
+    outcome = ladder()
+    with Store.open() as store:
+        run_id = store.create_run(outcome.plan, outcome.host)
+    assert run(["study", "run", "--resume", run_id]) == 0
+    [(plan, _, resume)] = plans
+    assert (plan, resume) == (outcome.plan, run_id)
+
+
+@pytest.mark.parametrize("extra", [["--seed", "1"], ["--budget", "1m"]])
+def test_a_resumed_run_keeps_its_budget_and_seed(plans, capsys, extra):
+    assert run(["tune", "--resume", "1", *extra]) == 2
+    assert "its own budget and seed" in capsys.readouterr().err
+
+
+def test_a_run_of_another_study_is_not_resumed(plans, capsys):
+    outcome = ladder()
+    with Store.open() as store:
+        run_id = store.create_run(outcome.plan, outcome.host)
+    assert run(["study", "run", "maxclients", "--resume", run_id]) == 2
+    assert "not `maxclients`" in capsys.readouterr().err
+    assert plans == []
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "sentence"),
+    [
+        (["tune"], 2, "no study was named"),
+        (["tune", "bokmarks"], 2, "`bokmarks` is neither a bundled study nor a file"),
+        (["tune", "bookmarks", "--budget", "0s"], 2, "no time at all"),
+        (["tune", "bookmarks", "--budget", "soon"], 2, "`soon` is not a duration"),
+        (["tune", "bookmarks", "--seed", "-1"], 2, "a seed of -1"),
+        (["tune", "bookmarks", "--html", "-"], 2, "not stdout"),
+        (["tune", "--resume", "99"], 3, "99"),
+        (["compare", "bookmarks", "--b", "wrokers=2"], 2, "`wrokers=2`"),
+        (["compare", "bookmarks", "--b", "workers"], 2, "`workers`"),
+        (["compare", "bookmarks", "--b", "workers=many"], 2, "`many`"),
+        (["compare", "bookmarks", "--b", "workers=-1"], 2, "expected at least"),
+        (["compare", "bookmarks"], 2, "missing option"),
+    ],
+)
+def test_bad_input_is_one_sentence_before_any_server(plans, capsys, words, code, sentence):
+    assert run(words) == code
+    error, *_ = capsys.readouterr().err.splitlines()
+    assert error.startswith("error: ")
+    assert sentence in error
+    assert plans == []
+
+
+def test_a_typing_error_in_a_study_file_names_file_and_key(tmp_path, capsys):
+    text = bundled_studies()["bookmarks"].read_text().replace("[budget]", "[budgett]")
+    file = tmp_path / "study.toml"
+    file.write_text(text)
+    assert run(["study", "show", str(file)]) == 2
+    error = capsys.readouterr().err.splitlines()[0]
+    assert str(file) in error
+    assert "budget" in error
+
+
+def test_a_comparison_names_only_what_differs(plans):
+    assert run(["compare", "bookmarks", "--a", "workers=1", "--b", "workers=4"]) == 0
+    [(plan, _, _)] = plans
+    a, b = plan.compare
+    assert plan.command == "compare"
+    assert a.changes(b) == {"workers": (1, 4)}
+    start = open_study("bookmarks").start_configuration()
+    assert set(start.changes(a)) <= {"workers"}
+
+
+def test_the_reference_is_the_start_unless_it_is_named(plans):
+    assert run(["compare", "bookmarks", "--b", "workers=4"]) == 0
+    assert plans[0][0].compare[0] == open_study("bookmarks").start_configuration()
+    assert plans[0][0].study.budget_s == 60
+
+
+def test_a_configuration_can_be_given_in_pieces():
+    study = open_study("bookmarks")
+    first, second = study.knobs[0], study.knobs[1]
+    whole = f"{first.name}={first.levels[0]}"
+    pieces = [whole, f"{second.name}={str(second.levels[0]).lower()}"]
+    assert parse_configuration(pieces, study) == parse_configuration([",".join(pieces)], study)
+
+
+def test_a_value_outside_the_knobs_domain_is_refused():
+    with pytest.raises(UsageError, match="outside the knob's domain"):
+        parse_configuration(["workers=0"], open_study("bookmarks"))
