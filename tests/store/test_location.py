@@ -34,7 +34,7 @@ def test_a_postgresql_url_gets_its_driver_and_is_named_without_its_password():
     location = store_location("postgresql://me:secret@db.example:5432/runs?password=secret", {})
     assert location.file is None
     assert location.url.startswith("postgresql+psycopg://me:secret@")
-    assert location.name == "postgresql+psycopg://me@db.example:5432/runs"
+    assert location.name == "postgresql://me@db.example:5432/runs"
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ class Location:
             return str(self.file)
         parts = urlsplit(self.url)
         user, at, host = parts.netloc.rpartition("@")
-        return parts._replace(netloc=user.partition(":")[0] + at + host, query="").geturl()
+        return f"postgresql://{user.partition(':')[0]}{at}{host}{parts.path}"
 
 
 def data_folder(environment: Mapping[str, str] = os.environ) -> Path:

@@ -98,6 +98,9 @@ class Store:
             StoreError: There is no such run, it is complete, or another process is at it.
         """
         with self._database.writing() as connection:
+            # SQLite lets one writer in at a time; PostgreSQL has to be told to keep others out.
+            mine = sa.select(runs.c.id).where(runs.c.id == _key(run_id))
+            connection.execute(mine.with_for_update())
             row = _run(connection, run_id, runs.c.status, runs.c.owner)
             if row.status == "complete":
                 raise StoreError(
