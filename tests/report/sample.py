@@ -183,7 +183,9 @@ STEPS: tuple[tuple[float, Verdict, str, float, float | None], ...] = (
 )
 
 
-def _study(name: str, title: str, knobs: tuple[Knob, ...], method: Method) -> Study:
+def _study(
+    name: str, title: str, knobs: tuple[Knob, ...], method: Method, *, connections: int = 5
+) -> Study:
     return Study(
         name=name,
         title=title,
@@ -191,7 +193,7 @@ def _study(name: str, title: str, knobs: tuple[Knob, ...], method: Method) -> St
         server=ServerSpec(adapter="apache"),
         knobs=knobs,
         workload=Workload(
-            requests=(RequestSpec(path="/asp/index.asp"),), connections=5, keep_alive=False
+            requests=(RequestSpec(path="/index"),), connections=connections, keep_alive=False
         ),
         objective=Objective(),
         method=method,
@@ -317,6 +319,7 @@ def sweep() -> Outcome:
         "MaxClients under a handler that only computes",
         (knob,),
         Method(kind="sweep", knob=knob.name),
+        connections=300,
     )
     return Outcome(
         id="20250611-maxc-11d0",

@@ -28,6 +28,7 @@ from httpdyno.report.drawing import (
     SOFT,
     VERDICT_COLOURS,
     WIDE,
+    Frame,
     chart_of,
     padded,
     ratio_ticks,
@@ -38,12 +39,13 @@ from httpdyno.report.phrase import (
     deciding,
     interval_ratio_text,
     metric_name,
+    plural,
 )
 from httpdyno.stats.histogram import MIN_TAIL_COUNT, count, quantile_s
 from httpdyno.units import format_rate
 
-_LEFT, _RIGHT = 210, 160
-_LABEL_WIDTHS = _LEFT + _RIGHT
+_LEFT, _RIGHT = 200, 184
+_CURVE_STEPS = 80
 _PERCENTILES = (0.0, 0.5, 0.9, 0.99, 0.999, 0.9999)
 
 
@@ -51,24 +53,28 @@ def ladder_svg(outcome: Outcome, *, width: int = WIDE) -> str:
     """Return the ladder: each change starts where the kept ones before it ended."""
     rows = ladder_rows(outcome)
     values = [row[k] for row in rows for k in ("low", "high", "from", "book") if row[k]]
-    low, high = padded([*values, 1.0])
     is_wide = width >= WIDE
+    low, high = padded([*values, 1.0], share=0.06 if is_wide else 0.02)
     x = alt.X(
         "from:Q",
         title=f"{metric_name(_metric(outcome))}, times the start (log scale)",
         scale=alt.Scale(type="log", domain=[low, high], nice=False, zero=False),
         axis=alt.Axis(values=ratio_ticks(low, high), format="~g", tickSize=0),
     )
-    y = alt.Y("name:N", sort=None, title=None, axis=None)
+    y = alt.Y(
+        "row:Q", axis=None, scale=alt.Scale(domain=[len(rows) - 0.5, -0.5], nice=False, zero=False)
+    )
     base = chart_of(rows)
+    ran = base.transform_filter("datum.middle != null")
     colour = alt.Color("colour:N", scale=None)
     layers = [
         chart_of([{"one": 1}]).mark_rule(color=SOFT, strokeDash=[3, 3]).encode(x="one:Q"),
-        base.mark_bar(height=10, opacity=0.28, cornerRadius=2).encode(
-            x=x, x2="middle:Q", y=y, color=colour
-        ),
-        base.mark_rule(strokeWidth=3).encode(x="low:Q", x2="high:Q", y=y, color=colour),
-        base.mark_point(shape="circle", size=70, filled=True, opacity=1).encode(
+        base.transform_filter("datum.above != null")
+        .mark_rule(color=SOFT, strokeWidth=1, strokeDash=[1, 3])
+        .encode(x="from:Q", y=alt.Y("above:Q", axis=None), y2="row:Q"),
+        ran.mark_rule(strokeWidth=10, opacity=0.28).encode(x=x, x2="middle:Q", y=y, color=colour),
+        ran.mark_rule(strokeWidth=3).encode(x="low:Q", x2="high:Q", y=y, color=colour),
+        ran.mark_point(shape="circle", size=70, filled=True, opacity=1).encode(
             x="middle:Q", y=y, color=colour
         ),
         base.transform_filter("datum.book > 0")
@@ -76,10 +82,12 @@ def ladder_svg(outcome: Outcome, *, width: int = WIDE) -> str:
         .encode(x="book:Q", y=y),
     ]
     layers += _ladder_labels(base, y, is_wide=is_wide)
+    left, right = (_LEFT, _RIGHT) if is_wide else (4, 12)
     chart = alt.layer(*layers).properties(
-        width=width - (_LABEL_WIDTHS if is_wide else 24), height=alt.Step(42 if is_wide else 50)
+        width=width - left - right, height=len(rows) * (42 if is_wide else 50)
     )
-    return svg_of(chart, f"ladder of {len(outcome.steps)} changes")
+    frame = Frame(left=left, right=right, bottom=44)
+    return svg_of(chart, f"ladder of {plural(len(outcome.steps), 'change')}", frame)
 
 
 def _metric(outcome: Outcome) -> str:
@@ -104,6 +112,9 @@ def ladder_rows(outcome: Outcome) -> list[dict[str, Any]]:
                 book=outcome.plan.study.book_ratio,
             )
         )
+    for index, row in enumerate(rows):
+        is_continued = 0 < index < len(outcome.steps)
+        row |= {"row": index, "above": index - 1 if is_continued else None}
     return rows
 
 
@@ -134,13 +145,15 @@ def _row(
         "high": running * interval.high if interval and bounded else middle,
         "book": book,
         "ratio": f"{interval_ratio_text(interval)} ×" if interval else comparison.b.status,
-        "bounds": bounds_text(interval) if interval else "",
+        "bounds": f"{bounds_text(interval)}, {comparison.verdict}"
+        if interval
+        else comparison.verdict,
     }
 
 
 def _ladder_labels(base: alt.Chart, y: alt.Y, *, is_wide: bool) -> list[alt.Chart]:
     if not is_wide:
-        text = "datum.name + '  ' + datum.ratio + '  ' + datum.verdict"
+        text = "datum.name + ': ' + datum.ratio + ', ' + datum.verdict"
         return [
             base.transform_calculate(label=text)
             .mark_text(align="left", dy=-17, fontSize=12, color=INK)
@@ -156,15 +169,18 @@ def _ladder_labels(base: alt.Chart, y: alt.Y, *, is_wide: bool) -> list[alt.Char
         base.mark_text(**{**left, "color": SOFT}, dy=8, fontSize=12).encode(
             x=alt.value(0), y=y, text="change:N"
         ),
-        base.transform_calculate(label="datum.ratio + '  ' + datum.verdict")
-        .mark_text(**right, dy=-7, fontSize=13, fontWeight=600)
-        .encode(**at_end, text="label:N", color=alt.Color("colour:N", scale=None)),
+        base.mark_text(**right, dy=-7, fontSize=13, fontWeight=600).encode(
+            **at_end, text="ratio:N", color=alt.Color("colour:N", scale=None)
+        ),
         base.mark_text(**right, dy=8, fontSize=12, color=SOFT).encode(**at_end, text="bounds:N"),
     ]
 
 
-def strip_svg(comparison: Comparison, *, width: int = NARROW) -> str:
-    """Return one comparison's evidence: each start's ratio as a dot above the interval."""
+def strip_svg(comparison: Comparison, margin_ratio: float, *, width: int = NARROW) -> str:
+    """Return one comparison's evidence: each start's ratio as a dot above the interval.
+
+    Differences within ±`margin_ratio` are shaded: they are too small to matter.
+    """
     interval = deciding(comparison)
     if interval is None:
         return ""
@@ -176,10 +192,15 @@ def strip_svg(comparison: Comparison, *, width: int = NARROW) -> str:
         values=ratio_ticks(low, high, wanted=4), format="~g", tickSize=0, grid=False, labelPadding=8
     )
     dots = [{"x": ratio, "y": 0.7} for ratio in comparison.per_start_ratio]
+    margin = 1 + margin_ratio
+    shade = {"low": max(low, 1 / margin), "high": min(high, margin)}
     whole = [{"low": ends[0], "high": ends[1], "mid": interval.ratio}] if ends else []
     colour = VERDICT_COLOURS[comparison.verdict]
     row = alt.Y("y:Q", scale=alt.Scale(domain=[0, 1]), axis=None)
     layers = [
+        chart_of([shade])
+        .mark_rect(color=SOFT, opacity=0.16)
+        .encode(x=alt.X("low:Q", scale=scale), x2="high:Q"),
         chart_of([{"one": 1}]).mark_rule(color=SOFT, strokeDash=[3, 3]).encode(x="one:Q"),
         chart_of(dots)
         .mark_point(size=46, filled=True, opacity=0.55, color=colour)
@@ -191,9 +212,9 @@ def strip_svg(comparison: Comparison, *, width: int = NARROW) -> str:
         .mark_tick(color=colour, thickness=3, height=16)
         .encode(x="mid:Q", y=alt.value(40)),
     ]
-    chart = alt.layer(*layers).properties(width=width - 20, height=54)
+    chart = alt.layer(*layers).properties(width=width - 24, height=54)
     label = f"{len(dots)} starts, interval {bounds_text(interval)}"
-    return svg_of(chart, label)
+    return svg_of(chart, label, Frame(left=12, right=12, bottom=24))
 
 
 def sweep_svg(sweep: Sweep, book: dict[Level, float], *, width: int = WIDE) -> str:
@@ -233,8 +254,45 @@ def sweep_svg(sweep: Sweep, book: dict[Level, float], *, width: int = WIDE) -> s
         .mark_text(align="left", dx=7, fontSize=13, fontWeight=600, color=INK, text=_knee(sweep))
         .encode(x=x, y=alt.value(height - 12)),
     ]
-    chart = alt.layer(*layers).properties(width=width - 76, height=height)
-    return svg_of(chart, f"throughput over {len(rows)} levels of {sweep.knob}", pad=(0, 8))
+    chart = alt.layer(*layers).properties(width=width, height=height)
+    return svg_of(chart, f"throughput over {len(rows)} levels of {sweep.knob}")
+
+
+def cost_svg(sweep: Sweep, *, width: int = WIDE) -> str:
+    """Return what each level costs: p99 latency above, CPU per request below."""
+    rows = [
+        {
+            "level": row["level"],
+            "p99": point.latency_p99_s * 1e3,
+            "cpu": point.arm.cpu_s_per_request * 1e3,
+            "is_knee": row["is_knee"],
+        }
+        for row, point in zip(sweep_rows(sweep, {}), sweep.points, strict=True)
+        if point.ratio_to_best is not None
+    ]
+    if not rows:
+        return ""
+    base, x = chart_of(rows), _level_axis([row["level"] for row in rows], sweep)
+    panels = [
+        alt.layer(
+            base.mark_line(color=AFTER, strokeWidth=2.2, point={"size": 50, "color": AFTER}).encode(
+                x=x if is_last else x.axis(labels=False, title=None, grid=False),
+                y=alt.Y(
+                    f"{field}:Q",
+                    title=title,
+                    axis=alt.Axis(format=",~f", tickCount=4, tickSize=0, minExtent=44),
+                ),
+            ),
+            base.transform_filter("datum.is_knee")
+            .mark_rule(color=INK, strokeDash=[3, 3])
+            .encode(x=x),
+        ).properties(width=width - 76, height=110)
+        for field, title, is_last in (
+            ("p99", "p99 latency, ms", False),
+            ("cpu", "CPU/request, ms", True),
+        )
+    ]
+    return svg_of(alt.vconcat(*panels, spacing=14), f"what the levels of {sweep.knob} cost")
 
 
 def _knee(sweep: Sweep) -> str:
@@ -298,7 +356,7 @@ def latency_svg(arms: Sequence[tuple[str, ArmSummary]], *, width: int = WIDE) ->
         scale=alt.Scale(type="log", nice=False, domain=[low * 0.8, high * 1.5])
         if is_log
         else alt.Scale(zero=True, domainMax=high * 1.15),
-        axis=alt.Axis(format="~g", tickSize=0, **_ms_ticks(low, high, is_log=is_log)),
+        axis=alt.Axis(format=",~f", tickSize=0, **_ms_ticks(low, high, is_log=is_log)),
     )
     colours = alt.Color(
         "arm:N",
@@ -307,13 +365,21 @@ def latency_svg(arms: Sequence[tuple[str, ArmSummary]], *, width: int = WIDE) ->
     )
     base = chart_of(rows)
     layers = [
-        base.mark_line(strokeWidth=2.4, interpolate="monotone").encode(x=x, y=y, color=colours),
-        base.transform_filter("datum.is_last")
-        .mark_text(align="right", dy=-10, fontSize=13, fontWeight=600)
-        .encode(x="x:Q", y="ms:Q", text="arm:N", color=colours),
+        base.transform_filter(f"datum.arm == '{arms[0][0]}'")
+        .mark_line(strokeWidth=4.5, opacity=0.65, interpolate="monotone")
+        .encode(x=x, y=y, color=colours),
+        base.transform_filter(f"datum.arm != '{arms[0][0]}'")
+        .mark_line(strokeWidth=2.2, interpolate="monotone")
+        .encode(x=x, y=y, color=colours),
+        *(
+            base.transform_filter(f"datum.label == '{side}'")
+            .mark_text(align="right", dy=dy, fontSize=13, fontWeight=600)
+            .encode(x="x:Q", y="ms:Q", text="arm:N", color=colours)
+            for side, dy in (("above", -11), ("below", 15))
+        ),
     ]
-    chart = alt.layer(*layers).properties(width=width - 76, height=260 if width >= WIDE else 200)
-    return svg_of(chart, f"latency by percentile of {' and '.join(n for n, _ in arms)}", pad=(0, 8))
+    chart = alt.layer(*layers).properties(width=width, height=260 if width >= WIDE else 200)
+    return svg_of(chart, f"latency by percentile of {' and '.join(n for n, _ in arms)}")
 
 
 def _ms_ticks(low: float, high: float, *, is_log: bool) -> dict[str, Any]:
@@ -326,23 +392,23 @@ def _ms_ticks(low: float, high: float, *, is_log: bool) -> dict[str, Any]:
 
 def latency_rows(arms: Iterable[tuple[str, ArmSummary]]) -> list[dict[str, Any]]:
     """Return percentile curves as points, up to where ten requests still lie beyond."""
-    rows: list[dict[str, Any]] = []
+    curves: list[list[dict[str, Any]]] = []
     for name, arm in arms:
         n = count(arm.latency)
         if n < 2 * MIN_TAIL_COUNT:
             continue
         furthest = math.log10(n / MIN_TAIL_COUNT)
-        for i in range(61):
-            q = 1 - 10 ** (-furthest * i / 60)
-            rows.append(
-                {
-                    "arm": name,
-                    "x": 1 / (1 - q),
-                    "ms": quantile_s(arm.latency, q) * 1e3,
-                    "is_last": i == 60,  # noqa: PLR2004 - the loop's own end
-                }
-            )
-    return rows
+        steps = (10 ** (furthest * i / _CURVE_STEPS) for i in range(_CURVE_STEPS + 1))
+        curves.append(
+            [
+                {"arm": name, "x": x, "ms": quantile_s(arm.latency, 1 - 1 / x) * 1e3, "label": ""}
+                for x in steps
+            ]
+        )
+    by_height = sorted(curves, key=lambda curve: float(curve[-1]["ms"]))
+    for curve in by_height:
+        curve[-1]["label"] = "above" if curve is by_height[-1] else "below"
+    return [row for curve in curves for row in curve]
 
 
 def starts_svg(arms: Sequence[tuple[str, ArmSummary]], *, width: int = WIDE) -> str:
@@ -375,6 +441,6 @@ def starts_svg(arms: Sequence[tuple[str, ArmSummary]], *, width: int = WIDE) -> 
         chart_of(rows)
         .mark_point(size=90, filled=True, opacity=0.5)
         .encode(x=x, y=y, color=colours)
-        .properties(width=width - 76, height=alt.Step(34))
+        .properties(width=width, height=alt.Step(34))
     )
-    return svg_of(chart, f"throughput of {len(rows)} starts", pad=(0, 8))
+    return svg_of(chart, f"throughput of {len(rows)} starts")

@@ -6,12 +6,13 @@ Colours are CSS variables, so that one drawing serves light, dark and print.
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import altair as alt
 import vl_convert
 
-Chart = alt.Chart | alt.LayerChart | alt.FacetChart
+Chart = alt.Chart | alt.LayerChart | alt.FacetChart | alt.VConcatChart
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
 INK, SOFT, FAINT = "var(--ink)", "var(--soft)", "var(--line)"
 BEFORE, AFTER, BOOK = "var(--before)", "var(--after)", "var(--book)"
@@ -21,7 +22,7 @@ VERDICT_COLOURS = {
     "equivalent": "var(--equivalent)",
     "inconclusive": "var(--inconclusive)",
 }
-WIDE, NARROW = 820, 340
+WIDE, NARROW = 840, 340
 _RATIO_TICKS = (
     *(0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000),
     *(0.3, 0.7, 1.5, 3, 4, 7),
@@ -55,12 +56,33 @@ def padded(values: Iterable[float], *, share: float = 0.06) -> tuple[float, floa
     return math.exp(low - pad), math.exp(high + pad)
 
 
-def svg_of(chart: Chart, label: str, *, pad: tuple[int, int] = (0, 0)) -> str:
-    """Return the chart as one SVG element that scales down but never up."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Frame:
+    """The room around a plot whose labels are drawn by hand, in pixels."""
+
+    left: int
+    right: int
+    bottom: int
+
+
+def svg_of(chart: Chart, label: str, frame: Frame | None = None) -> str:
+    """Return the chart as one SVG element that scales down but never up.
+
+    Without a frame, the axes take their room from the chart's own width.
+    """
+    fit = alt.AutoSizeParams(type="fit-x", contains="padding")
+    if frame is None:
+        padding, autosize = {"left": 0, "right": 6, "top": 6, "bottom": 4}, fit
+    else:
+        padding = {"left": frame.left, "right": frame.right, "top": 6, "bottom": frame.bottom}
+        autosize = alt.AutoSizeParams(type="none")
+    if isinstance(chart, alt.VConcatChart):
+        autosize = alt.AutoSizeParams(type="pad")
     spec = chart.configure(
+        autosize=autosize,
         background="transparent",
         font=FONT,
-        padding={"left": 2 + pad[0], "right": 4 + pad[1], "top": 6, "bottom": 4},
+        padding=padding,
         view={"stroke": None},
         axis={
             "labelColor": SOFT,

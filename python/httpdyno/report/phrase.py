@@ -169,6 +169,15 @@ def configuration_changes(outcome: Outcome) -> list[tuple[str, str, str]]:
     ]
 
 
+def changes_title(outcome: Outcome) -> str:
+    """Return what the changes are, as far as it was proven."""
+    if outcome.plan.command == "compare":
+        return "from a to b"
+    if outcome.final is None:
+        return "changes kept so far"
+    return "proven changes" if outcome.final.verdict == "better" else "changes kept, not confirmed"
+
+
 def outcome_caveats(outcome: Outcome) -> list[Caveat]:
     """Return the caveats of the whole and of its parts, each once."""
     comparisons = [step.comparison for step in outcome.steps]
@@ -181,9 +190,9 @@ def outcome_caveats(outcome: Outcome) -> list[Caveat]:
 def method_sentences(outcome: Outcome) -> tuple[str, str]:
     """Return how the figures were made, in two sentences."""
     method, objective = outcome.plan.study.method, outcome.plan.study.objective
-    n_arms = "all levels" if outcome.sweep is not None else "both configurations"
+    arms = "the levels" if outcome.sweep is not None else "both configurations"
     first = (
-        f"Private instances of {n_arms} stood side by side and were loaded in turn, in random "
+        f"Private instances of {arms} stood side by side and were loaded in turn, in random "
         f"order, {plural(method.blocks_per_start, 'window')} of "
         f"{format_duration(method.window_s)} each; then all were stopped and started afresh, "
         f"and nothing is claimed from fewer than {method.min_starts} such starts."

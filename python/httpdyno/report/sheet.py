@@ -13,6 +13,7 @@ from httpdyno.report.phrase import (
     NAMES,
     NOTHING,
     bounds_text,
+    changes_title,
     confidence_text,
     configuration_changes,
     deciding,
@@ -47,7 +48,8 @@ def sheet(outcome: Outcome, *, drawn: Drawn) -> dict[str, Any]:
         "hero": _hero(outcome),
         "tiles": _tiles(outcome.final),
         "main_figure": _main_figure(outcome, drawn),
-        "changes_title": "a and b" if _is_compare(outcome) else "What to change",
+        "cost": _cost_figure(outcome, drawn),
+        "changes_title": _capital(changes_title(outcome)),
         "changes": _changes(outcome),
         "diff": diff_lines(outcome.overlay_diff),
         "before_after_title": "a and b side by side"
@@ -64,6 +66,10 @@ def sheet(outcome: Outcome, *, drawn: Drawn) -> dict[str, Any]:
     }
 
 
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
 def _is_compare(outcome: Outcome) -> bool:
     return outcome.plan.command == "compare"
 
@@ -78,7 +84,7 @@ def _arms(outcome: Outcome) -> list[tuple[str, ArmSummary]]:
 def _subtitle(outcome: Outcome) -> str:
     study = outcome.plan.study
     server = outcome.host.server or study.server.adapter
-    parts = [study.name, server, workload_text(study.workload), f"{outcome.began_at[:10]}"]
+    parts = [study.name, server, workload_text(study.workload)]
     return " · ".join(parts)
 
 
@@ -122,12 +128,13 @@ def _final_hero(outcome: Outcome, final: Comparison) -> dict[str, Any]:
     if interval is None:
         raise ValueError("a hero needs an interval")
     more_is_better = ratio_key(final.metric) in MORE_IS_BETTER
-    what = "b over a" if _is_compare(outcome) else "final over start"
-    lines = [f"{bounds_text(interval)}, {confidence_text(interval, final.n_starts)}"]
+    name = metric_name(final.metric)
+    claim = f"{name}, b over a" if _is_compare(outcome) else f"the {name} of the start"
+    lines = [f"interval {bounds_text(interval)}, {confidence_text(interval, final.n_starts)}"]
     if final.verdict == "better":
         bound = ratio_text(proven_bound(interval, more_is_better=more_is_better))
         side = "at least" if more_is_better else "at most"
-        lines[0] = f"proven: {side} {bound} × ({lines[0]})"
+        lines.insert(0, f"proven: {side} {bound} ×")
     else:
         lines.append("; ".join(text for text in (final.reason, needed_text(final)) if text))
     if outcome.plan.study.book_ratio is not None and not _is_compare(outcome):
@@ -138,7 +145,7 @@ def _final_hero(outcome: Outcome, final: Comparison) -> dict[str, Any]:
     return {
         "figure": interval_ratio_text(interval),
         "unit": "×",
-        "claim": f"{metric_name(final.metric)}, {what}",
+        "claim": claim,
         "verdict": final.verdict,
         "lines": lines,
     }
@@ -170,13 +177,19 @@ def _tiles(final: Comparison | None) -> list[dict[str, str]]:
         ),
         *(
             (f"{name} latency", _latency(a, name), _latency(b, name))
-            for name in ("p50", "p99")
-            if name in b.latency_s
+            for name in ("p50", _tail(a, b))
         ),
         ("memory", _memory(a), _memory(b)),
         ("errors", _percent(a.error_ratio), _percent(b.error_ratio)),
     ]
     return [{"name": name, "before": before, "after": after} for name, before, after in tiles]
+
+
+def _tail(a: ArmSummary, b: ArmSummary) -> str:
+    """Return the furthest percentile that both samples carry."""
+    return next(
+        (name for name in ("p99", "p90") if name in a.latency_s.keys() & b.latency_s.keys()), "max"
+    )
 
 
 def _latency(arm: ArmSummary, name: str) -> str:
@@ -192,7 +205,11 @@ def _percent(ratio: float) -> str:
 
 
 def _figure(
-    title: str, caption: str, draw: Callable[[int], str], table: dict[str, Any], drawn: Drawn
+    title: str,
+    caption: str,
+    draw: Callable[[int], str],
+    table: dict[str, Any] | None,
+    drawn: Drawn,
 ) -> dict[str, Any] | None:
     wide = draw(WIDE)
     if not wide:
@@ -299,6 +316,16 @@ def _sweep_figure(outcome: Outcome, drawn: Drawn) -> dict[str, Any] | None:
     )
 
 
+def _cost_figure(outcome: Outcome, drawn: Drawn) -> dict[str, Any] | None:
+    sweep = outcome.sweep
+    if sweep is None:
+        return None
+    caption = "What a level costs besides; the dotted line is the knee."
+    return _figure(
+        "What it costs", caption, lambda width: chart.cost_svg(sweep, width=width), None, drawn
+    )
+
+
 def _changes(outcome: Outcome) -> dict[str, Any] | None:
     changes = configuration_changes(outcome)
     if not changes or outcome.sweep is not None:
@@ -353,7 +380,8 @@ def _starts_figure(arms: list[tuple[str, ArmSummary]], drawn: Drawn) -> dict[str
 
 
 def _evidence(outcome: Outcome, drawn: Drawn) -> list[dict[str, Any]]:
-    cards = [_step_card(step, drawn) for step in outcome.steps]
+    margin_ratio = outcome.plan.study.objective.margin_ratio
+    cards = [_step_card(step, drawn, margin_ratio=margin_ratio) for step in outcome.steps]
     if outcome.final is not None:
         if _is_compare(outcome):
             name, line = "b over a", "two given configurations"
@@ -365,24 +393,35 @@ def _evidence(outcome: Outcome, drawn: Drawn) -> list[dict[str, Any]]:
                 "title": "",
                 "before": line,
                 "after": "",
-                **_card(outcome.final, drawn, kept=None),
+                **_card(outcome.final, drawn, margin_ratio=margin_ratio),
             }
         )
     return cards
 
 
-def _step_card(step: LadderStep, drawn: Drawn) -> dict[str, Any]:
+def _step_card(step: LadderStep, drawn: Drawn, *, margin_ratio: float) -> dict[str, Any]:
     return {
         "knob": step.knob,
         "title": step.title,
         "before": level_text(step.before),
         "after": level_text(step.after),
-        **_card(step.comparison, drawn, kept=step.kept, book_ratio=step.book_ratio),
+        **_card(
+            step.comparison,
+            drawn,
+            margin_ratio=margin_ratio,
+            kept=step.kept,
+            book_ratio=step.book_ratio,
+        ),
     }
 
 
 def _card(
-    comparison: Comparison, drawn: Drawn, *, kept: bool | None, book_ratio: float | None = None
+    comparison: Comparison,
+    drawn: Drawn,
+    *,
+    margin_ratio: float,
+    kept: bool | None = None,
+    book_ratio: float | None = None,
 ) -> dict[str, Any]:
     interval, key = deciding(comparison), ratio_key(comparison.metric)
     detail = comparison.b.detail if comparison.b.status != "complete" else ""
@@ -408,7 +447,7 @@ def _card(
         facts.append(("noise of a start", f"±{comparison.noise['between_starts'] * 100:.1f} %"))
     return {
         "verdict": comparison.verdict,
-        "svg": drawn(chart.strip_svg(comparison)) if interval else "",
+        "svg": drawn(chart.strip_svg(comparison, margin_ratio)) if interval else "",
         "sentence": sentence,
         "facts": facts,
     }

@@ -26,6 +26,7 @@ from httpdyno.report.phrase import (
     NAMES,
     NOTHING,
     bounds_text,
+    changes_title,
     configuration_changes,
     deciding,
     headline,
@@ -220,11 +221,10 @@ def _change_lines(outcome: Outcome) -> list[RenderableType]:
     changes = configuration_changes(outcome)
     if not changes or outcome.sweep is not None:
         return []
-    title = "a to b" if outcome.plan.command == "compare" else "proven changes"
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=False)
     for knob, before, after in changes:
         table.add_row(Text(knob, "cyan"), f"{before} → {after}")
-    return [Text(), Text(title, "bold"), Padding(table, _INDENT)]
+    return [Text(), Text(changes_title(outcome), "bold"), Padding(table, _INDENT)]
 
 
 def sweep_chart(sweep: Sweep) -> RenderableType:
