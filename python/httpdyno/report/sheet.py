@@ -1,13 +1,17 @@
 """What the dyno sheet shows, as plain values for its template; no markup of its own."""
 
-import math
-from collections.abc import Callable, Sequence
 from typing import Any
 
 from httpdyno.model import ArmSummary, Comparison, LadderStep, Outcome, Workload, level_text
 from httpdyno.report import chart
-from httpdyno.report.drawing import NARROW, WIDE
-from httpdyno.report.json import book_ratios
+from httpdyno.report.figure import (
+    Drawn,
+    cost_figure,
+    latency_figure,
+    latency_text,
+    main_figure,
+    starts_figure,
+)
 from httpdyno.report.phrase import (
     MORE_IS_BETTER,
     NAMES,
@@ -32,10 +36,6 @@ from httpdyno.report.phrase import (
 )
 from httpdyno.units import format_bytes, format_duration, format_rate
 
-Drawn = Callable[[str], Any]
-"""Marks a drawing as markup, so that the template does not escape it."""
-_BOOK_DIAMOND = "Open diamonds are the figures of the founding documents."
-
 
 def sheet(outcome: Outcome, *, drawn: Drawn) -> dict[str, Any]:
     """Return the template's values."""
@@ -47,16 +47,16 @@ def sheet(outcome: Outcome, *, drawn: Drawn) -> dict[str, Any]:
         "subtitle": _subtitle(outcome),
         "hero": _hero(outcome),
         "tiles": _tiles(outcome.final),
-        "main_figure": _main_figure(outcome, drawn),
-        "cost": _cost_figure(outcome, drawn),
+        "main_figure": main_figure(outcome, drawn),
+        "cost": cost_figure(outcome, drawn),
         "changes_title": _capital(changes_title(outcome)),
         "changes": _changes(outcome),
         "diff": diff_lines(outcome.overlay_diff),
         "before_after_title": "a and b side by side"
         if _is_compare(outcome)
         else "Before and after",
-        "latency": _latency_figure(arms, drawn),
-        "starts": _starts_figure(arms, drawn),
+        "latency": latency_figure(arms, drawn),
+        "starts": starts_figure(arms, drawn),
         "evidence_title": "The evidence" if _is_compare(outcome) else "Every step's evidence",
         "steps": _evidence(outcome, drawn),
         "skipped": _skipped(outcome),
@@ -176,7 +176,7 @@ def _tiles(final: Comparison | None) -> list[dict[str, str]]:
             format_duration(b.cpu_s_per_request),
         ),
         *(
-            (f"{name} latency", _latency(a, name), _latency(b, name))
+            (f"{name} latency", latency_text(a, name), latency_text(b, name))
             for name in ("p50", _tail(a, b))
         ),
         ("memory", _memory(a), _memory(b)),
@@ -192,138 +192,12 @@ def _tail(a: ArmSummary, b: ArmSummary) -> str:
     )
 
 
-def _latency(arm: ArmSummary, name: str) -> str:
-    return format_duration(arm.latency_s.get(name, math.nan))
-
-
 def _memory(arm: ArmSummary) -> str:
     return NOTHING if arm.pss_bytes is None else format_bytes(arm.pss_bytes)
 
 
 def _percent(ratio: float) -> str:
     return f"{ratio * 100:.2g} %"
-
-
-def _figure(
-    title: str,
-    caption: str,
-    draw: Callable[[int], str],
-    table: dict[str, Any] | None,
-    drawn: Drawn,
-) -> dict[str, Any] | None:
-    wide = draw(WIDE)
-    if not wide:
-        return None
-    narrow = draw(NARROW)
-    return {
-        "title": title,
-        "caption": caption,
-        "wide": drawn(wide),
-        "narrow": drawn(narrow),
-        "table": table,
-    }
-
-
-def _main_figure(outcome: Outcome, drawn: Drawn) -> dict[str, Any] | None:
-    if outcome.sweep is not None and outcome.sweep.points:
-        return _sweep_figure(outcome, drawn)
-    if not any(deciding(step.comparison) for step in outcome.steps):
-        return None
-    caption = (
-        "Each bar starts where the changes kept before it ended; its dot is what the change "
-        "did, the line through the dot its interval. The last row is final against start, "
-        "measured afresh."
-    )
-    if outcome.final is None:
-        caption = caption.rpartition(" The last row")[0]
-    if any(step.book_ratio for step in outcome.steps):
-        caption = f"{caption} {_BOOK_DIAMOND}"
-    return _figure(
-        "The ladder",
-        caption,
-        lambda width: chart.ladder_svg(outcome, width=width),
-        _ladder_table(outcome),
-        drawn,
-    )
-
-
-def _ladder_table(outcome: Outcome) -> dict[str, Any]:
-    names = ("cpu_per_request", "latency_p50", "latency_p99")
-    rows = [
-        [
-            step.change,
-            step.comparison.verdict,
-            interval_ratio_text(deciding(step.comparison)),
-            bounds_text(deciding(step.comparison)),
-            ratio_text(step.running_ratio),
-            *_ratios(step.comparison, names),
-            ratio_text(step.book_ratio),
-        ]
-        for step in outcome.steps
-    ]
-    if outcome.final is not None:
-        interval = deciding(outcome.final)
-        rows.append(
-            [
-                "final over start",
-                outcome.final.verdict,
-                interval_ratio_text(interval),
-                bounds_text(interval),
-                NOTHING,
-                *_ratios(outcome.final, names),
-                ratio_text(outcome.plan.study.book_ratio),
-            ]
-        )
-    head = ["change", "verdict", "ratio", "interval", "total", "CPU/request", "p50", "p99", "book"]
-    return {"head": head, "rows": rows, "text_columns": 2}
-
-
-def _ratios(comparison: Comparison, names: Sequence[str]) -> list[str]:
-    return [interval_ratio_text(comparison.ratios.get(name)) for name in names]
-
-
-def _sweep_figure(outcome: Outcome, drawn: Drawn) -> dict[str, Any] | None:
-    sweep = outcome.sweep
-    if sweep is None:
-        return None
-    book = book_ratios(outcome)
-    caption = f"Lines through the dots are intervals. Knee: {sweep.rule}."
-    if book:
-        caption += " The dashed curve is the book's, scaled to the same best."
-    head = [sweep.knob, "status", "throughput", "interval", "of best", "CPU/request", "p99", "book"]
-    rows = [
-        [
-            level_text(point.level),
-            point.arm.status,
-            format_rate(point.arm.throughput_per_s),
-            f"{format_rate(point.throughput_low_per_s)} … "
-            f"{format_rate(point.throughput_high_per_s)}",
-            interval_ratio_text(point.ratio_to_best),
-            format_duration(point.arm.cpu_s_per_request),
-            format_duration(point.latency_p99_s),
-            ratio_text(book.get(point.level)),
-        ]
-        if point.ratio_to_best is not None
-        else [level_text(point.level), point.arm.status, *[NOTHING] * 6]
-        for point in sweep.points
-    ]
-    return _figure(
-        "The curve",
-        caption,
-        lambda width: chart.sweep_svg(sweep, book, width=width),
-        {"head": head, "rows": rows, "text_columns": 2},
-        drawn,
-    )
-
-
-def _cost_figure(outcome: Outcome, drawn: Drawn) -> dict[str, Any] | None:
-    sweep = outcome.sweep
-    if sweep is None:
-        return None
-    caption = "What a level costs besides; the dotted line is the knee."
-    return _figure(
-        "What it costs", caption, lambda width: chart.cost_svg(sweep, width=width), None, drawn
-    )
 
 
 def _changes(outcome: Outcome) -> dict[str, Any] | None:
@@ -345,38 +219,6 @@ def _diff_kind(line: str) -> str:
     if line.startswith(("+++", "---", "@@")):
         return "meta"
     return {"+": "add", "-": "del"}.get(line[:1], "same")
-
-
-def _latency_figure(arms: list[tuple[str, ArmSummary]], drawn: Drawn) -> dict[str, Any] | None:
-    names = ("mean", "p50", "p90", "p99", "p999", "max")
-    table = {
-        "head": ["", *(name.replace("p999", "p99.9") for name in names)],
-        "rows": [[arm_name, *(_latency(arm, name) for name in names)] for arm_name, arm in arms],
-        "text_columns": 1,
-    }
-    caption = (
-        "How long the slowest requests took: at p99, one in a hundred took longer. A curve ends "
-        "where fewer than ten requests lie beyond it."
-    )
-    return _figure(
-        "Latency", caption, lambda width: chart.latency_svg(arms, width=width), table, drawn
-    )
-
-
-def _starts_figure(arms: list[tuple[str, ArmSummary]], drawn: Drawn) -> dict[str, Any] | None:
-    n_starts = max((len(arm.start_throughputs_per_s) for _, arm in arms), default=0)
-    table = {
-        "head": ["", *(f"start {i + 1}" for i in range(n_starts))],
-        "rows": [
-            [name, *(format_rate(rate) for rate in arm.start_throughputs_per_s)]
-            for name, arm in arms
-        ],
-        "text_columns": 1,
-    }
-    caption = "Each dot is one life of the server's processes, from start to stop."
-    return _figure(
-        "Throughput", caption, lambda width: chart.starts_svg(arms, width=width), table, drawn
-    )
 
 
 def _evidence(outcome: Outcome, drawn: Drawn) -> list[dict[str, Any]]:

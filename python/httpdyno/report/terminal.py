@@ -116,7 +116,8 @@ def _ladder_row(step: LadderStep, others: Sequence[str], *, has_book: bool) -> l
     change = Text(step.knob)
     before, after = level_text(step.before), level_text(step.after)
     fits = len(before) + len(after) + 5 <= _KNOB_WIDTH
-    change.append(f"\n  {before}{' ' if fits else f'{chr(10)}  '}→ {after}", "dim")
+    gap = " " if fits else "\n  "
+    change.append(f"\n  {before}{gap}→ {after}", "dim")
     cells: list[RenderableType] = [
         change,
         interval_ratio_text(interval),
