@@ -60,6 +60,7 @@ def test_the_schema_is_one_of_objects(capsys):
 def test_a_dry_run_says_what_it_would_do_and_does_nothing(plans, capsys, command, name):
     assert run([*command, name, "--dry-run", "--seed", "7"]) == 0
     out = capsys.readouterr().out
+    assert max(map(len, out.splitlines())) <= 80
     assert name in out
     assert "seed 7" in out
     assert plans == []

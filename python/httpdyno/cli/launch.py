@@ -3,9 +3,11 @@
 import random
 import sys
 from dataclasses import dataclass
+from textwrap import fill
 
 import msgspec
 
+from httpdyno.cli.console import results
 from httpdyno.cli.library import open_study
 from httpdyno.cli.output import Outputs, write_json
 from httpdyno.cli.running import run_and_report
@@ -17,6 +19,7 @@ from httpdyno.store import Store
 from httpdyno.units import duration_s
 
 _SEED_BITS = 32
+_PLAN_INDENT = 10
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -54,7 +57,9 @@ def execute(
 def show_plan(plan: Plan, outputs: Outputs) -> None:
     """Print what a plan would do."""
     if outputs.has_text:
-        print("\n".join(plan_lines(plan)))
+        for line in plan_lines(plan):
+            # Beside the first column, which is as wide as the longest of its words.
+            print(fill(line, results().width, subsequent_indent=" " * _PLAN_INDENT))
     if outputs.json is not None:
         write_json(msgspec.to_builtins(plan), outputs.json)
 

@@ -1,10 +1,13 @@
 """`httpdyno study`: list, show, check and run studies."""
 
 import json as json_text
+from collections import Counter
 from typing import Any
 
 import msgspec
 import typer
+from rich.console import Group, RenderableType
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -60,19 +63,7 @@ def list_studies(json: JsonOption = None) -> int:
         ]
         write_json({"studies": rows}, outputs.json)
     if outputs.has_text:
-        table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
-        for name in ("study", "server", "method", "budget", "runs here", "title"):
-            table.add_column(name, no_wrap=name != "title")
-        for each in studies:
-            table.add_row(
-                Text(each.name, "cyan"),
-                each.server.adapter,
-                each.method.kind,
-                format_duration(each.budget_s),
-                "no" if missing[each.name] else "yes",
-                each.title,
-            )
-        results().print(table)
+        results().print(Group(*(_listed(each, bool(missing[each.name])) for each in studies)))
         if any(missing.values()):
             print("\n`httpdyno doctor` says what is missing and how to install it")
     return 0
@@ -97,7 +88,7 @@ def show(study: StudyArgument, json: JsonOption = None) -> int:
         console = results()
         console.print(Text(f"{opened.name}: {opened.title}", "bold"))
         if opened.about:
-            console.print(f"\n{opened.about.strip()}", markup=False)
+            console.print(f"\n{_reflowed(opened.about)}", markup=False)
         console.print()
         console.print(_facts(opened))
         console.print("\n[bold]knobs[/], in the order they are tried")
@@ -152,13 +143,30 @@ def schema() -> int:
     return 0
 
 
+def _listed(study: Study, is_lacking: bool) -> RenderableType:
+    budget = format_duration(study.budget_s)
+    line = Text.assemble(
+        (study.name, "cyan"), f"  {study.server.adapter}, {study.method.kind}, {budget}"
+    )
+    if is_lacking:
+        line.append("  cannot run here", "yellow")
+    return Group(line, Padding(Text(study.title), (0, 0, 0, 4)))
+
+
+def _reflowed(text: str) -> str:
+    """Return the text with its paragraphs kept, and its lines as wide as the terminal."""
+    paragraphs = text.strip().split("\n\n")
+    return "\n\n".join(" ".join(each.split()) for each in paragraphs)
+
+
 def _facts(study: Study) -> Table:
     load, objective = study.workload, study.objective
     rate = "closed loop" if load.rate_per_s is None else f"open loop at {load.rate_per_s:g}/s"
     limits = [f"errors at most {objective.max_error_ratio:.2%}"]
     if objective.max_p99_s is not None:
         limits.append(f"p99 at most {format_duration(objective.max_p99_s)}")
-    requests = ", ".join(f"{each.method} {each.path}" for each in load.requests)
+    counts = Counter(f"{each.method} {each.path}" for each in load.requests)
+    requests = ", ".join(f"{text} ({n} ×)" if n > 1 else text for text, n in counts.items())
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=False)
     table.add_column(style="dim")
     table.add_column()
