@@ -72,8 +72,8 @@ class LoadHandle:
         """Send nothing more and end soon; what is in flight counts as `unfinished`."""
         self._run.stop()
 
-    def measurements(self, first: int = 0) -> list[Measurement]:
-        """Return the windows that ended so far, in order, from the one numbered `first` on."""
+    def measurements(self) -> list[Measurement]:
+        """Return the windows that ended so far, in order."""
         # Callers poll this while the run goes on: each window is converted once.
         results = self._run.results()
         self._measurements += [_measurement(each) for each in results[len(self._measurements) :]]
