@@ -139,7 +139,10 @@ class Instance:
             )
         different = differences(effective.values, effective.asked)
         if different:
-            return NotRunning(status="refused", detail=different)
+            names = [n for n in effective.asked if effective.values.get(n) != effective.asked[n]]
+            words = self.last_words().splitlines()
+            why = [line for line in words if any(name in line for name in names)]
+            return NotRunning(status="refused", detail="\n".join([different, *why[:1]]))
         return effective
 
 

@@ -17,7 +17,7 @@ import shutil
 import stat
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -32,6 +32,7 @@ ROOT_VARIABLE = "HTTPDYNO_RUN_DIR"
 _RECORD = "owner.jsonl"
 _LOCK = "lock"
 _LOCK_PATIENCE_S = 30.0
+_ATTEMPTS = 10
 _OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
@@ -67,6 +68,7 @@ class RunRoot:
             raise RevertError("; ".join(left), hint="End it by hand, then run any command again.")
         self._is_released = True
         os.close(self._record)
+        _drop_if_empty(self.memory_folder.parent)
 
     def __enter__(self) -> Self:
         return self
@@ -117,8 +119,7 @@ def claim() -> RunRoot:
                 "memory_folder": str(memory_folder),
             },
         )
-        memory_folder.mkdir(mode=0o755)
-        memory_folder.chmod(0o755)
+        _make_in_memory(memory_folder)
     return RunRoot(folder, memory_folder, record)
 
 
@@ -174,6 +175,7 @@ def reap_leftovers() -> list[str]:
                 done.append(f"ended {ended} server processes that {whose} had left running")
             done.append(f"removed `{folder}` of {whose}, which was killed" if not left else left[0])
             done.extend(left[1:])
+    _drop_if_empty(memory_root_or(root))
     return done
 
 
@@ -241,6 +243,23 @@ def _locked(root: Path) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
+
+
+def _make_in_memory(folder: Path) -> None:
+    for _ in range(_ATTEMPTS):
+        try:
+            folder.mkdir(mode=0o755)
+        except FileNotFoundError:  # another httpdyno just removed the empty root
+            _safe_root(folder.parent)
+        else:
+            folder.chmod(0o755)
+            return
+    raise AdapterError(f"`{folder}` cannot be made: its parent is removed again and again")
+
+
+def _drop_if_empty(folder: Path) -> None:
+    with suppress(OSError):  # others' folders are in it, or it is gone with ours
+        folder.rmdir()
 
 
 def _has_living_owner(folder: Path) -> bool:

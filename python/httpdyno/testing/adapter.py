@@ -1,0 +1,276 @@
+"""What every server adapter must do, tried on the real server.
+
+Subclass `AdapterConformance` in a test module and give it a fixture `case`. Nothing here waits by
+sleeping for a while and hoping: everything has a deadline.
+"""
+
+import http.client
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from httpdyno.model import Configuration, Effective, ServerSpec
+from httpdyno.servers.adapter import NotRunning, Place, Running, ServerAdapter
+from httpdyno.servers.run_folder import RunRoot, claim, reap_leftovers
+from httpdyno.servers.session import ProcessInfo, process_info, session_members
+
+READY_S = 20.0
+_DEADLINE_S = 10.0
+_POLL_S = 0.01
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AdapterCase:
+    """A server to try, and how."""
+
+    adapter: ServerAdapter
+    spec: ServerSpec
+    study_folder: Path
+    configuration: Configuration
+    """With at least one knob of the server's own; answers `spec.ready_path`."""
+    nonsense: Configuration
+    """What the server refuses, or does not do as asked."""
+    words: str
+    """What the refusal says."""
+
+
+class Starter:
+    """Starts servers in places of their own and ends them all."""
+
+    def __init__(self, case: AdapterCase, root: RunRoot) -> None:
+        self._case = case
+        self._root = root
+        self._started: list[Running] = []
+
+    def spawn(self, configuration: Configuration | None = None) -> tuple[Running, Place]:
+        """Start one; not ready yet."""
+        place = self._root.new_place("conformance")
+        running = self._case.adapter.spawn(
+            self._case.spec,
+            self._case.study_folder,
+            configuration or self._case.configuration,
+            place,
+        )
+        assert not isinstance(running, NotRunning), running.detail
+        self._started.append(running)
+        return running, place
+
+    def ready(self) -> tuple[Running, Place]:
+        """Start one that answers."""
+        running, place = self.spawn()
+        answer = running.await_ready(READY_S)
+        assert isinstance(answer, Effective), answer
+        return running, place
+
+    def stop(self) -> None:
+        """End them all."""
+        for running in self._started:
+            running.stop()
+
+
+class AdapterConformance:
+    """Needs the fixture `case`, an `AdapterCase`."""
+
+    @pytest.fixture
+    def starter(self, case: AdapterCase) -> Iterator[Starter]:
+        """Start servers that end with the test."""
+        with claim() as root:
+            starter = Starter(case, root)
+            yield starter
+            starter.stop()
+
+    def test_knobs_are_declared_whole(self, case: AdapterCase) -> None:
+        knobs = case.adapter.knobs()
+        assert set(case.configuration.values) & set(knobs)
+        for name, info in knobs.items():
+            assert info.name == name
+            assert info.summary
+            assert info.source
+            assert info.default is None or info.complaint(info.default) == ""
+
+    def test_nothing_is_missing_where_it_runs(self, case: AdapterCase) -> None:
+        assert case.adapter.missing(case.spec) == ()
+        assert case.adapter.version()
+
+    def test_rendering_is_the_same_each_time_and_names_no_start(self, case: AdapterCase) -> None:
+        first, second = (
+            case.adapter.render(case.spec, case.study_folder, case.configuration) for _ in range(2)
+        )
+        assert first.files == second.files
+        assert any("RUN" in text for text in first.files.values())
+
+    def test_it_starts_and_answers(self, case: AdapterCase, starter: Starter) -> None:
+        running, _ = starter.ready()
+        assert running.is_alive()
+        assert _status(running.address, case.spec.ready_path) < http.client.INTERNAL_SERVER_ERROR
+
+    def test_it_is_the_leader_of_its_own_session(self, starter: Starter) -> None:
+        running, _ = starter.ready()
+        assert os.getsid(running.root_pid) == running.root_pid
+        assert running.root_pid in {process.pid for process in _members(running.root_pid)}
+
+    def test_two_run_at_once(self, case: AdapterCase, starter: Starter) -> None:
+        one, _ = starter.ready()
+        other, _ = starter.ready()
+        assert one.address != other.address
+        for running in (one, other):
+            status = _status(running.address, case.spec.ready_path)
+            assert status < http.client.INTERNAL_SERVER_ERROR
+
+    def test_what_is_in_force_is_what_was_asked(self, case: AdapterCase, starter: Starter) -> None:
+        running, _ = starter.spawn()
+        effective = running.await_ready(READY_S)
+        assert isinstance(effective, Effective), effective
+        own = set(case.configuration.values) & set(case.adapter.knobs())
+        assert own <= set(effective.asked)
+        assert effective.asked == {name: effective.values[name] for name in effective.asked}
+        assert effective.source
+
+    def test_nonsense_is_refused_in_the_servers_words(
+        self, case: AdapterCase, starter: Starter
+    ) -> None:
+        running, _ = starter.spawn(case.nonsense)
+        answer = running.await_ready(READY_S)
+        assert isinstance(answer, NotRunning), answer
+        assert answer.status == "refused"
+        assert case.words in answer.detail
+
+    def test_stopping_leaves_no_process_no_port_and_no_file(self, starter: Starter) -> None:
+        running, place = starter.ready()
+        members = _members(running.root_pid)
+        assert members
+        running.stop()
+        assert _alive(members) == []
+        assert not running.is_alive()
+        assert not _accepts(running.address)
+        assert not place.folder.exists()
+        assert not place.memory_folder.exists()
+        running.stop()
+
+    def test_stopping_works_from_another_thread(self, starter: Starter) -> None:
+        running, place = starter.ready()
+        threads = [threading.Thread(target=running.stop) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(_DEADLINE_S)
+        assert not running.is_alive()
+        assert not place.folder.exists()
+
+    def test_one_that_was_never_ready_can_be_stopped(self, starter: Starter) -> None:
+        running, place = starter.spawn()
+        running.stop()
+        assert not running.is_alive()
+        assert not place.folder.exists()
+
+    def test_a_crash_is_seen_and_its_children_end_with_it(self, starter: Starter) -> None:
+        running, _ = starter.ready()
+        members = _members(running.root_pid)
+        os.kill(running.root_pid, signal.SIGKILL)
+        _wait_for(lambda: not running.is_alive())
+        answer = running.await_ready(READY_S)
+        assert isinstance(answer, NotRunning)
+        assert answer.status == "crashed"
+        running.stop()
+        assert _alive(members) == []
+        assert not _accepts(running.address)
+
+    def test_a_server_that_does_not_answer_is_hung(self, starter: Starter) -> None:
+        running, _ = starter.ready()
+        members = _members(running.root_pid)
+        for process in members:
+            os.kill(process.pid, signal.SIGSTOP)
+        answer = running.await_ready(0.2)
+        assert isinstance(answer, NotRunning)
+        assert answer.status == "hung"
+        running.stop()
+        assert _alive(members) == []
+
+    def test_what_a_killed_owner_left_is_ended_and_removed(self, case: AdapterCase) -> None:
+        with _owner(case) as owner:
+            assert owner.stdout is not None
+            assert owner.stdin is not None
+            owner.stdin.write(msgspec.json.encode(case.spec) + b"\n")
+            owner.stdin.write(msgspec.json.encode(case.configuration) + b"\n")
+            owner.stdin.flush()
+            pid, address, folder = owner.stdout.readline().decode().split()
+            assert reap_leftovers() == [], "the owner lives"
+            members = _members(int(pid))
+            # Stopped, it cannot follow the signal that it gets when its owner dies.
+            os.kill(int(pid), signal.SIGSTOP)
+            owner.kill()
+            owner.wait(_DEADLINE_S)
+        done = reap_leftovers()
+        assert any("ended" in sentence for sentence in done), done
+        assert _alive(members) == []
+        assert not _accepts(address)
+        assert not Path(folder).parent.exists()
+        assert reap_leftovers() == []
+
+    def test_it_ends_by_itself_when_its_owner_is_killed(self, case: AdapterCase) -> None:
+        with _owner(case) as owner:
+            assert owner.stdout is not None
+            assert owner.stdin is not None
+            owner.stdin.write(msgspec.json.encode(case.spec) + b"\n")
+            owner.stdin.write(msgspec.json.encode(case.configuration) + b"\n")
+            owner.stdin.flush()
+            pid, address, _ = owner.stdout.readline().decode().split()
+            members = _members(int(pid))
+            owner.kill()
+            owner.wait(_DEADLINE_S)
+        _wait_for(lambda: not _alive(members))
+        assert not _accepts(address)
+        reap_leftovers()
+
+
+def _owner(case: AdapterCase) -> "subprocess.Popen[bytes]":
+    kind = type(case.adapter)
+    command = [sys.executable, "-m", "httpdyno.testing.owner"]
+    return subprocess.Popen(  # noqa: S603 - our own program
+        [*command, f"{kind.__module__}:{kind.__qualname__}", str(case.study_folder)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+
+
+def _members(leader: int) -> list[ProcessInfo]:
+    info = process_info(leader)
+    return [] if info is None else session_members(leader, info.started_ticks)
+
+
+def _alive(processes: list[ProcessInfo]) -> list[int]:
+    """Return those that still are the same live process."""
+    now = ((process, process_info(process.pid)) for process in processes)
+    return [p.pid for p, info in now if info and info.started_ticks == p.started_ticks]
+
+
+def _status(address: str, path: str) -> int:
+    connection = http.client.HTTPConnection(address, timeout=_DEADLINE_S)
+    try:
+        connection.request("GET", path)
+        return connection.getresponse().status
+    finally:
+        connection.close()
+
+
+def _accepts(address: str) -> bool:
+    host, port = address.split(":")
+    with socket.socket() as probe:
+        return probe.connect_ex((host, int(port))) == 0
+
+
+def _wait_for(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + _DEADLINE_S
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come to that in time"
+        time.sleep(_POLL_S)
