@@ -1,7 +1,7 @@
 """A whole run in order: calibrate, climb or sweep, prove on fresh starts, tell."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,10 +12,18 @@ from httpdyno.experiment.bench import Bench
 from httpdyno.experiment.calibration import N_STARTS, Pace, pace
 from httpdyno.experiment.comparison import Allowance, Session, run_comparison
 from httpdyno.experiment.event import Event, FinalDone, Notice, Stage
-from httpdyno.experiment.evidence import window_caveats
+from httpdyno.experiment.evidence import arm_summary, limit_broken, window_caveats
 from httpdyno.experiment.ladder import climb, final_comparison
 from httpdyno.experiment.sweep import run_sweep
-from httpdyno.model import Configuration, Outcome, Plan
+from httpdyno.model import (
+    Caveat,
+    Configuration,
+    HostFacts,
+    Outcome,
+    Plan,
+    StartRecord,
+    Study,
+)
 from httpdyno.store.protocol import StudyStore
 
 CALIBRATION_INDEX = 0
@@ -35,6 +43,7 @@ def run_plan(
     """
     session = Session(plan=plan, bench=bench, store=store, run_id=run_id, watch=watch)
     report = _Report(session)
+    report.doubt(*_host_caveats(report.outcome.host))
     try:
         if plan.compare is not None:
             _compare(session, report, plan.compare)
@@ -127,9 +136,27 @@ def _calibrate(session: Session, report: "_Report", *, n_comparisons: int) -> Pa
             if status != "complete":
                 raise _not_running(status, detail, start)
     tempo = pace(starts, study, n_comparisons=n_comparisons)
-    report.note(calibration=tempo.figures, caveats=window_caveats(starts))
+    report.note(calibration=tempo.figures)
+    report.doubt(*window_caveats(starts), *_broken_start(starts, study))
     session.watch(Notice(message=_calibration_words(tempo, study.budget_s)))
     return tempo
+
+
+def _host_caveats(host: HostFacts) -> list[Caveat]:
+    if host.client_cpus:
+        return []
+    words = (
+        f"the load client and the server shared {host.n_cpus} cores: figures in absolute terms are "
+        "lower than with a client elsewhere; both arms of a ratio paid the same"
+    )
+    return [Caveat(kind="shared_cores", message=words)]
+
+
+def _broken_start(starts: Sequence[StartRecord], study: Study) -> list[Caveat]:
+    arm = arm_summary(starts, 0, study.start_configuration())
+    broken = limit_broken(arm, study.objective)
+    words = f"the starting configuration itself breaks a limit: {broken}"
+    return [Caveat(kind="start_breaks_limit", message=words)] if broken else []
 
 
 def _not_running(status: str, detail: str, configuration: Configuration) -> TargetError:
@@ -167,6 +194,11 @@ class _Report:
         self.outcome = structs.replace(self.outcome, duration_s=self._session.spent_s, **found)
         self._session.store.save_outcome(self._session.run_id, self.outcome)
         return self.outcome
+
+    def doubt(self, *caveats: Caveat) -> None:
+        """Attach doubts to the outcome, each once."""
+        known = self.outcome.caveats
+        self.note(caveats=(*known, *(each for each in caveats if each not in known)))
 
     def settle(
         self, best: Configuration, arms: tuple[Configuration, Configuration] | None = None
