@@ -180,7 +180,8 @@ def test_the_answer_is_no_below_999_of_1000(completed, n_errors, code):
     assert exit_code(measurement) == code
 
 
-def test_ctrl_c_ends_it_with_what_was_measured(site):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_an_interruption_ends_it_with_what_was_measured(site, number):
     command = [sys.executable, "-m", "httpdyno", "load", f"http://{site.address}/", "-d", "60s"]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -188,7 +189,7 @@ def test_ctrl_c_ends_it_with_what_was_measured(site):
         deadline_s = monotonic() + DEADLINE_S
         while not site.seen and process.poll() is None and monotonic() < deadline_s:
             sleep(0.01)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         out, err = process.communicate(timeout=DEADLINE_S)
     assert process.returncode == 130, err
     assert "requests completed" in out.splitlines()[0]

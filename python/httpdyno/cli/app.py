@@ -7,6 +7,7 @@ command answer at once; the table below carries the sentence that help shows for
 import logging
 import os
 import re
+import signal
 import sys
 import traceback
 from collections.abc import Collection, Sequence
@@ -43,6 +44,10 @@ _COMPLETION_VARIABLE = "_HTTPDYNO_COMPLETE"
 
 def main() -> None:
     """Run the command line and end the process with its exit code."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        # An end that is asked for politely cleans up like Ctrl-C; `nohup` stays in force.
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler)
     sys.exit(run(sys.argv[1:]))
 
 
