@@ -1,5 +1,7 @@
 """A store that lives as long as the test."""
 
+from msgspec.structs import replace
+
 from httpdyno.model import Outcome, StartRecord, WindowRecord
 
 
@@ -14,6 +16,8 @@ class MemoryStore:
     def save_window(self, run_id: str, window: WindowRecord) -> None:
         """Keep a window."""
         del run_id
+        key = _key(window)
+        self.windows = [each for each in self.windows if _key(each) != key]
         self.windows.append(window)
 
     def save_start(self, run_id: str, start: StartRecord) -> None:
@@ -25,7 +29,7 @@ class MemoryStore:
         """Return the complete starts."""
         del run_id
         return sorted(
-            (s for s in self.complete if comparison in {None, s.comparison}),
+            (self._whole(s) for s in self.complete if comparison in {None, s.comparison}),
             key=lambda s: (s.comparison, s.start),
         )
 
@@ -33,3 +37,12 @@ class MemoryStore:
         """Keep the outcome."""
         del run_id
         self.outcomes.append(outcome)
+
+    def _whole(self, start: StartRecord) -> StartRecord:
+        """Return the start with its windows, which need not be saved with it again."""
+        mine = (w for w in self.windows if _key(w)[:2] == (start.comparison, start.start))
+        return start if start.windows else replace(start, windows=tuple(mine))
+
+
+def _key(window: WindowRecord) -> tuple[int, int, int, int]:
+    return (window.comparison, window.start, window.block, window.arm)

@@ -1,0 +1,14 @@
+import pytest
+
+from httpdyno.testing.memory_store import MemoryStore
+from httpdyno.testing.store import StudyStoreConformance
+
+
+class TestMemoryStore(StudyStoreConformance):
+    @pytest.fixture
+    def store(self):
+        return MemoryStore()
+
+    @pytest.fixture
+    def run_id(self):
+        return "1"
