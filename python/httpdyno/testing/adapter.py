@@ -187,9 +187,11 @@ class AdapterConformance:
 
     def test_a_server_that_does_not_answer_is_hung(self, starter: Starter) -> None:
         running, _ = starter.ready()
+        # The root first, and only then the rest: it may still be starting workers.
+        _suspend(running.root_pid)
         members = _members(running.root_pid)
         for process in members:
-            os.kill(process.pid, signal.SIGSTOP)
+            _suspend(process.pid)
         answer = running.await_ready(0.2)
         assert isinstance(answer, NotRunning)
         assert answer.status == "hung"
@@ -207,7 +209,7 @@ class AdapterConformance:
             assert reap_leftovers() == [], "the owner lives"
             members = _members(int(pid))
             # Stopped, it cannot follow the signal that it gets when its owner dies.
-            os.kill(int(pid), signal.SIGSTOP)
+            _suspend(int(pid))
             owner.kill()
             owner.wait(_DEADLINE_S)
         done = reap_leftovers()
@@ -252,6 +254,12 @@ def _alive(processes: list[ProcessInfo]) -> list[int]:
     """Return those that still are the same live process."""
     now = ((process, process_info(process.pid)) for process in processes)
     return [p.pid for p, info in now if info and info.started_ticks == p.started_ticks]
+
+
+def _suspend(pid: int) -> None:
+    """Stop it, as `kill -STOP` does, and wait until it is."""
+    os.kill(pid, signal.SIGSTOP)
+    _wait_for(lambda: Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T")
 
 
 def _status(address: str, path: str) -> int:
