@@ -196,6 +196,8 @@ _ERROR_WORDS = {
     "wrong_length": "got a body of another length than expected",
     "no_descriptors": "found no file descriptor left on this client",
     "no_ports": "found no local port left on this client",
+    "connect": "could not connect",
+    "unsent": "were due but never sent",
     "unfinished": "were under way when the run was stopped",
 }
 

@@ -1,0 +1,172 @@
+import json
+import re
+from collections.abc import Callable
+from html.parser import HTMLParser
+
+import pytest
+from msgspec import structs
+from tests.report import sample
+
+from httpdyno.model import Caveat, Outcome
+from httpdyno.report.html import outcome_html, script_json
+from httpdyno.report.json import outcome_json
+
+OUTCOMES = sample.all_outcomes()
+EVIL = "</script><script>alert(1)</script><b>&amp;\"'"
+VOID = {"meta", "br", "link"}
+
+
+@pytest.fixture(scope="module")
+def pages() -> dict[str, str]:
+    return {name: outcome_html(outcome) for name, outcome in OUTCOMES.items()}
+
+
+def skeleton(page: str) -> str:
+    """Return the page without drawings, style and data, whose bytes are others' or tested apart."""
+    page = re.sub(r"<svg.*?</svg>", "<svg/>", page, flags=re.DOTALL)
+    page = re.sub(r"<style>.*?</style>", "<style/>", page, flags=re.DOTALL)
+    return re.sub(r'(<script type="application/json"[^>]*>).*?(</script>)', r"\1\2", page)
+
+
+def embedded(page: str) -> object:
+    found = re.search(r'<script type="application/json" id="outcome">(.*?)</script>', page)
+    assert found is not None
+    return json.loads(found[1])
+
+
+class Elements(HTMLParser):
+    """Collects elements, and complains of those that don't nest."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.open: list[str] = []
+        self.seen: list[tuple[str, dict[str, str | None]]] = []
+        self.text: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open, f"</{tag}> closes nothing"
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text.append(data)
+
+
+def parsed(page: str) -> Elements:
+    parser = Elements()
+    parser.feed(page)
+    parser.close()
+    assert parser.open == []
+    return parser
+
+
+def evil() -> Outcome:
+    """Return a ladder with a hostile name everywhere that a user's words can go."""
+    whole = sample.ladder()
+    step = structs.replace(whole.steps[0], knob=EVIL, title=EVIL, before=EVIL, after=EVIL)
+    study = structs.replace(whole.plan.study, name=EVIL, title=EVIL, book_figure=EVIL)
+    return structs.replace(
+        whole,
+        id=EVIL,
+        plan=structs.replace(whole.plan, study=study),
+        host=structs.replace(whole.host, server=EVIL),
+        steps=(step, *whole.steps[1:]),
+        caveats=(Caveat(kind=EVIL, message=EVIL),),
+        overlay_diff=f"+{EVIL}",
+    )
+
+
+@pytest.mark.parametrize("name", OUTCOMES)
+def test_each_kind_of_outcome_has_the_agreed_page(
+    name: str, pages: dict[str, str], golden: Callable[[str, str], None]
+) -> None:
+    golden(f"report/{name}.html", skeleton(pages[name]))
+
+
+@pytest.mark.parametrize("name", OUTCOMES)
+def test_a_page_is_well_formed_and_loads_nothing(name: str, pages: dict[str, str]) -> None:
+    elements = parsed(pages[name]).seen
+    tags = {tag for tag, _ in elements}
+    assert not tags & {"link", "img", "iframe", "object", "embed", "audio", "video", "form"}
+    assert not any("src" in attributes or "href" in attributes for _, attributes in elements)
+    assert not any(key.startswith("on") for _, attributes in elements for key in attributes)
+    assert "url(" not in pages[name]
+    assert "@import" not in pages[name]
+    scripts = [attributes for tag, attributes in elements if tag == "script"]
+    assert [script["type"] for script in scripts] == ["application/json"]
+
+
+@pytest.mark.parametrize("name", OUTCOMES)
+def test_the_page_carries_its_data(name: str, pages: dict[str, str]) -> None:
+    expected = json.loads(json.dumps(outcome_json(OUTCOMES[name])))
+    assert embedded(pages[name]) == expected
+
+
+def test_hostile_names_stay_text() -> None:
+    page = outcome_html(evil())
+    elements = parsed(page)
+    assert [tag for tag, _ in elements.seen].count("script") == 1
+    assert not any(tag == "b" and "alert" in str(attributes) for tag, attributes in elements.seen)
+    assert "<script>alert" not in page
+    assert EVIL in "".join(elements.text)
+    data = embedded(page)
+    assert isinstance(data, dict)
+    assert data["steps"][0]["knob"] == EVIL
+
+
+def test_nothing_in_the_data_can_end_its_element() -> None:
+    text = script_json({"path": "</script><!--", "and": "&"})
+    assert not set("<>&") & set(text)
+    assert json.loads(text) == {"path": "</script><!--", "and": "&"}
+
+
+def test_each_chart_has_a_label_and_a_table_beside_it(pages: dict[str, str]) -> None:
+    page = pages["ladder"]
+    figures = re.findall(r"<figure>.*?</figure>", page, flags=re.DOTALL)
+    assert len(figures) == 3
+    for figure in figures:
+        assert figure.count('role="img" aria-label="') == 2
+        assert "<table>" in figure
+
+
+def test_a_sheet_shows_every_step_and_what_was_not_worth_it(pages: dict[str, str]) -> None:
+    text = " ".join(parsed(pages["ladder"]).text)
+    for step in OUTCOMES["ladder"].steps:
+        assert step.knob in text
+    assert "Not worth it, or not proven" in text
+    assert "about 3 min 10 s more would decide it" in text
+
+
+def test_an_interrupted_ladder_claims_nothing_final(pages: dict[str, str]) -> None:
+    text = " ".join(parsed(pages["interrupted"]).text)
+    assert "not confirmed" in text
+    assert "Changes kept so far" in text
+    assert "proven: at least" not in text
+
+
+def test_a_candidate_that_did_not_start_says_so_in_the_server_s_words(
+    pages: dict[str, str],
+) -> None:
+    assert "No space left on device" in " ".join(parsed(pages["failed_start"]).text)
+
+
+def test_importing_the_page_maker_draws_nothing_in() -> None:
+    """Heavy imports wait until a page is made: `httpdyno --help` must stay quick."""
+    import subprocess  # noqa: PLC0415
+    import sys  # noqa: PLC0415
+
+    code = (
+        "import sys, httpdyno.report.html, httpdyno.report.terminal, httpdyno.report.load\n"
+        "print(sorted({'altair', 'vl_convert', 'jinja2'} & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=30
+    )
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,94 @@
+import json
+import math
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+from tests.report import sample
+
+from httpdyno.report.json import OutcomeJson, outcome_json, outcome_schema
+
+OUTCOMES = sample.all_outcomes()
+
+
+def rounded(value: Any) -> Any:
+    """Return the value with six significant digits: the last ones are the machine's own."""
+    if isinstance(value, float):
+        return float(f"{value:.6g}")
+    if isinstance(value, dict):
+        return {key: rounded(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [rounded(item) for item in value]
+    return value
+
+
+@pytest.mark.parametrize("name", OUTCOMES)
+def test_each_kind_of_outcome_has_the_agreed_json(
+    name: str, golden: Callable[[str, str], None]
+) -> None:
+    text = json.dumps(rounded(outcome_json(OUTCOMES[name])), indent=1, ensure_ascii=False)
+    golden(f"report/{name}.json", f"{text}\n")
+
+
+@pytest.mark.parametrize("name", OUTCOMES)
+def test_the_json_is_what_its_types_say_and_strict(name: str) -> None:
+    text = json.dumps(outcome_json(OUTCOMES[name]), allow_nan=False)
+    read = msgspec.json.decode(text, type=OutcomeJson)
+    assert read.id == OUTCOMES[name].id
+
+
+def test_an_unbounded_interval_is_null_at_its_open_end() -> None:
+    final = outcome_json(OUTCOMES["unbounded"])["final"]
+    assert final["throughput_ratio"] == {
+        "ratio": 1.2,
+        "low": 0.0,
+        "high": None,
+        "confidence": 0.95,
+    }
+
+
+def test_steps_say_change_verdict_and_ratios_and_the_book_s_figure() -> None:
+    step = outcome_json(OUTCOMES["ladder"])["steps"][0]
+    assert step["change"] == "state_dir: disk → memory"
+    assert (step["verdict"], step["kept"], step["book_ratio"]) == ("better", True, 2.16)
+    assert step["throughput_ratio"]["low"] < 2.431 < step["throughput_ratio"]["high"]
+    assert step["cpu_per_request_ratio"]["ratio"] == pytest.approx(1 / 2.431)
+    assert {"latency_p50_ratio", "latency_p99_ratio", "running_ratio", "needed_s"} <= step.keys()
+
+
+def test_the_final_claim_names_what_changed_and_the_whole_configuration() -> None:
+    document = outcome_json(OUTCOMES["ladder"])
+    final = document["final"]
+    assert final["change"] == (
+        "state_dir: disk → memory, asp_debug: 1 → 0, MaxConnectionsPerChild: 50 → 500"
+    )
+    assert final["configuration"] == document["configuration"]
+    assert final["configuration"]["session_serialize"] == 0
+    assert final["book_ratio"] == 3.96
+
+
+def test_running_ratios_are_the_products_of_what_was_kept() -> None:
+    steps = outcome_json(OUTCOMES["ladder"])["steps"]
+    product = math.prod(s["throughput_ratio"]["ratio"] for s in steps if s["kept"])
+    assert steps[-1]["running_ratio"] == pytest.approx(product)
+
+
+def test_a_comparison_with_itself_has_no_change_and_no_figure_of_the_book() -> None:
+    final = outcome_json(OUTCOMES["compare"])["final"]
+    assert (final["change"], final["book_ratio"]) == ("no change", None)
+
+
+def test_a_level_that_did_not_run_has_no_ratio_but_its_reason() -> None:
+    point = outcome_json(OUTCOMES["sweep"])["sweep"]["points"][-1]
+    assert (point["ratio_to_best"], point["latency_p99_s"]) == (None, None)
+    assert point["arm"]["status"] == "refused"
+    assert "ServerLimit" in point["arm"]["detail"]
+
+
+def test_the_schema_describes_every_field_of_the_document() -> None:
+    schema = outcome_schema()
+    described = schema["$defs"]["OutcomeJson"]["properties"]
+    assert described.keys() == outcome_json(OUTCOMES["ladder"]).keys()
+    step = schema["$defs"]["StepJson"]["properties"]
+    assert step.keys() == outcome_json(OUTCOMES["ladder"])["steps"][0].keys()
