@@ -1,16 +1,69 @@
-//! The load engine (under construction).
+//! The load engine: HTTP/1.1 over TCP, closed loop or at a constant rate, in windows that
+//! alternate between servers without reconnecting.
+//!
+//! ```no_run
+//! use std::time::Duration;
+//! use httpdyno_load::{Arm, LoadSpec, Request, Run, Window};
+//!
+//! let arm = Arm {
+//!     address: "127.0.0.1:8080".to_owned(),
+//!     requests: vec![Request::get("127.0.0.1:8080", "/")],
+//! };
+//! let spec = LoadSpec {
+//!     arms: vec![arm],
+//!     windows: vec![Window { arm: 0, lead_in_s: 0.1, measure_s: 1.0, n_requests: 0 }],
+//!     connections: 8,
+//!     keep_alive: true,
+//!     rate_per_s: 0.0,
+//!     timeout_s: 10.0,
+//!     drain_s: 1.0,
+//!     threads: 1,
+//!     cpus: Vec::new(),
+//!     seed: 0,
+//!     spin_s: 0.0,
+//! };
+//! let run = Run::start(&spec, None).unwrap();
+//! assert!(run.wait(Duration::from_secs(10)).unwrap());
+//! let window = &run.results()[0];
+//! assert_eq!(window.offered, window.completed + window.errors.total());
+//! ```
+//!
+//! How it is built: a [`Run`] has one conductor and some workers, each an OS thread with its own
+//! epoll loop, connections and counts. They meet only at the edges of windows. Requests are
+//! rendered before the run; a worker allocates nothing for a request. Every offered request ends
+//! in exactly one way: completed, or one [`ErrorKind`].
+
+mod check;
+mod connection;
+mod effort;
 mod error;
+mod exchange;
 mod head;
 mod histogram;
 mod links;
 mod outcome;
 mod request;
+mod result;
+mod run;
 mod scanner;
 mod schedule;
 mod spec;
 mod sys;
+mod tally;
+mod verdict;
+mod window;
+mod worker;
+
+use std::ops::ControlFlow;
 
 pub use error::Error;
 pub use histogram::Distribution;
 pub use outcome::{ErrorCounts, ErrorKind};
+pub use result::{SERIES_INTERVAL_NS, Series, WindowResult};
+pub use run::Run;
 pub use spec::{Arm, LoadSpec, Request, Window};
+pub use verdict::{Evidence, LimitedBy};
+
+/// Called at the edges of windows: the window's index, and whether it opens. Runs on the
+/// conductor's thread; breaking stops the run.
+pub type Observer = Box<dyn FnMut(usize, bool) -> ControlFlow<()> + Send>;

@@ -18,7 +18,6 @@ struct Link {
 pub(crate) struct List {
     head: u32,
     tail: u32,
-    len: u32,
 }
 
 impl Links {
@@ -33,7 +32,6 @@ impl Links {
             tail => self.0[tail as usize].next = member,
         }
         list.tail = member;
-        list.len += 1;
     }
 
     /// Take a member of `list` out of it.
@@ -47,7 +45,6 @@ impl Links {
             NONE => list.tail = previous,
             next => self.0[next as usize].previous = previous,
         }
-        list.len -= 1;
     }
 
     /// Take the member that was added last.
@@ -60,7 +57,7 @@ impl Links {
 
 impl List {
     pub(crate) const fn new() -> Self {
-        Self { head: NONE, tail: NONE, len: 0 }
+        Self { head: NONE, tail: NONE }
     }
 
     pub(crate) const fn first(&self) -> Option<u32> {
@@ -73,10 +70,6 @@ impl List {
 
     pub(crate) const fn is_empty(&self) -> bool {
         self.head == NONE
-    }
-
-    pub(crate) const fn len(&self) -> u32 {
-        self.len
     }
 }
 
@@ -103,7 +96,7 @@ mod tests {
         links.remove(&mut list, 0);
         assert_eq!(members(&links, &list), [3, 4, 1]);
         links.remove(&mut list, 3);
-        assert_eq!((list.first(), list.last(), list.len()), (Some(4), Some(1), 2));
+        assert_eq!((list.first(), list.last()), (Some(4), Some(1)));
         assert_eq!(links.pop_back(&mut list), Some(1));
         assert_eq!(links.pop_back(&mut list), Some(4));
         assert_eq!(links.pop_back(&mut list), None);

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use crate::histogram::Distribution;
 use crate::outcome::ErrorCounts;
-use crate::verdict::{Evidence, LimitedBy};
+use crate::tally::Tally;
+use crate::verdict::{Evidence, LimitedBy, verdict};
+use crate::window::Plan;
 
 /// The width of an interval of the time series.
 pub const SERIES_INTERVAL_NS: u64 = 100_000_000;
@@ -77,4 +79,41 @@ pub struct Series {
     pub errors: Vec<u64>,
     /// The largest latency among the interval's right answers and timeouts.
     pub latency_max_ns: Vec<u64>,
+}
+
+impl WindowResult {
+    /// Put the counts of all threads, merged, into the form in which they are given out.
+    pub(crate) fn of(plan: &Plan, tally: &Tally) -> Self {
+        let measure_end_ns = tally.measure_end_ns;
+        // A run that was stopped in the lead-in has measured nothing.
+        let measure_start_ns = plan.measure_start_ns.min(measure_end_ns);
+        let evidence = Evidence::of(tally, (measure_end_ns - measure_start_ns) as f64 / 1e9);
+        let statuses = tally.statuses.iter().enumerate().filter(|&(_, &count)| count > 0);
+        Self {
+            index: plan.index,
+            arm: plan.arm,
+            opened_ns: plan.opened_ns,
+            measure_start_ns,
+            measure_end_ns,
+            closed_ns: tally.closed_ns,
+            offered: tally.offered,
+            completed: tally.completed,
+            errors: tally.errors,
+            statuses: statuses.map(|(status, &count)| (status as u16, count)).collect(),
+            measured_offered: tally.measured_offered,
+            measured_completed: tally.measured_completed,
+            measured_errors: tally.measured_errors,
+            connects: tally.connects,
+            bytes_sent: tally.bytes_sent,
+            bytes_received: tally.bytes_received,
+            latency: tally.latency.distribution(),
+            service_time: tally.service_time.distribution(),
+            lateness: tally.lateness.distribution(),
+            series: tally.series.clone(),
+            client_cpu_s: tally.whole.cpu_ns as f64 / 1e9,
+            busy_connection_s: tally.busy_ns as f64 / 1e9,
+            limited_by: verdict(plan, tally, &evidence),
+            evidence,
+        }
+    }
 }

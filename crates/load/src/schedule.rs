@@ -78,9 +78,12 @@ mod tests {
 
     #[test]
     fn threads_share_one_schedule_without_gap_or_overlap() {
-        let whole: Vec<u64> = (0..12).map(|turn| Schedule::new(5, 1e4, 0, 1).due_ns(turn)).collect();
+        let whole: Vec<u64> =
+            (0..12).map(|turn| Schedule::new(5, 1e4, 0, 1).due_ns(turn)).collect();
         let mut shared: Vec<u64> = (0..3)
-            .flat_map(|offset| (0..4).map(move |turn| Schedule::new(5, 1e4, offset, 3).due_ns(turn)))
+            .flat_map(|offset| {
+                (0..4).map(move |turn| Schedule::new(5, 1e4, offset, 3).due_ns(turn))
+            })
             .collect();
         shared.sort_unstable();
         assert_eq!(shared, whole);

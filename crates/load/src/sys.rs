@@ -131,7 +131,11 @@ impl Epoll {
         let raw = checked(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
         // SAFETY: the descriptor is new and owned by nobody else.
         let descriptor = unsafe { OwnedFd::from_raw_fd(raw) };
-        Ok(Self { descriptor, events: vec![libc::epoll_event { events: 0, u64: 0 }; BATCH], n_events: 0 })
+        Ok(Self {
+            descriptor,
+            events: vec![libc::epoll_event { events: 0, u64: 0 }; BATCH],
+            n_events: 0,
+        })
     }
 
     /// Watch a connection, once for all its life: edge-triggered, for everything.

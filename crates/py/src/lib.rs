@@ -1,7 +1,27 @@
-//! The only crate that knows Python: converts, releases the interpreter, calls `load`, converts back.
+//! The only crate that knows Python: converts, releases the interpreter, calls `load`, converts
+//! back. The contract is `python/httpdyno/_native.pyi`.
+
+mod errors;
+mod result;
+mod run;
+mod spec;
+
+use httpdyno_load::ErrorKind;
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
 
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add("__version__", env!("CARGO_PKG_VERSION"))
+    let py = module.py();
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("ERROR_KINDS", PyTuple::new(py, ErrorKind::ALL.map(ErrorKind::name))?)?;
+    module.add("EngineError", py.get_type::<errors::EngineError>())?;
+    module.add_class::<spec::Request>()?;
+    module.add_class::<spec::Arm>()?;
+    module.add_class::<spec::Window>()?;
+    module.add_class::<spec::LoadSpec>()?;
+    module.add_class::<result::Histogram>()?;
+    module.add_class::<result::WindowResult>()?;
+    module.add_class::<run::LoadRun>()?;
+    module.add_function(wrap_pyfunction!(run::start, module)?)
 }

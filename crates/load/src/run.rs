@@ -1,0 +1,299 @@
+//! A run: its threads, and the conductor that leads them from window to window.
+
+use std::ops::ControlFlow;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{Builder, JoinHandle};
+use std::time::{Duration, Instant};
+
+use crate::check::{check, nanoseconds};
+use crate::result::WindowResult;
+use crate::spec::{LoadSpec, Window};
+use crate::sys::{self, Waker};
+use crate::tally::Tally;
+use crate::window::Plan;
+use crate::worker::{Command, Setup, Shared, Worker};
+use crate::{Error, Observer};
+
+/// From the decision to open a window to its first request: time for all threads to wake up.
+const START_DELAY_NS: u64 = 200_000;
+
+/// A run under way on its own threads. Dropping it stops it without waiting.
+#[derive(Debug)]
+pub struct Run {
+    board: Arc<Board>,
+    conductor: Option<JoinHandle<()>>,
+}
+
+/// What the conductor, its threads and the owner of the run share.
+#[derive(Debug, Default)]
+struct Board {
+    shared: Arc<Shared>,
+    wakers: Vec<Arc<Waker>>,
+    state: Mutex<State>,
+    ended: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    is_over: bool,
+    failure: Option<Arc<Error>>,
+    results: Vec<Arc<WindowResult>>,
+}
+
+impl Run {
+    /// Check the spec and start the run.
+    ///
+    /// `observer` is called with a window's index and `true` before its first request, and with
+    /// `false` after its last answer: nothing is in flight then, and every thread waits. When it
+    /// breaks, the run stops.
+    ///
+    /// # Errors
+    /// The spec makes no sense, or the threads and their descriptors can't be had.
+    pub fn start(spec: &LoadSpec, observer: Option<Observer>) -> Result<Self, Error> {
+        let targets = check(spec)?;
+        let n_threads = spec.threads.min(spec.connections);
+        let shared = Arc::new(Shared::default());
+        let (reports_in, reports) = channel();
+        let mut threads = Vec::with_capacity(n_threads);
+        let mut wakers = Vec::with_capacity(n_threads);
+        for thread in 0..n_threads {
+            let setup = setup(spec, thread, n_threads);
+            let waker = Arc::new(Waker::new().map_err(Error::system("eventfd"))?);
+            wakers.push(Arc::clone(&waker));
+            let (mailbox_in, mailbox) = channel();
+            let worker =
+                Worker::new(setup, &targets, Arc::clone(&shared), Arc::clone(&waker), mailbox)?;
+            let reports = reports_in.clone();
+            let handle = spawn(&format!("httpdyno-load-{thread}"), move || worker.work(&reports))?;
+            threads.push(Thread { mailbox: mailbox_in, waker, handle });
+        }
+        let board = Arc::new(Board { shared, wakers, ..Board::default() });
+        let score = Score::of(spec);
+        let ensemble = Conductor { board: Arc::clone(&board), threads, reports, observer };
+        let conductor = spawn("httpdyno-load", move || ensemble.conduct(&score))?;
+        Ok(Self { board, conductor: Some(conductor) })
+    }
+
+    /// Wait for the end of the run, at most `timeout`; true when it is over.
+    ///
+    /// # Errors
+    /// The engine failed. Results up to then are kept.
+    pub fn wait(&self, timeout: Duration) -> Result<bool, Arc<Error>> {
+        let deadline = Instant::now().checked_add(timeout);
+        let mut state = self.board.state();
+        while !state.is_over {
+            // Waiting for ever is waiting for an hour, again and again.
+            let left = deadline.map_or(Duration::from_secs(3600), |deadline| {
+                deadline.saturating_duration_since(Instant::now())
+            });
+            if left.is_zero() {
+                return Ok(false);
+            }
+            let waited = self.board.ended.wait_timeout(state, left);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        state.failure.as_ref().map_or(Ok(true), |failure| Err(Arc::clone(failure)))
+    }
+
+    /// Send nothing more, count what is in flight as unfinished, and end soon.
+    pub fn stop(&self) {
+        self.board.stop();
+    }
+
+    /// The windows that ended so far, in order.
+    pub fn results(&self) -> Vec<Arc<WindowResult>> {
+        self.board.state().results.clone()
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        self.board.stop();
+        // Not joined: the observer may need a lock that the dropping thread holds.
+        drop(self.conductor.take());
+    }
+}
+
+impl Board {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn stop(&self) {
+        self.shared.is_stopped.store(true, Ordering::Relaxed);
+        for waker in &self.wakers {
+            waker.wake();
+        }
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.shared.is_stopped.load(Ordering::Relaxed)
+    }
+}
+
+fn setup(spec: &LoadSpec, thread: usize, n_threads: usize) -> Setup {
+    let has_one_more = thread < spec.connections % n_threads;
+    Setup {
+        thread,
+        n_threads,
+        cpu: (!spec.cpus.is_empty()).then(|| spec.cpus[thread % spec.cpus.len()]),
+        n_connections: spec.connections / n_threads + usize::from(has_one_more),
+        keep_alive: spec.keep_alive,
+        timeout_ns: nanoseconds(spec.timeout_s),
+        spin_ns: nanoseconds(spec.spin_s),
+    }
+}
+
+fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, Error> {
+    Builder::new().name(name.to_owned()).spawn(work).map_err(Error::system("starting a thread"))
+}
+
+/// What is to be played: the windows, and what they have in common.
+struct Score {
+    windows: Vec<Window>,
+    rate_per_s: f64,
+    drain_ns: u64,
+}
+
+impl Score {
+    fn of(spec: &LoadSpec) -> Self {
+        Self {
+            windows: spec.windows.clone(),
+            rate_per_s: spec.rate_per_s,
+            drain_ns: nanoseconds(spec.drain_s),
+        }
+    }
+
+    fn plan(&self, index: usize) -> Plan {
+        let window = &self.windows[index];
+        let opened_ns = sys::monotonic_ns() + START_DELAY_NS;
+        let measure_start_ns = opened_ns + nanoseconds(window.lead_in_s);
+        let measure_end_ns = if window.measure_s.is_finite() {
+            measure_start_ns + nanoseconds(window.measure_s)
+        } else {
+            u64::MAX
+        };
+        Plan {
+            index,
+            arm: window.arm,
+            opened_ns,
+            measure_start_ns,
+            measure_end_ns,
+            n_requests: window.n_requests,
+            drain_ns: self.drain_ns,
+            rate_per_s: self.rate_per_s,
+        }
+    }
+}
+
+struct Thread {
+    mailbox: Sender<Command>,
+    waker: Arc<Waker>,
+    handle: JoinHandle<()>,
+}
+
+struct Conductor {
+    board: Arc<Board>,
+    threads: Vec<Thread>,
+    reports: Receiver<Result<Box<Tally>, Error>>,
+    observer: Option<Observer>,
+}
+
+impl Conductor {
+    fn conduct(mut self, score: &Score) {
+        let mut tallies: Vec<_> = self.threads.iter().map(|_| Tally::new()).collect();
+        let played = (0..score.windows.len()).try_for_each(|index| {
+            if self.board.is_stopped() || self.is_broken_off(index, true) {
+                return Ok(());
+            }
+            let plan = score.plan(index);
+            let played = self.play(plan, &mut tallies);
+            if self.is_broken_off(index, false) {
+                self.board.stop();
+            }
+            played?;
+            let result = merged(&plan, &mut tallies);
+            self.board.state().results.push(Arc::new(result));
+            Ok(())
+        });
+        let dismissed = self.dismiss();
+        let mut state = self.board.state();
+        state.failure = played.and(dismissed).err().map(Arc::new);
+        state.is_over = true;
+        self.board.ended.notify_all();
+    }
+
+    /// Tell the observer about an edge; true when it wants the run to stop.
+    fn is_broken_off(&mut self, index: usize, is_opening: bool) -> bool {
+        let Some(observer) = &mut self.observer else { return false };
+        let is_break = matches!(observer(index, is_opening), ControlFlow::Break(()));
+        if is_break {
+            self.board.stop();
+        }
+        is_break
+    }
+
+    /// Have all threads run a window; their tallies are full then.
+    fn play(&self, plan: Plan, tallies: &mut Vec<Box<Tally>>) -> Result<(), Error> {
+        self.board.shared.claimed.store(0, Ordering::Relaxed);
+        let mut failure = None;
+        for (thread, tally) in self.threads.iter().zip(tallies.drain(..)) {
+            if thread.mailbox.send(Command::Run(plan, tally)).is_err() {
+                failure = Some(Error::ThreadDied);
+            }
+            thread.waker.wake();
+        }
+        while failure.is_none() && tallies.len() < self.threads.len() {
+            match self.report() {
+                Ok(tally) => tallies.push(tally),
+                Err(error) => failure = Some(error),
+            }
+        }
+        failure.map_or(Ok(()), |error| {
+            self.board.stop();
+            Err(error)
+        })
+    }
+
+    fn report(&self) -> Result<Box<Tally>, Error> {
+        loop {
+            match self.reports.recv_timeout(Duration::from_secs(1)) {
+                Ok(report) => return report,
+                // A thread that panicked sends no report.
+                Err(_) if self.threads.iter().any(|thread| thread.handle.is_finished()) => {
+                    return Err(Error::ThreadDied);
+                }
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// Send the threads home.
+    fn dismiss(&mut self) -> Result<(), Error> {
+        let mut result = Ok(());
+        for thread in &self.threads {
+            // One that is gone already needs no telling.
+            let _ = thread.mailbox.send(Command::Quit);
+            thread.waker.wake();
+        }
+        for thread in self.threads.drain(..) {
+            if thread.handle.join().is_err() {
+                result = Err(Error::ThreadDied);
+            }
+        }
+        result
+    }
+}
+
+/// Merge the threads' counts into the first.
+fn merged(plan: &Plan, tallies: &mut [Box<Tally>]) -> WindowResult {
+    let Some((first, others)) = tallies.split_first_mut() else {
+        unreachable!("a run has at least one thread")
+    };
+    for other in others {
+        first.merge(other);
+    }
+    WindowResult::of(plan, first)
+}

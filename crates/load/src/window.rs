@@ -1,0 +1,205 @@
+//! A window's plan, and where a thread stands in it.
+
+use crate::schedule::Schedule;
+
+/// A window as its threads run it. Instants are `CLOCK_MONOTONIC` nanoseconds.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Plan {
+    pub(crate) index: usize,
+    pub(crate) arm: usize,
+    pub(crate) opened_ns: u64,
+    pub(crate) measure_start_ns: u64,
+    /// `u64::MAX`: only `n_requests` ends the measured part.
+    pub(crate) measure_end_ns: u64,
+    /// 0: only time ends the measured part.
+    pub(crate) n_requests: u64,
+    pub(crate) drain_ns: u64,
+    /// 0: closed loop.
+    pub(crate) rate_per_s: f64,
+}
+
+impl Plan {
+    pub(crate) fn is_open_loop(&self) -> bool {
+        self.rate_per_s > 0.0
+    }
+
+    /// The longest that the window may take.
+    pub(crate) fn longest_ns(&self) -> u64 {
+        self.measure_end_ns.saturating_sub(self.opened_ns).saturating_add(self.drain_ns)
+    }
+
+    /// Until when an answer counts for the measured part. One that is bounded by a number of
+    /// requests lasts until their last answer.
+    fn counted_until_ns(&self) -> u64 {
+        if self.n_requests == 0 { self.measure_end_ns } else { u64::MAX }
+    }
+
+    pub(crate) fn counts_end_at(&self, end_ns: u64) -> bool {
+        (self.measure_start_ns..=self.counted_until_ns()).contains(&end_ns)
+    }
+
+    /// The part of a stretch of time that lies in the measured part.
+    pub(crate) fn measured_overlap_ns(&self, from_ns: u64, to_ns: u64) -> u64 {
+        to_ns.min(self.counted_until_ns()).saturating_sub(from_ns.max(self.measure_start_ns))
+    }
+}
+
+/// Where a thread stands in a window.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Progress {
+    pub(crate) plan: Plan,
+    /// New requests may be sent.
+    pub(crate) is_sending: bool,
+    /// The connections were set to work (closed loop).
+    pub(crate) has_begun: bool,
+    /// This thread's number of the next request.
+    pub(crate) turn: u64,
+    /// When it is due; `u64::MAX`: never. Open loop only.
+    pub(crate) next_due_ns: u64,
+    /// A request was due when no connection was idle, and the queue is not empty since.
+    pub(crate) is_blocked: bool,
+    /// Give up waiting at this time. Set when sending ends.
+    pub(crate) drained_by_ns: u64,
+    schedule: Option<Schedule>,
+    /// The first turn that belongs to the measured part. Open loop only.
+    measured_from_turn: u64,
+    /// The turn after the last. Open loop only.
+    end_turn: u64,
+}
+
+impl Progress {
+    /// The beginning of a window for thread `thread` of `n_threads`.
+    pub(crate) fn new(plan: Plan, thread: u64, n_threads: u64) -> Self {
+        let mut progress = Self {
+            plan,
+            is_sending: true,
+            has_begun: false,
+            turn: 0,
+            next_due_ns: u64::MAX,
+            is_blocked: false,
+            drained_by_ns: u64::MAX,
+            schedule: None,
+            measured_from_turn: 0,
+            end_turn: 0,
+        };
+        if plan.is_open_loop() {
+            let schedule = Schedule::new(plan.opened_ns, plan.rate_per_s, thread, n_threads);
+            let first_measured = schedule.first_index_from(plan.measure_start_ns);
+            let counted_end = match plan.n_requests {
+                0 => u64::MAX,
+                n_requests => schedule.first_turn_from(first_measured.saturating_add(n_requests)),
+            };
+            let timed_end = match plan.measure_end_ns {
+                u64::MAX => u64::MAX,
+                instant_ns => schedule.due_before(instant_ns),
+            };
+            progress.schedule = Some(schedule);
+            progress.measured_from_turn = schedule.first_turn_from(first_measured);
+            progress.end_turn = counted_end.min(timed_end);
+            progress.next_due_ns = progress.due_ns();
+        }
+        progress
+    }
+
+    /// Between windows.
+    pub(crate) fn none() -> Self {
+        let plan = Plan {
+            index: 0,
+            arm: 0,
+            opened_ns: 0,
+            measure_start_ns: 0,
+            measure_end_ns: 0,
+            n_requests: 0,
+            drain_ns: 0,
+            rate_per_s: 0.0,
+        };
+        Self { is_sending: false, ..Self::new(plan, 0, 1) }
+    }
+
+    fn due_ns(&self) -> u64 {
+        match self.schedule {
+            Some(schedule) if self.turn < self.end_turn => schedule.due_ns(self.turn),
+            _ => u64::MAX,
+        }
+    }
+
+    /// Whether the next due request belongs to the measured part.
+    pub(crate) fn is_next_measured(&self) -> bool {
+        self.turn >= self.measured_from_turn
+    }
+
+    /// Go on to the next due request.
+    pub(crate) fn advance(&mut self) {
+        self.turn += 1;
+        self.next_due_ns = self.due_ns();
+    }
+
+    /// Every request of the schedule was sent or given up.
+    pub(crate) fn is_schedule_over(&self) -> bool {
+        self.schedule.is_some() && self.turn >= self.end_turn
+    }
+
+    /// Drop the requests that are due by `now_ns` and unsent; returns how many there are, and
+    /// how many of them belong to the measured part.
+    pub(crate) fn drop_due(&mut self, now_ns: u64) -> (u64, u64) {
+        let Some(schedule) = self.schedule else { return (0, 0) };
+        let end = schedule.due_before(now_ns.saturating_add(1)).min(self.end_turn);
+        let count = end.saturating_sub(self.turn);
+        let n_measured = end.saturating_sub(self.turn.max(self.measured_from_turn));
+        self.end_turn = end.min(self.end_turn);
+        self.turn = self.turn.max(end);
+        self.next_due_ns = u64::MAX;
+        (count, n_measured)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(rate_per_s: f64, measure_end_ns: u64, n_requests: u64) -> Plan {
+        Plan {
+            index: 0,
+            arm: 0,
+            opened_ns: 1_000_000_000,
+            measure_start_ns: 2_000_000_000,
+            measure_end_ns,
+            n_requests,
+            drain_ns: 0,
+            rate_per_s,
+        }
+    }
+
+    #[test]
+    fn a_timed_window_is_due_for_its_whole_time() {
+        let mut progress = Progress::new(plan(100.0, 4_000_000_000, 0), 0, 1);
+        assert_eq!(progress.next_due_ns, 1_000_000_000);
+        assert_eq!(progress.drop_due(u64::MAX - 1), (300, 200));
+        assert!(progress.is_schedule_over());
+    }
+
+    #[test]
+    fn a_counted_window_counts_from_the_measured_part_over_all_threads() {
+        let counts: Vec<(u64, u64)> = (0..3)
+            .map(|thread| Progress::new(plan(100.0, u64::MAX, 50), thread, 3).drop_due(1 << 60))
+            .collect();
+        assert_eq!(counts.iter().map(|count| count.0).sum::<u64>(), 150);
+        assert_eq!(counts.iter().map(|count| count.1).sum::<u64>(), 50);
+    }
+
+    #[test]
+    fn only_what_is_due_is_dropped() {
+        let mut progress = Progress::new(plan(100.0, 4_000_000_000, 0), 0, 1);
+        progress.advance();
+        assert_eq!(progress.drop_due(1_050_000_000), (5, 0));
+    }
+
+    #[test]
+    fn the_measured_part_of_a_counted_window_has_no_planned_end() {
+        let (timed, counted) = (plan(0.0, 3_000_000_000, 0), plan(0.0, 3_000_000_000, 9));
+        assert!(!timed.counts_end_at(3_000_000_001) && counted.counts_end_at(3_000_000_001));
+        assert!(!timed.counts_end_at(1_999_999_999) && timed.counts_end_at(3_000_000_000));
+        assert_eq!(timed.measured_overlap_ns(0, u64::MAX), 1_000_000_000);
+        assert_eq!(timed.measured_overlap_ns(0, 5), 0);
+    }
+}

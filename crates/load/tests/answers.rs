@@ -1,0 +1,135 @@
+//! Right answers of every form are completed, and counted to the byte.
+#![allow(clippy::unwrap_used, reason = "a test may panic, its setup too")]
+
+mod rig;
+
+use httpdyno_load::{LoadSpec, Request};
+use rig::{arm, counted, errors, oracle, run_one};
+
+const N: u64 = 40;
+
+#[test]
+fn every_form_of_a_right_answer_is_completed_with_its_length() {
+    let oracle = oracle();
+    // Method, path, the status in the end, and the bytes of the body.
+    let forms: &[(&str, &str, u16, u64)] = &[
+        ("GET", "/", 200, 12),
+        ("GET", "/bytes/0", 200, 0),
+        ("GET", "/bytes/1000000", 200, 1_000_000),
+        ("GET", "/chunked/1000/1", 200, 1000),
+        ("GET", "/chunked/1000/999", 200, 1000),
+        ("GET", "/chunked/200000/4096", 200, 200_000),
+        ("GET", "/chunked/0/10", 200, 0),
+        ("GET", "/until-close/100000", 200, 100_000),
+        ("GET", "/until-close/0", 200, 0),
+        ("GET", "/status/204", 204, 0),
+        ("GET", "/status/304", 304, 0),
+        ("GET", "/status/301", 301, 12),
+        ("GET", "/continue", 200, 12),
+        ("GET", "/early-hints", 200, 12),
+        ("GET", "/http10", 200, 12),
+        ("GET", "/close", 200, 12),
+        ("GET", "/drip/12/1/100us", 200, 12),
+        ("HEAD", "/bytes/5000", 200, 0),
+        ("HEAD", "/chunked/100/10", 200, 0),
+        ("HEAD", "/status/304", 304, 0),
+        ("POST", "/", 200, 12),
+    ];
+    for &(method, path, status, length) in forms {
+        for keep_alive in [true, false] {
+            let mut arm = arm(&oracle, &[path]);
+            let request = &mut arm.requests[0];
+            request.method = method.to_owned();
+            request.expect_status = status;
+            request.expect_length = Some(length);
+            let result = run_one(LoadSpec { keep_alive, ..counted(arm, N) });
+            let case = format!("{method} {path}, keep-alive {keep_alive}");
+            assert_eq!((errors(&result), result.completed), (vec![], N), "{case}");
+            assert_eq!(result.statuses.into_iter().collect::<Vec<_>>(), [(status, N)], "{case}");
+            assert!(result.bytes_received >= N * length, "{case}");
+            assert_eq!((result.latency.count, result.service_time.count), (N, N), "{case}");
+        }
+    }
+}
+
+#[test]
+fn bytes_are_counted_exactly() {
+    let oracle = oracle();
+    let mut arm = arm(&oracle, &["/"]);
+    arm.requests[0].method = "POST".to_owned();
+    arm.requests[0].body = vec![b'x'; 1000];
+    let result = run_one(counted(arm, N));
+    let sent = "POST / HTTP/1.1\r\nHost: oracle.test\r\nContent-Length: 1000\r\n\r\n".len() + 1000;
+    let head = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 12\r\n\r\n".len();
+    assert_eq!(result.bytes_sent, N * sent as u64);
+    assert_eq!(result.bytes_received, N * (head as u64 + 12));
+}
+
+#[test]
+fn bodies_larger_than_any_buffer_are_sent_whole() {
+    let oracle = oracle();
+    let mut arm = arm(&oracle, &["/", "/chunked/100/10"]);
+    for request in &mut arm.requests {
+        request.method = "PUT".to_owned();
+        request.body = vec![b'x'; 6_000_000];
+    }
+    let result = run_one(counted(arm, 12));
+    assert_eq!((errors(&result), result.completed), (vec![], 12));
+    assert!(result.bytes_sent > 12 * 6_000_000);
+}
+
+#[test]
+fn kept_connections_are_kept_and_others_serve_one_request_each() {
+    let oracle = oracle();
+    let arm = arm(&oracle, &["/"]);
+    let kept = run_one(counted(arm.clone(), 200));
+    assert_eq!((kept.connects, oracle.stats().connections), (4, 4));
+    let closed = run_one(LoadSpec { keep_alive: false, ..counted(arm, 200) });
+    assert_eq!((closed.connects, oracle.stats().connections), (200, 204));
+    let since = kept.closed_ns;
+    assert!(oracle.log_since(since).arrivals.iter().all(|arrival| arrival.request == 0));
+}
+
+#[test]
+fn requests_are_sent_in_turn() {
+    let oracle = oracle();
+    let arm = arm(&oracle, &["/a", "/b", "/c"]);
+    let result = run_one(LoadSpec { connections: 1, ..counted(arm, 30) });
+    assert_eq!(result.completed, 30);
+    let arrivals = oracle.log().arrivals;
+    let in_turn = arrivals.iter().zip(["/a", "/b", "/c"].iter().cycle());
+    assert!(in_turn.clone().all(|(arrival, path)| arrival.path == *path), "{arrivals:?}");
+}
+
+#[test]
+fn latency_is_the_service_time_that_the_server_kept() {
+    let oracle = oracle();
+    let result = run_one(counted(arm(&oracle, &["/bimodal/2ms/40ms/0.25"]), 160));
+    let mut truth: Vec<u64> =
+        oracle.log().arrivals.iter().map(|a| a.answered_ns.unwrap() - a.at_ns).collect();
+    truth.sort_unstable();
+    assert_eq!(result.latency.count, 160);
+    let truth_mean_s = truth.iter().sum::<u64>() as f64 / 160.0 * 1e-9;
+    let mean_s = result.latency.sum_ns as f64 / 160.0 * 1e-9;
+    // The way there and back is in the client's figure alone.
+    assert!(mean_s >= truth_mean_s, "{mean_s} {truth_mean_s}");
+    assert!(mean_s <= truth_mean_s + 0.015, "{mean_s} {truth_mean_s}");
+    assert!(result.latency.max_ns >= 40_000_000);
+}
+
+#[test]
+fn an_arm_may_ask_for_many_things() {
+    let oracle = oracle();
+    let paths: Vec<String> = (0..100).map(|i| format!("/bytes/{}?id={i}", i * 37)).collect();
+    let mut arm = arm(&oracle, &[]);
+    arm.requests = paths
+        .iter()
+        .enumerate()
+        .map(|(i, path)| Request {
+            expect_length: Some(i as u64 * 37),
+            ..Request::get("oracle.test", path)
+        })
+        .collect();
+    let result = run_one(counted(arm, 500));
+    assert_eq!((errors(&result), result.completed), (vec![], 500));
+}

@@ -1,0 +1,98 @@
+//! What the tests of the engine against the oracle share: specs, runs, and the laws that hold
+//! for every run whatever happens in it.
+#![allow(dead_code, reason = "each test program uses its own part of this")]
+
+use std::time::Duration;
+
+use httpdyno_load::{Arm, ErrorKind, LoadRun, LoadSpec, Request, Window, WindowResult, start};
+use httpdyno_oracle::{Oracle, OracleConfig};
+
+/// No run here takes nearly as long; it only keeps a hung engine from hanging the suite.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+
+pub fn oracle() -> Oracle {
+    Oracle::start(OracleConfig::default()).unwrap()
+}
+
+/// An arm that asks `oracle` for these paths in turn.
+pub fn arm(oracle: &Oracle, paths: &[&str]) -> Arm {
+    let requests = paths.iter().map(|path| Request::get("oracle.test", path)).collect();
+    Arm { address: oracle.addr().to_string(), requests }
+}
+
+/// A closed loop of four kept connections on one thread, one window of so many requests.
+pub fn counted(arm: Arm, n_requests: u64) -> LoadSpec {
+    let window = Window { arm: 0, lead_in_s: 0.0, measure_s: f64::INFINITY, n_requests };
+    spec(vec![arm], vec![window])
+}
+
+/// The same for so many seconds.
+pub fn timed(arm: Arm, measure_s: f64) -> LoadSpec {
+    let window = Window { arm: 0, lead_in_s: 0.0, measure_s, n_requests: 0 };
+    spec(vec![arm], vec![window])
+}
+
+pub fn spec(arms: Vec<Arm>, windows: Vec<Window>) -> LoadSpec {
+    LoadSpec {
+        arms,
+        windows,
+        connections: 4,
+        keep_alive: true,
+        rate_per_s: 0.0,
+        timeout_s: 10.0,
+        drain_s: 10.0,
+        threads: 1,
+        cpus: Vec::new(),
+        seed: 1,
+        spin_s: 0.0,
+    }
+}
+
+/// Run to the end; every window obeys the laws.
+#[track_caller]
+pub fn run(spec: LoadSpec) -> Vec<WindowResult> {
+    finish(&start(spec, None).unwrap())
+}
+
+/// Run a spec of one window.
+#[track_caller]
+pub fn run_one(spec: LoadSpec) -> WindowResult {
+    let mut results = run(spec);
+    assert_eq!(results.len(), 1);
+    results.remove(0)
+}
+
+#[track_caller]
+pub fn finish(run: &LoadRun) -> Vec<WindowResult> {
+    assert!(run.wait(PATIENCE).unwrap(), "the run did not end");
+    let results = run.results();
+    for result in &results {
+        obeys_the_laws(result);
+    }
+    results
+}
+
+/// What holds for every window.
+#[track_caller]
+pub fn obeys_the_laws(result: &WindowResult) {
+    let of = |kind| result.errors.of(kind);
+    assert_eq!(result.offered, result.completed + result.errors.total(), "{result:?}");
+    let whole = result.completed + of(ErrorKind::WrongStatus) + of(ErrorKind::WrongLength);
+    // A whole answer that came too late has a status too.
+    let seen = result.statuses.values().sum::<u64>();
+    assert!((whole..=whole + of(ErrorKind::Timeout)).contains(&seen), "{result:?}");
+    assert_eq!(result.series.completed.iter().sum::<u64>(), result.completed, "{result:?}");
+    assert_eq!(result.series.errors.iter().sum::<u64>(), result.errors.total(), "{result:?}");
+    assert!(result.measured_offered <= result.offered);
+    assert!(result.measured_completed <= result.completed);
+    assert!(result.measured_errors <= result.errors.total());
+    assert!(result.latency.count <= result.completed + of(ErrorKind::Timeout), "{result:?}");
+    let instants =
+        [result.opened_ns, result.measure_start_ns, result.measure_end_ns, result.closed_ns];
+    assert!(instants.is_sorted(), "{instants:?}");
+}
+
+/// The errors, but for none of a kind, by name.
+pub fn errors(result: &WindowResult) -> Vec<(&'static str, u64)> {
+    result.errors.iter().map(|(kind, count)| (kind.name(), count)).collect()
+}
