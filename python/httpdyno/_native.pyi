@@ -8,6 +8,20 @@ seconds; times returned in `*_ns` are CLOCK_MONOTONIC nanoseconds, comparable wi
 from collections.abc import Callable
 from typing import final
 
+__all__ = [
+    "ERROR_KINDS",
+    "Arm",
+    "EngineError",
+    "Histogram",
+    "LoadRun",
+    "LoadSpec",
+    "Request",
+    "Window",
+    "WindowResult",
+    "__version__",
+    "start",
+]
+
 __version__: str
 
 ERROR_KINDS: tuple[str, ...]
@@ -120,7 +134,8 @@ class WindowResult:
     def measured_completed(self) -> int:
         """Right answers that arrived in the measured part, whenever they were sent."""
     @property
-    def measured_errors(self) -> int: ...
+    def measured_errors(self) -> int:
+        """Requests of `measured_offered` that failed, whenever that was."""
     @property
     def connects(self) -> int: ...
     @property
@@ -133,7 +148,8 @@ class WindowResult:
     @property
     def service_time(self) -> Histogram: ...
     @property
-    def lateness(self) -> Histogram: ...
+    def lateness(self) -> Histogram:
+        """Sent - due of the same requests, unsent ones at their age; empty in a closed loop."""
     @property
     def series_interval_s(self) -> float: ...
     @property

@@ -33,6 +33,7 @@ pub(crate) enum Farewell {
 
 /// A place for a socket, one after the other, and for a request, one after the other.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts, not states of a machine")]
 pub(crate) struct Connection {
     pub(crate) arm: usize,
     pub(crate) stream: Option<TcpStream>,

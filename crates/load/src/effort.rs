@@ -15,6 +15,7 @@ pub(crate) struct EffortMeter {
 
 /// The clocks at an instant.
 #[derive(Debug, Clone, Copy)]
+#[expect(clippy::struct_field_names, reason = "the unit")]
 pub(crate) struct Reading {
     at_ns: u64,
     cpu_ns: u64,

@@ -1,5 +1,6 @@
 //! What stops a run, or keeps it from starting.
 
+use std::fmt::Display;
 use std::io;
 
 /// Why the engine cannot run. Each message is one sentence that names the thing and the value.
@@ -48,7 +49,7 @@ impl Error {
     /// A field that was refused.
     pub(crate) fn invalid(
         field: impl Into<String>,
-        value: impl ToString,
+        value: impl Display,
         expected: impl Into<String>,
     ) -> Self {
         Self::Invalid { field: field.into(), value: value.to_string(), expected: expected.into() }

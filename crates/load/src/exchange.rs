@@ -25,14 +25,12 @@ impl Worker {
             return; // of a socket that was closed in this batch
         }
         match connection.phase {
-            Phase::Closed => {}
             Phase::Connecting if event.is_broken() => self.fail_to_connect(member),
             Phase::Connecting if event.is_writable() => {
                 self.tick();
                 self.connections[member as usize].reset_backoff();
                 self.begin(member);
             }
-            Phase::Connecting => {}
             Phase::Busy => {
                 if event.is_writable() && self.has_more_to_write(member) {
                     self.write(member);
@@ -42,7 +40,7 @@ impl Worker {
                 }
             }
             Phase::Idle if event.is_readable() => self.read_idle(member),
-            Phase::Idle => {}
+            Phase::Closed | Phase::Connecting | Phase::Idle => {}
         }
     }
 

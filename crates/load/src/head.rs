@@ -10,6 +10,7 @@ pub(crate) struct Malformed;
 
 /// The parts of a head that matter here, gathered line by line.
 #[derive(Debug, Clone, Copy, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts about a head")]
 pub(crate) struct Head {
     pub(crate) status: u16,
     is_http_1_0: bool,

@@ -60,15 +60,15 @@ impl List {
         Self { head: NONE, tail: NONE }
     }
 
-    pub(crate) const fn first(&self) -> Option<u32> {
+    pub(crate) const fn first(self) -> Option<u32> {
         if self.head == NONE { None } else { Some(self.head) }
     }
 
-    pub(crate) const fn last(&self) -> Option<u32> {
+    pub(crate) const fn last(self) -> Option<u32> {
         if self.tail == NONE { None } else { Some(self.tail) }
     }
 
-    pub(crate) const fn is_empty(&self) -> bool {
+    pub(crate) const fn is_empty(self) -> bool {
         self.head == NONE
     }
 }

@@ -116,7 +116,7 @@ impl Event {
 }
 
 /// Events fetched at a time.
-const BATCH: usize = 256;
+const BATCH: u8 = 255;
 
 /// An epoll instance with room for a batch of events.
 pub(crate) struct Epoll {
@@ -133,7 +133,7 @@ impl Epoll {
         let descriptor = unsafe { OwnedFd::from_raw_fd(raw) };
         Ok(Self {
             descriptor,
-            events: vec![libc::epoll_event { events: 0, u64: 0 }; BATCH],
+            events: vec![libc::epoll_event { events: 0, u64: 0 }; usize::from(BATCH)],
             n_events: 0,
         })
     }
@@ -164,7 +164,7 @@ impl Epoll {
     /// Wait for events, at most `timeout`; `None` waits for ever. Returns how many came.
     pub(crate) fn wait(&mut self, timeout: Option<Duration>) -> io::Result<usize> {
         let limit = timeout.map(|timeout| libc::timespec {
-            tv_sec: timeout.as_secs().min(i32::MAX as u64) as libc::time_t,
+            tv_sec: libc::time_t::from(i32::try_from(timeout.as_secs()).unwrap_or(i32::MAX)),
             tv_nsec: libc::c_long::from(timeout.subsec_nanos()),
         });
         let limit_pointer = limit.as_ref().map_or(ptr::null(), ptr::from_ref);
@@ -176,7 +176,7 @@ impl Epoll {
                 libc::SYS_epoll_pwait2,
                 self.descriptor.as_raw_fd(),
                 self.events.as_mut_ptr(),
-                BATCH as libc::c_int,
+                libc::c_int::from(BATCH),
                 limit_pointer,
                 ptr::null::<libc::sigset_t>(),
                 0_usize,

@@ -50,6 +50,7 @@ pub(crate) struct Tally {
 
 /// What a thread got of the CPU over a stretch of time.
 #[derive(Debug, Clone, Copy, Default)]
+#[expect(clippy::struct_field_names, reason = "the unit")]
 pub(crate) struct Effort {
     pub(crate) elapsed_ns: u64,
     pub(crate) cpu_ns: u64,

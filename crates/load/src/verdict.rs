@@ -177,7 +177,6 @@ pub(crate) fn verdict(plan: &Plan, tally: &Tally, evidence: &Evidence) -> Limite
     }
     if tally.errors.total() as f64 > few { LimitedBy::Server } else { LimitedBy::Rate }
 }
-}
 
 #[cfg(test)]
 mod tests {
