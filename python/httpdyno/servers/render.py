@@ -161,10 +161,9 @@ def inside(to: str, variables: Variables) -> PurePosixPath:
         AdapterError: It leads out of both.
     """
     rendered = PurePosixPath(render_text(to, variables, source=to))
-    target = PurePosixPath(variables.run) / rendered
     homes = (PurePosixPath(variables.run), PurePosixPath(variables.memory))
-    if rendered.parts[:1] == (MEMORY_PLACEHOLDER,) == homes[1].parts:
-        target = rendered
+    is_whole = any(rendered.is_relative_to(home) for home in homes)
+    target = rendered if is_whole else homes[0] / rendered
     if ".." in target.parts or not any(target.is_relative_to(home) for home in homes):
         raise AdapterError(
             f"`{to}` leads out of the run folder",

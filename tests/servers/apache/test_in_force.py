@@ -1,0 +1,121 @@
+"""From recorded output of Apache 2.4.71 (Debian)."""
+
+import pytest
+
+from httpdyno.servers.apache.in_force import Directive, adjustments, directives, effective
+from httpdyno.servers.instance import differences
+
+DUMP = """\
+# In file: /r/httpd.conf
+#   3:
+PidFile /r/httpd.pid
+#  15:
+StartServers 5
+# In file: /r/base.conf
+#   1:
+KeepAlive off
+#   2:
+<IfModule prefork.c>
+  #   3:
+  MaxRequestWorkers 10
+</IfModule>
+#   5:
+<Directory /r/site>
+  #   6:
+  AllowOverride None
+  #   7:
+  <Files ~ "\\.asp$">
+    #   8:
+    EnableSendfile On
+  </Files>
+</Directory>
+# In file: /r/httpd.conf
+#  20:
+MaxRequestWorkers 300
+"""
+CLIPPED = (
+    "AH00180: WARNING: MaxRequestWorkers of 300 exceeds ServerLimit value of 50 servers, "
+    "decreasing MaxRequestWorkers to 50. To increase, please see the ServerLimit directive.\n"
+)
+LIMITED = (
+    "AH00175: WARNING: ServerLimit of 400000 exceeds compile-time limit of 200000 servers, "
+    "decreasing to 200000.\n"
+)
+RAISED = "AH00182: WARNING: MaxRequestWorkers of 0 not allowed, increasing to 1.\n"
+
+
+def test_directives_come_in_order_with_the_section_they_stand_in():
+    found = directives(DUMP)
+    assert found[:3] == [
+        Directive(name="PidFile", arguments="/r/httpd.pid", section=""),
+        Directive(name="StartServers", arguments="5", section=""),
+        Directive(name="KeepAlive", arguments="off", section=""),
+    ]
+    assert found[3].section == "", "a condition is no section"
+    assert found[4].section == "<Directory /r/site>"
+    assert found[5].section == '<Files ~ "\\.asp$">'
+    assert found[6] == Directive(name="MaxRequestWorkers", arguments="300", section="")
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (CLIPPED, {"MaxRequestWorkers": 50}),
+        (LIMITED, {"ServerLimit": 200000}),
+        (RAISED, {"MaxRequestWorkers": 1}),
+        (LIMITED + CLIPPED, {"ServerLimit": 200000, "MaxRequestWorkers": 50}),
+        ("[core:notice] AH00094: Command line: 'apache2'", {}),
+    ],
+)
+def test_what_apache_says_that_it_changed_is_understood(words, expected):
+    assert adjustments(words) == expected
+
+
+def complaint(dump, asked, words=""):
+    found = effective(dump, words, asked)
+    return differences(found.values, found.asked)
+
+
+def test_the_last_of_several_holds_and_on_and_off_are_written_one_way():
+    found = effective(DUMP, "", {})
+    assert found.values["MaxRequestWorkers"] == "300"
+    assert found.values["KeepAlive"] == "Off"
+    assert "PidFile" not in found.values, "only knobs"
+
+
+def test_workers_over_the_servers_limit_are_not_what_was_asked():
+    assert complaint(DUMP, {"MaxRequestWorkers": "300"}) == ""
+    assert complaint(DUMP, {"MaxRequestWorkers": "300"}, CLIPPED) == (
+        "MaxRequestWorkers is 50 where 300 was asked"
+    )
+
+
+@pytest.mark.parametrize(
+    ("least", "most", "in_force"),
+    [(8, 6, "9"), (8, 8, "9"), (8, 9, "9"), (8, 10, "10"), (None, 3, "6"), (None, 6, "6")],
+)
+def test_most_spares_are_always_above_least_spares(least, most, in_force):
+    dump = f"MinSpareServers {least}\n" if least else ""
+    found = effective(dump + f"MaxSpareServers {most}\n", "", {})
+    assert found.values["MaxSpareServers"] == in_force
+
+
+def test_no_more_servers_start_than_may_run():
+    dump = "StartServers 9\nMaxRequestWorkers 4\n"
+    assert complaint(dump, {"StartServers": "9"}) == "StartServers is 4 where 9 was asked"
+
+
+def test_a_directive_that_is_not_in_force_at_all_is_a_difference():
+    assert complaint("", {"KeepAlive": "On"}) == "KeepAlive is not set where On was asked"
+
+
+def test_a_section_that_says_otherwise_is_a_difference():
+    assert complaint(DUMP + "EnableSendfile Off\n", {"EnableSendfile": "Off"}) == (
+        'EnableSendfile is Off (On in <Files ~ "\\.asp$">) where Off was asked'
+    )
+    assert complaint(DUMP + "EnableSendfile On\n", {"EnableSendfile": "On"}) == ""
+
+
+@pytest.mark.parametrize(("written", "taken"), [("soon", "0"), ("12s", "12"), ('"30"', "30")])
+def test_numbers_are_read_as_apache_reads_them(written, taken):
+    assert effective(f"Timeout {written}\n", "", {}).values["Timeout"] == taken

@@ -1,0 +1,180 @@
+import os
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from httpdyno.errors import AdapterError
+from httpdyno.servers.adapter import Place
+from httpdyno.servers.process import ServerProcess
+from httpdyno.servers.run_folder import claim
+from httpdyno.servers.session import MARK, marked_processes, process_info
+
+DEADLINE_S = 10
+ENVIRONMENT = {"PATH": "/bin:/usr/bin"}
+# Prints a line when all is set up, so that tests need not guess.
+STUBBORN = """
+import os, signal, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+for leaves_session in (False, True):
+    if os.fork() == 0:
+        if leaves_session:
+            os.setsid()
+        print("up", flush=True)
+        time.sleep(600)
+print("up", flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.fixture
+def place():
+    with claim() as root:
+        yield root.new_place("x")
+
+
+def spawned(place, *command):
+    return ServerProcess.spawn(
+        command, place=place, environment=ENVIRONMENT, log=place.folder / "log"
+    )
+
+
+def wait_for(condition):
+    deadline = time.monotonic() + DEADLINE_S
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+def test_it_leads_its_own_session_and_group(place):
+    process = spawned(place, "sleep", "600")
+    assert os.getsid(process.pid) == os.getpgid(process.pid) == process.pid
+    process.stop()
+
+
+def test_it_stands_in_the_record_before_it_runs(place):
+    process = spawned(place, "sleep", "600")
+    assert f'"leader": {process.pid}' in (place.folder.parent / "owner.jsonl").read_text()
+    process.stop()
+
+
+def test_output_and_errors_go_to_the_log_and_the_exit_code_is_kept(place):
+    process = spawned(place, "sh", "-c", "echo out; echo err >&2; exit 7")
+    assert process.wait(DEADLINE_S)
+    assert process.exit_code == 7
+    assert process.words() == "out\nerr\n"
+    assert not process.is_alive()
+    process.stop()
+
+
+def test_output_can_be_kept_apart_from_errors(place):
+    process = ServerProcess.spawn(
+        ["sh", "-c", "echo out; echo err >&2"],
+        place=place,
+        environment=ENVIRONMENT,
+        log=place.folder / "log",
+        output_to=place.folder / "output",
+    )
+    assert process.wait(DEADLINE_S)
+    assert process.words() == "err\n"
+    assert (place.folder / "output").read_text() == "out\n"
+    process.stop()
+
+
+def test_it_gets_the_environment_it_was_given_and_the_mark_alone(place):
+    process = spawned(place, "env")
+    assert process.wait(DEADLINE_S)
+    expected = {*(f"{k}={v}" for k, v in ENVIRONMENT.items()), f"{MARK}={place.folder / 'log'}"}
+    assert {line for line in process.words().splitlines() if not line.startswith("LC_CTYPE")} == (
+        expected
+    )
+    process.stop()
+
+
+def test_it_inherits_no_open_file_but_the_standard_ones(place):
+    with (place.folder / "mine").open("w") as mine:
+        os.set_inheritable(mine.fileno(), True)
+        process = spawned(place, "ls", "/proc/self/fd")
+        assert process.wait(DEADLINE_S)
+    # The last one is of the folder that `ls` lists.
+    assert process.words().split() == ["0", "1", "2", "3"]
+    process.stop()
+
+
+def test_a_program_that_is_not_there_says_so_in_the_log(place):
+    process = spawned(place, "/no/such/program")
+    assert process.wait(DEADLINE_S)
+    assert process.words() == "cannot run /no/such/program: No such file or directory\n"
+    assert process.exit_code == 127
+    process.stop()
+
+
+def test_it_is_not_started_where_it_cannot_be_recorded(tmp_path):
+    place = Place(folder=tmp_path, memory_folder=tmp_path)
+    with pytest.raises(AdapterError, match="not in a claimed run folder"):
+        spawned(place, "sh", "-c", "echo started > started")
+    assert not (tmp_path / "started").exists()
+
+
+def test_stopping_asks_first(place):
+    process = spawned(
+        place, "sh", "-c", "trap 'echo bye; exit 0' TERM; echo up; while :; do sleep 0.01; done"
+    )
+    wait_for(lambda: process.words() == "up\n")
+    process.stop()
+    assert process.words() == "up\nbye\n"
+    assert process.exit_code == 0
+
+
+def test_what_does_not_listen_is_killed_with_all_that_came_from_it(place):
+    process = spawned(place, sys.executable, "-c", STUBBORN)
+    wait_for(lambda: process.words().count("up") == 3)
+    members = process.members()
+    assert len(members) == 3
+    process.request_stop()
+    process.finish_stop(graceful_s=0.05)
+    assert [each for each in members if process_info(each.pid)] == []
+    assert process.exit_code == -signal.SIGKILL
+
+
+def test_a_child_that_left_the_session_is_found_by_its_mark_after_its_parent_died(place):
+    process = spawned(place, sys.executable, "-c", STUBBORN)
+    wait_for(lambda: process.words().count("up") == 3)
+    members = process.members()
+    os.kill(process.pid, signal.SIGKILL)
+    assert process.wait(DEADLINE_S)
+    assert len(process.members()) == 1, "the one that left is no descendant any more"
+    process.stop()
+    assert [each for each in members if process_info(each.pid)] == []
+    assert marked_processes(str(place.folder)) == []
+
+
+def test_stopping_is_idempotent_and_works_from_many_threads(place):
+    process = spawned(place, "sleep", "600")
+    threads = [threading.Thread(target=process.stop) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(DEADLINE_S)
+    process.stop()
+    assert process.exit_code == -signal.SIGTERM
+
+
+def test_stopping_one_leaves_the_others_of_the_same_place(place):
+    one = spawned(place, "sleep", "600")
+    other = ServerProcess.spawn(
+        ["sleep", "600"], place=place, environment=ENVIRONMENT, log=place.folder / "log-2"
+    )
+    one.stop()
+    assert other.is_alive()
+    other.stop()
+
+
+def test_a_killed_child_leaves_no_zombie(place):
+    process = spawned(place, "sleep", "600")
+    process.kill()
+    process.stop()
+    assert not Path(f"/proc/{process.pid}").exists()

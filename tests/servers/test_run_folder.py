@@ -1,0 +1,190 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from httpdyno.errors import AdapterError
+from httpdyno.servers import run_folder
+from httpdyno.servers.adapter import Place
+from httpdyno.servers.run_folder import claim, disk_root, reap_leftovers, remove_place
+from httpdyno.servers.session import process_info
+
+DEADLINE_S = 10
+OWNER = """
+import sys
+from httpdyno.servers.process import ServerProcess
+from httpdyno.servers.run_folder import claim
+root = claim()
+for label in sys.argv[1:]:
+    place = root.new_place(label)
+    (place.memory_folder / "state").write_text("x")
+    log = place.folder / "log"
+    process = ServerProcess.spawn(["/bin/sleep", "600"], place=place, environment={}, log=log)
+    print(process.pid)
+print(root.folder, flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def owner():
+    """A process that claimed a run folder and started two servers."""
+    with subprocess.Popen(
+        [sys.executable, "-c", OWNER, "one", "two"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        yield process
+        process.kill()
+
+
+def facts(owner):
+    one, two, folder = (owner.stdout.readline().strip() for _ in range(3))
+    return [int(one), int(two)], Path(folder)
+
+
+def test_places_are_new_private_and_on_disk_and_in_memory():
+    with claim() as root:
+        one, other = root.new_place("a b/c"), root.new_place("a b/c")
+        assert one != other
+        assert "a-b-c" in one.folder.name
+        assert one.folder.parent == root.folder
+        for folder in (one.folder, one.memory_folder):
+            assert folder.stat().st_mode & 0o777 == 0o700
+        for folder in (root.folder, root.memory_folder):
+            assert folder.stat().st_mode & 0o777 == 0o755
+
+
+def test_releasing_removes_everything_and_can_be_repeated():
+    root = claim()
+    place = root.new_place("x")
+    (place.folder / "file").write_text("x")
+    root.release()
+    root.release()
+    assert not root.folder.exists()
+    assert not root.memory_folder.exists()
+
+
+def test_a_place_can_be_removed_by_itself_and_again():
+    with claim() as root:
+        place = root.new_place("x")
+        (place.memory_folder / "file").write_text("x")
+        remove_place(place)
+        remove_place(place)
+        assert not place.folder.exists()
+        assert not place.memory_folder.exists()
+
+
+def test_releasing_ends_what_still_runs():
+    with claim() as root:
+        place = root.new_place("x")
+        with subprocess.Popen(["/bin/sleep", "600"], start_new_session=True) as process:
+            run_folder.record_session(place, process.pid)
+            root.release()
+            assert process.wait(DEADLINE_S) == -signal.SIGTERM
+
+
+def test_a_living_owners_folder_is_left_alone(owner):
+    pids, folder = facts(owner)
+    assert reap_leftovers() == []
+    assert folder.exists()
+    assert all(process_info(pid) for pid in pids)
+
+
+def test_a_dead_owners_servers_are_ended_and_its_folders_removed(owner):
+    pids, folder = facts(owner)
+    memory = json.loads((folder / "owner.jsonl").read_text().splitlines()[0])["memory_folder"]
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)  # so that they cannot end by themselves
+    owner.kill()
+    owner.wait(DEADLINE_S)
+    done = reap_leftovers()
+    assert done[0] == f"ended 2 server processes that httpdyno process {owner.pid} had left running"
+    assert str(folder) in done[1]
+    assert all(process_info(pid) is None for pid in pids)
+    assert not folder.exists()
+    assert not Path(memory).exists()
+    assert reap_leftovers() == []
+
+
+def test_a_process_that_only_has_the_number_of_a_recorded_one_is_not_touched():
+    root = claim()
+    with subprocess.Popen(["/bin/sleep", "600"], start_new_session=True) as bystander:
+        entry = {"leader": bystander.pid, "started_ticks": 1}
+        with (root.folder / "owner.jsonl").open("a") as record:
+            record.write(json.dumps(entry) + "\n")
+        root.release()
+        assert bystander.poll() is None
+        bystander.kill()
+
+
+def test_after_a_reboot_recorded_numbers_mean_nothing():
+    dead = disk_root() / "run-1-1-abc"
+    dead.mkdir()
+    with subprocess.Popen(["/bin/sleep", "600"], start_new_session=True) as bystander:
+        info = process_info(bystander.pid)
+        assert info is not None
+        session = {"leader": info.pid, "started_ticks": info.started_ticks}
+        lines = [{"pid": 1, "boot": "another"}, session]
+        (dead / "owner.jsonl").write_text("\n".join(map(json.dumps, lines)))
+        reap_leftovers()
+        assert bystander.poll() is None
+        bystander.kill()
+    assert not dead.exists()
+
+
+@pytest.mark.parametrize("record", [None, "", '{"pid": 1, "boo', '{"pid": 1}\n{"lead'])
+def test_a_record_that_was_cut_short_does_not_stop_the_reaping(record):
+    dead = disk_root() / "run-1-1-abc"
+    dead.mkdir()
+    if record is not None:
+        (dead / "owner.jsonl").write_text(record)
+    assert len(reap_leftovers()) == 1
+    assert not dead.exists()
+
+
+def test_a_damaged_record_cannot_make_it_remove_anything_else(tmp_path):
+    precious = tmp_path / "precious"
+    precious.mkdir()
+    dead = disk_root() / "run-1-1-abc"
+    dead.mkdir()
+    (dead / "owner.jsonl").write_text(json.dumps({"pid": 1, "memory_folder": str(precious)}))
+    reap_leftovers()
+    assert precious.exists()
+
+
+def test_a_record_needs_a_claimed_folder(tmp_path):
+    place = Place(folder=tmp_path / "a" / "b", memory_folder=tmp_path / "m")
+    with pytest.raises(AdapterError, match="not in a claimed run folder"):
+        run_folder.record_session(place, os.getpid())
+
+
+def test_a_root_that_is_a_link_is_refused(tmp_path, monkeypatch):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    monkeypatch.setenv("HTTPDYNO_RUN_DIR", str(tmp_path / "link"))
+    with pytest.raises(AdapterError, match="not a folder of this user"):
+        claim()
+
+
+def test_without_a_ram_backed_file_system_memory_is_on_disk(own_folders, monkeypatch):
+    monkeypatch.setattr(run_folder, "memory_root_or", lambda otherwise: otherwise)
+    with claim() as root:
+        place = root.new_place("x")
+        assert place.memory_folder.is_relative_to(own_folders)
+        assert place.memory_folder != place.folder
+    assert not place.memory_folder.exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root's servers change user")
+def test_root_refuses_a_run_folder_that_servers_users_cannot_reach(own_folders, monkeypatch):
+    closed = own_folders / "closed"
+    closed.mkdir(mode=0o700)
+    monkeypatch.setenv("HTTPDYNO_RUN_DIR", str(closed / "run"))
+    with pytest.raises(AdapterError, match="cannot be reached by servers' users"):
+        claim()

@@ -1,0 +1,134 @@
+import os
+
+import pytest
+
+from httpdyno.errors import AdapterError
+from httpdyno.model import ServerSpec, Template
+from httpdyno.servers.render import Variables
+from httpdyno.servers.run_folder import claim
+from httpdyno.servers.staging import environment, hand_over, last_lines, stage
+
+
+@pytest.fixture
+def place():
+    with claim() as root:
+        yield root.new_place("x")
+
+
+@pytest.fixture
+def variables(place):
+    return Variables(
+        knobs={"level": 3, "where": "memory"},
+        settings={},
+        run=str(place.folder),
+        memory=str(place.memory_folder),
+        port="1",
+        server_user="nobody",
+    )
+
+
+def staged(study, place, variables, extra=None, **fields):
+    stage(ServerSpec(adapter="x", **fields), study, place, variables, extra=extra or {})
+
+
+def test_files_and_folders_are_copied_from_the_study_and_from_anywhere(
+    tmp_path, place, variables, own_folders
+):
+    (tmp_path / "app" / "deep").mkdir(parents=True)
+    (tmp_path / "app" / "deep" / "a.py").write_text("a")
+    elsewhere = own_folders / "packaged.txt"
+    elsewhere.write_text("p")
+    staged(
+        tmp_path,
+        place,
+        variables,
+        files=(("app", "app"), (str(elsewhere), "app/p.txt"), ("app", "{{ memory }}/copy")),
+    )
+    assert (place.folder / "app/deep/a.py").read_text() == "a"
+    assert (place.folder / "app/p.txt").read_text() == "p"
+    assert (place.memory_folder / "copy/deep/a.py").read_text() == "a"
+
+
+def test_templates_and_the_adapters_own_files_are_written(tmp_path, place, variables):
+    (tmp_path / "a.j2").write_text("{{ knob.level }}")
+    staged(
+        tmp_path,
+        place,
+        variables,
+        extra={"own.conf": "own"},
+        templates=(Template(source="a.j2", to="conf/{{ knob.where }}.txt"),),
+    )
+    assert (place.folder / "conf/memory.txt").read_text() == "3"
+    assert (place.folder / "own.conf").read_text() == "own"
+
+
+def test_a_missing_file_is_an_error_that_names_it(tmp_path, place, variables):
+    with pytest.raises(AdapterError, match="`gone` of the study cannot be copied"):
+        staged(tmp_path, place, variables, files=(("gone", "app"),))
+
+
+def test_a_file_that_leads_out_of_the_place_is_refused(tmp_path, place, variables):
+    (tmp_path / "a").write_text("a")
+    with pytest.raises(AdapterError, match="leads out of the run folder"):
+        staged(tmp_path, place, variables, files=(("a", "../../a"),))
+
+
+def test_prepare_runs_in_the_run_folder_after_the_files_are_there(tmp_path, place, variables):
+    (tmp_path / "seed").write_text("seed")
+    staged(
+        tmp_path,
+        place,
+        variables,
+        files=(("seed", "seed"),),
+        prepare=("sh", "-c", 'cp seed "{{ memory }}/{{ knob.level }}"'),
+    )
+    assert (place.memory_folder / "3").read_text() == "seed"
+
+
+def test_a_prepare_command_that_fails_says_so_in_its_own_words(tmp_path, place, variables):
+    with pytest.raises(AdapterError, match=r"ended with 3: no seeds today"):
+        staged(tmp_path, place, variables, prepare=("sh", "-c", "echo no seeds today; exit 3"))
+
+
+def test_a_prepare_command_may_not_take_for_ever(tmp_path, place, variables, monkeypatch):
+    monkeypatch.setattr("httpdyno.servers.staging._PREPARE_S", 0.05)
+    with pytest.raises(AdapterError, match="did not end within"):
+        staged(tmp_path, place, variables, prepare=("sleep", "600"))
+
+
+def test_the_environment_is_small_and_has_the_studys_rendered(place, variables, monkeypatch):
+    monkeypatch.setenv("GUNICORN_CMD_ARGS", "--workers 99")
+    monkeypatch.setenv("PERL5LIB", "/somewhere")
+    spec = ServerSpec(adapter="x", environment={"LEVEL": "{{ knob.level }}", "LANG": "C"})
+    found = environment(spec, variables, place)
+    assert found["LEVEL"] == "3"
+    assert found["LANG"] == "C"
+    assert found["TMPDIR"].startswith(str(place.folder))
+    assert "GUNICORN_CMD_ARGS" not in found
+    assert "PERL5LIB" not in found
+    assert "PATH" in found
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_everything_is_handed_over_but_not_what_links_lead_to(place, own_folders):
+    outside = own_folders / "outside"
+    outside.write_text("mine")
+    (place.folder / "deep").mkdir()
+    (place.folder / "deep" / "file").write_text("x")
+    (place.folder / "link").symlink_to(outside)
+    hand_over(place, "nobody")
+    owners = {
+        path.lstat().st_uid
+        for path in (place.folder, place.memory_folder, *place.folder.rglob("*"))
+    }
+    assert len(owners) == 1
+    assert 0 not in owners
+    assert outside.stat().st_uid == 0
+
+
+def test_last_words_are_few_and_short():
+    text = "\n".join(["first", "", *(f"line {n}" for n in range(9)), "x" * 999, ""])
+    lines = last_lines(text).splitlines()
+    assert lines[:4] == ["line 5", "line 6", "line 7", "line 8"]
+    assert lines[4] == "x" * 300
+    assert last_lines("\n \n") == ""
