@@ -180,7 +180,7 @@ def test_the_answer_is_no_below_999_of_1000(completed, n_errors, code):
     assert exit_code(measurement) == code
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interruption_ends_it_with_what_was_measured(site, number):
     command = [sys.executable, "-m", "httpdyno", "load", f"http://{site.address}/", "-d", "60s"]
     with subprocess.Popen(

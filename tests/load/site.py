@@ -29,6 +29,9 @@ class Site(ThreadingHTTPServer):
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server: Site
+    # An answer is written in two parts; without this the second waits for the client to
+    # acknowledge the first.
+    disable_nagle_algorithm = True
 
     def do_GET(self):
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))

@@ -3,6 +3,9 @@
 import math
 import os
 import resource
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -24,6 +27,7 @@ from httpdyno.load.engine import (
 from httpdyno.load.target import Target, check_permitted, is_loopback, parse_url, resolve
 from httpdyno.model import Measurement, Objective, RequestSpec, Workload
 from httpdyno.report.load import load_json, load_text
+from httpdyno.report.phrase import plural
 from httpdyno.telemetry.host import host_facts
 from httpdyno.units import duration_s, format_duration, format_rate, rate_per_s
 
@@ -37,6 +41,8 @@ EXAMPLE = """Example:
 
 DEFAULT_DURATION_S = 10.0
 _STOP_PATIENCE_S = 5.0
+_LOOK_S = 0.05
+_ENDS = (signal.SIGINT, signal.SIGTERM)
 _SPARE_DESCRIPTORS = 64
 """For the program itself: the database, libraries, standard streams."""
 _ANY_STATUS = "ok"
@@ -168,21 +174,18 @@ def command(  # noqa: PLR0913 - one parameter for each option
     check_permitted(target, address, allowed_host=yes_i_may_load)
 
     began_at = datetime.now(UTC).isoformat(timespec="milliseconds")
-    handle = start_load(
-        workload, [address], [window], threads=n_threads, spin_s=_spin_s(workload, address)
-    )
-    was_stopped = _wait(handle, target, workload, window)
-    measurements = handle.measurements()
-    if not measurements:
-        raise EngineError(f"the engine did not stop within {_STOP_PATIENCE_S:g} s")
-    measurement = measurements[0]
+    with _interruptions() as interruptions, _progress(target, workload, window):
+        handle = start_load(
+            workload, [address], [window], threads=n_threads, spin_s=_spin_s(workload, address)
+        )
+        measurement = _measured(handle, interruptions)
     host = host_facts()
     if outputs.json is not None:
         document = load_json(measurement, workload, host, url=target.url, began_at=began_at)
         write_json(document, outputs.json)
     if outputs.has_text:
         results().print(load_text(measurement, workload, host, url=target.url))
-    if was_stopped:
+    if interruptions:
         raise KeyboardInterrupt
     return exit_code(measurement)
 
@@ -194,20 +197,42 @@ def exit_code(measurement: Measurement) -> int:
     return int(measurement.n_errors > Objective().max_error_ratio * measurement.offered)
 
 
-def _wait(handle: LoadHandle, target: Target, workload: Workload, window: WindowPlan) -> bool:
-    """Wait until the load is over; whether somebody stopped it."""
+@contextmanager
+def _interruptions() -> Iterator[list[int]]:
+    """Collect the signals that ask for an end, so that none falls between two statements.
+
+    Raised as an exception, one that comes while the engine starts would lose the run's handle.
+    """
+    seen: list[int] = []
+    before = {number: signal.signal(number, lambda each, _: seen.append(each)) for number in _ENDS}
+    try:
+        yield seen
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _progress(target: Target, workload: Workload, window: WindowPlan) -> LoadProgress:
     how = "closed loop" if workload.rate_per_s is None else format_rate(workload.rate_per_s)
-    limit_s = window.measure_s if not window.n_requests else None
-    until = f"{window.n_requests:,} requests" if limit_s is None else format_duration(limit_s)
-    what = f"loading {target.url} over {workload.connections} connections, {how}, for {until}"
-    with LoadProgress(messages(), what, limit_s):
-        try:
-            handle.wait()
-        except KeyboardInterrupt:
+    limit_s = window.measure_s if math.isfinite(window.measure_s) else None
+    limits = [] if limit_s is None else [format_duration(limit_s)]
+    limits += [plural(window.n_requests, "request")] if window.n_requests else []
+    connections = plural(workload.connections, "connection")
+    what = f"loading {target.url} over {connections}, {how}, for {' or '.join(limits)}"
+    return LoadProgress(messages(), what, limit_s)
+
+
+def _measured(handle: LoadHandle, interruptions: list[int]) -> Measurement:
+    """Wait until the load is over or an end is asked for; return what was seen."""
+    while not handle.wait(_LOOK_S):
+        if interruptions:
             handle.stop()
             handle.wait(_STOP_PATIENCE_S)
-            return True
-    return False
+            break
+    measurements = handle.measurements()
+    if not measurements:
+        raise EngineError(f"the engine did not stop within {_STOP_PATIENCE_S:g} s")
+    return measurements[0]
 
 
 def _window(duration: str | None, requests: int | None) -> WindowPlan:
