@@ -26,7 +26,11 @@ WRITTEN_BY_TOOLS = {"Cargo.lock"}
 @cache
 def tracked_files():
     listed = subprocess.run(
-        ["git", "ls-files", "-z"], cwd=REPOSITORY, check=True, capture_output=True, text=True
+        ["git", "-c", "safe.directory=*", "ls-files", "-z"],
+        cwd=REPOSITORY,
+        check=True,
+        capture_output=True,
+        text=True,
     ).stdout
     paths = [Path(name) for name in listed.split("\0") if name]
     return [path for path in paths if (REPOSITORY / path).is_file()]
