@@ -1,0 +1,261 @@
+"""With real processes that burn a known amount of CPU time."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from threading import Thread
+
+import pytest
+
+from httpdyno.telemetry import process_tree
+from httpdyno.telemetry.process_tree import ProcessTree
+
+DEADLINE_S = 20
+TICKS_S = 0.02
+"""What the kernel's reaped time can hide: user and system time, each cut to a tick."""
+
+# Obeys commands, one a line, and says how much CPU time it and what it reaped have used: the kernel
+# knows that to the microsecond, but tells it only to the process itself.
+ROOT = """
+import os, resource, sys, threading, time
+
+def burn(seconds):
+    until = time.process_time() + seconds
+    while time.process_time() < until:
+        pass
+
+def child(seconds, stays):
+    ready, go = os.pipe()
+    if os.fork() == 0:
+        burn(seconds)
+        os.write(go, b"x")
+        if stays:
+            time.sleep(600)
+        os._exit(0)
+    os.read(ready, 1)
+    os.close(ready)
+    os.close(go)
+
+print(os.getpid(), flush=True)
+for line in sys.stdin:
+    command, _, argument = line.strip().partition(" ")
+    if command == "burn":
+        burn(float(argument))
+    elif command == "thread":
+        thread = threading.Thread(target=burn, args=(float(argument),))
+        thread.start()
+        thread.join()
+    elif command == "child":
+        child(float(argument), stays=True)
+    elif command == "zombie":
+        child(float(argument), stays=False)
+    elif command == "reap":
+        for _ in range(int(argument)):
+            os.wait()
+    elif command == "forker":
+        def fork_and_stay():
+            child(0.0, stays=True)
+            time.sleep(600)
+        threading.Thread(target=fork_and_stay, daemon=True).start()
+    elif command == "line":
+        ready, go = os.pipe()
+        if os.fork() == 0:
+            child(float(argument), stays=True)
+            os.write(go, b"x")
+            time.sleep(600)
+        os.read(ready, 1)
+    reaped = resource.getrusage(resource.RUSAGE_CHILDREN)
+    print("done", time.process_time() + reaped.ru_utime + reaped.ru_stime, flush=True)
+"""
+
+
+class Root:
+    """A process that does as it is told."""
+
+    def __init__(self, process):
+        self._process = process
+        self.pid = int(process.stdout.readline())
+
+    def does(self, command):
+        """Have it done; return the CPU time that it and what it reaped had used by then."""
+        self.is_told(command)
+        return self.said()
+
+    def is_told(self, commands):
+        self._process.stdin.write(commands + "\n")
+        self._process.stdin.flush()
+
+    def said(self):
+        word, cpu_s = self._process.stdout.readline().split()
+        assert word == "done"
+        return float(cpu_s)
+
+
+@contextmanager
+def told():
+    with subprocess.Popen(
+        [sys.executable, "-I", "-c", ROOT],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        yield Root(process)
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+@pytest.fixture
+def root():
+    with told() as found:
+        yield found
+
+
+def test_what_a_process_uses_itself_is_exact(root):
+    tree = ProcessTree(root.pid)
+    own_before_s = root.does("burn 0")
+    before = tree.read()
+    own_s = root.does("burn 0.2")
+    after = tree.read()
+    assert after.n_processes == 1
+    assert after.cpu_s - before.cpu_s == pytest.approx(own_s - own_before_s, abs=0.01)
+    assert after.cpu_s - before.cpu_s >= 0.2
+
+
+def test_threads_that_have_ended_are_counted(root):
+    tree = ProcessTree(root.pid)
+    before = tree.read()
+    root.does("thread 0.1")
+    assert tree.read().cpu_s - before.cpu_s == pytest.approx(0.1, abs=0.03)
+
+
+def test_children_are_counted_while_they_live(root):
+    tree = ProcessTree(root.pid)
+    before = tree.read()
+    for _ in range(3):
+        root.does("child 0.05")
+    after = tree.read()
+    assert after.n_processes == 4
+    assert after.cpu_s - before.cpu_s == pytest.approx(0.15, abs=0.04)
+
+
+def test_a_child_is_counted_once_alive_dead_and_reaped(root):
+    tree = ProcessTree(root.pid)
+    begin = tree.read()
+    root.does("zombie 0.1")
+    dead = tree.read()
+    root.does("reap 1")
+    reaped = tree.read()
+    assert dead.cpu_s - begin.cpu_s == pytest.approx(0.1, abs=0.03)
+    assert abs(reaped.cpu_s - dead.cpu_s) < TICKS_S + 0.01
+    assert (begin.n_processes, reaped.n_processes) == (1, 1)
+
+
+def test_children_that_lived_and_died_between_two_readings_are_counted(root):
+    tree = ProcessTree(root.pid)
+    before, truth_before_s = tree.read(), root.does("burn 0")
+    for _ in range(4):
+        root.does("zombie 0.05")
+    truth_s = root.does("reap 4") - truth_before_s
+    after = tree.read()
+    assert truth_s > 0.2
+    assert after.n_processes == 1
+    assert after.cpu_s - before.cpu_s == pytest.approx(truth_s, abs=TICKS_S + 0.005)
+
+
+def test_the_error_of_reaping_does_not_add_up(root):
+    tree = ProcessTree(root.pid)
+    first, truth_before_s = tree.read(), root.does("burn 0")
+    for _ in range(20):
+        root.does("zombie 0.013")
+        truth_s = root.does("reap 1") - truth_before_s
+        used_s = tree.read().cpu_s - first.cpu_s
+        assert used_s == pytest.approx(truth_s, abs=TICKS_S + 0.005)
+
+
+def test_a_child_of_another_thread_is_found(root):
+    tree = ProcessTree(root.pid)
+    assert tree.read().n_processes == 1
+    root.does("forker")
+    deadline = time.monotonic() + DEADLINE_S
+    while tree.read().n_processes < 2:
+        assert time.monotonic() < deadline
+
+
+def test_one_whose_parent_ended_is_followed_and_its_time_kept(root):
+    tree = ProcessTree(root.pid)
+    root.does("line 0.05")
+    before = tree.read()
+    assert before.n_processes == 3
+    parents = {pid: process.parent for pid, process in tree._known.items()}
+    (middle,) = (pid for pid, parent in parents.items() if parent == root.pid)
+    (last,) = (pid for pid, parent in parents.items() if parent == middle)
+    os.kill(middle, signal.SIGKILL)
+    root.does("reap 1")
+    orphaned = tree.read()
+    assert orphaned.n_processes == 2
+    assert orphaned.cpu_s >= before.cpu_s - TICKS_S
+    os.kill(last, signal.SIGKILL)
+    deadline = time.monotonic() + DEADLINE_S
+    while tree.read().n_processes > 1:
+        assert time.monotonic() < deadline
+    assert tree.read().cpu_s >= orphaned.cpu_s - 1e-6
+
+
+def test_without_the_kernels_lists_the_tree_is_the_same(root, monkeypatch):
+    root.does("child 0.02")
+    root.does("child 0.02")
+    listed = ProcessTree(root.pid).read()
+    monkeypatch.setattr(process_tree, "_KERNEL_LISTS_CHILDREN", False)
+    scanned = ProcessTree(root.pid).read()
+    assert scanned.n_processes == listed.n_processes == 3
+    assert scanned.cpu_s == pytest.approx(listed.cpu_s, abs=0.02)
+
+
+def test_memory_is_that_of_the_whole_tree(root):
+    tree = ProcessTree(root.pid)
+    alone = tree.pss_bytes()
+    root.does("child 0")
+    both = tree.pss_bytes()
+    assert alone is not None
+    assert both is not None
+    assert both > 1_000_000
+    # A forked child shares nearly all, so it adds little: that is what PSS is for.
+    assert both < 1.9 * alone
+
+
+def test_a_root_that_is_gone_keeps_its_last_figure():
+    with told() as root:
+        tree = ProcessTree(root.pid)
+        root.does("burn 0.02")
+        last = tree.read()
+    gone = tree.read()
+    assert gone.n_processes == 0
+    assert gone.cpu_s == last.cpu_s
+    assert tree.pss_bytes() is None
+
+
+def test_reading_while_children_come_and_go_neither_loses_nor_doubles(root):
+    tree = ProcessTree(root.pid)
+    first = before = tree.read()
+    truth_before_s = root.does("burn 0")
+    n_children, truth_s = 40, [0.0]
+
+    def listen():
+        for _ in range(2 * n_children):
+            truth_s[0] = root.said() - truth_before_s
+
+    listener = Thread(target=listen)
+    listener.start()
+    root.is_told("\n".join(["zombie 0.005\nreap 1"] * n_children))
+    n_readings = 0
+    while listener.is_alive():
+        now = tree.read()
+        assert now.cpu_s >= before.cpu_s - TICKS_S, "a child's time was lost"
+        before = now
+        n_readings += 1
+    listener.join(DEADLINE_S)
+    assert n_readings >= n_children
+    assert tree.read().cpu_s - first.cpu_s == pytest.approx(truth_s[0], abs=TICKS_S + 0.005)
