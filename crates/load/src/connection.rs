@@ -182,3 +182,69 @@ impl Connection {
         self.backoff_ns = MIN_BACKOFF_NS;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+
+    use super::*;
+
+    /// A connection that was answered once and then took up `abc`, and the server's end of it.
+    fn reused(is_server_gone_before: bool) -> Connection {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut server, _) = listener.accept().unwrap();
+        let mut connection = Connection::new(0);
+        connection.stream = Some(client);
+        connection.take_up(0, 0, 0, false);
+        connection.begin(0, false);
+        let mut write = |connection: &mut Connection| {
+            connection.stream.as_ref().unwrap().write_all(b"abc").unwrap();
+            connection.written = 3;
+        };
+        write(&mut connection);
+        server.read_exact(&mut [0; 3]).unwrap();
+        server.write_all(b"x").unwrap();
+        connection.stream.as_ref().unwrap().read_exact(&mut [0; 1]).unwrap();
+        connection.phase = Phase::Idle;
+        connection.take_up(0, 0, 0, false);
+        connection.begin(0, false);
+        if is_server_gone_before {
+            drop(server);
+            write(&mut connection);
+        } else {
+            write(&mut connection);
+            server.read_exact(&mut [0; 3]).unwrap();
+            drop(server);
+        }
+        assert_eq!(connection.stream.as_ref().unwrap().read(&mut [0; 1]).unwrap(), 0);
+        connection
+    }
+
+    #[test]
+    fn a_connection_that_was_closed_before_the_request_came_is_stale() {
+        assert!(reused(true).is_stale());
+    }
+
+    #[test]
+    fn a_connection_that_was_closed_after_the_request_was_taken_is_not_stale() {
+        assert!(!reused(false).is_stale());
+    }
+
+    #[test]
+    fn a_request_is_sent_again_only_once() {
+        let mut connection = reused(true);
+        connection.has_retried = true;
+        assert!(!connection.is_stale());
+    }
+
+    #[test]
+    fn backoff_doubles_up_to_its_limit_and_starts_anew() {
+        let mut connection = Connection::new(0);
+        let waits: Vec<u64> = (0..9).map(|_| connection.next_backoff_ns() / 1_000_000).collect();
+        assert_eq!(waits, [1, 2, 4, 8, 16, 32, 64, 100, 100]);
+        connection.reset_backoff();
+        assert_eq!(connection.next_backoff_ns(), 1_000_000);
+    }
+}

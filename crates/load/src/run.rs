@@ -297,3 +297,7 @@ fn merged(plan: &Plan, tallies: &mut [Box<Tally>]) -> WindowResult {
     }
     WindowResult::of(plan, first)
 }
+
+#[cfg(test)]
+#[path = "run_tests.rs"]
+mod tests;
