@@ -1,5 +1,6 @@
 """Put an outcome where it was asked for."""
 
+from httpdyno.cli.console import results
 from httpdyno.cli.output import Outputs, write_json, write_text
 from httpdyno.model import Outcome
 from httpdyno.report.html import outcome_html
@@ -10,7 +11,7 @@ from httpdyno.report.terminal import outcome_text
 def show_outcome(outcome: Outcome, outputs: Outputs) -> None:
     """Print an outcome, and write the files that were asked for."""
     if outputs.has_text:
-        print(outcome_text(outcome))
+        results().print(outcome_text(outcome))
     if outputs.json is not None:
         write_json(outcome_json(outcome), outputs.json)
     path = outputs.html_path(outcome.id)

@@ -8,7 +8,7 @@ from httpdyno.experiment.calibration import Pace
 from httpdyno.experiment.comparison import Allowance, Session, run_comparison
 from httpdyno.experiment.event import FinalDone, Notice, Stage, StepDone
 from httpdyno.experiment.evidence import RATIO_OF_METRIC, limit_broken
-from httpdyno.model import Comparison, Configuration, LadderStep, Step
+from httpdyno.model import Comparison, Configuration, LadderStep, Step, level_text
 
 FINAL_LOG_RATIO = 0.05
 """The final claim goes on, as time allows, until its interval is about ±5 %."""
@@ -58,7 +58,7 @@ def _climb_one(
     session.watch(
         Stage(
             name=session.stage,
-            detail=f"{step.knob} → {step.to}",
+            detail=f"{step.knob} → {level_text(step.to)}",
             elapsed_s=session.spent_s,
             left_s=expected_s * to_come + final_s,
         )
@@ -76,7 +76,9 @@ def _climb_one(
     )
     broken = limit_broken(result.b, study.objective) if result.verdict == "better" else ""
     if broken:
-        session.watch(Notice(message=f"{step.knob} → {step.to} is faster but not kept: {broken}"))
+        session.watch(
+            Notice(message=f"{step.knob} → {level_text(step.to)} is faster but not kept: {broken}")
+        )
         result = structs.replace(result, reason=f"{result.reason}; not kept: {broken}")
     kept = result.verdict == "better" and not broken
     return LadderStep(

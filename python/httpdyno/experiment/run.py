@@ -23,6 +23,7 @@ from httpdyno.model import (
     Plan,
     StartRecord,
     Study,
+    level_text,
 )
 from httpdyno.store.protocol import StudyStore
 
@@ -98,7 +99,8 @@ def _compare(
         Stage(
             name="comparison",
             detail=", ".join(
-                f"{name} {old} → {new}" for name, (old, new) in arms[0].changes(arms[1]).items()
+                f"{name} {level_text(old)} → {level_text(new)}"
+                for name, (old, new) in arms[0].changes(arms[1]).items()
             )
             or "a configuration against itself",
             elapsed_s=0.0,
