@@ -199,7 +199,7 @@ mod tests {
         connection.stream = Some(client);
         connection.take_up(0, 0, 0, false);
         connection.begin(0, false);
-        let mut write = |connection: &mut Connection| {
+        let write = |connection: &mut Connection| {
             connection.stream.as_ref().unwrap().write_all(b"abc").unwrap();
             connection.written = 3;
         };

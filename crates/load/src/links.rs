@@ -77,7 +77,7 @@ impl List {
 mod tests {
     use super::*;
 
-    fn members(links: &Links, list: &List) -> Vec<u32> {
+    fn members(links: &Links, list: List) -> Vec<u32> {
         let mut found = Vec::new();
         let mut at = list.head;
         while at != NONE {
@@ -94,7 +94,7 @@ mod tests {
             links.push_back(&mut list, member);
         }
         links.remove(&mut list, 0);
-        assert_eq!(members(&links, &list), [3, 4, 1]);
+        assert_eq!(members(&links, list), [3, 4, 1]);
         links.remove(&mut list, 3);
         assert_eq!((list.first(), list.last()), (Some(4), Some(1)));
         assert_eq!(links.pop_back(&mut list), Some(1));
@@ -110,6 +110,6 @@ mod tests {
         links.push_back(&mut open, 1);
         links.remove(&mut open, 0);
         links.push_back(&mut closed, 0);
-        assert_eq!((members(&links, &open), members(&links, &closed)), (vec![1], vec![0]));
+        assert_eq!((members(&links, open), members(&links, closed)), (vec![1], vec![0]));
     }
 }

@@ -107,7 +107,8 @@ fn only(spec: &LoadSpec) -> Arc<WindowResult> {
 #[test]
 fn a_counted_closed_loop_completes_just_that_many() {
     let result = only(&spec(&[server(|_| Reply::Answer(OK))], &[counted(1000)]));
-    assert_eq!((result.offered, result.completed, result.connects), (1000, 1000, 3));
+    assert_eq!((result.offered, result.completed), (1000, 1000));
+    assert!((1..=3).contains(&result.connects));
     assert_eq!((result.measured_offered, result.latency.count), (1000, 1000));
     assert_eq!(result.statuses, [(200, 1000)].into());
     assert_eq!(result.bytes_received, 1000 * OK.len() as u64);
@@ -137,21 +138,24 @@ fn a_counted_open_loop_sends_each_of_them() {
 #[test]
 fn windows_alternate_between_arms_without_reconnecting() {
     let addresses = [server(|_| Reply::Answer(OK)), server(|_| Reply::Answer(OK))];
-    let windows: Vec<_> = (0..6).map(|index| timed(index % 2, 0.0, 0.02)).collect();
+    let windows: Vec<_> = (0..6).map(|index| Window { arm: index % 2, ..counted(200) }).collect();
     let (edges_in, edges) = mpsc::channel();
     let observer: Observer = Box::new(move |window, is_opening| {
         edges_in.send((window, is_opening, sys::monotonic_ns())).unwrap();
         ControlFlow::Continue(())
     });
     let results = finished(&Run::start(&spec(&addresses, &windows), Some(observer)).unwrap());
-    let connects: Vec<u64> = results.iter().map(|result| result.connects).collect();
-    assert_eq!(connects, [3, 3, 0, 0, 0, 0]);
+    for arm in [0, 1] {
+        let connects: u64 = results.iter().skip(arm).step_by(2).map(|r| r.connects).sum();
+        // One thread may have sent all before the other woke up.
+        assert!((1..=3).contains(&connects), "{connects} connections to arm {arm}");
+    }
     let edges: Vec<_> = edges.iter().collect();
     for (result, pair) in results.iter().zip(edges.chunks(2)) {
         let &[(opening, true, before_ns), (closing, false, after_ns)] = pair else { panic!() };
         assert_eq!((opening, closing), (result.index, result.index));
         assert!(before_ns <= result.opened_ns && result.closed_ns <= after_ns);
-        assert!(result.completed > 0 && result.errors.total() == 0);
+        assert_eq!((result.completed, result.errors.total()), (200, 0));
         assert_eq!(result.arm, result.index % 2);
     }
 }
@@ -169,7 +173,8 @@ fn an_answer_of_another_status_is_not_completed() {
     let result = only(&spec(&[server(|_| Reply::Answer(NOT_FOUND))], &[counted(10)]));
     assert_eq!((result.completed, result.errors.of(ErrorKind::WrongStatus)), (0, 10));
     assert_eq!(result.statuses, [(404, 10)].into());
-    assert_eq!((result.measured_errors, result.latency.count, result.connects), (10, 0, 3));
+    assert_eq!((result.measured_errors, result.latency.count), (10, 0));
+    assert!(result.connects <= 3, "a wrong status costs no connection");
 }
 
 #[test]
@@ -228,20 +233,40 @@ fn what_is_in_flight_when_the_run_is_stopped_is_unfinished() {
 
 #[test]
 fn the_drain_is_bounded() {
-    let mut spec = spec(&[server(|_| Reply::Silence)], &[timed(0, 0.0, 0.05)]);
+    let mut spec = spec(&[server(|_| Reply::Silence)], &[timed(0, 0.0, 0.2)]);
     spec.drain_s = 0.05;
     let result = only(&spec);
-    assert_eq!((result.offered, result.errors.of(ErrorKind::Unfinished)), (3, 3));
+    assert!((1..=3).contains(&result.offered));
+    assert_eq!(result.errors.of(ErrorKind::Unfinished), result.offered);
 }
 
 #[test]
 fn an_idle_connection_that_the_server_closed_is_reopened_without_an_error() {
-    let address = server(|_| Reply::AnswerAndClose(OK));
-    let mut spec = spec(&[address], &[counted(20), counted(20)]);
-    spec.rate_per_s = 200.0;
-    for result in finished(&Run::start(&spec, None).unwrap()) {
-        assert_eq!(result.completed, 20, "{result:?}");
-        assert!(result.connects >= 20);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let (closed_in, closed) = mpsc::channel();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            stream.read(&mut [0; 4096]).unwrap();
+            stream.write_all(OK).unwrap();
+            drop(stream);
+            closed_in.send(()).unwrap_or(());
+        }
+    });
+    let observer: Observer = Box::new(move |_, is_opening| {
+        if !is_opening {
+            closed.recv_timeout(PATIENCE).unwrap();
+        }
+        ControlFlow::Continue(())
+    });
+    let mut spec = spec(&[address], &[counted(1); 5]);
+    (spec.connections, spec.rate_per_s) = (1, 100.0);
+    let results = finished(&Run::start(&spec, Some(observer)).unwrap());
+    assert_eq!(results.len(), 5);
+    for result in results {
+        assert_eq!((result.completed, result.connects), (1, 1), "{result:?}");
+        assert_eq!(result.evidence.retries.to_bits(), 0);
     }
 }
 

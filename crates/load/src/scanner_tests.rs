@@ -190,7 +190,7 @@ fn answers() -> impl Strategy<Value = Vec<u8>> {
         |(version, status, reason, headers, body, end)| {
             let mut text = format!("{version} {status:03}{reason}{end}");
             for header in headers {
-                text += &format!("{header}{end}");
+                text = text + &header + end;
             }
             (text + end + &body).into_bytes()
         },
