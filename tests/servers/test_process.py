@@ -65,7 +65,7 @@ def test_output_and_errors_go_to_the_log_and_the_exit_code_is_kept(place):
     process = spawned(place, "sh", "-c", "echo out; echo err >&2; exit 7")
     assert process.wait(DEADLINE_S)
     assert process.exit_code == 7
-    assert process.words() == "out\nerr\n"
+    assert process.last_words() == "out\nerr\n"
     assert not process.is_alive()
     process.stop()
 
@@ -79,7 +79,7 @@ def test_output_can_be_kept_apart_from_errors(place):
         output_to=place.folder / "output",
     )
     assert process.wait(DEADLINE_S)
-    assert process.words() == "err\n"
+    assert process.last_words() == "err\n"
     assert (place.folder / "output").read_text() == "out\n"
     process.stop()
 
@@ -88,9 +88,9 @@ def test_it_gets_the_environment_it_was_given_and_the_mark_alone(place):
     process = spawned(place, "env")
     assert process.wait(DEADLINE_S)
     expected = {*(f"{k}={v}" for k, v in ENVIRONMENT.items()), f"{MARK}={place.folder / 'log'}"}
-    assert {line for line in process.words().splitlines() if not line.startswith("LC_CTYPE")} == (
-        expected
-    )
+    assert {
+        line for line in process.last_words().splitlines() if not line.startswith("LC_CTYPE")
+    } == (expected)
     process.stop()
 
 
@@ -100,14 +100,14 @@ def test_it_inherits_no_open_file_but_the_standard_ones(place):
         process = spawned(place, "ls", "/proc/self/fd")
         assert process.wait(DEADLINE_S)
     # The last one is of the folder that `ls` lists.
-    assert process.words().split() == ["0", "1", "2", "3"]
+    assert process.last_words().split() == ["0", "1", "2", "3"]
     process.stop()
 
 
 def test_a_program_that_is_not_there_says_so_in_the_log(place):
     process = spawned(place, "/no/such/program")
     assert process.wait(DEADLINE_S)
-    assert process.words() == "cannot run /no/such/program: No such file or directory\n"
+    assert process.last_words() == "cannot run /no/such/program: No such file or directory\n"
     assert process.exit_code == 127
     process.stop()
 
@@ -123,15 +123,15 @@ def test_stopping_asks_first(place):
     process = spawned(
         place, "sh", "-c", "trap 'echo bye; exit 0' TERM; echo up; while :; do sleep 0.01; done"
     )
-    wait_for(lambda: process.words() == "up\n")
+    wait_for(lambda: process.last_words() == "up\n")
     process.stop()
-    assert process.words() == "up\nbye\n"
+    assert process.last_words() == "up\nbye\n"
     assert process.exit_code == 0
 
 
 def test_what_does_not_listen_is_killed_with_all_that_came_from_it(place):
     process = spawned(place, sys.executable, "-c", STUBBORN)
-    wait_for(lambda: process.words().count("up") == 3)
+    wait_for(lambda: process.last_words().count("up") == 3)
     members = process.members()
     assert len(members) == 3
     process.request_stop()
@@ -142,7 +142,7 @@ def test_what_does_not_listen_is_killed_with_all_that_came_from_it(place):
 
 def test_a_child_that_left_the_session_is_found_by_its_mark_after_its_parent_died(place):
     process = spawned(place, sys.executable, "-c", STUBBORN)
-    wait_for(lambda: process.words().count("up") == 3)
+    wait_for(lambda: process.last_words().count("up") == 3)
     members = process.members()
     os.kill(process.pid, signal.SIGKILL)
     assert process.wait(DEADLINE_S)

@@ -53,7 +53,7 @@ class Running(Protocol):
         """The process whose tree is the server; also its session and process group id."""
 
     def await_ready(self, timeout_s: float) -> NotRunning | Effective:
-        """Wait until it answers, then read the effective configuration back.
+        """Wait until it answers and is all there, then read the effective configuration back.
 
         Returns `NotRunning` with status `refused` (configuration rejected or not in force as
         asked), `crashed` (exited) or `hung` (no answer in time).
@@ -66,7 +66,9 @@ class Running(Protocol):
         """The end of the server's error log, for messages; never more than a few lines."""
 
     def stop(self) -> None:
-        """End the whole tree (graceful, then TERM, then KILL, each bounded); idempotent.
+        """End the whole tree (graceful, then TERM, then KILL, each bounded); remove its place.
+
+        Idempotent, and callable from any thread.
 
         Raises:
             RevertError: A process could not be ended.

@@ -1,7 +1,9 @@
 """gunicorn: a WSGI server that is installed with httpdyno, and its default.
 
 The configuration file is the study's base file followed by an overlay, both Python. The overlay
-also hooks `when_ready`, in which the running arbiter writes down the settings it really has.
+also hooks `when_ready`, in which the running arbiter writes down the settings it really has, and
+`post_worker_init`, in which each worker of the first generation says that it has loaded the
+application: before all of them have, a server of four workers would be measured with fewer.
 
 Settings of a study: `application` (`module:callable`, required) and `directory` (where it is in
 the run folder; default is the run folder itself).
@@ -16,6 +18,7 @@ from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as installed_version
 from pathlib import Path
+from typing import Any
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import Configuration, Effective, KnobInfo, Level, ServerSpec, level_text
@@ -37,10 +40,12 @@ from httpdyno.servers.staging import environment, last_lines, stage
 
 _CONFIG = "gunicorn.conf.py"
 _EFFECTIVE = "effective.json"
+_BOOTED = "booted"
 _TMP_DIR = "worker_tmp_dir"
 
 _HOOK = """
 _when_ready_before = globals().get("when_ready")
+_post_worker_init_before = globals().get("post_worker_init")
 
 
 def when_ready(server):
@@ -54,6 +59,14 @@ def when_ready(server):
     os.rename(EFFECTIVE + ".new", EFFECTIVE)
     if _when_ready_before is not None:
         _when_ready_before(server)
+
+
+def post_worker_init(worker):
+    if worker.age <= worker.cfg.workers:
+        with open(BOOTED, "a") as file:
+            file.write("1")
+    if _post_worker_init_before is not None:
+        _post_worker_init_before(worker)
 """
 
 
@@ -153,28 +166,40 @@ class _Insight:
 
     def __init__(self, process: ServerProcess, place: Place, asked: Mapping[str, Level]) -> None:
         self._process = process
-        self._file = place.folder / _EFFECTIVE
+        self._folder = place.folder
         self._asked = asked
 
     def words(self) -> str:
-        return last_lines(self._process.words())
+        return last_lines(self._process.last_words())
 
     def refusal(self, exit_code: int | None, words: str) -> bool:
         # 1 is gunicorn's own "Error: …" about a setting; 3 and 4 are an application that failed.
         return exit_code == 1 and "Error" in words
 
-    def effective(self) -> Effective | NotRunning:
+    def lacking(self) -> str:
+        workers = self._said().get("workers", 0)
         try:
-            said = json.loads(self._file.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            return NotRunning(
-                status="refused", detail=f"gunicorn did not say its settings: {error}"
-            )
+            booted = len((self._folder / _BOOTED).read_bytes())
+        except OSError:
+            booted = 0
+        return f"{booted} of {workers} workers are up" if booted < workers else ""
+
+    def effective(self) -> Effective | NotRunning:
+        said = self._said()
+        if not said:
+            return NotRunning(status="refused", detail="gunicorn did not say its settings")
         return Effective(
             values={name: _text(said.get(name)) for name in KNOBS},
             asked={name: _text(value) for name, value in self._asked.items()},
             source="settings of the running arbiter",
         )
+
+    def _said(self) -> dict[str, Any]:
+        try:
+            said = json.loads((self._folder / _EFFECTIVE).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return said if isinstance(said, dict) else {}
 
 
 def _config_text(
@@ -201,7 +226,9 @@ def _config_text(
     }
     settings: dict[str, object] = {**fixed, **_overlay(configuration, variables)}
     lines = [f"{name} = {value!r}" for name, value in settings.items()]
-    hook = _HOOK.replace("EFFECTIVE", repr(f"{variables.run}/{_EFFECTIVE}"))
+    hook = _HOOK
+    for name, file in (("EFFECTIVE", _EFFECTIVE), ("BOOTED", _BOOTED)):
+        hook = hook.replace(name, repr(f"{variables.run}/{file}"))
     return f"{base.rstrip()}\n\n# httpdyno's overlay\n" + "\n".join(lines) + hook
 
 

@@ -1,6 +1,7 @@
 """A started server: readiness, what is really in force, and the end. The same for all adapters."""
 
 import threading
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
@@ -13,6 +14,7 @@ from httpdyno.servers.ready import application_settings, await_answer
 from httpdyno.servers.run_folder import remove_place
 
 _APPLICATION_S = 5.0
+_POLL_S = 0.005
 
 
 class Insight(Protocol):
@@ -23,6 +25,9 @@ class Insight(Protocol):
 
     def refusal(self, exit_code: int | None, words: str) -> bool:
         """Whether it exited because it refused its configuration, as against crashed."""
+
+    def lacking(self) -> str:
+        """Return in words which of its processes are not up yet; empty when all are."""
 
     def effective(self) -> Effective | NotRunning:
         """Return what the running server says is in force, with what was asked of it."""
@@ -69,7 +74,8 @@ class Instance:
         return self._process.pid
 
     def await_ready(self, timeout_s: float) -> NotRunning | Effective:
-        """Wait until it answers, then read the effective configuration back."""
+        """Wait until it answers and is all there, then read the effective configuration back."""
+        deadline = time.monotonic() + timeout_s
         readiness = await_answer(
             self._port, self._asked.spec.ready_path, self._process.is_alive, timeout_s=timeout_s
         )
@@ -81,6 +87,11 @@ class Instance:
             return NotRunning(
                 status="refused" if readiness.kind == "fails" else "hung", detail=detail
             )
+        while self._process.is_alive() and (lacking := self._insight.lacking()):
+            if time.monotonic() > deadline:
+                detail = f"{lacking} after {timeout_s:g} s\n{self.last_words()}".strip()
+                return NotRunning(status="hung", detail=detail)
+            time.sleep(_POLL_S)
         effective = self._insight.effective()
         if isinstance(effective, NotRunning):
             # One that dies just after its first answer says more by its exit.

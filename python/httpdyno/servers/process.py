@@ -22,6 +22,7 @@ from httpdyno.servers.session import MARK, ProcessInfo, end_all, marked_processe
 
 _LAUNCHER = str(Path(launch.__file__).resolve())
 _REAP_S = 5.0
+_LOG_BYTES = 65_536
 
 
 class ServerProcess:
@@ -108,12 +109,13 @@ class ServerProcess:
         """Whether the root process still runs."""
         return self._child.poll() is None
 
-    def words(self) -> str:
-        """What it wrote to its log so far."""
-        try:
-            return self._log.read_text(encoding="utf-8", errors="replace")
-        except OSError:
-            return ""
+    def first_words(self) -> str:
+        """The beginning of its log: what it said while it started."""
+        return log_text(self._log)
+
+    def last_words(self) -> str:
+        """The end of its log."""
+        return log_text(self._log, from_end=True)
 
     def wait(self, timeout_s: float) -> bool:
         """Wait for the root process's end; return whether it came."""
@@ -180,3 +182,14 @@ class ServerProcess:
         """Kill the root process alone, as a crash would."""
         if self.is_alive():
             self._child.send_signal(signal.SIGKILL)
+
+
+def log_text(path: Path, *, from_end: bool = False) -> str:
+    """Return the beginning or the end of a log, which may be huge; empty when there is none."""
+    try:
+        with path.open("rb") as log:
+            if from_end:
+                log.seek(max(0, log.seek(0, os.SEEK_END) - _LOG_BYTES))
+            return log.read(_LOG_BYTES).decode("utf-8", errors="replace")
+    except OSError:
+        return ""

@@ -111,7 +111,7 @@ def _prepare(spec: ServerSpec, place: Place, variables: Variables) -> None:
         if not process.wait(_PREPARE_S):
             raise AdapterError(f"`{' '.join(command)}` did not end within {_PREPARE_S:.0f} s")
         if process.exit_code != 0:
-            words = last_lines(process.words())
+            words = last_lines(process.last_words())
             raise AdapterError(f"`{' '.join(command)}` ended with {process.exit_code}: {words}")
     finally:
         process.stop()

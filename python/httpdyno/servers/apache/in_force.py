@@ -23,6 +23,8 @@ _ADJUSTED = re.compile(
 _OPENS = re.compile(r"<(\w+)\s*([^>]*)>")
 _TRANSPARENT = frozenset({"ifmodule", "ifdefine", "ifversion", "ifdirective", "iffile"})
 _MIN_SPARE_DEFAULT = 5
+_START_DEFAULT = 5
+_WORKERS_DEFAULT = 256
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -93,6 +95,16 @@ def effective(dump: str, words: str, asked: Mapping[str, str]) -> Effective:
         values=values,
         asked=dict(asked),
         source="the running Apache's -D DUMP_CONFIG and its warnings",
+    )
+
+
+def processes_at_start(values: Mapping[str, str]) -> int:
+    """Return how many processes prefork starts before it looks at its load."""
+    started = _number(values, "StartServers")
+    workers = _number(values, "MaxRequestWorkers")
+    return min(
+        _START_DEFAULT if started is None else started,
+        _WORKERS_DEFAULT if workers is None else workers,
     )
 
 

@@ -32,7 +32,7 @@ from httpdyno.servers.apache.installation import (
 from httpdyno.servers.apache.knob import KNOBS
 from httpdyno.servers.instance import Asked, Instance
 from httpdyno.servers.port import HeldPort
-from httpdyno.servers.process import ServerProcess
+from httpdyno.servers.process import ServerProcess, log_text
 from httpdyno.servers.render import Variables, diff_name, rendered_templates
 from httpdyno.servers.staging import environment, hand_over, last_lines, stage
 
@@ -145,20 +145,22 @@ class _Insight:
         self._asked = asked
 
     def words(self) -> str:
-        return last_lines(
-            "\n".join(line for line in self._log().splitlines() if not _QUIET.search(line))
-        )
+        log = log_text(self._place.folder / ERROR_LOG, from_end=True)
+        lines = f"{self._process.last_words()}\n{log}".splitlines()
+        return last_lines("\n".join(line for line in lines if not _QUIET.search(line)))
 
     def refusal(self, exit_code: int | None, words: str) -> bool:
         return exit_code == 1 and _IN_USE not in words and bool(_REFUSED.search(words))
 
-    def effective(self) -> Effective | NotRunning:
-        dump = (self._place.folder / _DUMP).read_text(encoding="utf-8", errors="replace")
-        return in_force.effective(dump, self._log(), self._asked)
+    def lacking(self) -> str:
+        wanted = in_force.processes_at_start(self._in_force().values)
+        running = len(self._process.members()) - 1
+        return f"{running} of {wanted} processes are up" if running < wanted else ""
 
-    def _log(self) -> str:
-        try:
-            logged = (self._place.folder / ERROR_LOG).read_text(encoding="utf-8", errors="replace")
-        except OSError:
-            logged = ""  # it did not come as far as opening it
-        return f"{self._process.words()}\n{logged}"
+    def effective(self) -> Effective | NotRunning:
+        return self._in_force()
+
+    def _in_force(self) -> Effective:
+        dump = (self._place.folder / _DUMP).read_text(encoding="utf-8", errors="replace")
+        log = log_text(self._place.folder / ERROR_LOG)
+        return in_force.effective(dump, f"{self._process.first_words()}\n{log}", self._asked)
