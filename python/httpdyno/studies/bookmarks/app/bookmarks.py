@@ -169,6 +169,12 @@ class Store:
             )
         return cursor.rowcount > 0
 
+    def close(self) -> None:
+        """Close this thread's connection, if it has one."""
+        connection: sqlite3.Connection | None = self._local.__dict__.pop("connection", None)
+        if connection is not None:
+            connection.close()
+
     def journal_mode(self) -> str:
         """Return the mode that is in force."""
         return str(self.connection.execute("PRAGMA journal_mode").fetchone()[0])
@@ -206,6 +212,10 @@ class Application:
             ],
         )
         return [body]
+
+    def close(self) -> None:
+        """Let go of what this thread holds open."""
+        self._store.close()
 
     def _answer(self, environ: Environ) -> Response:
         method, path = environ["REQUEST_METHOD"], environ["PATH_INFO"]
