@@ -5,7 +5,7 @@ counts once `save_start` returned; what it stored before is kept, and replaced w
 resumed and measures that start anew.
 """
 
-from datetime import UTC, datetime
+from datetime import datetime
 from types import TracebackType
 from typing import Any, Self
 
@@ -14,18 +14,11 @@ from msgspec.structs import replace
 from sqlalchemy.engine import Connection
 
 from httpdyno.errors import StoreError
-from httpdyno.model import (
-    HostFacts,
-    Outcome,
-    Plan,
-    RunSummary,
-    StartRecord,
-    WindowRecord,
-)
-from httpdyno.stats.histogram import quantile_s
+from httpdyno.model import HostFacts, Outcome, Plan, RunSummary, StartRecord, WindowRecord
 from httpdyno.store.database import Database
 from httpdyno.store.owner import Owner
 from httpdyno.store.payload import from_text, to_text
+from httpdyno.store.row import final_columns, now, window_row
 from httpdyno.store.schema import runs, starts, windows
 
 _NO_SUCH_RUN = "`httpdyno history` lists what is stored."
@@ -77,7 +70,7 @@ class Store:
             "study": plan.study.name,
             "command": plan.command,
             "status": "running",
-            "began_at": _now(),
+            "began_at": now(),
             "duration_s": 0.0,
             "owner": to_text(self._me),
             "n_claims": 1,
@@ -152,7 +145,7 @@ class Store:
             orphans = _same_start(windows, run_id, window)
             connection.execute(sa.delete(windows).where(*orphans, windows.c.claim < claim))
             connection.execute(sa.delete(windows).where(*_same_window(run_id, window)))
-            connection.execute(sa.insert(windows).values(_window_row(run_id, claim, window)))
+            connection.execute(sa.insert(windows).values(window_row(_key(run_id), claim, window)))
 
     def save_start(self, run_id: str, start: StartRecord) -> None:
         """Store that a start is complete; it is committed when this returns.
@@ -203,7 +196,7 @@ class Store:
             "duration_s": outcome.duration_s,
             "owner": to_text(self._me) if is_running else None,
             "outcome": to_text(outcome),
-            **_final_columns(outcome),
+            **final_columns(outcome),
         }
         with self._database.writing() as connection:
             _run(connection, run_id, runs.c.id)
@@ -259,10 +252,6 @@ class Store:
         )
 
 
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
-
-
 def _key(run_id: str) -> int:
     if not (run_id.isascii() and run_id.isdigit() and len(run_id) < 10):  # noqa: PLR2004 - 32 bits
         raise StoreError(f"`{run_id}` is not the id of a run", hint=_NO_SUCH_RUN)
@@ -298,30 +287,6 @@ def _same_window(run_id: str, window: WindowRecord) -> tuple[sa.ColumnElement[bo
     )
 
 
-def _window_row(run_id: str, claim: int, window: WindowRecord) -> dict[str, Any]:
-    measurement = window.measurement
-    completed = measurement.measured_completed
-    has_latency = bool(measurement.latency.counts)
-    return {
-        "run_id": _key(run_id),
-        "comparison": window.comparison,
-        "start": window.start,
-        "block": window.block,
-        "arm": window.arm,
-        "claim": claim,
-        "saved_at": _now(),
-        "measured_s": measurement.measured_s,
-        "throughput_per_s": measurement.throughput_per_s,
-        "cpu_s_per_request": window.telemetry.cpu_s / completed if completed else None,
-        "latency_p50_s": quantile_s(measurement.latency, 0.5) if has_latency else None,
-        "latency_p99_s": quantile_s(measurement.latency, 0.99) if has_latency else None,
-        "offered": measurement.offered,
-        "completed": measurement.completed,
-        "n_errors": measurement.n_errors,
-        "payload": to_text(window),
-    }
-
-
 def _keep_named_windows(
     connection: Connection, run_id: str, claim: int, start: StartRecord
 ) -> None:
@@ -336,7 +301,7 @@ def _keep_named_windows(
     if {tuple(row) for row in saved} == named:
         return
     connection.execute(sa.delete(windows).where(*mine))
-    rows = [_window_row(run_id, claim, window) for window in start.windows]
+    rows = [window_row(_key(run_id), claim, window) for window in start.windows]
     connection.execute(sa.insert(windows), rows)
 
 
@@ -383,22 +348,3 @@ def _summaries() -> sa.Select[Any]:
         n_windows.scalar_subquery().label("n_windows"),
         last_saved_at.scalar_subquery().label("last_saved_at"),
     ).order_by(runs.c.id.desc())
-
-
-def _final_columns(outcome: Outcome) -> dict[str, Any]:
-    """Return what a list of runs says of the final comparison."""
-    final = outcome.final
-    interval = final.ratios.get(_ratio_name(final.metric)) if final else None
-    return {
-        "metric": outcome.plan.study.objective.metric,
-        "verdict": final.verdict if final else None,
-        "ratio": interval.ratio if interval else None,
-        "ratio_low": interval.low if interval else None,
-        "ratio_high": interval.high if interval else None,
-    }
-
-
-def _ratio_name(metric: str) -> str:
-    """Return the name that a comparison gives to the ratio of a metric."""
-    names = {"throughput_per_s": "throughput", "cpu_s_per_request": "cpu_per_request"}
-    return names.get(metric, metric.removesuffix("_s"))

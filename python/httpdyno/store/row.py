@@ -1,0 +1,63 @@
+"""What the columns of a window and of a finished run say."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from httpdyno.model import Outcome, WindowRecord
+from httpdyno.stats.histogram import quantile_s
+from httpdyno.store.payload import to_text
+
+
+def now() -> str:
+    """Return the present instant as it is stored: UTC, ISO 8601."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def window_row(run_key: int, claim: int, window: WindowRecord) -> dict[str, Any]:
+    """Return the row of a window.
+
+    Args:
+        run_key: The run's number.
+        claim: How many times the run had been claimed when the window was measured.
+        window: What was measured.
+    """
+    measurement = window.measurement
+    completed = measurement.measured_completed
+    has_latency = bool(measurement.latency.counts)
+    return {
+        "run_id": run_key,
+        "comparison": window.comparison,
+        "start": window.start,
+        "block": window.block,
+        "arm": window.arm,
+        "claim": claim,
+        "saved_at": now(),
+        "measured_s": measurement.measured_s,
+        "throughput_per_s": measurement.throughput_per_s,
+        "cpu_s_per_request": window.telemetry.cpu_s / completed if completed else None,
+        "latency_p50_s": quantile_s(measurement.latency, 0.5) if has_latency else None,
+        "latency_p99_s": quantile_s(measurement.latency, 0.99) if has_latency else None,
+        "offered": measurement.offered,
+        "completed": measurement.completed,
+        "n_errors": measurement.n_errors,
+        "payload": to_text(window),
+    }
+
+
+def final_columns(outcome: Outcome) -> dict[str, Any]:
+    """Return what a list of runs says of the final comparison."""
+    final = outcome.final
+    interval = final.ratios.get(_ratio_name(final.metric)) if final else None
+    return {
+        "metric": outcome.plan.study.objective.metric,
+        "verdict": final.verdict if final else None,
+        "ratio": interval.ratio if interval else None,
+        "ratio_low": interval.low if interval else None,
+        "ratio_high": interval.high if interval else None,
+    }
+
+
+def _ratio_name(metric: str) -> str:
+    """Return the name that a comparison gives to the ratio of a metric."""
+    names = {"throughput_per_s": "throughput", "cpu_s_per_request": "cpu_per_request"}
+    return names.get(metric, metric.removesuffix("_s"))
