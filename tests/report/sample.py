@@ -2,6 +2,9 @@
 
 import math
 from statistics import NormalDist
+from typing import Any
+
+from msgspec import structs
 
 from httpdyno.model import (
     ArmSummary,
@@ -183,9 +186,7 @@ STEPS: tuple[tuple[float, Verdict, str, float, float | None], ...] = (
 )
 
 
-def _study(
-    name: str, title: str, knobs: tuple[Knob, ...], method: Method, *, connections: int = 5
-) -> Study:
+def _study(name: str, title: str, knobs: tuple[Knob, ...], method: Method, **more: Any) -> Study:
     return Study(
         name=name,
         title=title,
@@ -193,14 +194,16 @@ def _study(
         server=ServerSpec(adapter="apache"),
         knobs=knobs,
         workload=Workload(
-            requests=(RequestSpec(path="/index"),), connections=connections, keep_alive=False
+            requests=(RequestSpec(path="/index"),),
+            connections=more.get("connections", 5),
+            keep_alive=False,
         ),
         objective=Objective(),
         method=method,
         budget_s=280.0,
         about="The article tuned one setting after the other and kept what helped.",
-        book_figure="6.5 → 25.74 hits/s over the five steps",
-        book_ratio=3.96,
+        book_figure=more.get("book_figure", ""),
+        book_ratio=more.get("book_ratio"),
     )
 
 
@@ -211,6 +214,8 @@ def ladder() -> Outcome:
         "The Apache::ASP article's bookmarks application",
         KNOBS,
         Method(),
+        book_figure="6.5 → 25.74 hits/s over the five steps",
+        book_ratio=3.96,
     )
     start = study.start_configuration()
     best, rate, running, steps = start, 112.4, 1.0, []
@@ -265,7 +270,7 @@ def ladder() -> Outcome:
             "the whole interval is above 1",
             half_width=0.064,
         ),
-        calibration={"window_noise": 0.041, "detectable_ratio": 1.03},
+        calibration={"overhead_s": 1.2, "block_s": 0.7, "n_blocks": 4.0, "detectable_ratio": 1.03},
         configuration=best,
         overlay_diff=(
             "--- start/asp.conf\n+++ final/asp.conf\n@@ -3,5 +3,5 @@\n ServerLimit 5\n"
@@ -290,10 +295,10 @@ def sweep() -> Outcome:
     knob = Knob(
         name="MaxRequestWorkers",
         title="processes that serve requests",
-        start=150,
-        levels=levels,
+        start=256,
+        levels=levels[:-1],
         unit="processes",
-        book_ratio=book,
+        book_ratio=book[:-1],
     )
     points = []
     for level, rate in zip(levels, rates, strict=True):
@@ -302,7 +307,7 @@ def sweep() -> Outcome:
             SweepPoint(
                 level=level,
                 arm=arm({knob.name: level}, rate, clients=300),
-                ratio_to_best=interval(rate / 6205.0, width),
+                ratio_to_best=None if level == 16 else interval(rate / 6205.0, width),
                 throughput_low_per_s=rate * math.exp(-width),
                 throughput_high_per_s=rate * math.exp(width),
                 latency_p99_s=300 / rate * 2.1,
@@ -320,6 +325,7 @@ def sweep() -> Outcome:
         (knob,),
         Method(kind="sweep", knob=knob.name),
         connections=300,
+        book_figure="755 to 791 to 741 requests/s for MaxClients 100 to 150 to 250",
     )
     return Outcome(
         id="20250611-maxc-11d0",
@@ -343,6 +349,14 @@ def sweep() -> Outcome:
             rule="the smallest level whose interval touches that of the best level; "
             "fewer workers win ties",
         ),
+        final=comparison(
+            2,
+            arm({knob.name: 256}, 3180.0, clients=300),
+            arm({knob.name: 8}, 6190.0, clients=300),
+            "better",
+            "the whole interval lies on one side of 1 after 6 starts",
+        ),
+        calibration={"overhead_s": 1.9, "block_s": 6.4, "n_blocks": 2.0},
         configuration=Configuration(values={knob.name: 8}),
     )
 
@@ -453,6 +467,29 @@ def unbounded() -> Outcome:
         duration_s=9.0,
         final=final,
         configuration=whole.configuration,
+    )
+
+
+def young_sweep() -> Outcome:
+    """Return a sweep after one start of each level, whose data bound nothing yet."""
+    whole = sweep()
+    assert whole.sweep is not None
+    points = tuple(
+        structs.replace(
+            point,
+            ratio_to_best=None,
+            throughput_low_per_s=0.0,
+            throughput_high_per_s=1e12,
+            latency_p99_s=0.0,
+        )
+        for point in whole.sweep.points
+    )
+    return structs.replace(
+        whole,
+        status="running",
+        sweep=structs.replace(whole.sweep, points=points),
+        final=None,
+        calibration={"between_windows_sd": math.nan},
     )
 
 

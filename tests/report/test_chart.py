@@ -75,7 +75,7 @@ def test_a_sweep_has_a_dot_and_an_interval_for_each_level_that_ran() -> None:
     assert outcome.sweep is not None
     book = book_ratios(outcome)
     svg = sweep_svg(outcome.sweep, book)
-    n_ran = sum(point.ratio_to_best is not None for point in outcome.sweep.points)
+    n_ran = sum(point.arm.status == "complete" for point in outcome.sweep.points)
     n_failed = len(outcome.sweep.points) - n_ran
     assert marks(svg, "symbol") == n_ran + len(book) + n_failed
     assert marks(svg, "rule") == n_ran + 1
@@ -178,3 +178,13 @@ def test_ratio_ticks_are_few_round_and_hold_one(low: float, high: float) -> None
 
 def test_a_log_domain_never_collapses() -> None:
     assert padded([1.0]) == pytest.approx((0.978, 1.0226), abs=1e-3)
+
+
+def test_a_sweep_that_bounds_nothing_yet_has_dots_but_no_intervals() -> None:
+    sweep = sample.young_sweep().sweep
+    assert sweep is not None
+    svg = sweep_svg(sweep, {})
+    assert marks(svg, "symbol") == len(sweep.points)
+    assert marks(svg, "rule") == 1
+    # No level carries a p99: only CPU per request is left to draw.
+    assert marks(cost_svg(sweep), "symbol") == len(sweep.points) - 1

@@ -92,3 +92,12 @@ def test_the_schema_describes_every_field_of_the_document() -> None:
     assert described.keys() == outcome_json(OUTCOMES["ladder"]).keys()
     step = schema["$defs"]["StepJson"]["properties"]
     assert step.keys() == outcome_json(OUTCOMES["ladder"])["steps"][0].keys()
+
+
+def test_what_is_no_number_is_null_or_left_out() -> None:
+    document = outcome_json(sample.young_sweep())
+    json.dumps(document, allow_nan=False)
+    point = document["sweep"]["points"][3]
+    assert (point["throughput_low_per_s"], point["throughput_high_per_s"]) == (None, None)
+    assert point["latency_p99_s"] is None
+    assert document["calibration"] == {}

@@ -79,7 +79,7 @@ def test_markup_in_a_name_is_shown_as_it_is() -> None:
 def test_bars_keep_their_levels_order_and_stay_in_their_width() -> None:
     sweep = sample.sweep().sweep
     assert sweep is not None
-    ran = [point for point in sweep.points if point.ratio_to_best is not None]
+    ran = [point for point in sweep.points if point.arm.status == "complete"]
     top = max(point.throughput_high_per_s for point in ran)
     lengths = {point.arm.throughput_per_s: len(bar(point, top, width=40)) for point in ran}
     assert max(lengths.values()) <= 40
@@ -106,3 +106,13 @@ def test_progress_lines_say_where_a_run_stands() -> None:
     )
     assert point_line(sweep.points[3]).plain == "8  6,190/s (6,116/s … 6,265/s)"
     assert point_line(sweep.points[-1]).plain.startswith("512  refused: AH00180")
+
+
+def test_a_sweep_that_bounds_nothing_yet_shows_bars_without_ends() -> None:
+    text = plain_text(outcome_text(sample.young_sweep()))
+    assert "├" not in text
+    assert text.count("█") > 100
+    assert "not finished yet, or cut off" in text
+    sweep = sample.young_sweep().sweep
+    assert sweep is not None
+    assert point_line(sweep.points[3]).plain == "8  6,190/s (unbounded)"

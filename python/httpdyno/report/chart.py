@@ -23,6 +23,7 @@ from httpdyno.report.drawing import (
     BOOK,
     INK,
     NARROW,
+    PAPER,
     SOFT,
     VERDICT_COLOURS,
     WIDE,
@@ -43,6 +44,13 @@ from httpdyno.units import format_rate
 
 _LEFT, _RIGHT = 200, 184
 """Room for the ladder's labels, in pixels."""
+_LINE_LENGTH = 44
+"""Characters that fit above a rung of the narrow ladder."""
+_HALO: tuple[dict[str, Any], ...] = (
+    {"color": PAPER, "stroke": PAPER, "strokeWidth": 4},
+    {"color": INK},
+)
+"""Text twice, so that lines behind it don't cross it."""
 
 
 def ladder_svg(outcome: Outcome, *, width: int = WIDE) -> str:
@@ -130,7 +138,10 @@ def _row(
     interval = deciding(comparison)
     bounded = interval is not None and interval.low > 0 and math.isfinite(interval.high)
     middle = running * interval.ratio if interval else None
+    claim = f"{interval_ratio_text(interval)} ×, {comparison.verdict}" if interval else "not run"
+    whole = f"{name} {change}: {claim}"
     return {
+        "line": whole if len(whole) <= _LINE_LENGTH else f"{name}: {claim}",
         "name": name,
         "change": change,
         "verdict": comparison.verdict,
@@ -149,11 +160,11 @@ def _row(
 
 def _ladder_labels(base: alt.Chart, y: alt.Y, *, is_wide: bool) -> list[alt.Chart]:
     if not is_wide:
-        text = "datum.name + ': ' + datum.ratio + ', ' + datum.verdict"
         return [
-            base.transform_calculate(label=text)
-            .mark_text(align="left", dy=-17, fontSize=12, color=INK)
-            .encode(x=alt.value(0), y=y, text="label:N")
+            base.mark_text(align="left", dy=-17, fontSize=12, **style).encode(
+                x=alt.value(0), y=y, text="line:N"
+            )
+            for style in _HALO
         ]
     left: dict[str, Any] = {"align": "left", "color": INK, "dx": -_LEFT}
     right: dict[str, Any] = {"align": "left", "dx": 12}

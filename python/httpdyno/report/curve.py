@@ -21,9 +21,11 @@ from httpdyno.report.drawing import (
     BOOK,
     INK,
     WIDE,
+    Chart,
     chart_of,
     svg_of,
 )
+from httpdyno.report.phrase import has_run, p99_of, throughput_bounds
 from httpdyno.stats.histogram import MIN_TAIL_COUNT, count, quantile_s
 
 _CURVE_STEPS = 80
@@ -43,10 +45,11 @@ def sweep_svg(sweep: Sweep, book: dict[Level, float], *, width: int = WIDE) -> s
     height = 300 if width >= WIDE else 220
     base = chart_of(rows)
     ran = base.transform_filter("datum.throughput != null")
+    bounded = ran.transform_filter("datum.low != null")
     layers = [
-        ran.mark_area(color=AFTER, opacity=0.14).encode(x=x, y="low:Q", y2="high:Q"),
+        bounded.mark_area(color=AFTER, opacity=0.14).encode(x=x, y="low:Q", y2="high:Q"),
         ran.mark_line(color=AFTER, strokeWidth=2.2).encode(x=x, y=y),
-        ran.mark_rule(color=AFTER, strokeWidth=2).encode(x=x, y="low:Q", y2="high:Q"),
+        bounded.mark_rule(color=AFTER, strokeWidth=2).encode(x=x, y="low:Q", y2="high:Q"),
         ran.mark_point(size=60, filled=True, opacity=1, color=AFTER).encode(x=x, y=y),
         base.transform_filter("datum.book != null")
         .mark_line(
@@ -76,36 +79,37 @@ def cost_svg(sweep: Sweep, *, width: int = WIDE) -> str:
     rows = [
         {
             "level": row["level"],
-            "p99": point.latency_p99_s * 1e3,
+            "p99": None if p99_of(point) is None else point.latency_p99_s * 1e3,
             "cpu": point.arm.cpu_s_per_request * 1e3,
             "is_knee": row["is_knee"],
         }
         for row, point in zip(sweep_rows(sweep, {}), sweep.points, strict=True)
-        if point.ratio_to_best is not None
+        if has_run(point)
     ]
-    if not rows:
+    fields = {"p99": "p99 latency, ms", "cpu": "CPU/request, ms"}
+    drawn = [field for field in fields if any(row[field] is not None for row in rows)]
+    if not rows or not drawn:
         return ""
     base, x = chart_of(rows), _level_axis([row["level"] for row in rows], sweep)
     panels = [
-        alt.layer(
-            base.mark_line(color=AFTER, strokeWidth=2.2, point={"size": 50, "color": AFTER}).encode(
-                x=x if is_last else x.axis(labels=False, title=None, grid=False),
-                y=alt.Y(
-                    f"{field}:Q",
-                    title=title,
-                    axis=alt.Axis(format=",~f", tickCount=4, tickSize=0, minExtent=44),
-                ),
+        _cost_panel(
+            base,
+            x if field == drawn[-1] else x.axis(labels=False, title=None, grid=False),
+            alt.Y(
+                f"{field}:Q",
+                title=fields[field],
+                axis=alt.Axis(format=",~f", tickCount=4, tickSize=0, minExtent=44),
             ),
-            base.transform_filter("datum.is_knee")
-            .mark_rule(color=INK, strokeDash=[3, 3])
-            .encode(x=x),
         ).properties(width=width - 76, height=110)
-        for field, title, is_last in (
-            ("p99", "p99 latency, ms", False),
-            ("cpu", "CPU/request, ms", True),
-        )
+        for field in drawn
     ]
     return svg_of(alt.vconcat(*panels, spacing=14), f"what the levels of {sweep.knob} cost")
+
+
+def _cost_panel(base: alt.Chart, x: alt.X, y: alt.Y) -> Chart:
+    line = base.mark_line(color=AFTER, strokeWidth=2.2, point={"size": 50, "color": AFTER})
+    knee = base.transform_filter("datum.is_knee").mark_rule(color=INK, strokeDash=[3, 3])
+    return alt.layer(line.encode(x=x, y=y), knee.encode(x=x))
 
 
 def _knee(sweep: Sweep) -> str:
@@ -128,15 +132,15 @@ def _level_axis(levels: Sequence[Level], sweep: Sweep) -> alt.X:
 
 def sweep_rows(sweep: Sweep, book: dict[Level, float]) -> list[dict[str, Any]]:
     """Return what the sweep chart draws; the book's curve is scaled to meet this one's best."""
-    rates = [p.arm.throughput_per_s for p in sweep.points if p.ratio_to_best is not None]
+    rates = [p.arm.throughput_per_s for p in sweep.points if has_run(p)]
     scale = max(rates, default=0.0) / max(book.values(), default=1.0)
     numeric = all(isinstance(p.level, (int, float)) for p in sweep.points)
     return [
         {
             "level": point.level if numeric else level_text(point.level),
-            "throughput": point.arm.throughput_per_s if point.ratio_to_best else None,
-            "low": point.throughput_low_per_s,
-            "high": point.throughput_high_per_s,
+            "throughput": point.arm.throughput_per_s if has_run(point) else None,
+            "low": (throughput_bounds(point) or (None, None))[0],
+            "high": (throughput_bounds(point) or (None, None))[1],
             "book": book[point.level] * scale if point.level in book else None,
             "status": point.arm.status,
             "is_knee": point.level == sweep.knee,
@@ -179,7 +183,7 @@ def latency_svg(arms: Sequence[tuple[str, ArmSummary]], *, width: int = WIDE) ->
     base = chart_of(rows)
     layers = [
         base.transform_filter(f"datum.arm == '{arms[0][0]}'")
-        .mark_line(strokeWidth=4.5, opacity=0.65, interpolate="monotone")
+        .mark_line(strokeWidth=3.5, opacity=0.7, interpolate="monotone")
         .encode(x=x, y=y, color=colours),
         base.transform_filter(f"datum.arm != '{arms[0][0]}'")
         .mark_line(strokeWidth=2.2, interpolate="monotone")

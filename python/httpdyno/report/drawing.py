@@ -14,7 +14,7 @@ import vl_convert
 
 Chart = alt.Chart | alt.LayerChart | alt.FacetChart | alt.VConcatChart
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
-INK, SOFT, FAINT = "var(--ink)", "var(--soft)", "var(--line)"
+INK, SOFT, FAINT, PAPER = "var(--ink)", "var(--soft)", "var(--line)", "var(--paper)"
 BEFORE, AFTER, BOOK = "var(--before)", "var(--after)", "var(--book)"
 VERDICT_COLOURS = {
     "better": "var(--better)",

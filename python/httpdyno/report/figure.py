@@ -12,7 +12,10 @@ from httpdyno.report.phrase import (
     NOTHING,
     bounds_text,
     deciding,
+    has_run,
     interval_ratio_text,
+    of_best_text,
+    rate_bounds_text,
     ratio_text,
 )
 from httpdyno.units import format_duration, format_rate
@@ -115,14 +118,13 @@ def _sweep_figure(outcome: Outcome, drawn: Drawn) -> dict[str, Any] | None:
             level_text(point.level),
             point.arm.status,
             format_rate(point.arm.throughput_per_s),
-            f"{format_rate(point.throughput_low_per_s)} … "
-            f"{format_rate(point.throughput_high_per_s)}",
-            interval_ratio_text(point.ratio_to_best),
+            rate_bounds_text(point),
+            of_best_text(point, sweep),
             format_duration(point.arm.cpu_s_per_request),
-            format_duration(point.latency_p99_s),
+            format_duration(point.latency_p99_s or math.nan),
             ratio_text(book.get(point.level)),
         ]
-        if point.ratio_to_best is not None
+        if has_run(point)
         else [level_text(point.level), point.arm.status, *[NOTHING] * 6]
         for point in sweep.points
     ]

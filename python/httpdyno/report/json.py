@@ -28,7 +28,7 @@ from httpdyno.model import (
     Workload,
     level_text,
 )
-from httpdyno.report.phrase import headline
+from httpdyno.report.phrase import headline, p99_of, throughput_bounds
 
 SCHEMA_VERSION = 1
 
@@ -97,7 +97,7 @@ class StepJson(ClaimJson, frozen=True):
 
 
 class FinalJson(ClaimJson, frozen=True):
-    """Final over start on fresh starts; for `compare`, b over a."""
+    """Final (of a sweep: the knee) over start on fresh starts; for `compare`, b over a."""
 
     configuration: dict[str, Level]
 
@@ -107,9 +107,11 @@ class PointJson(Record, frozen=True):
 
     level: Level
     throughput_per_s: float
-    throughput_low_per_s: float
-    throughput_high_per_s: float
+    throughput_low_per_s: float | None
+    throughput_high_per_s: float | None
+    """None, both, where the data bound nothing."""
     ratio_to_best: RatioJson | None
+    """None for the best level itself, and where there is none."""
     book_ratio: float | None
     cpu_s_per_request: float
     latency_p50_s: float | None
@@ -187,7 +189,7 @@ def outcome_json(outcome: Outcome) -> dict[str, Any]:
         steps=tuple(_step(step) for step in outcome.steps),
         final=None if outcome.final is None else _final(outcome, outcome.final),
         sweep=None if outcome.sweep is None else _sweep(outcome, outcome.sweep),
-        calibration=outcome.calibration,
+        calibration=_finite(outcome.calibration),
         configuration=outcome.configuration.values,
         overlay_diff=outcome.overlay_diff,
     )
@@ -236,6 +238,11 @@ def _ratio(interval: RatioInterval | None) -> RatioJson | None:
     )
 
 
+def _finite(figures: dict[str, float]) -> dict[str, float]:
+    """Return the figures without those that are not numbers: JSON has no word for them."""
+    return {name: value for name, value in figures.items() if math.isfinite(value)}
+
+
 def _arm(arm: ArmSummary) -> ArmJson:
     return ArmJson(
         configuration=arm.configuration.values,
@@ -245,7 +252,7 @@ def _arm(arm: ArmSummary) -> ArmJson:
         throughput_per_s=arm.throughput_per_s,
         cpu_s_per_request=arm.cpu_s_per_request,
         error_ratio=arm.error_ratio,
-        latency_s=arm.latency_s,
+        latency_s=_finite(arm.latency_s),
         pss_bytes=arm.pss_bytes,
         n_processes=arm.n_processes,
         start_throughputs_per_s=arm.start_throughputs_per_s,
@@ -265,7 +272,7 @@ def _claim(comparison: Comparison) -> dict[str, Any]:
         "metric": comparison.metric,
         "n_starts": comparison.n_starts,
         "per_start_ratio": comparison.per_start_ratio,
-        "noise": comparison.noise,
+        "noise": _finite(comparison.noise),
         "needed_s": comparison.needed_s,
         "duration_s": comparison.duration_s,
         "caveats": comparison.caveats,
@@ -312,13 +319,13 @@ def _sweep(outcome: Outcome, sweep: Sweep) -> SweepJson:
             PointJson(
                 level=point.level,
                 throughput_per_s=point.arm.throughput_per_s,
-                throughput_low_per_s=point.throughput_low_per_s,
-                throughput_high_per_s=point.throughput_high_per_s,
+                throughput_low_per_s=(throughput_bounds(point) or (None, None))[0],
+                throughput_high_per_s=(throughput_bounds(point) or (None, None))[1],
                 ratio_to_best=_ratio(point.ratio_to_best),
                 book_ratio=book.get(point.level),
                 cpu_s_per_request=point.arm.cpu_s_per_request,
                 latency_p50_s=point.arm.latency_s.get("p50"),
-                latency_p99_s=point.latency_p99_s if point.ratio_to_best else None,
+                latency_p99_s=p99_of(point),
                 arm=_arm(point.arm),
             )
             for point in sweep.points

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 from rich.console import Group, RenderableType
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -148,7 +149,7 @@ def load_text(
         parts.append(_latency_table(measurement, workload))
         reason = missing_percentiles(measurement.latency)
         if reason:
-            parts.append(Text(f"  {reason}"))
+            parts.append(Padding(Text(reason), (0, 0, 0, 2)))
     return Group(*parts, Text(), _facts(measurement, workload, host))
 
 

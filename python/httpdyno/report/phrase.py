@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from httpdyno.model import Caveat, Comparison, Outcome, RatioInterval, level_text
+from httpdyno.model import Caveat, Comparison, Outcome, RatioInterval, Sweep, SweepPoint, level_text
 from httpdyno.units import format_duration, format_rate
 
 RATIO_KEYS = {"throughput_per_s": "throughput", "cpu_s_per_request": "cpu_per_request"}
@@ -17,6 +17,8 @@ NAMES = {
 }
 MORE_IS_BETTER = frozenset({"throughput"})
 NOTHING = "–"
+UNBOUNDED_PER_S = 1e9
+"""A throughput that no server has: an interval that reaches it has no upper end yet."""
 _FINE = 0.05
 """Intervals narrower than this need a third decimal to show their width."""
 
@@ -129,6 +131,35 @@ def so_far(outcome: Outcome) -> str:
     return f"{plural(len(kept), 'change')} kept, {total} × by their product, not confirmed"
 
 
+def has_run(point: SweepPoint) -> bool:
+    """Tell whether a level was measured; the best one has no ratio to itself."""
+    return point.arm.status == "complete" and point.arm.throughput_per_s > 0
+
+
+def throughput_bounds(point: SweepPoint) -> tuple[float, float] | None:
+    """Return a level's interval per second; None while the data bound nothing."""
+    low, high = point.throughput_low_per_s, point.throughput_high_per_s
+    return (low, high) if 0 < low <= high < UNBOUNDED_PER_S else None
+
+
+def rate_bounds_text(point: SweepPoint) -> str:
+    """Return `6,116/s … 6,265/s`; `unbounded` where the data bound nothing yet."""
+    bounds = throughput_bounds(point)
+    return "unbounded" if bounds is None else " … ".join(format_rate(end) for end in bounds)
+
+
+def of_best_text(point: SweepPoint, sweep: Sweep) -> str:
+    """Return a level's ratio to the best one, which has itself no ratio."""
+    if point.level == sweep.best:
+        return "1"
+    return interval_ratio_text(point.ratio_to_best)
+
+
+def p99_of(point: SweepPoint) -> float | None:
+    """Return a level's p99 in seconds; None where the sample does not carry one."""
+    return point.latency_p99_s if has_run(point) and point.latency_p99_s > 0 else None
+
+
 def _sweep_headline(outcome: Outcome) -> str:
     sweep = outcome.sweep
     if sweep is None or not sweep.points:
@@ -169,6 +200,19 @@ def configuration_changes(outcome: Outcome) -> list[tuple[str, str, str]]:
     ]
 
 
+def arm_names(outcome: Outcome) -> tuple[str, str]:
+    """Return what the two arms of the final comparison are called."""
+    if outcome.plan.command == "compare":
+        return "a", "b"
+    return "start", "final" if outcome.sweep is None else "knee"
+
+
+def final_label(outcome: Outcome) -> str:
+    """Return `b over a`, `final over start` or `knee over start`."""
+    before, after = arm_names(outcome)
+    return f"{after} over {before}"
+
+
 def changes_title(outcome: Outcome) -> str:
     """Return what the changes are, as far as it was proven."""
     if outcome.plan.command == "compare":
@@ -191,9 +235,10 @@ def method_sentences(outcome: Outcome) -> tuple[str, str]:
     """Return how the figures were made, in two sentences."""
     method, objective = outcome.plan.study.method, outcome.plan.study.objective
     arms = "the levels" if outcome.sweep is not None else "both configurations"
+    n_windows = int(outcome.calibration.get("n_blocks", method.blocks_per_start))
     first = (
         f"Private instances of {arms} stood side by side and were loaded in turn, in random "
-        f"order, {plural(method.blocks_per_start, 'window')} of "
+        f"order, {plural(n_windows, 'window')} of "
         f"{format_duration(method.window_s)} each; then all were stopped and started afresh, "
         f"and nothing is claimed from fewer than {method.min_starts} such starts."
     )

@@ -16,11 +16,13 @@ from httpdyno.report.phrase import (
     MORE_IS_BETTER,
     NAMES,
     NOTHING,
+    arm_names,
     bounds_text,
     changes_title,
     confidence_text,
     configuration_changes,
     deciding,
+    final_label,
     headline,
     interval_ratio_text,
     interval_text,
@@ -57,7 +59,7 @@ def sheet(outcome: Outcome, *, drawn: Drawn) -> dict[str, Any]:
         else "Before and after",
         "latency": latency_figure(arms, drawn),
         "starts": starts_figure(arms, drawn),
-        "evidence_title": "The evidence" if _is_compare(outcome) else "Every step's evidence",
+        "evidence_title": "Every step's evidence" if outcome.steps else "The evidence",
         "steps": _evidence(outcome, drawn),
         "skipped": _skipped(outcome),
         "caveats": outcome_caveats(outcome),
@@ -77,8 +79,7 @@ def _is_compare(outcome: Outcome) -> bool:
 def _arms(outcome: Outcome) -> list[tuple[str, ArmSummary]]:
     if outcome.final is None:
         return []
-    names = ("a", "b") if _is_compare(outcome) else ("start", "final")
-    return list(zip(names, (outcome.final.a, outcome.final.b), strict=True))
+    return list(zip(arm_names(outcome), (outcome.final.a, outcome.final.b), strict=True))
 
 
 def _subtitle(outcome: Outcome) -> str:
@@ -155,12 +156,20 @@ def _sweep_hero(outcome: Outcome) -> dict[str, Any]:
     sweep = outcome.sweep
     if sweep is None or not sweep.points:
         return {"figure": "0", "unit": "levels", "claim": "", "verdict": "", "lines": []}
+    lines = [f"rule: {sweep.rule}"]
+    if outcome.final is not None:
+        interval, n_starts = deciding(outcome.final), outcome.final.n_starts
+        lines.append(
+            f"{final_label(outcome)}: {outcome.final.verdict}, {interval_text(interval, n_starts)}"
+        )
+    if outcome.plan.study.book_figure:
+        lines.append(f"the book: {outcome.plan.study.book_figure}")
     return {
         "figure": level_text(sweep.knee),
         "unit": sweep.unit,
         "claim": headline(outcome),
         "verdict": "",
-        "lines": [f"rule: {sweep.rule}"],
+        "lines": lines,
     }
 
 
@@ -202,7 +211,7 @@ def _percent(ratio: float) -> str:
 
 def _changes(outcome: Outcome) -> dict[str, Any] | None:
     changes = configuration_changes(outcome)
-    if not changes or outcome.sweep is not None:
+    if not changes:
         return None
     titles = {knob.name: knob.title or knob.why for knob in outcome.plan.study.knobs}
     head = ["knob", *(("a", "b") if _is_compare(outcome) else ("from", "to")), "what it is"]
@@ -225,13 +234,11 @@ def _evidence(outcome: Outcome, drawn: Drawn) -> list[dict[str, Any]]:
     margin_ratio = outcome.plan.study.objective.margin_ratio
     cards = [_step_card(step, drawn, margin_ratio=margin_ratio) for step in outcome.steps]
     if outcome.final is not None:
-        if _is_compare(outcome):
-            name, line = "b over a", "two given configurations"
-        else:
-            name, line = "final over start", "all kept changes together"
+        is_ladder = not _is_compare(outcome) and outcome.sweep is None
+        line = "all kept changes together" if is_ladder else "two configurations"
         cards.append(
             {
-                "knob": name,
+                "knob": final_label(outcome),
                 "title": "",
                 "before": line,
                 "after": "",
@@ -334,10 +341,18 @@ def _provenance(outcome: Outcome) -> list[tuple[str, str]]:
         ("requests", ", ".join(f"{r.method} {r.path}" for r in study.workload.requests)),
     ]
     facts += [(name.replace("_", " "), f"{value:,}") for name, value in host.limits.items()]
-    facts += [(name.replace("_", " "), f"{n:.4g}") for name, n in outcome.calibration.items()]
+    facts += [_calibration_fact(name, value) for name, value in outcome.calibration.items()]
     if outcome.final is None and outcome.steps:
         facts.append(("kept so far", so_far(outcome)))
     return facts
+
+
+def _calibration_fact(name: str, value: float) -> tuple[str, str]:
+    """Return a figure of the calibration by the unit that its name ends in."""
+    words = name.removeprefix("n_").removesuffix("_s").replace("_", " ")
+    if name.endswith("_s"):
+        return f"calibration: {words}", format_duration(value)
+    return f"calibration: {words}", f"{value:.4g}"
 
 
 def _cores(cpus: tuple[int, ...]) -> str:

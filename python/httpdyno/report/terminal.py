@@ -25,21 +25,26 @@ from httpdyno.model import (
 from httpdyno.report.phrase import (
     NAMES,
     NOTHING,
+    arm_names,
     bounds_text,
     changes_title,
     configuration_changes,
     deciding,
+    has_run,
     headline,
     interval_ratio_text,
     interval_text,
     metric_name,
     needed_text,
     next_command,
+    of_best_text,
     outcome_caveats,
     plural,
+    rate_bounds_text,
     ratio_key,
     ratio_text,
     so_far,
+    throughput_bounds,
 )
 from httpdyno.units import format_bytes, format_duration, format_rate
 
@@ -49,8 +54,6 @@ VERDICT_STYLES: dict[Verdict, str] = {
     "equivalent": "dim",
     "inconclusive": "yellow",
 }
-A_B = "b over a"
-"""How a comparison of two given configurations is called."""
 _BAR_WIDTH = 30
 _KNOB_WIDTH = 22
 _INDENT = (0, 0, 0, 2)
@@ -62,7 +65,7 @@ def outcome_text(outcome: Outcome) -> RenderableType:
     if outcome.message and outcome.status != "failed":
         parts.append(Text(outcome.message))
     if outcome.steps:
-        parts += [Text(), ladder_table(outcome.steps)]
+        parts += [Text(), ladder_table(outcome.steps), *_failures(outcome)]
     if outcome.sweep is not None:
         parts += [Text(), sweep_chart(outcome.sweep)]
     conclusion = _conclusion(outcome)
@@ -147,18 +150,17 @@ def _conclusion(outcome: Outcome) -> list[RenderableType]:
         if outcome.steps and any(step.kept for step in outcome.steps):
             lines.append(Text(so_far(outcome), "bold"))
     else:
-        label = A_B if outcome.plan.command == "compare" else "final over start"
         book = None if outcome.plan.command == "compare" else outcome.plan.study.book_ratio
-        lines = list(comparison_lines(outcome.final, label, book_ratio=book))
-    return lines + _failures(outcome) + _change_lines(outcome)
+        lines = list(comparison_lines(outcome.final, arm_names(outcome), book_ratio=book))
+    return lines + _change_lines(outcome)
 
 
 def comparison_lines(
-    comparison: Comparison, label: str, *, book_ratio: float | None = None
+    comparison: Comparison, names: tuple[str, str], *, book_ratio: float | None = None
 ) -> tuple[RenderableType, ...]:
     """Return a comparison: the claim, why, the other figures, both arms side by side."""
     key = ratio_key(comparison.metric)
-    claim = Text(f"{label}  ", "bold")
+    claim = Text(f"{names[1]} over {names[0]}  ", "bold")
     claim.append(interval_text(deciding(comparison), comparison.n_starts))
     name = metric_name(comparison.metric)
     why = Text.assemble(f"{name}: ", verdict_text(comparison.verdict), f", {comparison.reason}")
@@ -175,12 +177,11 @@ def comparison_lines(
     ]
     if others:
         lines.append(Padding(Text(", ".join(others)), _INDENT))
-    names = ("a", "b") if label == A_B else ("start", "final")
     lines += [Text(), Padding(arms_table(comparison, names), _INDENT)]
     return tuple(lines)
 
 
-def arms_table(comparison: Comparison, names: tuple[str, str] = ("a", "b")) -> Table:
+def arms_table(comparison: Comparison, names: tuple[str, str]) -> Table:
     """Return what both arms did, in their own units."""
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
     table.add_column("")
@@ -206,12 +207,9 @@ def _latency(latency_s: dict[str, float], name: str) -> str:
 
 def _failures(outcome: Outcome) -> list[RenderableType]:
     return [
-        Padding(
-            Text.assemble(
-                (f"{step.change}: {step.comparison.b.status}", "red"),
-                f": {step.comparison.b.detail or step.comparison.reason}",
-            ),
-            _INDENT,
+        Text.assemble(
+            (f"{step.change}: {step.comparison.b.status}", "red"),
+            f": {step.comparison.b.detail or step.comparison.reason}",
         )
         for step in outcome.steps
         if step.comparison.b.status != "complete"
@@ -220,7 +218,7 @@ def _failures(outcome: Outcome) -> list[RenderableType]:
 
 def _change_lines(outcome: Outcome) -> list[RenderableType]:
     changes = configuration_changes(outcome)
-    if not changes or outcome.sweep is not None:
+    if not changes:
         return []
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=False)
     for knob, before, after in changes:
@@ -230,7 +228,8 @@ def _change_lines(outcome: Outcome) -> list[RenderableType]:
 
 def sweep_chart(sweep: Sweep) -> RenderableType:
     """Return a bar for each level, its interval as `├─┤`, and the knee with its rule."""
-    top = max((p.throughput_high_per_s for p in sweep.points), default=0.0)
+    ends = (throughput_bounds(p) or (0.0, p.arm.throughput_per_s) for p in sweep.points)
+    top = max((end for _, end in ends), default=0.0)
     table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="dim")
     table.add_column(Text(sweep.unit or "level"), justify="right")
     table.add_column("", width=_BAR_WIDTH, no_wrap=True)
@@ -254,7 +253,7 @@ def sweep_chart(sweep: Sweep) -> RenderableType:
 
 def _sweep_row(sweep: Sweep, point: SweepPoint, top: float) -> list[RenderableType]:
     level = level_text(point.level)
-    if point.ratio_to_best is None:
+    if not has_run(point):
         return [level, Text(point.arm.status, "red"), NOTHING, NOTHING, NOTHING, ""]
     marks = [
         name
@@ -265,8 +264,8 @@ def _sweep_row(sweep: Sweep, point: SweepPoint, top: float) -> list[RenderableTy
         level,
         bar(point, top),
         format_rate(point.arm.throughput_per_s),
-        interval_ratio_text(point.ratio_to_best),
-        format_duration(point.latency_p99_s),
+        of_best_text(point, sweep),
+        format_duration(point.latency_p99_s or math.nan),
         Text(", ".join(marks), "bold"),
     ]
 
@@ -277,9 +276,9 @@ def bar(point: SweepPoint, top: float, *, width: int = _BAR_WIDTH) -> Text:
         return Text()
     scale = (width - 1) / top
     middle = round(point.arm.throughput_per_s * scale)
-    low = round(point.throughput_low_per_s * scale)
-    high = min(round(point.throughput_high_per_s * scale), width - 1)
     cells = ["█" if i <= middle else " " for i in range(width)]
+    bounds = throughput_bounds(point)
+    low, high = (min(round(end * scale), width - 1) for end in bounds or (0.0, 0.0))
     if high > low:
         cells[low : high + 1] = ["├", *"─" * (high - low - 1), "┤"]
     return Text("".join(cells).rstrip())
@@ -294,11 +293,13 @@ def _closing(outcome: Outcome) -> list[RenderableType]:
     lines: list[RenderableType] = [
         Text(f"{step.knob} is undecided: {needed_text(step.comparison)}") for step in undecided
     ]
+    state = (
+        "not finished yet, or cut off"
+        if outcome.status == "running"
+        else "the server is as it was found"
+    )
     lines.append(
-        Text(
-            f"the server is as it was found; took {format_duration(outcome.duration_s)}, "
-            f"seed {outcome.plan.seed}"
-        )
+        Text(f"{state}; took {format_duration(outcome.duration_s)}, seed {outcome.plan.seed}")
     )
     lines.append(Text.assemble("next: ", (f"`{next_command(outcome)}`", "cyan")))
     return lines
@@ -327,10 +328,7 @@ def _standing(interval: RatioInterval) -> str:
 
 def point_line(point: SweepPoint) -> Text:
     """Return a sweep's level in one line, for progress."""
-    if point.ratio_to_best is None:
+    if not has_run(point):
         return Text(f"{level_text(point.level)}  {point.arm.status}: {point.arm.detail}")
-    low, high = point.throughput_low_per_s, point.throughput_high_per_s
-    return Text(
-        f"{level_text(point.level)}  {format_rate(point.arm.throughput_per_s)} "
-        f"({format_rate(low)} … {format_rate(high)})"
-    )
+    rate = format_rate(point.arm.throughput_per_s)
+    return Text(f"{level_text(point.level)}  {rate} ({rate_bounds_text(point)})")
