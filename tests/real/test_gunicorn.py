@@ -138,3 +138,10 @@ def test_answers_come_from_the_application(case):
         connection.close()
         running.stop()
     assert said == {"debug": True, "level": "high"}
+
+
+def test_the_heartbeat_folder_is_named_as_in_diffs_so_that_starts_can_be_compared(case):
+    for level, name in (("disk", "RUN"), ("memory", "MEMORY"), ("/dev", "/dev")):
+        effective = started(case, {"worker_tmp_dir": level})
+        assert isinstance(effective, Effective), effective
+        assert effective.values["worker_tmp_dir"] == effective.asked["worker_tmp_dir"] == name

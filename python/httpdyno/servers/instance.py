@@ -11,6 +11,7 @@ from httpdyno.servers.adapter import NotRunning, Place
 from httpdyno.servers.port import HeldPort
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.ready import application_settings, await_answer
+from httpdyno.servers.render import MEMORY_PLACEHOLDER, RUN_PLACEHOLDER
 from httpdyno.servers.run_folder import remove_place
 
 _APPLICATION_S = 5.0
@@ -96,7 +97,7 @@ class Instance:
         if isinstance(effective, NotRunning):
             # One that dies just after its first answer says more by its exit.
             return effective if self._process.is_alive() else self._exited()
-        return self._with_application(effective)
+        return self._with_application(self._without_folders(effective))
 
     def is_alive(self) -> bool:
         """Whether the root process still runs."""
@@ -131,6 +132,25 @@ class Instance:
         how = f"signal {-exit_code}" if exit_code and exit_code < 0 else f"code {exit_code}"
         return NotRunning(status="crashed", detail=f"it exited with {how}: {words}".strip())
 
+    def _without_folders(self, effective: Effective) -> Effective:
+        """Write the instance's own folders as in diffs, so that starts can be compared."""
+        folders = {
+            str(self._place.folder): RUN_PLACEHOLDER,
+            str(self._place.memory_folder): MEMORY_PLACEHOLDER,
+        }
+
+        def written(texts: Mapping[str, str]) -> dict[str, str]:
+            found = dict(texts)
+            for folder, placeholder in folders.items():
+                found = {name: text.replace(folder, placeholder) for name, text in found.items()}
+            return found
+
+        return Effective(
+            values=written(effective.values),
+            asked=written(effective.asked),
+            source=effective.source,
+        )
+
     def _with_application(self, effective: Effective) -> NotRunning | Effective:
         """Add what the application says of its own knobs, and compare."""
         path = self._asked.spec.effective_path
@@ -138,10 +158,11 @@ class Instance:
             said = application_settings(self._port, path, timeout_s=_APPLICATION_S)
             if isinstance(said, str):
                 return NotRunning(status="refused", detail=said)
+            said = {name: text for name, text in said.items() if name not in self._asked.known}
             asked = {
                 name: level_text(level)
                 for name, level in self._asked.configuration.values.items()
-                if name in said and name not in self._asked.known
+                if name in said
             }
             effective = Effective(
                 values={**said, **effective.values},
