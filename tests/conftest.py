@@ -180,8 +180,10 @@ def _processes_of_session(folder: Path) -> list[str]:
         if process.pid == os.getpid():
             continue
         try:
-            is_ours = process.pid in children or str(folder) in process.environ().get(
-                "HTTPDYNO_RUN_DIR", ""
+            environment = process.environ()
+            is_ours = process.pid in children or any(
+                str(folder) in environment.get(name, "")
+                for name in ("HTTPDYNO_RUN_DIR", "HTTPDYNO_INSTANCE")
             )
             if is_ours and process.status() != psutil.STATUS_ZOMBIE:
                 found.append(f"{process.pid} {' '.join(process.cmdline())}")
