@@ -2,8 +2,6 @@
 
 from rich.console import Console
 
-NARROWEST = 40
-
 
 def results() -> Console:
     """Return the console that results are printed on."""
