@@ -16,9 +16,17 @@ EVIL = "</script><script>alert(1)</script><b>&amp;\"'"
 VOID = {"meta", "br", "link"}
 
 
+class Pages(dict[str, str]):
+    """Each page is drawn when a test first asks for it."""
+
+    def __missing__(self, name: str) -> str:
+        self[name] = outcome_html(OUTCOMES[name])
+        return self[name]
+
+
 @pytest.fixture(scope="module")
-def pages() -> dict[str, str]:
-    return {name: outcome_html(outcome) for name, outcome in OUTCOMES.items()}
+def pages() -> Pages:
+    return Pages()
 
 
 def skeleton(page: str) -> str:
@@ -85,13 +93,13 @@ def evil() -> Outcome:
 
 @pytest.mark.parametrize("name", OUTCOMES)
 def test_each_kind_of_outcome_has_the_agreed_page(
-    name: str, pages: dict[str, str], golden: Callable[[str, str], None]
+    name: str, pages: Pages, golden: Callable[[str, str], None]
 ) -> None:
     golden(f"report/{name}.html", skeleton(pages[name]))
 
 
 @pytest.mark.parametrize("name", OUTCOMES)
-def test_a_page_is_well_formed_and_loads_nothing(name: str, pages: dict[str, str]) -> None:
+def test_a_page_is_well_formed_and_loads_nothing(name: str, pages: Pages) -> None:
     elements = parsed(pages[name]).seen
     tags = {tag for tag, _ in elements}
     assert not tags & {"link", "img", "iframe", "object", "embed", "audio", "video", "form"}
@@ -104,7 +112,7 @@ def test_a_page_is_well_formed_and_loads_nothing(name: str, pages: dict[str, str
 
 
 @pytest.mark.parametrize("name", OUTCOMES)
-def test_the_page_carries_its_data(name: str, pages: dict[str, str]) -> None:
+def test_the_page_carries_its_data(name: str, pages: Pages) -> None:
     expected = json.loads(json.dumps(outcome_json(OUTCOMES[name])))
     assert embedded(pages[name]) == expected
 
@@ -127,7 +135,7 @@ def test_nothing_in_the_data_can_end_its_element() -> None:
     assert json.loads(text) == {"path": "</script><!--", "and": "&"}
 
 
-def test_each_chart_has_a_label_and_a_table_beside_it(pages: dict[str, str]) -> None:
+def test_each_chart_has_a_label_and_a_table_beside_it(pages: Pages) -> None:
     page = pages["ladder"]
     figures = re.findall(r"<figure>.*?</figure>", page, flags=re.DOTALL)
     assert len(figures) == 3
@@ -136,7 +144,7 @@ def test_each_chart_has_a_label_and_a_table_beside_it(pages: dict[str, str]) -> 
         assert "<table>" in figure
 
 
-def test_a_sheet_shows_every_step_and_what_was_not_worth_it(pages: dict[str, str]) -> None:
+def test_a_sheet_shows_every_step_and_what_was_not_worth_it(pages: Pages) -> None:
     text = " ".join(parsed(pages["ladder"]).text)
     for step in OUTCOMES["ladder"].steps:
         assert step.knob in text
@@ -144,7 +152,7 @@ def test_a_sheet_shows_every_step_and_what_was_not_worth_it(pages: dict[str, str
     assert "about 3 min 10 s more would decide it" in text
 
 
-def test_an_interrupted_ladder_claims_nothing_final(pages: dict[str, str]) -> None:
+def test_an_interrupted_ladder_claims_nothing_final(pages: Pages) -> None:
     text = " ".join(parsed(pages["interrupted"]).text)
     assert "not confirmed" in text
     assert "Changes kept so far" in text
@@ -152,7 +160,7 @@ def test_an_interrupted_ladder_claims_nothing_final(pages: dict[str, str]) -> No
 
 
 def test_a_candidate_that_did_not_start_says_so_in_the_server_s_words(
-    pages: dict[str, str],
+    pages: Pages,
 ) -> None:
     assert "No space left on device" in " ".join(parsed(pages["failed_start"]).text)
 
