@@ -171,6 +171,12 @@ def test_a_search_finds_titles_and_addresses_and_is_remembered(application):
     assert 'href="/?q=cache"' in browser.get("/").text
 
 
+def test_the_link_of_a_tag_finds_what_has_it(application):
+    found = Browser(application, SEEDED).get("/", "q=reading")
+
+    assert found.text.count("<small>reading</small>") == 25
+
+
 def test_markup_in_a_title_is_shown_and_not_obeyed(application):
     browser = Browser(application)
 

@@ -135,13 +135,13 @@ class Store:
         return connection
 
     def newest(self, owner: str, words: str) -> list[sqlite3.Row]:
-        """Return the owner's newest bookmarks with these words in title or address."""
+        """Return the owner's newest bookmarks with these words in title, address or tag."""
         pattern = f"%{words}%"
         return self.connection.execute(
             "SELECT url, title, tag, added_at FROM bookmarks"
-            " WHERE owner = ? AND (title LIKE ? OR url LIKE ?)"
+            " WHERE owner = ? AND (title LIKE ? OR url LIKE ? OR tag LIKE ?)"
             " ORDER BY added_at DESC LIMIT ?",
-            (owner, pattern, pattern, PAGE_SIZE),
+            (owner, pattern, pattern, pattern, PAGE_SIZE),
         ).fetchall()
 
     def tags(self, owner: str) -> list[sqlite3.Row]:
