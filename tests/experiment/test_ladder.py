@@ -3,7 +3,7 @@ import math
 import pytest
 from msgspec import structs
 
-from httpdyno.errors import TargetError
+from httpdyno.errors import TargetError, UsageError
 from httpdyno.experiment.event import FinalDone, StartDone, StepDone
 from httpdyno.experiment.planning import compare_plan, make_plan, plan_lines
 from httpdyno.experiment.run import run_plan
@@ -63,6 +63,22 @@ def test_all_of_the_budget_and_not_much_more_is_used(study):
         outcome = _run(make_plan(study, seed=3, budget_s=budget_s))
         assert outcome.duration_s <= budget_s * 1.05
         assert outcome.final is not None
+
+
+def test_a_budget_for_some_steps_tries_those_and_names_the_others(study):
+    store = MemoryStore()
+    outcome = _run(make_plan(study, seed=3, budget_s=40.0), store=store)
+    assert outcome.duration_s <= 40.0
+    assert [s.change for s in outcome.steps] == ["good: 0 → 1", "good: 1 → 2"]
+    assert outcome.final.n_starts >= 6
+    [caveat] = [c for c in outcome.caveats if c.kind == "steps_not_tried"]
+    assert "bad → true, inert → b" in caveat.message
+
+
+def test_a_budget_in_which_nothing_can_be_proven_is_refused_with_the_time_it_takes(study):
+    with pytest.raises(UsageError, match="too short to prove even one step") as caught:
+        _run(make_plan(study, seed=3, budget_s=20.0))
+    assert "all steps take about" in caught.value.hint
 
 
 def test_a_refused_configuration_is_a_step_not_an_error(study):

@@ -1,10 +1,5 @@
 """Run a plan on real servers, show it as it goes, and put the outcome where it was asked for."""
 
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
-from types import FrameType
-
 from httpdyno.cli.console import messages
 from httpdyno.cli.output import Outputs
 from httpdyno.cli.progress import RunProgress
@@ -27,10 +22,7 @@ def run_and_report(plan: Plan, outputs: Outputs, *, resume: str | None = None) -
     """
     outcome = _run(plan, resume)
     show_outcome(outcome, outputs)
-    if outcome.status == "interrupted":
-        messages().print(f"`httpdyno tune --resume {outcome.id}` goes on from here", markup=False)
-        return EXIT_INTERRUPTED
-    return 0
+    return EXIT_INTERRUPTED if outcome.status == "interrupted" else 0
 
 
 def _run(plan: Plan, resume: str | None) -> Outcome:
@@ -43,7 +35,6 @@ def _run(plan: Plan, resume: str | None) -> Outcome:
             hint="`httpdyno doctor` says what each bundled study needs",
         )
     with (
-        _endings_as_interrupts(),
         Store.open() as store,
         ServerBench(adapter=adapter, study=study, seed=plan.seed) as bench,
     ):
@@ -54,18 +45,3 @@ def _run(plan: Plan, resume: str | None) -> Outcome:
             store.claim_run(run_id)
         with RunProgress(messages(), len(plan.steps)) as progress:
             return run_plan(plan, bench=bench, store=store, run_id=run_id, watch=progress)
-
-
-@contextmanager
-def _endings_as_interrupts() -> Iterator[None]:
-    """Let a closed terminal or a `kill` end a run as cleanly as Ctrl-C does."""
-
-    def interrupt(number: int, _frame: FrameType | None) -> None:
-        raise KeyboardInterrupt(signal.Signals(number).name)
-
-    kept = {each: signal.signal(each, interrupt) for each in (signal.SIGTERM, signal.SIGHUP)}
-    try:
-        yield
-    finally:
-        for each, handler in kept.items():
-            signal.signal(each, handler)

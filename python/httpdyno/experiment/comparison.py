@@ -16,6 +16,9 @@ decides other steps. It stays `inconclusive`, with its interval, so nothing is c
 
 MAX_STARTS = 400
 
+CLOSING_RATIO = 0.03
+"""Of the budget, for what comes after the last start: ending the servers, writing the report."""
+
 
 @dataclass(kw_only=True)
 class Session:
@@ -37,8 +40,8 @@ class Session:
 
     @property
     def left_s(self) -> float:
-        """What is left of the study's budget."""
-        return self.plan.study.budget_s - self.spent_s
+        """What is left of the study's budget for starts."""
+        return self.plan.study.budget_s * (1 - CLOSING_RATIO) - self.spent_s
 
     def n_stored(self, index: int) -> int:
         """Return how many starts of a comparison a resumed run already has."""

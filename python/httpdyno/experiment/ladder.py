@@ -17,7 +17,10 @@ FINAL_LOG_RATIO = 0.05
 def climb(
     session: Session, pace: Pace, on_step: Callable[[tuple[LadderStep, ...]], object]
 ) -> tuple[tuple[LadderStep, ...], Configuration]:
-    """Try every step of the plan; return them with the best proven configuration.
+    """Try the plan's steps in order; return them with the best proven configuration.
+
+    A step that cannot have its fewest starts is not begun, nor those after it: half-measured
+    steps would cost the final claim its time and prove nothing.
 
     Args:
         session: Holds the plan.
@@ -30,6 +33,8 @@ def climb(
     for index, step in enumerate(plan.steps, 1):
         if best.values[step.knob] == step.to:
             continue
+        if not session.n_stored(index) and not _has_time(session, pace):
+            break
         before = done[-1].running_ratio if done else 1.0
         rung = _climb_one(session, pace, (index, step), best, before)
         done = (*done, rung)
@@ -38,6 +43,15 @@ def climb(
         session.watch(StepDone(step=rung))
         on_step(done)
     return done, best
+
+
+def _has_time(session: Session, pace: Pace) -> bool:
+    return session.left_s - final_reserve_s(session, pace) >= fewest_s(session, pace)
+
+
+def fewest_s(session: Session, pace: Pace) -> float:
+    """Return the time that a comparison's fewest starts take."""
+    return session.plan.study.method.min_starts * pace.start_s
 
 
 def _climb_one(
@@ -52,7 +66,7 @@ def _climb_one(
     knob = study.knob(step.knob)
     final_s = final_reserve_s(session, pace)
     to_come = len(steps) - index + 1
-    share_s = max(0.0, session.left_s - final_s) / to_come
+    share_s = max((session.left_s - final_s) / to_come, fewest_s(session, pace))
     session.stage = f"step {index} of {len(steps)}"
     expected_s = min(share_s, pace.start_s * study.method.min_starts)
     session.watch(
@@ -95,7 +109,7 @@ def _climb_one(
 
 def final_reserve_s(session: Session, pace: Pace) -> float:
     """Return the time that is kept for the final claim."""
-    return session.plan.study.method.min_starts * pace.start_s * 1.1
+    return fewest_s(session, pace) * 1.1
 
 
 def final_comparison(

@@ -7,18 +7,19 @@ from typing import Any
 
 from msgspec import structs
 
-from httpdyno.errors import HttpdynoError, TargetError
+from httpdyno.errors import HttpdynoError, TargetError, UsageError
 from httpdyno.experiment.bench import Bench
 from httpdyno.experiment.calibration import N_STARTS, Pace, pace
 from httpdyno.experiment.comparison import Allowance, Session, run_comparison
 from httpdyno.experiment.event import Event, FinalDone, Notice, Stage
 from httpdyno.experiment.evidence import arm_summary, limit_broken, window_caveats
-from httpdyno.experiment.ladder import climb, final_comparison
+from httpdyno.experiment.ladder import climb, fewest_s, final_comparison, final_reserve_s
 from httpdyno.experiment.sweep import run_sweep
 from httpdyno.model import (
     Caveat,
     Configuration,
     HostFacts,
+    LadderStep,
     Outcome,
     Plan,
     StartRecord,
@@ -26,6 +27,7 @@ from httpdyno.model import (
     level_text,
 )
 from httpdyno.store.protocol import StudyStore
+from httpdyno.units import format_duration
 
 CALIBRATION_INDEX = 0
 """Comparisons are numbered: 0 is the A/A calibration, then the steps, last the final one."""
@@ -65,10 +67,40 @@ def run_plan(
 def _ladder(session: Session, report: "_Report") -> None:
     plan = session.plan
     tempo = _calibrate(session, report, n_comparisons=len(plan.steps) + 1)
+    _require_time(session, tempo)
     steps, best = climb(session, tempo, lambda done: report.note(steps=done))
+    report.doubt(*_not_tried(session, tempo, steps))
     final = final_comparison(session, tempo, len(plan.steps) + 1, best)
     report.note(steps=steps, final=final)
     report.settle(best)
+
+
+def _require_time(session: Session, tempo: Pace) -> None:
+    """Refuse a budget in which not even one step could be proven."""
+    needed_s = fewest_s(session, tempo) + final_reserve_s(session, tempo)
+    if session.left_s < needed_s and not session.n_stored(1):
+        whole_s = session.spent_s + (len(session.plan.steps) + 1.1) * fewest_s(session, tempo)
+        raise UsageError(
+            f"a budget of {format_duration(session.plan.study.budget_s)} is too short to prove "
+            f"even one step: a start of both arms takes {format_duration(tempo.start_s)}, and "
+            f"each claim needs {session.plan.study.method.min_starts}",
+            hint=f"all steps take about {format_duration(whole_s * 1.1)}; see `--budget`",
+        )
+
+
+def _not_tried(session: Session, tempo: Pace, steps: Sequence[LadderStep]) -> list[Caveat]:
+    """Return the doubt that steps were left out for want of time."""
+    last = steps[-1].comparison.index if steps else 0
+    left = [f"{step.knob} → {level_text(step.to)}" for step in session.plan.steps[last:]]
+    if not left:
+        return []
+    more_s = len(left) * fewest_s(session, tempo)
+    words = (
+        f"not tried for want of time: {', '.join(left)}; "
+        f"about {format_duration(more_s)} more would do"
+    )
+    session.watch(Notice(message=words))
+    return [Caveat(kind="steps_not_tried", message=words)]
 
 
 def _sweep(session: Session, report: "_Report") -> None:
