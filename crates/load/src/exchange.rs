@@ -66,17 +66,16 @@ impl Worker {
                 return;
             }
         }
-        let turn = self.progress.turn;
-        self.progress.turn += 1;
-        self.issue(member, turn, self.now_ns, is_measured);
+        let index = self.progress.index();
+        self.progress.advance();
+        self.issue(member, index, self.now_ns, is_measured);
     }
 
-    /// Send this thread's `turn`-th request on an idle connection, which is in no list.
-    pub(crate) fn issue(&mut self, member: u32, turn: u64, base_ns: u64, is_measured: bool) {
+    /// Send the request of an index on an idle connection, which is in no list.
+    pub(crate) fn issue(&mut self, member: u32, index: u64, base_ns: u64, is_measured: bool) {
         self.tally.offer(is_measured);
         self.links.push_back(&mut self.in_flight, member);
         let n_requests = self.pools[self.progress.plan.arm].requests.len() as u64;
-        let index = turn * self.setup.n_threads as u64 + self.setup.thread as u64;
         let connection = &mut self.connections[member as usize];
         connection.take_up((index % n_requests) as usize, base_ns, self.now_ns, is_measured);
         if connection.phase == Phase::Idle {

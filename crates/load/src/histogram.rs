@@ -1,5 +1,7 @@
 //! Distributions of durations: recorded per thread, merged at a window's end.
 
+use std::fmt;
+
 use hdrhistogram::Histogram;
 
 /// Above this a duration is counted as this: an hour, far beyond any patience.
@@ -63,7 +65,7 @@ impl Recorder {
 }
 
 /// Counts over log-linear buckets of nanoseconds, to three significant digits.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct Distribution {
     /// The upper bound of each bucket that is not empty, in nanoseconds, ascending, and its count.
     pub buckets: Vec<(u64, u64)>,
@@ -73,6 +75,19 @@ pub struct Distribution {
     pub sum_ns: u128,
     /// The largest, exact; 0 when there is none.
     pub max_ns: u64,
+}
+
+impl fmt::Debug for Distribution {
+    /// The figures that tell most: a failing test should not print a thousand buckets.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Distribution")
+            .field("count", &self.count)
+            .field("p50_ns", &self.quantile_ns(0.5))
+            .field("p99_ns", &self.quantile_ns(0.99))
+            .field("max_ns", &self.max_ns)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Distribution {

@@ -312,3 +312,17 @@ fn a_cpu_that_is_not_there_is_an_error_of_the_run() {
     let error = run.wait(PATIENCE).unwrap_err().to_string();
     assert!(error.starts_with("sched_setaffinity"), "{error}");
 }
+
+#[test]
+fn every_request_of_an_arm_is_sent_by_however_many_threads() {
+    for rate_per_s in [0.0, 2000.0] {
+        let mut spec = spec(&[server(|_| Reply::Answer(OK))], &[counted(120)]);
+        let long = Request::get("h", "/a-target-of-40-bytes-aaaaaaaaaaaaaaaaaaaa");
+        spec.arms[0].requests.push(long);
+        (spec.rate_per_s, spec.connections) = (rate_per_s, 2);
+        let result = only(&spec);
+        let short_bytes = 28 * 120;
+        let extra_bytes = result.bytes_sent - short_bytes;
+        assert!((58 * 39..=62 * 39).contains(&extra_bytes), "{extra_bytes} at {rate_per_s}/s");
+    }
+}

@@ -38,7 +38,8 @@ pub struct LoadSpec {
 pub struct Arm {
     /// `ip:port`.
     pub address: String,
-    /// Sent in turn; at least one.
+    /// Sent in turn: in an open loop over all threads, in a closed loop by each thread for itself.
+    /// At least one.
     pub requests: Vec<Request>,
 }
 

@@ -1,6 +1,6 @@
 //! A window's plan, and where a thread stands in it.
 
-use crate::schedule::Schedule;
+use crate::schedule::{Schedule, Share};
 
 /// A window as its threads run it. Instants are `CLOCK_MONOTONIC` nanoseconds.
 #[derive(Debug, Clone, Copy)]
@@ -53,7 +53,8 @@ pub(crate) struct Progress {
     /// The connections were set to work (closed loop).
     pub(crate) has_begun: bool,
     /// This thread's number of the next request.
-    pub(crate) turn: u64,
+    turn: u64,
+    thread: u64,
     /// When it is due; `u64::MAX`: never. Open loop only.
     pub(crate) next_due_ns: u64,
     /// A request was due when no connection was idle, and the queue is not empty since.
@@ -68,13 +69,15 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// The beginning of a window for thread `thread` of `n_threads`.
-    pub(crate) fn new(plan: Plan, thread: u64, n_threads: u64) -> Self {
+    /// The beginning of a window for thread `thread` of `n_threads`, on an arm with so many
+    /// requests.
+    pub(crate) fn new(plan: Plan, thread: u64, n_threads: u64, n_requests: u64) -> Self {
         let mut progress = Self {
             plan,
             is_sending: true,
             has_begun: false,
             turn: 0,
+            thread,
             next_due_ns: u64::MAX,
             is_blocked: false,
             drained_by_ns: u64::MAX,
@@ -83,7 +86,8 @@ impl Progress {
             end_turn: 0,
         };
         if plan.is_open_loop() {
-            let schedule = Schedule::new(plan.opened_ns, plan.rate_per_s, thread, n_threads);
+            let share = Share { thread, n_threads, period: n_requests };
+            let schedule = Schedule::new(plan.opened_ns, plan.rate_per_s, share);
             let first_measured = schedule.first_index_from(plan.measure_start_ns);
             let counted_end = match plan.n_requests {
                 0 => u64::MAX,
@@ -113,7 +117,7 @@ impl Progress {
             drain_ns: 0,
             rate_per_s: 0.0,
         };
-        Self { is_sending: false, ..Self::new(plan, 0, 1) }
+        Self { is_sending: false, ..Self::new(plan, 0, 1, 1) }
     }
 
     fn due_ns(&self) -> u64 {
@@ -123,12 +127,20 @@ impl Progress {
         }
     }
 
+    /// The index of the next request: which of an arm's requests it is, in turn. In an open loop
+    /// that is in the order of due times over all threads. In a closed loop each thread goes
+    /// through all requests: were each to keep to its share of them, a thread with cheap ones
+    /// would send more and skew the mix.
+    pub(crate) fn index(&self) -> u64 {
+        self.schedule.map_or(self.turn + self.thread, |schedule| schedule.index(self.turn))
+    }
+
     /// Whether the next due request belongs to the measured part.
     pub(crate) fn is_next_measured(&self) -> bool {
         self.turn >= self.measured_from_turn
     }
 
-    /// Go on to the next due request.
+    /// Go on to the next request.
     pub(crate) fn advance(&mut self) {
         self.turn += 1;
         self.next_due_ns = self.due_ns();
@@ -172,7 +184,7 @@ mod tests {
 
     #[test]
     fn a_timed_window_is_due_for_its_whole_time() {
-        let mut progress = Progress::new(plan(100.0, 4_000_000_000, 0), 0, 1);
+        let mut progress = Progress::new(plan(100.0, 4_000_000_000, 0), 0, 1, 1);
         assert_eq!(progress.next_due_ns, 1_000_000_000);
         assert_eq!(progress.drop_due(u64::MAX - 1), (300, 200));
         assert!(progress.is_schedule_over());
@@ -181,7 +193,7 @@ mod tests {
     #[test]
     fn a_counted_window_counts_from_the_measured_part_over_all_threads() {
         let counts: Vec<(u64, u64)> = (0..3)
-            .map(|thread| Progress::new(plan(100.0, u64::MAX, 50), thread, 3).drop_due(1 << 60))
+            .map(|thread| Progress::new(plan(100.0, u64::MAX, 50), thread, 3, 2).drop_due(1 << 60))
             .collect();
         assert_eq!(counts.iter().map(|count| count.0).sum::<u64>(), 150);
         assert_eq!(counts.iter().map(|count| count.1).sum::<u64>(), 50);
@@ -189,7 +201,7 @@ mod tests {
 
     #[test]
     fn only_what_is_due_is_dropped() {
-        let mut progress = Progress::new(plan(100.0, 4_000_000_000, 0), 0, 1);
+        let mut progress = Progress::new(plan(100.0, 4_000_000_000, 0), 0, 1, 1);
         progress.advance();
         assert_eq!(progress.drop_due(1_050_000_000), (5, 0));
     }

@@ -177,7 +177,8 @@ impl Worker {
     fn run(&mut self, plan: Plan) -> Result<(), Error> {
         self.tally.reset(&plan);
         let (thread, n_threads) = (self.setup.thread as u64, self.setup.n_threads as u64);
-        self.progress = Progress::new(plan, thread, n_threads);
+        let n_requests = self.pools[plan.arm].requests.len() as u64;
+        self.progress = Progress::new(plan, thread, n_threads, n_requests);
         let opened = self.meter.read();
         let (mut measured_from, mut sending_until) = (None, None);
         loop {
@@ -246,6 +247,9 @@ impl Worker {
             return;
         }
         if self.now_ns >= plan.measure_end_ns {
+            // What was due before the end is sent where a connection is idle, however late: that
+            // this thread woke after the end is its own lateness, and no error of the server.
+            self.send_due();
             let (count, n_measured) = self.progress.drop_due(plan.measure_end_ns - 1);
             self.tally.unsent(&plan, self.now_ns, count, n_measured);
             self.end_sending(plan.measure_end_ns);
@@ -284,13 +288,13 @@ impl Worker {
                 self.progress.is_blocked = true;
                 return;
             };
-            let (turn, due_ns) = (self.progress.turn, self.progress.next_due_ns);
+            let (index, due_ns) = (self.progress.index(), self.progress.next_due_ns);
             let is_measured = self.progress.is_next_measured();
             let has_waited = self.progress.is_blocked;
             self.progress.advance();
             self.tick();
             self.tally.punctuality(has_waited, self.now_ns.saturating_sub(due_ns));
-            self.issue(member, turn, due_ns, is_measured);
+            self.issue(member, index, due_ns, is_measured);
         }
         self.progress.is_blocked = false;
     }
