@@ -39,10 +39,10 @@ _OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
 class RunRoot:
     """The folders of this process; all places are made in here."""
 
-    def __init__(self, folder: Path, memory_folder: Path, record: int) -> None:
+    def __init__(self, folder: Path, memory_folder: Path, locks: tuple[int, ...]) -> None:
         self.folder = folder
         self.memory_folder = memory_folder
-        self._record = record
+        self._locks = locks
         self._numbers = itertools.count(1)
         self._is_released = False
 
@@ -67,7 +67,8 @@ class RunRoot:
         if left:
             raise RevertError("; ".join(left), hint="End it by hand, then run any command again.")
         self._is_released = True
-        os.close(self._record)
+        for lock in self._locks:
+            os.close(lock)
         _drop_if_empty(self.memory_folder.parent)
 
     def __enter__(self) -> Self:
@@ -119,8 +120,8 @@ def claim() -> RunRoot:
                 "memory_folder": str(memory_folder),
             },
         )
-        _make_in_memory(memory_folder)
-    return RunRoot(folder, memory_folder, record)
+        memory_lock = _make_in_memory(memory_folder)
+    return RunRoot(folder, memory_folder, (record, memory_lock))
 
 
 def record_session(place: Place, leader: int) -> int:
@@ -166,7 +167,7 @@ def reap_leftovers() -> list[str]:
     done: list[str] = []
     with _locked(root):
         for folder in sorted(root.glob("run-*")):
-            if _has_living_owner(folder):
+            if _is_held(folder / _RECORD):
                 continue
             pid = _owner(folder).pid
             whose = f"httpdyno process {pid}" if pid else "an httpdyno process"
@@ -175,7 +176,10 @@ def reap_leftovers() -> list[str]:
                 done.append(f"ended {ended} server processes that {whose} had left running")
             done.append(f"removed `{folder}` of {whose}, which was killed" if not left else left[0])
             done.extend(left[1:])
-    _drop_if_empty(memory_root_or(root))
+        memory_root = memory_root_or(root)
+        if memory_root != root:
+            done += _remove_ownerless(memory_root)
+            _drop_if_empty(memory_root)
     return done
 
 
@@ -245,16 +249,33 @@ def _locked(root: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def _make_in_memory(folder: Path) -> None:
+def _make_in_memory(folder: Path) -> int:
+    """Make it with a lock of its own; return the lock.
+
+    Its record may be removed by hand, or be under another root: then the lock alone says whether
+    somebody needs it. It comes to its name only with the lock held.
+    """
+    unfinished = folder.with_name(f".{folder.name}")
     for _ in range(_ATTEMPTS):
         try:
-            folder.mkdir(mode=0o755)
+            unfinished.mkdir(mode=0o755)
+            break
         except FileNotFoundError:  # another httpdyno just removed the empty root
             _safe_root(folder.parent)
-        else:
-            folder.chmod(0o755)
-            return
-    raise AdapterError(f"`{folder}` cannot be made: its parent is removed again and again")
+    unfinished.chmod(0o755)
+    lock = os.open(unfinished / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    unfinished.rename(folder)
+    return lock
+
+
+def _remove_ownerless(memory_root: Path) -> list[str]:
+    done = []
+    for folder in sorted(memory_root.glob("run-*")):
+        if not _is_held(folder / _LOCK):
+            complaint = _removed(folder)
+            done.append(complaint or f"removed `{folder}`, which no httpdyno owns")
+    return done
 
 
 def _drop_if_empty(folder: Path) -> None:
@@ -262,17 +283,18 @@ def _drop_if_empty(folder: Path) -> None:
         folder.rmdir()
 
 
-def _has_living_owner(folder: Path) -> bool:
+def _is_held(file: Path) -> bool:
+    """Whether a living process holds the lock on it; not if there is no such file."""
     try:
-        record = os.open(folder / _RECORD, os.O_RDONLY)
+        handle = os.open(file, os.O_RDONLY)
     except OSError:
-        return False  # killed before it could write one, so nothing was started either
+        return False  # its maker was killed before it could start anything
     try:
-        fcntl.flock(record, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
     finally:
-        os.close(record)
+        os.close(handle)
     return False
 
 
