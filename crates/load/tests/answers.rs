@@ -4,7 +4,7 @@
 mod rig;
 
 use httpdyno_load::{LoadSpec, Request};
-use rig::{arm, counted, errors, oracle, run_one};
+use rig::{arm, counted, errors, oracle, run_one, timed};
 
 const N: u64 = 40;
 
@@ -42,7 +42,7 @@ fn every_form_of_a_right_answer_is_completed_with_its_length() {
             request.method = method.to_owned();
             request.expect_status = status;
             request.expect_length = Some(length);
-            let result = run_one(LoadSpec { keep_alive, ..counted(arm, N) });
+            let result = run_one(&LoadSpec { keep_alive, ..counted(arm, N) });
             let case = format!("{method} {path}, keep-alive {keep_alive}");
             assert_eq!((errors(&result), result.completed), (vec![], N), "{case}");
             assert_eq!(result.statuses.into_iter().collect::<Vec<_>>(), [(status, N)], "{case}");
@@ -58,7 +58,7 @@ fn bytes_are_counted_exactly() {
     let mut arm = arm(&oracle, &["/"]);
     arm.requests[0].method = "POST".to_owned();
     arm.requests[0].body = vec![b'x'; 1000];
-    let result = run_one(counted(arm, N));
+    let result = run_one(&counted(arm, N));
     let sent = "POST / HTTP/1.1\r\nHost: oracle.test\r\nContent-Length: 1000\r\n\r\n".len() + 1000;
     let head = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 12\r\n\r\n".len();
     assert_eq!(result.bytes_sent, N * sent as u64);
@@ -73,7 +73,7 @@ fn bodies_larger_than_any_buffer_are_sent_whole() {
         request.method = "PUT".to_owned();
         request.body = vec![b'x'; 6_000_000];
     }
-    let result = run_one(counted(arm, 12));
+    let result = run_one(&counted(arm, 12));
     assert_eq!((errors(&result), result.completed), (vec![], 12));
     assert!(result.bytes_sent > 12 * 6_000_000);
 }
@@ -82,9 +82,9 @@ fn bodies_larger_than_any_buffer_are_sent_whole() {
 fn kept_connections_are_kept_and_others_serve_one_request_each() {
     let oracle = oracle();
     let arm = arm(&oracle, &["/"]);
-    let kept = run_one(counted(arm.clone(), 200));
+    let kept = run_one(&counted(arm.clone(), 200));
     assert_eq!((kept.connects, oracle.stats().connections), (4, 4));
-    let closed = run_one(LoadSpec { keep_alive: false, ..counted(arm, 200) });
+    let closed = run_one(&LoadSpec { keep_alive: false, ..counted(arm, 200) });
     assert_eq!((closed.connects, oracle.stats().connections), (200, 204));
     let since = kept.closed_ns;
     assert!(oracle.log_since(since).arrivals.iter().all(|arrival| arrival.request == 0));
@@ -94,7 +94,7 @@ fn kept_connections_are_kept_and_others_serve_one_request_each() {
 fn requests_are_sent_in_turn() {
     let oracle = oracle();
     let arm = arm(&oracle, &["/a", "/b", "/c"]);
-    let result = run_one(LoadSpec { connections: 1, ..counted(arm, 30) });
+    let result = run_one(&LoadSpec { connections: 1, ..counted(arm, 30) });
     assert_eq!(result.completed, 30);
     let arrivals = oracle.log().arrivals;
     let in_turn = arrivals.iter().zip(["/a", "/b", "/c"].iter().cycle());
@@ -102,9 +102,23 @@ fn requests_are_sent_in_turn() {
 }
 
 #[test]
+fn each_thread_of_a_closed_loop_sends_the_whole_mix() {
+    // Two paths of unlike cost: were each thread to keep to one, the cheap one would prevail.
+    for threads in [1, 2] {
+        let oracle = oracle();
+        let arm = arm(&oracle, &["/cheap", "/fixed/3ms"]);
+        let result = run_one(&LoadSpec { threads, ..timed(arm, 0.2) });
+        let arrivals = oracle.log().arrivals;
+        let cheap = arrivals.iter().filter(|arrival| arrival.path == "/cheap").count();
+        assert_eq!(arrivals.len() as u64, result.completed);
+        assert!(cheap.abs_diff(arrivals.len() - cheap) <= 4, "{threads} threads: {cheap}");
+    }
+}
+
+#[test]
 fn latency_is_the_service_time_that_the_server_kept() {
     let oracle = oracle();
-    let result = run_one(counted(arm(&oracle, &["/bimodal/2ms/40ms/0.25"]), 160));
+    let result = run_one(&counted(arm(&oracle, &["/bimodal/2ms/40ms/0.25"]), 160));
     let mut truth: Vec<u64> =
         oracle.log().arrivals.iter().map(|a| a.answered_ns.unwrap() - a.at_ns).collect();
     truth.sort_unstable();
@@ -130,6 +144,6 @@ fn an_arm_may_ask_for_many_things() {
             ..Request::get("oracle.test", path)
         })
         .collect();
-    let result = run_one(counted(arm, 500));
+    let result = run_one(&counted(arm, 500));
     assert_eq!((errors(&result), result.completed), (vec![], 500));
 }

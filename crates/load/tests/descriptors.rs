@@ -4,8 +4,9 @@
 mod rig;
 
 use std::fs::File;
+use std::ops::ControlFlow;
 
-use httpdyno_load::{Error, LoadSpec, start};
+use httpdyno_load::{Error, LoadSpec, Run};
 use rig::{arm, counted, errors, finish, oracle};
 
 #[test]
@@ -20,16 +21,16 @@ fn a_process_without_descriptors_says_so_and_loses_no_request() {
         assert!(taken.is_empty() != is_opening, "{} taken", taken.len());
         // Kept open until the process ends.
         std::mem::forget(taken);
-        Ok(())
+        ControlFlow::Continue(())
     };
-    let run = start(spec.clone(), Some(Box::new(on_edge))).unwrap();
+    let run = Run::start(&spec, Some(Box::new(on_edge))).unwrap();
     let result = finish(&run).remove(0);
     assert_eq!(errors(&result), [("no_descriptors", 20)]);
     assert_eq!((result.offered, result.completed), (20, 0));
     assert_eq!(oracle.stats().connections, 0);
 
     // A run that could never have as many is refused before it begins, in a sentence.
-    let error = start(LoadSpec { connections: 1000, ..spec }, None).unwrap_err();
+    let error = Run::start(&LoadSpec { connections: 1000, ..spec }, None).unwrap_err();
     assert!(matches!(error, Error::Descriptors { allowed: 256, .. }), "{error}");
     assert!(error.to_string().contains("ulimit -n"), "{error}");
 }

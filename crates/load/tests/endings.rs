@@ -3,13 +3,14 @@
 
 mod rig;
 
+use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use httpdyno_load::{ErrorKind, LoadRun, LoadSpec, start};
-use httpdyno_oracle::{CloseAfter, Oracle, OracleConfig, Service};
-use rig::{PATIENCE, arm, counted, errors, finish, oracle, run_one, timed};
+use httpdyno_load::{ErrorKind, LoadSpec, Run};
+use httpdyno_oracle::{Behaviour, CloseAfter, Oracle, OracleConfig, Service};
+use rig::{PATIENCE, arm, brief, counted, errors, finish, oracle, run_one, timed};
 
-fn wait_for(run: &LoadRun, mut is_true: impl FnMut() -> bool) {
+fn wait_for(run: &Run, mut is_true: impl FnMut() -> bool) {
     let deadline = Instant::now() + PATIENCE;
     while !is_true() {
         assert!(Instant::now() < deadline, "waited in vain");
@@ -21,10 +22,10 @@ fn wait_for(run: &LoadRun, mut is_true: impl FnMut() -> bool) {
 fn a_run_that_is_stopped_accounts_for_what_was_in_flight() {
     for (rate_per_s, threads) in [(0.0, 1), (0.0, 2), (400.0, 1), (400.0, 2)] {
         let oracle = oracle();
-        let spec = timed(arm(&oracle, &["/", "/fault/never"]), 1000.0);
-        let run = start(LoadSpec { rate_per_s, threads, ..spec }, None).unwrap();
+        let spec = timed(arm(&oracle, &["/", "/fault/never", "/chunked/50/7"]), 1000.0);
+        let run = Run::start(&LoadSpec { rate_per_s, threads, ..spec }, None).unwrap();
         // All four connections end up on a request that is never answered.
-        wait_for(&run, || oracle.stats().requests - oracle.stats().finished == 4);
+        wait_for(&run, || oracle.stats().count(Behaviour::Never) == 4);
         let stopped = Instant::now();
         run.stop();
         run.stop();
@@ -32,14 +33,14 @@ fn a_run_that_is_stopped_accounts_for_what_was_in_flight() {
         let case = format!("rate {rate_per_s}, {threads} threads");
         assert!(stopped.elapsed() < Duration::from_secs(5), "{case}: {:?}", stopped.elapsed());
         let result = &results[0];
-        assert_eq!(result.errors.of(ErrorKind::Unfinished), 4, "{case}: {result:?}");
+        assert_eq!(result.errors.of(ErrorKind::Unfinished), 4, "{case}: {}", brief(result));
         assert_eq!(result.completed, oracle.stats().finished, "{case}");
         let sent = result.offered - result.errors.of(ErrorKind::Unsent);
         assert_eq!(sent, oracle.stats().requests, "{case}");
         if rate_per_s > 0.0 {
             // What was due until the stop is offered, no more and no less.
             let due = (result.measure_end_ns - result.opened_ns) as f64 * 1e-9 * rate_per_s;
-            assert!((result.offered as f64 - due).abs() <= 2.0, "{case}: {due} {result:?}");
+            assert!((result.offered as f64 - due).abs() <= 2.0, "{case}: {due} {}", brief(result));
         } else {
             assert_eq!(result.errors.of(ErrorKind::Unsent), 0, "{case}");
         }
@@ -52,7 +53,7 @@ fn a_run_that_is_stopped_in_a_later_window_keeps_the_earlier_ones() {
     let mut spec = timed(arm(&oracle, &["/fixed/1ms"]), 0.05);
     spec.windows = vec![spec.windows[0]; 3];
     spec.windows[2].measure_s = 1000.0;
-    let run = start(spec, None).unwrap();
+    let run = Run::start(&spec, None).unwrap();
     wait_for(&run, || run.results().len() == 2);
     let requests = oracle.stats().requests;
     wait_for(&run, || oracle.stats().requests > requests + 20);
@@ -67,7 +68,7 @@ fn a_run_that_is_stopped_in_a_later_window_keeps_the_earlier_ones() {
 fn what_is_due_and_has_no_connection_at_the_end_is_unsent() {
     let oracle = oracle();
     let spec = timed(arm(&oracle, &["/fault/never"]), 0.25);
-    let result = run_one(LoadSpec { rate_per_s: 400.0, drain_s: 0.05, ..spec });
+    let result = run_one(&LoadSpec { rate_per_s: 400.0, drain_s: 0.05, ..spec });
     assert_eq!(errors(&result), [("unfinished", 4), ("unsent", 96)]);
     assert_eq!((result.offered, result.completed), (100, 0));
     assert_eq!(oracle.stats().requests, 4);
@@ -75,14 +76,14 @@ fn what_is_due_and_has_no_connection_at_the_end_is_unsent() {
 
 #[test]
 fn the_server_s_count_and_the_engine_s_differ_by_no_more_than_the_connections() {
-    // A server with every fault at once, and an end in the middle of things.
+    // Many faults at once, and an end in the middle of things. Connections that end without a
+    // word are left out: what is written to one meanwhile is offered, and seen by no server.
     let paths = [
         "/fixed/1ms",
         "/fault/reset-in-body",
         "/chunked/5000/100",
         "/fault/short-body",
         "/status/503",
-        "/fault/silent-close",
         "/bytes/30000",
         "/fault/garbage",
         "/fault/reset-before",
@@ -97,13 +98,13 @@ fn the_server_s_count_and_the_engine_s_differ_by_no_more_than_the_connections() 
         let connections = 8;
         let spec =
             LoadSpec { rate_per_s, keep_alive, threads, connections, drain_s: 0.002, ..spec };
-        let result = run_one(spec);
+        let result = run_one(&spec);
         let case = format!("rate {rate_per_s}, keep-alive {keep_alive}, {threads} threads");
         let unsent = result.errors.of(ErrorKind::Unsent);
         let stats = oracle.stats();
         let difference = (result.offered - unsent).abs_diff(stats.requests);
-        assert!(difference <= 8, "{case}: {result:?} {stats:?}");
-        assert!(result.completed > 20, "{case}: {result:?}");
+        assert!(difference <= 8, "{case}: {} {stats:?}", brief(&result));
+        assert!(result.completed > 20, "{case}: {}", brief(&result));
         for kind in [ErrorKind::ShortBody, ErrorKind::WrongStatus, ErrorKind::BadResponse] {
             assert!(result.errors.of(kind) > 0, "{case}: {kind:?}");
         }
@@ -119,7 +120,7 @@ fn more_threads_than_one_share_the_work_without_losing_any() {
         for rate_per_s in [0.0, 500.0] {
             let oracle = oracle();
             let spec = counted(arm(&oracle, &["/fixed/1ms"]), 101);
-            let result = run_one(LoadSpec { connections, threads, rate_per_s, ..spec });
+            let result = run_one(&LoadSpec { connections, threads, rate_per_s, ..spec });
             let case = format!("{connections} connections, {threads} threads, {rate_per_s}/s");
             assert_eq!((errors(&result), result.completed), (vec![], 101), "{case}");
             assert_eq!(oracle.stats().requests, 101, "{case}");
@@ -138,9 +139,9 @@ fn idle_connections_that_the_server_closed_between_windows_cost_no_request() {
         if !is_opening {
             std::thread::sleep(Duration::from_millis(80));
         }
-        Ok(())
+        ControlFlow::Continue(())
     };
-    let results = finish(&start(spec, Some(Box::new(on_edge))).unwrap());
+    let results = finish(&Run::start(&spec, Some(Box::new(on_edge))).unwrap());
     for result in &results {
         assert_eq!((errors(result), result.completed), (vec![], 10));
     }
@@ -151,14 +152,14 @@ fn idle_connections_that_the_server_closed_between_windows_cost_no_request() {
 fn a_server_that_dies_under_load_turns_answers_into_named_errors() {
     let service = Service::parse("fixed:1ms").unwrap();
     let oracle = Oracle::start(OracleConfig { service, ..OracleConfig::default() }).unwrap();
-    let run = start(timed(arm(&oracle, &["/"]), 0.4), None).unwrap();
+    let run = Run::start(&timed(arm(&oracle, &["/"]), 0.4), None).unwrap();
     wait_for(&run, || oracle.stats().requests > 30);
     drop(oracle);
     let result = finish(&run).remove(0);
     assert!(result.completed >= 20);
     let (reset, refused) =
         (result.errors.of(ErrorKind::Reset), result.errors.of(ErrorKind::Refused));
-    assert!(refused > 0 && reset <= 4, "{result:?}");
+    assert!(refused > 0 && reset <= 4, "{}", brief(&result));
     assert_eq!(result.completed + reset + refused, result.offered);
 }
 
@@ -171,7 +172,7 @@ fn a_closed_loop_is_limited_by_the_capacity_of_a_queue_and_obeys_little() {
         ..OracleConfig::default()
     };
     let oracle = Oracle::start(config).unwrap();
-    let result = run_one(LoadSpec { connections: 10, ..timed(arm(&oracle, &["/"]), 0.6) });
+    let result = run_one(&LoadSpec { connections: 10, ..timed(arm(&oracle, &["/"]), 0.6) });
     assert_eq!(errors(&result), []);
     let measured_s = (result.measure_end_ns - result.measure_start_ns) as f64 * 1e-9;
     let throughput_per_s = result.measured_completed as f64 / measured_s;
@@ -181,5 +182,5 @@ fn a_closed_loop_is_limited_by_the_capacity_of_a_queue_and_obeys_little() {
     let in_flight = result.busy_connection_s / measured_s;
     assert!((9.0..=10.001).contains(&in_flight), "{in_flight}");
     let mean_s = result.latency.sum_ns as f64 * 1e-9 / result.latency.count as f64;
-    assert!((throughput_per_s * mean_s / in_flight - 1.0).abs() < 0.1, "{result:?}");
+    assert!((throughput_per_s * mean_s / in_flight - 1.0).abs() < 0.1, "{}", brief(&result));
 }

@@ -7,7 +7,7 @@ use std::net::{Ipv4Addr, TcpListener};
 
 use httpdyno_load::{Arm, ErrorKind, LoadSpec, Request};
 use httpdyno_oracle::{CloseAfter, Oracle, OracleConfig};
-use rig::{arm, counted, errors, oracle, run_one, timed};
+use rig::{arm, brief, counted, errors, oracle, run_one, timed};
 
 const N: u64 = 24;
 
@@ -49,9 +49,9 @@ fn each_fault_ends_in_its_own_kind_and_the_server_saw_as_many() {
     for &(path, kind) in FAULTS {
         let oracle = oracle();
         for (turn, (way, spec)) in ways(&arm(&oracle, &[path])).into_iter().enumerate() {
-            let result = run_one(spec);
+            let result = run_one(&spec);
             let case = format!("{path} at {way}");
-            assert_eq!(errors(&result), [(kind.name(), N)], "{case}: {result:?}");
+            assert_eq!(errors(&result), [(kind.name(), N)], "{case}: {}", brief(&result));
             assert_eq!((result.offered, result.completed), (N, 0), "{case}");
             assert_eq!(oracle.stats().requests, N * (turn as u64 + 1), "{case}");
         }
@@ -64,7 +64,7 @@ fn answers_that_do_not_come_in_time_are_timeouts_at_their_age() {
     for path in ["/fault/never", "/fixed/10s", "/drip/50/1/10ms"] {
         let oracle = oracle();
         for (way, spec) in ways(&arm(&oracle, &[path])) {
-            let result = run_one(LoadSpec { timeout_s: 0.06, connections: 24, ..spec });
+            let result = run_one(&LoadSpec { timeout_s: 0.06, connections: 24, ..spec });
             let case = format!("{path} at {way}");
             assert_eq!(errors(&result), [("timeout", N)], "{case}");
             assert_eq!(result.latency.count, N, "{case}: patience ends in the distribution");
@@ -80,7 +80,7 @@ fn a_fault_on_one_path_leaves_the_answers_of_the_others_alone() {
     let oracle = oracle();
     let mixed = arm(&oracle, &["/", "/fault/short-body", "/bytes/70000", "/status/404"]);
     for (way, spec) in ways(&mixed) {
-        let result = run_one(spec);
+        let result = run_one(&spec);
         assert_eq!(errors(&result), [("short_body", N / 4), ("wrong_status", N / 4)], "{way}");
         assert_eq!(result.completed, N / 2, "{way}");
         assert_eq!(result.statuses.get(&200), Some(&(N / 2)), "{way}");
@@ -105,7 +105,7 @@ fn what_an_answer_should_be_is_checked_to_the_byte() {
     for (path, expect_status, expect_length, kind) in cases {
         let mut arm = arm(&oracle, &[path]);
         arm.requests = vec![Request { expect_status, expect_length, ..arm.requests.remove(0) }];
-        let result = run_one(counted(arm, N));
+        let result = run_one(&counted(arm, N));
         let expected: Vec<_> = kind.map(|kind| (kind.name(), N)).into_iter().collect();
         assert_eq!(errors(&result), expected, "{path} expecting {expect_status} {expect_length:?}");
     }
@@ -118,12 +118,12 @@ fn a_port_that_nobody_listens_on_is_refused_and_not_hammered() {
     drop(listener);
     let arm = Arm { address, requests: vec![Request::get("nobody.test", "/")] };
     for (way, spec) in ways(&arm) {
-        let result = run_one(spec);
+        let result = run_one(&spec);
         assert_eq!(errors(&result), [("refused", N)], "{way}");
         assert_eq!(result.bytes_sent, 0, "{way}");
     }
     // A closed loop may not turn a refusal into a busy loop of its own.
-    let result = run_one(timed(arm, 0.3));
+    let result = run_one(&timed(arm, 0.3));
     assert_eq!(errors(&result), [("refused", result.offered)]);
     assert!(result.offered > 0 && result.connects < 3000, "{} connects", result.connects);
 }
@@ -133,7 +133,7 @@ fn a_listener_that_never_accepts_times_out() {
     let config = OracleConfig { accepts: false, backlog: Some(1), ..OracleConfig::default() };
     let oracle = Oracle::start(config).unwrap();
     for (way, spec) in ways(&arm(&oracle, &["/"])) {
-        let result = run_one(LoadSpec { timeout_s: 0.05, connections: 8, ..spec });
+        let result = run_one(&LoadSpec { timeout_s: 0.05, connections: 8, ..spec });
         assert_eq!(errors(&result), [("timeout", N)], "{way}");
     }
     assert_eq!(oracle.stats().connections, 0);
@@ -147,7 +147,7 @@ fn connections_that_a_server_ends_in_good_order_cost_no_request() {
             Oracle::start(OracleConfig { close_after, ..OracleConfig::default() }).unwrap();
         for rate_per_s in [0.0, 400.0] {
             let spec = counted(arm(&oracle, &["/", "/chunked/50/7"]), N);
-            let result = run_one(LoadSpec { rate_per_s, ..spec });
+            let result = run_one(&LoadSpec { rate_per_s, ..spec });
             assert_eq!(
                 (errors(&result), result.completed),
                 (vec![], N),
@@ -166,10 +166,10 @@ fn a_connection_that_ended_while_it_was_idle_is_not_used_again() {
     for path in paths.map(|name| format!("/fault/{name}")) {
         let oracle = oracle();
         let spec = counted(arm(&oracle, &[&path]), 12);
-        let result = run_one(LoadSpec { rate_per_s: 40.0, connections: 1, ..spec });
+        let result = run_one(&LoadSpec { rate_per_s: 40.0, connections: 1, ..spec });
         let resets = result.errors.of(ErrorKind::Reset);
-        assert_eq!(result.completed + resets, 12, "{path}: {result:?}");
-        assert!(resets <= 1, "{path}: {result:?}");
+        assert_eq!(result.completed + resets, 12, "{path}: {}", brief(&result));
+        assert!(resets <= 1, "{path}: {}", brief(&result));
         assert_eq!(oracle.stats().connections, 12, "{path}");
     }
 }
@@ -180,10 +180,10 @@ fn a_connection_that_ends_under_a_closed_loop_loses_at_most_the_request_on_it() 
     // that each request is counted once, and whole answers as completed, is not.
     for path in ["/fault/silent-close", "/fault/silent-linger", "/fault/reset-after"] {
         let oracle = oracle();
-        let result = run_one(counted(arm(&oracle, &[path]), 200));
+        let result = run_one(&counted(arm(&oracle, &[path]), 200));
         let resets = result.errors.of(ErrorKind::Reset);
-        assert_eq!(result.completed + resets, 200, "{path}: {result:?}");
-        assert!(result.completed >= 100, "{path}: {result:?}");
-        assert_eq!(oracle.stats().requests, result.completed, "{path}: {result:?}");
+        assert_eq!(result.completed + resets, 200, "{path}: {}", brief(&result));
+        assert!(result.completed >= 100, "{path}: {}", brief(&result));
+        assert_eq!(oracle.stats().requests, result.completed, "{path}: {}", brief(&result));
     }
 }

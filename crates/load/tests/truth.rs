@@ -7,9 +7,9 @@ mod rig;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use httpdyno_load::{Arm, LoadSpec, Request, WindowResult, start};
+use httpdyno_load::{Arm, LoadSpec, Request, Run, WindowResult};
 use httpdyno_oracle::{Oracle, OracleConfig, PeriodicStall, Service};
-use rig::{PATIENCE, arm, counted, errors, finish, run_one, timed};
+use rig::{PATIENCE, arm, brief, counted, errors, finish, run_one, timed, within_three_tries};
 
 /// These tests look at time: they do not share the machine with each other.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -43,8 +43,12 @@ fn true_latencies_ns(oracle: &Oracle, rate_per_s: f64, result: &WindowResult) ->
 
 /// The engine's percentiles are the true ones, within 5 ms or 5 %: what the way back through the
 /// kernel and a busy machine may add, and a hundredth of what omission would take away.
-#[track_caller]
-fn tells_the_truth(oracle: &Oracle, rate_per_s: f64, result: &WindowResult, case: &str) {
+fn tells_the_truth(
+    oracle: &Oracle,
+    rate_per_s: f64,
+    result: &WindowResult,
+    case: &str,
+) -> Result<(), String> {
     let truth = true_latencies_ns(oracle, rate_per_s, result);
     assert_eq!(result.latency.count, truth.len() as u64, "{case}");
     for quantile in [0.5, 0.9, 0.95, 0.99] {
@@ -52,18 +56,22 @@ fn tells_the_truth(oracle: &Oracle, rate_per_s: f64, result: &WindowResult, case
         let true_ms = truth[rank - 1] as f64 / 1e6;
         let told_ms = result.latency.quantile_ns(quantile) as f64 / 1e6;
         let slack_ms = (true_ms * 0.05).max(5.0);
-        assert!(
-            (told_ms - true_ms).abs() <= slack_ms,
-            "{case}: p{} is {true_ms:.2} ms by the log, {told_ms:.2} ms by the engine",
-            quantile * 100.0
-        );
+        if (told_ms - true_ms).abs() > slack_ms {
+            let percent = quantile * 100.0;
+            return Err(format!(
+                "{case}: p{percent} is {true_ms:.2} ms by the log, {told_ms:.2} ms by the engine"
+            ));
+        }
     }
+    Ok(())
 }
+
+type Disturb = fn(&Oracle, Duration);
 
 /// Load at 500/s for 750 requests, and disturb the server after the first 200.
 fn disturbed(oracle: &Oracle, connections: usize, disturb: impl Fn(&Oracle)) -> WindowResult {
     let spec = LoadSpec { rate_per_s: 500.0, connections, ..counted(named(oracle, 750), 750) };
-    let run = start(spec, None).unwrap();
+    let run = Run::start(&spec, None).unwrap();
     let deadline = Instant::now() + PATIENCE;
     while oracle.stats().requests < 200 {
         assert!(Instant::now() < deadline, "200 requests never came");
@@ -77,20 +85,22 @@ fn disturbed(oracle: &Oracle, connections: usize, disturb: impl Fn(&Oracle)) -> 
 fn a_stall_is_in_the_latencies_and_the_rate_is_not_lowered() {
     let _alone = alone();
     let pause = Duration::from_millis(300);
-    for connections in [4, 300] {
-        let stalled: [(&str, &dyn Fn(&Oracle)); 2] =
-            [("stall", &|oracle| oracle.stall(pause)), ("hold", &|oracle| oracle.hold(pause))];
-        for (name, disturb) in stalled {
+    // Few connections: requests wait for one. Many: each has its own, and the server is asked
+    // all the time.
+    let cases: [(&str, Disturb, usize); 2] =
+        [("stall", Oracle::stall, 300), ("hold", Oracle::hold, 4)];
+    for (name, disturb, connections) in cases {
+        within_three_tries(|| {
             let config = OracleConfig { backlog: Some(1024), ..OracleConfig::default() };
             let oracle = Oracle::start(config).unwrap();
-            let result = disturbed(&oracle, connections, disturb);
+            let result = disturbed(&oracle, connections, |oracle| disturb(oracle, pause));
             let case = format!("{name} with {connections} connections");
-            assert_eq!((result.offered, result.completed), (750, 750), "{case}: {result:?}");
-            tells_the_truth(&oracle, 500.0, &result, &case);
+            assert_eq!((result.offered, result.completed), (750, 750), "{case}");
             // 150 of 750 were due in the 300 ms: that is what p99 has to say.
             let p99_ms = result.latency.quantile_ns(0.99) / 1_000_000;
-            assert!((250..800).contains(&p99_ms), "{case}: {p99_ms} ms");
-        }
+            assert!(p99_ms >= 270, "{case}: {p99_ms} ms");
+            tells_the_truth(&oracle, 500.0, &result, &case)
+        });
     }
 }
 
@@ -105,9 +115,9 @@ fn the_wait_for_a_connection_is_in_the_latency_and_told_apart() {
         let slow = distribution.buckets.iter().filter(|(bound_ns, _)| *bound_ns > 100_000_000);
         slow.map(|(_, count)| count).sum::<u64>()
     };
-    assert!(slow(&result.service_time) <= 2, "{result:?}");
-    assert!(slow(&result.lateness) >= 90, "{result:?}");
-    assert!(slow(&result.latency) >= 95, "{result:?}");
+    assert!(slow(&result.service_time) <= 2, "{}", brief(&result));
+    assert!(slow(&result.lateness) >= 90, "{}", brief(&result));
+    assert!(slow(&result.latency) >= 95, "{}", brief(&result));
     assert_eq!(result.lateness.count, 750);
 }
 
@@ -116,7 +126,7 @@ fn a_closed_loop_sees_a_stall_once_per_connection_and_claims_no_lateness() {
     let _alone = alone();
     let oracle = rig::oracle();
     let spec = counted(arm(&oracle, &["/fixed/2ms"]), 400);
-    let run = start(spec, None).unwrap();
+    let run = Run::start(&spec, None).unwrap();
     let deadline = Instant::now() + PATIENCE;
     while oracle.stats().requests < 100 {
         assert!(Instant::now() < deadline);
@@ -126,7 +136,7 @@ fn a_closed_loop_sees_a_stall_once_per_connection_and_claims_no_lateness() {
     let result = finish(&run).remove(0);
     assert_eq!(result.completed, 400);
     let slow = result.latency.buckets.iter().filter(|(bound_ns, _)| *bound_ns > 250_000_000);
-    assert!((1..=4).contains(&slow.map(|(_, count)| count).sum::<u64>()), "{result:?}");
+    assert!((1..=4).contains(&slow.map(|(_, count)| count).sum::<u64>()), "{}", brief(&result));
     assert_eq!(result.lateness.count, 0);
     assert_eq!(result.latency.count, result.service_time.count);
 }
@@ -150,13 +160,14 @@ fn percentiles_are_true_for_every_kind_of_bad_server() {
     ];
     for (name, config) in servers {
         for connections in [8, 128] {
-            let oracle = Oracle::start(config.clone()).unwrap();
-            let spec =
-                LoadSpec { rate_per_s: 500.0, connections, ..counted(named(&oracle, 350), 350) };
-            let result = run_one(spec);
-            let case = format!("{name} with {connections} connections");
-            assert_eq!(result.completed, 350, "{case}");
-            tells_the_truth(&oracle, 500.0, &result, &case);
+            within_three_tries(|| {
+                let oracle = Oracle::start(config.clone()).unwrap();
+                let spec = counted(named(&oracle, 300), 300);
+                let result = run_one(&LoadSpec { rate_per_s: 500.0, connections, ..spec });
+                let case = format!("{name} with {connections} connections");
+                assert_eq!(result.completed, 300, "{case}");
+                tells_the_truth(&oracle, 500.0, &result, &case)
+            });
         }
     }
 }
@@ -164,63 +175,83 @@ fn percentiles_are_true_for_every_kind_of_bad_server() {
 #[test]
 fn a_frozen_accept_queue_is_in_the_latencies_of_new_connections() {
     let _alone = alone();
-    let oracle = rig::oracle();
-    oracle.stall_accept(Duration::from_millis(200));
-    let spec = LoadSpec {
-        rate_per_s: 500.0,
-        connections: 128,
-        keep_alive: false,
-        ..counted(named(&oracle, 250), 250)
-    };
-    let result = run_one(spec);
-    assert_eq!(result.completed, 250);
-    tells_the_truth(&oracle, 500.0, &result, "accept stall");
-    assert!(result.latency.max_ns >= 150_000_000, "{result:?}");
+    within_three_tries(|| {
+        let oracle = rig::oracle();
+        oracle.stall_accept(Duration::from_millis(200));
+        let spec = counted(named(&oracle, 250), 250);
+        let spec = LoadSpec { rate_per_s: 500.0, connections: 128, keep_alive: false, ..spec };
+        let result = run_one(&spec);
+        assert_eq!(result.completed, 250);
+        assert!(result.latency.max_ns >= 150_000_000, "{}", brief(&result));
+        tells_the_truth(&oracle, 500.0, &result, "accept stall")
+    });
 }
 
 #[test]
 fn the_rate_at_the_server_is_the_rate_asked_for() {
     let _alone = alone();
-    for threads in [1, 2] {
-        let oracle = rig::oracle();
-        let spec = LoadSpec {
-            rate_per_s: 1000.0,
-            connections: 16,
-            threads,
-            ..timed(arm(&oracle, &["/"]), 2.0)
-        };
-        let result = run_one(spec);
-        assert_eq!((result.offered, errors(&result)), (2000, vec![]), "{threads} threads");
-        // By first and last arrival: the count alone would be right however late they are.
-        let at_ns: Vec<u64> = oracle.log().arrivals.iter().map(|arrival| arrival.at_ns).collect();
-        let span_s = (at_ns[1999] - at_ns[0]) as f64 * 1e-9;
-        let rate_per_s = 1999.0 / span_s;
-        assert!((rate_per_s / 1000.0 - 1.0).abs() <= 0.005, "{rate_per_s}/s, {threads} threads");
-        // No arrival before it is due, in any order of them: no burst that runs ahead.
-        for (index, at_ns) in at_ns.iter().enumerate() {
-            assert!(*at_ns >= result.opened_ns + index as u64 * 1_000_000, "arrival {index}");
-        }
+    for (threads, measure_s) in [(1, 2.0), (2, 1.0)] {
+        within_three_tries(|| {
+            let oracle = rig::oracle();
+            let spec = timed(arm(&oracle, &["/"]), measure_s);
+            let result =
+                run_one(&LoadSpec { rate_per_s: 1000.0, connections: 16, threads, ..spec });
+            let n = (measure_s * 1000.0) as usize;
+            assert_eq!(result.offered, n as u64, "{threads} threads");
+            let arrivals = oracle.log().arrivals;
+            if arrivals.len() < n {
+                return Err(format!("{threads} threads: {}", brief(&result)));
+            }
+            // No arrival before it is due, in any order of them: no burst that runs ahead.
+            for (index, arrival) in arrivals.iter().enumerate() {
+                let due_ns = result.opened_ns + index as u64 * 1_000_000;
+                assert!(arrival.at_ns >= due_ns, "arrival {index}");
+            }
+            // By first and last arrival: the count alone would be right however late they are.
+            let span_s = (arrivals[n - 1].at_ns - arrivals[0].at_ns) as f64 * 1e-9;
+            let rate_per_s = (n - 1) as f64 / span_s;
+            let is_near = (rate_per_s / 1000.0 - 1.0).abs() <= 0.005;
+            is_near.then_some(()).ok_or(format!("{rate_per_s}/s on {threads} threads"))
+        });
     }
 }
 
 #[test]
-fn a_request_that_never_got_a_connection_times_out_at_its_age_too() {
+fn what_was_due_before_the_end_is_sent_however_late_the_client_wakes() {
+    let _alone = alone();
+    // So fast a schedule that each window ends between two due times: the client cannot but
+    // wake after the end now and then. Its lateness is its own, and no error of the server.
+    let oracle = rig::oracle();
+    let mut spec = timed(arm(&oracle, &["/"]), 0.01);
+    spec.windows = vec![spec.windows[0]; 60];
+    let results = rig::run(&LoadSpec { rate_per_s: 4000.0, connections: 64, ..spec });
+    for result in results {
+        assert_eq!((result.offered, errors(&result)), (40, vec![]), "window {}", result.index);
+    }
+}
+
+#[test]
+fn a_request_that_waited_for_a_connection_times_out_at_its_age() {
     let _alone = alone();
     let oracle = rig::oracle();
     let spec = counted(arm(&oracle, &["/fault/never"]), 60);
     let spec = LoadSpec { rate_per_s: 200.0, connections: 1, timeout_s: 0.1, ..spec };
-    let result = run_one(spec);
+    let result = run_one(&spec);
     assert_eq!((errors(&result), result.latency.count), (vec![("timeout", 60)], 60));
-    assert!(result.latency.buckets[0].0 >= 100_000_000, "{result:?}");
-    assert!(oracle.stats().requests < 30, "most of them were never sent");
+    assert!(result.latency.buckets[0].0 >= 100_000_000, "{}", brief(&result));
+    // Each got the connection when the one before had timed out, with little patience left.
+    let late = result.lateness.buckets.iter().filter(|(bound_ns, _)| *bound_ns > 50_000_000);
+    assert!(late.map(|(_, count)| count).sum::<u64>() >= 50, "{}", brief(&result));
 }
 
 #[test]
 fn patience_does_not_wait_for_the_server_to_say_something() {
     let _alone = alone();
     let oracle = rig::oracle();
-    let run =
-        start(LoadSpec { timeout_s: 0.1, ..counted(arm(&oracle, &["/fault/never"]), 4) }, None);
+    let run = Run::start(
+        &LoadSpec { timeout_s: 0.1, ..counted(arm(&oracle, &["/fault/never"]), 4) },
+        None,
+    );
     let begun = Instant::now();
     let result = finish(&run.unwrap()).remove(0);
     assert_eq!(errors(&result), [("timeout", 4)]);

@@ -4,35 +4,35 @@
 
 use std::time::Duration;
 
-use httpdyno_load::{Arm, ErrorKind, LoadRun, LoadSpec, Request, Window, WindowResult, start};
+use httpdyno_load::{Arm, ErrorKind, LoadSpec, Request, Run, Window, WindowResult};
 use httpdyno_oracle::{Oracle, OracleConfig};
 
 /// No run here takes nearly as long; it only keeps a hung engine from hanging the suite.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
-pub fn oracle() -> Oracle {
+pub(crate) fn oracle() -> Oracle {
     Oracle::start(OracleConfig::default()).unwrap()
 }
 
 /// An arm that asks `oracle` for these paths in turn.
-pub fn arm(oracle: &Oracle, paths: &[&str]) -> Arm {
+pub(crate) fn arm(oracle: &Oracle, paths: &[&str]) -> Arm {
     let requests = paths.iter().map(|path| Request::get("oracle.test", path)).collect();
     Arm { address: oracle.addr().to_string(), requests }
 }
 
 /// A closed loop of four kept connections on one thread, one window of so many requests.
-pub fn counted(arm: Arm, n_requests: u64) -> LoadSpec {
+pub(crate) fn counted(arm: Arm, n_requests: u64) -> LoadSpec {
     let window = Window { arm: 0, lead_in_s: 0.0, measure_s: f64::INFINITY, n_requests };
     spec(vec![arm], vec![window])
 }
 
 /// The same for so many seconds.
-pub fn timed(arm: Arm, measure_s: f64) -> LoadSpec {
+pub(crate) fn timed(arm: Arm, measure_s: f64) -> LoadSpec {
     let window = Window { arm: 0, lead_in_s: 0.0, measure_s, n_requests: 0 };
     spec(vec![arm], vec![window])
 }
 
-pub fn spec(arms: Vec<Arm>, windows: Vec<Window>) -> LoadSpec {
+pub(crate) fn spec(arms: Vec<Arm>, windows: Vec<Window>) -> LoadSpec {
     LoadSpec {
         arms,
         windows,
@@ -50,22 +50,22 @@ pub fn spec(arms: Vec<Arm>, windows: Vec<Window>) -> LoadSpec {
 
 /// Run to the end; every window obeys the laws.
 #[track_caller]
-pub fn run(spec: LoadSpec) -> Vec<WindowResult> {
-    finish(&start(spec, None).unwrap())
+pub(crate) fn run(spec: &LoadSpec) -> Vec<WindowResult> {
+    finish(&Run::start(spec, None).unwrap())
 }
 
 /// Run a spec of one window.
 #[track_caller]
-pub fn run_one(spec: LoadSpec) -> WindowResult {
+pub(crate) fn run_one(spec: &LoadSpec) -> WindowResult {
     let mut results = run(spec);
     assert_eq!(results.len(), 1);
     results.remove(0)
 }
 
 #[track_caller]
-pub fn finish(run: &LoadRun) -> Vec<WindowResult> {
+pub(crate) fn finish(run: &Run) -> Vec<WindowResult> {
     assert!(run.wait(PATIENCE).unwrap(), "the run did not end");
-    let results = run.results();
+    let results: Vec<WindowResult> = run.results().iter().map(|r| (**r).clone()).collect();
     for result in &results {
         obeys_the_laws(result);
     }
@@ -74,25 +74,59 @@ pub fn finish(run: &LoadRun) -> Vec<WindowResult> {
 
 /// What holds for every window.
 #[track_caller]
-pub fn obeys_the_laws(result: &WindowResult) {
+pub(crate) fn obeys_the_laws(result: &WindowResult) {
     let of = |kind| result.errors.of(kind);
-    assert_eq!(result.offered, result.completed + result.errors.total(), "{result:?}");
+    assert_eq!(result.offered, result.completed + result.errors.total(), "{}", brief(result));
     let whole = result.completed + of(ErrorKind::WrongStatus) + of(ErrorKind::WrongLength);
     // A whole answer that came too late has a status too.
     let seen = result.statuses.values().sum::<u64>();
-    assert!((whole..=whole + of(ErrorKind::Timeout)).contains(&seen), "{result:?}");
-    assert_eq!(result.series.completed.iter().sum::<u64>(), result.completed, "{result:?}");
-    assert_eq!(result.series.errors.iter().sum::<u64>(), result.errors.total(), "{result:?}");
+    assert!((whole..=whole + of(ErrorKind::Timeout)).contains(&seen), "{}", brief(result));
+    assert_eq!(result.series.completed.iter().sum::<u64>(), result.completed, "{}", brief(result));
+    assert_eq!(
+        result.series.errors.iter().sum::<u64>(),
+        result.errors.total(),
+        "{}",
+        brief(result)
+    );
     assert!(result.measured_offered <= result.offered);
     assert!(result.measured_completed <= result.completed);
     assert!(result.measured_errors <= result.errors.total());
-    assert!(result.latency.count <= result.completed + of(ErrorKind::Timeout), "{result:?}");
+    assert!(result.latency.count <= result.completed + of(ErrorKind::Timeout), "{}", brief(result));
     let instants =
         [result.opened_ns, result.measure_start_ns, result.measure_end_ns, result.closed_ns];
     assert!(instants.is_sorted(), "{instants:?}");
 }
 
+/// A result without its distributions and series, for messages.
+pub(crate) fn brief(result: &WindowResult) -> String {
+    format!(
+        "window {} of arm {}: {} offered, {} completed, {:?}, {} connects, {:?}, {:?}",
+        result.index,
+        result.arm,
+        result.offered,
+        result.completed,
+        errors(result),
+        result.connects,
+        result.statuses,
+        result.evidence,
+    )
+}
+
+/// Try what needs the machine's attention up to three times: one that is busy elsewhere may
+/// spoil a try, an engine that is wrong spoils all.
+#[track_caller]
+pub(crate) fn within_three_tries(mut attempt: impl FnMut() -> Result<(), String>) {
+    let mut reasons = Vec::new();
+    for _ in 0..3 {
+        match attempt() {
+            Ok(()) => return,
+            Err(reason) => reasons.push(reason),
+        }
+    }
+    panic!("three times: {reasons:#?}");
+}
+
 /// The errors, but for none of a kind, by name.
-pub fn errors(result: &WindowResult) -> Vec<(&'static str, u64)> {
+pub(crate) fn errors(result: &WindowResult) -> Vec<(&'static str, u64)> {
     result.errors.iter().map(|(kind, count)| (kind.name(), count)).collect()
 }
