@@ -1,0 +1,64 @@
+from pathlib import Path
+
+import pytest
+
+from httpdyno.errors import AdapterError
+from httpdyno.model import ServerSpec
+from httpdyno.servers.apache import Apache, installation, server
+from httpdyno.servers.apache.installation import (
+    Installation,
+    found,
+    missing_modules,
+    missing_perl_modules,
+)
+
+
+def installed(folder):
+    return Installation(
+        binary="/x/apache2", version="Apache/2.4", module_folder=folder, built_in=frozenset({"so"})
+    )
+
+
+def test_modules_are_there_when_built_in_or_in_the_folder(tmp_path):
+    (tmp_path / "mod_dir.so").write_text("")
+    assert missing_modules(installed(tmp_path), ("so", "dir")) == ()
+
+
+def test_each_missing_module_is_a_sentence_with_its_package(tmp_path):
+    assert missing_modules(installed(tmp_path), ("perl", "dir")) == (
+        "Apache's mod_perl is not installed: `apt-get install libapache2-mod-perl2`",
+        "Apache's mod_dir is not installed: `apt-get install apache2-bin`",
+    )
+
+
+def test_each_missing_perl_module_is_a_sentence_with_its_package(monkeypatch):
+    monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
+    monkeypatch.setattr(installation, "_output", lambda command: "\n".join(command[3:]))
+    assert missing_perl_modules(("Apache::ASP", "DBD::SQLite")) == (
+        "the Perl module Apache::ASP is not installed: `apt-get install libapache-asp-perl`",
+        "the Perl module DBD::SQLite is not installed: `apt-get install libdbd-sqlite3-perl`",
+    )
+
+
+def test_without_perl_no_perl_module_is_looked_for(monkeypatch):
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    assert missing_perl_modules(("Apache::ASP",)) == (
+        "Perl is not installed: `apt-get install perl`",
+    )
+    assert missing_perl_modules(()) == ()
+
+
+def test_without_apache_it_says_what_to_install(monkeypatch):
+    monkeypatch.setattr(installation, "find_binary", lambda: None)
+    monkeypatch.setattr(server, "find_binary", lambda: None)
+    with pytest.raises(AdapterError, match="Apache is not installed") as raised:
+        found()
+    assert "apt-get install apache2" in raised.value.hint
+    assert Apache().missing(ServerSpec(adapter="apache")) == (
+        "Apache is not installed: `apt-get install apache2`",
+    )
+
+
+def test_a_program_that_is_no_apache_is_an_error(tmp_path):
+    with pytest.raises(AdapterError, match="cannot be run"):
+        installation._output([str(Path(tmp_path) / "gone"), "-v"])
