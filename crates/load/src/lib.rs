@@ -42,6 +42,7 @@ mod head;
 mod histogram;
 mod links;
 mod outcome;
+mod pace;
 mod request;
 mod result;
 mod run;

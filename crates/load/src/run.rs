@@ -67,7 +67,7 @@ impl Run {
                 Worker::new(setup, &targets, Arc::clone(&shared), Arc::clone(&waker), mailbox)?;
             let reports = reports_in.clone();
             let handle = spawn(&format!("httpdyno-load-{thread}"), move || worker.work(&reports))?;
-            threads.push(Thread { mailbox: mailbox_in, waker, handle });
+            threads.push(Thread { mailbox: mailbox_in, waker, handle: Some(handle) });
         }
         let board = Arc::new(Board { shared, wakers, ..Board::default() });
         let score = Score::of(spec);
@@ -191,7 +191,23 @@ impl Score {
 struct Thread {
     mailbox: Sender<Command>,
     waker: Arc<Waker>,
-    handle: JoinHandle<()>,
+    /// Taken when it is joined.
+    handle: Option<JoinHandle<()>>,
+}
+
+impl Thread {
+    fn is_finished(&self) -> bool {
+        self.handle.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+}
+
+impl Drop for Thread {
+    /// Send the thread home: also when the run could not be started for another's sake.
+    fn drop(&mut self) {
+        // One that is gone already needs no telling.
+        let _ = self.mailbox.send(Command::Quit);
+        self.waker.wake();
+    }
 }
 
 struct Conductor {
@@ -262,7 +278,7 @@ impl Conductor {
             match self.reports.recv_timeout(Duration::from_secs(1)) {
                 Ok(report) => return report,
                 // A thread that panicked sends no report.
-                Err(_) if self.threads.iter().any(|thread| thread.handle.is_finished()) => {
+                Err(_) if self.threads.iter().any(Thread::is_finished) => {
                     return Err(Error::ThreadDied);
                 }
                 Err(_) => {}
@@ -272,18 +288,14 @@ impl Conductor {
 
     /// Send the threads home.
     fn dismiss(&mut self) -> Result<(), Error> {
-        let mut result = Ok(());
-        for thread in &self.threads {
-            // One that is gone already needs no telling.
-            let _ = thread.mailbox.send(Command::Quit);
-            thread.waker.wake();
+        let handles: Vec<_> =
+            self.threads.drain(..).map(|mut thread| thread.handle.take()).collect();
+        let joined = handles.into_iter().flatten().map(JoinHandle::join);
+        if joined.fold(true, |all, one| all & one.is_ok()) {
+            Ok(())
+        } else {
+            Err(Error::ThreadDied)
         }
-        for thread in self.threads.drain(..) {
-            if thread.handle.join().is_err() {
-                result = Err(Error::ThreadDied);
-            }
-        }
-        result
     }
 }
 

@@ -1,5 +1,6 @@
 //! A request costs no allocation: ten times the requests allocate no more.
 #![allow(unsafe_code, reason = "a global allocator that counts")]
+#![allow(clippy::unwrap_used, reason = "a test may panic, its setup too")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::{Read, Write};

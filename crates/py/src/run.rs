@@ -11,6 +11,9 @@ use crate::errors::{engine_error, out_of_range};
 use crate::result::WindowResult;
 use crate::spec::LoadSpec;
 
+/// About 30 years; also for an infinite timeout.
+const LONGEST_WAIT_S: f64 = 1e9;
+
 /// What `on_edge` raised, kept until somebody waits.
 type Raised = Arc<Mutex<Option<PyErr>>>;
 
@@ -27,8 +30,10 @@ impl LoadRun {
     ///
     /// Raises what `on_edge` raised, or `EngineError` when the engine failed.
     fn wait(&self, py: Python<'_>, timeout_s: f64) -> PyResult<bool> {
-        let timeout = Duration::try_from_secs_f64(timeout_s.min(1e9))
-            .map_err(|_| out_of_range("timeout_s", timeout_s, "a time of 0 s or more"))?;
+        if timeout_s.is_nan() || timeout_s < 0.0 {
+            return Err(out_of_range("timeout_s", timeout_s, "a time of 0 s or more"));
+        }
+        let timeout = Duration::from_secs_f64(timeout_s.min(LONGEST_WAIT_S));
         let is_over = py.detach(|| self.run.wait(timeout)).map_err(|error| engine_error(&error))?;
         let mut raised = self.raised.lock().unwrap_or_else(PoisonError::into_inner);
         match raised.take() {

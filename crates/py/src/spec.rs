@@ -18,8 +18,8 @@ impl Request {
         target: String,
         headers: Vec<(String, String)>,
         body: Vec<u8>,
-        expect_status: i64,
-        expect_length: Option<i64>,
+        expect_status: i128,
+        expect_length: Option<i128>,
     ) -> PyResult<Self> {
         let expect_status = count("expect_status", expect_status)?;
         let expect_length =
@@ -51,7 +51,7 @@ pub(crate) struct Window(load::Window);
 impl Window {
     #[new]
     #[pyo3(signature = (*, arm, lead_in_s, measure_s, n_requests))]
-    fn new(arm: i64, lead_in_s: f64, measure_s: f64, n_requests: i64) -> PyResult<Self> {
+    fn new(arm: i128, lead_in_s: f64, measure_s: f64, n_requests: i128) -> PyResult<Self> {
         let arm = count("arm", arm)?;
         let n_requests = count("n_requests", n_requests)?;
         Ok(Self(load::Window { arm, lead_in_s, measure_s, n_requests }))
@@ -73,14 +73,14 @@ impl LoadSpec {
     fn new(
         arms: Vec<Py<Arm>>,
         windows: Vec<Py<Window>>,
-        connections: i64,
+        connections: i128,
         keep_alive: bool,
         rate_per_s: f64,
         timeout_s: f64,
         drain_s: f64,
-        threads: i64,
-        cpus: Vec<i64>,
-        seed: i64,
+        threads: i128,
+        cpus: Vec<i128>,
+        seed: i128,
         spin_s: f64,
     ) -> PyResult<Self> {
         Ok(Self(load::LoadSpec {
@@ -100,6 +100,6 @@ impl LoadSpec {
 }
 
 /// Turn Python's integer into the engine's.
-fn count<T: TryFrom<i64>>(field: &str, value: i64) -> PyResult<T> {
+fn count<T: TryFrom<i128>>(field: &str, value: i128) -> PyResult<T> {
     T::try_from(value).map_err(|_| out_of_range(field, value, "a whole number of 0 or more"))
 }
