@@ -38,7 +38,7 @@ impl Arm {
     #[new]
     #[pyo3(signature = (*, address, requests))]
     fn new(address: String, requests: Vec<Py<Request>>) -> Self {
-        let requests = requests.iter().map(|request| request.get().0.clone()).collect();
+        let requests = requests.into_iter().map(|request| request.get().0.clone()).collect();
         Self(load::Arm { address, requests })
     }
 }
@@ -84,8 +84,8 @@ impl LoadSpec {
         spin_s: f64,
     ) -> PyResult<Self> {
         Ok(Self(load::LoadSpec {
-            arms: arms.iter().map(|arm| arm.get().0.clone()).collect(),
-            windows: windows.iter().map(|window| window.get().0).collect(),
+            arms: arms.into_iter().map(|arm| arm.get().0.clone()).collect(),
+            windows: windows.into_iter().map(|window| window.get().0).collect(),
             connections: count("connections", connections)?,
             keep_alive,
             rate_per_s,
