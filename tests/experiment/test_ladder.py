@@ -4,7 +4,7 @@ import pytest
 from msgspec import structs
 
 from httpdyno.errors import TargetError, UsageError
-from httpdyno.experiment.event import FinalDone, StartDone, StepDone
+from httpdyno.experiment.event import Event, FinalDone, StartDone, StepDone
 from httpdyno.experiment.planning import compare_plan, make_plan, plan_lines
 from httpdyno.experiment.run import run_plan
 from httpdyno.testing.bench import FakeBench
@@ -147,7 +147,7 @@ def test_comparing_a_configuration_with_itself_finds_no_difference(study):
 
 
 def test_the_events_tell_the_story_in_order(study):
-    events = []
+    events: list[Event] = []
     _run(make_plan(study, seed=7), watch=events.append)
     assert sum(isinstance(e, StepDone) for e in events) == 4
     assert isinstance(events[-1], FinalDone)

@@ -4,11 +4,11 @@ from msgspec import structs
 from httpdyno.errors import TargetError, UsageError
 from httpdyno.experiment.planning import make_plan, sweep_levels
 from httpdyno.experiment.run import run_plan
-from httpdyno.model import Knob, Method
+from httpdyno.model import Knob, Level, Method
 from httpdyno.testing.bench import FakeBench
 from httpdyno.testing.memory_store import MemoryStore
 
-TRUTH = {1: 200.0, 2: 390.0, 4: 700.0, 8: 800.0, 16: 796.0, 64: 500.0}
+TRUTH: dict[Level, float] = {1: 200.0, 2: 390.0, 4: 700.0, 8: 800.0, 16: 796.0, 64: 500.0}
 
 
 @pytest.fixture

@@ -17,6 +17,12 @@ N_SEQUENCES = 3000
 LONGEST = 40
 
 
+def _bounds(values, **options):
+    bounds = mean_interval(values, **options)
+    assert bounds is not None
+    return bounds
+
+
 def _excluded_ever(draws, truth, *, alpha, first=2):
     """Whether any interval on the way leaves the truth out: a peek after every value."""
     for n in range(first, len(draws) + 1):
@@ -62,7 +68,7 @@ def test_the_closed_form_is_where_the_e_value_reaches_one_over_alpha():
         shrunk = squares - total**2 / (n + precision)
         return n / 2 * math.log(squares / shrunk) - 0.5 * math.log1p(n / precision)
 
-    low, high = mean_interval(values, alpha=alpha, precision=precision)
+    low, high = _bounds(values, alpha=alpha, precision=precision)
     edge = optimize.brentq(lambda m: log_e_value(m) - math.log(1 / alpha), mean, mean + 5)
     assert high == pytest.approx(edge)
     assert low == pytest.approx(2 * mean - edge)
@@ -74,8 +80,8 @@ def test_the_closed_form_is_where_the_e_value_reaches_one_over_alpha():
     st.floats(0.1, 10),
 )
 def test_the_interval_moves_and_stretches_with_the_data(values, shift, scale):
-    low, high = mean_interval(values, alpha=0.05)
-    moved = mean_interval([v * scale + shift for v in values], alpha=0.05)
+    low, high = _bounds(values, alpha=0.05)
+    moved = _bounds([v * scale + shift for v in values], alpha=0.05)
     assert moved[0] == pytest.approx(low * scale + shift, abs=1e-9)
     assert moved[1] == pytest.approx(high * scale + shift, abs=1e-9)
     assert low <= sum(values) / len(values) + 1e-12
@@ -90,12 +96,14 @@ def test_one_start_bounds_nothing_and_few_starts_bound_little():
 
 def test_a_ratio_is_the_exponential_of_the_mean_log_ratio():
     interval = ratio_interval([math.log(2)] * 3 + [math.log(2.02)] * 3, confidence=0.95)
+    assert interval is not None
     assert interval.ratio == pytest.approx(math.sqrt(2 * 2.02))
     assert 1.97 < interval.low < 2 < interval.ratio < interval.high < 2.05
 
 
 def test_the_starts_needed_are_the_first_that_are_enough():
     n = starts_needed(0.03, 0.02, alpha=0.05)
+    assert n is not None
     assert half_width_factor(n, alpha=0.05) * 0.03 <= 0.02
     assert half_width_factor(n - 1, alpha=0.05) * 0.03 > 0.02
     assert starts_needed(1.0, 0.001, alpha=0.05) is None

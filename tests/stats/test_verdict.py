@@ -37,9 +37,15 @@ def test_a_large_effect_is_decided_by_a_wide_interval_and_none_by_a_narrow_one()
 
 
 def test_the_knee_is_the_smallest_level_that_touches_the_best():
-    intervals = {1: (10, 12), 2: (50, 60), 4: (95, 99), 8: (98, 104), 16: (97, 103)}
+    intervals: dict[float, tuple[float, float]] = {
+        1: (10, 12),
+        2: (50, 60),
+        4: (95, 99),
+        8: (98, 104),
+        16: (97, 103),
+    }
     assert knee([1, 2, 4, 8, 16], intervals, best=8) == 4
-    assert knee([1, 2, 8, 16], {**intervals, 4: (0, 0)}, best=8) == 8
+    assert knee([1, 2, 8, 16], intervals | {4: (0, 0)}, best=8) == 8
 
 
 def test_the_knee_passes_over_levels_that_could_not_run():
