@@ -46,6 +46,9 @@ pub(crate) fn check(spec: &LoadSpec) -> Result<Vec<Target>, Error> {
             return Err(Error::invalid(format!("cpus[{index}]"), cpu, "the number of a CPU"));
         }
     }
+    if spec.arms.is_empty() {
+        return Err(Error::invalid("arms", "empty", "at least one"));
+    }
     if spec.windows.is_empty() {
         return Err(Error::invalid("windows", "empty", "at least one"));
     }
@@ -179,6 +182,7 @@ mod tests {
         expect(|s| s.drain_s = -0.5, "drain_s is -0.5");
         expect(|s| s.spin_s = f64::NAN, "spin_s is NaN");
         expect(|s| s.cpus = vec![0, 99_999], "cpus[1] is 99999");
+        expect(|s| s.arms.clear(), "arms is empty");
         expect(|s| s.windows.clear(), "windows is empty");
         expect(|s| s.windows[0].arm = 1, "windows[0].arm is 1");
         expect(|s| s.windows[0].lead_in_s = f64::INFINITY, "windows[0].lead_in_s is inf");
