@@ -37,16 +37,15 @@ def test_a_large_effect_is_decided_by_a_wide_interval_and_none_by_a_narrow_one()
 
 
 def test_the_knee_is_the_smallest_level_that_touches_the_best():
-    intervals: dict[float, tuple[float, float]] = {
-        1: (10, 12),
-        2: (50, 60),
-        4: (95, 99),
-        8: (98, 104),
-        16: (97, 103),
+    ratios: dict[float, RatioInterval] = {
+        1: _interval(0.10, 0.12),
+        2: _interval(0.5, 0.6),
+        4: _interval(0.95, 1.01),
+        16: _interval(0.97, 1.01),
     }
-    assert knee([1, 2, 4, 8, 16], intervals, best=8) == 4
-    assert knee([1, 2, 8, 16], intervals | {4: (0, 0)}, best=8) == 8
+    assert knee([1, 2, 4, 8, 16], ratios, best=8) == 4
+    assert knee([1, 2, 8, 16], ratios, best=8) == 8
 
 
 def test_the_knee_passes_over_levels_that_could_not_run():
-    assert knee([1, 2, 4], {2: (9, 11), 4: (10, 12)}, best=4) == 2
+    assert knee([1, 2, 4], {2: _interval(0.9, 1.1)}, best=4) == 2

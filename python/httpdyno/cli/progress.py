@@ -136,7 +136,7 @@ def whole_seconds(seconds: float) -> str:
 
 
 def _round_text(event: PointDone) -> str:
-    measured = [point for point in event.points if point.ratio_to_best is not None]
+    measured = [point for point in event.points if point.arm.throughput_per_s > 0]
     n_starts = max((point.arm.n_starts for point in measured), default=0)
     text = f"round {n_starts}  {plural(len(measured), 'level')}"
     if measured:

@@ -162,6 +162,7 @@ def _reflowed(text: str) -> str:
 def _facts(study: Study) -> Table:
     load, objective = study.workload, study.objective
     rate = "closed loop" if load.rate_per_s is None else f"open loop at {load.rate_per_s:g}/s"
+    tie = f", then {objective.tie_breaker}" if objective.tie_breaker else ""
     limits = [f"errors at most {objective.max_error_ratio:.2%}"]
     if objective.max_p99_s is not None:
         limits.append(f"p99 at most {format_duration(objective.max_p99_s)}")
@@ -179,7 +180,7 @@ def _facts(study: Study) -> Table:
             f"{load.connections} connections, {rate}, "
             f"keep-alive {'on' if load.keep_alive else 'off'}",
         ),
-        ("decides", f"{objective.metric}; {', '.join(limits)}"),
+        ("decides", f"{objective.metric}{tie}; {', '.join(limits)}"),
         ("method", study.method.kind),
         ("budget", format_duration(study.budget_s)),
         ("book", study.book_figure),

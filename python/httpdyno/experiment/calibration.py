@@ -77,7 +77,7 @@ def _noise_figures(
         spread.get("between_starts", 0.0),
         spread.get("between_windows", 0.0) / math.sqrt(max(1.0, _blocks(starts[0], 2))),
     )
-    alpha = 1 - study.objective.confidence
+    alpha = 1 - study.objective.deciding_confidence
     return {
         "aa_ratio": math.exp(fmean(ratios)),
         "between_starts_sd": stdev(ratios),

@@ -87,6 +87,8 @@ class Allowance:
     """What a comparison may use."""
 
     time_s: float
+    limit_s: float
+    """What it may borrow from later steps, in all, when a decision is that near."""
     n_blocks: int
     start_s: float
     """Expected time of one start."""
@@ -155,12 +157,20 @@ def _is_over(
     is_late = used_s + mean_s > allowance.time_s
     if len(starts) < min_starts:
         return is_late and used_s + mean_s * (min_starts - len(starts)) > allowance.time_s * 1.25
-    if is_late:
+    if is_late and not _may_borrow(state, mean_s, used_s, allowance):
         return True
     if state.is_decided:
         return allowance.precise_log_ratio is None or _is_precise(state, allowance)
     reachable = allowance.time_s / mean_s
     return state.starts_needed is None or state.starts_needed > HOPELESS_FACTOR * reachable
+
+
+def _may_borrow(state: Claim, mean_s: float, used_s: float, allowance: Allowance) -> bool:
+    """Tell whether a few more starts, within the limit, are expected to bring the decision."""
+    if state.is_decided or state.starts_needed is None:
+        return False
+    missing = max(1, state.starts_needed - state.n_starts)
+    return missing <= state.n_starts and used_s + missing * mean_s <= allowance.limit_s
 
 
 def _is_precise(state: Claim, allowance: Allowance) -> bool:

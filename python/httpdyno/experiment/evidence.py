@@ -7,7 +7,7 @@ count is biased. Windows of a block lie side by side in time, so drift cancels i
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean, stdev
 
 from httpdyno.model import (
@@ -34,6 +34,16 @@ RATIO_OF_METRIC = {
     "latency_p90_s": "latency_p90",
     "latency_p99_s": "latency_p99",
     "latency_p999_s": "latency_p999",
+}
+
+
+METRIC_NAMES = {
+    "throughput_per_s": "throughput",
+    "cpu_s_per_request": "CPU per request",
+    "latency_p50_s": "p50 latency",
+    "latency_p90_s": "p90 latency",
+    "latency_p99_s": "p99 latency",
+    "latency_p999_s": "p99.9 latency",
 }
 
 
@@ -191,10 +201,12 @@ class Claim:
 
     verdict: Verdict
     reason: str
-    interval: RatioInterval | None
     n_starts: int
-    starts_needed: int | None
+    interval: RatioInterval | None = None
+    starts_needed: int | None = None
     """Starts that a decision is expected to take in all; None: out of sight."""
+    decided_by: str = ""
+    """The tie breaker, where it decided."""
 
     @property
     def is_decided(self) -> bool:
@@ -203,27 +215,54 @@ class Claim:
 
 
 def claim(starts: Sequence[StartRecord], objective: Objective, *, min_starts: int) -> Claim:
-    """Return what may be said of arm 1 against arm 0 after these starts."""
-    ratio_name = RATIO_OF_METRIC[objective.metric]
+    """Return what may be said of arm 1 against arm 0 after these starts.
+
+    The objective's metric decides. Where it shows no difference, or none yet, its tie breaker may;
+    each of the two then has half of the risk, so that both together keep the confidence.
+    """
     status, detail = arm_status(starts, 1)
     if status != "complete":
         words = f"the candidate {_STATUS_WORDS[status]}: {detail}".rstrip(": ")
-        return _claim("worse", words, None, starts)
-    ratios = log_ratios(starts, ratio_name)
-    interval = ratio_interval(ratios, confidence=objective.confidence)
-    if len(ratios) < min_starts or interval is None:
-        return _claim(
-            "inconclusive", f"{len(ratios)} starts of at least {min_starts}", interval, starts
-        )
-    more_is_better = objective.metric == "throughput_per_s"
-    word = verdict(interval, margin_ratio=objective.margin_ratio, more_is_better=more_is_better)
+        return Claim(verdict="worse", reason=words, n_starts=len(starts))
+    first = _claim(starts, objective, objective.metric, min_starts)
+    if first.verdict in {"better", "worse"} or not objective.tie_breaker:
+        return first
+    second = _claim(starts, objective, objective.tie_breaker, min_starts)
+    needed = [n for n in (first.starts_needed, second.starts_needed) if n is not None]
+    if second.verdict not in {"better", "worse"}:
+        return replace(first, starts_needed=min(needed, default=None))
+    names = METRIC_NAMES[objective.metric], METRIC_NAMES[objective.tie_breaker]
+    state = "is equivalent" if first.verdict == "equivalent" else "shows no difference yet"
+    return replace(
+        second,
+        interval=first.interval,
+        decided_by=objective.tie_breaker,
+        reason=f"{names[0]} {state}; {names[1]} decides: {second.reason}",
+    )
+
+
+def _claim(
+    starts: Sequence[StartRecord], objective: Objective, metric: str, min_starts: int
+) -> Claim:
+    ratios = log_ratios(starts, RATIO_OF_METRIC[metric])
+    confidence = objective.deciding_confidence
+    interval = ratio_interval(ratios, confidence=confidence)
+    n = len(ratios)
+    if n < min_starts or interval is None:
+        words = f"{n} starts of at least {min_starts}"
+        return Claim(verdict="inconclusive", reason=words, interval=interval, n_starts=n)
+    word = verdict(
+        interval,
+        margin_ratio=objective.margin_ratio,
+        more_is_better=metric == "throughput_per_s",
+    )
     wanted = distance_to_decision(interval, margin_ratio=objective.margin_ratio)
-    needed = starts_needed(stdev(ratios), wanted, alpha=1 - objective.confidence)
+    needed = starts_needed(stdev(ratios), wanted, alpha=1 - confidence)
     return Claim(
         verdict=word,
-        reason=_reason(word, objective, needed, len(ratios)),
+        reason=_reason(word, interval, objective, (n, needed)),
         interval=interval,
-        n_starts=len(starts),
+        n_starts=n,
         starts_needed=needed,
     )
 
@@ -237,21 +276,17 @@ _STATUS_WORDS = {
 }
 
 
-def _claim(
-    word: Verdict, reason: str, interval: RatioInterval | None, starts: Sequence[StartRecord]
-) -> Claim:
-    return Claim(
-        verdict=word, reason=reason, interval=interval, n_starts=len(starts), starts_needed=None
-    )
-
-
-def _reason(word: Verdict, objective: Objective, needed: int | None, n: int) -> str:
+def _reason(
+    word: Verdict, interval: RatioInterval, objective: Objective, starts: tuple[int, int | None]
+) -> str:
+    n, needed = starts
     if word == "equivalent":
         return f"the whole interval lies within ±{objective.margin_ratio:.1%}"
     if word == "inconclusive":
         more = f"about {needed} starts would decide" if needed else "no number of starts in reach"
         return f"the interval still holds 1 after {n} starts; {more}"
-    return f"the whole interval lies on one side of 1 after {n} starts"
+    side = "above" if interval.low > 1 else "below"
+    return f"the whole interval lies {side} 1 after {n} starts"
 
 
 def limit_broken(arm: ArmSummary, objective: Objective) -> str:
@@ -291,8 +326,9 @@ def comparison(
         verdict=state.verdict,
         reason=state.reason,
         metric=objective.metric,
+        decided_by=state.decided_by,
         n_starts=len(starts),
-        ratios=ratio_intervals(starts, confidence=objective.confidence),
+        ratios=ratio_intervals(starts, confidence=objective.deciding_confidence),
         per_start_ratio=tuple(math.exp(value) for value in ratios),
         noise=noise(starts, ratios),
         needed_s=left * per_start_s if undecided and state.starts_needed and left > 0 else None,

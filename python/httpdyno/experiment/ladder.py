@@ -83,6 +83,7 @@ def _climb_one(
         (best, best.replaced(step.knob, step.to)),
         Allowance(
             time_s=share_s,
+            limit_s=session.left_s - final_s - (to_come - 1) * fewest_s(session, pace),
             n_blocks=pace.n_blocks,
             start_s=pace.start_s,
             after_s=expected_s * (to_come - 1) + final_s,
@@ -139,6 +140,7 @@ def final_comparison(
         (start, best),
         Allowance(
             time_s=max(session.left_s, final_reserve_s(session, pace)),
+            limit_s=session.left_s,
             n_blocks=pace.n_blocks,
             start_s=pace.start_s,
             precise_log_ratio=FINAL_LOG_RATIO,

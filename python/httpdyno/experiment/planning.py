@@ -62,7 +62,7 @@ def plan_lines(plan: Plan) -> list[str]:
         f"study     {study.name}: {study.title}",
         f"server    {study.server.adapter}",
         f"workload  {_workload_line(study)}",
-        f"decides   {study.objective.metric}, margin ±{study.objective.margin_ratio:.1%}, "
+        f"decides   {_objective_line(study)}, margin ±{study.objective.margin_ratio:.1%}, "
         f"confidence {study.objective.confidence:.0%} at every look",
         f"windows   {format_duration(method.window_s)} each, after "
         f"{format_duration(method.lead_in_s)} of lead-in, "
@@ -83,6 +83,12 @@ def plan_lines(plan: Plan) -> list[str]:
         f"step {number:<4} {step.knob} → {level_text(step.to)}"
         for number, step in enumerate(plan.steps, 1)
     ]
+
+
+def _objective_line(study: Study) -> str:
+    objective = study.objective
+    tie = f", then {objective.tie_breaker}" if objective.tie_breaker else ""
+    return f"{objective.metric}{tie}"
 
 
 def _workload_line(study: Study) -> str:

@@ -140,7 +140,10 @@ def _compare(
         )
     )
     allowance = Allowance(
-        time_s=study.budget_s, n_blocks=study.method.blocks_per_start, start_s=0.0
+        time_s=session.left_s,
+        limit_s=session.left_s,
+        n_blocks=study.method.blocks_per_start,
+        start_s=0.0,
     )
     result = run_comparison(session, 1, arms, allowance)
     session.watch(FinalDone(comparison=result))

@@ -246,7 +246,7 @@ class _Load:
 
     def _lay_out(self) -> None:
         request = self._request
-        for index in range(len(self._up)):
+        for index in range(len(self._up) if request.warm_up_s > 0 else 0):
             self._plan.append(WindowPlan(arm=index, lead_in_s=0.0, measure_s=request.warm_up_s))
             self._blocks.append(-1)
         for block, order in enumerate(request.order):

@@ -13,7 +13,7 @@ from httpdyno.model import Configuration, RatioInterval, StartRecord, Study, Swe
 from httpdyno.stats.knee import KNEE_RULE, knee
 from httpdyno.stats.sequence import mean_interval, ratio_interval
 
-SHARE = 0.7
+SHARE = 0.8
 """Of the budget for the curve; the rest is for knee against start on fresh starts."""
 
 FINE_LOG_RATIO = 0.02
@@ -105,12 +105,15 @@ def sweep_of(starts: Sequence[StartRecord], study: Study) -> Sweep:
         bounds = mean_interval(stretched, alpha=1 - confidence) or (-math.inf, math.inf)
         curves[levels[arm]] = (math.exp(grand + bounds[0]), _exp(grand + bounds[1]))
     best = max(runs, key=lambda arm: fmean(logs[arm]))
+    against_best = 1 - (1 - study.objective.confidence) / max(1, len(runs) - 1)
+    ratios = {arm: _ratio_to_best(logs, arm, best, against_best) for arm in runs}
+    known = {levels[arm]: ratio for arm, ratio in ratios.items() if ratio is not None}
     points = tuple(
         SweepPoint(
             level=levels[arm],
             arm=(summary := arm_summary(starts, arm, arms[arm])),
             latency_p99_s=summary.latency_s.get("p99", 0.0),
-            ratio_to_best=_ratio_to_best(logs, arm, best, confidence),
+            ratio_to_best=ratios.get(arm),
             throughput_low_per_s=curves.get(levels[arm], (0.0, 0.0))[0],
             throughput_high_per_s=min(curves.get(levels[arm], (0.0, 0.0))[1], 1e12),
         )
@@ -121,7 +124,7 @@ def sweep_of(starts: Sequence[StartRecord], study: Study) -> Sweep:
         unit=study.knob(study.method.knob).unit,
         points=points,
         best=levels[best],
-        knee=knee(levels, curves, levels[best]),
+        knee=knee(levels, known, levels[best]),
         rule=KNEE_RULE,
     )
 
@@ -138,7 +141,7 @@ def _throughputs(starts: Sequence[StartRecord], arm: int) -> list[float]:
 def _ratio_to_best(
     logs: dict[int, list[float]], arm: int, best: int, confidence: float
 ) -> RatioInterval | None:
-    if arm == best or arm not in logs:
+    if arm == best:
         return None
     pairs = zip(logs[best], logs[arm], strict=True)
     return ratio_interval([b - a for a, b in pairs], confidence=confidence)

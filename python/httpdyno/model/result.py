@@ -102,6 +102,8 @@ class Comparison(Record, frozen=True):
     """One sentence: why this verdict."""
     metric: str
     n_starts: int
+    decided_by: str = ""
+    """The tie breaker, where it decided; empty where the metric did."""
     ratios: dict[str, RatioInterval] = msgspec.field(default_factory=dict)
     """throughput, cpu_per_request, latency_p50, latency_p90, latency_p99: b over a."""
     per_start_ratio: tuple[float, ...] = ()

@@ -48,7 +48,7 @@ class Method(Record, frozen=True):
     lead_in_s: float = 0.1
     """The part of a window before its measuring starts, after each change of arm."""
     warm_up_s: float = 0.5
-    """Load on each arm after its start, before the first window."""
+    """Load on each arm after its start, before the first window; 0 leaves it fresh."""
     blocks_per_start: int = 4
     """Windows of each arm in one start."""
     min_starts: int = 6

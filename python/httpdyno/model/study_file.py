@@ -129,7 +129,7 @@ class _Checker:
             seconds = duration_s(text)
         except UsageError as error:
             raise self.wrong(key, text, "a duration such as `250ms`, `30s`, `3m`") from error
-        if seconds <= 0 and key != "method.lead_in":
+        if seconds <= 0 and key not in {"method.lead_in", "method.warm_up"}:
             raise self.wrong(key, text, "more than zero")
         return seconds
 
@@ -235,12 +235,15 @@ class _Checker:
         )
 
     def objective(self, table: ObjectiveTable) -> Objective:
-        if not METRIC.fullmatch(table.metric):
-            raise self.wrong(
-                "objective.metric",
-                table.metric,
-                "throughput_per_s, cpu_s_per_request or latency_p50_s (p90, p99, p999)",
-            )
+        for name, metric in (("metric", table.metric), ("tie_breaker", table.tie_breaker)):
+            if not METRIC.fullmatch(metric) and (metric or name == "metric"):
+                raise self.wrong(
+                    f"objective.{name}",
+                    metric,
+                    "throughput_per_s, cpu_s_per_request or latency_p50_s (p90, p99, p999)",
+                )
+        if table.tie_breaker == table.metric:
+            raise self.wrong("objective.tie_breaker", table.tie_breaker, "another than the metric")
         for key, value, low, high in (
             ("objective.margin", table.margin, 0.0, 0.5),
             ("objective.confidence", table.confidence, 0.5, 0.9999),
@@ -250,6 +253,7 @@ class _Checker:
                 raise self.wrong(key, value, f"{low:g} to {high:g}")
         return Objective(
             metric=table.metric,
+            tie_breaker=table.tie_breaker,
             max_error_ratio=table.max_error_ratio,
             max_p99_s=self.duration("objective.max_p99", table.max_p99) if table.max_p99 else None,
             margin_ratio=table.margin,

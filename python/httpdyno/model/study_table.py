@@ -70,6 +70,7 @@ class ObjectiveTable(Record, frozen=True):
     """`[objective]`: what decides, and what must hold besides."""
 
     metric: str = "throughput_per_s"
+    tie_breaker: str = ""
     max_error_ratio: float = 0.001
     max_p99: str | None = None
     margin: float = 0.01

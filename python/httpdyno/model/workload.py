@@ -33,8 +33,16 @@ class Objective(Record, frozen=True):
 
     metric: str = "throughput_per_s"
     """`throughput_per_s` (more is better), `latency_pNN_s` or `cpu_s_per_request` (less is)."""
+    tie_breaker: str = ""
+    """Another metric, which decides where the first shows no difference; empty for none."""
     max_error_ratio: float = 0.001
     max_p99_s: float | None = None
     margin_ratio: float = 0.01
     """Differences within ±this are `equivalent`: too small to matter."""
     confidence: float = 0.95
+    """That a verdict is not a wrong `better` or `worse`, however often one looks."""
+
+    @property
+    def deciding_confidence(self) -> float:
+        """Confidence of each interval: two metrics that may decide share the risk (Bonferroni)."""
+        return 1 - (1 - self.confidence) / 2 if self.tie_breaker else self.confidence

@@ -66,6 +66,8 @@ class ClaimJson(Record, frozen=True):
     verdict: Verdict
     reason: str
     metric: str
+    decided_by: str
+    """The tie breaker, where that decided; else empty."""
     throughput_ratio: RatioJson | None
     cpu_per_request_ratio: RatioJson | None
     latency_p50_ratio: RatioJson | None
@@ -270,6 +272,7 @@ def _claim(comparison: Comparison) -> dict[str, Any]:
         "verdict": comparison.verdict,
         "reason": comparison.reason,
         "metric": comparison.metric,
+        "decided_by": comparison.decided_by,
         "n_starts": comparison.n_starts,
         "per_start_ratio": comparison.per_start_ratio,
         "noise": _finite(comparison.noise),

@@ -125,13 +125,21 @@ def _ladder_row(step: LadderStep, others: Sequence[str], *, has_book: bool) -> l
         change,
         interval_ratio_text(interval),
         bounds_text(interval) if interval else compared.b.status,
-        verdict_text(compared.verdict),
+        _decided_text(compared),
         ratio_text(step.running_ratio),
         *(ratio_text(_middle(compared, name)) for name in others),
     ]
     if has_book:
         cells.append(ratio_text(step.book_ratio))
     return cells
+
+
+def _decided_text(compared: Comparison) -> Text:
+    """Return the verdict, and the tie breaker where that decided."""
+    text = verdict_text(compared.verdict)
+    if compared.decided_by:
+        text.append(f"\nby {_short(ratio_key(compared.decided_by))}", "dim")
+    return text
 
 
 def _middle(comparison: Comparison, name: str) -> float | None:

@@ -2,21 +2,26 @@
 
 from collections.abc import Mapping, Sequence
 
+from httpdyno.model import RatioInterval
+
 KNEE_RULE = (
-    "the smallest level whose interval touches that of the best level; fewer workers win ties"
+    "the smallest level whose interval touches the best: its ratio to the best level may be 1; "
+    "fewer workers win ties"
 )
 
 
-def knee(
-    levels: Sequence[float], intervals: Mapping[float, tuple[float, float]], best: float
-) -> float:
+def knee(levels: Sequence[float], ratios: Mapping[float, RatioInterval], best: float) -> float:
     """Return the smallest level that is not proven to be below the best.
 
+    Ratios are of paired figures, not of two intervals laid side by side: two intervals may
+    overlap although the difference is proven, and the knee would come out too small.
+
     Args:
-        levels: Ascending; those without an interval (they could not run) are passed over.
-        intervals: Level → (low, high) of its figure, more is better; anytime-valid, so that
-            all levels can be compared whenever.
+        levels: Ascending.
+        ratios: Level → its figure over the best level's, more is better; levels that could not
+            run, or of which nothing is known yet, are missing and are passed over.
         best: The level with the highest figure.
     """
-    best_low = intervals[best][0]
-    return next(level for level in levels if level in intervals and intervals[level][1] >= best_low)
+    return next(
+        level for level in levels if level == best or (level in ratios and ratios[level].high >= 1)
+    )
