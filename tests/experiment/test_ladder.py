@@ -154,6 +154,58 @@ def test_the_events_tell_the_story_in_order(study):
     assert all(e.left_s >= 0 for e in events if isinstance(e, StartDone))
 
 
+def _capped(values):
+    """A limit hides what `good` brings, until `bad` (here a blessing) takes it away."""
+    return 400 * GOOD[values["good"]] if values["bad"] else 200.0
+
+
+def test_what_a_limit_hid_is_tried_again_when_the_limit_is_gone(study):
+    outcome = _run(make_plan(study, seed=7), FakeBench(throughput_per_s=_capped))
+    first = {s.change: s for s in outcome.steps if s.attempt == 1}
+    again = {s.change: s for s in outcome.steps if s.attempt == 2}
+    assert not first["good: 0 → 1"].kept
+    assert first["bad: false → true"].kept
+    assert again["good: 0 → 1"].kept
+    assert again["good: 1 → 2"].kept
+    assert outcome.configuration.values == {"good": 2, "bad": True, "inert": "a"}
+    indices = [s.comparison.index for s in outcome.steps] + [outcome.final.index]
+    assert len(set(indices)) == len(indices)
+
+
+def test_nothing_is_tried_again_when_nothing_later_was_kept(study):
+    outcome = _run(make_plan(study, seed=7))
+    assert all(step.attempt == 1 for step in outcome.steps)
+
+
+def test_cheaper_requests_at_the_same_throughput_decide_where_a_tie_breaker_is_named(study):
+    cheaper = FakeBench(
+        throughput_per_s=lambda _values: 400.0,
+        cpu_s_per_request=lambda values: 0.001 if values["bad"] else 0.002,
+    )
+    objective = structs.replace(study.objective, tie_breaker="cpu_s_per_request")
+    outcome = _run(make_plan(structs.replace(study, objective=objective), seed=7), cheaper)
+    step = next(s for s in outcome.steps if s.knob == "bad")
+    assert step.kept
+    assert step.comparison.decided_by == "cpu_s_per_request"
+    assert "CPU per request decides" in step.comparison.reason
+    assert step.comparison.ratios["throughput"].confidence == pytest.approx(0.975)
+    assert step.running_ratio == pytest.approx(1.0, abs=0.02)
+    # The final claim is about throughput alone.
+    assert outcome.final.decided_by == ""
+    assert outcome.final.verdict in {"equivalent", "inconclusive"}
+
+
+def test_a_tie_breaker_does_not_overrule_the_metric(study):
+    bench = FakeBench(
+        throughput_per_s=lambda values: 400.0 * (0.8 if values["bad"] else 1.0),
+        cpu_s_per_request=lambda values: 0.001 if values["bad"] else 0.002,
+    )
+    objective = structs.replace(study.objective, tie_breaker="cpu_s_per_request")
+    outcome = _run(make_plan(structs.replace(study, objective=objective), seed=7), bench)
+    step = next(s for s in outcome.steps if s.knob == "bad")
+    assert (step.comparison.verdict, step.kept) == ("worse", False)
+
+
 def test_latency_as_the_objective_decides_the_other_way_round(study):
     objective = structs.replace(study.objective, metric="latency_p50_s")
     outcome = _run(make_plan(structs.replace(study, objective=objective), seed=7))

@@ -89,6 +89,12 @@ def test_a_study_is_read_with_units_converted_and_defaults_filled_in(folder):
         ("book_ratio = [1.5, 1.1]", "book_ratio = [1.5]", "expected one for each level"),
         ('path = "/list"', 'path = "list"', "requests[0].path is 'list'; expected a path from"),
         ('metric = "latency_p99_s"', 'metric = "speed"', "objective.metric is 'speed'; expected"),
+        ('max_p99 = "200ms"', 'tie_breaker = "x"', "objective.tie_breaker is 'x'; expected"),
+        (
+            'max_p99 = "200ms"',
+            'tie_breaker = "latency_p99_s"',
+            "objective.tie_breaker is 'latency_p99_s'; expected another than the metric",
+        ),
         ("format = 1", "format = 2", "format is 2; invalid enum value"),
         ('base = "server.conf.j2"', 'base = "gone.conf"', "server.base is 'gone.conf'; expected a"),
         ('name = "debug"', 'name = "workers"', "expected a name that is not set twice"),

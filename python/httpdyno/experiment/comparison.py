@@ -7,7 +7,7 @@ from httpdyno.errors import TargetError
 from httpdyno.experiment.bench import Bench, StartRequest, block_order
 from httpdyno.experiment.event import Event, StartDone
 from httpdyno.experiment.evidence import Claim, arm_status, claim, comparison
-from httpdyno.model import Comparison, Configuration, Plan, StartRecord, WindowRecord
+from httpdyno.model import Comparison, Configuration, Objective, Plan, StartRecord, WindowRecord
 from httpdyno.store.protocol import StudyStore
 
 HOPELESS_FACTOR = 4.0
@@ -103,15 +103,18 @@ def run_comparison(
     index: int,
     arms: tuple[Configuration, Configuration],
     allowance: Allowance,
+    objective: Objective | None = None,
 ) -> Comparison:
     """Measure starts of both arms until the comparison is decided, hopeless, or out of time.
 
-    Looking after every start is allowed: the interval is valid at all of them together.
+    Looking after every start is allowed: the interval is valid at all of them together. The
+    study's objective decides unless another is given.
 
     Raises:
         TargetError: The reference itself does not run.
     """
     study = session.plan.study
+    objective = objective or study.objective
     starts: list[StartRecord] = []
     used_s = 0.0
     while True:
@@ -119,7 +122,7 @@ def run_comparison(
         starts.append(record)
         used_s += record.duration_s
         _require_reference(starts, arms[0])
-        state = claim(starts, study.objective, min_starts=study.method.min_starts)
+        state = claim(starts, objective, min_starts=study.method.min_starts)
         session.watch(
             StartDone(
                 stage=session.stage,
@@ -131,7 +134,7 @@ def run_comparison(
         )
         if _is_over(state, starts, used_s, allowance, study.method.min_starts):
             break
-    return comparison(index, starts, arms, study.objective, min_starts=study.method.min_starts)
+    return comparison(index, starts, arms, objective, min_starts=study.method.min_starts)
 
 
 def _require_reference(starts: Sequence[StartRecord], configuration: Configuration) -> None:

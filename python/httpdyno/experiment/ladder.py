@@ -1,6 +1,7 @@
 """One change at a time, in the order given; what is proven better stays."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from msgspec import structs
 
@@ -14,39 +15,88 @@ FINAL_LOG_RATIO = 0.05
 """The final claim goes on, as time allows, until its interval is about ±5 %."""
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Rung:
+    """A step that is about to be tried."""
+
+    index: int
+    """Of its comparison."""
+    step: Step
+    attempt: int
+    to_come: int
+    """Rungs that still want time, this one included."""
+    stage: str
+
+
 def climb(
     session: Session, pace: Pace, on_step: Callable[[tuple[LadderStep, ...]], object]
 ) -> tuple[tuple[LadderStep, ...], Configuration]:
-    """Try the plan's steps in order; return them with the best proven configuration.
+    """Try every step of the plan in order; return them with the best proven configuration.
 
-    A step that cannot have its fewest starts is not begun, nor those after it: half-measured
-    steps would cost the final claim its time and prove nothing.
+    Steps that showed nothing are tried once more, as time allows, when a later change was kept:
+    what they bring may have been hidden by a limit that is gone now. A step that cannot have its
+    fewest starts is not begun: half-measured steps prove nothing and cost the final claim its time.
 
     Args:
         session: Holds the plan.
         pace: From the calibration.
         on_step: Called with all steps so far after each, to save them.
     """
-    plan = session.plan
-    best = plan.study.start_configuration()
+    steps = session.plan.steps
+    best = session.plan.study.start_configuration()
     done: tuple[LadderStep, ...] = ()
-    for index, step in enumerate(plan.steps, 1):
-        if best.values[step.knob] == step.to:
+    waiting = [
+        Rung(
+            index=number,
+            step=step,
+            attempt=1,
+            to_come=len(steps) - number + 1,
+            stage=f"step {number} of {len(steps)}",
+        )
+        for number, step in enumerate(steps, 1)
+    ]
+    is_again = False
+    while waiting:
+        rung = waiting.pop(0)
+        if best.values[rung.step.knob] == rung.step.to:
             continue
-        if not session.n_stored(index) and not _has_time(session, pace):
+        if not session.n_stored(rung.index) and not _has_time(session, pace, rung):
             break
-        before = done[-1].running_ratio if done else 1.0
-        rung = _climb_one(session, pace, (index, step), best, before)
-        done = (*done, rung)
-        if rung.kept:
-            best = best.replaced(step.knob, step.to)
-        session.watch(StepDone(step=rung))
+        tried = _climb_one(session, pace, rung, best, done[-1].running_ratio if done else 1.0)
+        done = (*done, tried)
+        if tried.kept:
+            best = best.replaced(rung.step.knob, rung.step.to)
+        session.watch(StepDone(step=tried))
         on_step(done)
+        if not waiting and not is_again:
+            is_again, waiting = True, _worth_another_try(done, steps)
     return done, best
 
 
-def _has_time(session: Session, pace: Pace) -> bool:
-    return session.left_s - final_reserve_s(session, pace) >= fewest_s(session, pace)
+def _worth_another_try(done: Sequence[LadderStep], steps: Sequence[Step]) -> list[Rung]:
+    """Return the undecided and equivalent steps that a later kept change may have freed."""
+    last_kept = max((number for number, step in enumerate(done) if step.kept), default=0)
+    wanted = [
+        step.comparison.index
+        for step in done[:last_kept]
+        if step.comparison.verdict in {"inconclusive", "equivalent"}
+    ]
+    return [
+        Rung(
+            index=len(steps) + index,
+            step=steps[index - 1],
+            attempt=2,
+            to_come=len(wanted) - place,
+            stage=f"again {place + 1} of {len(wanted)}",
+        )
+        for place, index in enumerate(wanted)
+    ]
+
+
+def _has_time(session: Session, pace: Pace, rung: Rung) -> bool:
+    # A second try is worth less than a final claim with twice its fewest starts.
+    final_s = final_reserve_s(session, pace) * rung.attempt
+    return session.left_s - final_s >= fewest_s(session, pace)
 
 
 def fewest_s(session: Session, pace: Pace) -> float:
@@ -57,17 +107,15 @@ def fewest_s(session: Session, pace: Pace) -> float:
 def _climb_one(
     session: Session,
     pace: Pace,
-    numbered: tuple[int, Step],
+    rung: Rung,
     best: Configuration,
     running_ratio: float,
 ) -> LadderStep:
-    study, steps = session.plan.study, session.plan.steps
-    index, step = numbered
+    study, step, to_come = session.plan.study, rung.step, rung.to_come
     knob = study.knob(step.knob)
-    final_s = final_reserve_s(session, pace)
-    to_come = len(steps) - index + 1
+    final_s = final_reserve_s(session, pace) * rung.attempt
     share_s = max((session.left_s - final_s) / to_come, fewest_s(session, pace))
-    session.stage = f"step {index} of {len(steps)}"
+    session.stage = rung.stage
     expected_s = min(share_s, pace.start_s * study.method.min_starts)
     session.watch(
         Stage(
@@ -79,7 +127,7 @@ def _climb_one(
     )
     result = run_comparison(
         session,
-        index,
+        rung.index,
         (best, best.replaced(step.knob, step.to)),
         Allowance(
             time_s=share_s,
@@ -103,6 +151,7 @@ def _climb_one(
         after=step.to,
         comparison=result,
         kept=kept,
+        attempt=rung.attempt,
         book_ratio=step.book_ratio,
         running_ratio=running_ratio * (_deciding_ratio(result) if kept else 1.0),
     )
@@ -123,6 +172,8 @@ def final_comparison(
     """
     study = session.plan.study
     start = study.start_configuration()
+    # The claim at the end is about the metric alone; nothing else may decide it.
+    objective = structs.replace(study.objective, tie_breaker="")
     if best == start:
         return None
     session.stage = "final"
@@ -145,6 +196,7 @@ def final_comparison(
             start_s=pace.start_s,
             precise_log_ratio=FINAL_LOG_RATIO,
         ),
+        objective,
     )
     session.watch(FinalDone(comparison=result))
     return result

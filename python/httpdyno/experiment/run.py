@@ -70,7 +70,8 @@ def _ladder(session: Session, report: "_Report") -> None:
     _require_time(session, tempo)
     steps, best = climb(session, tempo, lambda done: report.note(steps=done))
     report.doubt(*_not_tried(session, tempo, steps))
-    final = final_comparison(session, tempo, len(plan.steps) + 1, best)
+    # Comparisons are numbered: steps, then their second tries, then the final one.
+    final = final_comparison(session, tempo, 2 * len(plan.steps) + 1, best)
     report.note(steps=steps, final=final)
     report.settle(best)
 
@@ -90,7 +91,7 @@ def _require_time(session: Session, tempo: Pace) -> None:
 
 def _not_tried(session: Session, tempo: Pace, steps: Sequence[LadderStep]) -> list[Caveat]:
     """Return the doubt that steps were left out for want of time."""
-    last = steps[-1].comparison.index if steps else 0
+    last = max((step.comparison.index for step in steps), default=0)
     left = [f"{step.knob} → {level_text(step.to)}" for step in session.plan.steps[last:]]
     if not left:
         return []
@@ -163,7 +164,7 @@ def _calibrate(session: Session, report: "_Report", *, n_comparisons: int) -> Pa
         )
     )
     start = study.start_configuration()
-    blocks = max(2, study.method.blocks_per_start // 2)
+    blocks = min(study.method.blocks_per_start, max(2, study.method.blocks_per_start // 2))
     starts = [
         session.start(CALIBRATION_INDEX, number, (start, start), blocks)
         for number in range(N_STARTS)

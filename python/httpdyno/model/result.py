@@ -125,6 +125,8 @@ class LadderStep(Record, frozen=True):
     after: Level
     comparison: Comparison
     kept: bool
+    attempt: int = 1
+    """2 where it was tried again, because a later change that was kept may have freed it."""
     book_ratio: float | None = None
     running_ratio: float = 1.0
     """Product of the ratios of the changes kept so far."""

@@ -39,6 +39,7 @@ from httpdyno.report.phrase import (
     interval_ratio_text,
     metric_name,
     plural,
+    step_name,
 )
 from httpdyno.units import format_rate
 
@@ -124,7 +125,7 @@ def ladder_rows(outcome: Outcome) -> list[dict[str, Any]]:
 
 def _step_row(step: LadderStep, running: float, book: float) -> dict[str, Any]:
     return _row(
-        step.knob,
+        step_name(step),
         f"{level_text(step.before)} → {level_text(step.after)}",
         step.comparison,
         running=running,

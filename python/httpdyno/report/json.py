@@ -94,6 +94,8 @@ class StepJson(ClaimJson, frozen=True):
     before: Level
     after: Level
     kept: bool
+    attempt: int
+    """2 where it was tried again after a later change was kept."""
     running_ratio: float
     """Product of the ratios of the changes kept so far."""
 
@@ -288,6 +290,7 @@ def _step(step: LadderStep) -> StepJson:
     return StepJson(
         **_claim(step.comparison),
         change=step.change,
+        attempt=step.attempt,
         knob=step.knob,
         title=step.title,
         before=step.before,

@@ -3,7 +3,16 @@
 import math
 from collections.abc import Sequence
 
-from httpdyno.model import Caveat, Comparison, Outcome, RatioInterval, Sweep, SweepPoint, level_text
+from httpdyno.model import (
+    Caveat,
+    Comparison,
+    LadderStep,
+    Outcome,
+    RatioInterval,
+    Sweep,
+    SweepPoint,
+    level_text,
+)
 from httpdyno.units import format_duration, format_rate
 
 RATIO_KEYS = {"throughput_per_s": "throughput", "cpu_s_per_request": "cpu_per_request"}
@@ -116,10 +125,16 @@ def headline(outcome: Outcome) -> str:
         return _sweep_headline(outcome)
     if outcome.final is not None:
         return _claim(outcome.final, is_given=outcome.plan.command == "compare")
-    done, planned = len(outcome.steps), len(outcome.plan.steps)
+    done = sum(step.attempt == 1 for step in outcome.steps)
+    planned = len(outcome.plan.steps)
     if outcome.status != "complete":
         return f"{outcome.status} after {done} of {plural(planned, 'step')}; {so_far(outcome)}"
     return "nothing was proven to help: no change was kept"
+
+
+def step_name(step: LadderStep) -> str:
+    """Return the knob's name, marked where the step was tried again."""
+    return f"{step.knob}, again" if step.attempt > 1 else step.knob
 
 
 def so_far(outcome: Outcome) -> str:

@@ -35,6 +35,7 @@ from httpdyno.report.phrase import (
     ratio_key,
     ratio_text,
     so_far,
+    step_name,
 )
 from httpdyno.units import format_bytes, format_duration, format_rate
 
@@ -250,7 +251,7 @@ def _evidence(outcome: Outcome, drawn: Drawn) -> list[dict[str, Any]]:
 
 def _step_card(step: LadderStep, drawn: Drawn, *, margin_ratio: float) -> dict[str, Any]:
     return {
-        "knob": step.knob,
+        "knob": step_name(step),
         "title": step.title,
         "before": level_text(step.before),
         "after": level_text(step.after),

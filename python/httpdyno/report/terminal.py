@@ -44,6 +44,7 @@ from httpdyno.report.phrase import (
     ratio_key,
     ratio_text,
     so_far,
+    step_name,
     throughput_bounds,
 )
 from httpdyno.units import format_bytes, format_duration, format_rate
@@ -116,7 +117,7 @@ def _short(name: str) -> str:
 def _ladder_row(step: LadderStep, others: Sequence[str], *, has_book: bool) -> list[RenderableType]:
     compared = step.comparison
     interval = deciding(compared)
-    change = Text(step.knob)
+    change = Text(step_name(step))
     before, after = level_text(step.before), level_text(step.after)
     fits = len(before) + len(after) + 5 <= _KNOB_WIDTH
     gap = " " if fits else "\n  "
@@ -297,7 +298,9 @@ def _caveat_line(caveat: Caveat) -> RenderableType:
 
 
 def _closing(outcome: Outcome) -> list[RenderableType]:
-    undecided = [step for step in outcome.steps if needed_text(step.comparison)]
+    # Of a step that was tried again, the second try is what counts.
+    last = {(step.knob, step.after): step for step in outcome.steps}
+    undecided = [step for step in last.values() if needed_text(step.comparison)]
     lines: list[RenderableType] = [
         Text(f"{step.knob} is undecided: {needed_text(step.comparison)}") for step in undecided
     ]
@@ -318,10 +321,14 @@ def step_line(step: LadderStep, number: int, n_steps: int) -> Text:
     compared = step.comparison
     tail = "kept" if step.kept else "not kept"
     return Text.assemble(
-        f"step {number} of {n_steps}  {step.change}  ",
+        f"{_step_number(step, number, n_steps)}  {step.change}  ",
         verdict_text(compared.verdict),
         f"  {interval_text(deciding(compared), compared.n_starts)}  {tail}",
     )
+
+
+def _step_number(step: LadderStep, number: int, n_steps: int) -> str:
+    return "again" if step.attempt > 1 else f"step {number} of {n_steps}"
 
 
 def standing_line(stage: str, n_starts: int, interval: RatioInterval | None) -> Text:
