@@ -191,8 +191,8 @@ fn a_request_that_is_never_answered_is_logged_and_its_end_is_counted() {
     let log = oracle.log();
     assert_eq!((log.arrivals[0].behaviour, log.arrivals[0].answered_ns), (Behaviour::Never, None));
     drop(stream);
-    wait_for(|| oracle.stats().abandoned == 1);
-    assert_eq!(oracle.stats().open, 0);
+    // Two counters of a running server: each is right at its own moment.
+    wait_for(|| oracle.stats().abandoned == 1 && oracle.stats().open == 0);
 }
 
 fn wait_for(mut is_true: impl FnMut() -> bool) {
