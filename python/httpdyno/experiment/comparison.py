@@ -1,5 +1,6 @@
 """One comparison: starts of both arms until it is decided, hopeless, or out of time."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -132,7 +133,7 @@ def run_comparison(
                 left_s=max(0.0, _more_s(state, used_s, starts, allowance)) + allowance.after_s,
             )
         )
-        if _is_over(state, starts, used_s, allowance, study.method.min_starts):
+        if _is_over(state, starts, allowance, (study.method.min_starts, objective)):
             break
     return comparison(index, starts, arms, objective, min_starts=study.method.min_starts)
 
@@ -149,10 +150,11 @@ def _require_reference(starts: Sequence[StartRecord], configuration: Configurati
 def _is_over(
     state: Claim,
     starts: Sequence[StartRecord],
-    used_s: float,
     allowance: Allowance,
-    min_starts: int,
+    rules: tuple[int, Objective],
 ) -> bool:
+    min_starts, objective = rules
+    used_s = math.fsum(start.duration_s for start in starts)
     if arm_status(starts, 1)[0] != "complete" or len(starts) >= MAX_STARTS:
         return True
     # The next start must fit; the fewest starts are given even when the time is over by a little.
@@ -160,7 +162,9 @@ def _is_over(
     is_late = used_s + mean_s > allowance.time_s
     if len(starts) < min_starts:
         return is_late and used_s + mean_s * (min_starts - len(starts)) > allowance.time_s * 1.25
-    if is_late and not _may_borrow(state, mean_s, used_s, allowance):
+    if is_late and not _may_borrow(
+        state, mean_s, used_s, allowance, math.log1p(objective.margin_ratio)
+    ):
         return True
     if state.is_decided:
         return allowance.precise_log_ratio is None or _is_precise(state, allowance)
@@ -168,10 +172,14 @@ def _is_over(
     return state.starts_needed is None or state.starts_needed > HOPELESS_FACTOR * reachable
 
 
-def _may_borrow(state: Claim, mean_s: float, used_s: float, allowance: Allowance) -> bool:
+def _may_borrow(
+    state: Claim, mean_s: float, used_s: float, allowance: Allowance, margin: float
+) -> bool:
     """Tell whether a few more starts, within the limit, are expected to bring the decision."""
-    if state.is_decided or state.starts_needed is None:
+    if state.is_decided or state.starts_needed is None or state.interval is None:
         return False
+    if abs(math.log(state.interval.ratio)) <= margin:
+        return False  # what is heading for `equivalent` is worth its own time, not others'
     missing = max(1, state.starts_needed - state.n_starts)
     return missing <= state.n_starts and used_s + missing * mean_s <= allowance.limit_s
 

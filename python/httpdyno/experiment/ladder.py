@@ -1,7 +1,7 @@
 """One change at a time, in the order given; what is proven better stays."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from msgspec import structs
 
@@ -62,6 +62,9 @@ def climb(
             continue
         if not session.n_stored(rung.index) and not _has_time(session, pace, rung):
             break
+        if rung.attempt == 1:
+            n_again = len(_worth_another_try(done, steps))
+            rung = replace(rung, to_come=rung.to_come + n_again)
         tried = _climb_one(session, pace, rung, best, done[-1].running_ratio if done else 1.0)
         done = (*done, tried)
         if tried.kept:

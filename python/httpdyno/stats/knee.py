@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from httpdyno.model import RatioInterval
 
 KNEE_RULE = (
-    "the smallest level whose interval touches the best: its ratio to the best level may be 1; "
+    "the smallest level that is not proven to be below the best (its ratio's interval touches 1); "
     "fewer workers win ties"
 )
 
