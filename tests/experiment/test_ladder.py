@@ -132,6 +132,7 @@ def test_an_interrupted_run_goes_on_with_what_is_stored_and_ends_the_same(study)
     resumed = _run(plan, second, store)
     assert n_stored == 9
     assert second.starts_measured == len(whole_store.complete) - n_stored
+    assert resumed.status == "complete"
     assert resumed.steps == whole.steps
     assert resumed.final == whole.final
 
@@ -204,6 +205,68 @@ def test_a_tie_breaker_does_not_overrule_the_metric(study):
     outcome = _run(make_plan(structs.replace(study, objective=objective), seed=7), bench)
     step = next(s for s in outcome.steps if s.knob == "bad")
     assert (step.comparison.verdict, step.kept) == ("worse", False)
+
+
+def test_a_tie_breaker_needs_proof_that_little_is_lost(study):
+    """Throughput too noisy to exclude a large loss: what it costs may be more than it saves."""
+    bench = FakeBench(
+        throughput_per_s=lambda _values: 400.0,
+        cpu_s_per_request=lambda values: 0.001 if values["bad"] else 0.002,
+        start_sd=0.3,
+    )
+    objective = structs.replace(study.objective, tie_breaker="cpu_s_per_request")
+    outcome = _run(make_plan(structs.replace(study, objective=objective), seed=7), bench)
+    step = next(s for s in outcome.steps if s.knob == "bad")
+    assert step.comparison.ratios["throughput"].low < 0.9
+    assert step.comparison.ratios["cpu_per_request"].high < 1
+    assert not step.kept
+
+
+def test_a_limit_on_p99_binds_however_few_requests_there_are(study):
+    objective = structs.replace(study.objective, max_p99_s=0.015)
+    few = FakeBench(throughput_per_s=lambda values: _throughput(values) / 10)
+    outcome = _run(make_plan(structs.replace(study, objective=objective), seed=7), few)
+    assert outcome.steps[0].comparison.verdict == "better"
+    assert not outcome.steps[0].kept
+    assert "p99 latency is" in outcome.steps[0].comparison.reason
+
+
+def test_too_few_requests_for_a_percentile_decide_nothing_by_it(study):
+    objective = structs.replace(study.objective, metric="latency_p999_s")
+    outcome = _run(make_plan(structs.replace(study, objective=objective), seed=7))
+    assert outcome.steps[0].comparison.verdict == "inconclusive"
+    assert "too few requests for its p99.9 latency" in outcome.steps[0].comparison.reason
+
+
+def test_a_comparison_that_cannot_have_its_starts_is_refused_with_the_time_it_takes(study):
+    start = study.start_configuration()
+    with pytest.raises(UsageError, match="too short to claim anything") as caught:
+        _run(compare_plan(study, start, start, seed=1, budget_s=3.0))
+    assert "it takes about" in caught.value.hint
+
+
+def test_a_compared_configuration_that_breaks_a_limit_is_doubted_and_not_settled_on(study):
+    start = study.start_configuration()
+    bench = FakeBench(
+        throughput_per_s=_throughput,
+        error_ratio=lambda values: 0.05 if values["good"] == 2 else 0.0,
+    )
+    plan = compare_plan(study, start, start.replaced("good", 2), seed=1)
+    outcome = _run(plan, bench)
+    assert outcome.final.verdict == "better"
+    assert outcome.configuration == start
+    assert "final_breaks_limit" in {caveat.kind for caveat in outcome.caveats}
+
+
+def test_resuming_keeps_what_was_found_until_it_is_found_again(study):
+    plan, store = make_plan(study, seed=11), MemoryStore()
+    _run(plan, FakeBench(throughput_per_s=_throughput, interrupt_after=15), store)
+    before = store.outcomes[-1]
+    assert before.steps
+    n_saved = len(store.outcomes)
+    _run(plan, store=store)
+    assert all(len(outcome.steps) >= 1 for outcome in store.outcomes[n_saved:])
+    assert store.outcomes[-1].began_at == before.began_at
 
 
 def test_latency_as_the_objective_decides_the_other_way_round(study):

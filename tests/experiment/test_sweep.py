@@ -62,6 +62,43 @@ def test_no_level_that_runs_is_an_error_that_says_so(sweep_study):
         _run(sweep_study, status=lambda _values: "crashed")
 
 
+def test_a_level_that_falls_silent_costs_one_round_and_no_other_level(sweep_study):
+    class Silent(FakeBench):
+        def measure_start(self, request, save):
+            record = super().measure_start(request, save)
+            if request.start != 2:
+                return record
+            # Level 4 hangs in the third round; what came after it was cut short.
+            statuses = tuple("hung" if arm == 2 else s for arm, s in enumerate(record.statuses))
+            windows = tuple(w for w in record.windows if w.arm < 2)
+            return structs.replace(record, statuses=statuses, windows=windows)
+
+    bench = Silent(throughput_per_s=lambda values: TRUTH[values["workers"]])
+    plan = make_plan(sweep_study, seed=5)
+    outcome = run_plan(
+        plan, bench=bench, store=MemoryStore(), run_id="1", watch=lambda _event: None
+    )
+    assert outcome.sweep is not None
+    assert outcome.sweep.points[2].arm.status == "hung"
+    assert outcome.sweep.knee == 8
+    assert outcome.sweep.points[3].throughput_high_per_s < 1000
+    assert all(request.left_out == {2} for request in bench.requests[3:6])
+
+
+def test_a_level_that_breaks_a_limit_is_neither_best_nor_knee(sweep_study):
+    outcome = _run(sweep_study, error_ratio=lambda values: 0.02 if values["workers"] == 8 else 0.0)
+    point = outcome.sweep.points[3]
+    assert point.arm.status == "infeasible"
+    assert "of requests failed; the limit is 0.10%" in point.arm.detail
+    assert outcome.sweep.best == 16
+    assert outcome.sweep.knee == 16
+
+
+def test_a_budget_that_cannot_hold_the_fewest_rounds_is_refused_after_the_first(sweep_study):
+    with pytest.raises(UsageError, match="too short to claim anything"):
+        _run(structs.replace(sweep_study, budget_s=20.0))
+
+
 def test_levels_of_a_sweep_are_numbers_in_order(sweep_study):
     assert sweep_levels(sweep_study) == (1, 2, 4, 8, 16, 64)
     words = structs.replace(

@@ -95,10 +95,16 @@ def test_a_study_is_read_with_units_converted_and_defaults_filled_in(folder):
             'tie_breaker = "latency_p99_s"',
             "objective.tie_breaker is 'latency_p99_s'; expected another than the metric",
         ),
+        (
+            'window = "500ms"',
+            'kind = "sweep"\nknob = "workers"',
+            "objective is 'latency_p99_s'; expected throughput_per_s alone",
+        ),
         ("format = 1", "format = 2", "format is 2; invalid enum value"),
         ('base = "server.conf.j2"', 'base = "gone.conf"', "server.base is 'gone.conf'; expected a"),
         ('name = "debug"', 'name = "workers"', "expected a name that is not set twice"),
         ('name = "debug"', 'name = "debugg"', "knob debugg is neither a setting of fake nor used"),
+        ('window = "500ms"', "min_starts = 5", "method.min_starts is 5; expected at least 6"),
         ('window = "500ms"', 'kind = "sweep"\nknob = "x"', "method.knob is 'x'; expected the knob"),
     ],
 )

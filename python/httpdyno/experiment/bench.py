@@ -19,6 +19,8 @@ class StartRequest:
     window_s: float
     lead_in_s: float
     warm_up_s: float
+    left_out: frozenset[int] = frozenset()
+    """Arms that are not started: they failed before, and their silence costs the others time."""
 
 
 class Bench(Protocol):

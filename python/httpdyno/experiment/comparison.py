@@ -2,14 +2,16 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from httpdyno.errors import TargetError
+from httpdyno.errors import TargetError, UsageError
 from httpdyno.experiment.bench import Bench, StartRequest, block_order
+from httpdyno.experiment.claim import Claim, claim, comparison
 from httpdyno.experiment.event import Event, StartDone
-from httpdyno.experiment.evidence import Claim, arm_status, claim, comparison
+from httpdyno.experiment.evidence import arm_status
 from httpdyno.model import Comparison, Configuration, Objective, Plan, StartRecord, WindowRecord
 from httpdyno.store.protocol import StudyStore
+from httpdyno.units import format_duration
 
 HOPELESS_FACTOR = 4.0
 """A comparison that would need this many times the starts it can have is ended early: the time
@@ -49,26 +51,33 @@ class Session:
         return len(self._stored.get(index, []))
 
     def start(
-        self, index: int, number: int, arms: tuple[Configuration, ...], n_blocks: int
+        self,
+        index: int,
+        number: int,
+        arms: tuple[Configuration, ...],
+        n_blocks: int,
+        left_out: frozenset[int] = frozenset(),
     ) -> StartRecord:
         """Return a start: the stored one where there is one, else measured now and stored."""
         stored = self._stored.get(index, [])
         if number < len(stored):
             record = stored[number]
         else:
-            record = self._measured(index, number, arms, n_blocks)
+            request = self._request(index, number, arms, n_blocks)
+            request = replace(request, left_out=left_out)
+            record = self.bench.measure_start(request, self._save)
             self.store.save_start(self.run_id, record)
         self.spent_s += record.duration_s
         return record
 
-    def _measured(
+    def _request(
         self, index: int, number: int, arms: tuple[Configuration, ...], n_blocks: int
-    ) -> StartRecord:
+    ) -> StartRequest:
         method = self.plan.study.method
         order = block_order(
             len(arms), n_blocks, seed=self.plan.seed, comparison=index, start=number
         )
-        request = StartRequest(
+        return StartRequest(
             comparison=index,
             start=number,
             arms=arms,
@@ -77,7 +86,6 @@ class Session:
             lead_in_s=method.lead_in_s,
             warm_up_s=method.warm_up_s,
         )
-        return self.bench.measure_start(request, self._save)
 
     def _save(self, window: WindowRecord) -> None:
         self.store.save_window(self.run_id, window)
@@ -95,6 +103,8 @@ class Allowance:
     """Expected time of one start."""
     after_s: float = 0.0
     """Planned for what comes after it, for an honest time left."""
+    must_decide: bool = False
+    """Refuse to go on when the fewest starts cannot fit: there is nothing else to gain."""
     precise_log_ratio: float | None = None
     """Go on after the decision until the half-width is this small, as time allows."""
 
@@ -123,6 +133,8 @@ def run_comparison(
         starts.append(record)
         used_s += record.duration_s
         _require_reference(starts, arms[0])
+        if len(starts) == 1 and allowance.must_decide and not session.n_stored(index):
+            require_budget(session, record.duration_s * study.method.min_starts, record)
         state = claim(starts, objective, min_starts=study.method.min_starts)
         session.watch(
             StartDone(
@@ -136,6 +148,23 @@ def run_comparison(
         if _is_over(state, starts, allowance, (study.method.min_starts, objective)):
             break
     return comparison(index, starts, arms, objective, min_starts=study.method.min_starts)
+
+
+def require_budget(session: Session, needed_s: float, first: StartRecord) -> None:
+    """Refuse a budget in which nothing can be claimed, once the cost of a start is known.
+
+    Raises:
+        UsageError: With the time that it takes.
+    """
+    if needed_s - first.duration_s > session.left_s:
+        study = session.plan.study
+        raise UsageError(
+            f"a budget of {format_duration(study.budget_s)} is too short to claim anything: "
+            f"a start of all arms takes {format_duration(first.duration_s)}, "
+            f"and it takes {study.method.min_starts} of them",
+            hint=f"it takes about {format_duration(needed_s / (1 - CLOSING_RATIO) * 1.05)}; "
+            "see `--budget`",
+        )
 
 
 def _require_reference(starts: Sequence[StartRecord], configuration: Configuration) -> None:

@@ -6,25 +6,23 @@ count is biased. Windows of a block lie side by side in time, so drift cancels i
 """
 
 import math
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import fmean, stdev
 
 from httpdyno.model import (
     ArmSummary,
     Caveat,
-    Comparison,
     Configuration,
-    Objective,
+    Effective,
     RatioInterval,
     StartRecord,
     TrialStatus,
-    Verdict,
     WindowRecord,
 )
 from httpdyno.stats.histogram import can_show, count, mean_s, merge, quantile_s
-from httpdyno.stats.sequence import ratio_interval, starts_needed
-from httpdyno.stats.verdict import distance_to_decision, verdict
+from httpdyno.stats.sequence import ratio_interval
 
 PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
 RATIO_OF_METRIC = {
@@ -34,16 +32,6 @@ RATIO_OF_METRIC = {
     "latency_p90_s": "latency_p90",
     "latency_p99_s": "latency_p99",
     "latency_p999_s": "latency_p999",
-}
-
-
-METRIC_NAMES = {
-    "throughput_per_s": "throughput",
-    "cpu_s_per_request": "CPU per request",
-    "latency_p50_s": "p50 latency",
-    "latency_p90_s": "p90 latency",
-    "latency_p99_s": "p99 latency",
-    "latency_p999_s": "p99.9 latency",
 }
 
 
@@ -144,9 +132,18 @@ def arm_summary(
         latency=latency,
         pss_bytes=fmean(sizes) if sizes else None,
         n_processes=fmean([w.telemetry.n_processes for w in windows]) if windows else 0.0,
+        effective=_effective(starts, arm),
+        limited_by=dict(Counter(w.measurement.limited_by for w in windows)),
         start_throughputs_per_s=tuple(
             _finite(arm_figures(arm_windows(start, arm)).throughput_per_s) for start in starts
         ),
+    )
+
+
+def _effective(starts: Sequence[StartRecord], arm: int) -> Effective:
+    return next(
+        (s.effective[arm] for s in starts if s.statuses[arm] == "complete" and s.effective),
+        Effective(),
     )
 
 
@@ -180,14 +177,19 @@ def smallest_count(starts: Sequence[StartRecord]) -> int:
     )
 
 
+def carries(starts: Sequence[StartRecord], ratio_name: str) -> bool:
+    """Tell whether every start holds enough requests for that ratio."""
+    q = PERCENTILES.get(ratio_name.removeprefix("latency_"))
+    return q is None or smallest_count(starts) * (1 - q) >= MIN_TAIL_PER_START
+
+
 def ratio_intervals(
     starts: Sequence[StartRecord], *, confidence: float
 ) -> dict[str, RatioInterval]:
     """Return every ratio of arm 1 over arm 0 that the starts bound."""
     result = {}
     for name in RATIO_OF_METRIC.values():
-        q = PERCENTILES.get(name.removeprefix("latency_"))
-        if q is not None and smallest_count(starts) * (1 - q) < MIN_TAIL_PER_START:
+        if not carries(starts, name):
             continue
         interval = ratio_interval(log_ratios(starts, name), confidence=confidence)
         if interval is not None:
@@ -195,159 +197,27 @@ def ratio_intervals(
     return result
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Claim:
-    """Where a comparison stands after some starts."""
-
-    verdict: Verdict
-    reason: str
-    n_starts: int
-    interval: RatioInterval | None = None
-    starts_needed: int | None = None
-    """Starts that a decision is expected to take in all; None: out of sight."""
-    decided_by: str = ""
-    """The tie breaker, where it decided."""
-
-    @property
-    def is_decided(self) -> bool:
-        """Whether more starts are not needed for a verdict."""
-        return self.verdict != "inconclusive"
-
-
-def claim(starts: Sequence[StartRecord], objective: Objective, *, min_starts: int) -> Claim:
-    """Return what may be said of arm 1 against arm 0 after these starts.
-
-    The objective's metric decides. Where it shows no difference, or none yet, its tie breaker may;
-    each of the two then has half of the risk, so that both together keep the confidence.
-    """
-    status, detail = arm_status(starts, 1)
-    if status != "complete":
-        words = f"the candidate {_STATUS_WORDS[status]}: {detail}".rstrip(": ")
-        return Claim(verdict="worse", reason=words, n_starts=len(starts))
-    first = _claim(starts, objective, objective.metric, min_starts)
-    if first.verdict in {"better", "worse"} or not objective.tie_breaker:
-        return first
-    second = _claim(starts, objective, objective.tie_breaker, min_starts)
-    needed = [n for n in (first.starts_needed, second.starts_needed) if n is not None]
-    if second.verdict not in {"better", "worse"}:
-        return replace(first, starts_needed=min(needed, default=None))
-    names = METRIC_NAMES[objective.metric], METRIC_NAMES[objective.tie_breaker]
-    state = "is equivalent" if first.verdict == "equivalent" else "shows no difference yet"
-    return replace(
-        second,
-        interval=first.interval,
-        decided_by=objective.tie_breaker,
-        reason=f"{names[0]} {state}; {names[1]} decides: {second.reason}",
-    )
-
-
-def _claim(
-    starts: Sequence[StartRecord], objective: Objective, metric: str, min_starts: int
-) -> Claim:
-    ratios = log_ratios(starts, RATIO_OF_METRIC[metric])
-    confidence = objective.deciding_confidence
-    interval = ratio_interval(ratios, confidence=confidence)
-    n = len(ratios)
-    if n < min_starts or interval is None:
-        words = f"{n} starts of at least {min_starts}"
-        return Claim(verdict="inconclusive", reason=words, interval=interval, n_starts=n)
-    word = verdict(
-        interval,
-        margin_ratio=objective.margin_ratio,
-        more_is_better=metric == "throughput_per_s",
-    )
-    wanted = distance_to_decision(interval, margin_ratio=objective.margin_ratio)
-    needed = starts_needed(stdev(ratios), wanted, alpha=1 - confidence)
-    return Claim(
-        verdict=word,
-        reason=_reason(word, interval, objective, (n, needed)),
-        interval=interval,
-        n_starts=n,
-        starts_needed=needed,
-    )
-
-
-_STATUS_WORDS = {
-    "refused": "was refused by the server",
-    "crashed": "crashed",
-    "hung": "stopped answering",
-    "unstable": "was unstable",
-    "infeasible": "broke a limit",
-}
-
-
-def _reason(
-    word: Verdict, interval: RatioInterval, objective: Objective, starts: tuple[int, int | None]
-) -> str:
-    n, needed = starts
-    if word == "equivalent":
-        return f"the whole interval lies within ±{objective.margin_ratio:.1%}"
-    if word == "inconclusive":
-        more = f"about {needed} starts would decide" if needed else "no number of starts in reach"
-        return f"the interval still holds 1 after {n} starts; {more}"
-    side = "above" if interval.low > 1 else "below"
-    return f"the whole interval lies {side} 1 after {n} starts"
-
-
-def limit_broken(arm: ArmSummary, objective: Objective) -> str:
-    """Return the objective's limit that the arm breaks, in words; empty when it keeps all."""
-    if arm.error_ratio > objective.max_error_ratio:
-        return (
-            f"{arm.error_ratio:.2%} of requests failed; "
-            f"the limit is {objective.max_error_ratio:.2%}"
-        )
-    p99_s = arm.latency_s.get("p99")
-    if objective.max_p99_s is not None and p99_s is not None and p99_s > objective.max_p99_s:
-        return (
-            f"p99 latency is {p99_s * 1e3:.3g} ms; the limit is {objective.max_p99_s * 1e3:.3g} ms"
-        )
-    return ""
-
-
-def comparison(
-    index: int,
-    starts: Sequence[StartRecord],
-    configurations: tuple[Configuration, Configuration],
-    objective: Objective,
-    *,
-    min_starts: int,
-) -> Comparison:
-    """Return the comparison that these starts make."""
-    state = claim(starts, objective, min_starts=min_starts)
-    ratios = log_ratios(starts, RATIO_OF_METRIC[objective.metric])
-    duration_s = math.fsum(start.duration_s for start in starts)
-    left = (state.starts_needed or 0) - len(starts)
-    per_start_s = duration_s / len(starts) if starts else 0.0
-    undecided = state.verdict == "inconclusive"
-    return Comparison(
-        index=index,
-        a=arm_summary(starts, 0, configurations[0]),
-        b=arm_summary(starts, 1, configurations[1]),
-        verdict=state.verdict,
-        reason=state.reason,
-        metric=objective.metric,
-        decided_by=state.decided_by,
-        n_starts=len(starts),
-        ratios=ratio_intervals(starts, confidence=objective.deciding_confidence),
-        per_start_ratio=tuple(math.exp(value) for value in ratios),
-        noise=noise(starts, ratios),
-        needed_s=left * per_start_s if undecided and state.starts_needed and left > 0 else None,
-        duration_s=duration_s,
-        caveats=window_caveats(starts),
-    )
-
-
 def window_caveats(starts: Sequence[StartRecord]) -> tuple[Caveat, ...]:
     """Return the doubts that the windows themselves raise."""
     windows = [window for start in starts for window in start.windows]
     caveats = []
-    limited = sum(w.measurement.limited_by.startswith("client") for w in windows)
-    if windows and limited > len(windows) / 10:
+    limits = Counter(w.measurement.limited_by for w in windows)
+    for limit, n in sorted(limits.items()):
+        if limit not in {"", "server", "rate"} and n > len(windows) / 10:
+            caveats.append(
+                Caveat(
+                    kind="client_limited",
+                    message=f"in {n} of {len(windows)} windows the load client was the limit "
+                    f"({limit.replace('_', ' ')}), not the server; the true ratio may be larger",
+                )
+            )
+    unverified = sorted({n for s in starts for each in s.effective for n in each.unverified})
+    if unverified:
         caveats.append(
             Caveat(
-                kind="client_limited",
-                message=f"in {limited} of {len(windows)} windows the load client was the limit, "
-                "not the server; the true ratio may be larger",
+                kind="unverified_knobs",
+                message=f"not read back from the running application: {', '.join(unverified)}; "
+                "the study has no `effective_path`",
             )
         )
     total_s = math.fsum(w.measurement.total_s for w in windows)

@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 from msgspec import structs
 
 from httpdyno.experiment.calibration import Pace
+from httpdyno.experiment.claim import limit_broken
 from httpdyno.experiment.comparison import Allowance, Session, run_comparison
 from httpdyno.experiment.event import FinalDone, Notice, Stage, StepDone
-from httpdyno.experiment.evidence import RATIO_OF_METRIC, limit_broken
+from httpdyno.experiment.evidence import RATIO_OF_METRIC
 from httpdyno.model import Comparison, Configuration, LadderStep, Step, level_text
 
 FINAL_LOG_RATIO = 0.05

@@ -20,7 +20,12 @@ def make_plan(study: Study, *, seed: int, budget_s: float | None = None) -> Plan
                 if level != knob.start
             ]
     else:
-        steps = [Step(knob=study.method.knob, to=level) for level in sweep_levels(study)]
+        swept = study.knob(study.method.knob)
+        books = dict(zip(swept.levels, _book_ratios(swept), strict=True))
+        steps = [
+            Step(knob=swept.name, to=level, book_ratio=books.get(level))
+            for level in sweep_levels(study)
+        ]
     return Plan(study=study, seed=seed, steps=tuple(steps))
 
 

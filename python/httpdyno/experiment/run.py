@@ -1,6 +1,5 @@
 """A whole run in order: calibrate, climb or sweep, prove on fresh starts, tell."""
 
-import math
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -10,13 +9,15 @@ from msgspec import structs
 from httpdyno.errors import HttpdynoError, TargetError, UsageError
 from httpdyno.experiment.bench import Bench
 from httpdyno.experiment.calibration import N_STARTS, Pace, pace
+from httpdyno.experiment.claim import limit_broken
 from httpdyno.experiment.comparison import Allowance, Session, run_comparison
 from httpdyno.experiment.event import Event, FinalDone, Notice, Stage
-from httpdyno.experiment.evidence import arm_summary, limit_broken, window_caveats
+from httpdyno.experiment.evidence import arm_summary, window_caveats
 from httpdyno.experiment.ladder import climb, fewest_s, final_comparison, final_reserve_s
 from httpdyno.experiment.sweep import run_sweep
 from httpdyno.model import (
     Caveat,
+    Comparison,
     Configuration,
     HostFacts,
     LadderStep,
@@ -56,7 +57,8 @@ def run_plan(
             _ladder(session, report)
     except KeyboardInterrupt:
         return report.note(
-            status="interrupted", message="interrupted; `--resume` goes on from here"
+            status="interrupted",
+            message=f"interrupted; `httpdyno study run --resume {run_id}` goes on from here",
         )
     except HttpdynoError as error:
         report.note(status="failed", message=f"{error}")
@@ -73,6 +75,7 @@ def _ladder(session: Session, report: "_Report") -> None:
     # Comparisons are numbered: steps, then their second tries, then the final one.
     final = final_comparison(session, tempo, 2 * len(plan.steps) + 1, best)
     report.note(steps=steps, final=final)
+    report.doubt(*_broken_final(final, plan.study))
     report.settle(best)
 
 
@@ -119,7 +122,9 @@ def _sweep(session: Session, report: "_Report") -> None:
         block_s=0.0,
         figures={},
     )
-    report.note(final=final_comparison(session, tempo, 2, best))
+    final = final_comparison(session, tempo, 2, best)
+    report.note(final=final)
+    report.doubt(*_broken_final(final, study))
     report.settle(best)
 
 
@@ -142,6 +147,7 @@ def _compare(
     )
     allowance = Allowance(
         time_s=session.left_s,
+        must_decide=True,
         limit_s=session.left_s,
         n_blocks=study.method.blocks_per_start,
         start_s=0.0,
@@ -149,7 +155,9 @@ def _compare(
     result = run_comparison(session, 1, arms, allowance)
     session.watch(FinalDone(comparison=result))
     report.note(final=result)
-    report.settle(arms[1] if result.verdict == "better" else arms[0], arms)
+    broken = _broken_final(result, study)
+    report.doubt(*broken)
+    report.settle(arms[1] if result.verdict == "better" and not broken else arms[0], arms)
 
 
 def _calibrate(session: Session, report: "_Report", *, n_comparisons: int) -> Pace:
@@ -180,12 +188,18 @@ def _calibrate(session: Session, report: "_Report", *, n_comparisons: int) -> Pa
     return tempo
 
 
+def _broken_final(final: Comparison | None, study: Study) -> list[Caveat]:
+    broken = limit_broken(final.b, study.objective) if final else ""
+    words = f"the configuration measured at last breaks a limit: {broken}"
+    return [Caveat(kind="final_breaks_limit", message=words)] if broken else []
+
+
 def _host_caveats(host: HostFacts) -> list[Caveat]:
     if host.client_cpus:
         return []
     words = (
-        f"the load client and the server shared {host.n_cpus} cores: figures in absolute terms are "
-        "lower than with a client elsewhere; both arms of a ratio paid the same"
+        f"the load client and the server shared {host.n_cpus} cores: throughput is lower than with "
+        "a client elsewhere, and its ratios are, if anything, nearer to 1"
     )
     return [Caveat(kind="shared_cores", message=words)]
 
@@ -205,10 +219,13 @@ def _not_running(status: str, detail: str, configuration: Configuration) -> Targ
 
 
 def _calibration_words(tempo: Pace, budget_s: float) -> str:
-    detectable = tempo.figures.get("detectable_ratio", math.nan)
+    words = f"a start of both arms takes about {format_duration(tempo.start_s)}"
+    detectable = tempo.figures.get("detectable_ratio")
+    if detectable is None:
+        return words
     return (
-        f"a start of both arms takes about {tempo.start_s:.1f} s; "
-        f"with {budget_s:.0f} s, changes from about {detectable - 1:.1%} on can be proven"
+        f"{words}; in {format_duration(budget_s)}, "
+        f"changes from about {detectable - 1:.1%} on can be proven"
     )
 
 
@@ -217,7 +234,15 @@ class _Report:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self.outcome = Outcome(
+        before = session.store.outcome(session.run_id)
+        # A resumed run keeps what is known until it has found it again.
+        self.outcome = (
+            structs.replace(before, status="running", message="") if before else self._new()
+        )
+
+    def _new(self) -> Outcome:
+        session = self._session
+        return Outcome(
             id=session.run_id,
             status="running",
             plan=session.plan,

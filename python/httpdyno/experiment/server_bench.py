@@ -128,6 +128,9 @@ class ServerBench:
         arms: list[_Arm] = []
         try:
             for number, configuration in enumerate(request.arms):
+                if number in request.left_out:
+                    arms.append(_Arm(running=None, status="infeasible", detail="failed before"))
+                    continue
                 place = self._root.new_place(f"c{request.comparison}-s{request.start}-{number}")
                 spawned = self._adapter.spawn(
                     self._study.server, Path(self._study.folder), configuration, place
@@ -278,7 +281,11 @@ class _Load:
                 is_over = handle.wait(_POLL_S)
                 measurements = handle.measurements()[n_seen:]
                 for measurement in measurements:
-                    self._see_hang(n_seen, measurement, handle)
+                    if self._is_silent(n_seen, measurement):
+                        # What the stop cuts short is nobody's fault: it is not looked at.
+                        handle.stop()
+                        handle.wait(math.inf)
+                        return records
                     if self._blocks[n_seen] >= 0:
                         records.append(self._record(n_seen, measurement, telemetry))
                         save(records[-1])
@@ -289,17 +296,18 @@ class _Load:
             raise
         return records
 
-    def _see_hang(self, index: int, measurement: Measurement, handle: LoadHandle) -> None:
-        """End the start when an arm answers nothing: its silence would eat the whole budget."""
+    def _is_silent(self, index: int, measurement: Measurement) -> bool:
+        """Tell whether an arm answered nothing: its silence would eat the whole budget."""
         arm = self._arms[self._up[self._plan[index].arm]]
-        if arm.is_up and measurement.completed == 0 and measurement.offered > 0:
+        is_silent = measurement.completed == 0 and measurement.offered > 0
+        if is_silent:
             kinds = ", ".join(f"{n} {kind}" for kind, n in measurement.errors.items())
             statuses = ", ".join(f"{n} with {code}" for code, n in measurement.statuses.items())
             arm.fail(
                 "infeasible" if measurement.statuses else "hung",
                 f"no right answer in a whole window: {kinds} {statuses}".rstrip(),
             )
-            handle.stop()
+        return is_silent
 
     def _record(
         self, index: int, measurement: Measurement, telemetry: WindowTelemetry

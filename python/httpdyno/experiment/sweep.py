@@ -4,12 +4,23 @@ import math
 from collections.abc import Callable, Sequence
 from statistics import fmean
 
+from msgspec import structs
+
 from httpdyno.errors import TargetError
-from httpdyno.experiment.comparison import Session
+from httpdyno.experiment.claim import limit_broken
+from httpdyno.experiment.comparison import Session, require_budget
 from httpdyno.experiment.event import PointDone, Stage
 from httpdyno.experiment.evidence import arm_figures, arm_status, arm_summary, arm_windows
 from httpdyno.experiment.planning import sweep_levels
-from httpdyno.model import Configuration, RatioInterval, StartRecord, Study, Sweep, SweepPoint
+from httpdyno.model import (
+    ArmSummary,
+    Configuration,
+    RatioInterval,
+    StartRecord,
+    Study,
+    Sweep,
+    SweepPoint,
+)
 from httpdyno.stats.knee import KNEE_RULE, knee
 from httpdyno.stats.sequence import mean_interval, ratio_interval
 
@@ -29,8 +40,12 @@ def sweep_arms(study: Study) -> tuple[Configuration, ...]:
 def run_sweep(session: Session, index: int, on_round: Callable[[Sweep], object]) -> Sweep:
     """Measure rounds of starts of all levels until the curve is fine enough or time is up.
 
+    A level that fails is left out of later rounds, and the round in which it fell silent is not
+    used: its end cut the other levels short.
+
     Raises:
         TargetError: No level runs.
+        UsageError: The budget is too short for the fewest rounds.
     """
     study = session.plan.study
     method, arms = study.method, sweep_arms(study)
@@ -46,21 +61,39 @@ def run_sweep(session: Session, index: int, on_round: Callable[[Sweep], object])
     )
     starts: list[StartRecord] = []
     while True:
-        starts.append(session.start(index, len(starts), arms, method.blocks_per_start))
+        failed = frozenset(a for a in range(len(arms)) if arm_status(starts, a)[0] != "complete")
+        record = session.start(index, len(starts), arms, method.blocks_per_start, failed)
+        starts.append(record)
+        if len(starts) == 1 and not session.n_stored(index):
+            require_budget(session, record.duration_s * method.min_starts / SHARE, record)
+        usable = usable_starts(starts, study)
+        mean_s = session.spent_s / len(starts)
+        rounds_s = max(method.min_starts - len(usable), 0) * mean_s
+        left_s = max(rounds_s, allowed_s - session.spent_s) + (study.budget_s - allowed_s)
+        if not usable:
+            continue
         curve = sweep_of(starts, study)
         on_round(curve)
-        mean_s = session.spent_s / len(starts)
-        rounds_s = max(method.min_starts - len(starts), 0) * mean_s
-        session.watch(
-            PointDone(
-                points=curve.points,
-                elapsed_s=session.spent_s,
-                left_s=max(rounds_s, allowed_s - session.spent_s) + (study.budget_s - allowed_s),
-            )
-        )
+        session.watch(PointDone(points=curve.points, elapsed_s=session.spent_s, left_s=left_s))
         is_late = session.spent_s + mean_s > allowed_s
-        if len(starts) >= method.min_starts and (is_late or _is_fine(curve)):
+        if len(usable) >= method.min_starts and (is_late or _is_fine(curve)):
             return curve
+
+
+def usable_starts(starts: Sequence[StartRecord], study: Study) -> list[StartRecord]:
+    """Return the starts in which every level that runs was measured.
+
+    Raises:
+        TargetError: No level runs.
+    """
+    runs = [a for a in range(len(sweep_arms(study))) if arm_status(starts, a)[0] == "complete"]
+    if not runs:
+        raise TargetError(f"no level of {study.method.knob} runs: {arm_status(starts, 0)[1]}")
+    return [
+        start
+        for start in starts
+        if all(arm_figures(arm_windows(start, arm)).throughput_per_s > 0 for arm in runs)
+    ]
 
 
 def _is_fine(curve: Sweep) -> bool:
@@ -85,13 +118,14 @@ def sweep_of(starts: Sequence[StartRecord], study: Study) -> Sweep:
         (2005), with Morey's correction, ibid. 4 (2008).
     """
     arms, levels = sweep_arms(study), sweep_levels(study)
-    runs = [
-        arm
-        for arm in range(len(arms))
-        if arm_status(starts, arm)[0] == "complete" and min(_throughputs(starts, arm)) > 0
+    summaries = [
+        _summary(starts, arm, configuration, study) for arm, configuration in enumerate(arms)
     ]
+    runs = [arm for arm, summary in enumerate(summaries) if summary.status == "complete"]
     if not runs:
-        raise TargetError(f"no level of {study.method.knob} runs: {arm_status(starts, 0)[1]}")
+        details = "; ".join(sorted({summary.detail for summary in summaries}))
+        raise TargetError(f"no level of {study.method.knob} will do: {details}")
+    starts = usable_starts(starts, study)
     logs = {arm: [math.log(value) for value in _throughputs(starts, arm)] for arm in runs}
     common = [fmean(logs[arm][s] for arm in runs) for s in range(len(starts))]
     grand = fmean(common)
@@ -111,8 +145,8 @@ def sweep_of(starts: Sequence[StartRecord], study: Study) -> Sweep:
     points = tuple(
         SweepPoint(
             level=levels[arm],
-            arm=(summary := arm_summary(starts, arm, arms[arm])),
-            latency_p99_s=summary.latency_s.get("p99", 0.0),
+            arm=summaries[arm],
+            latency_p99_s=summaries[arm].latency_s.get("p99", 0.0),
             ratio_to_best=ratios.get(arm),
             throughput_low_per_s=curves.get(levels[arm], (0.0, 0.0))[0],
             throughput_high_per_s=min(curves.get(levels[arm], (0.0, 0.0))[1], 1e12),
@@ -127,6 +161,17 @@ def sweep_of(starts: Sequence[StartRecord], study: Study) -> Sweep:
         knee=knee(levels, known, levels[best]),
         rule=KNEE_RULE,
     )
+
+
+def _summary(
+    starts: Sequence[StartRecord], arm: int, configuration: Configuration, study: Study
+) -> ArmSummary:
+    """Return a level's summary; one that breaks the objective's limits is `infeasible`."""
+    summary = arm_summary(starts, arm, configuration)
+    broken = limit_broken(summary, study.objective)
+    if summary.status == "complete" and broken:
+        return structs.replace(summary, status="infeasible", detail=broken)
+    return summary
 
 
 def _exp(value: float) -> float:

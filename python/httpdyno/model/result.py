@@ -28,6 +28,8 @@ class Effective(Record, frozen=True):
     asked: dict[str, str] = msgspec.field(default_factory=dict)
     """What was asked of the same names, as the server would write it."""
     source: str = ""
+    unverified: tuple[str, ...] = ()
+    """Knobs of the application that nobody said are in force: there is no `effective_path`."""
 
 
 class WindowRecord(Record, frozen=True):
@@ -87,6 +89,10 @@ class ArmSummary(Record, frozen=True):
     n_processes: float = 0.0
     start_throughputs_per_s: tuple[float, ...] = ()
     """One for each start; (n_starts,)."""
+    effective: Effective = Effective()
+    """What the running server said of itself, in its first complete start."""
+    limited_by: dict[str, int] = msgspec.field(default_factory=dict)
+    """Windows by the load engine's verdict on who was the limit."""
 
 
 class Comparison(Record, frozen=True):

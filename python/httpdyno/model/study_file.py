@@ -32,6 +32,10 @@ from httpdyno.units import duration_s, rate_per_s
 KnobInfos = Callable[[str], Mapping[str, KnobInfo]]
 """From an adapter's name to what it can set; raises HttpdynoError for an unknown adapter."""
 
+_LEAST_STARTS = 6
+"""Below, what is claimed of how sure an interval is was never shown to hold."""
+
+CURVE = "throughput_per_s"
 METRIC = re.compile(r"throughput_per_s|cpu_s_per_request|latency_p(50|90|99|999)_s")
 
 
@@ -76,7 +80,7 @@ def study_from(raw: dict[str, Any], file: Path, knob_infos: KnobInfos) -> Study:
         knobs=check.knobs(typed.knobs, knob_infos(typed.server.adapter), typed.server),
         workload=check.workload(typed.workload),
         objective=check.objective(typed.objective),
-        method=check.method(typed.method, typed.knobs),
+        method=check.method(typed.method, typed.knobs, typed.objective),
         budget_s=check.duration("budget.time", typed.budget.time),
     )
     check.unused_knobs(study, knob_infos(typed.server.adapter))
@@ -260,12 +264,17 @@ class _Checker:
             confidence=table.confidence,
         )
 
-    def method(self, table: MethodTable, knobs: tuple[KnobTable, ...]) -> Method:
+    def method(
+        self, table: MethodTable, knobs: tuple[KnobTable, ...], objective: ObjectiveTable
+    ) -> Method:
         names = [knob.name for knob in knobs]
         if table.kind == "sweep" and table.knob not in names:
             raise self.wrong("method.knob", table.knob, f"the knob to sweep: {', '.join(names)}")
+        if table.kind == "sweep" and (objective.metric, objective.tie_breaker) != (CURVE, ""):
+            value = objective.tie_breaker or objective.metric
+            raise self.wrong("objective", value, f"{CURVE} alone: a sweep's curve is of it")
         self.at_least("method.blocks_per_start", table.blocks_per_start, 1)
-        self.at_least("method.min_starts", table.min_starts, 4)
+        self.at_least("method.min_starts", table.min_starts, _LEAST_STARTS)
         return Method(
             kind=table.kind,
             knob=table.knob,

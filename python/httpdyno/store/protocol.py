@@ -17,5 +17,8 @@ class StudyStore(Protocol):
     def starts(self, run_id: str, comparison: int | None = None) -> list[StartRecord]:
         """Return the complete starts with their windows, by comparison and start."""
 
+    def outcome(self, run_id: str) -> Outcome | None:
+        """Return what was stored last; None before anything was."""
+
     def save_outcome(self, run_id: str, outcome: Outcome) -> None:
         """Store what the run found so far; replaces what was there."""

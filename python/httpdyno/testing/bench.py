@@ -53,7 +53,10 @@ class FakeBench:
         """Draw a start's windows; the same seed, comparison and start give the same windows."""
         rng = np.random.default_rng([self.seed, request.comparison, request.start])
         self.requests.append(request)
-        statuses = tuple(self.status(arm.values) for arm in request.arms)
+        statuses: tuple[TrialStatus, ...] = tuple(
+            "infeasible" if number in request.left_out else self.status(arm.values)
+            for number, arm in enumerate(request.arms)
+        )
         speeds = [math.exp(rng.normal(0, self.start_sd)) for _ in request.arms]
         windows: list[WindowRecord] = []
         for block, order in enumerate(request.order):
