@@ -1,0 +1,154 @@
+"""One start of real servers under real load, and a whole small study on them."""
+
+import pytest
+
+from httpdyno.experiment.bench import StartRequest, block_order
+from httpdyno.experiment.planning import compare_plan
+from httpdyno.experiment.run import run_plan
+from httpdyno.experiment.server_bench import ServerBench
+from httpdyno.model import Configuration
+from httpdyno.model.study_file import load_study
+from httpdyno.registry import load_adapter
+from httpdyno.telemetry.process_tree import ProcessTree
+from httpdyno.testing.memory_store import MemoryStore
+
+pytestmark = pytest.mark.real_server
+
+STUDY = """
+format = 1
+name = "moods"
+title = "An application with moods"
+
+[server]
+adapter = "gunicorn"
+ready_path = "/ready"
+effective_path = "/settings"
+
+[server.settings]
+application = "moods:application"
+directory = "app"
+
+[server.environment]
+MOOD = "{{ knob.mood }}"
+
+[[server.files]]
+from = "moods.py"
+to = "app/moods.py"
+
+[[knobs]]
+name = "mood"
+start = "good"
+levels = ["slow", "silent", "wrong", "deadly"]
+
+[workload]
+connections = 4
+timeout = "1s"
+
+[method]
+window = "150ms"
+lead_in = "20ms"
+warm_up = "50ms"
+blocks_per_start = 2
+"""
+
+APPLICATION = """
+import json
+import os
+import time
+
+MOOD = os.environ["MOOD"]
+
+
+def application(environ, start_response):
+    path = environ["PATH_INFO"]
+    if path == "/":
+        if MOOD == "slow":
+            time.sleep(0.01)
+        if MOOD == "silent":
+            time.sleep(30)
+        if MOOD == "deadly":
+            os.kill(os.getppid(), 9)
+            os._exit(1)
+    status = "500 Wrong" if MOOD == "wrong" and path == "/" else "200 OK"
+    body = json.dumps({"mood": MOOD}).encode() if path == "/settings" else b"fine"
+    start_response(status, [("Content-Length", str(len(body)))])
+    return [body]
+"""
+
+
+@pytest.fixture
+def study(tmp_path):
+    (tmp_path / "moods.py").write_text(APPLICATION, encoding="utf-8")
+    (tmp_path / "study.toml").write_text(STUDY, encoding="utf-8")
+    return load_study(tmp_path, lambda name: load_adapter(name).knobs())
+
+
+def _start(study, *moods):
+    arms = tuple(Configuration(values={"mood": mood}) for mood in moods)
+    request = StartRequest(
+        comparison=1,
+        start=0,
+        arms=arms,
+        order=block_order(len(arms), 2, seed=3, comparison=1, start=0),
+        window_s=study.method.window_s,
+        lead_in_s=study.method.lead_in_s,
+        warm_up_s=study.method.warm_up_s,
+    )
+    saved = []
+    with ServerBench(adapter=load_adapter("gunicorn"), study=study, seed=3) as bench:
+        record = bench.measure_start(request, saved.append)
+    assert tuple(saved) == record.windows
+    return record
+
+
+def test_a_start_gives_each_arms_windows_with_the_cpu_time_they_cost(study):
+    record = _start(study, "good", "slow")
+    assert record.statuses == ("complete", "complete")
+    assert sorted((w.block, w.arm) for w in record.windows) == [(0, 0), (0, 1), (1, 0), (1, 1)]
+    for window in record.windows:
+        load = window.measurement
+        assert load.offered == load.completed + load.n_errors
+        assert load.completed > 0
+        assert window.telemetry.cpu_s > 0
+        assert window.telemetry.n_processes >= 2
+    assert record.effective[1].values["mood"] == "slow"
+    last = {w.arm: w for w in record.windows}
+    assert all(w.telemetry.pss_bytes for w in last.values())
+
+
+@pytest.mark.parametrize(
+    ("mood", "status", "said"),
+    [("silent", "hung", "timeout"), ("wrong", "infeasible", "500"), ("deadly", "hung", "")],
+)
+def test_an_arm_that_fails_under_load_is_told_and_the_other_is_not_blamed(
+    study, mood, status, said
+):
+    record = _start(study, "good", mood)
+    assert record.statuses == ("complete", status)
+    assert said in record.details[1]
+    assert all(window.arm == 0 for window in record.windows)
+    assert all(window.measurement.completed for window in record.windows)
+
+
+def test_a_knob_that_the_application_does_not_take_over_is_refused(study, tmp_path):
+    deaf = APPLICATION.replace('"mood": MOOD', '"mood": "good"')
+    (tmp_path / "moods.py").write_text(deaf, encoding="utf-8")
+    record = _start(study, "good", "slow")
+    assert record.statuses == ("complete", "refused")
+    assert "mood" in record.details[1]
+
+
+def test_a_comparison_on_real_servers_proves_a_slow_one_worse(study):
+    start = study.start_configuration()
+    plan = compare_plan(study, start, start.replaced("mood", "slow"), seed=5, budget_s=40.0)
+    store = MemoryStore()
+    with ServerBench(adapter=load_adapter("gunicorn"), study=study, seed=5) as bench:
+        outcome = run_plan(plan, bench=bench, store=store, run_id="1", watch=lambda _event: None)
+    assert outcome.final.verdict == "worse"
+    assert outcome.final.n_starts >= 6
+    assert outcome.final.ratios["throughput"].high < 1
+    assert outcome.host.server.startswith("gunicorn")
+
+
+def test_a_process_tree_is_read_after_its_end_without_an_error():
+    assert ProcessTree(2**22 - 1).read().n_processes == 0
