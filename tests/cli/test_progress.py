@@ -3,6 +3,7 @@
 import io
 
 import pytest
+from msgspec import structs
 from rich.console import Console
 
 from httpdyno.cli.progress import LoadProgress, RunProgress, whole_seconds
@@ -82,6 +83,19 @@ def test_notices_and_the_final_comparison_are_kept_lines():
         "note: the [noise] is high",
         "final  better  2.00 × (1.80 … 2.20; 95 % anytime-valid over 6 starts)",
     ]
+
+
+def test_a_tie_break_names_the_ratio_that_decided():
+    cheaper = RatioInterval(ratio=0.81, low=0.75, high=0.87, confidence=0.95)
+    tied = structs.replace(
+        COMPARISON,
+        decided_by="cpu_s_per_request",
+        ratios={**COMPARISON.ratios, "cpu_per_request": cheaper},
+    )
+    assert shown(FinalDone(comparison=tied)).strip() == (
+        "final  better by CPU per request: 0.81 × (0.75 … 0.87; 95 % anytime-valid over "
+        "6 starts), throughput 2.00 × (1.80 … 2.20)"
+    )
 
 
 def test_a_round_of_a_sweep_names_the_best_so_far():

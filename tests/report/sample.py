@@ -11,6 +11,7 @@ from httpdyno.model import (
     Caveat,
     Comparison,
     Configuration,
+    Effective,
     HistogramData,
     HostFacts,
     Knob,
@@ -33,6 +34,7 @@ from httpdyno.model import (
     Workload,
 )
 from httpdyno.stats.histogram import can_show, mean_s, quantile_s
+from httpdyno.stats.knee import KNEE_RULE
 
 HOST = HostFacts(
     httpdyno="0.1.0",
@@ -346,8 +348,7 @@ def sweep() -> Outcome:
             points=tuple(points),
             best=16,
             knee=8,
-            rule="the smallest level whose interval touches that of the best level; "
-            "fewer workers win ties",
+            rule=KNEE_RULE,
         ),
         final=comparison(
             2,
@@ -470,6 +471,69 @@ def unbounded() -> Outcome:
     )
 
 
+def _told(arm: ArmSummary, **more: str) -> ArmSummary:
+    """Return the arm with what its server said of itself, and who was the limit."""
+    asked = {name: str(value) for name, value in arm.configuration.values.items()}
+    return structs.replace(
+        arm,
+        effective=Effective(values={**more, **asked}, asked=asked, source="the running server"),
+        limited_by={"server": 23, "client_cpu": 1},
+    )
+
+
+def tied(whole: Comparison, values: dict[str, Level]) -> Comparison:
+    """Return a comparison whose throughput tied and whose CPU per request decided."""
+    rate = whole.a.throughput_per_s
+    compared = comparison(
+        whole.index,
+        _told(whole.a, Timeout="60"),
+        _told(arm(values, rate * 1.001, cores=1.9 * 0.81), Timeout="60"),
+        "better",
+        "throughput shows no difference yet; CPU per request decides: "
+        "the whole interval lies below 1 after 6 starts",
+        half_width=0.0301,
+    )
+    by_cpu = {"cpu_per_request": interval(0.81, 0.074)}
+    return structs.replace(
+        compared, decided_by="cpu_s_per_request", ratios={**compared.ratios, **by_cpu}
+    )
+
+
+def tie_break() -> Outcome:
+    """Return a ladder of one step, which made nothing faster and yet cheaper."""
+    whole = ladder()
+    first = whole.steps[0].comparison
+    after = first.b.configuration
+    step = structs.replace(
+        whole.steps[0], comparison=tied(first, dict(after.values)), running_ratio=1.001
+    )
+    final = structs.replace(
+        step.comparison,
+        index=3,
+        verdict="inconclusive",
+        reason="the interval still holds 1 after 6 starts; no number of starts in reach",
+        decided_by="",
+    )
+    objective = structs.replace(whole.plan.study.objective, tie_breaker="cpu_s_per_request")
+    study = structs.replace(whole.plan.study, objective=objective)
+    return structs.replace(
+        whole,
+        id="20250611-asp-71eb",
+        plan=structs.replace(whole.plan, study=study, steps=whole.plan.steps[:1]),
+        steps=(step,),
+        final=final,
+        configuration=after,
+        overlay_diff="",
+    )
+
+
+def tied_compare() -> Outcome:
+    """Return two configurations as fast as each other, one of which is cheaper."""
+    whole = a_against_a()
+    assert whole.final is not None
+    return structs.replace(whole, final=tied(whole.final, dict(whole.final.b.configuration.values)))
+
+
 def young_sweep() -> Outcome:
     """Return a sweep after one start of each level, whose data bound nothing yet."""
     whole = sweep()
@@ -502,6 +566,8 @@ def all_outcomes() -> dict[str, Outcome]:
         "failed_start": failed_start(),
         "interrupted": interrupted(),
         "unbounded": unbounded(),
+        "tie_break": tie_break(),
+        "tied_compare": tied_compare(),
     }
 
 

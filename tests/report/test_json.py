@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec import structs
 from tests.report import sample
 
 from httpdyno.report.json import OutcomeJson, outcome_json, outcome_schema
@@ -55,6 +56,21 @@ def test_steps_say_change_verdict_and_ratios_and_the_book_s_figure() -> None:
     assert step["throughput_ratio"]["low"] < 2.431 < step["throughput_ratio"]["high"]
     assert step["cpu_per_request_ratio"]["ratio"] == pytest.approx(1 / 2.431)
     assert {"latency_p50_ratio", "latency_p99_ratio", "running_ratio", "needed_s"} <= step.keys()
+
+
+def test_arms_carry_what_their_servers_said_and_who_was_the_limit() -> None:
+    arm = outcome_json(OUTCOMES["tie_break"])["final"]["after_arm"]
+    assert (arm["effective"]["Timeout"], arm["effective"]["state_dir"]) == ("60", "memory")
+    assert arm["limited_by"] == {"server": 23, "client_cpu": 1}
+
+
+def test_every_ratio_of_a_comparison_is_in_its_claim() -> None:
+    whole = sample.a_against_a()
+    assert whole.final is not None
+    ratios = {**whole.final.ratios, "latency_p999": sample.interval(1.4, 0.2)}
+    far = structs.replace(whole, final=structs.replace(whole.final, ratios=ratios))
+    assert outcome_json(far)["final"]["latency_p999_ratio"]["ratio"] == 1.4
+    assert outcome_json(whole)["final"]["latency_p999_ratio"] is None
 
 
 def test_the_final_claim_names_what_changed_and_the_whole_configuration() -> None:

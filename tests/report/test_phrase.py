@@ -9,11 +9,16 @@ from httpdyno.report.phrase import (
     bounds_text,
     changes_title,
     configuration_changes,
+    deciding,
+    evidence_text,
     headline,
     interval_text,
     metric_name,
+    next_command,
+    of_objective,
     ratio_key,
     ratio_text,
+    verdict_words,
 )
 
 
@@ -26,6 +31,9 @@ def test_headlines_say_the_verdict_before_the_number() -> None:
         "interrupted": "interrupted after 2 of 6 steps; "
         "2 changes kept, 2.82 × by their product, not confirmed",
         "unbounded": "inconclusive: 1.20 × the throughput so far (unbounded)",
+        "tie_break": "inconclusive: 1.00 × the throughput so far (0.97 … 1.03)",
+        "tied_compare": "b is better by CPU per request: 0.81 × (0.75 … 0.87), "
+        "throughput 1.00 × (0.97 … 1.03)",
     }
 
 
@@ -56,6 +64,25 @@ def test_a_narrow_interval_gets_the_digit_that_shows_its_width() -> None:
 def test_half_open_intervals_have_an_end_that_says_so() -> None:
     half = RatioInterval(ratio=1.2, low=0.4, high=math.inf, confidence=0.95)
     assert bounds_text(half) == "0.40 … ∞"
+
+
+def test_after_a_tie_the_ratio_that_decided_is_named_beside_the_one_that_tied() -> None:
+    compared = sample.tied_compare().final
+    assert compared is not None
+    assert deciding(compared) == compared.ratios["cpu_per_request"]
+    assert of_objective(compared) == compared.ratios["throughput"]
+    assert verdict_words(compared) == "better by CPU"
+    assert evidence_text(compared) == (
+        "by CPU per request: 0.81 × (0.75 … 0.87; 95 % anytime-valid over 6 starts), "
+        "throughput 1.00 × (0.97 … 1.03)"
+    )
+
+
+def test_what_was_interrupted_goes_on_by_its_id_alone() -> None:
+    whole = sample.interrupted()
+    by_path = structs.replace(whole.plan.study, name="studies/mine/study.toml")
+    cut = structs.replace(whole, plan=structs.replace(whole.plan, study=by_path))
+    assert next_command(cut) == "httpdyno study run --resume 20250611-asp-c0de"
 
 
 def test_any_percentile_can_decide() -> None:

@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from typing import Literal
 
 import pytest
 from msgspec import structs
@@ -59,8 +60,23 @@ def test_a_ladder_without_the_book_s_figures_has_no_column_for_them() -> None:
 
 def test_an_interrupted_run_names_the_command_that_goes_on() -> None:
     text = plain_text(outcome_text(OUTCOMES["interrupted"]))
-    assert "next: `httpdyno study run asp-bookmarks --resume 20250611-asp-c0de`" in text
+    assert "next: `httpdyno study run --resume 20250611-asp-c0de`" in text
     assert "not confirmed" in text
+
+
+@pytest.mark.parametrize(
+    ("status", "is_said"),
+    [("complete", True), ("interrupted", True), ("running", False), ("failed", False)],
+)
+def test_nothing_is_promised_of_the_server_where_the_end_may_have_failed(
+    status: Literal["complete", "interrupted", "running", "failed"], *, is_said: bool
+) -> None:
+    ended = structs.replace(
+        sample.ladder(), status=status, message="server processes could not be ended: 4711"
+    )
+    text = plain_text(outcome_text(ended))
+    assert ("the server is as it was found" in text) is is_said
+    assert "took 4 min 34 s, seed 42" in text
 
 
 def test_caveats_of_parts_are_shown_once() -> None:
@@ -99,6 +115,11 @@ def test_progress_lines_say_where_a_run_stands() -> None:
     assert step_line(step, 1, 6).plain == (
         "step 1 of 6  state_dir: disk → memory  better  "
         "2.43 × (2.36 … 2.51; 95 % anytime-valid over 6 starts)  kept"
+    )
+    assert step_line(sample.tie_break().steps[0], 1, 1).plain == (
+        "step 1 of 1  state_dir: disk → memory  better by CPU per request: "
+        "0.81 × (0.75 … 0.87; 95 % anytime-valid over 6 starts), "
+        "throughput 1.00 × (0.97 … 1.03)  kept"
     )
     assert standing_line("step 1 of 6", 1, None).plain == "step 1 of 6  1 start  no interval yet"
     assert standing_line("final", 4, sample.interval(2.0, 0.1)).plain == (

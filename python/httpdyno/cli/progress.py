@@ -18,8 +18,8 @@ from httpdyno.experiment.event import (
     StartDone,
     StepDone,
 )
-from httpdyno.report.phrase import deciding, interval_text, plural
-from httpdyno.report.terminal import point_line, standing_line, step_line, verdict_text
+from httpdyno.report.phrase import plural
+from httpdyno.report.terminal import claim_text, point_line, standing_line, step_line
 from httpdyno.units import format_duration
 
 _REFRESH_PER_S = 4.0
@@ -146,12 +146,7 @@ def _round_text(event: PointDone) -> str:
 
 
 def _final_line(event: FinalDone) -> Text:
-    compared = event.comparison
-    return Text.assemble(
-        ("final  ", "bold"),
-        verdict_text(compared.verdict),
-        f"  {interval_text(deciding(compared), compared.n_starts)}",
-    )
+    return Text.assemble(("final  ", "bold"), claim_text(event.comparison))
 
 
 class LoadProgress:

@@ -35,11 +35,12 @@ from httpdyno.report.drawing import (
 )
 from httpdyno.report.phrase import (
     bounds_text,
-    deciding,
     interval_ratio_text,
     metric_name,
+    of_objective,
     plural,
     step_name,
+    verdict_words,
 )
 from httpdyno.units import format_rate
 
@@ -136,10 +137,11 @@ def _step_row(step: LadderStep, running: float, book: float) -> dict[str, Any]:
 def _row(
     name: str, change: str, comparison: Comparison, *, running: float, book: float | None
 ) -> dict[str, Any]:
-    interval = deciding(comparison)
+    interval = of_objective(comparison)
     bounded = interval is not None and interval.low > 0 and math.isfinite(interval.high)
     middle = running * interval.ratio if interval else None
-    claim = f"{interval_ratio_text(interval)} ×, {comparison.verdict}" if interval else "not run"
+    words = verdict_words(comparison)
+    claim = f"{interval_ratio_text(interval)} ×, {words}" if interval else "not run"
     whole = f"{name} {change}: {claim}"
     return {
         "line": whole if len(whole) <= _LINE_LENGTH else f"{name}: {claim}",
@@ -153,9 +155,7 @@ def _row(
         "high": running * interval.high if interval and bounded else middle,
         "book": book,
         "ratio": f"{interval_ratio_text(interval)} ×" if interval else comparison.b.status,
-        "bounds": f"{bounds_text(interval)}, {comparison.verdict}"
-        if interval
-        else comparison.verdict,
+        "bounds": f"{bounds_text(interval)}, {words}" if interval else comparison.verdict,
     }
 
 
@@ -187,9 +187,10 @@ def _ladder_labels(base: alt.Chart, y: alt.Y, *, is_wide: bool) -> list[alt.Char
 def strip_svg(comparison: Comparison, margin_ratio: float, *, width: int = NARROW) -> str:
     """Return one comparison's evidence: each start's ratio as a dot above the interval.
 
-    Differences within ±`margin_ratio` are shaded: they are too small to matter.
+    Differences within ±`margin_ratio` are shaded: they are too small to matter. It is the
+    objective's metric, also where that tied and its tie breaker decided.
     """
-    interval = deciding(comparison)
+    interval = of_objective(comparison)
     if interval is None:
         return ""
     bounded = interval.low > 0 and math.isfinite(interval.high)

@@ -11,12 +11,13 @@ from httpdyno.report.json import book_ratios
 from httpdyno.report.phrase import (
     NOTHING,
     bounds_text,
-    deciding,
     has_run,
     interval_ratio_text,
     of_best_text,
+    of_objective,
     rate_bounds_text,
     ratio_text,
+    verdict_words,
 )
 from httpdyno.units import format_duration, format_rate
 
@@ -49,7 +50,7 @@ def main_figure(outcome: Outcome, drawn: Drawn) -> dict[str, Any] | None:
     """Return the ladder, or the sweep's curve; None when nothing was measured."""
     if outcome.sweep is not None and outcome.sweep.points:
         return _sweep_figure(outcome, drawn)
-    if not any(deciding(step.comparison) for step in outcome.steps):
+    if not any(of_objective(step.comparison) for step in outcome.steps):
         return None
     caption = (
         "Each bar starts where the changes kept before it ended; its dot is what the change "
@@ -74,9 +75,9 @@ def _ladder_table(outcome: Outcome) -> dict[str, Any]:
     rows = [
         [
             step.change,
-            step.comparison.verdict,
-            interval_ratio_text(deciding(step.comparison)),
-            bounds_text(deciding(step.comparison)),
+            verdict_words(step.comparison),
+            interval_ratio_text(of_objective(step.comparison)),
+            bounds_text(of_objective(step.comparison)),
             ratio_text(step.running_ratio),
             *_ratios(step.comparison, names),
             ratio_text(step.book_ratio),
@@ -84,11 +85,11 @@ def _ladder_table(outcome: Outcome) -> dict[str, Any]:
         for step in outcome.steps
     ]
     if outcome.final is not None:
-        interval = deciding(outcome.final)
+        interval = of_objective(outcome.final)
         rows.append(
             [
                 "final over start",
-                outcome.final.verdict,
+                verdict_words(outcome.final),
                 interval_ratio_text(interval),
                 bounds_text(interval),
                 NOTHING,

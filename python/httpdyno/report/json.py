@@ -28,7 +28,7 @@ from httpdyno.model import (
     Workload,
     level_text,
 )
-from httpdyno.report.phrase import headline, p99_of, throughput_bounds
+from httpdyno.report.phrase import NAMES, headline, p99_of, throughput_bounds
 
 SCHEMA_VERSION = 1
 
@@ -57,6 +57,10 @@ class ArmJson(Record, frozen=True):
     pss_bytes: float | None
     n_processes: float
     start_throughputs_per_s: tuple[float, ...]
+    effective: dict[str, str]
+    """What the running server said of itself, in its own words."""
+    limited_by: dict[str, int]
+    """Windows by who was the limit in them."""
 
 
 class ClaimJson(Record, frozen=True):
@@ -73,6 +77,7 @@ class ClaimJson(Record, frozen=True):
     latency_p50_ratio: RatioJson | None
     latency_p90_ratio: RatioJson | None
     latency_p99_ratio: RatioJson | None
+    latency_p999_ratio: RatioJson | None
     book_ratio: float | None
     """The founding documents' figure."""
     n_starts: int
@@ -260,15 +265,14 @@ def _arm(arm: ArmSummary) -> ArmJson:
         pss_bytes=arm.pss_bytes,
         n_processes=arm.n_processes,
         start_throughputs_per_s=arm.start_throughputs_per_s,
+        effective=arm.effective.values,
+        limited_by=arm.limited_by,
     )
 
 
 def _claim(comparison: Comparison) -> dict[str, Any]:
     """Return what steps and the final comparison have in common, as keyword arguments."""
-    ratios = {
-        f"{name}_ratio": _ratio(comparison.ratios.get(name))
-        for name in ("throughput", "cpu_per_request", "latency_p50", "latency_p90", "latency_p99")
-    }
+    ratios = {f"{name}_ratio": _ratio(comparison.ratios.get(name)) for name in NAMES}
     return {
         **ratios,
         "verdict": comparison.verdict,

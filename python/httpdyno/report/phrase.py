@@ -37,8 +37,18 @@ def ratio_key(metric: str) -> str:
     return RATIO_KEYS.get(metric, metric.removesuffix("_s"))
 
 
+def decider(comparison: Comparison) -> str:
+    """Return the metric that the verdict rests on: the tie breaker, where that decided."""
+    return comparison.decided_by or comparison.metric
+
+
 def deciding(comparison: Comparison) -> RatioInterval | None:
     """Return the interval that the verdict rests on; None when nothing was measured."""
+    return comparison.ratios.get(ratio_key(decider(comparison)))
+
+
+def of_objective(comparison: Comparison) -> RatioInterval | None:
+    """Return the interval of the objective's metric, which ladders multiply; None as above."""
     return comparison.ratios.get(ratio_key(comparison.metric))
 
 
@@ -46,6 +56,19 @@ def metric_name(metric: str) -> str:
     """Return an objective's metric in words: `CPU per request`."""
     key = ratio_key(metric)
     return NAMES.get(key, key.replace("_", " "))
+
+
+def short_name(metric: str) -> str:
+    """Return a metric as narrow places have it: `CPU`, `rate`, `p99`."""
+    key = ratio_key(metric)
+    return {"cpu_per_request": "CPU", "throughput": "rate"}.get(key, key.removeprefix("latency_"))
+
+
+def verdict_words(comparison: Comparison) -> str:
+    """Return `better`, or `better by CPU` where the tie breaker decided."""
+    if not comparison.decided_by:
+        return comparison.verdict
+    return f"{comparison.verdict} by {short_name(comparison.decided_by)}"
 
 
 def ratio_text(ratio: float | None, *, decimals: int | None = None) -> str:
@@ -93,6 +116,29 @@ def interval_text(interval: RatioInterval | None, n_starts: int) -> str:
     return f"{middle} × ({bounds}; {confidence_text(interval, n_starts)})"
 
 
+def ratio_bounds_text(interval: RatioInterval | None) -> str:
+    """Return `4.92 × (4.61 … 5.24)`."""
+    if interval is None:
+        return "not measured"
+    return f"{interval_ratio_text(interval)} × ({bounds_text(interval)})"
+
+
+def evidence_text(comparison: Comparison, *, is_brief: bool = False) -> str:
+    """Return the ratio that decided.
+
+    After a tie it is named, and the metric's own ratio stands beside it:
+    `by CPU per request: 0.81 × (0.75 … 0.87), throughput 1.00 × (0.97 … 1.03)`.
+    """
+    interval = deciding(comparison)
+    figure = (
+        ratio_bounds_text(interval) if is_brief else interval_text(interval, comparison.n_starts)
+    )
+    if not comparison.decided_by:
+        return figure
+    name, tied = metric_name(comparison.decided_by), ratio_bounds_text(of_objective(comparison))
+    return f"by {name}: {figure}, {metric_name(comparison.metric)} {tied}"
+
+
 def plural(n: int, noun: str) -> str:
     """Return `1 start`, `6 starts`."""
     return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
@@ -110,6 +156,8 @@ def _claim(comparison: Comparison, *, is_given: bool) -> str:
     verdict = f"{subject if is_given else ''}{comparison.verdict}"
     if interval is None:
         return f"{verdict}: {comparison.reason}"
+    if comparison.decided_by:
+        return f"{verdict} {evidence_text(comparison, is_brief=True)}"
     so_far = " so far" if comparison.verdict == "inconclusive" else ""
     return (
         f"{verdict}: {interval_ratio_text(interval)} × the {metric_name(comparison.metric)}"
@@ -190,7 +238,7 @@ def _sweep_headline(outcome: Outcome) -> str:
 def next_command(outcome: Outcome) -> str:
     """Return the command that makes most sense now."""
     if outcome.status in {"interrupted", "running"}:
-        return f"httpdyno study run {outcome.plan.study.name} --resume {outcome.id}"
+        return f"httpdyno study run --resume {outcome.id}"
     return f"httpdyno report {outcome.id} --html report.html"
 
 

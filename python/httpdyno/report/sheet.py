@@ -4,6 +4,7 @@ from typing import Any
 
 from httpdyno.model import ArmSummary, Comparison, LadderStep, Outcome, Workload, level_text
 from httpdyno.report import chart
+from httpdyno.report.effective import effective_table, limit_text
 from httpdyno.report.figure import (
     Drawn,
     cost_figure,
@@ -21,17 +22,20 @@ from httpdyno.report.phrase import (
     changes_title,
     confidence_text,
     configuration_changes,
+    decider,
     deciding,
+    evidence_text,
     final_label,
     headline,
     interval_ratio_text,
-    interval_text,
     method_sentences,
     metric_name,
     needed_text,
+    of_objective,
     outcome_caveats,
     plural,
     proven_bound,
+    ratio_bounds_text,
     ratio_key,
     ratio_text,
     so_far,
@@ -66,6 +70,7 @@ def sheet(outcome: Outcome, *, drawn: Drawn) -> dict[str, Any]:
         "caveats": outcome_caveats(outcome),
         "method": method_sentences(outcome),
         "provenance": _provenance(outcome),
+        "effective": effective_table(outcome),
     }
 
 
@@ -129,8 +134,8 @@ def _final_hero(outcome: Outcome, final: Comparison) -> dict[str, Any]:
     interval = deciding(final)
     if interval is None:
         raise ValueError("a hero needs an interval")
-    more_is_better = ratio_key(final.metric) in MORE_IS_BETTER
-    name = metric_name(final.metric)
+    more_is_better = ratio_key(decider(final)) in MORE_IS_BETTER
+    name = metric_name(decider(final))
     claim = f"{name}, b over a" if _is_compare(outcome) else f"the {name} of the start"
     lines = [f"interval {bounds_text(interval)}, {confidence_text(interval, final.n_starts)}"]
     if final.verdict == "better":
@@ -139,6 +144,9 @@ def _final_hero(outcome: Outcome, final: Comparison) -> dict[str, Any]:
         lines.insert(0, f"proven: {side} {bound} ×")
     else:
         lines.append("; ".join(text for text in (final.reason, needed_text(final)) if text))
+    if final.decided_by:
+        tied = f"{metric_name(final.metric)} {ratio_bounds_text(of_objective(final))}"
+        lines.append(f"{tied}, so {name} decided")
     if outcome.plan.study.book_ratio is not None and not _is_compare(outcome):
         book = outcome.plan.study.book_figure
         lines.append(
@@ -159,9 +167,9 @@ def _sweep_hero(outcome: Outcome) -> dict[str, Any]:
         return {"figure": "0", "unit": "levels", "claim": "", "verdict": "", "lines": []}
     lines = [f"rule: {sweep.rule}"]
     if outcome.final is not None:
-        interval, n_starts = deciding(outcome.final), outcome.final.n_starts
+        comma = "" if outcome.final.decided_by else ","
         lines.append(
-            f"{final_label(outcome)}: {outcome.final.verdict}, {interval_text(interval, n_starts)}"
+            f"{final_label(outcome)}: {outcome.final.verdict}{comma} {evidence_text(outcome.final)}"
         )
     if outcome.plan.study.book_figure:
         lines.append(f"the book: {outcome.plan.study.book_figure}")
@@ -273,12 +281,13 @@ def _card(
     kept: bool | None = None,
     book_ratio: float | None = None,
 ) -> dict[str, Any]:
-    interval, key = deciding(comparison), ratio_key(comparison.metric)
+    interval, key = of_objective(comparison), ratio_key(comparison.metric)
+    name = "" if comparison.decided_by else f"{metric_name(comparison.metric)} "
     detail = comparison.b.detail if comparison.b.status != "complete" else ""
     sentence = "; ".join(
         text
         for text in (
-            f"{metric_name(comparison.metric)} {interval_text(interval, comparison.n_starts)}",
+            f"{name}{evidence_text(comparison)}",
             comparison.reason,
             needed_text(comparison),
             {True: "kept", False: "not kept", None: ""}[kept],
@@ -298,6 +307,7 @@ def _card(
     return {
         "verdict": comparison.verdict,
         "svg": drawn(chart.strip_svg(comparison, margin_ratio)) if interval else "",
+        "drawn": f"drawn: {metric_name(comparison.metric)}" if comparison.decided_by else "",
         "sentence": sentence,
         "facts": facts,
     }
@@ -311,7 +321,7 @@ def _skipped(outcome: Outcome) -> list[dict[str, str]]:
             "why": "; ".join(
                 text
                 for text in (
-                    interval_text(deciding(step.comparison), step.comparison.n_starts),
+                    evidence_text(step.comparison),
                     step.comparison.reason,
                     needed_text(step.comparison),
                 )
@@ -343,6 +353,9 @@ def _provenance(outcome: Outcome) -> list[tuple[str, str]]:
     ]
     facts += [(name.replace("_", " "), f"{value:,}") for name, value in host.limits.items()]
     facts += [_calibration_fact(name, value) for name, value in outcome.calibration.items()]
+    limit = limit_text(outcome)
+    if limit:
+        facts.append(("who was the limit", limit))
     if outcome.final is None and outcome.steps:
         facts.append(("kept so far", so_far(outcome)))
     return facts

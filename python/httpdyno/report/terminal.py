@@ -29,20 +29,23 @@ from httpdyno.report.phrase import (
     bounds_text,
     changes_title,
     configuration_changes,
-    deciding,
+    decider,
+    evidence_text,
     has_run,
     headline,
     interval_ratio_text,
-    interval_text,
     metric_name,
     needed_text,
     next_command,
     of_best_text,
+    of_objective,
     outcome_caveats,
     plural,
     rate_bounds_text,
+    ratio_bounds_text,
     ratio_key,
     ratio_text,
+    short_name,
     so_far,
     step_name,
     throughput_bounds,
@@ -90,14 +93,14 @@ def ladder_table(steps: Sequence[LadderStep]) -> Table:
     table.add_column("verdict")
     table.add_column("total", justify="right")
     for name in others:
-        table.add_column(_short(name), justify="right")
+        table.add_column(short_name(name), justify="right")
     if has_book:
         table.add_column("book", justify="right")
     for step in steps:
         table.add_row(*_ladder_row(step, others, has_book=has_book))
     table.caption = Text(
         f"ratio: {NAMES.get(key, key)} over that of the best so far; total: product of the kept; "
-        f"{', '.join(f'{_short(name)}: {NAMES[name]}' for name in others)} (ratios)",
+        f"{', '.join(f'{short_name(name)}: {NAMES[name]}' for name in others)} (ratios)",
         "dim",
     )
     table.caption_justify = "left"
@@ -110,13 +113,9 @@ def _other_ratios(key: str) -> list[str]:
     return [name for name in order if name != key][:2]
 
 
-def _short(name: str) -> str:
-    return {"cpu_per_request": "CPU", "throughput": "rate"}.get(name, name.removeprefix("latency_"))
-
-
 def _ladder_row(step: LadderStep, others: Sequence[str], *, has_book: bool) -> list[RenderableType]:
     compared = step.comparison
-    interval = deciding(compared)
+    interval = of_objective(compared)
     change = Text(step_name(step))
     before, after = level_text(step.before), level_text(step.after)
     fits = len(before) + len(after) + 5 <= _KNOB_WIDTH
@@ -139,7 +138,7 @@ def _decided_text(compared: Comparison) -> Text:
     """Return the verdict, and the tie breaker where that decided."""
     text = verdict_text(compared.verdict)
     if compared.decided_by:
-        text.append(f"\nby {_short(ratio_key(compared.decided_by))}", "dim")
+        text.append(f"\nby {short_name(compared.decided_by)}", "dim")
     return text
 
 
@@ -168,10 +167,10 @@ def comparison_lines(
     comparison: Comparison, names: tuple[str, str], *, book_ratio: float | None = None
 ) -> tuple[RenderableType, ...]:
     """Return a comparison: the claim, why, the other figures, both arms side by side."""
-    key = ratio_key(comparison.metric)
+    said = {ratio_key(comparison.metric), ratio_key(decider(comparison))}
     claim = Text(f"{names[1]} over {names[0]}  ", "bold")
-    claim.append(interval_text(deciding(comparison), comparison.n_starts))
-    name = metric_name(comparison.metric)
+    claim.append(evidence_text(comparison))
+    name = metric_name(decider(comparison))
     why = Text.assemble(f"{name}: ", verdict_text(comparison.verdict), f", {comparison.reason}")
     needed = needed_text(comparison)
     if needed:
@@ -182,7 +181,7 @@ def comparison_lines(
     others = [
         f"{NAMES[name]} {interval_ratio_text(comparison.ratios[name])} ×"
         for name in NAMES
-        if name in comparison.ratios and name != key
+        if name in comparison.ratios and name not in said
     ]
     if others:
         lines.append(Padding(Text(", ".join(others)), _INDENT))
@@ -304,26 +303,32 @@ def _closing(outcome: Outcome) -> list[RenderableType]:
     lines: list[RenderableType] = [
         Text(f"{step.knob} is undecided: {needed_text(step.comparison)}") for step in undecided
     ]
-    state = (
-        "not finished yet, or cut off"
-        if outcome.status == "running"
-        else "the server is as it was found"
-    )
-    lines.append(
-        Text(f"{state}; took {format_duration(outcome.duration_s)}, seed {outcome.plan.seed}")
-    )
+    took = f"took {format_duration(outcome.duration_s)}, seed {outcome.plan.seed}"
+    lines.append(Text("; ".join([*_state(outcome), took])))
     lines.append(Text.assemble("next: ", (f"`{next_command(outcome)}`", "cyan")))
     return lines
 
 
+def _state(outcome: Outcome) -> list[str]:
+    """Return how the server was left, as far as it is known: a failure may be that it was not."""
+    if outcome.status == "running":
+        return ["not finished yet, or cut off"]
+    return [] if outcome.status == "failed" else ["the server is as it was found"]
+
+
+def claim_text(comparison: Comparison) -> Text:
+    """Return the verdict and the ratio that decided, for progress."""
+    gap = " " if comparison.decided_by else "  "
+    return Text.assemble(verdict_text(comparison.verdict), gap, evidence_text(comparison))
+
+
 def step_line(step: LadderStep, number: int, n_steps: int) -> Text:
     """Return a finished step in one line, for progress."""
-    compared = step.comparison
     tail = "kept" if step.kept else "not kept"
     return Text.assemble(
         f"{_step_number(step, number, n_steps)}  {step.change}  ",
-        verdict_text(compared.verdict),
-        f"  {interval_text(deciding(compared), compared.n_starts)}  {tail}",
+        claim_text(step.comparison),
+        f"  {tail}",
     )
 
 
@@ -333,12 +338,8 @@ def _step_number(step: LadderStep, number: int, n_steps: int) -> str:
 
 def standing_line(stage: str, n_starts: int, interval: RatioInterval | None) -> Text:
     """Return where an unfinished comparison stands, for progress."""
-    where = "no interval yet" if interval is None else _standing(interval)
+    where = "no interval yet" if interval is None else ratio_bounds_text(interval)
     return Text(f"{stage}  {plural(n_starts, 'start')}  {where}")
-
-
-def _standing(interval: RatioInterval) -> str:
-    return f"{interval_ratio_text(interval)} × ({bounds_text(interval)})"
 
 
 def point_line(point: SweepPoint) -> Text:
