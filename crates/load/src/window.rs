@@ -54,7 +54,11 @@ pub(crate) struct Progress {
     pub(crate) has_begun: bool,
     /// This thread's number of the next request.
     turn: u64,
-    thread: u64,
+    /// What the window adds to each index, so that the mix goes on where the arm's window before
+    /// this one left it.
+    mix_from: u64,
+    /// The index after the window's last, by its plan. Open loop only.
+    scheduled_until: u64,
     /// When it is due; `u64::MAX`: never. Open loop only.
     pub(crate) next_due_ns: u64,
     /// A request was due when no connection was idle, and the queue is not empty since.
@@ -70,14 +74,22 @@ pub(crate) struct Progress {
 
 impl Progress {
     /// The beginning of a window for thread `thread` of `n_threads`, on an arm with so many
-    /// requests.
-    pub(crate) fn new(plan: Plan, thread: u64, n_threads: u64, n_requests: u64) -> Self {
+    /// requests, of which it sends the `mix_from`-th first: where [`Self::mix_until`] left the
+    /// arm's window before, or [`Self::mix_start`].
+    pub(crate) fn new(
+        plan: Plan,
+        thread: u64,
+        n_threads: u64,
+        n_requests: u64,
+        mix_from: u64,
+    ) -> Self {
         let mut progress = Self {
             plan,
             is_sending: true,
             has_begun: false,
             turn: 0,
-            thread,
+            mix_from,
+            scheduled_until: mix_from,
             next_due_ns: u64::MAX,
             is_blocked: false,
             drained_by_ns: u64::MAX,
@@ -91,15 +103,17 @@ impl Progress {
             let first_measured = schedule.first_index_from(plan.measure_start_ns);
             let counted_end = match plan.n_requests {
                 0 => u64::MAX,
-                n_requests => schedule.first_turn_from(first_measured.saturating_add(n_requests)),
+                n_requests => first_measured.saturating_add(n_requests),
             };
             let timed_end = match plan.measure_end_ns {
                 u64::MAX => u64::MAX,
-                instant_ns => schedule.due_before(instant_ns),
+                instant_ns => schedule.first_index_from(instant_ns),
             };
+            let end = counted_end.min(timed_end);
+            progress.scheduled_until = mix_from.wrapping_add(end);
             progress.schedule = Some(schedule);
             progress.measured_from_turn = schedule.first_turn_from(first_measured);
-            progress.end_turn = counted_end.min(timed_end);
+            progress.end_turn = schedule.first_turn_from(end);
             progress.next_due_ns = progress.due_ns();
         }
         progress
@@ -117,7 +131,7 @@ impl Progress {
             drain_ns: 0,
             rate_per_s: 0.0,
         };
-        Self { is_sending: false, ..Self::new(plan, 0, 1, 1) }
+        Self { is_sending: false, ..Self::new(plan, 0, 1, 1, 0) }
     }
 
     fn due_ns(&self) -> u64 {
@@ -132,7 +146,25 @@ impl Progress {
     /// through all requests: were each to keep to its share of them, a thread with cheap ones
     /// would send more and skew the mix.
     pub(crate) fn index(&self) -> u64 {
-        self.schedule.map_or(self.turn + self.thread, |schedule| schedule.index(self.turn))
+        let index = self.schedule.map_or(self.turn, |schedule| schedule.index(self.turn));
+        self.mix_from.wrapping_add(index)
+    }
+
+    /// Where a thread begins with the requests of an arm in its first window with it. In a closed
+    /// loop threads begin apart; a schedule does that by itself.
+    pub(crate) fn mix_start(plan: &Plan, thread: u64) -> u64 {
+        if plan.is_open_loop() { 0 } else { thread }
+    }
+
+    /// Where the window left the arm's requests. Were each window to begin with the first one,
+    /// short windows would favour the first ones: those of a slow arm more than of a fast one, so
+    /// that the two would not be asked the same.
+    pub(crate) fn mix_until(&self) -> u64 {
+        match self.schedule {
+            // By the plan, not by what was sent: the threads' shares must go on fitting together.
+            Some(_) => self.scheduled_until,
+            None => self.mix_from.wrapping_add(self.turn),
+        }
     }
 
     /// Whether the next due request belongs to the measured part.
@@ -184,7 +216,7 @@ mod tests {
 
     #[test]
     fn a_timed_window_is_due_for_its_whole_time() {
-        let mut progress = Progress::new(plan(100.0, 4_000_000_000, 0), 0, 1, 1);
+        let mut progress = Progress::new(plan(100.0, 4_000_000_000, 0), 0, 1, 1, 0);
         assert_eq!(progress.next_due_ns, 1_000_000_000);
         assert_eq!(progress.drop_due(u64::MAX - 1), (300, 200));
         assert!(progress.is_schedule_over());
@@ -193,7 +225,10 @@ mod tests {
     #[test]
     fn a_counted_window_counts_from_the_measured_part_over_all_threads() {
         let counts: Vec<(u64, u64)> = (0..3)
-            .map(|thread| Progress::new(plan(100.0, u64::MAX, 50), thread, 3, 2).drop_due(1 << 60))
+            .map(|thread| {
+                let counted = plan(100.0, u64::MAX, 50);
+                Progress::new(counted, thread, 3, 2, 0).drop_due(1 << 60)
+            })
             .collect();
         assert_eq!(counts.iter().map(|count| count.0).sum::<u64>(), 150);
         assert_eq!(counts.iter().map(|count| count.1).sum::<u64>(), 50);
@@ -201,7 +236,7 @@ mod tests {
 
     #[test]
     fn only_what_is_due_is_dropped() {
-        let mut progress = Progress::new(plan(100.0, 4_000_000_000, 0), 0, 1, 1);
+        let mut progress = Progress::new(plan(100.0, 4_000_000_000, 0), 0, 1, 1, 0);
         progress.advance();
         assert_eq!(progress.drop_due(1_050_000_000), (5, 0));
     }
@@ -213,5 +248,64 @@ mod tests {
         assert!(!timed.counts_end_at(1_999_999_999) && timed.counts_end_at(3_000_000_000));
         assert_eq!(timed.measured_overlap_ns(0, u64::MAX), 1_000_000_000);
         assert_eq!(timed.measured_overlap_ns(0, 5), 0);
+    }
+
+    /// The requests that windows on one arm send, each thread so many, as numbers in the mix.
+    fn sent(plan: Plan, n_threads: u64, n_requests: u64, per_window: &[u64]) -> Vec<u64> {
+        let mut sent = Vec::new();
+        for thread in 0..n_threads {
+            let mut mix_from = Progress::mix_start(&plan, thread);
+            for &count in per_window {
+                let mut progress = Progress::new(plan, thread, n_threads, n_requests, mix_from);
+                for _ in 0..count {
+                    sent.push(progress.index() % n_requests);
+                    progress.advance();
+                }
+                mix_from = progress.mix_until();
+            }
+        }
+        sent
+    }
+
+    #[test]
+    fn a_closed_loop_goes_on_with_the_mix_where_the_window_before_left_it() {
+        let closed = plan(0.0, 4_000_000_000, 0);
+        assert_eq!(sent(closed, 1, 3, &[2, 1, 2, 4]), [0, 1, 2, 0, 1, 2, 0, 1, 2]);
+        assert_eq!(sent(closed, 2, 3, &[1, 2]), [0, 1, 2, 1, 2, 0]);
+    }
+
+    #[test]
+    fn an_open_loop_goes_on_with_the_mix_in_the_order_of_due_times() {
+        for timed_or_counted in [plan(5.0, 3_000_000_000, 0), plan(5.0, u64::MAX, 5)] {
+            for n_threads in [1, 2, 3] {
+                let (n_requests, mut mix_from, mut in_order) = (3, vec![0; 3], Vec::new());
+                for _ in 0..4 {
+                    let mut due = Vec::new();
+                    for thread in 0..n_threads {
+                        let from = &mut mix_from[thread as usize];
+                        let plan = timed_or_counted;
+                        let mut progress =
+                            Progress::new(plan, thread, n_threads, n_requests, *from);
+                        while progress.next_due_ns != u64::MAX {
+                            due.push((progress.next_due_ns, progress.index() % n_requests));
+                            progress.advance();
+                        }
+                        *from = progress.mix_until();
+                    }
+                    due.sort_unstable();
+                    assert_eq!(due.len(), 10);
+                    in_order.extend(due.iter().map(|each| each.1));
+                }
+                let expected: Vec<u64> = (0..40).map(|index| index % n_requests).collect();
+                assert_eq!(in_order, expected, "{n_threads} threads");
+            }
+        }
+    }
+
+    #[test]
+    fn the_mix_goes_on_by_the_plan_also_where_requests_were_dropped() {
+        let mut late = Progress::new(plan(100.0, 4_000_000_000, 0), 0, 2, 7, 5);
+        late.drop_due(1_050_000_000);
+        assert_eq!(late.mix_until(), 305);
     }
 }

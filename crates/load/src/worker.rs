@@ -59,6 +59,8 @@ pub(crate) struct Pool {
     pub(crate) open: List,
     /// Places without a socket.
     pub(crate) closed: List,
+    /// Where the last window left the requests; none was there yet: `None`.
+    mix_from: Option<u64>,
 }
 
 pub(crate) struct Worker {
@@ -106,7 +108,8 @@ impl Worker {
                 links.push_back(&mut closed, connections.len() as u32);
                 connections.push(Connection::new(arm));
             }
-            Pool { address: *address, requests: Arc::clone(requests), open: List::new(), closed }
+            let (requests, open) = (Arc::clone(requests), List::new());
+            Pool { address: *address, requests, open, closed, mix_from: None }
         };
         let pools = arms.iter().enumerate().map(pool).collect();
         let epoll = Epoll::new().map_err(Error::system("epoll_create1"))?;
@@ -176,8 +179,9 @@ impl Worker {
     fn run(&mut self, plan: Plan) -> Result<(), Error> {
         self.tally.reset(&plan);
         let (thread, n_threads) = (self.setup.thread as u64, self.setup.n_threads as u64);
-        let n_requests = self.pools[plan.arm].requests.len() as u64;
-        self.progress = Progress::new(plan, thread, n_threads, n_requests);
+        let Pool { requests, mix_from, .. } = &self.pools[plan.arm];
+        let mix_from = mix_from.unwrap_or_else(|| Progress::mix_start(&plan, thread));
+        self.progress = Progress::new(plan, thread, n_threads, requests.len() as u64, mix_from);
         let opened = self.meter.read();
         let (mut measured_from, mut sending_until) = (None, None);
         loop {
@@ -217,6 +221,7 @@ impl Worker {
         let Plan { n_requests, measure_end_ns, .. } = self.progress.plan;
         self.tally.measure_end_ns =
             if n_requests == 0 { measure_end_ns } else { self.tally.last_end_ns };
+        self.pools[plan.arm].mix_from = Some(self.progress.mix_until());
         self.progress = Progress::none();
         Ok(())
     }

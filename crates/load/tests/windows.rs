@@ -126,6 +126,23 @@ fn a_window_of_so_many_requests_offers_exactly_these_after_its_lead_in() {
 }
 
 #[test]
+fn each_window_goes_on_with_the_arms_requests_where_the_last_one_left_them() {
+    for rate_per_s in [0.0, 2000.0] {
+        let oracle = oracle();
+        let arms = vec![arm(&oracle, &["/a", "/b", "/c"]); 2];
+        // Each is over before its arm's requests are: the last of them would never be sent.
+        let window = |arm| Window { arm, lead_in_s: 0.0, measure_s: 20.0, n_requests: 2 };
+        let windows = [0, 0, 1, 0].map(window).to_vec();
+        let spec = LoadSpec { connections: 1, threads: 1, rate_per_s, ..rig::spec(arms, windows) };
+        let results = run(&spec);
+        assert!(results.iter().all(|result| errors(result).is_empty()), "rate {rate_per_s}");
+        let arrivals = oracle.log().arrivals;
+        let paths: Vec<&str> = arrivals.iter().map(|arrival| arrival.path.as_str()).collect();
+        assert_eq!(paths, ["/a", "/b", "/c", "/a", "/a", "/b", "/b", "/c"], "rate {rate_per_s}");
+    }
+}
+
+#[test]
 fn lead_in_and_drain_are_not_measured() {
     let oracle = oracle();
     let window = Window { arm: 0, lead_in_s: 0.15, measure_s: 0.15, n_requests: 0 };
