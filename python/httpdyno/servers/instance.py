@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from msgspec import structs
+
 from httpdyno.model import Configuration, Effective, ServerSpec, level_text
 from httpdyno.servers.adapter import NotRunning, Place
 from httpdyno.servers.port import HeldPort
@@ -149,24 +151,28 @@ class Instance:
             values=written(effective.values),
             asked=written(effective.asked),
             source=effective.source,
+            unverified=effective.unverified,
         )
 
     def _with_application(self, effective: Effective) -> NotRunning | Effective:
         """Add what the application says of its own knobs, and compare."""
         path = self._asked.spec.effective_path
-        if path:
+        levels = self._asked.configuration.values
+        own = {n: level_text(level) for n, level in levels.items() if n not in self._asked.known}
+        if not path:
+            effective = structs.replace(effective, unverified=tuple(own))
+        else:
             said = application_settings(self._port, path, timeout_s=_APPLICATION_S)
             if isinstance(said, str):
                 return NotRunning(status="refused", detail=said)
             said = {name: text for name, text in said.items() if name not in self._asked.known}
-            asked = {
-                name: level_text(level)
-                for name, level in self._asked.configuration.values.items()
-                if name in said
-            }
+            if untold := [name for name in own if name not in said]:
+                return NotRunning(
+                    status="refused", detail=f"GET {path} does not say {', '.join(untold)}"
+                )
             effective = Effective(
                 values={**said, **effective.values},
-                asked={**asked, **effective.asked},
+                asked={**own, **effective.asked},
                 source=f"{effective.source}, GET {path}".removeprefix(", "),
             )
         different = differences(effective.values, effective.asked)
