@@ -28,7 +28,7 @@ def variables(place):
 
 
 def staged(study, place, variables, extra=None, **fields):
-    stage(ServerSpec(adapter="x", **fields), study, place, variables, extra=extra or {})
+    return stage(ServerSpec(adapter="x", **fields), study, place, variables, extra=extra or {})
 
 
 def test_files_and_folders_are_copied_from_the_study_and_from_anywhere(
@@ -75,25 +75,29 @@ def test_a_file_that_leads_out_of_the_place_is_refused(tmp_path, place, variable
 
 def test_prepare_runs_in_the_run_folder_after_the_files_are_there(tmp_path, place, variables):
     (tmp_path / "seed").write_text("seed")
-    staged(
+    refusal = staged(
         tmp_path,
         place,
         variables,
         files=(("seed", "seed"),),
         prepare=("sh", "-c", 'cp seed "{{ memory }}/{{ knob.level }}"'),
     )
+    assert refusal is None
     assert (place.memory_folder / "3").read_text() == "seed"
 
 
 def test_a_prepare_command_that_fails_says_so_in_its_own_words(tmp_path, place, variables):
-    with pytest.raises(AdapterError, match=r"ended with 3: no seeds today"):
-        staged(tmp_path, place, variables, prepare=("sh", "-c", "echo no seeds today; exit 3"))
+    words = "echo no seeds today; exit {{ knob.level }}"
+    refusal = staged(tmp_path, place, variables, prepare=("sh", "-c", words))
+    assert refusal.status == "refused"
+    assert refusal.detail.endswith("` ended with 3: no seeds today")
 
 
 def test_a_prepare_command_may_not_take_for_ever(tmp_path, place, variables, monkeypatch):
     monkeypatch.setattr("httpdyno.servers.staging._PREPARE_S", 0.05)
-    with pytest.raises(AdapterError, match="did not end within"):
-        staged(tmp_path, place, variables, prepare=("sleep", "600"))
+    refusal = staged(tmp_path, place, variables, prepare=("sleep", "600"))
+    assert refusal.status == "refused"
+    assert refusal.detail.startswith("`sleep 600` did not end within")
 
 
 def test_the_environment_is_small_and_has_the_studys_rendered(place, variables, monkeypatch):

@@ -123,10 +123,14 @@ class Gunicorn:
             )
         port = HeldPort()
         try:
-            return self._started(spec, study_folder, configuration, place, port)
+            running = self._started(spec, study_folder, configuration, place, port)
         except BaseException:
             port.release()
             raise
+        if isinstance(running, NotRunning):
+            port.release()
+            remove_place(place)
+        return running
 
     def _started(
         self,
@@ -135,7 +139,7 @@ class Gunicorn:
         configuration: Configuration,
         place: Place,
         port: HeldPort,
-    ) -> Running:
+    ) -> Running | NotRunning:
         variables = Variables(
             knobs=configuration.values,
             settings=spec.settings,
@@ -145,7 +149,9 @@ class Gunicorn:
             server_user=_own_user(),
         )
         text = _config_text(spec, study_folder, configuration, variables)
-        stage(spec, study_folder, place, variables, extra={_CONFIG: text})
+        refusal = stage(spec, study_folder, place, variables, extra={_CONFIG: text})
+        if refusal:
+            return refusal
         process = ServerProcess.spawn(
             [sys.executable, "-m", "gunicorn", "-c", str(place.folder / _CONFIG)],
             place=place,

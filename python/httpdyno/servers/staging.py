@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import ServerSpec
-from httpdyno.servers.adapter import Place
+from httpdyno.servers.adapter import NotRunning, Place
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.render import Variables, inside, render_text, rendered_templates
 
@@ -43,7 +43,7 @@ def stage(
     variables: Variables,
     *,
     extra: dict[str, str],
-) -> None:
+) -> NotRunning | None:
     """Copy the study's files, write its templates and `extra`, and run its `prepare` command.
 
     Args:
@@ -53,8 +53,12 @@ def stage(
         variables: For the templates.
         extra: The adapter's own files: name relative to the run folder → text.
 
+    Returns:
+        The refusal of the `prepare` command where it fails: that may be the configuration's doing,
+        because the command may use knobs. None where all is well.
+
     Raises:
-        AdapterError: A file is missing, leads out of the place, or the command fails.
+        AdapterError: A file is missing or leads out of the place.
     """
     for source, to in spec.files:
         _copy(study_folder / source, inside(to, variables), name=source)
@@ -67,8 +71,7 @@ def stage(
             path.write_text(text, encoding="utf-8")
         except OSError as error:
             raise AdapterError(f"`{path}` cannot be written: {error.strerror}") from error
-    if spec.prepare:
-        _prepare(spec, place, variables)
+    return _prepare(spec, place, variables) if spec.prepare else None
 
 
 def hand_over(place: Place, user: str) -> None:
@@ -99,7 +102,7 @@ def _copy(source: Path, target: PurePosixPath, *, name: str) -> None:
         ) from error
 
 
-def _prepare(spec: ServerSpec, place: Place, variables: Variables) -> None:
+def _prepare(spec: ServerSpec, place: Place, variables: Variables) -> NotRunning | None:
     command = [render_text(part, variables, source="prepare") for part in spec.prepare]
     process = ServerProcess.spawn(
         command,
@@ -109,12 +112,14 @@ def _prepare(spec: ServerSpec, place: Place, variables: Variables) -> None:
     )
     try:
         if not process.wait(_PREPARE_S):
-            raise AdapterError(f"`{' '.join(command)}` did not end within {_PREPARE_S:.0f} s")
-        if process.exit_code != 0:
-            words = last_lines(process.last_words())
-            raise AdapterError(f"`{' '.join(command)}` ended with {process.exit_code}: {words}")
+            how = f"did not end within {_PREPARE_S:.0f} s"
+        elif process.exit_code != 0:
+            how = f"ended with {process.exit_code}: {last_lines(process.last_words())}"
+        else:
+            return None
     finally:
         process.stop()
+    return NotRunning(status="refused", detail=f"`{' '.join(command)}` {how}")
 
 
 def last_lines(text: str, *, n_lines: int = 5) -> str:

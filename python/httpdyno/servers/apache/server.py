@@ -34,6 +34,7 @@ from httpdyno.servers.instance import Asked, Instance
 from httpdyno.servers.port import HeldPort
 from httpdyno.servers.process import ServerProcess, log_text
 from httpdyno.servers.render import Variables, diff_name, rendered_templates
+from httpdyno.servers.run_folder import remove_place
 from httpdyno.servers.staging import environment, hand_over, last_lines, stage
 
 _DUMP = "dump.txt"
@@ -85,10 +86,14 @@ class Apache:
         """Write the files and start Apache in the foreground; does not wait for readiness."""
         port = HeldPort()
         try:
-            return self._started(spec, study_folder, configuration, place, port)
+            running = self._started(spec, study_folder, configuration, place, port)
         except BaseException:
             port.release()
             raise
+        if isinstance(running, NotRunning):
+            port.release()
+            remove_place(place)
+        return running
 
     def _started(
         self,
@@ -97,7 +102,7 @@ class Apache:
         configuration: Configuration,
         place: Place,
         port: HeldPort,
-    ) -> Running:
+    ) -> Running | NotRunning:
         installation = found()
         variables = Variables(
             knobs=configuration.values,
@@ -109,7 +114,9 @@ class Apache:
         )
         files = config_files(spec, study_folder, configuration, variables, installation)
         (place.folder / DOCUMENTS).mkdir()
-        stage(spec, study_folder, place, variables, extra=files)
+        refusal = stage(spec, study_folder, place, variables, extra=files)
+        if refusal:
+            return refusal
         own_environment = environment(spec, variables, place)
         hand_over(place, variables.server_user)
         process = ServerProcess.spawn(
