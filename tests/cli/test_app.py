@@ -1,7 +1,9 @@
 """From errors to words and exit codes."""
 
+import os
 import subprocess
 import sys
+from contextlib import suppress
 from types import ModuleType
 
 import pytest
@@ -19,6 +21,7 @@ from httpdyno.errors import (
     TargetError,
     UsageError,
 )
+from httpdyno.servers import run_folder
 
 HEAVY = ("altair", "alembic", "jinja2", "numpy", "scipy", "sqlalchemy", "psutil", "rich.table")
 
@@ -151,6 +154,97 @@ def test_help_imports_nothing_heavy():
     )
     seen = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert seen.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.fixture
+def reaped(monkeypatch):
+    """Count the reapings, which find something."""
+    calls: list[int] = []
+
+    def reap() -> list[str]:
+        calls.append(1)
+        return ["ended 3 server processes"]
+
+    monkeypatch.setattr(run_folder, "reap_leftovers", reap)
+    return calls
+
+
+def test_any_command_first_ends_what_a_killed_httpdyno_left(probe, reaped, capsys):
+    probe.acts = 0
+    assert app.run(["-v", "probe"]) == 0
+    assert reaped == [1]
+    seen = capsys.readouterr()
+    assert (seen.out, seen.err) == ("", "ended 3 server processes\n")
+
+
+@pytest.mark.parametrize("words", [["--help"], ["probe", "--help"], ["--version"], [], ["nosuch"]])
+def test_what_is_no_command_ends_nothing(probe, reaped, words):
+    app.run(words)
+    assert reaped == []
+
+
+def test_a_completion_ends_nothing(reaped, monkeypatch, capfd):
+    monkeypatch.setenv("_HTTPDYNO_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", "httpdyno hist")
+    monkeypatch.setenv("COMP_CWORD", "1")
+    with suppress(SystemExit):
+        app.run(["history"])
+    assert reaped == []
+
+
+def test_a_run_folder_that_cannot_be_used_does_not_stop_a_command(probe, monkeypatch, capsys):
+    def reap() -> list[str]:
+        raise AdapterError("`/x` is not a folder of this user")
+
+    monkeypatch.setattr(run_folder, "reap_leftovers", reap)
+    probe.acts = 0
+    assert app.run(["probe"]) == 0
+    assert "was not looked for: `/x` is not a folder of this user" in capsys.readouterr().err
+
+
+def test_looking_for_leftovers_imports_nothing_heavy_and_makes_no_folder(own_folders):
+    code = (
+        "import sys; from httpdyno.servers.run_folder import reap_leftovers; reap_leftovers();"
+        f"print([name for name in {HEAVY!r} if name in sys.modules])"
+    )
+    seen = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert seen.stdout.splitlines()[-1] == "[]"
+    assert not (own_folders / "run").exists()
+
+
+PRINTERS = {
+    "print": "print('x' * 100)",
+    "much": "print('x' * 10_000_000)",
+    "rich": "from rich.console import Console; Console().print('x\\n' * 100_000)",
+    "failing": "print('x'); raise app.HttpdynoError('no')",
+}
+
+
+@pytest.mark.parametrize("printing", PRINTERS.values(), ids=PRINTERS)
+def test_when_nobody_reads_any_more_it_ends_quietly(printing):
+    code = (
+        "import sys; from types import ModuleType; from httpdyno.cli import app\n"
+        "def command():\n"
+        f"    {printing}\n"
+        "module = ModuleType('httpdyno.cli.probe')\n"
+        "vars(module).update(command=command, EXAMPLE='')\n"
+        "sys.modules[module.__name__] = module\n"
+        "app.COMMANDS['probe'] = 'Print.'\n"
+        "sys.argv = ['httpdyno', 'probe']; app.main()\n"
+    )
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        seen = subprocess.run(
+            [sys.executable, "-c", code],
+            check=False,
+            stdout=writer,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    finally:
+        os.close(writer)
+    assert (seen.returncode, seen.stderr) == (141, "")
 
 
 def test_colour_is_for_terminals_only(probe, capsys, monkeypatch):

@@ -4,10 +4,11 @@ import json
 
 import pytest
 
-from httpdyno.cli import doctor, launch
+from httpdyno.cli import doctor
 from httpdyno.cli.app import run
 from httpdyno.cli.library import bundled_studies
 from httpdyno.model import HostFacts
+from httpdyno.servers import run_folder
 from httpdyno.telemetry.noise import Noise, measure_noise, spread_ratio
 
 STEADY = Noise(measured_s=0.5, not_running_ratio=0.0, spread_ratio=1.02)
@@ -67,7 +68,7 @@ def test_the_text_fits_80_columns(capsys, monkeypatch):
 
 
 def test_what_was_left_behind_is_ended_and_said(capsys, monkeypatch):
-    monkeypatch.setattr(launch, "reap_leftovers", lambda: ["ended 3 server processes"])
+    monkeypatch.setattr(run_folder, "reap_leftovers", lambda: ["ended 3 server processes"])
     run(["doctor", "--json", "-"])
     seen = capsys.readouterr()
     assert "ended 3 server processes" in seen.err
@@ -82,6 +83,7 @@ def test_a_steady_machine_has_no_remarks():
     ("machine", "noise", "words"),
     [
         (host(n_cpus=2), STEADY, "2 cores"),
+        (host(n_cpus=2), STEADY, "added to both arms, so ratios are, if anything, nearer to 1"),
         (host(load=7.9), STEADY, "load average 7.90 on 8 cores"),
         (host(open_files=1024), STEADY, "1024 open files"),
         (

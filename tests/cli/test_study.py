@@ -1,6 +1,7 @@
 """`httpdyno study`, `tune` and `compare` up to the point where servers are started."""
 
 import json
+import shutil
 from typing import Any
 
 import pytest
@@ -104,6 +105,20 @@ def test_a_run_is_resumed_by_its_id_alone(plans):
     assert run(["study", "run", "--resume", run_id]) == 0
     [(plan, _, resume)] = plans
     assert (plan, resume) == (outcome.plan, run_id)
+
+
+def test_a_run_of_a_study_given_by_path_is_resumed_with_that_path(plans, tmp_path):
+    outcome = ladder()
+    with Store.open() as store:
+        run_id = store.create_run(outcome.plan, outcome.host)
+    folder = tmp_path / "elsewhere"
+    shutil.copytree(bundled_studies()["bookmarks"].parent, folder)
+    file = folder / "study.toml"
+    file.write_text(
+        file.read_text().replace('name = "bookmarks"', f'name = "{outcome.plan.study.name}"')
+    )
+    assert run(["study", "run", str(folder), "--resume", run_id]) == 0
+    assert plans[0][2] == run_id
 
 
 @pytest.mark.parametrize("extra", [["--seed", "1"], ["--budget", "1m"]])

@@ -145,6 +145,15 @@ def test_a_folder_in_memory_whose_record_is_gone_is_removed_once_nobody_owns_it(
     monkeypatch.undo()
 
 
+def test_where_nothing_was_left_nothing_is_made_and_nobody_is_waited_for(own_folders, monkeypatch):
+    monkeypatch.setattr(run_folder, "_MEMORY", own_folders / "memory")
+    assert reap_leftovers() == []
+    assert not (own_folders / "run").exists()
+    with claim() as root, run_folder._locked(root.folder.parent):
+        monkeypatch.setattr(run_folder, "_LOCK_PATIENCE_S", 0.0)
+        assert reap_leftovers() == []
+
+
 def test_after_a_reboot_recorded_numbers_mean_nothing():
     dead = disk_root() / "run-1-1-abc"
     dead.mkdir()

@@ -17,7 +17,7 @@ from typing import Annotated
 import typer
 
 from httpdyno import __version__
-from httpdyno.errors import HttpdynoError
+from httpdyno.errors import AdapterError, HttpdynoError
 
 COMMANDS = {
     "demo": "Tune the bundled application and write a report of what helped.",
@@ -34,6 +34,8 @@ COMMANDS = {
 EXIT_USAGE = 2
 EXIT_BUG = 70
 EXIT_INTERRUPTED = 130
+EXIT_UNREAD = 141
+"""As a shell says of a program that SIGPIPE ended."""
 
 _EXIT_CODES = """Exit codes: 0 done; 1 done, and the answer is no; 2 the request is wrong; 3 the
 server, the host or the store cannot be used; 4 something was not put back as it was; 70 a bug;
@@ -55,9 +57,26 @@ def run(arguments: Sequence[str]) -> int:
     """Run one command line; return its exit code.
 
     0 done · 1 done, and the answer is no · 2 the request is wrong · 3 server, host or store
-    cannot be used · 4 something was not put back · 70 a bug · 130 interrupted.
+    cannot be used · 4 something was not put back · 70 a bug · 130 interrupted · 141 nobody reads
+    what is printed any more.
     """
     try:
+        code = _run(arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        return _unread()
+    except SystemExit as error:
+        # The libraries for terminal and command line both turn a broken pipe into this.
+        if isinstance(error.__context__, BrokenPipeError):
+            return _unread()
+        raise
+    return code
+
+
+def _run(arguments: Sequence[str]) -> int:
+    try:
+        if _is_named(arguments):
+            _reap()
         command = typer.main.get_command(app_for(arguments))
         code = command.main(list(arguments), prog_name="httpdyno", standalone_mode=False)
     except HttpdynoError as error:
@@ -66,6 +85,8 @@ def run(arguments: Sequence[str]) -> int:
         return _fail(_in_backticks(error.format_message()), _help_hint(error), EXIT_USAGE)
     except (KeyboardInterrupt, typer.Abort):
         return _interrupted()
+    except BrokenPipeError:
+        raise
     except Exception:
         traceback.print_exc()
         return _fail("this is a bug in httpdyno", "report it with the lines above", EXIT_BUG)
@@ -90,6 +111,26 @@ def app_with(names: Collection[str]) -> typer.Typer:
         else:
             app.command(name, help=sentence)(_not_imported)
     return app
+
+
+def _is_named(arguments: Sequence[str]) -> bool:
+    """Whether a command is to be run, as against help, the version or a completion."""
+    if _COMPLETION_VARIABLE in os.environ or {"--help", "--version"} & set(arguments):
+        return False
+    return next((each for each in arguments if not each.startswith("-")), None) in COMMANDS
+
+
+def _reap() -> None:
+    """End what a killed httpdyno left behind, and say so."""
+    from httpdyno.servers.run_folder import reap_leftovers  # noqa: PLC0415 - not for help
+
+    try:
+        lines = reap_leftovers()
+    except AdapterError as error:
+        # Commands that need the folder say so themselves; the others do without it.
+        lines = [f"what a killed httpdyno may have left was not looked for: {error}"]
+    for line in lines:
+        print(line, file=sys.stderr)
 
 
 def _add_command(app: typer.Typer, name: str) -> None:
@@ -129,6 +170,14 @@ def _root(
     if context.invoked_subcommand is None:
         print(context.get_help())
         raise typer.Exit(EXIT_USAGE)
+
+
+def _unread() -> int:
+    """Let what is still to be printed go nowhere, so that the interpreter's end is quiet too."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.__stdout__.fileno() if sys.__stdout__ else 1)
+    os.close(nowhere)
+    return EXIT_UNREAD
 
 
 def _interrupted() -> int:

@@ -10,7 +10,6 @@ from rich.table import Table
 from rich.text import Text
 
 from httpdyno.cli.console import messages, results
-from httpdyno.cli.launch import reap
 from httpdyno.cli.library import bundled_studies, open_study
 from httpdyno.cli.option import JsonOption
 from httpdyno.cli.output import Outputs, write_json
@@ -43,7 +42,6 @@ def command(json: JsonOption = None) -> int:
     """
     outputs = Outputs(json=json)
     outputs.check()
-    reap()
     with messages().status("measuring how steady this machine is"):
         noise = measure_noise()
     host = host_facts()
@@ -72,7 +70,8 @@ def host_remarks(host: HostFacts, noise: Noise) -> list[str]:
     if host.n_cpus <= _FEW_CPUS:
         remarks.append(
             f"{host.n_cpus} cores: the load and the server share them, so a figure is what both "
-            "can do together; ratios are still fair, because both arms share alike"
+            "can do together; the client's own work is added to both arms, so ratios are, if "
+            "anything, nearer to 1 than they would be elsewhere"
         )
     if host.load_average[0] > _BUSY_LOAD_PER_CPU * host.n_cpus:
         remarks.append(

@@ -1,7 +1,6 @@
 """From a command line to a plan, and from the plan to its run."""
 
 import random
-import sys
 from dataclasses import dataclass
 from textwrap import fill
 
@@ -14,7 +13,6 @@ from httpdyno.cli.running import run_and_report
 from httpdyno.errors import UsageError
 from httpdyno.experiment.planning import make_plan, plan_lines
 from httpdyno.model import Plan
-from httpdyno.servers.run_folder import reap_leftovers
 from httpdyno.store import Store
 from httpdyno.units import duration_s
 
@@ -50,7 +48,6 @@ def execute(
     if is_dry_run:
         show_plan(plan, outputs)
         return 0
-    reap()
     return run_and_report(plan, outputs, resume=resume)
 
 
@@ -62,12 +59,6 @@ def show_plan(plan: Plan, outputs: Outputs) -> None:
             print(fill(line, results().width, subsequent_indent=" " * _PLAN_INDENT))
     if outputs.json is not None:
         write_json(msgspec.to_builtins(plan), outputs.json)
-
-
-def reap() -> None:
-    """End what a killed httpdyno left behind, and say so."""
-    for line in reap_leftovers():
-        print(line, file=sys.stderr)
 
 
 def seed_or_new(seed: int | None) -> int:
@@ -110,9 +101,19 @@ def _stored_plan(request: Request) -> Plan:
         )
     with Store.open() as store:
         plan = store.plan(request.resume or "")
-    if request.study is not None and request.study != plan.study.name:
+    if request.study is not None and not _is_study(request.study, plan.study.name):
         raise UsageError(
             f"run `{request.resume}` is of the study `{plan.study.name}`, not `{request.study}`",
             hint="`--resume` needs no study",
         )
     return plan
+
+
+def _is_study(name_or_path: str, name: str) -> bool:
+    """Whether a study given by name or path is the one of this name.
+
+    Raises:
+        StudyFileError: It is neither, or there is no such study.
+    """
+    # The name alone does where the file is gone or was changed since: the run has its own copy.
+    return name_or_path == name or open_study(name_or_path).name == name

@@ -17,7 +17,7 @@ import shutil
 import stat
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -33,6 +33,7 @@ _RECORD = "owner.jsonl"
 _LOCK = "lock"
 _LOCK_PATIENCE_S = 30.0
 _ATTEMPTS = 10
+_MEMORY = Path("/dev/shm")  # noqa: S108 - roots are made in it with care, in `_safe_root`
 _OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
@@ -161,11 +162,15 @@ def remove_place(place: Place) -> None:
 def reap_leftovers() -> list[str]:
     """End and remove what httpdyno processes that are gone left; return what was done, in words.
 
-    Folders of living ones are not touched, so any number of httpdyno may run at once.
+    Folders of living ones are not touched, so any number of httpdyno may run at once. Where
+    there is nothing to do nothing is made, and nobody waits for anybody.
     """
-    root = disk_root()
+    root = _chosen_root()
+    if not _is_ownerless_anywhere(root, _MEMORY / _root_name()):
+        return []
     done: list[str] = []
-    with _locked(root):
+    # In memory each folder's own lock says enough, so that a root need not be made for it.
+    with _locked(disk_root()) if root.is_dir() else nullcontext():
         for folder in sorted(root.glob("run-*")):
             if _is_held(folder / _RECORD):
                 continue
@@ -189,17 +194,30 @@ def disk_root() -> Path:
     Raises:
         AdapterError: It cannot be made, belongs to somebody else, or Apache's user cannot reach it.
     """
-    chosen = os.environ.get(ROOT_VARIABLE, "")
-    root = Path(chosen) if chosen else Path("/var/tmp") / f"httpdyno-{os.geteuid()}"  # noqa: S108
-    return _safe_root(root.absolute())
+    return _safe_root(_chosen_root())
 
 
 def memory_root_or(otherwise: Path) -> Path:
     """Return this user's RAM-backed root; the other one where this machine has none."""
-    shared = Path("/dev/shm")  # noqa: S108 - made with care in `_safe_root`
-    if not (shared.is_dir() and os.access(shared, os.W_OK | os.X_OK)):
+    if not (_MEMORY.is_dir() and os.access(_MEMORY, os.W_OK | os.X_OK)):
         return otherwise
-    return _safe_root(shared / f"httpdyno-{os.geteuid()}")
+    return _safe_root(_MEMORY / _root_name())
+
+
+def _chosen_root() -> Path:
+    chosen = os.environ.get(ROOT_VARIABLE, "")
+    return (Path(chosen) if chosen else Path("/var/tmp") / _root_name()).absolute()  # noqa: S108
+
+
+def _root_name() -> str:
+    return f"httpdyno-{os.geteuid()}"
+
+
+def _is_ownerless_anywhere(root: Path, memory_root: Path) -> bool:
+    """Whether there is work for a reaper, seen without a lock: it looks again with it."""
+    records = [folder / _RECORD for folder in root.glob("run-*")]
+    locks = [folder / _LOCK for folder in memory_root.glob("run-*")]
+    return not all(_is_held(file) for file in (*records, *locks))
 
 
 def _safe_root(root: Path) -> Path:
