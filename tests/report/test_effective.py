@@ -47,3 +47,14 @@ def test_a_sweep_s_levels_count_like_arms() -> None:
     arm = ArmSummary(configuration=Configuration(), limited_by={"rate": 1})
     sweep = structs.replace(whole.sweep, points=(SweepPoint(level=1, arm=arm, ratio_to_best=None),))
     assert limit_text(structs.replace(whole, sweep=sweep)) == "rate in 1 of 1 window"
+
+
+def test_knobs_that_nobody_told_of_are_named() -> None:
+    whole = sample.tie_break()
+    assert whole.final is not None
+    silent = structs.replace(
+        whole.final.b, effective=Effective(values={"workers": "5"}, unverified=("asp_debug",))
+    )
+    table = effective_table(structs.replace(whole, final=structs.replace(whole.final, b=silent)))
+    assert table is not None
+    assert table["caption"].endswith("; not told, so not checked: asp_debug")

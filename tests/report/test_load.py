@@ -6,6 +6,7 @@ import pytest
 from msgspec import structs
 from tests.report import sample
 from tests.report.plain import plain_text
+from tests.report.sample_load import load_measurement
 
 from httpdyno.model import HistogramData, Measurement, RequestSpec, Workload
 from httpdyno.report.load import (
@@ -26,7 +27,7 @@ KINDS = (
 
 
 def all_404() -> Measurement:
-    return sample.load_measurement(
+    return load_measurement(
         completed=0,
         errors={"wrong_status": 500},
         statuses={"404": 500},
@@ -43,7 +44,7 @@ def with_timeouts() -> Measurement:
         sum_s=fast.sum_s + 600.0,
         max_s=10.0,
     )
-    return sample.load_measurement(completed=480, errors={"timeout": 60}, latency=latency)
+    return load_measurement(completed=480, errors={"timeout": 60}, latency=latency)
 
 
 def test_a_path_that_answers_404_says_so_in_the_first_line() -> None:
@@ -52,19 +53,19 @@ def test_a_path_that_answers_404_says_so_in_the_first_line() -> None:
 
 
 def test_a_whole_success_says_so_in_the_first_line() -> None:
-    first = plain_text(load_text(sample.load_measurement(), CLOSED, sample.HOST)).splitlines()[0]
+    first = plain_text(load_text(load_measurement(), CLOSED, sample.HOST)).splitlines()[0]
     assert first == "12,345 of 12,345 requests completed, 1,234/s over 10.0 s"
 
 
 def test_nothing_sent_is_said_plainly() -> None:
     assert (
-        verdict_line(sample.load_measurement(completed=0, latency=HistogramData()), CLOSED)
+        verdict_line(load_measurement(completed=0, latency=HistogramData()), CLOSED)
         == "no request was sent"
     )
 
 
 def test_several_kinds_of_error_are_named_the_most_frequent_first() -> None:
-    measurement = sample.load_measurement(
+    measurement = load_measurement(
         completed=90, errors={"refused": 3, "timeout": 7}, latency=HistogramData()
     )
     assert verdict_line(measurement, CLOSED) == (
@@ -75,7 +76,7 @@ def test_several_kinds_of_error_are_named_the_most_frequent_first() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_kind_of_error_has_words_of_its_own(kind: str) -> None:
-    measurement = sample.load_measurement(
+    measurement = load_measurement(
         completed=1, errors={kind: 2}, statuses={"500": 2}, latency=HistogramData()
     )
     line = verdict_line(measurement, CLOSED)
@@ -84,14 +85,12 @@ def test_each_kind_of_error_has_words_of_its_own(kind: str) -> None:
 
 
 def test_a_kind_that_is_not_known_yet_is_named_all_the_same() -> None:
-    measurement = sample.load_measurement(
-        completed=1, errors={"bad_push": 2}, latency=HistogramData()
-    )
+    measurement = load_measurement(completed=1, errors={"bad_push": 2}, latency=HistogramData())
     assert verdict_line(measurement, CLOSED).endswith(": 2 ended as bad push")
 
 
 def test_several_wrong_statuses_are_not_made_one() -> None:
-    measurement = sample.load_measurement(
+    measurement = load_measurement(
         completed=0,
         errors={"wrong_status": 9},
         statuses={"404": 5, "500": 4},
@@ -108,10 +107,10 @@ def test_any_good_status_is_expected_as_2xx_or_3xx() -> None:
 @pytest.mark.parametrize(
     ("name", "measurement", "workload"),
     [
-        ("good", sample.load_measurement(), CLOSED),
+        ("good", load_measurement(), CLOSED),
         ("all_404", all_404(), CLOSED),
         ("timeouts", with_timeouts(), CLOSED),
-        ("open_loop", sample.load_measurement(completed=5000), OPEN),
+        ("open_loop", load_measurement(completed=5000), OPEN),
     ],
 )
 def test_the_summary_reads_as_agreed(
@@ -122,7 +121,7 @@ def test_the_summary_reads_as_agreed(
 
 
 def test_percentiles_that_the_sample_cannot_carry_are_not_shown_and_the_reason_is() -> None:
-    measurement = sample.load_measurement(completed=999)
+    measurement = load_measurement(completed=999)
     assert missing_percentiles(measurement.latency) == (
         "p99 needs 1,000 and p99.9 needs 10,000 requests, so that 10 lie beyond it; "
         "this run has 999 requests"
@@ -133,7 +132,7 @@ def test_percentiles_that_the_sample_cannot_carry_are_not_shown_and_the_reason_i
 
 
 def test_a_thousand_requests_carry_a_p99() -> None:
-    measurement = sample.load_measurement(completed=1000)
+    measurement = load_measurement(completed=1000)
     assert load_json(measurement, CLOSED, sample.HOST)["latency_s"]["p99"] > 0
     assert missing_percentiles(measurement.latency).startswith("p99.9 needs 10,000 requests")
 
@@ -146,11 +145,11 @@ def test_timeouts_are_marked_in_the_distribution() -> None:
 
 
 def test_no_value_is_marked_when_nothing_timed_out() -> None:
-    assert "≥" not in plain_text(load_text(sample.load_measurement(), CLOSED, sample.HOST))
+    assert "≥" not in plain_text(load_text(load_measurement(), CLOSED, sample.HOST))
 
 
 def test_latency_says_from_which_moment_it_counts() -> None:
-    measurement = sample.load_measurement()
+    measurement = load_measurement()
     assert load_json(measurement, OPEN, sample.HOST)["latency_label"] == "from the due time"
     assert load_json(measurement, CLOSED, sample.HOST)["latency_label"] == (
         "from sending; closed loop, not corrected for coordinated omission"
@@ -159,7 +158,7 @@ def test_latency_says_from_which_moment_it_counts() -> None:
 
 def test_a_client_that_is_late_is_a_caveat() -> None:
     late = sample.latency_data(0.004, 0.2, 5000)
-    measurement = structs.replace(sample.load_measurement(completed=5000), lateness=late)
+    measurement = structs.replace(load_measurement(completed=5000), lateness=late)
     text = plain_text(load_text(measurement, OPEN, sample.HOST))
     assert "half of the requests were sent 4.00 ms late or later" in text
 

@@ -17,13 +17,18 @@ def effective_table(outcome: Outcome) -> dict[str, Any] | None:
     names = sorted(_names(told), key=lambda name: _rank(name, told))
     n_different = sum(_is_different(name, told) for name in names)
     differ = f", {n_different} of them different" if len(arms) > 1 else ""
+    unverified = ", ".join(dict.fromkeys(name for each in told for name in each.unverified))
     sources = ", ".join(dict.fromkeys(each.source for each in told if each.source))
+    notes = [f"{plural(len(names), 'setting')}{differ}"]
+    if sources:
+        notes.append(f"source: {sources}")
+    if unverified:
+        notes.append(f"not told, so not checked: {unverified}")
     return {
         "head": ["setting", *(name for name, _ in arms)],
         "rows": [[name, *(each.values.get(name, NOTHING) for each in told)] for name in names],
         "text_columns": 1 + len(arms),
-        "caption": f"{plural(len(names), 'setting')}{differ}"
-        + f"; source: {sources}" * bool(sources),
+        "caption": "; ".join(notes),
     }
 
 

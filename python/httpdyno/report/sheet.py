@@ -167,9 +167,8 @@ def _sweep_hero(outcome: Outcome) -> dict[str, Any]:
         return {"figure": "0", "unit": "levels", "claim": "", "verdict": "", "lines": []}
     lines = [f"rule: {sweep.rule}"]
     if outcome.final is not None:
-        comma = "" if outcome.final.decided_by else ","
         lines.append(
-            f"{final_label(outcome)}: {outcome.final.verdict}{comma} {evidence_text(outcome.final)}"
+            f"{final_label(outcome)}: {outcome.final.verdict}, {evidence_text(outcome.final)}"
         )
     if outcome.plan.study.book_figure:
         lines.append(f"the book: {outcome.plan.study.book_figure}")
