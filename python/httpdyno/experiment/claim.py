@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from statistics import stdev
+from statistics import fmean, stdev
 
 from httpdyno.experiment.evidence import (
     RATIO_OF_METRIC,
@@ -73,7 +73,7 @@ def claim(starts: Sequence[StartRecord], objective: Objective, *, min_starts: in
         return first
     second = _claim(starts, objective, objective.tie_breaker, min_starts)
     if second.verdict not in {"better", "worse"} or not _loses_little(first.interval, objective):
-        return first
+        return replace(first, starts_needed=_needed(first, second, starts, objective))
     names = METRIC_NAMES[objective.metric], METRIC_NAMES[objective.tie_breaker]
     state = (
         "is equivalent"
@@ -102,6 +102,24 @@ def _loses_little(interval: RatioInterval | None, objective: Objective) -> bool:
     if objective.metric == "throughput_per_s":
         return interval.low >= 1 - MAY_LOSE
     return interval.high <= 1 / (1 - MAY_LOSE)
+
+
+def _needed(
+    first: Claim, second: Claim, starts: Sequence[StartRecord], objective: Objective
+) -> int | None:
+    """Return the starts after which the metric alone, or both together, are expected to decide."""
+    alone = first.starts_needed
+    ratios = log_ratios(starts, RATIO_OF_METRIC[objective.metric])
+    if len(ratios) < 2 or second.interval is None:  # noqa: PLR2004 - a spread takes two
+        return alone
+    gain = fmean(ratios) if objective.metric == "throughput_per_s" else -fmean(ratios)
+    room = gain - math.log(1 - MAY_LOSE)
+    if room <= 0:
+        return alone
+    little = starts_needed(stdev(ratios), room, alpha=1 - objective.deciding_confidence)
+    other = len(starts) if second.is_decided else second.starts_needed
+    together = None if little is None or other is None else max(little, other)
+    return min((n for n in (alone, together) if n is not None), default=None)
 
 
 def _claim(
