@@ -113,7 +113,7 @@ class Comparison(Record, frozen=True):
     ratios: dict[str, RatioInterval] = msgspec.field(default_factory=dict)
     """throughput, cpu_per_request, latency_p50, latency_p90, latency_p99: b over a."""
     per_start_ratio: tuple[float, ...] = ()
-    """The deciding metric's ratio in each start; (n_starts,)."""
+    """The objective metric's ratio in each start; (n_starts,)."""
     noise: dict[str, float] = msgspec.field(default_factory=dict)
     """between_starts and between_windows: standard deviations of the log ratio."""
     needed_s: float | None = None
