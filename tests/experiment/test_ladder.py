@@ -1,5 +1,6 @@
 import math
 
+import numpy as np
 import pytest
 from msgspec import structs
 
@@ -187,6 +188,7 @@ def test_cheaper_requests_at_the_same_throughput_decide_where_a_tie_breaker_is_n
     outcome = _run(make_plan(structs.replace(study, objective=objective), seed=7), cheaper)
     step = next(s for s in outcome.steps if s.knob == "bad")
     assert step.kept
+    assert step.comparison.n_starts >= 6
     assert step.comparison.decided_by == "cpu_s_per_request"
     assert "CPU per request decides" in step.comparison.reason
     assert step.comparison.ratios["throughput"].confidence == pytest.approx(0.975)
@@ -194,6 +196,24 @@ def test_cheaper_requests_at_the_same_throughput_decide_where_a_tie_breaker_is_n
     # The final claim is about throughput alone.
     assert outcome.final.decided_by == ""
     assert "CPU" not in outcome.final.reason
+
+
+def test_an_equivalent_metric_leaves_its_tie_breaker_the_time_to_decide(study):
+    bench = FakeBench(
+        throughput_per_s=lambda _values: 400.0,
+        cpu_s_per_request=lambda values: 0.00095 if values["bad"] else 0.001,
+        start_sd=0.0,
+        window_sd=0.0,
+    )
+    noisy = np.random.default_rng(4)
+    exact = bench.cpu_s_per_request
+    bench.cpu_s_per_request = lambda values: exact(values) * math.exp(noisy.normal(0, 0.09))
+    objective = structs.replace(study.objective, tie_breaker="cpu_s_per_request")
+    outcome = _run(make_plan(structs.replace(study, objective=objective), seed=7), bench)
+    step = next(s for s in outcome.steps if s.knob == "bad")
+    # Throughput is equal to the last digit: alone, it would end this at the sixth start.
+    assert step.comparison.n_starts > 6
+    assert step.comparison.verdict in {"better", "equivalent"}
 
 
 def test_a_tie_breaker_does_not_overrule_the_metric(study):

@@ -6,7 +6,7 @@ from httpdyno.experiment.bench import StartRequest, block_order
 from httpdyno.experiment.planning import compare_plan
 from httpdyno.experiment.run import run_plan
 from httpdyno.experiment.server_bench import ServerBench
-from httpdyno.model import Configuration
+from httpdyno.model import Configuration, WindowRecord
 from httpdyno.model.study_file import load_study
 from httpdyno.registry import load_adapter
 from httpdyno.telemetry.process_tree import ProcessTree
@@ -94,7 +94,7 @@ def _start(study, *moods):
         lead_in_s=study.method.lead_in_s,
         warm_up_s=study.method.warm_up_s,
     )
-    saved = []
+    saved: list[WindowRecord] = []
     with ServerBench(adapter=load_adapter("gunicorn"), study=study, seed=3) as bench:
         record = bench.measure_start(request, saved.append)
     assert tuple(saved) == record.windows
@@ -144,6 +144,7 @@ def test_a_comparison_on_real_servers_proves_a_slow_one_worse(study):
     store = MemoryStore()
     with ServerBench(adapter=load_adapter("gunicorn"), study=study, seed=5) as bench:
         outcome = run_plan(plan, bench=bench, store=store, run_id="1", watch=lambda _event: None)
+    assert outcome.final is not None
     assert outcome.final.verdict == "worse"
     assert outcome.final.n_starts >= 6
     assert outcome.final.ratios["throughput"].high < 1

@@ -51,11 +51,13 @@ class Claim:
     """Starts that a decision is expected to take in all; None: out of sight."""
     decided_by: str = ""
     """The tie breaker, where it decided."""
+    may_change: bool = False
+    """The metric has spoken, but its tie breaker may still."""
 
     @property
     def is_decided(self) -> bool:
         """Whether more starts are not needed for a verdict."""
-        return self.verdict != "inconclusive"
+        return self.verdict != "inconclusive" and not self.may_change
 
 
 def claim(starts: Sequence[StartRecord], objective: Objective, *, min_starts: int) -> Claim:
@@ -73,7 +75,8 @@ def claim(starts: Sequence[StartRecord], objective: Objective, *, min_starts: in
         return first
     second = _claim(starts, objective, objective.tie_breaker, min_starts)
     if second.verdict not in {"better", "worse"} or not _loses_little(first.interval, objective):
-        return replace(first, starts_needed=_needed(first, second, starts, objective))
+        needed = _needed(first, second, starts, objective)
+        return replace(first, starts_needed=needed, may_change=not second.is_decided)
     names = METRIC_NAMES[objective.metric], METRIC_NAMES[objective.tie_breaker]
     state = (
         "is equivalent"

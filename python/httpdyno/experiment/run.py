@@ -183,7 +183,11 @@ def _calibrate(session: Session, report: "_Report", *, n_comparisons: int) -> Pa
                 raise _not_running(status, detail, start)
     tempo = pace(starts, study, n_comparisons=n_comparisons)
     report.note(calibration=tempo.figures)
-    report.doubt(*window_caveats(starts), *_broken_start(starts, study))
+    seen = [
+        structs.replace(each, message=f"in the calibration: {each.message}")
+        for each in window_caveats(starts)
+    ]
+    report.doubt(*seen, *_broken_start(starts, study))
     session.watch(Notice(message=_calibration_words(tempo, study.budget_s)))
     return tempo
 
