@@ -20,7 +20,7 @@ def command(
     *,
     budget: Annotated[
         str, typer.Option("--budget", metavar="TIME", help="The time that the whole may take.")
-    ] = "150s",
+    ] = "180s",
     seed: SeedOption = None,
     html: Annotated[
         str,
