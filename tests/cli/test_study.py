@@ -94,7 +94,8 @@ def test_the_demo_is_the_bookmarks_study_with_a_report_here(plans):
     assert run(["demo"]) == 0
     [(plan, outputs, _)] = plans
     assert plan.study.name == "bookmarks"
-    assert plan.study.budget_s == 150
+    # With the build before it, the first command is to end within four minutes.
+    assert plan.study.budget_s <= 200
     assert str(outputs.html_path("3")) == "httpdyno-bookmarks-3.html"
 
 
