@@ -318,6 +318,11 @@ def _facts(measurement: Measurement, workload: Workload, host: HostFacts) -> Tab
 
 
 def _limited(measurement: Measurement) -> str:
-    facts = [f"{name} {value:.3g}" for name, value in sorted(measurement.evidence.items())]
+    # What is zero is no evidence; all of it is in the JSON.
+    facts = [
+        f"{name} {value:,.0f}" if value >= 100 else f"{name} {value:.3g}"  # noqa: PLR2004
+        for name, value in sorted(measurement.evidence.items())
+        if value
+    ]
     who = measurement.limited_by.replace("_", " ")
     return f"{who} ({', '.join(facts)})" if facts else who
