@@ -95,7 +95,7 @@ def test_the_demo_is_the_bookmarks_study_with_a_report_here(plans):
     [(plan, outputs, _)] = plans
     assert plan.study.name == "bookmarks"
     # With the build before it, the first command is to end within four minutes.
-    assert plan.study.budget_s <= 200
+    assert plan.study.budget_s == 180
     assert str(outputs.html_path("3")) == "httpdyno-bookmarks-3.html"
 
 
