@@ -1,13 +1,11 @@
 //! A spec is checked in full before anything is opened.
 
-use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use crate::Error;
-use crate::request::Rendered;
-use crate::spec::{LoadSpec, Window};
+use crate::spec::{Arm, Arrival, Length, LoadSpec, Stage, Think, Window};
 use crate::sys;
+use crate::target::Target;
 
 /// Descriptors left for everybody else in the process while the engine runs.
 const SPARE_DESCRIPTORS: u64 = 32;
@@ -19,21 +17,16 @@ const MAX_CONNECTIONS: usize = 1_000_000;
 const MAX_RATE_PER_S: f64 = 1e9;
 /// About 30 years: everything fits `u64` nanoseconds with room.
 const MAX_TIME_S: f64 = 1e9;
+/// More than any kernel gives.
+const MAX_BUFFER_BYTES: usize = 1 << 30;
 
-/// An arm, ready to load.
-pub(crate) type Target = (SocketAddr, Arc<[Rendered]>);
-
-/// Refuse what makes no sense, and return the arms with their requests rendered.
+/// Refuse what makes no sense, and return the arms ready to load.
 pub(crate) fn check(spec: &LoadSpec) -> Result<Vec<Target>, Error> {
     if !(1..=MAX_CONNECTIONS).contains(&spec.connections) {
         return Err(Error::invalid("connections", spec.connections, "1 to 1000000"));
     }
     if spec.threads == 0 {
         return Err(Error::invalid("threads", 0, "at least 1"));
-    }
-    if !(0.0..=MAX_RATE_PER_S).contains(&spec.rate_per_s) {
-        let expected = "0 for a closed loop, or a rate up to 1e9 per second";
-        return Err(Error::invalid("rate_per_s", spec.rate_per_s, expected));
     }
     check_time("timeout_s", spec.timeout_s)?;
     if spec.timeout_s == 0.0 {
@@ -46,14 +39,16 @@ pub(crate) fn check(spec: &LoadSpec) -> Result<Vec<Target>, Error> {
             return Err(Error::invalid(format!("cpus[{index}]"), cpu, "the number of a CPU"));
         }
     }
+    check_traffic(spec)?;
     if spec.arms.is_empty() {
         return Err(Error::invalid("arms", "empty", "at least one"));
     }
     if spec.windows.is_empty() {
         return Err(Error::invalid("windows", "empty", "at least one"));
     }
+    let is_endless = spec.arrival.duration_s().is_none_or(f64::is_infinite);
     for (index, window) in spec.windows.iter().enumerate() {
-        check_window(index, window, spec.arms.len())?;
+        check_window(index, window, spec.arms.len(), is_endless)?;
     }
     let targets = targets(spec)?;
     check_descriptors(spec)?;
@@ -72,14 +67,19 @@ fn check_time(field: &str, time_s: f64) -> Result<(), Error> {
     Err(Error::invalid(field, time_s, "a time of 0 s or more"))
 }
 
-fn check_window(index: usize, window: &Window, n_arms: usize) -> Result<(), Error> {
+fn check_window(
+    index: usize,
+    window: &Window,
+    n_arms: usize,
+    is_endless: bool,
+) -> Result<(), Error> {
     let field = |name: &str| format!("windows[{index}].{name}");
     if window.arm >= n_arms {
         let expected = format!("the index of one of {n_arms} arms");
         return Err(Error::invalid(field("arm"), window.arm, expected));
     }
     check_time(&field("lead_in_s"), window.lead_in_s)?;
-    if window.measure_s == f64::INFINITY && window.n_requests > 0 {
+    if window.measure_s == f64::INFINITY && (window.n_requests > 0 || !is_endless) {
         return Ok(());
     }
     if window.measure_s == f64::INFINITY {
@@ -93,34 +93,120 @@ fn check_window(index: usize, window: &Window, n_arms: usize) -> Result<(), Erro
     Ok(())
 }
 
-fn targets(spec: &LoadSpec) -> Result<Vec<Target>, Error> {
-    let target = |(index, arm): (usize, &crate::Arm)| {
-        let field = format!("arms[{index}]");
-        let address: SocketAddr = arm.address.parse().map_err(|_| {
-            let value = format!("{:?}", arm.address);
-            Error::invalid(format!("{field}.address"), value, "ip:port, such as 127.0.0.1:8080")
-        })?;
-        if address.port() == 0 {
-            return Err(Error::invalid(format!("{field}.address"), address, "a port above 0"));
+/// Refuse arrivals and users that make no sense.
+fn check_traffic(spec: &LoadSpec) -> Result<(), Error> {
+    let stages = match &spec.arrival {
+        Arrival::Closed => None,
+        Arrival::Open { stages, .. } | Arrival::Sessions { stages } => Some(stages),
+        Arrival::Replay { offsets_ns, steps } => {
+            check_replay(offsets_ns, steps)?;
+            None
         }
-        if arm.requests.is_empty() {
-            return Err(Error::invalid(format!("{field}.requests"), "empty", "at least one"));
-        }
-        let rendered = arm.requests.iter().enumerate().map(|(number, request)| {
-            Rendered::new(request, spec.keep_alive, &format!("{field}.requests[{number}]"))
-        });
-        Ok((address, rendered.collect::<Result<Vec<_>, _>>()?.into()))
     };
+    if let Some(stages) = stages {
+        check_stages(stages)?;
+    }
+    check_ratio("users.new_ratio", spec.users.new_ratio)?;
+    if spec.users.n_returning == 0 {
+        return Err(Error::invalid("users.n_returning", 0, "at least 1"));
+    }
+    match spec.users.visit {
+        Length::Fixed(0) => return Err(Error::invalid("users.visit", 0, "at least 1 step")),
+        Length::Geometric { mean } if !(1.0..=1e9).contains(&mean) => {
+            return Err(Error::invalid("users.visit", mean, "a mean of at least 1 step"));
+        }
+        Length::Fixed(_) | Length::Geometric { .. } => {}
+    }
+    match spec.users.think {
+        Think::None => {}
+        Think::Fixed { s } | Think::Exponential { mean_s: s } => check_time("users.think", s)?,
+    }
+    check_rate("connections_per_s", spec.connections_per_s)?;
+    if let Some(slow) = &spec.slow {
+        check_ratio("slow.ratio", slow.ratio)?;
+        check_rate("slow.bytes_per_s", slow.bytes_per_s)?;
+        if slow.receive_buffer_bytes > MAX_BUFFER_BYTES {
+            let value = slow.receive_buffer_bytes;
+            return Err(Error::invalid("slow.receive_buffer_bytes", value, "at most 1 GiB"));
+        }
+    }
+    Ok(())
+}
+
+fn check_stages(stages: &[Stage]) -> Result<(), Error> {
+    if stages.is_empty() {
+        return Err(Error::invalid("arrival.stages", "empty", "at least one"));
+    }
+    for (index, stage) in stages.iter().enumerate() {
+        let field = |name: &str| format!("arrival.stages[{index}].{name}");
+        check_rate(&field("from_per_s"), stage.from_per_s)?;
+        check_rate(&field("to_per_s"), stage.to_per_s)?;
+        let is_last = index + 1 == stages.len();
+        if stage.duration_s == f64::INFINITY {
+            if !is_last || stage.from_per_s.to_bits() != stage.to_per_s.to_bits() {
+                let expected = "a finite time: only a last stage of one rate has no end";
+                return Err(Error::invalid(field("duration_s"), "infinite", expected));
+            }
+        } else {
+            check_time(&field("duration_s"), stage.duration_s)?;
+            if stage.duration_s == 0.0 {
+                return Err(Error::invalid(field("duration_s"), 0, "a time above 0"));
+            }
+        }
+    }
+    if stages.iter().all(|stage| stage.from_per_s == 0.0 && stage.to_per_s == 0.0) {
+        return Err(Error::invalid("arrival.stages", "0/s throughout", "a rate above 0"));
+    }
+    Ok(())
+}
+
+fn check_replay(offsets_ns: &[u64], steps: &[u32]) -> Result<(), Error> {
+    if offsets_ns.is_empty() || offsets_ns.len() != steps.len() {
+        let value = format!("{} offsets and {} steps", offsets_ns.len(), steps.len());
+        return Err(Error::invalid("arrival", value, "as many of both, and at least one"));
+    }
+    if !offsets_ns.is_sorted() {
+        return Err(Error::invalid("arrival.offsets_ns", "not ascending", "ascending times"));
+    }
+    Ok(())
+}
+
+fn check_ratio(field: &str, ratio: f64) -> Result<(), Error> {
+    if (0.0..=1.0).contains(&ratio) {
+        return Ok(());
+    }
+    Err(Error::invalid(field, ratio, "a part from 0 to 1"))
+}
+
+fn check_rate(field: &str, rate_per_s: f64) -> Result<(), Error> {
+    if (0.0..=MAX_RATE_PER_S).contains(&rate_per_s) {
+        return Ok(());
+    }
+    Err(Error::invalid(field, rate_per_s, "a rate from 0 to 1e9 per second"))
+}
+
+fn targets(spec: &LoadSpec) -> Result<Vec<Target>, Error> {
+    let target = |(index, arm): (usize, &Arm)| Target::new(arm, spec, &format!("arms[{index}]"));
     spec.arms.iter().enumerate().map(target).collect()
+}
+
+/// The connections that an arm may have at a time, over all threads.
+pub(crate) fn places(spec: &LoadSpec, arm: &Arm) -> usize {
+    match spec.arrival {
+        Arrival::Closed => spec.connections * arm.connections_per_page,
+        _ => spec.connections,
+    }
 }
 
 /// Raise the limit of open files as far as it goes, and refuse what goes beyond.
 fn check_descriptors(spec: &LoadSpec) -> Result<(), Error> {
     let allowed = sys::raise_descriptor_limit().map_err(Error::system("raising RLIMIT_NOFILE"))?;
     // Connections of an arm stay open while others are loaded only where they are kept at all.
-    let n_pools = if spec.keep_alive { spec.arms.len() } else { 1 };
+    let places = spec.arms.iter().map(|arm| places(spec, arm));
+    let sockets: usize =
+        if spec.requests_per_connection == 1 { places.max().unwrap_or(0) } else { places.sum() };
     let open = std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count);
-    let needed = (spec.connections * n_pools + open) as u64
+    let needed = (sockets + open) as u64
         + spec.threads.min(spec.connections) as u64 * DESCRIPTORS_OF_A_THREAD
         + SPARE_DESCRIPTORS;
     if needed > allowed { Err(Error::Descriptors { needed, allowed }) } else { Ok(()) }
@@ -129,24 +215,25 @@ fn check_descriptors(spec: &LoadSpec) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Arm, Request};
+    use crate::{Request, Slow, Users};
 
     fn good() -> LoadSpec {
         LoadSpec {
-            arms: vec![Arm {
-                address: "127.0.0.1:80".to_owned(),
-                requests: vec![Request::get("h", "/")],
-            }],
+            arms: vec![Arm::new("127.0.0.1:80", vec![Request::get("h", "/")])],
             windows: vec![Window { arm: 0, lead_in_s: 0.0, measure_s: 1.0, n_requests: 0 }],
             connections: 2,
-            keep_alive: true,
-            rate_per_s: 0.0,
+            arrival: Arrival::Closed,
+            users: Users::PLAIN,
+            requests_per_connection: 0,
+            connections_per_s: 0.0,
+            slow: None,
             timeout_s: 1.0,
             drain_s: 1.0,
             threads: 1,
             cpus: Vec::new(),
             seed: 0,
             spin_s: 0.0,
+            n_traced: 0,
         }
     }
 
@@ -175,9 +262,35 @@ mod tests {
         };
         expect(|s| s.connections = 0, "connections is 0");
         expect(|s| s.threads = 0, "threads is 0");
-        expect(|s| s.rate_per_s = -1.0, "rate_per_s is -1");
-        expect(|s| s.rate_per_s = f64::NAN, "rate_per_s is NaN");
-        expect(|s| s.rate_per_s = f64::INFINITY, "rate_per_s is inf");
+        let rate = "arrival.stages[0].from_per_s is";
+        expect(|s| s.arrival = Arrival::constant(-1.0), &format!("{rate} -1"));
+        expect(|s| s.arrival = Arrival::constant(f64::NAN), &format!("{rate} NaN"));
+        expect(|s| s.arrival = Arrival::constant(f64::INFINITY), &format!("{rate} inf"));
+        expect(|s| s.arrival = Arrival::constant(0.0), "arrival.stages is 0/s throughout");
+        expect(|s| s.arrival = Arrival::Sessions { stages: vec![] }, "arrival.stages is empty");
+        let endless = Stage { duration_s: f64::INFINITY, from_per_s: 1.0, to_per_s: 2.0 };
+        let ramp = move |s: &mut LoadSpec| s.arrival = Arrival::Sessions { stages: vec![endless] };
+        let message = refusal(ramp);
+        assert!(message.starts_with("arrival.stages[0].duration_s is infinite"), "{message}");
+        expect(
+            |s| {
+                let (offsets_ns, steps) = ([2, 1].into(), [0, 0].into());
+                s.arrival = Arrival::Replay { offsets_ns, steps };
+            },
+            "arrival.offsets_ns is not ascending",
+        );
+        expect(|s| s.users.new_ratio = 1.5, "users.new_ratio is 1.5");
+        expect(|s| s.users.visit = Length::Fixed(0), "users.visit is 0");
+        expect(|s| s.users.think = Think::Fixed { s: -1.0 }, "users.think is -1");
+        let slow = Slow { ratio: 2.0, bytes_per_s: 1.0, receive_buffer_bytes: 0 };
+        let message = refusal(|s| s.slow = Some(slow));
+        assert!(message.starts_with("slow.ratio is 2"), "{message}");
+        expect(|s| s.arms[0].steps.clear(), "arms[0].steps is empty");
+        expect(|s| s.arms[0].steps[0].request = 1, "arms[0].steps[0].request is 1");
+        expect(|s| s.arms[0].steps[0].objects = vec![7], "arms[0].steps[0].objects[0] is 7");
+        expect(|s| s.arms[0].steps[0].weight = 0.0, "arms[0].steps is of weight 0 in all");
+        expect(|s| s.arms[0].steps[0].weight = f64::NAN, "arms[0].steps[0].weight is NaN");
+        expect(|s| s.arms[0].connections_per_page = 0, "arms[0].connections_per_page is 0");
         expect(|s| s.timeout_s = 0.0, "timeout_s is 0");
         expect(|s| s.drain_s = -0.5, "drain_s is -0.5");
         expect(|s| s.spin_s = f64::NAN, "spin_s is NaN");

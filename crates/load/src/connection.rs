@@ -1,13 +1,15 @@
 //! One connection of a thread: its socket and the request it carries.
 
 use std::io;
-use std::net::{SocketAddr, TcpStream};
 
-use socket2::{Domain, SockRef, Socket, Type};
-
+use crate::endpoint::Endpoint;
+use crate::link::Link;
+use crate::outcome::ErrorKind;
 use crate::scanner::Scanner;
-use crate::sys;
+use crate::spec::Slow;
 use crate::tally::Ended;
+use crate::throttle::Throttle;
+use crate::tls::TlsClient;
 
 /// What a connection is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,6 +18,8 @@ pub(crate) enum Phase {
     Closed,
     /// A request waits for the socket to connect.
     Connecting,
+    /// A request waits for the TLS handshake.
+    Securing,
     /// A request is written, or its answer read.
     Busy,
     /// Open, without a request.
@@ -36,28 +40,66 @@ pub(crate) enum Farewell {
 #[expect(clippy::struct_excessive_bools, reason = "independent facts, not states of a machine")]
 pub(crate) struct Connection {
     pub(crate) arm: usize,
-    pub(crate) stream: Option<TcpStream>,
+    pub(crate) link: Option<Link>,
     pub(crate) phase: Phase,
-    /// Which socket this is; events of earlier ones are stale.
+    /// Which socket this is; events and timers of earlier ones are stale.
     pub(crate) life: u32,
-    pub(crate) request: usize,
+    /// The first connection of the visit that it serves.
+    pub(crate) owner: u32,
+    /// It is in one of its pool's lists.
+    pub(crate) is_parked: bool,
+    pub(crate) request: u32,
+    /// The request's bytes are those of the table, not `outgoing`.
+    pub(crate) is_fixed: bool,
+    /// A request that was rendered for this once.
+    pub(crate) outgoing: Vec<u8>,
     /// Bytes of the request written.
     pub(crate) written: usize,
-    /// Bytes written in this life before the request.
-    written_before: u64,
+    /// Bytes that the link had sent before the request.
+    sent_before: u64,
     base_ns: u64,
     issued_ns: u64,
+    connected_ns: Option<u64>,
+    secured_ns: Option<u64>,
     written_ns: Option<u64>,
+    first_byte_ns: Option<u64>,
     is_measured: bool,
+    number: u64,
     /// The socket has answered a request before this one.
     is_reused: bool,
     pub(crate) has_retried: bool,
-    /// A byte of the answer came.
-    pub(crate) has_answer: bool,
     /// A write met a reset.
     pub(crate) saw_reset: bool,
+    /// Why its socket could not even begin to connect.
+    pub(crate) refusal: Option<ErrorKind>,
     pub(crate) scanner: Scanner,
-    pub(crate) backoff_ns: u64,
+    /// Answers so far on this socket.
+    pub(crate) n_answers: u64,
+    /// Opened for a slow user.
+    pub(crate) is_slow: bool,
+    /// How fast a slow one may be.
+    pub(crate) pace: Option<Box<Pace>>,
+    backoff_ns: u64,
+}
+
+/// The two directions of a slow line.
+#[derive(Debug)]
+pub(crate) struct Pace {
+    pub(crate) reading: Throttle,
+    pub(crate) writing: Throttle,
+    /// The socket may have more to read than the line lets through.
+    pub(crate) has_more: bool,
+    /// A timer is set for it.
+    pub(crate) has_timer: bool,
+}
+
+/// A request as a connection takes it up.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Taken {
+    pub(crate) request: u32,
+    pub(crate) number: u64,
+    pub(crate) base_ns: u64,
+    pub(crate) is_measured: bool,
 }
 
 /// After a connection could not be made the closed loop waits this long before the next try...
@@ -69,45 +111,75 @@ impl Connection {
     pub(crate) fn new(arm: usize) -> Self {
         Self {
             arm,
-            stream: None,
+            link: None,
             phase: Phase::Closed,
             life: 0,
+            owner: 0,
+            is_parked: false,
             request: 0,
+            is_fixed: true,
+            outgoing: Vec::new(),
             written: 0,
-            written_before: 0,
+            sent_before: 0,
             base_ns: 0,
             issued_ns: 0,
+            connected_ns: None,
+            secured_ns: None,
             written_ns: None,
+            first_byte_ns: None,
             is_measured: false,
+            number: 0,
             is_reused: false,
             has_retried: false,
-            has_answer: false,
             saw_reset: false,
+            refusal: None,
             scanner: Scanner::new(),
+            n_answers: 0,
+            is_slow: false,
+            pace: None,
             backoff_ns: MIN_BACKOFF_NS,
         }
     }
 
     /// Take up a request.
-    pub(crate) fn take_up(&mut self, request: usize, base_ns: u64, now_ns: u64, is_measured: bool) {
-        self.request = request;
-        self.base_ns = base_ns;
+    pub(crate) fn take_up(&mut self, taken: Taken, now_ns: u64) {
+        self.request = taken.request;
+        self.number = taken.number;
+        self.base_ns = taken.base_ns;
+        self.is_measured = taken.is_measured;
         self.issued_ns = now_ns;
+        self.connected_ns = None;
+        self.secured_ns = None;
         self.written_ns = None;
-        self.is_measured = is_measured;
+        self.first_byte_ns = None;
         self.has_retried = false;
         self.is_reused = self.phase == Phase::Idle;
+    }
+
+    /// The socket is connected.
+    pub(crate) fn connected(&mut self, now_ns: u64) {
+        self.connected_ns = Some(now_ns);
+        self.backoff_ns = MIN_BACKOFF_NS;
+    }
+
+    /// The TLS handshake is done.
+    pub(crate) fn secured(&mut self, now_ns: u64) {
+        self.secured_ns = Some(now_ns);
     }
 
     /// Begin to write the request that was taken up.
     pub(crate) fn begin(&mut self, now_ns: u64, is_head: bool) {
         self.phase = Phase::Busy;
-        self.written_before += self.written as u64;
+        self.sent_before = self.link.as_ref().map_or(0, Link::sent_bytes);
         self.written = 0;
         self.written_ns = Some(now_ns);
-        self.has_answer = false;
         self.saw_reset = false;
         self.scanner.expect(is_head);
+    }
+
+    /// The number of the step that its request belongs to.
+    pub(crate) const fn number(&self) -> u64 {
+        self.number
     }
 
     /// The instant that the patience of its request counts from.
@@ -115,41 +187,67 @@ impl Connection {
         self.base_ns
     }
 
+    /// A byte of the answer came.
+    pub(crate) const fn has_answer(&self) -> bool {
+        self.first_byte_ns.is_some()
+    }
+
+    /// Bytes of the answer came.
+    #[inline]
+    pub(crate) fn received(&mut self, now_ns: u64) {
+        self.first_byte_ns.get_or_insert(now_ns);
+    }
+
+    /// Whether its request never had a connection.
+    pub(crate) fn is_unconnected(&self) -> bool {
+        !self.is_reused && self.connected_ns.is_none()
+    }
+
     /// The request's record, ended now.
     pub(crate) const fn ended(&self, end_ns: u64) -> Ended {
         Ended {
             base_ns: self.base_ns,
             issued_ns: Some(self.issued_ns),
+            connected_ns: self.connected_ns,
+            secured_ns: self.secured_ns,
             written_ns: self.written_ns,
+            first_byte_ns: self.first_byte_ns,
             end_ns,
             is_measured: self.is_measured,
+            request: self.request,
+            is_slow: self.is_slow,
+            due_index: self.number,
         }
     }
 
     /// Open a socket and begin to connect it.
-    pub(crate) fn open(&mut self, address: SocketAddr) -> io::Result<&TcpStream> {
+    pub(crate) fn open(
+        &mut self,
+        endpoint: &Endpoint,
+        tls: Option<&TlsClient>,
+        slow: Option<&Slow>,
+    ) -> io::Result<&Link> {
         self.phase = Phase::Connecting;
         self.written = 0;
-        self.written_before = 0;
         self.written_ns = None;
         self.is_reused = false;
-        let kind = Type::STREAM.nonblocking().cloexec();
-        let socket = Socket::new_raw(Domain::for_address(address), kind, None)?;
-        // A body's last segment must not wait for the acknowledgement of the one before.
-        socket.set_tcp_nodelay(true)?;
-        match socket.connect(&address.into()) {
-            Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => Err(error),
-            _ => Ok(self.stream.insert(socket.into())),
+        self.n_answers = 0;
+        self.is_slow = slow.is_some();
+        let buffer = slow.map_or(0, |slow| slow.receive_buffer_bytes);
+        match slow.map(|slow| slow.bytes_per_s).filter(|&rate| rate > 0.0) {
+            Some(rate) => self.pace = Some(Box::new(Pace::new(rate))),
+            None => self.pace = None,
         }
+        Ok(self.link.insert(Link::open(endpoint, tls, buffer)?))
     }
 
     /// End the socket, if there is one.
     pub(crate) fn close(&mut self, farewell: Farewell) {
-        if let Some(stream) = self.stream.take()
+        if let Some(link) = self.link.take()
             && farewell == Farewell::Abrupt
         {
             // Failing, it would close with a FIN: no harm but a port that is held for a minute.
-            let _ = SockRef::from(&stream).set_linger(Some(std::time::Duration::ZERO));
+            let _ = link.set_linger_zero();
         }
         self.phase = Phase::Closed;
         self.life = self.life.wrapping_add(1);
@@ -164,8 +262,8 @@ impl Connection {
     /// request and closed on it, and that is an error.
     pub(crate) fn is_stale(&self) -> bool {
         let is_unacknowledged = || {
-            let acknowledged = self.stream.as_ref().and_then(sys::acknowledged_bytes);
-            acknowledged.is_some_and(|bytes| bytes <= self.written_before)
+            let acknowledged = self.link.as_ref().and_then(Link::acknowledged_bytes);
+            acknowledged.is_some_and(|bytes| bytes <= self.sent_before)
         };
         self.is_reused && !self.has_retried && !self.saw_reset && is_unacknowledged()
     }
@@ -176,39 +274,57 @@ impl Connection {
         self.backoff_ns = (wait_ns * 2).min(MAX_BACKOFF_NS);
         wait_ns
     }
+}
 
-    /// A connection was made: forget the failures before.
-    pub(crate) const fn reset_backoff(&mut self) {
-        self.backoff_ns = MIN_BACKOFF_NS;
+impl Pace {
+    fn new(bytes_per_s: f64) -> Self {
+        let throttle = || Throttle::new(bytes_per_s);
+        Self { reading: throttle(), writing: throttle(), has_more: false, has_timer: false }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::io::{Read, Write};
+    use std::io::{ErrorKind as IoErrorKind, Read, Write};
     use std::net::TcpListener;
+    use std::time::{Duration, Instant};
 
     use super::*;
+
+    const TAKEN: Taken = Taken { request: 0, number: 0, base_ns: 0, is_measured: false };
+
+    /// Try what would block until it does not.
+    fn insist<T>(mut attempt: impl FnMut() -> io::Result<T>) -> T {
+        let deadline = Instant::now() + Duration::from_secs(10);
+        loop {
+            match attempt() {
+                Ok(value) => return value,
+                Err(error) => assert_eq!(error.kind(), IoErrorKind::WouldBlock, "{error}"),
+            }
+            assert!(Instant::now() < deadline);
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
 
     /// A connection that was answered once and then took up `abc`, and the server's end of it.
     fn reused(is_server_gone_before: bool) -> Connection {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let (mut server, _) = listener.accept().unwrap();
         let mut connection = Connection::new(0);
-        connection.stream = Some(client);
-        connection.take_up(0, 0, 0, false);
+        let address = listener.local_addr().unwrap();
+        connection.take_up(TAKEN, 0);
+        connection.open(&Endpoint::Tcp(address), None, None).unwrap();
+        let (mut server, _) = listener.accept().unwrap();
         connection.begin(0, false);
         let write = |connection: &mut Connection| {
-            connection.stream.as_ref().unwrap().write_all(b"abc").unwrap();
-            connection.written = 3;
+            let link = connection.link.as_mut().unwrap();
+            assert_eq!(insist(|| link.write(b"abc")), 3);
         };
         write(&mut connection);
         server.read_exact(&mut [0; 3]).unwrap();
         server.write_all(b"x").unwrap();
-        connection.stream.as_ref().unwrap().read_exact(&mut [0; 1]).unwrap();
+        assert_eq!(insist(|| connection.link.as_mut().unwrap().read(&mut [0; 9])), 1);
         connection.phase = Phase::Idle;
-        connection.take_up(0, 0, 0, false);
+        connection.take_up(TAKEN, 0);
         connection.begin(0, false);
         if is_server_gone_before {
             drop(server);
@@ -218,7 +334,7 @@ mod tests {
             server.read_exact(&mut [0; 3]).unwrap();
             drop(server);
         }
-        assert_eq!(connection.stream.as_ref().unwrap().read(&mut [0; 1]).unwrap(), 0);
+        assert_eq!(insist(|| connection.link.as_mut().unwrap().read(&mut [0; 1])), 0);
         connection
     }
 
@@ -244,7 +360,7 @@ mod tests {
         let mut connection = Connection::new(0);
         let waits: Vec<u64> = (0..9).map(|_| connection.next_backoff_ns() / 1_000_000).collect();
         assert_eq!(waits, [1, 2, 4, 8, 16, 32, 64, 100, 100]);
-        connection.reset_backoff();
+        connection.connected(1);
         assert_eq!(connection.next_backoff_ns(), 1_000_000);
     }
 }

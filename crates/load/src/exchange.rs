@@ -1,15 +1,16 @@
 //! What happens on a connection: a request goes out, an answer comes in, or something breaks.
 
 use std::cmp::Reverse;
-use std::io::{ErrorKind as IoErrorKind, Read, Write};
-use std::sync::atomic::Ordering;
+use std::io::ErrorKind as IoErrorKind;
 
-use crate::connection::{Farewell, Phase};
+use crate::connection::{Connection, Farewell, Phase, Taken};
 use crate::outcome::ErrorKind;
 use crate::scanner::{AtClose, Progress};
 use crate::sys::Event;
-use crate::tally::Ended;
-use crate::worker::Worker;
+use crate::template::Vars;
+use crate::tls;
+use crate::timers::{Timer, TimerKind};
+use crate::worker::{Draw, Worker};
 
 /// A connection's number, and which of its sockets is meant.
 const fn token(member: u32, life: u32) -> u64 {
@@ -26,14 +27,11 @@ impl Worker {
         }
         match connection.phase {
             Phase::Connecting if event.is_broken() => self.fail_to_connect(member),
-            Phase::Connecting if event.is_writable() => {
-                self.tick();
-                self.connections[member as usize].reset_backoff();
-                self.begin(member);
-            }
+            Phase::Connecting if event.is_writable() => self.on_connected(member),
+            Phase::Securing => self.secure(member),
             Phase::Busy => {
-                if event.is_writable() && self.has_more_to_write(member) {
-                    self.write(member);
+                if event.is_writable() {
+                    self.write_on(member);
                 }
                 if event.is_readable() && self.is_same_life(event) {
                     self.read(member, event.is_closed());
@@ -50,87 +48,168 @@ impl Worker {
         token(member, connection.life) == event.token && connection.phase == Phase::Busy
     }
 
-    /// Have a connection send the next request of a closed loop, or leave it idle.
-    pub(crate) fn send_next(&mut self, member: u32) {
-        let plan = self.progress.plan;
-        let is_measured = self.now_ns >= plan.measure_start_ns;
-        if !self.progress.is_sending || self.now_ns >= plan.measure_end_ns {
-            self.park(member);
-            return;
-        }
-        if is_measured && plan.n_requests > 0 {
-            let claimed = self.shared.claimed.fetch_add(1, Ordering::Relaxed);
-            if claimed >= plan.n_requests {
-                self.park(member);
-                self.end_sending(self.now_ns);
-                return;
-            }
-        }
-        let index = self.progress.index();
-        self.progress.advance();
-        self.issue(member, index, self.now_ns, is_measured);
-    }
-
-    /// Send the request of an index on an idle connection, which is in no list.
-    pub(crate) fn issue(&mut self, member: u32, index: u64, base_ns: u64, is_measured: bool) {
-        self.tally.offer(is_measured);
-        self.links.push_back(&mut self.in_flight, member);
-        let n_requests = self.pools[self.progress.plan.arm].requests.len() as u64;
+    /// Send a request on a connection without one, which is in no list.
+    pub(crate) fn issue(&mut self, member: u32, taken: Taken) {
         let connection = &mut self.connections[member as usize];
-        connection.take_up((index % n_requests) as usize, base_ns, self.now_ns, is_measured);
-        if connection.phase == Phase::Idle {
+        connection.take_up(taken, self.now_ns);
+        let visit = &mut self.visits[connection.owner as usize];
+        visit.n_under_way += 1;
+        self.tally.offer(taken.is_measured, taken.request, visit.is_slow);
+        let is_idle = connection.phase == Phase::Idle;
+        self.add_in_flight(member, taken.base_ns);
+        if is_idle {
             self.begin(member);
         } else {
             self.connect(member);
         }
     }
 
+    /// The list is in the order in which patience ends. Requests are taken up nearly in that
+    /// order, so the place is found at once or after a few steps.
+    fn add_in_flight(&mut self, member: u32, base_ns: u64) {
+        let mut before = self.in_flight.last();
+        while let Some(other) = before
+            && self.connections[other as usize].base_ns() > base_ns
+        {
+            before = self.links.previous(other);
+        }
+        self.links.insert_after(&mut self.in_flight, before, member);
+    }
+
     fn connect(&mut self, member: u32) {
         self.tally.connects += 1;
         let connection = &mut self.connections[member as usize];
-        let address = self.pools[connection.arm].address;
+        let target = &self.pools[connection.arm].target;
+        let slow = self.spec.slow.as_ref();
+        let slow = slow.filter(|_| self.visits[connection.owner as usize].is_slow);
         let token = token(member, connection.life);
-        let watched = match connection.open(address) {
-            Ok(stream) => self.epoll.add_stream(stream, token),
-            Err(error) => Err(error),
-        };
-        if let Err(error) = watched {
-            self.tick();
-            self.fail(member, ErrorKind::of_connect(&error));
+        let opened = connection.open(&target.endpoint, target.tls.as_ref(), slow);
+        if let Err(error) = opened.and_then(|link| self.epoll.add_stream(link, token)) {
+            // Not at once: a row of such failures would nest.
+            let connection = &mut self.connections[member as usize];
+            connection.refusal = Some(ErrorKind::of_connect(&error));
+            let (at_ns, life) = (self.now_ns, connection.life);
+            self.timers.push(Reverse(Timer { at_ns, kind: TimerKind::Refusal, member, life }));
         }
+    }
+
+    /// A socket could not even begin to connect.
+    pub(crate) fn refuse(&mut self, member: u32) {
+        self.tick();
+        let refusal = self.connections[member as usize].refusal.take();
+        self.fail(member, refusal.unwrap_or(ErrorKind::Connect));
     }
 
     fn fail_to_connect(&mut self, member: u32) {
         self.tick();
-        let stream = self.connections[member as usize].stream.as_ref();
-        let error = stream.and_then(|stream| stream.take_error().ok().flatten());
+        let link = self.connections[member as usize].link.as_ref();
+        let error = link.and_then(|link| link.take_error().ok().flatten());
         let kind = error.as_ref().map_or(ErrorKind::Connect, ErrorKind::of_connect);
         self.fail(member, kind);
+    }
+
+    fn on_connected(&mut self, member: u32) {
+        self.tick();
+        let connection = &mut self.connections[member as usize];
+        connection.connected(self.now_ns);
+        if self.pools[connection.arm].target.tls.is_some() {
+            connection.phase = Phase::Securing;
+            self.secure(member);
+        } else {
+            self.begin(member);
+        }
+    }
+
+    /// Go on with the TLS handshake.
+    fn secure(&mut self, member: u32) {
+        let connection = &mut self.connections[member as usize];
+        let Some(link) = &mut connection.link else { return };
+        match link.handshake() {
+            Ok(false) => {}
+            Ok(true) => {
+                let is_resumed = link.is_resumed();
+                self.tick();
+                self.connections[member as usize].secured(self.now_ns);
+                self.tally.handshake(is_resumed);
+                self.begin(member);
+            }
+            Err(error) => {
+                self.tick();
+                let is_cut = !tls::is_tls_failure(&error);
+                self.fail(member, if is_cut { ErrorKind::Reset } else { ErrorKind::Tls });
+            }
+        }
     }
 
     /// Write the request of a connection that has none under way.
     fn begin(&mut self, member: u32) {
         let connection = &mut self.connections[member as usize];
-        let request = &self.pools[connection.arm].requests[connection.request];
+        let pool = &self.pools[connection.arm];
+        let request = &pool.target.requests[connection.request as usize];
+        let user = &pool.users[self.visits[connection.owner as usize].user as usize];
+        let jar = self.spec.users.has_cookies.then_some(&user.jar);
+        connection.is_fixed = request.fixed(jar).is_some();
+        if !connection.is_fixed {
+            let number = connection.number();
+            let random = self.draw(Draw::Random, number);
+            let vars = Vars { n: number, user: user.number, random };
+            let connection = &mut self.connections[member as usize];
+            connection.outgoing.clear();
+            request.render(&vars, jar, &mut connection.outgoing);
+        }
+        let connection = &mut self.connections[member as usize];
         connection.begin(self.now_ns, request.is_head);
         self.write(member);
     }
 
-    fn has_more_to_write(&self, member: u32) -> bool {
-        let connection = &self.connections[member as usize];
-        let request = &self.pools[connection.arm].requests[connection.request];
-        connection.written < request.bytes.len()
+    /// The socket takes bytes again.
+    fn write_on(&mut self, member: u32) {
+        if self.has_more_to_write(member) {
+            self.write(member);
+        } else if let Some(link) = &mut self.connections[member as usize].link
+            && link.wants_flush()
+            && link.flush().is_err()
+        {
+            self.read(member, true);
+        }
     }
 
-    fn write(&mut self, member: u32) {
-        let connection = &mut self.connections[member as usize];
-        let bytes = &self.pools[connection.arm].requests[connection.request].bytes;
-        let Some(mut stream) = connection.stream.as_ref() else { return };
-        while connection.written < bytes.len() {
-            match stream.write(&bytes[connection.written..]) {
+    fn has_more_to_write(&self, member: u32) -> bool {
+        let connection = &self.connections[member as usize];
+        connection.written < self.request_bytes(connection).len()
+    }
+
+    fn request_bytes<'a>(&'a self, connection: &'a Connection) -> &'a [u8] {
+        request_bytes(connection, &self.pools[connection.arm].target.requests)
+    }
+
+    /// Write as much of the request as the socket and the line take.
+    pub(crate) fn write(&mut self, member: u32) {
+        loop {
+            let now_ns = self.now_ns;
+            let connection = &mut self.connections[member as usize];
+            let requests = &self.pools[connection.arm].target.requests;
+            let length = request_bytes(connection, requests).len();
+            let left = length - connection.written;
+            if left == 0 {
+                return;
+            }
+            let room = connection.pace.as_mut().map_or(left, |pace| pace.writing.allowance(now_ns));
+            if room == 0 {
+                return self.wait_for_the_line(member);
+            }
+            let from = connection.written;
+            let Some(mut link) = connection.link.take() else { return };
+            let bytes = request_bytes(connection, requests);
+            let result = link.write(&bytes[from..from + room.min(left)]);
+            connection.link = Some(link);
+            match result {
                 Ok(count) => {
                     connection.written += count;
                     self.tally.bytes_sent += count as u64;
+                    if let Some(pace) = &mut connection.pace {
+                        pace.writing.spend(count);
+                    }
                 }
                 Err(error) => match error.kind() {
                     IoErrorKind::WouldBlock => return,
@@ -147,46 +226,81 @@ impl Worker {
     }
 
     /// Read what there is of an answer. When `is_closed` the peer will send no more.
-    fn read(&mut self, member: u32, is_closed: bool) {
+    pub(crate) fn read(&mut self, member: u32, is_closed: bool) {
         loop {
+            let now_ns = self.now_ns;
             let connection = &mut self.connections[member as usize];
-            let Some(mut stream) = connection.stream.as_ref() else { return };
-            match stream.read(&mut self.buffer) {
+            let mut room = self.buffer.len();
+            if let Some(pace) = &mut connection.pace {
+                pace.has_more = true;
+                room = room.min(pace.reading.allowance(now_ns));
+                if room == 0 {
+                    return self.wait_for_the_line(member);
+                }
+            }
+            let Some(link) = &mut connection.link else { return };
+            match link.read(&mut self.buffer[..room]) {
                 Ok(0) => return self.reach_end(member),
                 Ok(count) => {
-                    connection.has_answer = true;
+                    let is_drained = count < room && link.is_drained_by_short_read();
+                    self.now_ns = crate::sys::monotonic_ns();
+                    connection.received(self.now_ns);
+                    if let Some(pace) = &mut connection.pace {
+                        pace.reading.spend(count);
+                        pace.has_more = !is_drained;
+                    }
                     self.tally.bytes_received += count as u64;
-                    match connection.scanner.feed(&self.buffer[..count]) {
+                    match self.scan(member, count) {
                         // A short read took all there was; a later byte brings a new event.
-                        Ok(Progress::Partial) if count < self.buffer.len() && !is_closed => return,
+                        Ok(Progress::Partial) if is_drained && !is_closed => return,
                         Ok(Progress::Partial) => {}
                         Ok(Progress::Whole { consumed }) => {
                             let is_surplus = consumed < count;
                             self.surplus += u64::from(is_surplus);
                             return self.complete(member, !is_closed && !is_surplus, is_closed);
                         }
-                        Err(_) => {
-                            self.tick();
-                            return self.fail(member, ErrorKind::BadResponse);
-                        }
+                        Err(_) => return self.fail(member, ErrorKind::BadResponse),
                     }
                 }
                 Err(error) => match error.kind() {
                     IoErrorKind::Interrupted => {}
-                    IoErrorKind::WouldBlock if !connection.saw_reset => return,
+                    IoErrorKind::WouldBlock if !connection.saw_reset => {
+                        if let Some(pace) = &mut connection.pace {
+                            pace.has_more = false;
+                        }
+                        return;
+                    }
+                    IoErrorKind::UnexpectedEof => return self.reach_end(member),
                     _ => {
+                        let is_of_tls = tls::is_tls_failure(&error);
                         self.tick();
-                        return self.fail(member, ErrorKind::Reset);
+                        let kind = if is_of_tls { ErrorKind::Tls } else { ErrorKind::Reset };
+                        return self.fail(member, kind);
                     }
                 },
             }
         }
     }
 
+    /// Have the scanner take the first `count` bytes of the buffer.
+    #[inline]
+    fn scan(&mut self, member: u32, count: usize) -> Result<Progress, crate::head::Malformed> {
+        let connection = &mut self.connections[member as usize];
+        let input = &self.buffer[..count];
+        if !self.spec.users.has_cookies {
+            return connection.scanner.feed(input, |_| ());
+        }
+        let pool = &mut self.pools[connection.arm];
+        let user = &mut pool.users[self.visits[connection.owner as usize].user as usize];
+        let target = &pool.target.requests[connection.request as usize].target;
+        let unix_now_s = self.unix_now_s;
+        connection.scanner.feed(input, |cookie| user.jar.take(cookie, target, unix_now_s))
+    }
+
     /// The peer closed while a request was under way.
     fn reach_end(&mut self, member: u32) {
         let connection = &mut self.connections[member as usize];
-        if !connection.has_answer && connection.is_stale() {
+        if !connection.has_answer() && connection.is_stale() {
             connection.close(Farewell::Orderly);
             connection.has_retried = true;
             self.tally.retries += 1;
@@ -196,7 +310,7 @@ impl Worker {
             AtClose::Whole if !connection.saw_reset => {
                 return self.complete(member, false, true);
             }
-            _ if !connection.has_answer || connection.saw_reset => ErrorKind::Reset,
+            _ if !connection.has_answer() || connection.saw_reset => ErrorKind::Reset,
             AtClose::InHead => ErrorKind::BadResponse,
             _ => ErrorKind::ShortBody,
         };
@@ -204,13 +318,16 @@ impl Worker {
         self.fail(member, kind);
     }
 
-    /// The answer is whole: judge it, and let the connection go on.
+    /// The answer is whole, now: judge it, and let the connection go on.
     fn complete(&mut self, member: u32, is_reusable: bool, is_closed: bool) {
-        self.tick();
+        if is_closed {
+            self.tick();
+        }
         let is_written = !self.has_more_to_write(member);
+        let limit = self.spec.requests_per_connection;
         let connection = &mut self.connections[member as usize];
         let (scanner, status) = (&connection.scanner, connection.scanner.status());
-        let request = &self.pools[connection.arm].requests[connection.request];
+        let request = &self.pools[connection.arm].target.requests[connection.request as usize];
         let age_ns = self.now_ns.saturating_sub(connection.base_ns());
         let outcome = if age_ns >= self.setup.timeout_ns {
             Err(ErrorKind::Timeout)
@@ -222,7 +339,9 @@ impl Worker {
             Ok(())
         };
         self.tally.statuses[usize::from(status)] += 1;
-        if is_reusable && is_written && self.setup.keep_alive && scanner.keeps_alive() {
+        connection.n_answers += 1;
+        let has_room = limit == 0 || connection.n_answers < limit;
+        if is_reusable && is_written && has_room && scanner.keeps_alive() {
             connection.phase = Phase::Idle;
         } else {
             connection.close(if is_closed { Farewell::Orderly } else { Farewell::Abrupt });
@@ -232,57 +351,29 @@ impl Worker {
 
     /// The request failed, and its connection with it.
     pub(crate) fn fail(&mut self, member: u32, kind: ErrorKind) {
-        self.connections[member as usize].close(Farewell::Abrupt);
+        let connection = &mut self.connections[member as usize];
+        let kind = match kind {
+            ErrorKind::Timeout if connection.is_unconnected() => ErrorKind::ConnectTimeout,
+            kind => kind,
+        };
+        connection.close(Farewell::Abrupt);
         self.finish(member, Err(kind));
     }
 
-    /// Count the end of a connection's request, now, and have the connection go on.
+    /// Count the end of a connection's request, now, and have its visit go on.
     fn finish(&mut self, member: u32, outcome: Result<(), ErrorKind>) {
         self.links.remove(&mut self.in_flight, member);
-        let plan = self.progress.plan;
-        let connection = &mut self.connections[member as usize];
-        self.tally.end(&plan, &connection.ended(self.now_ns), outcome);
-        if plan.is_open_loop() || !self.progress.is_sending {
-            // The caller sends what waits: not here, or a row of failures would nest.
-            self.park(member);
-        } else if outcome.is_err_and(ErrorKind::is_of_connecting) {
-            let wake_ns = self.now_ns + connection.next_backoff_ns();
-            self.backoff.push(Reverse((wake_ns, member)));
-        } else {
-            self.send_next(member);
-        }
+        let connection = &self.connections[member as usize];
+        self.tally.end(&self.progress.plan, &connection.ended(self.now_ns), outcome);
+        self.go_on(member, outcome);
     }
 
-    /// Have the connections whose backoff is over try again (closed loop).
-    pub(crate) fn wake_backed_off(&mut self) {
-        while let Some(&Reverse((at_ns, member))) = self.backoff.peek()
-            && at_ns <= self.now_ns
-        {
-            self.backoff.pop();
-            self.send_next(member);
-        }
-    }
-
-    /// A due request outlived its patience without having been sent.
-    pub(crate) fn expire_unsent(&mut self, due_ns: u64, is_measured: bool) {
-        self.tally.offer(is_measured);
-        let ended = Ended {
-            base_ns: due_ns,
-            issued_ns: None,
-            written_ns: None,
-            end_ns: self.now_ns,
-            is_measured,
-        };
-        self.tally.waited += 1;
-        self.tally.end(&self.progress.plan, &ended, Err(ErrorKind::Timeout));
-    }
-
-    /// An idle connection is readable: the server closed it, or sent what nobody asked for. It is
-    /// closed without an error in either case; bytes are counted as surplus.
+    /// A connection without a request is readable: the server closed it, or sent what nobody asked
+    /// for. It is closed without an error in either case; bytes are counted as surplus.
     fn read_idle(&mut self, member: u32) {
         let connection = &mut self.connections[member as usize];
-        let Some(mut stream) = connection.stream.as_ref() else { return };
-        let farewell = match stream.read(&mut self.buffer) {
+        let Some(link) = &mut connection.link else { return };
+        let farewell = match link.read(&mut self.buffer) {
             Err(error) if error.kind() == IoErrorKind::WouldBlock => return,
             Ok(0) => Farewell::Orderly,
             Ok(_) => {
@@ -291,9 +382,25 @@ impl Worker {
             }
             Err(_) => Farewell::Abrupt,
         };
-        let pool = &mut self.pools[connection.arm];
-        self.links.remove(&mut pool.open, member);
-        connection.close(farewell);
-        self.links.push_back(&mut pool.closed, member);
+        let is_parked = connection.is_parked;
+        if is_parked {
+            self.unpark(member);
+        }
+        self.connections[member as usize].close(farewell);
+        if is_parked {
+            self.park(member);
+        }
+    }
+}
+
+/// The bytes of a connection's request.
+fn request_bytes<'a>(
+    connection: &'a Connection,
+    requests: &'a [crate::request::Rendered],
+) -> &'a [u8] {
+    if connection.is_fixed {
+        requests[connection.request as usize].fixed(None).unwrap_or(&[])
+    } else {
+        &connection.outgoing
     }
 }

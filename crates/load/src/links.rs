@@ -34,6 +34,26 @@ impl Links {
         list.tail = member;
     }
 
+    /// Put a member behind another one of the list; `None`: in front of all.
+    pub(crate) fn insert_after(&mut self, list: &mut List, before: Option<u32>, member: u32) {
+        let next = before.map_or(list.head, |before| self.0[before as usize].next);
+        self.0[member as usize] = Link { previous: before.unwrap_or(NONE), next };
+        match before {
+            None => list.head = member,
+            Some(before) => self.0[before as usize].next = member,
+        }
+        match next {
+            NONE => list.tail = member,
+            next => self.0[next as usize].previous = member,
+        }
+    }
+
+    /// The member before this one in its list.
+    pub(crate) fn previous(&self, member: u32) -> Option<u32> {
+        let previous = self.0[member as usize].previous;
+        (previous != NONE).then_some(previous)
+    }
+
     /// Take a member of `list` out of it.
     pub(crate) fn remove(&mut self, list: &mut List, member: u32) {
         let Link { previous, next } = self.0[member as usize];
@@ -101,6 +121,18 @@ mod tests {
         assert_eq!(links.pop_back(&mut list), Some(4));
         assert_eq!(links.pop_back(&mut list), None);
         assert!(list.is_empty());
+    }
+
+    #[test]
+    fn a_member_is_put_in_front_between_and_behind() {
+        let (mut links, mut list) = (Links::new(5), List::new());
+        links.insert_after(&mut list, None, 2);
+        links.insert_after(&mut list, None, 0);
+        links.insert_after(&mut list, Some(0), 1);
+        links.insert_after(&mut list, Some(2), 4);
+        assert_eq!(members(&links, list), [0, 1, 2, 4]);
+        assert_eq!((list.first(), list.last()), (Some(0), Some(4)));
+        assert_eq!((links.previous(1), links.previous(0)), (Some(0), None));
     }
 
     #[test]

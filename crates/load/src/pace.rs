@@ -4,7 +4,10 @@ use std::cmp::Reverse;
 use std::time::Duration;
 
 use crate::outcome::ErrorKind;
-use crate::worker::Worker;
+use crate::spec::Slow;
+use crate::timers::{Timer, TimerKind};
+use crate::visits::Arrival;
+use crate::worker::{Draw, Worker};
 
 impl Worker {
     /// Send what there is to send now, and see whether that was all.
@@ -24,25 +27,33 @@ impl Worker {
         }
         if plan.is_open_loop() {
             self.send_due();
-            if self.progress.is_schedule_over() && plan.n_requests > 0 {
+            if self.progress.is_schedule_over() && plan.has_open_end() && self.is_at_rest() {
                 self.end_sending(self.now_ns);
             }
-        } else if self.progress.has_begun {
-            self.wake_backed_off();
-        } else {
+        } else if !self.progress.has_begun {
             self.progress.has_begun = true;
-            self.set_to_work();
+            self.set_all_to_work();
         }
     }
 
-    /// Set all connections of the arm to work (closed loop).
-    fn set_to_work(&mut self) {
-        let arm = self.progress.plan.arm;
-        // As many as there are: one that fails to connect at once comes back into a list.
-        for _ in 0..self.setup.n_connections {
-            let Some(member) = self.idle_connection(arm) else { return };
+    /// Nothing is under way, and nobody pauses within a visit.
+    fn is_at_rest(&self) -> bool {
+        self.in_flight.is_empty() && self.timers.is_empty()
+    }
+
+    /// Have all users begin, one after the other if they are to start at a rate (closed loop).
+    fn set_all_to_work(&mut self) {
+        let start_per_s = self.spec.connections_per_s;
+        for user in 0..self.setup.n_connections as u32 {
             self.tick();
-            self.send_next(member);
+            if start_per_s > 0.0 {
+                let offset_ns = self.global_user(u64::from(user)) as f64 * 1e9 / start_per_s;
+                let at_ns = self.progress.plan.opened_ns.saturating_add(offset_ns as u64);
+                let kind = TimerKind::Start;
+                self.timers.push(Reverse(Timer { at_ns, kind, member: user, life: 0 }));
+            } else if self.progress.is_sending {
+                self.set_to_work(user);
+            }
         }
     }
 
@@ -51,19 +62,33 @@ impl Worker {
         let plan = self.progress.plan;
         let now_ns = self.now_ns;
         while self.progress.next_due_ns <= now_ns {
-            let Some(member) = self.idle_connection(plan.arm) else {
+            let arrival = self.next_arrival();
+            let Some(member) = self.idle_connection(plan.arm, arrival.is_slow) else {
                 self.progress.is_blocked = true;
                 return;
             };
-            let (index, due_ns) = (self.progress.index(), self.progress.next_due_ns);
-            let is_measured = self.progress.is_next_measured();
             let has_waited = self.progress.is_blocked;
             self.progress.advance();
             self.tick();
-            self.tally.punctuality(has_waited, self.now_ns.saturating_sub(due_ns));
-            self.issue(member, index, due_ns, is_measured);
+            self.tally.punctuality(has_waited, self.now_ns.saturating_sub(arrival.due_ns));
+            self.arrive(member, arrival);
         }
         self.progress.is_blocked = false;
+    }
+
+    /// The schedule's next arrival.
+    fn next_arrival(&self) -> Arrival {
+        let number = self.progress.arrival_number();
+        let is_slow = |slow: &Slow| {
+            crate::random::unit(self.draw(Draw::Slow, number)) < slow.ratio
+        };
+        Arrival {
+            index: self.progress.arrival_index(),
+            number,
+            due_ns: self.progress.next_due_ns,
+            is_measured: self.progress.is_next_measured(),
+            is_slow: self.spec.slow.as_ref().is_some_and(is_slow),
+        }
     }
 
     /// Nothing new is sent from now on.
@@ -72,9 +97,7 @@ impl Worker {
         self.progress.is_sending = false;
         self.progress.drained_by_ns = at_ns.saturating_add(plan.drain_ns);
         self.progress.next_due_ns = u64::MAX;
-        while let Some(Reverse((_, member))) = self.backoff.pop() {
-            self.park(member);
-        }
+        self.cut_pauses_short();
         if at_ns >= plan.measure_end_ns {
             // From here on it is a timed window, also where a number of requests was to end it.
             self.progress.plan.n_requests = 0;
@@ -95,10 +118,9 @@ impl Worker {
             return;
         }
         while self.progress.next_due_ns.saturating_add(timeout_ns) <= self.now_ns {
-            let (due_ns, is_measured) =
-                (self.progress.next_due_ns, self.progress.is_next_measured());
+            let arrival = self.next_arrival();
             self.progress.advance();
-            self.expire_unsent(due_ns, is_measured);
+            self.expire_unsent(&arrival);
         }
     }
 
@@ -115,7 +137,9 @@ impl Worker {
         self.give_up(ErrorKind::Unfinished);
     }
 
+    /// End all that is under way.
     pub(crate) fn give_up(&mut self, kind: ErrorKind) {
+        self.progress.is_over = true;
         while let Some(member) = self.in_flight.first() {
             self.fail(member, kind);
         }
@@ -132,11 +156,11 @@ impl Worker {
             } else if is_before_measuring {
                 until_ns = until_ns.min(plan.measure_start_ns);
             }
-            if let Some(Reverse((at_ns, _))) = self.backoff.peek() {
-                until_ns = until_ns.min(*at_ns);
-            }
         } else {
             until_ns = until_ns.min(self.progress.drained_by_ns);
+        }
+        if let Some(Reverse(timer)) = self.timers.peek() {
+            until_ns = until_ns.min(timer.at_ns);
         }
         if let Some(member) = self.in_flight.first() {
             let base_ns = self.connections[member as usize].base_ns();

@@ -1,12 +1,22 @@
-//! Requests rendered to bytes, once, before the run.
+//! Requests rendered to bytes: once before the run where they are always the same, else as late
+//! as they are sent.
 
 use crate::Error;
+use crate::jar::Jar;
 use crate::spec::Request;
+use crate::template::{Template, Vars};
 
 /// A request as it goes on the wire, and what a right answer to it looks like.
 #[derive(Debug, Clone)]
 pub(crate) struct Rendered {
-    pub(crate) bytes: Box<[u8]>,
+    /// All of it, where it never varies.
+    fixed: Option<Box<[u8]>>,
+    /// The request line and the headers but for the length, each with its line end.
+    head: Template,
+    /// As it was given: cookies are chosen by it.
+    pub(crate) target: Box<[u8]>,
+    sends_length: bool,
+    body: Template,
     /// The answer has no body, whatever its head says.
     pub(crate) is_head: bool,
     expect_status: u16,
@@ -15,7 +25,7 @@ pub(crate) struct Rendered {
 
 impl Rendered {
     /// Check and render `request`; `field` is its name for messages.
-    pub(crate) fn new(request: &Request, keep_alive: bool, field: &str) -> Result<Self, Error> {
+    pub(crate) fn new(request: &Request, says_close: bool, field: &str) -> Result<Self, Error> {
         check(request, field)?;
         let mut head = format!("{} {} HTTP/1.1\r\n", request.method, request.target);
         let mut add = |name: &str, value: &str| {
@@ -24,25 +34,61 @@ impl Rendered {
             }
         };
         for (name, value) in &request.headers {
-            add(name, value);
+            if !name.eq_ignore_ascii_case("content-length") {
+                add(name, value);
+            }
         }
         let has = |name: &str| request.headers.iter().any(|(n, _)| n.eq_ignore_ascii_case(name));
-        let wants_length = matches!(request.method.as_str(), "POST" | "PUT" | "PATCH");
-        if !has("content-length") && (wants_length || !request.body.is_empty()) {
-            add("Content-Length", &request.body.len().to_string());
-        }
-        if !keep_alive && !has("connection") {
+        if says_close && !has("connection") {
             add("Connection", "close");
         }
-        head.push_str("\r\n");
-        let mut bytes = head.into_bytes();
-        bytes.extend_from_slice(&request.body);
-        Ok(Self {
-            bytes: bytes.into_boxed_slice(),
+        let wants_length = matches!(request.method.as_str(), "POST" | "PUT" | "PATCH");
+        let template = |part: &[u8], is_strict| {
+            Template::parse(part, is_strict).map_err(|word| {
+                let expected = "one of {n}, {user} and {random}, or {{...}} for the braces";
+                Error::invalid(field, format!("with the unknown template `{{{word}}}`"), expected)
+            })
+        };
+        let mut rendered = Self {
+            fixed: None,
+            head: template(head.as_bytes(), true)?,
+            target: request.target.as_bytes().into(),
+            sends_length: wants_length || has("content-length") || !request.body.is_empty(),
+            body: template(&request.body, false)?,
             is_head: request.method == "HEAD",
             expect_status: request.expect_status,
             expect_length: request.expect_length,
-        })
+        };
+        if rendered.head.is_fixed() && rendered.body.is_fixed() {
+            let mut bytes = Vec::new();
+            rendered.render(&Vars { n: 0, user: 0, random: 0 }, None, &mut bytes);
+            rendered.fixed = Some(bytes.into_boxed_slice());
+        }
+        Ok(rendered)
+    }
+
+    /// The bytes, where nothing in them varies and no cookie comes in between.
+    #[inline]
+    pub(crate) fn fixed(&self, jar: Option<&Jar>) -> Option<&[u8]> {
+        match jar {
+            Some(jar) if !jar.is_empty() => None,
+            _ => self.fixed.as_deref(),
+        }
+    }
+
+    /// Add the bytes to `out`.
+    pub(crate) fn render(&self, vars: &Vars, jar: Option<&Jar>, out: &mut Vec<u8>) {
+        self.head.render(vars, out);
+        if self.sends_length {
+            out.extend_from_slice(b"Content-Length: ");
+            push_decimal(self.body.len(vars) as u64, out);
+            out.extend_from_slice(b"\r\n");
+        }
+        if let Some(jar) = jar {
+            jar.write_header(&self.target, out);
+        }
+        out.extend_from_slice(b"\r\n");
+        self.body.render(vars, out);
     }
 
     pub(crate) fn expects_status(&self, status: u16) -> bool {
@@ -145,8 +191,8 @@ mod tests {
     use super::*;
 
     fn rendered(request: &Request, keep_alive: bool) -> String {
-        let rendered = Rendered::new(request, keep_alive, "request").unwrap();
-        String::from_utf8(rendered.bytes.into_vec()).unwrap()
+        let rendered = Rendered::new(request, !keep_alive, "request").unwrap();
+        String::from_utf8(rendered.fixed(None).unwrap().to_vec()).unwrap()
     }
 
     #[test]
@@ -166,6 +212,25 @@ mod tests {
         assert!(rendered(&request, true).ends_with("\r\nContent-Length: 3\r\n\r\nabc"));
         request.headers.push(("content-length".to_owned(), "3".to_owned()));
         assert_eq!(rendered(&request, true).matches("ontent-").count(), 1);
+    }
+
+    #[test]
+    fn what_varies_is_rendered_when_it_is_sent() {
+        let mut request = Request::get("h", "/item/{n}");
+        request.method = "POST".to_owned();
+        request.body = br#"{"user": {user}}"#.to_vec();
+        let rendered = Rendered::new(&request, false, "request").unwrap();
+        assert!(rendered.fixed(None).is_none());
+        let mut out = Vec::new();
+        rendered.render(&Vars { n: 12, user: 345, random: 0 }, None, &mut out);
+        let expected = "POST /item/12 HTTP/1.1\r\nHost: h\r\nContent-Length: 13\r\n\r\n{\"user\": 345}";
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
+    }
+
+    #[test]
+    fn an_unknown_template_is_refused_by_name() {
+        let error = Rendered::new(&Request::get("h", "/{nope}"), false, "request").unwrap_err();
+        assert!(error.to_string().contains("unknown template `{nope}`"), "{error}");
     }
 
     #[test]
@@ -190,7 +255,7 @@ mod tests {
             (of(|r| r.expect_status = 99), "request.expect_status is 99"),
             (of(|r| r.headers.clear()), "request.headers is with 0 Host headers"),
         ] {
-            let error = Rendered::new(&request, true, "request").unwrap_err().to_string();
+            let error = Rendered::new(&request, false, "request").unwrap_err().to_string();
             assert!(error.starts_with(message), "{error}");
         }
     }
@@ -198,10 +263,10 @@ mod tests {
     #[test]
     fn any_2xx_or_3xx_is_right_unless_one_is_named() {
         let mut request = Request::get("h", "/");
-        let any = Rendered::new(&request, true, "").unwrap();
+        let any = Rendered::new(&request, false, "").unwrap();
         assert!(any.expects_status(204) && any.expects_status(304) && !any.expects_status(404));
         request.expect_status = 404;
-        let one = Rendered::new(&request, true, "").unwrap();
+        let one = Rendered::new(&request, false, "").unwrap();
         assert!(one.expects_status(404) && !one.expects_status(200));
     }
 }

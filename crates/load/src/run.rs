@@ -12,7 +12,7 @@ use crate::result::WindowResult;
 use crate::spec::{LoadSpec, Window};
 use crate::sys::{self, Waker};
 use crate::tally::Tally;
-use crate::window::Plan;
+use crate::window::{Model, Plan};
 use crate::worker::{Command, Setup, Shared, Worker};
 use crate::{Error, Observer};
 
@@ -53,24 +53,31 @@ impl Run {
     /// The spec makes no sense, or the threads and their descriptors can't be had.
     pub fn start(spec: &LoadSpec, observer: Option<Observer>) -> Result<Self, Error> {
         let targets = check(spec)?;
+        let spec = Arc::new(spec.clone());
         let n_threads = spec.threads.min(spec.connections);
         let shared = Arc::new(Shared::default());
         let (reports_in, reports) = channel();
         let mut threads = Vec::with_capacity(n_threads);
         let mut wakers = Vec::with_capacity(n_threads);
         for thread in 0..n_threads {
-            let setup = setup(spec, thread, n_threads);
+            let setup = setup(&spec, thread, n_threads);
             let waker = Arc::new(Waker::new().map_err(Error::system("eventfd"))?);
             wakers.push(Arc::clone(&waker));
             let (mailbox_in, mailbox) = channel();
-            let worker =
-                Worker::new(setup, &targets, Arc::clone(&shared), Arc::clone(&waker), mailbox)?;
+            let worker = Worker::new(
+                setup,
+                Arc::clone(&spec),
+                &targets,
+                Arc::clone(&shared),
+                Arc::clone(&waker),
+                mailbox,
+            )?;
             let reports = reports_in.clone();
             let handle = spawn(&format!("httpdyno-load-{thread}"), move || worker.work(&reports))?;
             threads.push(Thread { mailbox: mailbox_in, waker, handle: Some(handle) });
         }
         let board = Arc::new(Board { shared, wakers, ..Board::default() });
-        let score = Score::of(spec);
+        let score = Score::of(&spec);
         let ensemble = Conductor { board: Arc::clone(&board), threads, reports, observer };
         let conductor = spawn("httpdyno-load", move || ensemble.conduct(&score))?;
         Ok(Self { board, conductor: Some(conductor) })
@@ -140,7 +147,6 @@ fn setup(spec: &LoadSpec, thread: usize, n_threads: usize) -> Setup {
         n_threads,
         cpu: (!spec.cpus.is_empty()).then(|| spec.cpus[thread % spec.cpus.len()]),
         n_connections: spec.connections / n_threads + usize::from(has_one_more),
-        keep_alive: spec.keep_alive,
         timeout_ns: nanoseconds(spec.timeout_s),
         spin_ns: nanoseconds(spec.spin_s),
     }
@@ -153,7 +159,7 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<
 /// What is to be played: the windows, and what they have in common.
 struct Score {
     windows: Vec<Window>,
-    rate_per_s: f64,
+    model: Model,
     drain_ns: u64,
 }
 
@@ -161,7 +167,7 @@ impl Score {
     fn of(spec: &LoadSpec) -> Self {
         Self {
             windows: spec.windows.clone(),
-            rate_per_s: spec.rate_per_s,
+            model: Model::of(&spec.arrival),
             drain_ns: nanoseconds(spec.drain_s),
         }
     }
@@ -183,7 +189,7 @@ impl Score {
             measure_end_ns,
             n_requests: window.n_requests,
             drain_ns: self.drain_ns,
-            rate_per_s: self.rate_per_s,
+            model: self.model,
         }
     }
 }

@@ -1,5 +1,7 @@
 //! What to run: the arms, the windows of load over them, and how to load.
 
+pub use crate::traffic::{Arrival, Length, Stage, Think};
+
 /// All of a run. There are no defaults here: the caller owns them.
 #[derive(Debug, Clone)]
 pub struct LoadSpec {
@@ -7,17 +9,22 @@ pub struct LoadSpec {
     pub arms: Vec<Arm>,
     /// The stretches of load, one after the other.
     pub windows: Vec<Window>,
-    /// Connections to an arm, over all threads; at least 1.
+    /// In a closed loop the users, over all threads. Else the most connections that an arm has at
+    /// a time, over all threads. At least 1.
     pub connections: usize,
-    /// Whether a connection takes the next request after an answer, or is opened for each.
+    /// When requests are sent.
+    pub arrival: Arrival,
+    /// Who sends them.
+    pub users: Users,
+    /// A connection ends after this many answers; 0: it is kept as long as the server keeps it.
     ///
-    /// When false the request says `Connection: close`, and the engine closes with a reset
-    /// (`SO_LINGER` 0) as soon as the whole answer was read: no `TIME_WAIT`, so the ephemeral
-    /// ports last.
-    pub keep_alive: bool,
-    /// 0: closed loop, each connection sends as soon as it was answered. Above: open loop, this
-    /// many requests are due in each second whatever the server does.
-    pub rate_per_s: f64,
+    /// With 1 the request says `Connection: close`. The engine closes with a reset (`SO_LINGER` 0)
+    /// as soon as the whole answer was read: no `TIME_WAIT`, so the ephemeral ports last.
+    pub requests_per_connection: u64,
+    /// The users of a closed loop start at this rate; 0: all at once.
+    pub connections_per_s: f64,
+    /// Some of the users have a slow line.
+    pub slow: Option<Slow>,
     /// The patience of a client, from the due time (open loop) or from sending (closed loop).
     pub timeout_s: f64,
     /// How long the end of a window waits for answers under way.
@@ -26,24 +33,132 @@ pub struct LoadSpec {
     pub threads: usize,
     /// CPUs to pin the threads to, in turn; empty: not pinned.
     pub cpus: Vec<usize>,
-    /// For what is random in a run. Constant rate and closed loop use no randomness yet.
+    /// Everything random in a run follows from it.
     pub seed: u64,
     /// How long to poll rather than sleep before a due time (open loop only): buys punctuality
     /// for CPU time.
     pub spin_s: f64,
+    /// Of each window, the instants of the first so many measured requests are kept; 0: none.
+    pub n_traced: usize,
+}
+
+/// The users behind the requests.
+#[derive(Debug, Clone, Copy)]
+pub struct Users {
+    /// Each has a cookie jar.
+    pub has_cookies: bool,
+    /// The part of the visits that new users make, 0 to 1; their jars are empty. The others
+    /// return with the jar that they have.
+    pub new_ratio: f64,
+    /// Open loop and sessions: how many users may return; at least 1.
+    pub n_returning: usize,
+    /// Steps of a visit. In an open loop of requests every arrival is a visit of one step.
+    pub visit: Length,
+    /// Between the steps of a visit, and between the visits of a closed loop's user.
+    pub think: Think,
+}
+
+impl Users {
+    /// Users without memory who do not pause.
+    pub const PLAIN: Self = Self {
+        has_cookies: false,
+        new_ratio: 0.0,
+        n_returning: 1,
+        visit: Length::Fixed(1),
+        think: Think::None,
+    };
+}
+
+/// Users whose line is slow, both ways.
+#[derive(Debug, Clone, Copy)]
+pub struct Slow {
+    /// The part of the users (closed loop) or of the arrivals, 0 to 1.
+    pub ratio: f64,
+    /// Bytes per second of a connection in each direction; 0: no limit.
+    pub bytes_per_s: f64,
+    /// The receive buffer that the kernel is asked for; 0: its own choice.
+    pub receive_buffer_bytes: usize,
 }
 
 /// A server to load.
 #[derive(Debug, Clone)]
 pub struct Arm {
-    /// `ip:port`.
+    /// `ip:port`, `[ip]:port` or `unix:/path`.
     pub address: String,
-    /// Sent in turn: in an open loop over all threads, in a closed loop by each thread for itself.
-    /// At least one.
+    /// Speak TLS.
+    pub tls: Option<Tls>,
+    /// The table that steps refer to; at least one.
     pub requests: Vec<Request>,
+    /// What visits consist of; at least one. With equal weights they are sent in turn: in an open
+    /// loop over all threads, in a closed loop by each thread for itself. Else they are drawn.
+    pub steps: Vec<Step>,
+    /// The connections that the objects of a page share, its document's included; at least 1.
+    pub connections_per_page: usize,
+}
+
+impl Arm {
+    /// A plain server that is asked for each of `requests` in turn.
+    pub fn new(address: impl Into<String>, requests: Vec<Request>) -> Self {
+        Self {
+            address: address.into(),
+            tls: None,
+            steps: (0..requests.len()).map(Step::request).collect(),
+            requests,
+            connections_per_page: 1,
+        }
+    }
+}
+
+/// One step of a visit: a request, or a page of a document and its objects.
+#[derive(Debug, Clone)]
+pub struct Step {
+    /// How often it is sent, in proportion to the others.
+    pub weight: f64,
+    /// The index of the request or document in the table.
+    pub request: usize,
+    /// The indices of a page's objects, asked for when the document is there.
+    pub objects: Vec<usize>,
+}
+
+impl Step {
+    /// The request of this index, by itself.
+    pub const fn request(index: usize) -> Self {
+        Self { weight: 1.0, request: index, objects: Vec::new() }
+    }
+}
+
+/// How to speak TLS.
+#[derive(Debug, Clone)]
+pub struct Tls {
+    /// A host name (sent as SNI) or an IP address.
+    pub server_name: String,
+    /// Certificates of the authorities to trust, as PEM; `None`: the system's.
+    pub roots_pem: Option<Vec<u8>>,
+    /// The client's own certificate chain and its key, as PEM.
+    pub identity_pem: Option<(Vec<u8>, Vec<u8>)>,
+    /// Whether the server's certificate is checked.
+    pub is_verified: bool,
+    /// The versions offered.
+    pub versions: TlsVersions,
+    /// Whether sessions are resumed.
+    pub resumes: bool,
+}
+
+/// Versions of TLS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TlsVersions {
+    /// 1.2 and 1.3.
+    Any,
+    /// 1.2.
+    Only12,
+    /// 1.3.
+    Only13,
 }
 
 /// One request, and what a right answer to it looks like.
+///
+/// The target, the values of headers and the body may hold `{n}` (the number of the step in the
+/// run), `{user}` (the number of the user) and `{random}` (16 hexadecimal digits).
 #[derive(Debug, Clone)]
 pub struct Request {
     /// A token, such as `GET`.
@@ -53,7 +168,7 @@ pub struct Request {
     /// Must hold `Host`. `Content-Length` is added where there is a body (or the method asks for
     /// one), `Connection: close` where connections are not kept.
     pub headers: Vec<(String, String)>,
-    /// Sent as it is.
+    /// Sent as it is, but for what is substituted.
     pub body: Vec<u8>,
     /// The status of a right answer; 0 accepts any 2xx or 3xx.
     pub expect_status: u16,
@@ -77,16 +192,39 @@ impl Request {
 
 /// A stretch of load on one arm.
 ///
-/// The arm is loaded for `lead_in_s`, then measured for `measure_s` or until `n_requests` were
-/// offered, then nothing new is sent and what is in flight is waited for, `drain_s` at most.
+/// The arm is loaded for `lead_in_s`, then measured for `measure_s` or until `n_requests` steps
+/// were offered, then nothing new is sent and what is in flight is waited for, `drain_s` at most.
 #[derive(Debug, Clone, Copy)]
 pub struct Window {
     /// The index of the arm.
     pub arm: usize,
     /// Load before the measured part.
     pub lead_in_s: f64,
-    /// The measured part; may be infinite when `n_requests` is not 0.
+    /// The measured part; may be infinite when `n_requests` is not 0 or the arrivals end by
+    /// themselves.
     pub measure_s: f64,
-    /// Ends the measured part when this many were offered in it; 0: no such limit.
+    /// Ends the measured part when this many steps were offered in it; 0: no such limit.
     pub n_requests: u64,
+}
+
+impl Arrival {
+    /// Requests at an even, endless rate.
+    pub fn constant(rate_per_s: f64) -> Self {
+        let stage =
+            Stage { duration_s: f64::INFINITY, from_per_s: rate_per_s, to_per_s: rate_per_s };
+        Self::Open { stages: vec![stage], is_poisson: false }
+    }
+
+    /// How long they go on, in seconds; `None`: they have no schedule.
+    pub(crate) fn duration_s(&self) -> Option<f64> {
+        match self {
+            Self::Closed => None,
+            Self::Open { stages, .. } | Self::Sessions { stages } => {
+                Some(stages.iter().map(|stage| stage.duration_s).sum())
+            }
+            Self::Replay { offsets_ns, .. } => {
+                Some(offsets_ns.last().map_or(0.0, |&last_ns| last_ns as f64 / 1e9))
+            }
+        }
+    }
 }

@@ -5,20 +5,25 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError};
+use std::time::SystemTime;
 
 use crate::Error;
+use crate::check::places;
 use crate::connection::{Connection, Farewell, Phase};
 use crate::effort::EffortMeter;
 use crate::links::{Links, List};
 use crate::outcome::ErrorKind;
-use crate::request::Rendered;
+use crate::random;
+use crate::spec::{Arrival, Length, LoadSpec, Think};
 use crate::sys::{self, Epoll, Waker};
 use crate::tally::Tally;
-use crate::window::{Plan, Progress};
+use crate::target::Target;
+use crate::timers::Timer;
+use crate::visit::{User, Visit};
+use crate::window::{Model, Plan, Progress, Share};
 
 /// What all threads share. Read in the loop, written at edges; only a window that is bounded by a
 /// number of requests writes to it for each request.
@@ -42,8 +47,8 @@ pub(crate) struct Setup {
     pub(crate) thread: usize,
     pub(crate) n_threads: usize,
     pub(crate) cpu: Option<usize>,
+    /// Users in a closed loop, else connections to each arm.
     pub(crate) n_connections: usize,
-    pub(crate) keep_alive: bool,
     pub(crate) timeout_ns: u64,
     pub(crate) spin_ns: u64,
 }
@@ -51,38 +56,70 @@ pub(crate) struct Setup {
 /// An arm as a thread sees it.
 #[derive(Debug)]
 pub(crate) struct Pool {
-    pub(crate) address: SocketAddr,
-    pub(crate) requests: Arc<[Rendered]>,
-    /// Connections that could send at once. The one that was used last is taken first: that
-    /// keeps as few connections busy as the load needs, and leaves the others for the server to
-    /// close, as a client's pool does.
-    pub(crate) open: List,
+    pub(crate) target: Target,
+    /// Connections that could send at once, those of usual and of slow users. The one that was
+    /// used last is taken first: that keeps as few connections busy as the load needs, and leaves
+    /// the others for the server to close, as a client's pool does.
+    open: [List; 2],
     /// Places without a socket.
-    pub(crate) closed: List,
-    /// Where the last window left the requests; none was there yet: `None`.
+    closed: List,
+    pub(crate) users: Vec<User>,
+    /// Where the last window left the steps; none was there yet: `None`.
     mix_from: Option<u64>,
 }
 
 pub(crate) struct Worker {
     pub(crate) setup: Setup,
+    pub(crate) spec: Arc<LoadSpec>,
+    /// Users have no memory and visits one step: nothing is drawn for them, and none is counted.
+    pub(crate) is_plain: bool,
     pub(crate) shared: Arc<Shared>,
     waker: Arc<Waker>,
     mailbox: Receiver<Command>,
     pub(crate) epoll: Epoll,
     pub(crate) pools: Vec<Pool>,
     pub(crate) connections: Vec<Connection>,
+    /// What the connection of the same index is used for, if it is the first one of a visit.
+    pub(crate) visits: Vec<Visit>,
     pub(crate) links: Links,
     /// Connections with a request, in the order in which their patience ends: all requests have
-    /// the same patience and are taken up in the order of their due times, so no heap is needed.
+    /// the same patience and are taken up nearly in the order of their due times, so no heap is
+    /// needed.
     pub(crate) in_flight: List,
-    /// When a connection may try again to connect (closed loop).
-    pub(crate) backoff: BinaryHeap<Reverse<(u64, u32)>>,
+    pub(crate) timers: BinaryHeap<Reverse<Timer>>,
     pub(crate) buffer: Box<[u8]>,
     pub(crate) tally: Box<Tally>,
     pub(crate) progress: Progress,
     pub(crate) now_ns: u64,
+    /// The calendar's time when the window began, for cookies that expire.
+    pub(crate) unix_now_s: i64,
+    /// The number of the next new user.
+    pub(crate) next_user: u64,
     pub(crate) surplus: u64,
     meter: EffortMeter,
+}
+
+/// What is drawn at random; each has its own stream of numbers.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Draw {
+    /// What `{random}` stands for.
+    Random = 101,
+    /// Whether a visitor is new.
+    New,
+    /// Which user returns.
+    User,
+    /// How long a visit is.
+    Visit,
+    /// How long a pause is.
+    Think,
+    /// Whether an arrival has a slow line.
+    Slow,
+}
+
+impl Draw {
+    pub(crate) const fn stream(self) -> u64 {
+        self as u64
+    }
 }
 
 /// Tokens are a connection's life and number; this is none.
@@ -94,44 +131,62 @@ const READ_BYTES: usize = 64 * 1024;
 impl Worker {
     pub(crate) fn new(
         setup: Setup,
-        arms: &[(SocketAddr, Arc<[Rendered]>)],
+        spec: Arc<LoadSpec>,
+        targets: &[Target],
         shared: Arc<Shared>,
         waker: Arc<Waker>,
         mailbox: Receiver<Command>,
     ) -> Result<Self, Error> {
-        let n_places = setup.n_connections * arms.len();
-        let mut links = Links::new(n_places);
-        let mut connections = Vec::with_capacity(n_places);
-        let pool = |(arm, (address, requests)): (usize, &(SocketAddr, Arc<[Rendered]>))| {
-            let mut closed = List::new();
-            for _ in 0..setup.n_connections {
-                links.push_back(&mut closed, connections.len() as u32);
-                connections.push(Connection::new(arm));
-            }
-            let (requests, open) = (Arc::clone(requests), List::new());
-            Pool { address: *address, requests, open, closed, mix_from: None }
+        let mut connections = Vec::new();
+        let mut pools = Vec::with_capacity(targets.len());
+        let n_threads = setup.n_threads;
+        let n_users = match spec.arrival {
+            Arrival::Closed => setup.n_connections,
+            _ => spec.users.n_returning.div_ceil(n_threads),
         };
-        let pools = arms.iter().enumerate().map(pool).collect();
+        for (target, arm) in targets.iter().zip(&spec.arms) {
+            // In a closed loop each user may need all the connections of a page.
+            let n_places = setup.n_connections * (places(&spec, arm) / spec.connections).max(1);
+            connections.extend((0..n_places).map(|_| Connection::new(pools.len())));
+            let number = |user: usize| (user * n_threads + setup.thread) as u64;
+            let user = |index| User { number: number(index), ..User::default() };
+            pools.push(Pool {
+                target: target.clone(),
+                open: [List::new(); 2],
+                closed: List::new(),
+                users: (0..n_users).map(user).collect(),
+                mix_from: None,
+            });
+        }
         let epoll = Epoll::new().map_err(Error::system("epoll_create1"))?;
         epoll.add_waker(&waker, WAKER_TOKEN).map_err(Error::system("epoll_ctl"))?;
-        Ok(Self {
-            setup,
+        let mut worker = Self {
+            is_plain: is_plain(&spec),
             shared,
             waker,
             mailbox,
             epoll,
-            pools,
+            visits: vec![Visit::default(); connections.len()],
+            links: Links::new(connections.len()),
+            timers: BinaryHeap::with_capacity(connections.len()),
             connections,
-            links,
+            pools,
             in_flight: List::new(),
-            backoff: BinaryHeap::with_capacity(setup.n_connections),
             buffer: vec![0; READ_BYTES].into_boxed_slice(),
-            tally: Tally::new(),
+            tally: Tally::new(&room(&spec, n_threads)),
             progress: Progress::none(),
             now_ns: 0,
+            unix_now_s: 0,
+            next_user: (n_users * n_threads + setup.thread) as u64,
             surplus: 0,
             meter: EffortMeter::default(),
-        })
+            setup,
+            spec,
+        };
+        for member in 0..worker.connections.len() {
+            worker.park(member as u32);
+        }
+        Ok(worker)
     }
 
     /// Run windows until told to quit, and report each.
@@ -178,10 +233,15 @@ impl Worker {
 
     fn run(&mut self, plan: Plan) -> Result<(), Error> {
         self.tally.reset(&plan);
-        let (thread, n_threads) = (self.setup.thread as u64, self.setup.n_threads as u64);
-        let Pool { requests, mix_from, .. } = &self.pools[plan.arm];
-        let mix_from = mix_from.unwrap_or_else(|| Progress::mix_start(&plan, thread));
-        self.progress = Progress::new(plan, thread, n_threads, requests.len() as u64, mix_from);
+        let Setup { thread, n_threads, .. } = self.setup;
+        let Pool { target, mix_from, .. } = &self.pools[plan.arm];
+        let mix_from = mix_from.unwrap_or_else(|| Progress::mix_start(plan.model, thread as u64));
+        let (thread, n_threads) = (thread as u64, n_threads as u64);
+        let share = Share { thread, n_threads, period: target.steps.len() as u64 };
+        self.progress =
+            Progress::new(plan, &self.spec.arrival, self.spec.seed, share, mix_from);
+        let unix_now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        self.unix_now_s = unix_now.map_or(0, |since| since.as_secs() as i64);
         let opened = self.meter.read();
         let (mut measured_from, mut sending_until) = (None, None);
         loop {
@@ -194,6 +254,7 @@ impl Worker {
                 measured_from = Some(self.meter.read());
             }
             self.expire();
+            self.fire_timers();
             if self.progress.is_sending {
                 self.send();
             }
@@ -218,11 +279,13 @@ impl Worker {
         self.tally.sending = sending_until.since(&measured_from.unwrap_or(opened));
         self.tally.surplus = std::mem::take(&mut self.surplus);
         self.tally.closed_ns = self.now_ns;
-        let Plan { n_requests, measure_end_ns, .. } = self.progress.plan;
+        let plan = self.progress.plan;
         self.tally.measure_end_ns =
-            if n_requests == 0 { measure_end_ns } else { self.tally.last_end_ns };
+            if plan.has_open_end() { self.tally.last_end_ns } else { plan.measure_end_ns };
         self.pools[plan.arm].mix_from = Some(self.progress.mix_until());
         self.progress = Progress::none();
+        self.timers.clear();
+        debug_assert!(self.connections.iter().all(|each| each.is_parked), "all came home");
         Ok(())
     }
 
@@ -244,16 +307,65 @@ impl Worker {
         }
     }
 
-    pub(crate) fn idle_connection(&mut self, arm: usize) -> Option<u32> {
+    /// Take a connection that is free out of its list: open if there is one, and of a line as
+    /// slow as the user's.
+    pub(crate) fn idle_connection(&mut self, arm: usize, is_slow: bool) -> Option<u32> {
         let Pool { open, closed, .. } = &mut self.pools[arm];
-        self.links.pop_back(open).or_else(|| self.links.pop_back(closed))
+        let [same, other] = if is_slow { [1, 0] } else { [0, 1] };
+        let free = self.links.pop_back(&mut open[same]).or_else(|| self.links.pop_back(closed));
+        let member = free.or_else(|| {
+            let member = self.links.pop_back(&mut open[other])?;
+            self.connections[member as usize].close(Farewell::Abrupt);
+            Some(member)
+        })?;
+        self.connections[member as usize].is_parked = false;
+        Some(member)
     }
 
     /// Put a connection without a request into the list that it belongs to.
     pub(crate) fn park(&mut self, member: u32) {
-        let connection = &self.connections[member as usize];
+        let connection = &mut self.connections[member as usize];
+        debug_assert!(!connection.is_parked);
+        connection.is_parked = true;
         let pool = &mut self.pools[connection.arm];
-        let list = if connection.phase == Phase::Idle { &mut pool.open } else { &mut pool.closed };
-        self.links.push_back(list, member);
+        self.links.push_back(pool.list_of(connection), member);
     }
+
+    /// Take a connection out of its list.
+    pub(crate) fn unpark(&mut self, member: u32) {
+        let connection = &mut self.connections[member as usize];
+        connection.is_parked = false;
+        let pool = &mut self.pools[connection.arm];
+        self.links.remove(pool.list_of(connection), member);
+    }
+
+    /// Random bits for the thing of this number.
+    pub(crate) fn draw(&self, draw: Draw, number: u64) -> u64 {
+        random::hash(self.spec.seed, draw.stream(), number)
+    }
+
+    /// The number over all threads of a thread's user.
+    pub(crate) fn global_user(&self, user: u64) -> u64 {
+        user * self.setup.n_threads as u64 + self.setup.thread as u64
+    }
+}
+
+impl Pool {
+    /// Where a connection without a request belongs.
+    fn list_of(&mut self, connection: &Connection) -> &mut List {
+        match connection.phase {
+            Phase::Idle => &mut self.open[usize::from(connection.is_slow)],
+            _ => &mut self.closed,
+        }
+    }
+}
+
+/// Nothing has to be drawn or counted for users.
+fn is_plain(spec: &LoadSpec) -> bool {
+    let users = &spec.users;
+    !users.has_cookies
+        && users.new_ratio == 0.0
+        && users.visit == Length::Fixed(1)
+        && users.think == Think::None
+        && !matches!(spec.arrival, Arrival::Sessions { .. })
 }

@@ -1,0 +1,340 @@
+//! How users go through their visits: step by step, page by page, pause by pause.
+
+use std::cmp::Reverse;
+use std::sync::atomic::Ordering;
+
+use crate::connection::{Farewell, Phase, Taken};
+use crate::outcome::ErrorKind;
+use crate::random::{hash, unit};
+use crate::spec::Think;
+use crate::tally::Ended;
+use crate::visit::{Visit, VisitEnd};
+use crate::window::Model;
+use crate::timers::{Timer, TimerKind};
+use crate::worker::{Draw, Worker};
+
+impl Worker {
+    /// A user of a closed loop begins.
+    pub(crate) fn set_to_work(&mut self, user: u32) {
+        let number = self.global_user(u64::from(user));
+        let is_slow = self.spec.slow.is_some_and(|slow| {
+            // Spread evenly, so that the part is as exact as the number of users allows.
+            let before = |n: u64| (n as f64 * slow.ratio + 1e-9).floor();
+            before(number + 1) > before(number)
+        });
+        let Some(member) = self.idle_connection(self.progress.plan.arm, is_slow) else { return };
+        self.own(member, member);
+        self.visits[member as usize] = Visit { user, is_slow, ..Visit::default() };
+        self.begin_visit(member);
+    }
+
+    /// A user of a closed loop begins a visit.
+    fn begin_visit(&mut self, member: u32) {
+        let visit = &mut self.visits[member as usize];
+        visit.is_between = false;
+        let pool = &mut self.pools[self.progress.plan.arm];
+        let user = &mut pool.users[visit.user as usize];
+        let is_plain = self.is_plain;
+        if !is_plain {
+            // From the user's own numbers, so that it does not matter who is answered first.
+            let bits = |draw: Draw| {
+                let of_user = hash(self.spec.seed, draw.stream(), user.number);
+                hash(of_user, draw.stream(), user.n_visits)
+            };
+            let is_new =
+                !user.is_known || unit(bits(Draw::New)) < self.spec.users.new_ratio;
+            visit.n_left = self.spec.users.visit.draw(bits(Draw::Visit)) - 1;
+            if is_new && user.is_known {
+                user.number = self.next_user;
+                self.next_user += self.setup.n_threads as u64;
+                user.jar.clear();
+            }
+            user.is_known = true;
+            user.n_visits += 1;
+            self.tally.visit_begins(is_new);
+        }
+        self.next_step(member, self.now_ns);
+    }
+
+    /// A user arrives by the schedule, and has a connection.
+    pub(crate) fn arrive(&mut self, member: u32, arrival: Arrival) {
+        let plan = self.progress.plan;
+        self.own(member, member);
+        let user = self.choose_user(arrival.number);
+        let n_left = match plan.model {
+            Model::Sessions => {
+                self.spec.users.visit.draw(self.draw(Draw::Visit, arrival.number)) - 1
+            }
+            _ => 0,
+        };
+        let is_slow = arrival.is_slow;
+        self.visits[member as usize] = Visit { user, is_slow, n_left, ..Visit::default() };
+        if plan.model == Model::Sessions {
+            self.next_step(member, arrival.due_ns);
+        } else {
+            let step = self.step_of(&arrival);
+            self.begin_step(member, step, arrival.number, arrival.due_ns, arrival.is_measured);
+        }
+    }
+
+    fn step_of(&self, arrival: &Arrival) -> u32 {
+        match &self.spec.arrival {
+            crate::spec::Arrival::Replay { steps, .. } => steps[arrival.index as usize],
+            _ => self.pools[self.progress.plan.arm]
+                .target
+                .mix
+                .pick(arrival.number, self.spec.seed),
+        }
+    }
+
+    /// Who arrives: a new user, who takes the place of an old one, or one who was here before.
+    fn choose_user(&mut self, number: u64) -> u32 {
+        if self.is_plain && self.progress.plan.model == Model::Open {
+            return 0;
+        }
+        let bits = self.draw(Draw::User, number);
+        let is_new =
+            unit(self.draw(Draw::New, number)) < self.spec.users.new_ratio;
+        let pool = &mut self.pools[self.progress.plan.arm];
+        let place = (bits % pool.users.len() as u64) as u32;
+        let user = &mut pool.users[place as usize];
+        let is_new = is_new || !user.is_known;
+        if is_new {
+            user.jar.clear();
+            user.is_known = true;
+            user.number = self.next_user;
+            self.next_user += self.setup.n_threads as u64;
+        }
+        self.tally.visit_begins(is_new);
+        place
+    }
+
+    /// Make a visit's next step, which is due.
+    fn next_step(&mut self, owner: u32, due_ns: u64) {
+        let plan = self.progress.plan;
+        let is_closed = plan.model == Model::Closed;
+        let at_ns = if is_closed { self.now_ns } else { due_ns };
+        if !self.progress.is_sending || at_ns >= plan.measure_end_ns {
+            return self.end_visit(owner, VisitEnd::Cut, 0);
+        }
+        let is_measured = at_ns >= plan.measure_start_ns;
+        if is_closed && is_measured && plan.n_requests > 0 {
+            let claimed = self.shared.claimed.fetch_add(1, Ordering::Relaxed);
+            if claimed >= plan.n_requests {
+                self.end_sending(self.now_ns);
+                return self.end_visit(owner, VisitEnd::Cut, 0);
+            }
+        }
+        let turn = self.progress.take_turn();
+        let step = self.pools[plan.arm].target.mix.pick(turn, self.spec.seed);
+        let number = turn * self.setup.n_threads as u64 + self.setup.thread as u64;
+        self.begin_step(owner, step, number, at_ns, is_measured);
+    }
+
+    fn begin_step(&mut self, owner: u32, step: u32, number: u64, base_ns: u64, is_measured: bool) {
+        let visit = &mut self.visits[owner as usize];
+        visit.step = step;
+        visit.number = number;
+        visit.base_ns = base_ns;
+        visit.is_measured = is_measured;
+        visit.n_asked = 0;
+        visit.has_failed = false;
+        visit.is_in_page = false;
+        let step = &self.pools[self.progress.plan.arm].target.steps[step as usize];
+        let request = step.request as u32;
+        if !step.objects.is_empty() {
+            visit.is_in_page = true;
+            self.tally.page_begins(is_measured);
+        }
+        self.issue(owner, Taken { request, number, base_ns, is_measured });
+    }
+
+    /// A request of a visit ended on a connection.
+    pub(crate) fn go_on(&mut self, member: u32, outcome: Result<(), ErrorKind>) {
+        let owner = self.connections[member as usize].owner;
+        let visit = &mut self.visits[owner as usize];
+        visit.n_under_way -= 1;
+        let step = &self.pools[self.progress.plan.arm].target.steps[visit.step as usize];
+        if step.objects.is_empty() {
+            return self.end_step(owner, outcome);
+        }
+        let is_document = visit.n_asked == 0;
+        visit.has_failed |= outcome.is_err();
+        // Without its document a page has no objects, and who left asks for no more.
+        let is_hopeless = outcome.is_err_and(|kind| {
+            is_document || kind.is_timeout() || kind.is_of_connecting() || self.progress.is_over
+        });
+        if is_hopeless {
+            visit.n_asked = step.objects.len() as u32;
+        }
+        let number = visit.number;
+        self.next_object(member, owner);
+        if is_document && !is_hopeless {
+            self.borrow_connections(owner, number);
+        }
+        let visit = &mut self.visits[owner as usize];
+        if visit.is_page_of(number) && visit.n_under_way == 0 {
+            visit.is_in_page = false;
+            let Visit { base_ns, is_measured, has_failed, .. } = *visit;
+            self.tally.page_ends(base_ns, self.now_ns, is_measured, has_failed);
+            self.end_step(owner, outcome);
+        }
+    }
+
+    /// Have a connection ask for the page's next object, or end its part in the page.
+    fn next_object(&mut self, member: u32, owner: u32) {
+        let visit = &mut self.visits[owner as usize];
+        let step = &self.pools[self.progress.plan.arm].target.steps[visit.step as usize];
+        let Some(&object) = step.objects.get(visit.n_asked as usize) else {
+            if member != owner {
+                self.park(member);
+            }
+            return;
+        };
+        visit.n_asked += 1;
+        let Visit { number, is_measured, .. } = *visit;
+        let taken =
+            Taken { request: object as u32, number, base_ns: self.now_ns, is_measured };
+        self.issue(member, taken);
+    }
+
+    /// Ask for the page's objects on further connections, as far as there are any.
+    fn borrow_connections(&mut self, owner: u32, number: u64) {
+        let arm = self.progress.plan.arm;
+        for _ in 1..self.pools[arm].target.connections_per_page {
+            let visit = &self.visits[owner as usize];
+            let n_objects = self.pools[arm].target.steps[visit.step as usize].objects.len();
+            // A request that fails as it is written may have ended the page already.
+            if !visit.is_page_of(number) || visit.n_asked as usize >= n_objects {
+                return;
+            }
+            let Some(member) = self.idle_connection(arm, visit.is_slow) else { return };
+            self.own(member, owner);
+            self.next_object(member, owner);
+        }
+    }
+
+    /// A step is over: pause, and go on to the next one, or end the visit.
+    fn end_step(&mut self, owner: u32, outcome: Result<(), ErrorKind>) {
+        let wait_ns = match outcome {
+            Err(kind) if kind.is_of_connecting() => {
+                self.connections[owner as usize].next_backoff_ns()
+            }
+            _ => 0,
+        };
+        if outcome.is_err_and(ErrorKind::is_timeout) {
+            return self.end_visit(owner, VisitEnd::Left, wait_ns);
+        }
+        let visit = &mut self.visits[owner as usize];
+        if visit.n_left == 0 {
+            return self.end_visit(owner, VisitEnd::Finished, wait_ns);
+        }
+        if !self.progress.is_sending {
+            return self.end_visit(owner, VisitEnd::Cut, 0);
+        }
+        visit.n_left -= 1;
+        let number = visit.number;
+        let think_ns = self.think_ns(number);
+        self.pause(owner, think_ns.max(wait_ns));
+    }
+
+    fn think_ns(&self, number: u64) -> u64 {
+        match self.spec.users.think {
+            Think::None => 0,
+            think => think.draw(self.draw(Draw::Think, number)),
+        }
+    }
+
+    /// A visit is over: its connection is free, or its user begins another one.
+    fn end_visit(&mut self, owner: u32, end: VisitEnd, wait_ns: u64) {
+        if !self.is_plain {
+            self.tally.visit_ends(end);
+        }
+        let connection = &mut self.connections[owner as usize];
+        match self.progress.plan.model {
+            Model::Closed if self.progress.is_sending && end != VisitEnd::Cut => {
+                let visit = &mut self.visits[owner as usize];
+                visit.is_between = true;
+                let number = visit.number;
+                let think_ns = self.think_ns(number);
+                return self.pause(owner, think_ns.max(wait_ns));
+            }
+            // A visitor who leaves takes the connection along.
+            Model::Sessions if connection.phase == Phase::Idle => {
+                connection.close(Farewell::Abrupt);
+            }
+            Model::Closed | Model::Open | Model::Sessions => {}
+        }
+        // In an open loop the caller sends what waits: not here, or a row of failures would nest.
+        self.park(owner);
+    }
+
+    /// Go on after a while; at once, if it is none.
+    fn pause(&mut self, owner: u32, wait_ns: u64) {
+        if wait_ns == 0 {
+            return self.resume(owner, self.now_ns);
+        }
+        let at_ns = self.now_ns.saturating_add(wait_ns);
+        self.timers.push(Reverse(Timer { at_ns, kind: TimerKind::Resume, member: owner, life: 0 }));
+    }
+
+    /// The pause before a visit or its next step is over.
+    pub(crate) fn resume(&mut self, owner: u32, due_ns: u64) {
+        if self.visits[owner as usize].is_between {
+            self.begin_visit(owner);
+        } else {
+            self.next_step(owner, due_ns);
+        }
+    }
+
+    /// The window is over before a user's pause is.
+    pub(crate) fn cut_short(&mut self, owner: u32) {
+        if self.visits[owner as usize].is_between {
+            self.park(owner);
+        } else {
+            self.end_visit(owner, VisitEnd::Cut, 0);
+        }
+    }
+
+    /// A due arrival outlived its patience without having been sent.
+    pub(crate) fn expire_unsent(&mut self, arrival: &Arrival) {
+        // What it would have asked for first: a visit draws its steps when it begins.
+        let step = match self.progress.plan.model {
+            Model::Sessions => 0,
+            _ => self.step_of(arrival),
+        };
+        let request = self.pools[self.progress.plan.arm].target.steps[step as usize].request as u32;
+        self.tally.offer(arrival.is_measured, request, arrival.is_slow);
+        let ended = Ended {
+            base_ns: arrival.due_ns,
+            issued_ns: None,
+            connected_ns: None,
+            secured_ns: None,
+            written_ns: None,
+            first_byte_ns: None,
+            end_ns: self.now_ns,
+            is_measured: arrival.is_measured,
+            request,
+            is_slow: arrival.is_slow,
+            due_index: arrival.number,
+        };
+        self.tally.waited += 1;
+        self.tally.end(&self.progress.plan, &ended, Err(ErrorKind::Timeout));
+    }
+
+    fn own(&mut self, member: u32, owner: u32) {
+        self.connections[member as usize].owner = owner;
+    }
+}
+
+/// An arrival of the schedule.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Arrival {
+    /// Its place in the window's sequence.
+    pub(crate) index: u64,
+    /// Its number in the run, in which steps are taken in turn.
+    pub(crate) number: u64,
+    pub(crate) due_ns: u64,
+    pub(crate) is_measured: bool,
+    pub(crate) is_slow: bool,
+}
