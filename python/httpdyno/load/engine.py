@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from httpdyno import __version__, _native
 from httpdyno.errors import EngineError, UsageError
-from httpdyno.model import HistogramData, Measurement, RequestSpec, Workload
+from httpdyno.load.measured import Detail, live, measurement
+from httpdyno.model import LiveLoad, Measurement, RequestSpec, Workload
 
 SPIN_S = 60e-6
 """How long an open-loop thread polls before a request is due, where it has a core of its own.
@@ -47,8 +48,9 @@ class WindowPlan:
 class LoadHandle:
     """A run under way on the engine's own threads."""
 
-    def __init__(self, run: _native.LoadRun) -> None:
+    def __init__(self, run: _native.LoadRun, detail: Detail = Detail.WINDOW) -> None:
         self._run = run
+        self._detail = detail
         self._measurements: list[Measurement] = []
 
     def wait(self, timeout_s: float = math.inf) -> bool:
@@ -72,11 +74,16 @@ class LoadHandle:
         """Send nothing more and end soon; what is in flight counts as `unfinished`."""
         self._run.stop()
 
+    def live(self) -> LiveLoad | None:
+        """Return the window that is under way, so far; None when there is none."""
+        return live(self._run)
+
     def measurements(self) -> list[Measurement]:
         """Return the windows that ended so far, in order."""
         # Callers poll this while the run goes on: each window is converted once.
         results = self._run.results()
-        self._measurements += [_measurement(each) for each in results[len(self._measurements) :]]
+        new = results[len(self._measurements) :]
+        self._measurements += [measurement(each, self._detail) for each in new]
         return list(self._measurements)
 
 
@@ -91,6 +98,7 @@ def start_load(  # noqa: PLR0913 - the engine's settings, each of them optional
     drain_s: float | None = None,
     spin_s: float = 0.0,
     on_edge: Edge | None = None,
+    detail: Detail = Detail.WINDOW,
 ) -> LoadHandle:
     """Start to load some arms, window by window, on the same connections throughout.
 
@@ -105,6 +113,7 @@ def start_load(  # noqa: PLR0913 - the engine's settings, each of them optional
             which lets every request end by itself.
         spin_s: Polling before each due time, see `SPIN_S`.
         on_edge: Called with (window index, whether it opens) when nothing is in flight.
+        detail: How much is converted of what each window saw.
 
     Raises:
         UsageError: The workload makes no sense.
@@ -140,7 +149,7 @@ def start_load(  # noqa: PLR0913 - the engine's settings, each of them optional
             seed=seed,
             spin_s=spin_s,
         )
-        return LoadHandle(_native.start(spec, on_edge))
+        return LoadHandle(_native.start(spec, on_edge), detail)
     except _native.EngineError as error:
         raise EngineError(str(error)) from error
 
@@ -221,42 +230,3 @@ def _headers(request: RequestSpec, authority: str) -> list[tuple[str, str]]:
     usual = (("Host", authority), ("User-Agent", f"httpdyno/{__version__}"), ("Accept", "*/*"))
     given = {name.lower() for name, _ in request.headers}
     return [*(each for each in usual if each[0].lower() not in given), *request.headers]
-
-
-def _measurement(result: _native.WindowResult) -> Measurement:
-    return Measurement(
-        opened_s=result.opened_ns / 1e9,
-        measured_s=(result.measure_end_ns - result.measure_start_ns) / 1e9,
-        total_s=(result.closed_ns - result.opened_ns) / 1e9,
-        offered=result.offered,
-        completed=result.completed,
-        errors=dict(result.errors),
-        statuses={str(status): n for status, n in sorted(result.statuses.items())},
-        measured_offered=result.measured_offered,
-        measured_completed=result.measured_completed,
-        measured_errors=result.measured_errors,
-        connects=result.connects,
-        bytes_sent=result.bytes_sent,
-        bytes_received=result.bytes_received,
-        latency=_histogram(result.latency),
-        service_time=_histogram(result.service_time),
-        lateness=_histogram(result.lateness),
-        series_interval_s=result.series_interval_s,
-        series_completed=tuple(result.series_completed),
-        series_errors=tuple(result.series_errors),
-        series_latency_max_s=tuple(result.series_latency_max_s),
-        client_cpu_s=result.client_cpu_s,
-        busy_connection_s=result.busy_connection_s,
-        limited_by=result.limited_by,
-        evidence=dict(result.evidence),
-    )
-
-
-def _histogram(histogram: _native.Histogram) -> HistogramData:
-    bounds_ns, counts = histogram.buckets()
-    return HistogramData(
-        bounds_ns=tuple(bounds_ns),
-        counts=tuple(counts),
-        sum_s=histogram.sum_s,
-        max_s=histogram.max_s,
-    )

@@ -2,7 +2,20 @@
 
 from httpdyno.model.base import Level, Record
 from httpdyno.model.knob import Configuration, Knob, KnobInfo, level_text
-from httpdyno.model.measurement import HistogramData, HostFacts, Measurement, Telemetry
+from httpdyno.model.load_outcome import LoadOutcome
+from httpdyno.model.measurement import (
+    Batches,
+    HistogramData,
+    HostFacts,
+    LiveLoad,
+    Measurement,
+    Pages,
+    Phases,
+    Portion,
+    Telemetry,
+    Trace,
+    Visits,
+)
 from httpdyno.model.result import (
     ArmSummary,
     Caveat,
@@ -24,6 +37,7 @@ from httpdyno.model.workload import Objective, RequestSpec, Workload
 
 __all__ = [
     "ArmSummary",
+    "Batches",
     "Caveat",
     "Comparison",
     "Configuration",
@@ -34,11 +48,16 @@ __all__ = [
     "KnobInfo",
     "LadderStep",
     "Level",
+    "LiveLoad",
+    "LoadOutcome",
     "Measurement",
     "Method",
     "Objective",
     "Outcome",
+    "Pages",
+    "Phases",
     "Plan",
+    "Portion",
     "RatioInterval",
     "Record",
     "RequestSpec",
@@ -52,8 +71,10 @@ __all__ = [
     "SweepPoint",
     "Telemetry",
     "Template",
+    "Trace",
     "TrialStatus",
     "Verdict",
+    "Visits",
     "WindowRecord",
     "Workload",
     "level_text",
