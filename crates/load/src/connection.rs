@@ -47,7 +47,10 @@ pub(crate) struct Connection {
     written_before: u64,
     base_ns: u64,
     issued_ns: u64,
+    pub(crate) connected_ns: Option<u64>,
     written_ns: Option<u64>,
+    pub(crate) first_byte_ns: Option<u64>,
+    pub(crate) due_index: u64,
     is_measured: bool,
     /// The socket has answered a request before this one.
     is_reused: bool,
@@ -77,7 +80,10 @@ impl Connection {
             written_before: 0,
             base_ns: 0,
             issued_ns: 0,
+            connected_ns: None,
             written_ns: None,
+            first_byte_ns: None,
+            due_index: 0,
             is_measured: false,
             is_reused: false,
             has_retried: false,
@@ -93,7 +99,9 @@ impl Connection {
         self.request = request;
         self.base_ns = base_ns;
         self.issued_ns = now_ns;
+        self.connected_ns = None;
         self.written_ns = None;
+        self.first_byte_ns = None;
         self.is_measured = is_measured;
         self.has_retried = false;
         self.is_reused = self.phase == Phase::Idle;
@@ -120,9 +128,15 @@ impl Connection {
         Ended {
             base_ns: self.base_ns,
             issued_ns: Some(self.issued_ns),
+            connected_ns: self.connected_ns,
+            secured_ns: None,
             written_ns: self.written_ns,
+            first_byte_ns: self.first_byte_ns,
             end_ns,
             is_measured: self.is_measured,
+            request: self.request as u32,
+            is_slow: false,
+            due_index: self.due_index,
         }
     }
 

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use crate::connection::{Farewell, Phase};
 use crate::outcome::ErrorKind;
 use crate::scanner::{AtClose, Progress};
-use crate::sys::Event;
+use crate::sys::{self, Event};
 use crate::tally::Ended;
 use crate::worker::Worker;
 
@@ -28,7 +28,9 @@ impl Worker {
             Phase::Connecting if event.is_broken() => self.fail_to_connect(member),
             Phase::Connecting if event.is_writable() => {
                 self.tick();
-                self.connections[member as usize].reset_backoff();
+                let connection = &mut self.connections[member as usize];
+                connection.reset_backoff();
+                connection.connected_ns = Some(self.now_ns);
                 self.begin(member);
             }
             Phase::Busy => {
@@ -73,11 +75,14 @@ impl Worker {
 
     /// Send the request of an index on an idle connection, which is in no list.
     pub(crate) fn issue(&mut self, member: u32, index: u64, base_ns: u64, is_measured: bool) {
-        self.tally.offer(is_measured);
-        self.links.push_back(&mut self.in_flight, member);
         let n_requests = self.pools[self.progress.plan.arm].requests.len() as u64;
+        let request = (index % n_requests) as u32;
+        self.tally.offer(is_measured, request, false);
+        self.tally.take_up(self.now_ns, is_measured);
+        self.links.push_back(&mut self.in_flight, member);
         let connection = &mut self.connections[member as usize];
-        connection.take_up((index % n_requests) as usize, base_ns, self.now_ns, is_measured);
+        connection.take_up(request as usize, base_ns, self.now_ns, is_measured);
+        connection.due_index = index;
         if connection.phase == Phase::Idle {
             self.begin(member);
         } else {
@@ -154,8 +159,11 @@ impl Worker {
             match stream.read(&mut self.buffer) {
                 Ok(0) => return self.reach_end(member),
                 Ok(count) => {
-                    connection.has_answer = true;
-                    self.tally.bytes_received += count as u64;
+                    if !connection.has_answer {
+                        connection.has_answer = true;
+                        connection.first_byte_ns = Some(sys::monotonic_ns());
+                    }
+                    self.tally.receive(count as u64, false);
                     match connection.scanner.feed(&self.buffer[..count]) {
                         // A short read took all there was; a later byte brings a new event.
                         Ok(Progress::Partial) if count < self.buffer.len() && !is_closed => return,
@@ -263,18 +271,27 @@ impl Worker {
         }
     }
 
-    /// A due request outlived its patience without having been sent.
-    pub(crate) fn expire_unsent(&mut self, due_ns: u64, is_measured: bool) {
-        self.tally.offer(is_measured);
+    /// The next due request ends without having been sent.
+    pub(crate) fn end_unsent(&mut self, kind: ErrorKind) {
+        let n_requests = self.pools[self.progress.plan.arm].requests.len() as u64;
+        let due_index = self.progress.index();
         let ended = Ended {
-            base_ns: due_ns,
+            base_ns: self.progress.next_due_ns,
             issued_ns: None,
+            connected_ns: None,
+            secured_ns: None,
             written_ns: None,
+            first_byte_ns: None,
             end_ns: self.now_ns,
-            is_measured,
+            is_measured: self.progress.is_next_measured(),
+            request: (due_index % n_requests) as u32,
+            is_slow: false,
+            due_index,
         };
-        self.tally.waited += 1;
-        self.tally.end(&self.progress.plan, &ended, Err(ErrorKind::Timeout));
+        self.progress.advance();
+        self.tally.offer(ended.is_measured, ended.request, ended.is_slow);
+        self.tally.waited += u64::from(kind.is_timeout());
+        self.tally.end(&self.progress.plan, &ended, Err(kind));
     }
 
     /// An idle connection is readable: the server closed it, or sent what nobody asked for. It is

@@ -17,8 +17,7 @@ impl Worker {
             // What was due before the end is sent where a connection is idle, however late: that
             // this thread woke after the end is its own lateness, and no error of the server.
             self.send_due();
-            let (count, n_measured) = self.progress.drop_due(plan.measure_end_ns - 1);
-            self.tally.unsent(&plan, self.now_ns, count, n_measured);
+            self.drop_due(plan.measure_end_ns - 1);
             self.end_sending(plan.measure_end_ns);
             return;
         }
@@ -95,19 +94,21 @@ impl Worker {
             return;
         }
         while self.progress.next_due_ns.saturating_add(timeout_ns) <= self.now_ns {
-            let (due_ns, is_measured) =
-                (self.progress.next_due_ns, self.progress.is_next_measured());
-            self.progress.advance();
-            self.expire_unsent(due_ns, is_measured);
+            self.end_unsent(ErrorKind::Timeout);
+        }
+    }
+
+    /// End the requests that are due by `until_ns` and unsent.
+    fn drop_due(&mut self, until_ns: u64) {
+        while self.progress.next_due_ns <= until_ns && self.progress.next_due_ns != u64::MAX {
+            self.end_unsent(ErrorKind::Unsent);
         }
     }
 
     /// End the window at once: the run was stopped.
     pub(crate) fn abandon(&mut self) {
         if self.progress.is_sending {
-            let plan = self.progress.plan;
-            let (count, n_measured) = self.progress.drop_due(self.now_ns);
-            self.tally.unsent(&plan, self.now_ns, count, n_measured);
+            self.drop_due(self.now_ns);
             self.end_sending(self.now_ns);
             self.progress.plan.measure_end_ns = self.now_ns;
             self.progress.plan.n_requests = 0;

@@ -11,7 +11,7 @@ use crate::check::{check, nanoseconds};
 use crate::result::WindowResult;
 use crate::spec::{LoadSpec, Window};
 use crate::sys::{self, Waker};
-use crate::tally::Tally;
+use crate::tally::{Room, Tally};
 use crate::window::Plan;
 use crate::worker::{Command, Setup, Shared, Worker};
 use crate::{Error, Observer};
@@ -155,6 +155,7 @@ struct Score {
     windows: Vec<Window>,
     rate_per_s: f64,
     drain_ns: u64,
+    room: Room,
 }
 
 impl Score {
@@ -163,6 +164,11 @@ impl Score {
             windows: spec.windows.clone(),
             rate_per_s: spec.rate_per_s,
             drain_ns: nanoseconds(spec.drain_s),
+            room: Room {
+                n_requests: spec.arms.iter().map(|arm| arm.requests.len()).max().unwrap_or(0),
+                has_slow: false,
+                n_traced: 0,
+            },
         }
     }
 
@@ -219,7 +225,7 @@ struct Conductor {
 
 impl Conductor {
     fn conduct(mut self, score: &Score) {
-        let mut tallies: Vec<_> = self.threads.iter().map(|_| Tally::new()).collect();
+        let mut tallies: Vec<_> = self.threads.iter().map(|_| Tally::new(&score.room)).collect();
         let played = (0..score.windows.len()).try_for_each(|index| {
             if self.board.is_stopped() || self.is_broken_off(index, true) {
                 return Ok(());

@@ -184,7 +184,8 @@ mod tests {
 
     fn limit(rate_per_s: f64, change: impl Fn(&mut Tally, &mut Evidence)) -> LimitedBy {
         let plan = Plan { rate_per_s, ..crate::window::Progress::none().plan };
-        let (mut tally, mut evidence) = (Tally::new(), Evidence::default());
+        let (mut tally, mut evidence) =
+            (Tally::new(&crate::tally::Room::default()), Evidence::default());
         tally.offered = 1000;
         change(&mut tally, &mut evidence);
         verdict(&plan, &tally, &evidence)

@@ -17,7 +17,7 @@ use crate::links::{Links, List};
 use crate::outcome::ErrorKind;
 use crate::request::Rendered;
 use crate::sys::{self, Epoll, Waker};
-use crate::tally::Tally;
+use crate::tally::{Room, Tally};
 use crate::window::{Plan, Progress};
 
 /// What all threads share. Read in the loop, written at edges; only a window that is bounded by a
@@ -126,7 +126,7 @@ impl Worker {
             in_flight: List::new(),
             backoff: BinaryHeap::with_capacity(setup.n_connections),
             buffer: vec![0; READ_BYTES].into_boxed_slice(),
-            tally: Tally::new(),
+            tally: Tally::new(&Room::default()),
             progress: Progress::none(),
             now_ns: 0,
             surplus: 0,
