@@ -5,15 +5,15 @@ Everything native is turned into ours here, in both directions, and nowhere else
 
 import math
 import os
-import string
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from httpdyno import __version__, _native
 from httpdyno.errors import EngineError, UsageError
+from httpdyno.load.check import check_workload
 from httpdyno.load.measured import Detail, live, measurement
-from httpdyno.model import LiveLoad, Measurement, RequestSpec, Workload
+from httpdyno.model import Closed, Constant, LiveLoad, Measurement, RequestSpec, Workload
 
 SPIN_S = 60e-6
 """How long an open-loop thread polls before a request is due, where it has a core of its own.
@@ -26,9 +26,6 @@ _WAIT_SLICE_S = 0.1
 
 _CONNECTIONS_PER_THREAD = 64
 _CPUS_PER_THREAD = 4
-
-# RFC 9110 section 5.6.2.
-_TOKEN = frozenset("!#$%&'*+-.^_`|~" + string.digits + string.ascii_letters)
 
 Edge = Callable[[int, bool], None]
 
@@ -120,6 +117,7 @@ def start_load(  # noqa: PLR0913 - the engine's settings, each of them optional
         EngineError: The engine cannot run it.
     """
     check_workload(workload)
+    _check_supported(workload)
     arms = [
         _native.Arm(
             address=address,
@@ -165,45 +163,27 @@ def suited_threads(workload: Workload, n_cpus: int | None = None) -> int:
     return max(1, min(cpus // _CPUS_PER_THREAD, by_connections))
 
 
-def check_workload(workload: Workload) -> None:
-    """Refuse a workload that makes no sense, before anything is sent.
+def _check_supported(workload: Workload) -> None:
+    """Refuse what the compiled engine cannot do yet, rather than leave it out.
 
     Raises:
-        UsageError: With the sentence that says what.
+        UsageError: With what it is.
     """
-    if not workload.requests:
-        raise UsageError("the workload has no requests", hint="give at least one path")
-    if workload.connections < 1:
-        raise UsageError(
-            f"{workload.connections} connections cannot send anything, expected at least 1"
-        )
-    rate = workload.rate_per_s
-    if rate is not None and not (math.isfinite(rate) and rate > 0):
-        raise UsageError(f"a rate of {rate:g}/s sends nothing, expected more than 0")
-    if not (math.isfinite(workload.timeout_s) and workload.timeout_s > 0):
-        raise UsageError(f"a timeout of {workload.timeout_s:g} s is no patience at all")
-    for request in workload.requests:
-        _check_request(request)
-
-
-def _check_request(request: RequestSpec) -> None:
-    if not request.method or not _TOKEN.issuperset(request.method):
-        raise UsageError(f"`{request.method}` is not an HTTP method, such as GET or POST")
-    if not request.path.startswith("/") and request.path != "*":
-        raise UsageError(f"the path `{request.path}` does not start with `/`")
-    if not request.path.isascii() or any(each <= " " or each == "\x7f" for each in request.path):
-        raise UsageError(
-            f"the path {request.path!r} holds what a request line cannot",
-            hint="percent-encode it: a space is `%20`",
-        )
-    for name, value in request.headers:
-        if not name or not _TOKEN.issuperset(name):
-            raise UsageError(f"`{name}` is not a header's name")
-        if any(each in value for each in "\r\n\0"):
-            raise UsageError(f"the header `{name}` holds a line break or a NUL")
-    status = request.expect_status
-    if status is not None and not 200 <= status <= 599:  # noqa: PLR2004 - final statuses
-        raise UsageError(f"{status} is not a final status, expected 200 to 599")
+    as_it_can = Workload(
+        requests=workload.requests,
+        steps=workload.steps,
+        arrival=workload.arrival,
+        connections=workload.connections,
+        connections_per_page=workload.connections_per_page,
+        requests_per_connection=workload.requests_per_connection,
+        timeout_s=workload.timeout_s,
+    )
+    is_in_turn = workload.mix == Workload(requests=workload.requests).mix
+    is_simple = isinstance(workload.arrival, Closed | Constant)
+    if not (workload == as_it_can and is_in_turn and is_simple) or (
+        workload.requests_per_connection > 1 or any(each.body_file for each in workload.requests)
+    ):
+        raise UsageError("the load engine of this version cannot send this workload")
 
 
 def render_request(request: RequestSpec, authority: str) -> _native.Request:

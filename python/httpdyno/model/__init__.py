@@ -1,5 +1,15 @@
 """The frozen domain types: stored, printed as JSON and exported as JSON Schema from here."""
 
+from httpdyno.model.arrival import (
+    Arrival,
+    Closed,
+    Constant,
+    Poisson,
+    RateStage,
+    Replay,
+    Sessions,
+    Stages,
+)
 from httpdyno.model.base import Level, Record
 from httpdyno.model.knob import Configuration, Knob, KnobInfo, level_text
 from httpdyno.model.load_outcome import LoadOutcome
@@ -33,14 +43,18 @@ from httpdyno.model.result import (
 )
 from httpdyno.model.run import RunStatus, RunSummary
 from httpdyno.model.study import Method, Plan, ServerSpec, Step, Study, Template
-from httpdyno.model.workload import Objective, RequestSpec, Workload
+from httpdyno.model.users import SlowUsers, Think, Users, Visit
+from httpdyno.model.workload import Objective, RequestSpec, TlsSpec, VisitStep, Workload
 
 __all__ = [
     "ArmSummary",
+    "Arrival",
     "Batches",
     "Caveat",
+    "Closed",
     "Comparison",
     "Configuration",
+    "Constant",
     "Effective",
     "HistogramData",
     "HostFacts",
@@ -57,13 +71,19 @@ __all__ = [
     "Pages",
     "Phases",
     "Plan",
+    "Poisson",
     "Portion",
+    "RateStage",
     "RatioInterval",
     "Record",
+    "Replay",
     "RequestSpec",
     "RunStatus",
     "RunSummary",
     "ServerSpec",
+    "Sessions",
+    "SlowUsers",
+    "Stages",
     "StartRecord",
     "Step",
     "Study",
@@ -71,9 +91,14 @@ __all__ = [
     "SweepPoint",
     "Telemetry",
     "Template",
+    "Think",
+    "TlsSpec",
     "Trace",
     "TrialStatus",
+    "Users",
     "Verdict",
+    "Visit",
+    "VisitStep",
     "Visits",
     "WindowRecord",
     "Workload",
