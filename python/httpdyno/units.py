@@ -12,6 +12,21 @@ from httpdyno.errors import UsageError
 _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 _DURATION_PART = re.compile(r"(\d+(?:\.\d+)?)(us|ms|min|s|m|h)")
 _RATE = re.compile(r"(\d+(?:\.\d+)?)\s*(?:/\s*(s|m|min|h))?")
+_PERCENTAGE = re.compile(r"(\d+(?:\.\d+)?)\s*%")
+_FACTOR = re.compile(r"(\d+(?:\.\d+)?)\s*x?")
+_BYTES = {
+    "B": 1.0,
+    "kB": 1e3,
+    "KB": 1e3,
+    "MB": 1e6,
+    "GB": 1e9,
+    "KiB": 2.0**10,
+    "MiB": 2.0**20,
+    "GiB": 2.0**30,
+}
+_BITS = {"bit": 1.0, "kbit": 1e3, "Mbit": 1e6, "Gbit": 1e9}
+_SIZE = re.compile(rf"(\d+(?:\.\d+)?)\s*({'|'.join(_BYTES)})?")
+_BANDWIDTH = re.compile(rf"(\d+(?:\.\d+)?)\s*({'|'.join([*_BYTES, *_BITS])})(?:/s)?")
 
 
 def duration_s(text: str) -> float:
@@ -35,10 +50,74 @@ def rate_per_s(text: str) -> float:
     Raises:
         UsageError: Not a rate, or not positive.
     """
+    rate = rate_or_zero_per_s(text)
+    if rate <= 0:
+        raise UsageError(f"`{text}` is not a rate", hint="Give requests per second: `500/s`.")
+    return rate
+
+
+def rate_or_zero_per_s(text: str) -> float:
+    """Return the events per second, as `rate_per_s`; zero is a rate too.
+
+    Raises:
+        UsageError: Not a rate.
+    """
     match = _RATE.fullmatch(text.strip())
-    if match is None or float(match[1]) <= 0:
+    if match is None:
         raise UsageError(f"`{text}` is not a rate", hint="Give requests per second: `500/s`.")
     return float(match[1]) / _SECONDS[match[2] or "s"]
+
+
+def share_ratio(text: str) -> float:
+    """Return the ratio that a percentage is: 0.3 of `30%`. It may be more than 1.
+
+    Raises:
+        UsageError: Not a percentage (a bare number is ambiguous).
+    """
+    match = _PERCENTAGE.fullmatch(text.strip())
+    if match is None:
+        raise UsageError(f"`{text}` is not a percentage", hint="Such as `30%`.")
+    return float(match[1]) / 100
+
+
+def factor(text: str) -> float:
+    """Return the number in `2x`, `0.5x` or `2`.
+
+    Raises:
+        UsageError: Not a factor.
+    """
+    match = _FACTOR.fullmatch(text.strip())
+    if match is None:
+        raise UsageError(f"`{text}` is not a factor", hint="Such as `2x`.")
+    return float(match[1])
+
+
+def size_bytes(text: str) -> int:
+    """Return the bytes in a size such as `4KiB`, `10kB` or `512`.
+
+    Raises:
+        UsageError: Not a size, or not whole bytes.
+    """
+    match = _SIZE.fullmatch(text.strip())
+    size = math.nan if match is None else float(match[1]) * _BYTES[match[2] or "B"]
+    if not size.is_integer():
+        raise UsageError(f"`{text}` is not a size", hint="Give bytes: `512`, `4KiB`, `1MB`.")
+    return int(size)
+
+
+def bandwidth_bytes_per_s(text: str) -> float:
+    """Return the bytes per second in a bandwidth such as `28.8kbit`, `1Mbit/s` or `64KiB/s`.
+
+    Raises:
+        UsageError: Not a bandwidth, or a bare number.
+    """
+    match = _BANDWIDTH.fullmatch(text.strip())
+    if match is None:
+        raise UsageError(
+            f"`{text}` is not a bandwidth", hint="Give a number and a unit: `28.8kbit`, `64KiB/s`."
+        )
+    number, unit = float(match[1]), match[2]
+    return number * _BITS[unit] / 8 if unit in _BITS else number * _BYTES[unit]
 
 
 def format_duration(seconds: float) -> str:

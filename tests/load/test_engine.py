@@ -7,14 +7,9 @@ import pytest
 from tests.load.site import DEADLINE_S, Site, serving
 
 from httpdyno.errors import EngineError, UsageError
-from httpdyno.load.engine import (
-    WindowPlan,
-    check_workload,
-    render_request,
-    start_load,
-    suited_threads,
-)
-from httpdyno.model import Measurement, RequestSpec, Workload
+from httpdyno.load.check import check_workload
+from httpdyno.load.engine import WindowPlan, render_request, start_load, suited_threads
+from httpdyno.model import Constant, Measurement, RequestSpec, Workload
 
 ONE_WINDOW = (WindowPlan(arm=0, lead_in_s=0, measure_s=5, n_requests=20),)
 
@@ -82,7 +77,7 @@ def test_no_status_expected_accepts_2xx_but_no_404(site):
 
 
 def test_without_keep_alive_each_request_has_a_connection(site):
-    [seen] = run(Workload(connections=2, keep_alive=False), site.address)
+    [seen] = run(Workload(connections=2, requests_per_connection=1), site.address)
     assert seen.connects == 20
     assert {headers.get("connection", "").lower() for _, _, headers, _ in site.seen} == {"close"}
 
@@ -153,7 +148,7 @@ def test_a_closed_port_is_refused_and_counted(site):
 
 
 def test_an_open_loop_offers_its_rate(site):
-    workload = Workload(connections=4, rate_per_s=200.0)
+    workload = Workload(connections=4, arrival=Constant(rate_per_s=200.0))
     windows = [WindowPlan(arm=0, lead_in_s=0.1, measure_s=1.0)]
     [seen] = run(workload, site.address, windows=windows)
     assert seen.measured_offered == pytest.approx(200, abs=2)
@@ -165,8 +160,8 @@ def test_an_open_loop_offers_its_rate(site):
     [
         (Workload(requests=()), "no requests"),
         (Workload(connections=0), "0 connections"),
-        (Workload(rate_per_s=0.0), "0/s"),
-        (Workload(rate_per_s=float("inf")), "inf/s"),
+        (Workload(arrival=Constant(rate_per_s=0.0)), "0/s"),
+        (Workload(arrival=Constant(rate_per_s=float("inf"))), "inf/s"),
         (Workload(timeout_s=0.0), "no patience"),
         (Workload(requests=(RequestSpec(method="GE T"),)), "not an HTTP method"),
         (Workload(requests=(RequestSpec(path="x"),)), "does not start with"),

@@ -197,7 +197,7 @@ def _study(name: str, title: str, knobs: tuple[Knob, ...], method: Method, **mor
         workload=Workload(
             requests=(RequestSpec(path="/index"),),
             connections=more.get("connections", 5),
-            keep_alive=False,
+            requests_per_connection=1,
         ),
         objective=Objective(),
         method=method,

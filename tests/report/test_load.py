@@ -8,7 +8,7 @@ from tests.report import sample
 from tests.report.plain import plain_text
 from tests.report.sample_load import load_measurement
 
-from httpdyno.model import HistogramData, Measurement, RequestSpec, Workload
+from httpdyno.model import Constant, HistogramData, Measurement, RequestSpec, Workload
 from httpdyno.report.load import (
     LoadJson,
     load_json,
@@ -19,7 +19,7 @@ from httpdyno.report.load import (
 )
 
 CLOSED = Workload(connections=50)
-OPEN = Workload(connections=50, rate_per_s=500.0)
+OPEN = Workload(connections=50, arrival=Constant(rate_per_s=500.0))
 KINDS = (
     *("refused", "reset", "timeout", "short_body", "bad_response", "wrong_status"),
     *("wrong_length", "no_descriptors", "no_ports", "connect", "unfinished", "unsent"),

@@ -1,9 +1,11 @@
+import json
+
 import pytest
 
 from httpdyno.errors import StoreError
-from httpdyno.model import Plan, RatioInterval
+from httpdyno.model import Closed, Constant, Outcome, Plan, RatioInterval
 from httpdyno.store.payload import from_text, to_text
-from httpdyno.testing.record import sample_plan
+from httpdyno.testing.record import sample_outcome, sample_plan
 
 
 def test_a_bound_that_is_open_comes_back_as_infinity():
@@ -20,3 +22,28 @@ def test_what_is_no_such_record_is_named(text):
     with pytest.raises(StoreError, match=r"the plan of run 3 cannot be read") as caught:
         from_text(text, Plan, "the plan of run 3")
     assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("keep_alive", "rate_per_s", "per_connection", "arrival"),
+    [(True, None, 0, Closed()), (False, 250.0, 1, Constant(rate_per_s=250.0))],
+)
+def test_a_workload_of_the_first_format_is_still_read(
+    keep_alive, rate_per_s, per_connection, arrival
+):
+    old = {
+        "requests": [{"path": "/a"}],
+        "connections": 3,
+        "keep_alive": keep_alive,
+        "rate_per_s": rate_per_s,
+        "timeout_s": 2.0,
+    }
+    plan = json.loads(to_text(sample_plan()))
+    plan["study"]["workload"] = old
+    outcome = json.loads(to_text(sample_outcome("1")))
+    outcome["plan"] = plan
+    read = from_text(json.dumps(plan), Plan, "it").study.workload
+    assert from_text(json.dumps(outcome), Outcome, "it").plan.study.workload == read
+    assert (read.connections, read.timeout_s, read.requests[0].path) == (3, 2.0, "/a")
+    assert read.requests_per_connection == per_connection
+    assert read.arrival == arrival

@@ -243,11 +243,12 @@ impl Connection {
 
     /// End the socket, if there is one.
     pub(crate) fn close(&mut self, farewell: Farewell) {
-        if let Some(link) = self.link.take()
-            && farewell == Farewell::Abrupt
-        {
-            // Failing, it would close with a FIN: no harm but a port that is held for a minute.
-            let _ = link.set_linger_zero();
+        if let Some(mut link) = self.link.take() {
+            match farewell {
+                Farewell::Orderly => link.say_goodbye(),
+                // Failing, it would close with a FIN: no harm but a port held for a minute.
+                Farewell::Abrupt => drop(link.set_linger_zero()),
+            }
         }
         self.phase = Phase::Closed;
         self.life = self.life.wrapping_add(1);

@@ -4,13 +4,16 @@ use std::cmp::Reverse;
 use std::io::ErrorKind as IoErrorKind;
 
 use crate::connection::{Connection, Farewell, Phase, Taken};
+use crate::link::Link;
 use crate::outcome::ErrorKind;
+use crate::random::stream;
 use crate::scanner::{AtClose, Progress};
 use crate::sys::Event;
 use crate::template::Vars;
 use crate::tls;
+use crate::tls_session::Handshake;
 use crate::timers::{Timer, TimerKind};
-use crate::worker::{Draw, Worker};
+use crate::worker::Worker;
 
 /// A connection's number, and which of its sockets is meant.
 const fn token(member: u32, life: u32) -> u64 {
@@ -55,6 +58,7 @@ impl Worker {
         let visit = &mut self.visits[connection.owner as usize];
         visit.n_under_way += 1;
         self.tally.offer(taken.is_measured, taken.request, visit.is_slow);
+        self.tally.take_up(self.now_ns, taken.is_measured);
         let is_idle = connection.phase == Phase::Idle;
         self.add_in_flight(member, taken.base_ns);
         if is_idle {
@@ -127,10 +131,14 @@ impl Worker {
         match link.handshake() {
             Ok(false) => {}
             Ok(true) => {
-                let is_resumed = link.is_resumed();
+                let is_resumed = link.resumption() == Some(Handshake::Resumed);
                 self.tick();
                 self.connections[member as usize].secured(self.now_ns);
-                self.tally.handshake(is_resumed);
+                if is_resumed {
+                    self.tally.handshakes_resumed += 1;
+                } else {
+                    self.tally.handshakes_full += 1;
+                }
                 self.begin(member);
             }
             Err(error) => {
@@ -151,7 +159,7 @@ impl Worker {
         connection.is_fixed = request.fixed(jar).is_some();
         if !connection.is_fixed {
             let number = connection.number();
-            let random = self.draw(Draw::Random, number);
+            let random = self.draw(stream::TEMPLATE, number);
             let vars = Vars { n: number, user: user.number, random };
             let connection = &mut self.connections[member as usize];
             connection.outgoing.clear();
@@ -249,7 +257,7 @@ impl Worker {
                         pace.reading.spend(count);
                         pace.has_more = !is_drained;
                     }
-                    self.tally.bytes_received += count as u64;
+                    self.tally.receive(count as u64, connection.is_slow);
                     match self.scan(member, count) {
                         // A short read took all there was; a later byte brings a new event.
                         Ok(Progress::Partial) if is_drained && !is_closed => return,
@@ -341,7 +349,8 @@ impl Worker {
         self.tally.statuses[usize::from(status)] += 1;
         connection.n_answers += 1;
         let has_room = limit == 0 || connection.n_answers < limit;
-        if is_reusable && is_written && has_room && scanner.keeps_alive() {
+        let is_sound = connection.link.as_ref().is_some_and(Link::is_reusable);
+        if is_reusable && is_sound && is_written && has_room && scanner.keeps_alive() {
             connection.phase = Phase::Idle;
         } else {
             connection.close(if is_closed { Farewell::Orderly } else { Farewell::Abrupt });

@@ -1,26 +1,27 @@
-//! The load engine: HTTP/1.1 over TCP, closed loop or at a constant rate, in windows that
-//! alternate between servers without reconnecting.
+//! The load engine: HTTP/1.1 over TCP, TLS or Unix sockets, closed loop, by a schedule or by
+//! visits, in windows that alternate between servers without reconnecting.
 //!
 //! ```no_run
 //! use std::time::Duration;
-//! use httpdyno_load::{Arm, LoadSpec, Request, Run, Window};
+//! use httpdyno_load::{Arm, Arrival, LoadSpec, Request, Run, Users, Window};
 //!
-//! let arm = Arm {
-//!     address: "127.0.0.1:8080".to_owned(),
-//!     requests: vec![Request::get("127.0.0.1:8080", "/")],
-//! };
+//! let arm = Arm::new("127.0.0.1:8080", vec![Request::get("127.0.0.1:8080", "/")]);
 //! let spec = LoadSpec {
 //!     arms: vec![arm],
 //!     windows: vec![Window { arm: 0, lead_in_s: 0.1, measure_s: 1.0, n_requests: 0 }],
 //!     connections: 8,
-//!     keep_alive: true,
-//!     rate_per_s: 0.0,
+//!     arrival: Arrival::constant(500.0),
+//!     users: Users::PLAIN,
+//!     requests_per_connection: 0,
+//!     connections_per_s: 0.0,
+//!     slow: None,
 //!     timeout_s: 10.0,
 //!     drain_s: 1.0,
 //!     threads: 1,
 //!     cpus: Vec::new(),
 //!     seed: 0,
 //!     spin_s: 0.0,
+//!     n_traced: 0,
 //! };
 //! let run = Run::start(&spec, None).unwrap();
 //! assert!(run.wait(Duration::from_secs(10)).unwrap());
@@ -30,28 +31,46 @@
 //!
 //! How it is built: a [`Run`] has one conductor and some workers, each an OS thread with its own
 //! epoll loop, connections and counts. They meet only at the edges of windows. Requests are
-//! rendered before the run; a worker allocates nothing for a request. Every offered request ends
+//! rendered before the run, but for what varies; a worker allocates nothing for a request. Every offered request ends
 //! in exactly one way: completed, or one [`ErrorKind`].
 
+mod arrival;
 mod check;
 mod connection;
 mod effort;
+mod endpoint;
 mod error;
 mod exchange;
 mod head;
 mod histogram;
+mod jar;
+mod link;
 mod links;
+mod mix;
 mod outcome;
 mod pace;
+mod random;
 mod request;
 mod result;
 mod run;
 mod scanner;
-mod schedule;
 mod spec;
 mod sys;
 mod tally;
+mod target;
+mod template;
+mod throttle;
+mod tickets;
+mod timers;
+mod tls;
+mod tls_session;
+mod traffic;
+#[cfg(test)]
+mod transport_rig;
 mod verdict;
+mod visit;
+mod visit_draw;
+mod visits;
 mod window;
 mod worker;
 
@@ -62,7 +81,10 @@ pub use histogram::Distribution;
 pub use outcome::{ErrorCounts, ErrorKind};
 pub use result::{SERIES_INTERVAL_NS, Series, WindowResult};
 pub use run::Run;
-pub use spec::{Arm, LoadSpec, Request, Window};
+pub use spec::{
+    Arm, Arrival, Length, LoadSpec, Request, Slow, Stage, Step, Think, Tls, TlsVersions, Users,
+    Window,
+};
 pub use verdict::{Evidence, LimitedBy};
 
 /// Called at the edges of windows: the window's index, and whether it opens. Runs on the

@@ -30,11 +30,15 @@ pub enum ErrorKind {
     Unfinished,
     /// Due and not sent when the window's sending ended or the run was stopped.
     Unsent,
+    /// The patience ended before the connection was made, its TLS handshake included.
+    ConnectTimeout,
+    /// The TLS handshake failed, or the peer ended the session with an alert.
+    Tls,
 }
 
 impl ErrorKind {
     /// All kinds, in the order of their discriminants.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 14] = [
         Self::Refused,
         Self::Reset,
         Self::Timeout,
@@ -47,6 +51,8 @@ impl ErrorKind {
         Self::Connect,
         Self::Unfinished,
         Self::Unsent,
+        Self::ConnectTimeout,
+        Self::Tls,
     ];
 
     /// The name in results, such as `short_body`.
@@ -64,6 +70,8 @@ impl ErrorKind {
             Self::Connect => "connect",
             Self::Unfinished => "unfinished",
             Self::Unsent => "unsent",
+            Self::ConnectTimeout => "connect_timeout",
+            Self::Tls => "tls",
         }
     }
 
@@ -80,7 +88,21 @@ impl ErrorKind {
 
     /// Whether it says that no connection could be had: the closed loop backs off after these.
     pub(crate) const fn is_of_connecting(self) -> bool {
-        matches!(self, Self::Refused | Self::NoDescriptors | Self::NoPorts | Self::Connect)
+        matches!(
+            self,
+            Self::Refused | Self::NoDescriptors | Self::NoPorts | Self::Connect | Self::Tls
+        )
+    }
+
+    /// Whether the client lost its patience.
+    pub(crate) const fn is_timeout(self) -> bool {
+        matches!(self, Self::Timeout | Self::ConnectTimeout)
+    }
+
+    /// Whether the answer might have come later: the request's age is a lower bound of its
+    /// latency.
+    pub(crate) const fn is_censored(self) -> bool {
+        self.is_timeout() || matches!(self, Self::Unfinished | Self::Unsent)
     }
 }
 

@@ -4,10 +4,11 @@ use std::cmp::Reverse;
 use std::time::Duration;
 
 use crate::outcome::ErrorKind;
+use crate::random::stream;
 use crate::spec::Slow;
 use crate::timers::{Timer, TimerKind};
 use crate::visits::Arrival;
-use crate::worker::{Draw, Worker};
+use crate::worker::Worker;
 
 impl Worker {
     /// Send what there is to send now, and see whether that was all.
@@ -20,8 +21,7 @@ impl Worker {
             // What was due before the end is sent where a connection is idle, however late: that
             // this thread woke after the end is its own lateness, and no error of the server.
             self.send_due();
-            let (count, n_measured) = self.progress.drop_due(plan.measure_end_ns - 1);
-            self.tally.unsent(&plan, self.now_ns, count, n_measured);
+            self.drop_due(plan.measure_end_ns - 1);
             self.end_sending(plan.measure_end_ns);
             return;
         }
@@ -80,7 +80,7 @@ impl Worker {
     fn next_arrival(&self) -> Arrival {
         let number = self.progress.arrival_number();
         let is_slow = |slow: &Slow| {
-            crate::random::unit(self.draw(Draw::Slow, number)) < slow.ratio
+            crate::random::unit(self.draw(stream::IS_SLOW, number)) < slow.ratio
         };
         Arrival {
             index: self.progress.arrival_index(),
@@ -120,16 +120,23 @@ impl Worker {
         while self.progress.next_due_ns.saturating_add(timeout_ns) <= self.now_ns {
             let arrival = self.next_arrival();
             self.progress.advance();
-            self.expire_unsent(&arrival);
+            self.end_unsent(&arrival, ErrorKind::Timeout);
+        }
+    }
+
+    /// End the arrivals that are due by `until_ns` and unsent.
+    fn drop_due(&mut self, until_ns: u64) {
+        while self.progress.next_due_ns <= until_ns && self.progress.next_due_ns != u64::MAX {
+            let arrival = self.next_arrival();
+            self.progress.advance();
+            self.end_unsent(&arrival, ErrorKind::Unsent);
         }
     }
 
     /// End the window at once: the run was stopped.
     pub(crate) fn abandon(&mut self) {
         if self.progress.is_sending {
-            let plan = self.progress.plan;
-            let (count, n_measured) = self.progress.drop_due(self.now_ns);
-            self.tally.unsent(&plan, self.now_ns, count, n_measured);
+            self.drop_due(self.now_ns);
             self.end_sending(self.now_ns);
             self.progress.plan.measure_end_ns = self.now_ns;
             self.progress.plan.n_requests = 0;

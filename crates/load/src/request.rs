@@ -4,7 +4,7 @@
 use crate::Error;
 use crate::jar::Jar;
 use crate::spec::Request;
-use crate::template::{Template, Vars};
+use crate::template::{self, Template, Vars};
 
 /// A request as it goes on the wire, and what a right answer to it looks like.
 #[derive(Debug, Clone)]
@@ -81,7 +81,7 @@ impl Rendered {
         self.head.render(vars, out);
         if self.sends_length {
             out.extend_from_slice(b"Content-Length: ");
-            push_decimal(self.body.len(vars) as u64, out);
+            template::push_decimal(self.body.len(vars) as u64, out);
             out.extend_from_slice(b"\r\n");
         }
         if let Some(jar) = jar {

@@ -51,7 +51,7 @@ pub struct WindowResult {
     /// Bytes of answers read.
     pub bytes_received: u64,
     /// End − due (open loop) or end − sent (closed loop), of the measured part's requests that
-    /// completed, and of its timeouts at their age.
+    /// completed, and of those that were given up (timed out, unfinished, unsent) at their age.
     pub latency: Distribution,
     /// End − written of the same requests, as far as they were written.
     pub service_time: Distribution,

@@ -11,7 +11,7 @@ use crate::check::{check, nanoseconds};
 use crate::result::WindowResult;
 use crate::spec::{LoadSpec, Window};
 use crate::sys::{self, Waker};
-use crate::tally::Tally;
+use crate::tally::{Room, Tally};
 use crate::window::{Model, Plan};
 use crate::worker::{Command, Setup, Shared, Worker};
 use crate::{Error, Observer};
@@ -161,6 +161,7 @@ struct Score {
     windows: Vec<Window>,
     model: Model,
     drain_ns: u64,
+    room: Room,
 }
 
 impl Score {
@@ -169,6 +170,11 @@ impl Score {
             windows: spec.windows.clone(),
             model: Model::of(&spec.arrival),
             drain_ns: nanoseconds(spec.drain_s),
+            room: Room {
+                n_requests: spec.arms.iter().map(|arm| arm.requests.len()).max().unwrap_or(0),
+                has_slow: spec.slow.is_some(),
+                n_traced: spec.n_traced,
+            },
         }
     }
 
@@ -225,7 +231,7 @@ struct Conductor {
 
 impl Conductor {
     fn conduct(mut self, score: &Score) {
-        let mut tallies: Vec<_> = self.threads.iter().map(|_| Tally::new()).collect();
+        let mut tallies: Vec<_> = self.threads.iter().map(|_| Tally::new(&score.room)).collect();
         let played = (0..score.windows.len()).try_for_each(|index| {
             if self.board.is_stopped() || self.is_broken_off(index, true) {
                 return Ok(());

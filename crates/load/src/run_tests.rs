@@ -6,7 +6,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use super::*;
-use crate::{Arm, ErrorKind, LimitedBy, Request};
+use crate::{Arm, Arrival, ErrorKind, LimitedBy, Request, Step, Users};
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 const NOT_FOUND: &[u8] = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n";
@@ -50,22 +50,24 @@ fn server(reply: impl Fn(usize) -> Reply + Send + Copy + 'static) -> SocketAddr 
 }
 
 fn spec(addresses: &[SocketAddr], windows: &[Window]) -> LoadSpec {
-    let arm = |address: &SocketAddr| Arm {
-        address: address.to_string(),
-        requests: vec![Request::get("h", "/")],
-    };
+    let arm =
+        |address: &SocketAddr| Arm::new(address.to_string(), vec![Request::get("h", "/")]);
     LoadSpec {
         arms: addresses.iter().map(arm).collect(),
         windows: windows.to_vec(),
         connections: 3,
-        keep_alive: true,
-        rate_per_s: 0.0,
+        requests_per_connection: 0,
+        arrival: Arrival::Closed,
+        users: Users::PLAIN,
+        connections_per_s: 0.0,
+        slow: None,
         timeout_s: 10.0,
         drain_s: 10.0,
         threads: 2,
         cpus: Vec::new(),
         seed: 0,
         spin_s: 0.0,
+        n_traced: 0,
     }
 }
 
@@ -119,7 +121,7 @@ fn a_counted_closed_loop_completes_just_that_many() {
 #[test]
 fn an_open_loop_offers_what_the_rate_says_lead_in_included() {
     let mut spec = spec(&[server(|_| Reply::Answer(OK))], &[timed(0, 0.1, 0.2)]);
-    spec.rate_per_s = 500.0;
+    spec.arrival = Arrival::constant(500.0);
     let result = only(&spec);
     assert_eq!((result.offered, result.measured_offered), (150, 100));
     assert_eq!(result.completed + result.errors.of(ErrorKind::Unsent), 150);
@@ -129,7 +131,7 @@ fn an_open_loop_offers_what_the_rate_says_lead_in_included() {
 #[test]
 fn a_counted_open_loop_sends_each_of_them() {
     let mut spec = spec(&[server(|_| Reply::Answer(OK))], &[counted(101)]);
-    spec.rate_per_s = 2000.0;
+    spec.arrival = Arrival::constant(2000.0);
     spec.spin_s = 0.0001;
     let result = only(&spec);
     assert_eq!((result.offered, result.completed), (101, 101));
@@ -163,7 +165,7 @@ fn windows_alternate_between_arms_without_reconnecting() {
 #[test]
 fn without_keep_alive_each_request_has_its_own_connection() {
     let mut spec = spec(&[server(|_| Reply::AnswerAndClose(OK))], &[counted(50)]);
-    spec.keep_alive = false;
+    spec.requests_per_connection = 1;
     let result = only(&spec);
     assert_eq!((result.completed, result.connects), (50, 50));
 }
@@ -190,14 +192,14 @@ fn patience_ends_in_the_latency_distribution() {
 #[test]
 fn in_an_open_loop_waiting_for_a_connection_counts_against_the_patience() {
     let mut spec = spec(&[server(|_| Reply::Silence)], &[timed(0, 0.0, 0.3)]);
-    (spec.rate_per_s, spec.timeout_s) = (100.0, 0.1);
+    (spec.arrival, spec.timeout_s) = (Arrival::constant(100.0), 0.1);
     let result = only(&spec);
     assert_eq!((result.offered, result.completed), (30, 0));
     let (timeouts, unsent) =
         (result.errors.of(ErrorKind::Timeout), result.errors.of(ErrorKind::Unsent));
     assert_eq!(timeouts + unsent, 30);
     assert!(timeouts >= 18, "{result:?}");
-    assert_eq!(result.latency.count, timeouts);
+    assert_eq!(result.latency.count, 30);
     assert_eq!(result.limited_by, LimitedBy::Server);
 }
 
@@ -261,7 +263,7 @@ fn an_idle_connection_that_the_server_closed_is_reopened_without_an_error() {
         ControlFlow::Continue(())
     });
     let mut spec = spec(&[address], &[counted(1); 5]);
-    (spec.connections, spec.rate_per_s) = (1, 100.0);
+    (spec.connections, spec.arrival) = (1, Arrival::constant(100.0));
     let results = finished(&Run::start(&spec, Some(observer)).unwrap());
     assert_eq!(results.len(), 5);
     for result in results {
@@ -315,14 +317,15 @@ fn a_cpu_that_is_not_there_is_an_error_of_the_run() {
 
 #[test]
 fn every_request_of_an_arm_is_sent_by_however_many_threads() {
-    for rate_per_s in [0.0, 2000.0] {
+    for arrival in [Arrival::Closed, Arrival::constant(2000.0)] {
         let mut spec = spec(&[server(|_| Reply::Answer(OK))], &[counted(120)]);
         let long = Request::get("h", "/a-target-of-40-bytes-aaaaaaaaaaaaaaaaaaaa");
         spec.arms[0].requests.push(long);
-        (spec.rate_per_s, spec.connections) = (rate_per_s, 2);
+        spec.arms[0].steps.push(Step::request(1));
+        (spec.arrival, spec.connections) = (arrival.clone(), 2);
         let result = only(&spec);
         let short_bytes = 28 * 120;
         let extra_bytes = result.bytes_sent - short_bytes;
-        assert!((58 * 39..=62 * 39).contains(&extra_bytes), "{extra_bytes} at {rate_per_s}/s");
+        assert!((58 * 39..=62 * 39).contains(&extra_bytes), "{extra_bytes} of {arrival:?}");
     }
 }

@@ -10,6 +10,9 @@ use crate::head::{Framing, Head, Malformed, chunk_size};
 /// The most that a head (its interim answers included), a chunk's line or the trailers may be.
 pub(crate) const MAX_HEAD_BYTES: usize = 64 * 1024;
 
+/// How the line of a cookie begins.
+const SET_COOKIE: &[u8] = b"set-cookie:";
+
 /// One answer under way.
 #[derive(Debug)]
 pub(crate) struct Scanner {
@@ -92,8 +95,13 @@ impl Scanner {
         self.stage == Stage::Done && self.head.keeps_alive()
     }
 
-    /// Take the next bytes of the connection.
-    pub(crate) fn feed(&mut self, input: &[u8]) -> Result<Progress, Malformed> {
+    /// Take the next bytes of the connection; `on_cookie` gets the value of each `Set-Cookie`.
+    #[inline]
+    pub(crate) fn feed(
+        &mut self,
+        input: &[u8],
+        mut on_cookie: impl FnMut(&[u8]),
+    ) -> Result<Progress, Malformed> {
         let mut at = 0;
         loop {
             at += match self.stage {
@@ -102,7 +110,7 @@ impl Scanner {
                 Stage::Body { left } => self.skip_body(left, input.len() - at),
                 Stage::Chunk { left } => self.skip_chunk(left, input.len() - at),
                 Stage::UntilClose => self.count_body((input.len() - at) as u64),
-                _ => self.take_line(&input[at..])?,
+                _ => self.take_line(&input[at..], &mut on_cookie)?,
             };
         }
     }
@@ -136,7 +144,11 @@ impl Scanner {
 
     /// Take a line, or what there is of it; returns how many bytes that was.
     #[inline]
-    fn take_line(&mut self, input: &[u8]) -> Result<usize, Malformed> {
+    fn take_line(
+        &mut self,
+        input: &[u8],
+        on_cookie: &mut impl FnMut(&[u8]),
+    ) -> Result<usize, Malformed> {
         let end = memchr(b'\n', input);
         let taken = end.map_or(input.len(), |end| end + 1);
         self.line_bytes += taken;
@@ -145,11 +157,11 @@ impl Scanner {
         }
         match end {
             None => self.rest.extend_from_slice(input),
-            Some(end) if self.rest.is_empty() => self.line(&input[..end])?,
+            Some(end) if self.rest.is_empty() => self.line(&input[..end], on_cookie)?,
             Some(end) => {
                 let mut whole = std::mem::take(&mut self.rest);
                 whole.extend_from_slice(&input[..end]);
-                let result = self.line(&whole);
+                let result = self.line(&whole, on_cookie);
                 whole.clear();
                 self.rest = whole;
                 result?;
@@ -160,7 +172,11 @@ impl Scanner {
 
     /// Take a whole line without its line feed. A missing carriage return is tolerated, as RFC
     /// 9112 section 2.2 allows, but for the end of a chunk.
-    fn line(&mut self, line: &[u8]) -> Result<(), Malformed> {
+    fn line(
+        &mut self,
+        line: &[u8],
+        on_cookie: &mut impl FnMut(&[u8]),
+    ) -> Result<(), Malformed> {
         let text = line.strip_suffix(b"\r").unwrap_or(line);
         match self.stage {
             Stage::StatusLine => {
@@ -168,7 +184,14 @@ impl Scanner {
                 self.stage = Stage::Headers;
             }
             Stage::Headers if text.is_empty() => self.end_head()?,
-            Stage::Headers => self.head.header_line(text)?,
+            Stage::Headers => {
+                self.head.header_line(text)?;
+                if let Some((name, value)) = text.split_at_checked(SET_COOKIE.len())
+                    && name.eq_ignore_ascii_case(SET_COOKIE)
+                {
+                    on_cookie(value);
+                }
+            }
             Stage::ChunkSize => {
                 self.line_bytes = 0;
                 self.stage = match chunk_size(text)? {

@@ -17,7 +17,7 @@ fn scan(pieces: &[&[u8]], is_answer_to_head: bool) -> Seen {
     scanner.expect(is_answer_to_head);
     let mut before = 0;
     for piece in pieces {
-        match scanner.feed(piece) {
+        match scanner.feed(piece, |_| ()) {
             Err(Malformed) => return Seen::Bad,
             Ok(Progress::Partial) => before += piece.len(),
             Ok(Progress::Whole { consumed }) => {

@@ -1,5 +1,6 @@
 //! What to run: the arms, the windows of load over them, and how to load.
 
+pub use crate::tls::{Tls, TlsVersions};
 pub use crate::traffic::{Arrival, Length, Stage, Think};
 
 /// All of a run. There are no defaults here: the caller owns them.
@@ -127,34 +128,6 @@ impl Step {
     }
 }
 
-/// How to speak TLS.
-#[derive(Debug, Clone)]
-pub struct Tls {
-    /// A host name (sent as SNI) or an IP address.
-    pub server_name: String,
-    /// Certificates of the authorities to trust, as PEM; `None`: the system's.
-    pub roots_pem: Option<Vec<u8>>,
-    /// The client's own certificate chain and its key, as PEM.
-    pub identity_pem: Option<(Vec<u8>, Vec<u8>)>,
-    /// Whether the server's certificate is checked.
-    pub is_verified: bool,
-    /// The versions offered.
-    pub versions: TlsVersions,
-    /// Whether sessions are resumed.
-    pub resumes: bool,
-}
-
-/// Versions of TLS.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TlsVersions {
-    /// 1.2 and 1.3.
-    Any,
-    /// 1.2.
-    Only12,
-    /// 1.3.
-    Only13,
-}
-
 /// One request, and what a right answer to it looks like.
 ///
 /// The target, the values of headers and the body may hold `{n}` (the number of the step in the
@@ -226,5 +199,15 @@ impl Arrival {
                 Some(offsets_ns.last().map_or(0.0, |&last_ns| last_ns as f64 / 1e9))
             }
         }
+    }
+}
+
+impl Tls {
+    /// Refuse what cannot work, such as a key of another certificate, without connecting.
+    ///
+    /// # Errors
+    /// Says what is wrong, in one sentence.
+    pub fn check(&self) -> Result<(), crate::Error> {
+        crate::tls::TlsClient::new(self, "tls").map(drop)
     }
 }

@@ -46,6 +46,12 @@ pub(crate) struct Tally {
     pub(crate) sending: Effort,
     pub(crate) measure_end_ns: u64,
     pub(crate) closed_ns: u64,
+    pub(crate) visits: Visits,
+    pub(crate) pages: Pages,
+    pub(crate) handshakes_full: u64,
+    pub(crate) handshakes_resumed: u64,
+    #[allow(dead_code, reason = "read by the recorders that follow")]
+    room: Room,
 }
 
 /// What a thread got of the CPU over a stretch of time.
@@ -60,20 +66,73 @@ pub(crate) struct Effort {
 
 /// A request that ended: when it was due, sent and so on. All in nanoseconds.
 #[derive(Debug, Clone, Copy)]
+#[allow(dead_code, reason = "read by the recorders that follow")]
 pub(crate) struct Ended {
-    /// Due (open loop) or sent (closed loop): what its age counts from.
+    /// Due (open loop) or taken up (closed loop): what its age counts from.
     pub(crate) base_ns: u64,
     /// Taken up by a connection; `None`: never.
     pub(crate) issued_ns: Option<u64>,
-    /// Written; `None`: never.
+    /// This request opened the connection, and it was connected then.
+    pub(crate) connected_ns: Option<u64>,
+    /// The TLS handshake was done. Only with `connected_ns`.
+    pub(crate) secured_ns: Option<u64>,
+    /// Began to be written; `None`: never.
     pub(crate) written_ns: Option<u64>,
+    /// The first byte of the answer came.
+    pub(crate) first_byte_ns: Option<u64>,
     pub(crate) end_ns: u64,
     pub(crate) is_measured: bool,
+    /// The index in the arm's table of requests.
+    pub(crate) request: u32,
+    /// Of the slow population.
+    pub(crate) is_slow: bool,
+    /// The number of the request in the run.
+    pub(crate) due_index: u64,
+}
+
+/// For how much a tally has room.
+#[derive(Debug, Clone, Copy, Default)]
+#[allow(dead_code, reason = "read by the recorders that follow")]
+pub(crate) struct Room {
+    /// Requests in the table: of the arm that has most.
+    pub(crate) n_requests: usize,
+    /// There is a slow population.
+    pub(crate) has_slow: bool,
+    /// The instants of so many requests are kept.
+    pub(crate) n_traced: usize,
+}
+
+/// What became of the users' visits. Plain counts, which the loop keeps itself.
+#[derive(Debug, Clone, Copy, Default)]
+#[allow(dead_code, reason = "the loop counts no visits yet")]
+pub(crate) struct Visits {
+    pub(crate) started: u64,
+    pub(crate) finished: u64,
+    /// A request timed out: the user lost patience and left.
+    pub(crate) left: u64,
+    /// The window ended in the middle of it.
+    pub(crate) cut: u64,
+    pub(crate) new_users: u64,
+    pub(crate) returning_users: u64,
+}
+
+/// What became of the measured part's pages.
+#[derive(Debug)]
+pub(crate) struct Pages {
+    pub(crate) offered: u64,
+    pub(crate) completed: u64,
+    pub(crate) failed: u64,
+    pub(crate) time: Recorder,
 }
 
 impl Tally {
-    pub(crate) fn new() -> Box<Self> {
+    pub(crate) fn new(room: &Room) -> Box<Self> {
         Box::new(Self {
+            room: *room,
+            visits: Visits::default(),
+            pages: Pages { offered: 0, completed: 0, failed: 0, time: Recorder::new() },
+            handshakes_full: 0,
+            handshakes_resumed: 0,
             offered: 0,
             completed: 0,
             errors: ErrorCounts::default(),
@@ -129,13 +188,50 @@ impl Tally {
         self.sending = Effort::default();
         self.measure_end_ns = 0;
         self.closed_ns = 0;
+        self.visits = Visits::default();
+        self.pages.time.reset();
+        (self.pages.offered, self.pages.completed, self.pages.failed) = (0, 0, 0);
+        (self.handshakes_full, self.handshakes_resumed) = (0, 0);
     }
 
-    /// Count a request that is offered.
+    /// Count a request that is offered: of this index in the arm's table, and of the slow
+    /// population or not.
     #[inline]
-    pub(crate) fn offer(&mut self, is_measured: bool) {
+    pub(crate) fn offer(&mut self, is_measured: bool, _request: u32, _is_slow: bool) {
         self.offered += 1;
         self.measured_offered += u64::from(is_measured);
+    }
+
+    /// Count that a connection took up an offered request, now. [`Self::end`] takes that back.
+    #[inline]
+    #[allow(clippy::unused_self, reason = "the integral of what is in flight follows")]
+    pub(crate) fn take_up(&mut self, _now_ns: u64, _is_measured: bool) {}
+
+    /// Count bytes of an answer.
+    #[inline]
+    pub(crate) fn receive(&mut self, n_bytes: u64, _is_slow: bool) {
+        self.bytes_received += n_bytes;
+    }
+
+    /// Count a page that is offered.
+    #[inline]
+    #[allow(dead_code, reason = "the loop knows no pages yet")]
+    pub(crate) fn page_offer(&mut self, is_measured: bool) {
+        self.pages.offered += u64::from(is_measured);
+    }
+
+    /// Count an offered page's end: when its last part had ended. It failed when any part did.
+    #[allow(dead_code, reason = "the loop knows no pages yet")]
+    pub(crate) fn page_end(&mut self, is_measured: bool, time_ns: u64, has_failed: bool) {
+        if !is_measured {
+            return;
+        }
+        if has_failed {
+            self.pages.failed += 1;
+        } else {
+            self.pages.completed += 1;
+            self.pages.time.record(time_ns);
+        }
     }
 
     /// Count how a due request came to be sent.
@@ -166,7 +262,7 @@ impl Tally {
                 self.measured_errors += u64::from(request.is_measured);
             }
         }
-        if matches!(outcome, Ok(()) | Err(ErrorKind::Timeout)) {
+        if outcome.is_ok() || outcome.is_err_and(ErrorKind::is_censored) {
             let latest = &mut self.series.latency_max_ns[interval];
             *latest = age_ns.max(*latest);
             if request.is_measured {
@@ -188,20 +284,6 @@ impl Tally {
             let sent_ns = request.issued_ns.unwrap_or(request.end_ns);
             self.lateness.record(sent_ns.saturating_sub(request.base_ns));
         }
-    }
-
-    /// Count requests that were due and never sent.
-    pub(crate) fn unsent(&mut self, plan: &Plan, now_ns: u64, count: u64, n_measured: u64) {
-        if count == 0 {
-            return;
-        }
-        self.offered += count;
-        self.measured_offered += n_measured;
-        self.errors.add(ErrorKind::Unsent, count);
-        self.measured_errors += n_measured;
-        let interval = (now_ns.saturating_sub(plan.opened_ns) / SERIES_INTERVAL_NS) as usize;
-        self.series.reach(interval);
-        self.series.errors[interval] += count;
     }
 
     /// Add another thread's counts of the same window.
@@ -231,10 +313,28 @@ impl Tally {
         self.whole.cpu_ns += other.whole.cpu_ns;
         self.measure_end_ns = self.measure_end_ns.max(other.measure_end_ns);
         self.closed_ns = self.closed_ns.max(other.closed_ns);
+        self.visits.merge(&other.visits);
+        self.pages.offered += other.pages.offered;
+        self.pages.completed += other.pages.completed;
+        self.pages.failed += other.pages.failed;
+        self.pages.time.merge(&other.pages.time);
+        self.handshakes_full += other.handshakes_full;
+        self.handshakes_resumed += other.handshakes_resumed;
         // The busiest thread decides whether the client was short of CPU.
         if other.sending.load_ratio() > self.sending.load_ratio() {
             self.sending = other.sending;
         }
+    }
+}
+
+impl Visits {
+    fn merge(&mut self, other: &Self) {
+        self.started += other.started;
+        self.finished += other.finished;
+        self.left += other.left;
+        self.cut += other.cut;
+        self.new_users += other.new_users;
+        self.returning_users += other.returning_users;
     }
 }
 

@@ -70,7 +70,7 @@ impl Worker {
         let Some(pace) = &mut connection.pace else { return };
         if !pace.has_timer {
             pace.has_timer = true;
-            let at_ns = pace.ready_at_ns();
+            let at_ns = pace.reading.ready_at_ns().min(pace.writing.ready_at_ns());
             self.timers.push(Reverse(Timer { at_ns, kind: TimerKind::Line, member, life }));
         }
     }

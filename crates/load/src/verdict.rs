@@ -181,10 +181,13 @@ pub(crate) fn verdict(plan: &Plan, tally: &Tally, evidence: &Evidence) -> Limite
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::window::Model;
 
     fn limit(rate_per_s: f64, change: impl Fn(&mut Tally, &mut Evidence)) -> LimitedBy {
-        let plan = Plan { rate_per_s, ..crate::window::Progress::none().plan };
-        let (mut tally, mut evidence) = (Tally::new(), Evidence::default());
+        let model = if rate_per_s > 0.0 { Model::Open } else { Model::Closed };
+        let plan = Plan { model, ..crate::window::Progress::none().plan };
+        let (mut tally, mut evidence) =
+            (Tally::new(&crate::tally::Room::default()), Evidence::default());
         tally.offered = 1000;
         change(&mut tally, &mut evidence);
         verdict(&plan, &tally, &evidence)

@@ -5,13 +5,13 @@ use std::sync::atomic::Ordering;
 
 use crate::connection::{Farewell, Phase, Taken};
 use crate::outcome::ErrorKind;
-use crate::random::{hash, unit};
+use crate::random::{hash, stream, unit};
 use crate::spec::Think;
 use crate::tally::Ended;
 use crate::visit::{Visit, VisitEnd};
 use crate::window::Model;
 use crate::timers::{Timer, TimerKind};
-use crate::worker::{Draw, Worker};
+use crate::worker::Worker;
 
 impl Worker {
     /// A user of a closed loop begins.
@@ -37,13 +37,13 @@ impl Worker {
         let is_plain = self.is_plain;
         if !is_plain {
             // From the user's own numbers, so that it does not matter who is answered first.
-            let bits = |draw: Draw| {
-                let of_user = hash(self.spec.seed, draw.stream(), user.number);
-                hash(of_user, draw.stream(), user.n_visits)
+            let bits = |stream: u64| {
+                let of_user = hash(self.spec.seed, stream, user.number);
+                hash(of_user, stream, user.n_visits)
             };
             let is_new =
-                !user.is_known || unit(bits(Draw::New)) < self.spec.users.new_ratio;
-            visit.n_left = self.spec.users.visit.draw(bits(Draw::Visit)) - 1;
+                !user.is_known || unit(bits(stream::IS_NEW)) < self.spec.users.new_ratio;
+            visit.n_left = self.spec.users.visit.draw(bits(stream::VISIT_LENGTH)) - 1;
             if is_new && user.is_known {
                 user.number = self.next_user;
                 self.next_user += self.setup.n_threads as u64;
@@ -51,7 +51,7 @@ impl Worker {
             }
             user.is_known = true;
             user.n_visits += 1;
-            self.tally.visit_begins(is_new);
+            self.count_visit(is_new);
         }
         self.next_step(member, self.now_ns);
     }
@@ -63,7 +63,7 @@ impl Worker {
         let user = self.choose_user(arrival.number);
         let n_left = match plan.model {
             Model::Sessions => {
-                self.spec.users.visit.draw(self.draw(Draw::Visit, arrival.number)) - 1
+                self.spec.users.visit.draw(self.draw(stream::VISIT_LENGTH, arrival.number)) - 1
             }
             _ => 0,
         };
@@ -92,9 +92,9 @@ impl Worker {
         if self.is_plain && self.progress.plan.model == Model::Open {
             return 0;
         }
-        let bits = self.draw(Draw::User, number);
+        let bits = self.draw(stream::RETURNING, number);
         let is_new =
-            unit(self.draw(Draw::New, number)) < self.spec.users.new_ratio;
+            unit(self.draw(stream::IS_NEW, number)) < self.spec.users.new_ratio;
         let pool = &mut self.pools[self.progress.plan.arm];
         let place = (bits % pool.users.len() as u64) as u32;
         let user = &mut pool.users[place as usize];
@@ -105,7 +105,7 @@ impl Worker {
             user.number = self.next_user;
             self.next_user += self.setup.n_threads as u64;
         }
-        self.tally.visit_begins(is_new);
+        self.count_visit(is_new);
         place
     }
 
@@ -144,7 +144,7 @@ impl Worker {
         let request = step.request as u32;
         if !step.objects.is_empty() {
             visit.is_in_page = true;
-            self.tally.page_begins(is_measured);
+            self.tally.page_offer(is_measured);
         }
         self.issue(owner, Taken { request, number, base_ns, is_measured });
     }
@@ -176,7 +176,8 @@ impl Worker {
         if visit.is_page_of(number) && visit.n_under_way == 0 {
             visit.is_in_page = false;
             let Visit { base_ns, is_measured, has_failed, .. } = *visit;
-            self.tally.page_ends(base_ns, self.now_ns, is_measured, has_failed);
+            let time_ns = self.now_ns.saturating_sub(base_ns);
+            self.tally.page_end(is_measured, time_ns, has_failed);
             self.end_step(owner, outcome);
         }
     }
@@ -241,14 +242,19 @@ impl Worker {
     fn think_ns(&self, number: u64) -> u64 {
         match self.spec.users.think {
             Think::None => 0,
-            think => think.draw(self.draw(Draw::Think, number)),
+            think => think.draw(self.draw(stream::THINK, number)),
         }
     }
 
     /// A visit is over: its connection is free, or its user begins another one.
     fn end_visit(&mut self, owner: u32, end: VisitEnd, wait_ns: u64) {
         if !self.is_plain {
-            self.tally.visit_ends(end);
+            let visits = &mut self.tally.visits;
+            match end {
+                VisitEnd::Finished => visits.finished += 1,
+                VisitEnd::Left => visits.left += 1,
+                VisitEnd::Cut => visits.cut += 1,
+            }
         }
         let connection = &mut self.connections[owner as usize];
         match self.progress.plan.model {
@@ -296,8 +302,8 @@ impl Worker {
         }
     }
 
-    /// A due arrival outlived its patience without having been sent.
-    pub(crate) fn expire_unsent(&mut self, arrival: &Arrival) {
+    /// A due arrival ends without having been sent.
+    pub(crate) fn end_unsent(&mut self, arrival: &Arrival, kind: ErrorKind) {
         // What it would have asked for first: a visit draws its steps when it begins.
         let step = match self.progress.plan.model {
             Model::Sessions => 0,
@@ -318,8 +324,15 @@ impl Worker {
             is_slow: arrival.is_slow,
             due_index: arrival.number,
         };
-        self.tally.waited += 1;
-        self.tally.end(&self.progress.plan, &ended, Err(ErrorKind::Timeout));
+        self.tally.waited += u64::from(kind.is_timeout());
+        self.tally.end(&self.progress.plan, &ended, Err(kind));
+    }
+
+    fn count_visit(&mut self, is_new: bool) {
+        let visits = &mut self.tally.visits;
+        visits.started += 1;
+        visits.new_users += u64::from(is_new);
+        visits.returning_users += u64::from(!is_new);
     }
 
     fn own(&mut self, member: u32, owner: u32) {

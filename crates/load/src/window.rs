@@ -135,7 +135,7 @@ impl Progress {
             drained_by_ns: u64::MAX,
             next_due_ns: u64::MAX,
             next_index: 0,
-            arrivals: Arrivals::new(arrival, seed, plan.index as u64),
+            arrivals: Arrivals::new(arrival, seed, plan.index),
             share,
             n_given: 0,
             n_measured: 0,
@@ -232,19 +232,6 @@ impl Progress {
     /// Every arrival of the schedule was sent or given up.
     pub(crate) fn is_schedule_over(&self) -> bool {
         self.plan.is_open_loop() && self.next_due_ns == u64::MAX
-    }
-
-    /// Drop the arrivals that are due by `now_ns` and unsent, and end the schedule; returns how
-    /// many there are, and how many of them belong to the measured part.
-    pub(crate) fn drop_due(&mut self, now_ns: u64) -> (u64, u64) {
-        let (mut count, mut n_measured) = (0, 0);
-        while self.next_due_ns <= now_ns && self.next_due_ns != u64::MAX {
-            count += 1;
-            n_measured += u64::from(self.is_next_measured());
-            self.advance();
-        }
-        self.next_due_ns = u64::MAX;
-        (count, n_measured)
     }
 }
 

@@ -19,11 +19,11 @@ use crate::outcome::ErrorKind;
 use crate::random;
 use crate::spec::{Arrival, Length, LoadSpec, Think};
 use crate::sys::{self, Epoll, Waker};
-use crate::tally::Tally;
+use crate::tally::{Room, Tally};
 use crate::target::Target;
 use crate::timers::Timer;
 use crate::visit::{User, Visit};
-use crate::window::{Model, Plan, Progress, Share};
+use crate::window::{Plan, Progress, Share};
 
 /// What all threads share. Read in the loop, written at edges; only a window that is bounded by a
 /// number of requests writes to it for each request.
@@ -99,29 +99,6 @@ pub(crate) struct Worker {
     meter: EffortMeter,
 }
 
-/// What is drawn at random; each has its own stream of numbers.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Draw {
-    /// What `{random}` stands for.
-    Random = 101,
-    /// Whether a visitor is new.
-    New,
-    /// Which user returns.
-    User,
-    /// How long a visit is.
-    Visit,
-    /// How long a pause is.
-    Think,
-    /// Whether an arrival has a slow line.
-    Slow,
-}
-
-impl Draw {
-    pub(crate) const fn stream(self) -> u64 {
-        self as u64
-    }
-}
-
 /// Tokens are a connection's life and number; this is none.
 pub(crate) const WAKER_TOKEN: u64 = u64::MAX;
 
@@ -150,8 +127,10 @@ impl Worker {
             connections.extend((0..n_places).map(|_| Connection::new(pools.len())));
             let number = |user: usize| (user * n_threads + setup.thread) as u64;
             let user = |index| User { number: number(index), ..User::default() };
+            let mut target = target.clone();
+            target.tls = target.tls.map(|tls| tls.for_thread(n_places));
             pools.push(Pool {
-                target: target.clone(),
+                target,
                 open: [List::new(); 2],
                 closed: List::new(),
                 users: (0..n_users).map(user).collect(),
@@ -173,7 +152,7 @@ impl Worker {
             pools,
             in_flight: List::new(),
             buffer: vec![0; READ_BYTES].into_boxed_slice(),
-            tally: Tally::new(&room(&spec, n_threads)),
+            tally: Tally::new(&Room::default()),
             progress: Progress::none(),
             now_ns: 0,
             unix_now_s: 0,
@@ -339,9 +318,9 @@ impl Worker {
         self.links.remove(pool.list_of(connection), member);
     }
 
-    /// Random bits for the thing of this number.
-    pub(crate) fn draw(&self, draw: Draw, number: u64) -> u64 {
-        random::hash(self.spec.seed, draw.stream(), number)
+    /// Random bits of a stream for the thing of this number.
+    pub(crate) fn draw(&self, stream: u64, number: u64) -> u64 {
+        random::hash(self.spec.seed, stream, number)
     }
 
     /// The number over all threads of a thread's user.

@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use httpdyno_load::{Arm, LoadSpec, Request, Run, Window};
+use httpdyno_load::{Arm, Arrival, LoadSpec, Request, Run, Users, Window};
 
 struct Counting;
 
@@ -63,18 +63,24 @@ fn server() -> SocketAddr {
 
 fn allocations_of(address: SocketAddr, n_requests: u64, rate_per_s: f64) -> u64 {
     let requests = vec![Request::get("h", "/")];
+    let arrival =
+        if rate_per_s > 0.0 { Arrival::constant(rate_per_s) } else { Arrival::Closed };
     let spec = LoadSpec {
-        arms: vec![Arm { address: address.to_string(), requests }],
+        arms: vec![Arm::new(address.to_string(), requests)],
         windows: vec![Window { arm: 0, lead_in_s: 0.0, measure_s: 60.0, n_requests }],
         connections: 4,
-        keep_alive: true,
-        rate_per_s,
+        requests_per_connection: 0,
+        arrival,
+        users: Users::PLAIN,
+        connections_per_s: 0.0,
+        slow: None,
         timeout_s: 30.0,
         drain_s: 30.0,
         threads: 1,
         cpus: Vec::new(),
         seed: 0,
         spin_s: 0.0,
+        n_traced: 0,
     };
     let before = ALLOCATIONS.load(Ordering::Relaxed);
     let run = Run::start(&spec, None).unwrap();

@@ -42,7 +42,7 @@ fn every_form_of_a_right_answer_is_completed_with_its_length() {
             request.method = method.to_owned();
             request.expect_status = status;
             request.expect_length = Some(length);
-            let result = run_one(&LoadSpec { keep_alive, ..counted(arm, N) });
+            let result = run_one(&LoadSpec { requests_per_connection: u64::from(!keep_alive), ..counted(arm, N) });
             let case = format!("{method} {path}, keep-alive {keep_alive}");
             assert_eq!((errors(&result), result.completed), (vec![], N), "{case}");
             assert_eq!(result.statuses.into_iter().collect::<Vec<_>>(), [(status, N)], "{case}");
@@ -84,7 +84,7 @@ fn kept_connections_are_kept_and_others_serve_one_request_each() {
     let arm = arm(&oracle, &["/"]);
     let kept = run_one(&counted(arm.clone(), 200));
     assert_eq!((kept.connects, oracle.stats().connections), (4, 4));
-    let closed = run_one(&LoadSpec { keep_alive: false, ..counted(arm, 200) });
+    let closed = run_one(&LoadSpec { requests_per_connection: 1, ..counted(arm, 200) });
     assert_eq!((closed.connects, oracle.stats().connections), (200, 204));
     let since = kept.closed_ns;
     assert!(oracle.log_since(since).arrivals.iter().all(|arrival| arrival.request == 0));

@@ -7,7 +7,7 @@ use std::net::{Ipv4Addr, TcpListener};
 
 use httpdyno_load::{Arm, ErrorKind, LoadSpec, Request};
 use httpdyno_oracle::{CloseAfter, Oracle, OracleConfig};
-use rig::{arm, brief, counted, errors, oracle, run_one, timed};
+use rig::{arm, arrival, brief, counted, errors, oracle, run_one, timed};
 
 const N: u64 = 24;
 
@@ -37,7 +37,7 @@ fn ways(arm: &Arm) -> Vec<(String, LoadSpec)> {
     let mut ways = Vec::new();
     for rate_per_s in [0.0, 400.0] {
         for keep_alive in [true, false] {
-            let spec = LoadSpec { rate_per_s, keep_alive, ..counted(arm.clone(), N) };
+            let spec = LoadSpec { arrival: arrival(rate_per_s), requests_per_connection: u64::from(!keep_alive), ..counted(arm.clone(), N) };
             ways.push((format!("rate {rate_per_s}/s, keep-alive {keep_alive}"), spec));
         }
     }
@@ -116,7 +116,7 @@ fn a_port_that_nobody_listens_on_is_refused_and_not_hammered() {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let address = listener.local_addr().unwrap().to_string();
     drop(listener);
-    let arm = Arm { address, requests: vec![Request::get("nobody.test", "/")] };
+    let arm = Arm::new(address,  vec![Request::get("nobody.test", "/")]);
     for (way, spec) in ways(&arm) {
         let result = run_one(&spec);
         assert_eq!(errors(&result), [("refused", N)], "{way}");
@@ -147,7 +147,7 @@ fn connections_that_a_server_ends_in_good_order_cost_no_request() {
             Oracle::start(OracleConfig { close_after, ..OracleConfig::default() }).unwrap();
         for rate_per_s in [0.0, 400.0] {
             let spec = counted(arm(&oracle, &["/", "/chunked/50/7"]), N);
-            let result = run_one(&LoadSpec { rate_per_s, ..spec });
+            let result = run_one(&LoadSpec { arrival: arrival(rate_per_s), ..spec });
             assert_eq!(
                 (errors(&result), result.completed),
                 (vec![], N),
@@ -166,7 +166,7 @@ fn a_connection_that_ended_while_it_was_idle_is_not_used_again() {
     for path in paths.map(|name| format!("/fault/{name}")) {
         let oracle = oracle();
         let spec = counted(arm(&oracle, &[&path]), 12);
-        let result = run_one(&LoadSpec { rate_per_s: 40.0, connections: 1, ..spec });
+        let result = run_one(&LoadSpec { arrival: arrival(40.0), connections: 1, ..spec });
         let resets = result.errors.of(ErrorKind::Reset);
         assert_eq!(result.completed + resets, 12, "{path}: {}", brief(&result));
         assert!(resets <= 1, "{path}: {}", brief(&result));

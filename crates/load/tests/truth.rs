@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use httpdyno_load::{Arm, LoadSpec, Request, Run, WindowResult};
 use httpdyno_oracle::{Oracle, OracleConfig, PeriodicStall, Service};
-use rig::{PATIENCE, arm, brief, counted, errors, finish, run_one, timed, within_three_tries};
+use rig::{PATIENCE, arm, arrival, brief, counted, errors, finish, run_one, timed, within_three_tries};
 
 /// These tests look at time: they do not share the machine with each other.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -21,7 +21,7 @@ fn alone() -> std::sync::MutexGuard<'static, ()> {
 /// An arm whose every request has a name of its own, so that the log tells them apart.
 fn named(oracle: &Oracle, n: usize) -> Arm {
     let requests = (0..n).map(|i| Request::get("oracle.test", &format!("/?id={i}"))).collect();
-    Arm { address: oracle.addr().to_string(), requests }
+    Arm::new(oracle.addr().to_string(), requests)
 }
 
 /// What the latencies were: answered by the server's log, minus due by the schedule; sorted.
@@ -70,7 +70,7 @@ type Disturb = fn(&Oracle, Duration);
 
 /// Load at 500/s for 750 requests, and disturb the server after the first 200.
 fn disturbed(oracle: &Oracle, connections: usize, disturb: impl Fn(&Oracle)) -> WindowResult {
-    let spec = LoadSpec { rate_per_s: 500.0, connections, ..counted(named(oracle, 750), 750) };
+    let spec = LoadSpec { arrival: arrival(500.0), connections, ..counted(named(oracle, 750), 750) };
     let run = Run::start(&spec, None).unwrap();
     let deadline = Instant::now() + PATIENCE;
     while oracle.stats().requests < 200 {
@@ -163,7 +163,7 @@ fn percentiles_are_true_for_every_kind_of_bad_server() {
             within_three_tries(|| {
                 let oracle = Oracle::start(config.clone()).unwrap();
                 let spec = counted(named(&oracle, 300), 300);
-                let result = run_one(&LoadSpec { rate_per_s: 500.0, connections, ..spec });
+                let result = run_one(&LoadSpec { arrival: arrival(500.0), connections, ..spec });
                 let case = format!("{name} with {connections} connections");
                 assert_eq!(result.completed, 300, "{case}");
                 tells_the_truth(&oracle, 500.0, &result, &case)
@@ -179,7 +179,7 @@ fn a_frozen_accept_queue_is_in_the_latencies_of_new_connections() {
         let oracle = rig::oracle();
         oracle.stall_accept(Duration::from_millis(200));
         let spec = counted(named(&oracle, 250), 250);
-        let spec = LoadSpec { rate_per_s: 500.0, connections: 128, keep_alive: false, ..spec };
+        let spec = LoadSpec { arrival: arrival(500.0), connections: 128, requests_per_connection: 1, ..spec };
         let result = run_one(&spec);
         assert_eq!(result.completed, 250);
         assert!(result.latency.max_ns >= 150_000_000, "{}", brief(&result));
@@ -195,7 +195,7 @@ fn the_rate_at_the_server_is_the_rate_asked_for() {
             let oracle = rig::oracle();
             let spec = timed(arm(&oracle, &["/"]), measure_s);
             let result =
-                run_one(&LoadSpec { rate_per_s: 1000.0, connections: 16, threads, ..spec });
+                run_one(&LoadSpec { arrival: arrival(1000.0), connections: 16, threads, ..spec });
             let n = (measure_s * 1000.0) as usize;
             assert_eq!(result.offered, n as u64, "{threads} threads");
             let arrivals = oracle.log().arrivals;
@@ -224,7 +224,7 @@ fn what_was_due_before_the_end_is_sent_however_late_the_client_wakes() {
     let oracle = rig::oracle();
     let mut spec = timed(arm(&oracle, &["/"]), 0.01);
     spec.windows = vec![spec.windows[0]; 60];
-    let results = rig::run(&LoadSpec { rate_per_s: 4000.0, connections: 64, ..spec });
+    let results = rig::run(&LoadSpec { arrival: arrival(4000.0), connections: 64, ..spec });
     for result in results {
         assert_eq!((result.offered, errors(&result)), (40, vec![]), "window {}", result.index);
     }
@@ -235,7 +235,7 @@ fn a_request_that_waited_for_a_connection_times_out_at_its_age() {
     let _alone = alone();
     let oracle = rig::oracle();
     let spec = counted(arm(&oracle, &["/fault/never"]), 60);
-    let spec = LoadSpec { rate_per_s: 200.0, connections: 1, timeout_s: 0.1, ..spec };
+    let spec = LoadSpec { arrival: arrival(200.0), connections: 1, timeout_s: 0.1, ..spec };
     let result = run_one(&spec);
     assert_eq!((errors(&result), result.latency.count), (vec![("timeout", 60)], 60));
     assert!(result.latency.buckets[0].0 >= 100_000_000, "{}", brief(&result));

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use httpdyno_load::{LoadSpec, Run, Window, WindowResult};
 use httpdyno_oracle::{Arrival, Oracle, OracleConfig, Service, monotonic_ns};
-use rig::{arm, brief, errors, finish, oracle, run};
+use rig::{arm, arrival, brief, errors, finish, oracle, run};
 
 /// Six windows over two arms, none in a regular order.
 const ORDER: [usize; 6] = [0, 1, 1, 0, 1, 0];
@@ -57,7 +57,7 @@ fn requests_land_on_the_arm_of_their_window_over_connections_that_stay() {
             .map(|_| Oracle::start(OracleConfig { service, ..OracleConfig::default() }).unwrap())
             .collect();
         let arms = servers.iter().map(|server| arm(server, &["/"])).collect();
-        let spec = LoadSpec { rate_per_s, threads, ..rig::spec(arms, windows(0.02, 0.08)) };
+        let spec = LoadSpec { arrival: arrival(rate_per_s), threads, ..rig::spec(arms, windows(0.02, 0.08)) };
         let (results, edges) = run_with_edges(&spec);
 
         assert_eq!(
@@ -114,7 +114,7 @@ fn a_window_of_so_many_requests_offers_exactly_these_after_its_lead_in() {
             .map(|lead_in_s| Window { arm: 0, lead_in_s, measure_s: 20.0, n_requests: 37 })
             .to_vec();
         let spec = rig::spec(vec![arm(&oracle, &["/fixed/1ms"])], windows);
-        let results = run(&LoadSpec { rate_per_s, threads, ..spec });
+        let results = run(&LoadSpec { arrival: arrival(rate_per_s), threads, ..spec });
         let case = format!("rate {rate_per_s}, {threads} threads");
         assert_eq!((results[0].offered, results[0].measured_offered), (37, 37), "{case}");
         assert_eq!(results[0].measured_completed, 37, "{case}");
@@ -133,7 +133,7 @@ fn each_window_goes_on_with_the_arms_requests_where_the_last_one_left_them() {
         // Each is over before its arm's requests are: the last of them would never be sent.
         let window = |arm| Window { arm, lead_in_s: 0.0, measure_s: 20.0, n_requests: 2 };
         let windows = [0, 0, 1, 0].map(window).to_vec();
-        let spec = LoadSpec { connections: 1, threads: 1, rate_per_s, ..rig::spec(arms, windows) };
+        let spec = LoadSpec { connections: 1, threads: 1, arrival: arrival(rate_per_s), ..rig::spec(arms, windows) };
         let results = run(&spec);
         assert!(results.iter().all(|result| errors(result).is_empty()), "rate {rate_per_s}");
         let arrivals = oracle.log().arrivals;
@@ -148,7 +148,7 @@ fn lead_in_and_drain_are_not_measured() {
     let window = Window { arm: 0, lead_in_s: 0.15, measure_s: 0.15, n_requests: 0 };
     let spec = rig::spec(vec![arm(&oracle, &["/fixed/10ms"])], vec![window]);
     for rate_per_s in [0.0, 200.0] {
-        let result = run(&LoadSpec { rate_per_s, ..spec.clone() }).remove(0);
+        let result = run(&LoadSpec { arrival: arrival(rate_per_s), ..spec.clone() }).remove(0);
         assert_eq!(errors(&result), []);
         assert_eq!(result.measure_start_ns - result.opened_ns, 150_000_000);
         assert_eq!(result.measure_end_ns - result.measure_start_ns, 150_000_000);

@@ -17,8 +17,12 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ERROR_KINDS", PyTuple::new(py, ErrorKind::ALL.map(ErrorKind::name))?)?;
     module.add("EngineError", py.get_type::<errors::EngineError>())?;
     module.add_class::<spec::Request>()?;
+    module.add_class::<spec::Tls>()?;
     module.add_class::<spec::Arm>()?;
     module.add_class::<spec::Window>()?;
+    module.add_class::<spec::Arrival>()?;
+    module.add_class::<spec::Users>()?;
+    module.add_class::<spec::Slow>()?;
     module.add_class::<spec::LoadSpec>()?;
     module.add_class::<result::Histogram>()?;
     module.add_class::<result::WindowResult>()?;

@@ -16,16 +16,16 @@ from httpdyno.cli.option import JsonOption
 from httpdyno.cli.output import Outputs, write_json
 from httpdyno.cli.progress import LoadProgress
 from httpdyno.errors import EngineError, UsageError
+from httpdyno.load.check import check_workload
 from httpdyno.load.engine import (
     SPIN_S,
     LoadHandle,
     WindowPlan,
-    check_workload,
     start_load,
     suited_threads,
 )
 from httpdyno.load.target import Target, check_permitted, is_loopback, parse_url, resolve
-from httpdyno.model import Measurement, Objective, RequestSpec, Workload
+from httpdyno.model import Closed, Constant, Measurement, Objective, RequestSpec, Workload
 from httpdyno.report.load import load_json, load_text
 from httpdyno.report.phrase import plural
 from httpdyno.telemetry.host import host_facts
@@ -162,8 +162,8 @@ def command(  # noqa: PLR0913 - one parameter for each option
             ),
         ),
         connections=connections,
-        keep_alive=not no_keepalive,
-        rate_per_s=None if rate is None else _rate(rate),
+        requests_per_connection=1 if no_keepalive else 0,
+        arrival=Closed() if rate is None else Constant(rate_per_s=_rate(rate)),
         timeout_s=duration_s(timeout),
     )
     check_workload(workload)

@@ -5,14 +5,15 @@ Everything native is turned into ours here, in both directions, and nowhere else
 
 import math
 import os
-import string
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from httpdyno import __version__, _native
 from httpdyno.errors import EngineError, UsageError
-from httpdyno.model import HistogramData, Measurement, RequestSpec, Workload
+from httpdyno.load.check import check_workload
+from httpdyno.load.measured import Detail, live, measurement
+from httpdyno.model import Closed, Constant, LiveLoad, Measurement, RequestSpec, Workload
 
 SPIN_S = 60e-6
 """How long an open-loop thread polls before a request is due, where it has a core of its own.
@@ -25,9 +26,6 @@ _WAIT_SLICE_S = 0.1
 
 _CONNECTIONS_PER_THREAD = 64
 _CPUS_PER_THREAD = 4
-
-# RFC 9110 section 5.6.2.
-_TOKEN = frozenset("!#$%&'*+-.^_`|~" + string.digits + string.ascii_letters)
 
 Edge = Callable[[int, bool], None]
 
@@ -47,8 +45,9 @@ class WindowPlan:
 class LoadHandle:
     """A run under way on the engine's own threads."""
 
-    def __init__(self, run: _native.LoadRun) -> None:
+    def __init__(self, run: _native.LoadRun, detail: Detail = Detail.WINDOW) -> None:
         self._run = run
+        self._detail = detail
         self._measurements: list[Measurement] = []
 
     def wait(self, timeout_s: float = math.inf) -> bool:
@@ -72,11 +71,16 @@ class LoadHandle:
         """Send nothing more and end soon; what is in flight counts as `unfinished`."""
         self._run.stop()
 
+    def live(self) -> LiveLoad | None:
+        """Return the window that is under way, so far; None when there is none."""
+        return live(self._run)
+
     def measurements(self) -> list[Measurement]:
         """Return the windows that ended so far, in order."""
         # Callers poll this while the run goes on: each window is converted once.
         results = self._run.results()
-        self._measurements += [_measurement(each) for each in results[len(self._measurements) :]]
+        new = results[len(self._measurements) :]
+        self._measurements += [measurement(each, self._detail) for each in new]
         return list(self._measurements)
 
 
@@ -91,6 +95,7 @@ def start_load(  # noqa: PLR0913 - the engine's settings, each of them optional
     drain_s: float | None = None,
     spin_s: float = 0.0,
     on_edge: Edge | None = None,
+    detail: Detail = Detail.WINDOW,
 ) -> LoadHandle:
     """Start to load some arms, window by window, on the same connections throughout.
 
@@ -105,12 +110,14 @@ def start_load(  # noqa: PLR0913 - the engine's settings, each of them optional
             which lets every request end by itself.
         spin_s: Polling before each due time, see `SPIN_S`.
         on_edge: Called with (window index, whether it opens) when nothing is in flight.
+        detail: How much is converted of what each window saw.
 
     Raises:
         UsageError: The workload makes no sense.
         EngineError: The engine cannot run it.
     """
     check_workload(workload)
+    _check_supported(workload)
     arms = [
         _native.Arm(
             address=address,
@@ -140,7 +147,7 @@ def start_load(  # noqa: PLR0913 - the engine's settings, each of them optional
             seed=seed,
             spin_s=spin_s,
         )
-        return LoadHandle(_native.start(spec, on_edge))
+        return LoadHandle(_native.start(spec, on_edge), detail)
     except _native.EngineError as error:
         raise EngineError(str(error)) from error
 
@@ -156,45 +163,27 @@ def suited_threads(workload: Workload, n_cpus: int | None = None) -> int:
     return max(1, min(cpus // _CPUS_PER_THREAD, by_connections))
 
 
-def check_workload(workload: Workload) -> None:
-    """Refuse a workload that makes no sense, before anything is sent.
+def _check_supported(workload: Workload) -> None:
+    """Refuse what the compiled engine cannot do yet, rather than leave it out.
 
     Raises:
-        UsageError: With the sentence that says what.
+        UsageError: With what it is.
     """
-    if not workload.requests:
-        raise UsageError("the workload has no requests", hint="give at least one path")
-    if workload.connections < 1:
-        raise UsageError(
-            f"{workload.connections} connections cannot send anything, expected at least 1"
-        )
-    rate = workload.rate_per_s
-    if rate is not None and not (math.isfinite(rate) and rate > 0):
-        raise UsageError(f"a rate of {rate:g}/s sends nothing, expected more than 0")
-    if not (math.isfinite(workload.timeout_s) and workload.timeout_s > 0):
-        raise UsageError(f"a timeout of {workload.timeout_s:g} s is no patience at all")
-    for request in workload.requests:
-        _check_request(request)
-
-
-def _check_request(request: RequestSpec) -> None:
-    if not request.method or not _TOKEN.issuperset(request.method):
-        raise UsageError(f"`{request.method}` is not an HTTP method, such as GET or POST")
-    if not request.path.startswith("/") and request.path != "*":
-        raise UsageError(f"the path `{request.path}` does not start with `/`")
-    if not request.path.isascii() or any(each <= " " or each == "\x7f" for each in request.path):
-        raise UsageError(
-            f"the path {request.path!r} holds what a request line cannot",
-            hint="percent-encode it: a space is `%20`",
-        )
-    for name, value in request.headers:
-        if not name or not _TOKEN.issuperset(name):
-            raise UsageError(f"`{name}` is not a header's name")
-        if any(each in value for each in "\r\n\0"):
-            raise UsageError(f"the header `{name}` holds a line break or a NUL")
-    status = request.expect_status
-    if status is not None and not 200 <= status <= 599:  # noqa: PLR2004 - final statuses
-        raise UsageError(f"{status} is not a final status, expected 200 to 599")
+    as_it_can = Workload(
+        requests=workload.requests,
+        steps=workload.steps,
+        arrival=workload.arrival,
+        connections=workload.connections,
+        connections_per_page=workload.connections_per_page,
+        requests_per_connection=workload.requests_per_connection,
+        timeout_s=workload.timeout_s,
+    )
+    is_in_turn = workload.mix == Workload(requests=workload.requests).mix
+    is_simple = isinstance(workload.arrival, Closed | Constant)
+    if not (workload == as_it_can and is_in_turn and is_simple) or (
+        workload.requests_per_connection > 1 or any(each.body_file for each in workload.requests)
+    ):
+        raise UsageError("the load engine of this version cannot send this workload")
 
 
 def render_request(request: RequestSpec, authority: str) -> _native.Request:
@@ -221,42 +210,3 @@ def _headers(request: RequestSpec, authority: str) -> list[tuple[str, str]]:
     usual = (("Host", authority), ("User-Agent", f"httpdyno/{__version__}"), ("Accept", "*/*"))
     given = {name.lower() for name, _ in request.headers}
     return [*(each for each in usual if each[0].lower() not in given), *request.headers]
-
-
-def _measurement(result: _native.WindowResult) -> Measurement:
-    return Measurement(
-        opened_s=result.opened_ns / 1e9,
-        measured_s=(result.measure_end_ns - result.measure_start_ns) / 1e9,
-        total_s=(result.closed_ns - result.opened_ns) / 1e9,
-        offered=result.offered,
-        completed=result.completed,
-        errors=dict(result.errors),
-        statuses={str(status): n for status, n in sorted(result.statuses.items())},
-        measured_offered=result.measured_offered,
-        measured_completed=result.measured_completed,
-        measured_errors=result.measured_errors,
-        connects=result.connects,
-        bytes_sent=result.bytes_sent,
-        bytes_received=result.bytes_received,
-        latency=_histogram(result.latency),
-        service_time=_histogram(result.service_time),
-        lateness=_histogram(result.lateness),
-        series_interval_s=result.series_interval_s,
-        series_completed=tuple(result.series_completed),
-        series_errors=tuple(result.series_errors),
-        series_latency_max_s=tuple(result.series_latency_max_s),
-        client_cpu_s=result.client_cpu_s,
-        busy_connection_s=result.busy_connection_s,
-        limited_by=result.limited_by,
-        evidence=dict(result.evidence),
-    )
-
-
-def _histogram(histogram: _native.Histogram) -> HistogramData:
-    bounds_ns, counts = histogram.buckets()
-    return HistogramData(
-        bounds_ns=tuple(bounds_ns),
-        counts=tuple(counts),
-        sum_s=histogram.sum_s,
-        max_s=histogram.max_s,
-    )

@@ -1,8 +1,31 @@
 """The frozen domain types: stored, printed as JSON and exported as JSON Schema from here."""
 
+from httpdyno.model.arrival import (
+    Arrival,
+    Closed,
+    Constant,
+    Poisson,
+    RateStage,
+    Replay,
+    Sessions,
+    Stages,
+)
 from httpdyno.model.base import Level, Record
 from httpdyno.model.knob import Configuration, Knob, KnobInfo, level_text
-from httpdyno.model.measurement import HistogramData, HostFacts, Measurement, Telemetry
+from httpdyno.model.load_outcome import LoadOutcome
+from httpdyno.model.measurement import (
+    Batches,
+    HistogramData,
+    HostFacts,
+    LiveLoad,
+    Measurement,
+    Pages,
+    Phases,
+    Portion,
+    Telemetry,
+    Trace,
+    Visits,
+)
 from httpdyno.model.result import (
     ArmSummary,
     Caveat,
@@ -20,13 +43,18 @@ from httpdyno.model.result import (
 )
 from httpdyno.model.run import RunStatus, RunSummary
 from httpdyno.model.study import Method, Plan, ServerSpec, Step, Study, Template
-from httpdyno.model.workload import Objective, RequestSpec, Workload
+from httpdyno.model.users import SlowUsers, Think, Users, Visit
+from httpdyno.model.workload import Objective, RequestSpec, TlsSpec, VisitStep, Workload
 
 __all__ = [
     "ArmSummary",
+    "Arrival",
+    "Batches",
     "Caveat",
+    "Closed",
     "Comparison",
     "Configuration",
+    "Constant",
     "Effective",
     "HistogramData",
     "HostFacts",
@@ -34,17 +62,28 @@ __all__ = [
     "KnobInfo",
     "LadderStep",
     "Level",
+    "LiveLoad",
+    "LoadOutcome",
     "Measurement",
     "Method",
     "Objective",
     "Outcome",
+    "Pages",
+    "Phases",
     "Plan",
+    "Poisson",
+    "Portion",
+    "RateStage",
     "RatioInterval",
     "Record",
+    "Replay",
     "RequestSpec",
     "RunStatus",
     "RunSummary",
     "ServerSpec",
+    "Sessions",
+    "SlowUsers",
+    "Stages",
     "StartRecord",
     "Step",
     "Study",
@@ -52,8 +91,15 @@ __all__ = [
     "SweepPoint",
     "Telemetry",
     "Template",
+    "Think",
+    "TlsSpec",
+    "Trace",
     "TrialStatus",
+    "Users",
     "Verdict",
+    "Visit",
+    "VisitStep",
+    "Visits",
     "WindowRecord",
     "Workload",
     "level_text",

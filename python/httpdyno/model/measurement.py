@@ -27,7 +27,84 @@ class Telemetry(Record, frozen=True):
     """CPU time the hypervisor took from this host in the window."""
 
 
-class Measurement(Record, frozen=True):
+class Phases(Record, frozen=True, omit_defaults=True):
+    """Where the time of completed measured requests went; the five sums add up to latency's."""
+
+    client_queue: HistogramData = HistogramData()
+    """From where latency counts to where a connection took the request."""
+    connect: HistogramData = HistogramData()
+    """Only of requests that opened a connection; so is `tls`."""
+    tls: HistogramData = HistogramData()
+    first_byte: HistogramData = HistogramData()
+    """From the connection's being ready to the first byte of the answer."""
+    transfer: HistogramData = HistogramData()
+    """From the first byte to the last."""
+
+
+class Portion(Record, frozen=True, omit_defaults=True):
+    """What became of some of a window's measured requests: those to one URL, or of one kind."""
+
+    offered: int = 0
+    completed: int = 0
+    errors: dict[str, int] = msgspec.field(default_factory=dict)
+    latency: HistogramData = HistogramData()
+    bytes_received: int = 0
+
+    @property
+    def n_errors(self) -> int:
+        """Requests that did not get the right answer."""
+        return sum(self.errors.values())
+
+
+class Pages(Record, frozen=True, omit_defaults=True):
+    """Documents with their objects; a page fails when any part of it does."""
+
+    offered: int = 0
+    completed: int = 0
+    failed: int = 0
+    time: HistogramData = HistogramData()
+    """From the page's base, as for latency, to the end of its last object."""
+
+
+class Visits(Record, frozen=True, omit_defaults=True):
+    """What became of users' visits."""
+
+    started: int = 0
+    finished: int = 0
+    left: int = 0
+    """A request timed out: the user lost patience."""
+    cut: int = 0
+    """Under way when the window ended."""
+    new_users: int = 0
+    returning_users: int = 0
+
+
+class Batches(Record, frozen=True, omit_defaults=True):
+    """The measured part in equal intervals, at most 256; its lists are (n_intervals,)."""
+
+    interval_s: float = 0.0
+    offered: tuple[int, ...] = ()
+    completed: tuple[int, ...] = ()
+    errors: tuple[int, ...] = ()
+    latency: tuple[HistogramData, ...] = ()
+    """Of the requests that ended in the interval, two significant digits."""
+
+
+class Trace(Record, frozen=True, omit_defaults=True):
+    """Instants of a window's first measured requests, for `numpy.frombuffer`; 0 is never."""
+
+    due_ns: bytes = b""
+    """uint64 each, CLOCK_MONOTONIC; (n_traced,) like the others."""
+    issued_ns: bytes = b""
+    written_ns: bytes = b""
+    end_ns: bytes = b""
+    request: bytes = b""
+    """uint32: the index in the workload's requests."""
+    outcome: bytes = b""
+    """uint8: 0 is a right answer, else 1 + the kind of error."""
+
+
+class Measurement(Record, frozen=True, omit_defaults=True):
     """One window of load. `offered == completed + sum(errors)`."""
 
     opened_s: float
@@ -45,15 +122,29 @@ class Measurement(Record, frozen=True):
     measured_completed: int = 0
     measured_errors: int = 0
     connects: int = 0
+    handshakes_full: int = 0
+    handshakes_resumed: int = 0
     bytes_sent: int = 0
     bytes_received: int = 0
     latency: HistogramData = HistogramData()
+    """Of measured requests: completed ones, and `censored`, which took at least that long."""
     service_time: HistogramData = HistogramData()
     lateness: HistogramData = HistogramData()
+    censored: HistogramData = HistogramData()
+    """The ages of requests that never ended (timed out, unfinished, unsent): lower bounds."""
+    phases: Phases = Phases()
+    by_request: tuple[Portion, ...] = ()
+    """In the order of the requests that were sent; empty where there is only one."""
+    by_population: dict[str, Portion] = msgspec.field(default_factory=dict)
+    """`usual` and `slow`; empty without slow clients."""
+    pages: Pages = Pages()
+    visits: Visits = Visits()
     series_interval_s: float = 0.1
     series_completed: tuple[int, ...] = ()
     series_errors: tuple[int, ...] = ()
     series_latency_max_s: tuple[float, ...] = ()
+    batches: Batches = Batches()
+    trace: Trace = Trace()
     client_cpu_s: float = 0.0
     busy_connection_s: float = 0.0
     limited_by: str = ""
@@ -68,6 +159,18 @@ class Measurement(Record, frozen=True):
     def n_errors(self) -> int:
         """Requests of the whole window that did not get the right answer."""
         return sum(self.errors.values())
+
+
+class LiveLoad(Record, frozen=True):
+    """A window so far, while it runs."""
+
+    elapsed_s: float
+    offered: int
+    completed: int
+    errors: int
+    in_flight: int
+    latency: HistogramData = HistogramData()
+    """Since the window began, two significant digits."""
 
 
 class HostFacts(Record, frozen=True):

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from httpdyno.errors import StudyFileError, UsageError
+from httpdyno.model.arrival import Arrival, Closed, Constant
 from httpdyno.model.base import Level
 from httpdyno.model.knob import Configuration, Knob, KnobInfo
 from httpdyno.model.study import Method, ServerSpec, Study
@@ -212,17 +213,17 @@ class _Checker:
         self.at_least("workload.connections", table.connections, 1)
         if not table.requests:
             raise self.wrong("workload.requests", [], "at least one request")
-        rate = None
+        arrival: Arrival = Closed()
         if table.rate is not None:
             try:
-                rate = rate_per_s(table.rate)
+                arrival = Constant(rate_per_s=rate_per_s(table.rate))
             except UsageError as error:
                 raise self.wrong("workload.rate", table.rate, "a rate such as `500/s`") from error
         return Workload(
             requests=tuple(self._request(i, request) for i, request in enumerate(table.requests)),
             connections=table.connections,
-            keep_alive=table.keep_alive,
-            rate_per_s=rate,
+            requests_per_connection=0 if table.keep_alive else 1,
+            arrival=arrival,
             timeout_s=self.duration("workload.timeout", table.timeout),
         )
 

@@ -1,31 +1,104 @@
 """What is offered to the target."""
 
+from typing import Literal
+
+from httpdyno.model.arrival import Arrival, Closed, Constant, Poisson, is_open
 from httpdyno.model.base import Record
+from httpdyno.model.users import SlowUsers, Users
 
 
 class RequestSpec(Record, frozen=True):
-    """One request, and what a right answer to it looks like."""
+    """One request, and what a right answer to it looks like.
+
+    Path, header values and body may hold `{n}` (the request's number in the run), `{user}` (the
+    user's number) and `{random}` (16 hexadecimal digits).
+    """
 
     path: str = "/"
     method: str = "GET"
     headers: tuple[tuple[str, str], ...] = ()
     body: str = ""
+    body_file: str = ""
+    """A file with the body, read when the load begins; not beside `body`."""
     expect_status: int | None = 200
     """None accepts any 2xx or 3xx."""
     expect_length: int | None = None
     """Bytes of the decoded body."""
 
 
+class VisitStep(Record, frozen=True):
+    """What a user asks for in one step: a request, or a page with what belongs to it."""
+
+    request: int
+    """Index in the workload's requests; of a page, its document."""
+    objects: tuple[int, ...] = ()
+    """Of a page: what is asked for once the document is there."""
+    weight: float = 1.0
+
+
+class TlsSpec(Record, frozen=True):
+    """How connections are encrypted. Files are named, not kept: one of them is a secret."""
+
+    server_name: str = ""
+    """Sent as SNI, and checked in the certificate."""
+    roots_file: str = ""
+    """PEM, whom to trust; empty for whom the system trusts."""
+    certificate_file: str = ""
+    """PEM, the client's own chain; empty for none."""
+    key_file: str = ""
+    is_verified: bool = True
+    """Whether the server's certificate is checked."""
+    versions: Literal["any", "1.2", "1.3"] = "any"
+    resumes: bool = True
+    """Whether later connections take up a former session."""
+
+
 class Workload(Record, frozen=True):
-    """Requests sent in turn over some connections, closed loop or at a constant rate."""
+    """Requests, who sends them and when, and over which connections."""
 
     requests: tuple[RequestSpec, ...] = (RequestSpec(),)
+    """All there are; of a replay they are in the log."""
+    steps: tuple[VisitStep, ...] = ()
+    """The mix: taken in turn when all weigh the same, else drawn. Empty: each request is one."""
+    arrival: Arrival = Closed()
     connections: int = 8
-    keep_alive: bool = True
-    rate_per_s: float | None = None
-    """None is closed loop: each connection sends again as soon as it was answered."""
+    """Closed loop: users, each with its connection; else the most connections at a time."""
+    connections_per_s: float = 0.0
+    """Closed loop: users begin at this rate; 0 is all at once."""
+    requests_per_connection: int = 0
+    """0 has no limit, 1 is no keep-alive."""
+    connections_per_page: int = 6
+    """A page's objects come over so many connections at a time."""
+    users: Users = Users()
+    slow: SlowUsers | None = None
+    tls: TlsSpec | None = None
     timeout_s: float = 10.0
     """The client's patience: at this age a request counts as timed out, and as this old."""
+
+    @property
+    def keep_alive(self) -> bool:
+        """Whether a connection takes more than one request."""
+        return self.requests_per_connection != 1
+
+    @property
+    def is_open_loop(self) -> bool:
+        """Whether requests have a due time, from which their latency counts."""
+        return is_open(self.arrival)
+
+    @property
+    def rate_per_s(self) -> float | None:
+        """The rate at which requests come; None where none is given, or it changes."""
+        return self.arrival.rate_per_s if isinstance(self.arrival, Constant | Poisson) else None
+
+    @property
+    def mix(self) -> tuple[VisitStep, ...]:
+        """The steps, also where there is just one for each request."""
+        return self.steps or tuple(VisitStep(request=i) for i in range(len(self.requests)))
+
+    @property
+    def has_pages(self) -> bool:
+        """Whether some step has objects."""
+        return any(step.objects for step in self.steps)
 
 
 class Objective(Record, frozen=True):

@@ -5,7 +5,7 @@ that the data bound nothing of must come back as it went in, and msgspec alone w
 """
 
 import json
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -32,9 +32,33 @@ def from_text(text: str, kind: type[R], what: str) -> R:
         StoreError: It is not such a record.
     """
     try:
-        return msgspec.convert(json.loads(text), kind)
+        return msgspec.convert(_as_of_today(json.loads(text)), kind)
     except (ValueError, msgspec.ValidationError) as error:
         raise StoreError(
             f"{what} cannot be read: {error}",
             hint="It was stored by another version of httpdyno; measure it again.",
         ) from error
+
+
+def _as_of_today(document: Any) -> Any:  # noqa: ANN401 - JSON
+    """Return a document that an earlier version stored as this one would have."""
+    if not isinstance(document, dict):
+        return document
+    if {"keep_alive", "rate_per_s"} <= document.keys():
+        return _workload_as_of_today(document)
+    # A plan has it in its study, an outcome in its plan.
+    return {
+        key: _as_of_today(value) if key in {"plan", "study", "workload"} else value
+        for key, value in document.items()
+    }
+
+
+def _workload_as_of_today(stored: dict[str, Any]) -> dict[str, Any]:
+    """Until 0.1 a workload was closed loop or of one rate, with keep-alive or without."""
+    workload = dict(stored)
+    if not workload.pop("keep_alive"):
+        workload["requests_per_connection"] = 1
+    rate_per_s = workload.pop("rate_per_s")
+    if rate_per_s is not None:
+        workload["arrival"] = {"kind": "constant", "rate_per_s": rate_per_s}
+    return workload

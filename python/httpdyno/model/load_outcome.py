@@ -1,0 +1,26 @@
+"""One load test with all that its reports need."""
+
+from httpdyno.model.base import Record
+from httpdyno.model.measurement import HostFacts, Measurement
+from httpdyno.model.result import Caveat
+from httpdyno.model.workload import Workload
+
+
+class LoadOutcome(Record, frozen=True):
+    """What was asked of a server, where and when, and what came of it."""
+
+    measurement: Measurement
+    workload: Workload
+    host: HostFacts
+    url: str = ""
+    began_at: str = ""
+    """UTC, ISO 8601."""
+    seed: int = 0
+    threads: int = 1
+    schedule_hash: str = ""
+    """Two runs with the same one were offered the same requests at the same instants."""
+    caveats: tuple[Caveat, ...] = ()
+    """What the command knew to doubt, such as cores shared with the server."""
+    fail_if: tuple[str, ...] = ()
+    """Thresholds as they were typed: `p99 > 200ms`."""
+    is_interrupted: bool = False

@@ -1,0 +1,68 @@
+"""Quantities as people type them."""
+
+import pytest
+
+from httpdyno.errors import UsageError
+from httpdyno.units import (
+    bandwidth_bytes_per_s,
+    duration_s,
+    factor,
+    rate_or_zero_per_s,
+    rate_per_s,
+    share_ratio,
+    size_bytes,
+)
+
+
+@pytest.mark.parametrize(
+    ("read", "text", "value"),
+    [
+        (duration_s, "1m30s", 90.0),
+        (duration_s, "250 ms", 0.25),
+        (rate_per_s, "500/s", 500.0),
+        (rate_per_s, "30/m", 0.5),
+        (rate_per_s, "500", 500.0),
+        (rate_or_zero_per_s, "0/s", 0.0),
+        (share_ratio, "30%", 0.3),
+        (share_ratio, "0 %", 0.0),
+        (share_ratio, "120%", 1.2),
+        (factor, "2x", 2.0),
+        (factor, "0.5", 0.5),
+        (size_bytes, "4KiB", 4096),
+        (size_bytes, "1.5KiB", 1536),
+        (size_bytes, "10kB", 10_000),
+        (size_bytes, "512", 512),
+        (bandwidth_bytes_per_s, "28.8kbit", 3600.0),
+        (bandwidth_bytes_per_s, "1Mbit/s", 125_000.0),
+        (bandwidth_bytes_per_s, "10B/s", 10.0),
+        (bandwidth_bytes_per_s, "64KiB", 65_536.0),
+    ],
+)
+def test_a_quantity_is_turned_into_its_base_unit(read, text, value):
+    assert read(text) == pytest.approx(value)
+
+
+@pytest.mark.parametrize(
+    ("read", "text"),
+    [
+        (duration_s, "10"),
+        (duration_s, "-2s"),
+        (rate_per_s, "0"),
+        (rate_per_s, "-5/s"),
+        (rate_per_s, "fast"),
+        (rate_or_zero_per_s, "1e3/s"),
+        (share_ratio, "0.3"),
+        (share_ratio, "-3%"),
+        (factor, "x2"),
+        (factor, "-1x"),
+        (size_bytes, "0.5B"),
+        (size_bytes, "4 KB/s"),
+        (bandwidth_bytes_per_s, "28800"),
+        (bandwidth_bytes_per_s, "28.8 kilobit"),
+    ],
+)
+def test_what_is_none_is_quoted_and_an_example_is_given(read, text):
+    with pytest.raises(UsageError) as caught:
+        read(text)
+    assert f"`{text}`" in str(caught.value)
+    assert "`" in caught.value.hint
