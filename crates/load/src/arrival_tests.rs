@@ -115,8 +115,10 @@ fn a_closed_loop_has_no_arrivals() {
 
 #[test]
 fn a_replay_is_given_back() {
-    let arrival =
-        Arrival::Replay { offsets_ns: [5, 5, 9].as_slice().into(), steps: [0, 2, 1].as_slice().into() };
+    let arrival = Arrival::Replay {
+        offsets_ns: [5, 5, 9].as_slice().into(),
+        steps: [0, 2, 1].as_slice().into(),
+    };
     let mut arrivals = Arrivals::new(&arrival, 1, 2).unwrap();
     let counts = [0, 5, 6, 9, 10].map(|until_ns| arrivals.expected_count(until_ns) as u64);
     assert_eq!(counts, [0, 0, 2, 2, 3]);
@@ -287,8 +289,10 @@ proptest! {
 #[test]
 #[ignore]
 fn timing() {
-    let h = |p| { let stages = vec![stage(1.0, 100.0, 900.0), stage(f64::INFINITY, 900.0, 900.0)];
-        schedule_hash(&Arrival::Open { stages, is_poisson: p }, 1, 2, 10_000) };
+    let h = |p| {
+        let stages = vec![stage(1.0, 100.0, 900.0), stage(f64::INFINITY, 900.0, 900.0)];
+        schedule_hash(&Arrival::Open { stages, is_poisson: p }, 1, 2, 10_000)
+    };
     eprintln!("{:#x} {:#x}", h(true), h(false));
     let n = 20_000_000;
     let ramp = [stage(1e5, 0.0, 1000.0)];
@@ -299,8 +303,15 @@ fn timing() {
             let t = std::time::Instant::now();
             let mut last = 0;
             let mut k = 0;
-            while k < n { let Some(at) = a.next_ns() else { break }; last = at; k += 1; }
-            eprintln!("{name} {is_poisson}: {:.1} ns ({k}, {last})", t.elapsed().as_nanos() as f64 / k as f64);
+            while k < n {
+                let Some(at) = a.next_ns() else { break };
+                last = at;
+                k += 1;
+            }
+            eprintln!(
+                "{name} {is_poisson}: {:.1} ns ({k}, {last})",
+                t.elapsed().as_nanos() as f64 / k as f64
+            );
         }
     }
 }

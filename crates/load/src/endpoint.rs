@@ -95,7 +95,8 @@ mod tests {
 
     #[test]
     fn nonsense_is_one_sentence_with_what_is_expected() {
-        let refusal = |text: &str| Endpoint::parse(text, "arms[1].address").unwrap_err().to_string();
+        let refusal =
+            |text: &str| Endpoint::parse(text, "arms[1].address").unwrap_err().to_string();
         assert_eq!(
             refusal("localhost:80"),
             "arms[1].address is \"localhost:80\"; \

@@ -4,21 +4,24 @@ use std::cmp::Reverse;
 use std::io::ErrorKind as IoErrorKind;
 
 use crate::connection::{Connection, Farewell, Phase, Taken};
-use crate::link::Link;
+use crate::link::{Link, is_backlog_full};
 use crate::outcome::ErrorKind;
 use crate::random::stream;
 use crate::scanner::{AtClose, Progress};
 use crate::sys::Event;
 use crate::template::Vars;
+use crate::timers::{Timer, TimerKind};
 use crate::tls;
 use crate::tls_session::Handshake;
-use crate::timers::{Timer, TimerKind};
 use crate::worker::Worker;
 
 /// A connection's number, and which of its sockets is meant.
 const fn token(member: u32, life: u32) -> u64 {
     (life as u64) << 32 | member as u64
 }
+
+/// How soon to knock again where a Unix socket's backlog is full.
+const RETRY_NS: u64 = 1_000_000;
 
 impl Worker {
     /// Take what epoll says about a connection.
@@ -82,6 +85,11 @@ impl Worker {
 
     fn connect(&mut self, member: u32) {
         self.tally.connects += 1;
+        self.open_socket(member);
+    }
+
+    /// Open a socket for the request of a connection that has none.
+    pub(crate) fn open_socket(&mut self, member: u32) {
         let connection = &mut self.connections[member as usize];
         let target = &self.pools[connection.arm].target;
         let slow = self.spec.slow.as_ref();
@@ -89,11 +97,18 @@ impl Worker {
         let token = token(member, connection.life);
         let opened = connection.open(&target.endpoint, target.tls.as_ref(), slow);
         if let Err(error) = opened.and_then(|link| self.epoll.add_stream(link, token)) {
-            // Not at once: a row of such failures would nest.
             let connection = &mut self.connections[member as usize];
-            connection.refusal = Some(ErrorKind::of_connect(&error));
-            let (at_ns, life) = (self.now_ns, connection.life);
-            self.timers.push(Reverse(Timer { at_ns, kind: TimerKind::Refusal, member, life }));
+            let life = connection.life;
+            let (at_ns, kind) = if is_backlog_full(&error) {
+                // A Unix socket does not wait by itself.
+                connection.phase = Phase::Closed;
+                (self.now_ns + RETRY_NS, TimerKind::Connect)
+            } else {
+                // Not at once: a row of such failures would nest.
+                connection.refusal = Some(ErrorKind::of_connect(&error));
+                (self.now_ns, TimerKind::Refusal)
+            };
+            self.timers.push(Reverse(Timer { at_ns, kind, member, life }));
         }
     }
 

@@ -91,7 +91,8 @@ fn a_socket_is_nonblocking_and_not_inherited_and_sends_at_once() {
 #[test]
 fn nobody_listening_is_told_with_the_kernels_number() {
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let refused = Client::open(&Endpoint::Tcp(address), None).and_then(|mut client| client.secure());
+    let refused =
+        Client::open(&Endpoint::Tcp(address), None).and_then(|mut client| client.secure());
     assert_eq!(refused.unwrap_err().raw_os_error(), Some(libc::ECONNREFUSED));
 
     let path = SocketPath::new("gone");

@@ -8,6 +8,7 @@ use crate::random::stream;
 use crate::spec::Slow;
 use crate::timers::{Timer, TimerKind};
 use crate::visits::Arrival;
+use crate::window::Model;
 use crate::worker::Worker;
 
 impl Worker {
@@ -27,7 +28,8 @@ impl Worker {
         }
         if plan.is_open_loop() {
             self.send_due();
-            if self.progress.is_schedule_over() && plan.has_open_end() && self.is_at_rest() {
+            let is_all_sent = plan.model == Model::Open || self.is_at_rest();
+            if self.progress.is_schedule_over() && plan.has_open_end() && is_all_sent {
                 self.end_sending(self.now_ns);
             }
         } else if !self.progress.has_begun {
@@ -79,9 +81,8 @@ impl Worker {
     /// The schedule's next arrival.
     fn next_arrival(&self) -> Arrival {
         let number = self.progress.arrival_number();
-        let is_slow = |slow: &Slow| {
-            crate::random::unit(self.draw(stream::IS_SLOW, number)) < slow.ratio
-        };
+        let is_slow =
+            |slow: &Slow| crate::random::unit(self.draw(stream::IS_SLOW, number)) < slow.ratio;
         Arrival {
             index: self.progress.arrival_index(),
             number,

@@ -101,9 +101,8 @@ pub(crate) fn ln(x: f64) -> f64 {
         * (1.0 / 3.0
             + w * (1.0 / 7.0
                 + w * (1.0 / 11.0 + w * (1.0 / 15.0 + w * (1.0 / 19.0 + w * (1.0 / 23.0))))));
-    let even = w
-        * (1.0 / 5.0
-            + w * (1.0 / 9.0 + w * (1.0 / 13.0 + w * (1.0 / 17.0 + w * (1.0 / 21.0)))));
+    let even =
+        w * (1.0 / 5.0 + w * (1.0 / 9.0 + w * (1.0 / 13.0 + w * (1.0 / 17.0 + w * (1.0 / 21.0)))));
     let e = exponent as f64;
     // 2 s + 2 s (odd + even), with 2 s = f − s f kept apart: f is exact.
     e * LN_2_HIGH + (f - s * (f - 2.0 * (odd + even)) + e * LN_2_LOW)

@@ -44,9 +44,9 @@ impl Rendered {
         }
         let wants_length = matches!(request.method.as_str(), "POST" | "PUT" | "PATCH");
         let template = |part: &[u8], is_strict| {
-            Template::parse(part, is_strict).map_err(|word| {
-                let expected = "one of {n}, {user} and {random}, or {{...}} for the braces";
-                Error::invalid(field, format!("with the unknown template `{{{word}}}`"), expected)
+            Template::parse(part, is_strict).map_err(|unknown| {
+                let value = format!("with the unknown template `{{{}}}`", unknown.0);
+                Error::invalid(field, value, "{n}, {user}, {random} or, as it stands, {{word}}")
             })
         };
         let mut rendered = Self {
@@ -223,7 +223,8 @@ mod tests {
         assert!(rendered.fixed(None).is_none());
         let mut out = Vec::new();
         rendered.render(&Vars { n: 12, user: 345, random: 0 }, None, &mut out);
-        let expected = "POST /item/12 HTTP/1.1\r\nHost: h\r\nContent-Length: 13\r\n\r\n{\"user\": 345}";
+        let expected =
+            "POST /item/12 HTTP/1.1\r\nHost: h\r\nContent-Length: 13\r\n\r\n{\"user\": 345}";
         assert_eq!(String::from_utf8(out).unwrap(), expected);
     }
 

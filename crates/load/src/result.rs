@@ -68,6 +68,15 @@ pub struct WindowResult {
     pub limited_by: LimitedBy,
     /// What that rests on.
     pub evidence: Evidence,
+    pub visits: crate::tally::Visits,
+    pub pages: PagesT,
+}
+#[derive(Debug, Clone)]
+pub struct PagesT {
+    pub offered: u64,
+    pub completed: u64,
+    pub failed: u64,
+    pub time: Distribution,
 }
 
 /// A time series of a window; its parts have the same length.
@@ -114,6 +123,13 @@ impl WindowResult {
             busy_connection_s: tally.busy_ns as f64 / 1e9,
             limited_by: verdict(plan, tally, &evidence),
             evidence,
+            visits: tally.visits,
+            pages: PagesT {
+                offered: tally.pages.offered,
+                completed: tally.pages.completed,
+                failed: tally.pages.failed,
+                time: tally.pages.time.distribution(),
+            },
         }
     }
 }

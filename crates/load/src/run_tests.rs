@@ -50,8 +50,7 @@ fn server(reply: impl Fn(usize) -> Reply + Send + Copy + 'static) -> SocketAddr 
 }
 
 fn spec(addresses: &[SocketAddr], windows: &[Window]) -> LoadSpec {
-    let arm =
-        |address: &SocketAddr| Arm::new(address.to_string(), vec![Request::get("h", "/")]);
+    let arm = |address: &SocketAddr| Arm::new(address.to_string(), vec![Request::get("h", "/")]);
     LoadSpec {
         arms: addresses.iter().map(arm).collect(),
         windows: windows.to_vec(),

@@ -172,11 +172,7 @@ impl Scanner {
 
     /// Take a whole line without its line feed. A missing carriage return is tolerated, as RFC
     /// 9112 section 2.2 allows, but for the end of a chunk.
-    fn line(
-        &mut self,
-        line: &[u8],
-        on_cookie: &mut impl FnMut(&[u8]),
-    ) -> Result<(), Malformed> {
+    fn line(&mut self, line: &[u8], on_cookie: &mut impl FnMut(&[u8])) -> Result<(), Malformed> {
         let text = line.strip_suffix(b"\r").unwrap_or(line);
         match self.stage {
             Stage::StatusLine => {

@@ -105,15 +105,15 @@ pub(crate) struct Room {
 /// What became of the users' visits. Plain counts, which the loop keeps itself.
 #[derive(Debug, Clone, Copy, Default)]
 #[allow(dead_code, reason = "the loop counts no visits yet")]
-pub(crate) struct Visits {
-    pub(crate) started: u64,
-    pub(crate) finished: u64,
+pub struct Visits {
+    pub started: u64,
+    pub finished: u64,
     /// A request timed out: the user lost patience and left.
-    pub(crate) left: u64,
+    pub left: u64,
     /// The window ended in the middle of it.
-    pub(crate) cut: u64,
-    pub(crate) new_users: u64,
-    pub(crate) returning_users: u64,
+    pub cut: u64,
+    pub new_users: u64,
+    pub returning_users: u64,
 }
 
 /// What became of the measured part's pages.

@@ -39,7 +39,8 @@ impl Target {
         let rendered = arm.requests.iter().enumerate().map(|(number, request)| {
             Rendered::new(request, says_close, &format!("{field}.requests[{number}]"))
         });
-        let tls = arm.tls.as_ref().map(|tls| TlsClient::new(tls, &format!("{field}.tls"))).transpose()?;
+        let tls =
+            arm.tls.as_ref().map(|tls| TlsClient::new(tls, &format!("{field}.tls"))).transpose()?;
         let weights: Vec<f64> = arm.steps.iter().map(|step| step.weight).collect();
         Ok(Self {
             endpoint,

@@ -19,6 +19,8 @@ pub(crate) struct Timer {
 pub(crate) enum TimerKind {
     /// A socket could not even begin to connect.
     Refusal,
+    /// A socket that could not connect just now tries again.
+    Connect,
     /// A slow line takes bytes again.
     Line,
     /// A user's pause is over.
@@ -38,9 +40,10 @@ impl Worker {
             match kind {
                 TimerKind::Start => self.set_to_work(member),
                 TimerKind::Resume => self.resume(member, at_ns),
-                TimerKind::Refusal | TimerKind::Line
+                TimerKind::Refusal | TimerKind::Connect | TimerKind::Line
                     if self.connections[member as usize].life != life => {}
                 TimerKind::Refusal => self.refuse(member),
+                TimerKind::Connect => self.open_socket(member),
                 TimerKind::Line => self.let_through(member),
             }
             // Each of these may take a while: what follows must not carry its time.
@@ -55,7 +58,9 @@ impl Worker {
             match timer.kind {
                 TimerKind::Resume => self.cut_short(timer.member),
                 TimerKind::Start => {}
-                TimerKind::Refusal | TimerKind::Line => self.timers.push(Reverse(timer)),
+                TimerKind::Refusal | TimerKind::Connect | TimerKind::Line => {
+                    self.timers.push(Reverse(timer));
+                }
             }
         }
         if self.timers.is_empty() {

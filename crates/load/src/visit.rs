@@ -36,6 +36,8 @@ pub(crate) struct Visit {
     pub(crate) is_in_page: bool,
     /// A request of the page failed.
     pub(crate) has_failed: bool,
+    /// A request of the page outlived the user's patience.
+    pub(crate) has_left: bool,
     /// The user has a slow line.
     pub(crate) is_slow: bool,
     /// The visit is over, the user's next one to come (closed loop).

@@ -8,9 +8,9 @@ use crate::outcome::ErrorKind;
 use crate::random::{hash, stream, unit};
 use crate::spec::Think;
 use crate::tally::Ended;
+use crate::timers::{Timer, TimerKind};
 use crate::visit::{Visit, VisitEnd};
 use crate::window::Model;
-use crate::timers::{Timer, TimerKind};
 use crate::worker::Worker;
 
 impl Worker {
@@ -41,8 +41,7 @@ impl Worker {
                 let of_user = hash(self.spec.seed, stream, user.number);
                 hash(of_user, stream, user.n_visits)
             };
-            let is_new =
-                !user.is_known || unit(bits(stream::IS_NEW)) < self.spec.users.new_ratio;
+            let is_new = !user.is_known || unit(bits(stream::IS_NEW)) < self.spec.users.new_ratio;
             visit.n_left = self.spec.users.visit.draw(bits(stream::VISIT_LENGTH)) - 1;
             if is_new && user.is_known {
                 user.number = self.next_user;
@@ -80,10 +79,7 @@ impl Worker {
     fn step_of(&self, arrival: &Arrival) -> u32 {
         match &self.spec.arrival {
             crate::spec::Arrival::Replay { steps, .. } => steps[arrival.index as usize],
-            _ => self.pools[self.progress.plan.arm]
-                .target
-                .mix
-                .pick(arrival.number, self.spec.seed),
+            _ => self.pools[self.progress.plan.arm].target.mix.pick(arrival.number, self.spec.seed),
         }
     }
 
@@ -93,8 +89,7 @@ impl Worker {
             return 0;
         }
         let bits = self.draw(stream::RETURNING, number);
-        let is_new =
-            unit(self.draw(stream::IS_NEW, number)) < self.spec.users.new_ratio;
+        let is_new = unit(self.draw(stream::IS_NEW, number)) < self.spec.users.new_ratio;
         let pool = &mut self.pools[self.progress.plan.arm];
         let place = (bits % pool.users.len() as u64) as u32;
         let user = &mut pool.users[place as usize];
@@ -139,6 +134,7 @@ impl Worker {
         visit.is_measured = is_measured;
         visit.n_asked = 0;
         visit.has_failed = false;
+        visit.has_left = false;
         visit.is_in_page = false;
         let step = &self.pools[self.progress.plan.arm].target.steps[step as usize];
         let request = step.request as u32;
@@ -160,6 +156,7 @@ impl Worker {
         }
         let is_document = visit.n_asked == 0;
         visit.has_failed |= outcome.is_err();
+        visit.has_left |= outcome.is_err_and(ErrorKind::is_timeout);
         // Without its document a page has no objects, and who left asks for no more.
         let is_hopeless = outcome.is_err_and(|kind| {
             is_document || kind.is_timeout() || kind.is_of_connecting() || self.progress.is_over
@@ -194,8 +191,7 @@ impl Worker {
         };
         visit.n_asked += 1;
         let Visit { number, is_measured, .. } = *visit;
-        let taken =
-            Taken { request: object as u32, number, base_ns: self.now_ns, is_measured };
+        let taken = Taken { request: object as u32, number, base_ns: self.now_ns, is_measured };
         self.issue(member, taken);
     }
 
@@ -223,7 +219,7 @@ impl Worker {
             }
             _ => 0,
         };
-        if outcome.is_err_and(ErrorKind::is_timeout) {
+        if outcome.is_err_and(ErrorKind::is_timeout) || self.visits[owner as usize].has_left {
             return self.end_visit(owner, VisitEnd::Left, wait_ns);
         }
         let visit = &mut self.visits[owner as usize];

@@ -217,8 +217,7 @@ impl Worker {
         let mix_from = mix_from.unwrap_or_else(|| Progress::mix_start(plan.model, thread as u64));
         let (thread, n_threads) = (thread as u64, n_threads as u64);
         let share = Share { thread, n_threads, period: target.steps.len() as u64 };
-        self.progress =
-            Progress::new(plan, &self.spec.arrival, self.spec.seed, share, mix_from);
+        self.progress = Progress::new(plan, &self.spec.arrival, self.spec.seed, share, mix_from);
         let unix_now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         self.unix_now_s = unix_now.map_or(0, |since| since.as_secs() as i64);
         let opened = self.meter.read();

@@ -63,8 +63,7 @@ fn server() -> SocketAddr {
 
 fn allocations_of(address: SocketAddr, n_requests: u64, rate_per_s: f64) -> u64 {
     let requests = vec![Request::get("h", "/")];
-    let arrival =
-        if rate_per_s > 0.0 { Arrival::constant(rate_per_s) } else { Arrival::Closed };
+    let arrival = if rate_per_s > 0.0 { Arrival::constant(rate_per_s) } else { Arrival::Closed };
     let spec = LoadSpec {
         arms: vec![Arm::new(address.to_string(), requests)],
         windows: vec![Window { arm: 0, lead_in_s: 0.0, measure_s: 60.0, n_requests }],

@@ -3,7 +3,7 @@
 
 mod rig;
 
-use httpdyno_load::{LoadSpec, Request};
+use httpdyno_load::{Arm, LoadSpec, Request};
 use rig::{arm, counted, errors, oracle, run_one, timed};
 
 const N: u64 = 40;
@@ -42,7 +42,10 @@ fn every_form_of_a_right_answer_is_completed_with_its_length() {
             request.method = method.to_owned();
             request.expect_status = status;
             request.expect_length = Some(length);
-            let result = run_one(&LoadSpec { requests_per_connection: u64::from(!keep_alive), ..counted(arm, N) });
+            let result = run_one(&LoadSpec {
+                requests_per_connection: u64::from(!keep_alive),
+                ..counted(arm, N)
+            });
             let case = format!("{method} {path}, keep-alive {keep_alive}");
             assert_eq!((errors(&result), result.completed), (vec![], N), "{case}");
             assert_eq!(result.statuses.into_iter().collect::<Vec<_>>(), [(status, N)], "{case}");
@@ -135,8 +138,7 @@ fn latency_is_the_service_time_that_the_server_kept() {
 fn an_arm_may_ask_for_many_things() {
     let oracle = oracle();
     let paths: Vec<String> = (0..100).map(|i| format!("/bytes/{}?id={i}", i * 37)).collect();
-    let mut arm = arm(&oracle, &[]);
-    arm.requests = paths
+    let requests = paths
         .iter()
         .enumerate()
         .map(|(i, path)| Request {
@@ -144,6 +146,7 @@ fn an_arm_may_ask_for_many_things() {
             ..Request::get("oracle.test", path)
         })
         .collect();
+    let arm = Arm::new(oracle.addr().to_string(), requests);
     let result = run_one(&counted(arm, 500));
     assert_eq!((errors(&result), result.completed), (vec![], 500));
 }

@@ -23,7 +23,8 @@ fn a_run_that_is_stopped_accounts_for_what_was_in_flight() {
     for (rate_per_s, threads) in [(0.0, 1), (0.0, 2), (400.0, 1), (400.0, 2)] {
         let oracle = oracle();
         let spec = timed(arm(&oracle, &["/", "/fault/never", "/chunked/50/7"]), 1000.0);
-        let run = Run::start(&LoadSpec { arrival: arrival(rate_per_s), threads, ..spec }, None).unwrap();
+        let run =
+            Run::start(&LoadSpec { arrival: arrival(rate_per_s), threads, ..spec }, None).unwrap();
         // All four connections end up on a request that is never answered.
         wait_for(&run, || oracle.stats().count(Behaviour::Never) == 4);
         let stopped = Instant::now();
@@ -96,8 +97,14 @@ fn the_server_s_count_and_the_engine_s_differ_by_no_more_than_the_connections() 
         let oracle = oracle();
         let spec = timed(arm(&oracle, &paths), 0.4);
         let connections = 8;
-        let spec =
-            LoadSpec { arrival: arrival(rate_per_s), requests_per_connection: u64::from(!keep_alive), threads, connections, drain_s: 0.002, ..spec };
+        let spec = LoadSpec {
+            arrival: arrival(rate_per_s),
+            requests_per_connection: u64::from(!keep_alive),
+            threads,
+            connections,
+            drain_s: 0.002,
+            ..spec
+        };
         let result = run_one(&spec);
         let case = format!("rate {rate_per_s}, keep-alive {keep_alive}, {threads} threads");
         let unsent = result.errors.of(ErrorKind::Unsent);
@@ -120,7 +127,8 @@ fn more_threads_than_one_share_the_work_without_losing_any() {
         for rate_per_s in [0.0, 500.0] {
             let oracle = oracle();
             let spec = counted(arm(&oracle, &["/fixed/1ms"]), 101);
-            let result = run_one(&LoadSpec { connections, threads, arrival: arrival(rate_per_s), ..spec });
+            let result =
+                run_one(&LoadSpec { connections, threads, arrival: arrival(rate_per_s), ..spec });
             let case = format!("{connections} connections, {threads} threads, {rate_per_s}/s");
             assert_eq!((errors(&result), result.completed), (vec![], 101), "{case}");
             assert_eq!(oracle.stats().requests, 101, "{case}");

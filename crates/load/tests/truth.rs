@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 
 use httpdyno_load::{Arm, LoadSpec, Request, Run, WindowResult};
 use httpdyno_oracle::{Oracle, OracleConfig, PeriodicStall, Service};
-use rig::{PATIENCE, arm, arrival, brief, counted, errors, finish, run_one, timed, within_three_tries};
+use rig::{
+    PATIENCE, arm, arrival, brief, counted, errors, finish, run_one, timed, within_three_tries,
+};
 
 /// These tests look at time: they do not share the machine with each other.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -70,7 +72,8 @@ type Disturb = fn(&Oracle, Duration);
 
 /// Load at 500/s for 750 requests, and disturb the server after the first 200.
 fn disturbed(oracle: &Oracle, connections: usize, disturb: impl Fn(&Oracle)) -> WindowResult {
-    let spec = LoadSpec { arrival: arrival(500.0), connections, ..counted(named(oracle, 750), 750) };
+    let spec =
+        LoadSpec { arrival: arrival(500.0), connections, ..counted(named(oracle, 750), 750) };
     let run = Run::start(&spec, None).unwrap();
     let deadline = Instant::now() + PATIENCE;
     while oracle.stats().requests < 200 {
@@ -179,7 +182,12 @@ fn a_frozen_accept_queue_is_in_the_latencies_of_new_connections() {
         let oracle = rig::oracle();
         oracle.stall_accept(Duration::from_millis(200));
         let spec = counted(named(&oracle, 250), 250);
-        let spec = LoadSpec { arrival: arrival(500.0), connections: 128, requests_per_connection: 1, ..spec };
+        let spec = LoadSpec {
+            arrival: arrival(500.0),
+            connections: 128,
+            requests_per_connection: 1,
+            ..spec
+        };
         let result = run_one(&spec);
         assert_eq!(result.completed, 250);
         assert!(result.latency.max_ns >= 150_000_000, "{}", brief(&result));

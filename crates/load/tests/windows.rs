@@ -57,7 +57,11 @@ fn requests_land_on_the_arm_of_their_window_over_connections_that_stay() {
             .map(|_| Oracle::start(OracleConfig { service, ..OracleConfig::default() }).unwrap())
             .collect();
         let arms = servers.iter().map(|server| arm(server, &["/"])).collect();
-        let spec = LoadSpec { arrival: arrival(rate_per_s), threads, ..rig::spec(arms, windows(0.02, 0.08)) };
+        let spec = LoadSpec {
+            arrival: arrival(rate_per_s),
+            threads,
+            ..rig::spec(arms, windows(0.02, 0.08))
+        };
         let (results, edges) = run_with_edges(&spec);
 
         assert_eq!(
@@ -133,7 +137,12 @@ fn each_window_goes_on_with_the_arms_requests_where_the_last_one_left_them() {
         // Each is over before its arm's requests are: the last of them would never be sent.
         let window = |arm| Window { arm, lead_in_s: 0.0, measure_s: 20.0, n_requests: 2 };
         let windows = [0, 0, 1, 0].map(window).to_vec();
-        let spec = LoadSpec { connections: 1, threads: 1, arrival: arrival(rate_per_s), ..rig::spec(arms, windows) };
+        let spec = LoadSpec {
+            connections: 1,
+            threads: 1,
+            arrival: arrival(rate_per_s),
+            ..rig::spec(arms, windows)
+        };
         let results = run(&spec);
         assert!(results.iter().all(|result| errors(result).is_empty()), "rate {rate_per_s}");
         let arrivals = oracle.log().arrivals;

@@ -142,7 +142,8 @@ impl Arrival {
 }
 
 fn stages_of(stages: Vec<Stage>) -> Vec<load::Stage> {
-    let stage = |(duration_s, from_per_s, to_per_s)| load::Stage { duration_s, from_per_s, to_per_s };
+    let stage =
+        |(duration_s, from_per_s, to_per_s)| load::Stage { duration_s, from_per_s, to_per_s };
     stages.into_iter().map(stage).collect()
 }
 

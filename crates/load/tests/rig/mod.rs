@@ -4,9 +4,7 @@
 
 use std::time::Duration;
 
-use httpdyno_load::{
-    Arm, Arrival, ErrorKind, LoadSpec, Request, Run, Users, Window, WindowResult,
-};
+use httpdyno_load::{Arm, Arrival, ErrorKind, LoadSpec, Request, Run, Users, Window, WindowResult};
 use httpdyno_oracle::{Oracle, OracleConfig};
 
 /// No run here takes nearly as long; it only keeps a hung engine from hanging the suite.
@@ -102,12 +100,8 @@ pub(crate) fn obeys_the_laws(result: &WindowResult) {
     assert!(result.measured_offered <= result.offered);
     assert!(result.measured_completed <= result.completed);
     assert!(result.measured_errors <= result.errors.total());
-    let censored = [
-        ErrorKind::Timeout,
-        ErrorKind::ConnectTimeout,
-        ErrorKind::Unfinished,
-        ErrorKind::Unsent,
-    ];
+    let censored =
+        [ErrorKind::Timeout, ErrorKind::ConnectTimeout, ErrorKind::Unfinished, ErrorKind::Unsent];
     let n_censored = censored.map(of).iter().sum::<u64>();
     assert!(result.latency.count <= result.completed + n_censored, "{}", brief(result));
     let instants =

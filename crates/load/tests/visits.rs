@@ -1,0 +1,201 @@
+//! Users, visits and pages do at the server what the spec says, and the counts agree with the
+//! server's own.
+#![allow(clippy::unwrap_used, reason = "a test may panic, its setup too")]
+
+mod rig;
+
+use std::time::Duration;
+
+use httpdyno_load::{Arm, Arrival, Length, LoadSpec, Request, Stage, Step, Think, Users};
+use httpdyno_oracle::{Oracle, OracleConfig};
+use rig::{arm, counted, errors, oracle, run_one, timed};
+
+/// Users who pause.
+const fn thinking(think: Think) -> Users {
+    Users { think, ..Users::PLAIN }
+}
+
+fn constant(duration_s: f64, rate_per_s: f64) -> Vec<Stage> {
+    vec![Stage { duration_s, from_per_s: rate_per_s, to_per_s: rate_per_s }]
+}
+
+#[test]
+fn users_of_a_closed_loop_pause_between_their_requests() {
+    let oracle = oracle();
+    let spec =
+        LoadSpec { users: thinking(Think::Fixed { s: 0.05 }), ..timed(arm(&oracle, &["/"]), 0.52) };
+    let result = run_one(&spec);
+    // At 0, 50, 100 … 500 ms, each of the four of them; a busy machine makes it fewer.
+    assert!((4 * 6..=4 * 11).contains(&result.offered), "{}", rig::brief(&result));
+    assert!(errors(&result).is_empty());
+    assert_eq!(result.completed, oracle.stats().requests);
+}
+
+#[test]
+fn users_start_one_after_the_other_at_the_rate_asked_for() {
+    let oracle = oracle();
+    let spec = LoadSpec {
+        connections: 40,
+        connections_per_s: 100.0,
+        users: thinking(Think::Fixed { s: 10.0 }),
+        ..timed(arm(&oracle, &["/"]), 0.3)
+    };
+    let result = run_one(&spec);
+    assert_eq!((result.offered, result.completed), (30, 30), "{}", rig::brief(&result));
+    let log = oracle.log();
+    let first = log.arrivals.iter().map(|arrival| arrival.at_ns).min().unwrap();
+    let last = log.arrivals.iter().map(|arrival| arrival.at_ns).max().unwrap();
+    assert!(Duration::from_nanos(last - first) >= Duration::from_millis(250));
+}
+
+#[test]
+fn sessions_make_their_steps_and_take_their_connections_along() {
+    let oracle = oracle();
+    let spec = LoadSpec {
+        arrival: Arrival::Sessions { stages: constant(0.5, 100.0) },
+        connections: 64,
+        users: Users { visit: Length::Fixed(3), think: Think::Fixed { s: 0.02 }, ..Users::PLAIN },
+        ..timed(arm(&oracle, &["/a", "/b", "/c"]), f64::INFINITY)
+    };
+    let result = run_one(&spec);
+    let visits = result.visits;
+    assert!(visits.started > 20, "{visits:?}");
+    assert_eq!((visits.finished, visits.left, visits.cut), (visits.started, 0, 0));
+    assert_eq!(result.completed, 3 * visits.started, "{}", rig::brief(&result));
+    assert_eq!(result.connects, visits.started);
+    assert_eq!(oracle.stats().requests, result.completed);
+}
+
+#[test]
+fn the_mean_number_of_sessions_at_a_time_is_what_littles_law_says() {
+    let oracle = oracle();
+    // 200 sessions a second, each of a geometric number of steps with mean 4 and pauses of mean
+    // 20 ms between them: 3 pauses, 60 ms in the mean, and 4 requests of 5 ms.
+    let spec = LoadSpec {
+        arrival: Arrival::Sessions { stages: constant(f64::INFINITY, 200.0) },
+        connections: 512,
+        users: Users {
+            visit: Length::Geometric { mean: 4.0 },
+            think: Think::Exponential { mean_s: 0.02 },
+            ..Users::PLAIN
+        },
+        ..timed(arm(&oracle, &["/fixed/5ms"]), 3.0)
+    };
+    let result = run_one(&spec);
+    let per_visit = result.offered as f64 / result.visits.started as f64;
+    // 600 visits, whose lengths have a standard deviation of 3.5: six standard errors.
+    assert!((per_visit - 4.0).abs() < 0.9, "{per_visit} steps of a visit");
+    assert!(errors(&result).is_empty(), "{}", rig::brief(&result));
+}
+
+#[test]
+fn a_page_asks_for_its_objects_over_several_connections_once_its_document_is_there() {
+    let oracle = oracle();
+    let paths = ["/fixed/20ms?page", "/fixed/30ms?1", "/fixed/30ms?2", "/fixed/30ms?3", "/4"];
+    let requests = paths.iter().map(|path| Request::get("oracle.test", path)).collect();
+    let page = Arm {
+        steps: vec![Step { weight: 1.0, request: 0, objects: vec![1, 2, 3, 4] }],
+        connections_per_page: 4,
+        ..Arm::new(oracle.addr().to_string(), requests)
+    };
+    for arrival in [Arrival::Closed, Arrival::constant(100.0)] {
+        let before = oracle.stats().requests;
+        let spec = LoadSpec { arrival, connections: 8, ..counted(page.clone(), 24) };
+        let result = run_one(&spec);
+        let case = rig::brief(&result);
+        assert!(errors(&result).is_empty(), "{case}");
+        assert_eq!((result.pages.offered, result.pages.completed), (24, 24), "{case}");
+        assert_eq!(result.completed, 24 * 5, "{case}");
+        assert_eq!(oracle.stats().requests - before, 24 * 5, "{case}");
+        // Document, then three objects side by side: 50 ms, and not 20 + 3 × 30.
+        let fastest_ms = result.pages.time.quantile_ns(0.05) / 1_000_000;
+        assert!((49..110).contains(&fastest_ms), "{fastest_ms} ms");
+    }
+}
+
+#[test]
+fn a_page_with_a_failing_document_asks_for_nothing_more_and_fails() {
+    let oracle = oracle();
+    for document in ["/status/500", "/fault/reset-before", "/fault/never"] {
+        let requests = [document, "/a", "/b"].map(|path| Request::get("h", path)).to_vec();
+        let page = Arm {
+            steps: vec![Step { weight: 1.0, request: 0, objects: vec![1, 2] }],
+            connections_per_page: 2,
+            ..Arm::new(oracle.addr().to_string(), requests)
+        };
+        for arrival in [Arrival::Closed, Arrival::constant(200.0)] {
+            let spec = LoadSpec { arrival, timeout_s: 0.1, ..counted(page.clone(), 8) };
+            let result = run_one(&spec);
+            assert_eq!((result.pages.offered, result.pages.failed), (8, 8), "{document}");
+            assert_eq!(result.offered, 8, "{document}: {}", rig::brief(&result));
+        }
+    }
+}
+
+#[test]
+fn a_page_with_a_failing_object_fails_and_its_other_objects_come() {
+    let oracle = oracle();
+    let requests = ["/", "/fault/short-body", "/b"].map(|path| Request::get("h", path)).to_vec();
+    let page = Arm {
+        steps: vec![Step { weight: 1.0, request: 0, objects: vec![1, 2] }],
+        connections_per_page: 1,
+        ..Arm::new(oracle.addr().to_string(), requests)
+    };
+    let result = run_one(&LoadSpec { ..counted(page, 8) });
+    assert_eq!((result.pages.offered, result.pages.failed), (8, 8));
+    assert_eq!((result.offered, result.completed), (24, 16), "{}", rig::brief(&result));
+}
+
+#[test]
+fn users_who_lose_patience_leave_the_rest_of_their_visit() {
+    let oracle = oracle();
+    let spec = LoadSpec {
+        arrival: Arrival::Sessions { stages: constant(0.3, 60.0) },
+        users: Users { visit: Length::Fixed(4), ..Users::PLAIN },
+        connections: 32,
+        timeout_s: 0.1,
+        ..timed(arm(&oracle, &["/", "/fault/never"]), f64::INFINITY)
+    };
+    let result = run_one(&spec);
+    let visits = result.visits;
+    assert_eq!(visits.left, visits.started, "{visits:?}");
+    assert_eq!(errors(&result), [("timeout", visits.started)], "{}", rig::brief(&result));
+}
+
+#[test]
+fn a_connection_is_not_used_for_more_requests_than_said() {
+    let oracle = Oracle::start(OracleConfig::default()).unwrap();
+    for limit in [1, 2, 5] {
+        let spec = LoadSpec {
+            requests_per_connection: limit,
+            connections: 2,
+            ..counted(arm(&oracle, &["/"]), 40)
+        };
+        let result = run_one(&spec);
+        assert!((40 / limit..=40 / limit + 2).contains(&result.connects), "{limit}");
+        assert_eq!(result.completed, 40);
+    }
+}
+
+#[test]
+fn a_replay_sends_what_the_log_says_when_it_says() {
+    let oracle = oracle();
+    let offsets_ms = [0_u64, 0, 30, 31, 200, 400];
+    let offsets_ns = offsets_ms.map(|offset_ms| offset_ms * 1_000_000);
+    let steps = [2, 0, 1, 1, 0, 2];
+    let spec = LoadSpec {
+        arrival: Arrival::Replay { offsets_ns: offsets_ns.into(), steps: steps.into() },
+        ..timed(arm(&oracle, &["/a", "/b", "/c"]), f64::INFINITY)
+    };
+    let result = run_one(&spec);
+    assert_eq!((result.offered, result.completed), (6, 6), "{}", rig::brief(&result));
+    let mut arrivals = oracle.log().arrivals;
+    arrivals.sort_by_key(|arrival| arrival.at_ns);
+    let mut paths: Vec<_> = arrivals.iter().map(|arrival| arrival.path.to_string()).collect();
+    // The first two are due at the same time.
+    paths[..2].sort();
+    assert_eq!(paths, ["/a", "/c", "/b", "/b", "/a", "/c"]);
+    for (arrival, offset_ns) in arrivals.iter().zip(offsets_ns) {
+        assert!(arrival.at_ns >= result.opened_ns + offset_ns, "not before it is due");
+    }
+}
