@@ -33,6 +33,8 @@
 //! rendered before the run; a worker allocates nothing for a request. Every offered request ends
 //! in exactly one way: completed, or one [`ErrorKind`].
 
+#[allow(dead_code, reason = "the loop does not use it yet")]
+mod arrival;
 mod check;
 mod connection;
 mod effort;
@@ -43,6 +45,8 @@ mod histogram;
 mod links;
 mod outcome;
 mod pace;
+#[allow(dead_code, reason = "the loop does not use it yet")]
+mod random;
 mod request;
 mod result;
 mod run;
@@ -51,7 +55,10 @@ mod schedule;
 mod spec;
 mod sys;
 mod tally;
+mod traffic;
 mod verdict;
+#[allow(dead_code, reason = "the loop does not use it yet")]
+mod visit_draw;
 mod window;
 mod worker;
 
@@ -63,6 +70,7 @@ pub use outcome::{ErrorCounts, ErrorKind};
 pub use result::{SERIES_INTERVAL_NS, Series, WindowResult};
 pub use run::Run;
 pub use spec::{Arm, LoadSpec, Request, Window};
+pub use traffic::{Arrival, Length, Stage, Think};
 pub use verdict::{Evidence, LimitedBy};
 
 /// Called at the edges of windows: the window's index, and whether it opens. Runs on the
