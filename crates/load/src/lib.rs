@@ -43,6 +43,8 @@ mod exchange;
 mod head;
 mod histogram;
 mod links;
+#[allow(dead_code, reason = "the loop does not use it yet")]
+mod mix;
 mod outcome;
 mod pace;
 #[allow(dead_code, reason = "the loop does not use it yet")]
@@ -55,6 +57,8 @@ mod schedule;
 mod spec;
 mod sys;
 mod tally;
+#[allow(dead_code, reason = "the loop does not use it yet")]
+mod template;
 mod traffic;
 mod verdict;
 #[allow(dead_code, reason = "the loop does not use it yet")]
