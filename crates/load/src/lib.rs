@@ -37,11 +37,15 @@
 mod arrival;
 mod check;
 mod connection;
+#[allow(dead_code, reason = "the loop does not use it yet")]
+mod cookie_date;
 mod effort;
 mod error;
 mod exchange;
 mod head;
 mod histogram;
+#[allow(dead_code, reason = "the loop does not use it yet")]
+mod jar;
 mod links;
 #[allow(dead_code, reason = "the loop does not use it yet")]
 mod mix;
