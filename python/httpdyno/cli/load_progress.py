@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -18,7 +18,6 @@ from rich.text import Text
 
 from httpdyno.cli.progress import one_line, whole_seconds
 from httpdyno.errors import EngineError
-from httpdyno.load.engine import LoadHandle
 from httpdyno.model import LiveLoad, Measurement
 from httpdyno.report.phrase import plural
 from httpdyno.stats.histogram import can_show, quantile_s
@@ -100,7 +99,8 @@ class LoadProgress:
         if self._live is None and self._clock() - self._plain_at_s >= _PLAIN_EVERY_S:
             self._plain_at_s = self._clock()
             times = self._times(self._clock() - self._began_s)
-            self._console.print(f"{times}: {', '.join(self._figures())}", soft_wrap=True)
+            line = f"{times}: {', '.join(self._figures())}"
+            self._console.print(line, soft_wrap=True, markup=False)
 
     def lines(self) -> Group:
         """Return what stands on a terminal now."""
@@ -161,13 +161,29 @@ def interruptions() -> Iterator[list[int]]:
             signal.signal(number, handler)
 
 
-def watch(handle: LoadHandle, progress: LoadProgress, asked_to_end: list[int]) -> Measurement:
+class Watched(Protocol):
+    """A run of one window, such as `LoadHandle`."""
+
+    def wait(self, timeout_s: float) -> bool: ...  # noqa: D102
+    def stop(self) -> None: ...  # noqa: D102
+    def live(self) -> LiveLoad | None: ...  # noqa: D102
+    def measurements(self) -> list[Measurement]: ...  # noqa: D102
+
+
+def watch(
+    handle: Watched,
+    progress: LoadProgress,
+    asked_to_end: list[int],
+    *,
+    clock: Callable[[], float] = time.monotonic,
+) -> Measurement:
     """Wait until the load is over or an end is asked for; return what was seen.
 
     Args:
-        handle: A run of one window.
+        handle: The run.
         progress: Told how far it is.
         asked_to_end: From `interruptions`.
+        clock: Monotonic seconds.
 
     Raises:
         EngineError: The engine failed, or did not stop when it was asked to.
@@ -178,7 +194,7 @@ def watch(handle: LoadHandle, progress: LoadProgress, asked_to_end: list[int]) -
             handle.stop()
             handle.wait(_STOP_PATIENCE_S)
             break
-        now_s = time.monotonic()
+        now_s = clock()
         if now_s - shown_at_s >= _SNAPSHOT_S:
             shown_at_s = now_s
             progress.show(handle.live())
