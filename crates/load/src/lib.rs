@@ -40,12 +40,18 @@ mod connection;
 #[allow(dead_code, reason = "the loop does not use it yet")]
 mod cookie_date;
 mod effort;
+#[allow(dead_code, reason = "the loop does not use it yet")]
+mod endpoint;
 mod error;
 mod exchange;
 mod head;
 mod histogram;
 #[allow(dead_code, reason = "the loop does not use it yet")]
 mod jar;
+#[allow(dead_code, reason = "the loop does not use it yet")]
+mod leftover;
+#[allow(dead_code, reason = "the loop does not use it yet")]
+mod link;
 mod links;
 #[allow(dead_code, reason = "the loop does not use it yet")]
 mod mix;
@@ -63,7 +69,15 @@ mod sys;
 mod tally;
 #[allow(dead_code, reason = "the loop does not use it yet")]
 mod template;
+#[allow(dead_code, reason = "the loop does not use it yet")]
+mod tickets;
+#[allow(dead_code, reason = "the loop does not use it yet")]
+mod tls;
+#[allow(dead_code, reason = "the loop does not use it yet")]
+mod tls_session;
 mod traffic;
+#[cfg(test)]
+mod transport_rig;
 mod verdict;
 #[allow(dead_code, reason = "the loop does not use it yet")]
 mod visit_draw;
@@ -78,6 +92,7 @@ pub use outcome::{ErrorCounts, ErrorKind};
 pub use result::{SERIES_INTERVAL_NS, Series, WindowResult};
 pub use run::Run;
 pub use spec::{Arm, LoadSpec, Request, Window};
+pub use tls::{Tls, TlsVersions};
 pub use traffic::{Arrival, Length, Stage, Think};
 pub use verdict::{Evidence, LimitedBy};
 

@@ -2,8 +2,7 @@
 #![allow(unsafe_code, reason = "raw system calls; each block says why it is sound")]
 
 use std::io;
-use std::net::TcpStream;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr;
 use std::time::Duration;
 
@@ -66,7 +65,7 @@ pub(crate) fn raise_descriptor_limit() -> io::Result<u64> {
 }
 
 /// How many bytes of this connection the peer's kernel has acknowledged; `None` if not known.
-pub(crate) fn acknowledged_bytes(stream: &TcpStream) -> Option<u64> {
+pub(crate) fn acknowledged_bytes(stream: &impl AsFd) -> Option<u64> {
     // `tcp_info` up to and with `tcpi_bytes_acked` (linux/tcp.h; since Linux 4.1): 8 bytes, 24
     // 32-bit fields, then pacing_rate, max_pacing_rate and bytes_acked as 64 bits each.
     const BYTES_ACKED_WORD: usize = (8 + 24 * 4) / 8 + 2;
@@ -75,7 +74,7 @@ pub(crate) fn acknowledged_bytes(stream: &TcpStream) -> Option<u64> {
     // SAFETY: `info` is valid for `length` bytes, and any bits are a valid array of integers.
     let result = unsafe {
         libc::getsockopt(
-            stream.as_raw_fd(),
+            stream.as_fd().as_raw_fd(),
             libc::IPPROTO_TCP,
             libc::TCP_INFO,
             info.as_mut_ptr().cast(),
@@ -85,6 +84,23 @@ pub(crate) fn acknowledged_bytes(stream: &TcpStream) -> Option<u64> {
     let is_whole = result == 0 && length as usize == size_of_val(&info);
     // The SYN counts as a byte.
     is_whole.then(|| info[BYTES_ACKED_WORD].saturating_sub(1))
+}
+
+/// Never offer the peer more room than this, in bytes; a few hundred are the least. Must come
+/// before the connection is made: what has been offered cannot be taken back.
+pub(crate) fn clamp_window(socket: BorrowedFd<'_>, n_bytes: usize) -> io::Result<()> {
+    let limit = libc::c_int::try_from(n_bytes).unwrap_or(libc::c_int::MAX);
+    // SAFETY: `limit` is valid for the read of its size.
+    checked(unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_WINDOW_CLAMP,
+            (&raw const limit).cast(),
+            size_of::<libc::c_int>() as libc::socklen_t,
+        )
+    })?;
+    Ok(())
 }
 
 /// What happened on a descriptor.
@@ -141,9 +157,9 @@ impl Epoll {
     /// Watch a connection, once for all its life: edge-triggered, for everything.
     ///
     /// A writable edge only comes when a write fell short before, so it costs nothing to ask.
-    pub(crate) fn add_stream(&self, stream: &TcpStream, token: u64) -> io::Result<()> {
+    pub(crate) fn add_stream(&self, stream: &impl AsFd, token: u64) -> io::Result<()> {
         let flags = libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLRDHUP | libc::EPOLLET;
-        self.add(stream.as_raw_fd(), flags, token)
+        self.add(stream.as_fd().as_raw_fd(), flags, token)
     }
 
     /// Watch the waker.
@@ -229,7 +245,7 @@ impl Waker {
 #[cfg(test)]
 mod tests {
     use std::io::{Read, Write};
-    use std::net::TcpListener;
+    use std::net::{TcpListener, TcpStream};
 
     use super::*;
 
