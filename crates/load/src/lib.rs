@@ -70,6 +70,8 @@ mod tally;
 #[allow(dead_code, reason = "the loop does not use it yet")]
 mod template;
 #[allow(dead_code, reason = "the loop does not use it yet")]
+mod throttle;
+#[allow(dead_code, reason = "the loop does not use it yet")]
 mod tickets;
 #[allow(dead_code, reason = "the loop does not use it yet")]
 mod tls;
