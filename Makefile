@@ -5,7 +5,7 @@ SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help setup format lint check test test-rust test-python demo debian-packages clean
+.PHONY: help setup format lint check test test-rust test-python demo bench-engine debian-packages clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -21,6 +21,7 @@ help:
 	@echo 'make test             everything: packages (as root on Debian), lint, all tests'
 	@echo 'make check            lint and the tests that need no installed server'
 	@echo 'make lint | format    check the style | apply it'
+	@echo 'make bench-engine     measure the load engine beside others (20 minutes; BENCH_ARGS=--help)'
 	@echo 'make debian-packages  install the servers that some studies and tests need (as root)'
 	@echo 'make clean            remove everything that was made'
 
@@ -75,6 +76,12 @@ test: debian-packages lint test-rust test-python
 
 demo: setup
 	$(BIN)/httpdyno demo
+
+# Nothing else should run meanwhile: client and origin want a core each.
+bench-engine: setup
+	packaging/install-debian-packages packaging/bench-packages.txt
+	cargo build --release --locked -p httpdyno-oracle
+	$(BIN)/python -m benches.engine $(BENCH_ARGS)
 
 debian-packages:
 	packaging/install-debian-packages

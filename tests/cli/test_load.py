@@ -13,8 +13,6 @@ from tests.load.site import DEADLINE_S, Site, serving
 
 from httpdyno.cli import load as load_command
 from httpdyno.cli.app import run
-from httpdyno.cli.load import exit_code
-from httpdyno.model import Measurement
 
 
 @pytest.fixture
@@ -162,22 +160,6 @@ def test_a_host_elsewhere_can_be_allowed_by_its_name(monkeypatch):
     monkeypatch.setattr(load_command, "start_load", started)
     assert load("http://93.184.215.14/", "--yes-i-may-load", "93.184.215.15") == 2
     assert load("http://93.184.215.14/", "--yes-i-may-load", "93.184.215.14") == 70
-
-
-@pytest.mark.parametrize(
-    ("completed", "n_errors", "code"),
-    [(1000, 0, 0), (999, 1, 0), (998, 2, 1), (0, 0, 1), (0, 5, 1)],
-)
-def test_the_answer_is_no_below_999_of_1000(completed, n_errors, code):
-    measurement = Measurement(
-        opened_s=0.0,
-        measured_s=1.0,
-        total_s=1.0,
-        offered=completed + n_errors,
-        completed=completed,
-        errors={"reset": n_errors} if n_errors else {},
-    )
-    assert exit_code(measurement) == code
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

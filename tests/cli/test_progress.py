@@ -6,7 +6,7 @@ import pytest
 from msgspec import structs
 from rich.console import Console
 
-from httpdyno.cli.progress import LoadProgress, RunProgress, whole_seconds
+from httpdyno.cli.progress import RunProgress, whole_seconds
 from httpdyno.experiment.event import FinalDone, Notice, PointDone, Stage, StartDone, StepDone
 from httpdyno.model import (
     ArmSummary,
@@ -163,18 +163,3 @@ def test_a_terminal_is_left_with_the_results_only():
 )
 def test_times_are_whole_seconds(seconds, text):
     assert whole_seconds(seconds) == text
-
-
-def test_a_load_says_how_long_it_goes_on():
-    clock = Clock()
-    console = Console(file=io.StringIO(), force_terminal=True, width=80)
-    with LoadProgress(console, "loading http://h/", 10.0, clock=clock) as progress:
-        clock.now_s += 3.2
-        assert progress.line().plain.endswith(" loading http://h/  3 s of 10.0 s")
-
-
-def test_a_load_into_a_log_is_one_line():
-    text = io.StringIO()
-    with LoadProgress(Console(file=text, force_terminal=False), "loading [x]", 10.0):
-        pass
-    assert text.getvalue() == "loading [x]\n"

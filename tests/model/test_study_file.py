@@ -81,7 +81,7 @@ def test_a_study_is_read_with_units_converted_and_defaults_filled_in(folder):
         ("connections = 5", 'connections = "five"', "workload.connections is 'five'; expected"),
         ("connections = 5", "connections = 0", "workload.connections is 0; expected at least 1"),
         ("connections = 5", "conections = 5", "workload: object contains unknown field"),
-        ('timeout = "2s"', 'timeout = "2"', "workload.timeout is '2'; expected a duration"),
+        ('timeout = "2s"', 'timeout = "2"', "workload.timeout is '2'; expected a time"),
         ('time = "1m30s"', 'time = "0s"', "budget.time is '0s'; expected more than zero"),
         ("levels = [2, 4]", "levels = [2, 4000]", "(workers) is 4000; expected at most 1000"),
         ("levels = [2, 4]", 'levels = ["2"]', "levels is ['2']; expected the type of 1"),

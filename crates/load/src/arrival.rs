@@ -64,7 +64,7 @@ impl Arrivals {
     /// one; `None` when there are no more.
     pub(crate) fn next_ns(&mut self) -> Option<u64> {
         let offset_ns = match &mut self.source {
-            Source::Even(rate) => rate.reaches_ns(Level { whole: self.count, part: 0.0 })?,
+            Source::Even(rate) => rate.reaches_ns(Level { whole: self.count as f64, part: 0.0 })?,
             Source::Poisson { rate, bits, level } => {
                 let next = level.after(random::exponential(bits.at(self.count)));
                 let offset_ns = rate.reaches_ns(next)?;
@@ -91,31 +91,28 @@ impl Arrivals {
     }
 }
 
-/// A number that does not lose its fraction as it grows.
+/// A number that does not lose its fraction as it grows: a whole number, and what it is off by.
 #[derive(Debug, Clone, Copy, Default)]
 struct Level {
-    whole: u64,
-    /// From 0 to below 1.
+    whole: f64,
+    /// From −½ to ½.
     part: f64,
 }
 
 impl Level {
     #[inline]
     fn after(self, gap: f64) -> Self {
+        /// Beside it a number has no room for a fraction, so adding it rounds.
+        const TO_WHOLE: f64 = (1_u64 << 52) as f64;
         let part = self.part + gap;
-        let carried = part as u64;
-        Self { whole: self.whole + carried, part: part - carried as f64 }
+        let carried = part + TO_WHOLE - TO_WHOLE;
+        Self { whole: self.whole + carried, part: part - carried }
     }
 
-    /// How far this is above `lower`, which is not above this.
+    /// How far this is above `other`; below 0 where it is below.
     #[inline]
-    fn above(self, lower: Self) -> f64 {
-        (self.whole - lower.whole) as f64 + (self.part - lower.part)
-    }
-
-    #[inline]
-    fn is_below(self, other: Self) -> bool {
-        (self.whole, self.part) < (other.whole, other.part)
+    fn above(self, other: Self) -> f64 {
+        (self.whole - other.whole) + (self.part - other.part)
     }
 }
 
@@ -157,7 +154,7 @@ impl Rate {
     fn reaches_ns(&mut self, level: Level) -> Option<u64> {
         loop {
             let piece = self.pieces.get(self.current)?;
-            if level.is_below(piece.to) {
+            if level.above(piece.to) < 0.0 {
                 return Some(piece.reaches_ns(level));
             }
             self.current += 1;
@@ -174,7 +171,7 @@ impl Piece {
         let &Stage { duration_s, from_per_s, to_per_s } = stage;
         let is_constant = from_per_s.total_cmp(&to_per_s).is_eq() || duration_s.is_infinite();
         let slope = if is_constant { 0.0 } else { (to_per_s - from_per_s) / duration_s };
-        let mean_per_s = if is_constant { from_per_s } else { (from_per_s + to_per_s) / 2.0 };
+        let mean_per_s = if is_constant { from_per_s } else { f64::midpoint(from_per_s, to_per_s) };
         // Nothing times forever is nothing.
         let area = if mean_per_s > 0.0 { mean_per_s * duration_s } else { 0.0 };
         Self {
@@ -205,7 +202,7 @@ impl Piece {
             0.0
         };
         // Adding a half and cutting off is rounding, at a third of its cost.
-        self.start_ns.saturating_add((offset_ns + 0.5) as u64).min(self.end_ns)
+        self.start_ns.saturating_add((offset_ns + 0.5) as i64 as u64).min(self.end_ns)
     }
 
     fn expected_count(&self, until_ns: u64) -> f64 {
@@ -223,14 +220,10 @@ impl Piece {
 /// `from + area`. What is whole but for rounding is made whole: else a stage of 100 s at 0.07/s,
 /// an area of 7.000000000000001, would have an eighth arrival on its very end.
 fn end_of(from: Level, area: f64) -> Level {
-    let Level { whole, part } = from;
-    if area >= u64::MAX as f64 {
-        return Level { whole: u64::MAX, part: 0.0 };
-    }
-    let end = part + area;
-    let rounding = 4.0 * f64::EPSILON * end.max(1.0);
-    let snapped = if (end - end.round()).abs() <= rounding { end.round() } else { end };
-    Level { whole, part: 0.0 }.after(snapped)
+    // Of an endless piece the end is never seen: 142 years at a million a second.
+    let end = from.after(area.min((1_u64 << 52) as f64));
+    let rounding = 4.0 * f64::EPSILON * area.max(1.0);
+    if end.part.abs() <= rounding { Level { part: 0.0, ..end } } else { end }
 }
 
 /// A number for the provenance of a run: the same for the same arrival, seed and window, and the

@@ -102,10 +102,12 @@ fn what_is_over_stays_over() {
 
 #[test]
 fn a_level_keeps_its_fraction_however_large_it_is() {
-    let far = Level { whole: 1 << 60, part: 0.25 };
-    let next = far.after(1.5);
-    assert_eq!((next.whole, next.part.to_bits()), ((1 << 60) + 1, 0.75_f64.to_bits()));
-    assert_eq!(next.above(far).to_bits(), 1.5_f64.to_bits());
+    let mut level = Level { whole: 1e12, part: 0.0 };
+    for _ in 0..3000 {
+        level = level.after(0.001);
+    }
+    let above = level.above(Level { whole: 1e12, part: 0.0 });
+    assert!((above - 3.0).abs() < 1e-12, "{above}");
 }
 
 #[test]
@@ -146,8 +148,8 @@ fn the_schedule_of_a_saved_seed_never_changes() {
     let stages = vec![stage(1.0, 100.0, 900.0), stage(f64::INFINITY, 900.0, 900.0)];
     let open = |is_poisson| Arrival::Open { stages: stages.clone(), is_poisson };
     let hash = |arrival: &Arrival| schedule_hash(arrival, 1, 2, 10_000);
-    assert_eq!(hash(&open(true)), 0x0);
-    assert_eq!(hash(&open(false)), 0x0);
+    assert_eq!(hash(&open(true)), 0x3c44_20f7_93b8_20fa);
+    assert_eq!(hash(&open(false)), 0x91d0_808e_77ef_ea7b);
 }
 
 #[test]
@@ -282,36 +284,6 @@ proptest! {
             let area = arrivals.expected_count(u64::MAX - 1);
             let bound = 6.0 * area.sqrt() + 6.0;
             prop_assert!((offsets_ns.len() as f64 - area).abs() < bound);
-        }
-    }
-}
-
-#[test]
-#[ignore]
-fn timing() {
-    let h = |p| {
-        let stages = vec![stage(1.0, 100.0, 900.0), stage(f64::INFINITY, 900.0, 900.0)];
-        schedule_hash(&Arrival::Open { stages, is_poisson: p }, 1, 2, 10_000)
-    };
-    eprintln!("{:#x} {:#x}", h(true), h(false));
-    let n = 20_000_000;
-    let ramp = [stage(1e5, 0.0, 1000.0)];
-    let many: Vec<Stage> = (0..1000).map(|i| stage(30.0, 1000.0, f64::from(i))).collect();
-    for (name, stages) in [("constant", &constant(9000.0)[..]), ("ramp", &ramp), ("many", &many)] {
-        for is_poisson in [false, true] {
-            let mut a = arrivals(stages, is_poisson, 1, 1);
-            let t = std::time::Instant::now();
-            let mut last = 0;
-            let mut k = 0;
-            while k < n {
-                let Some(at) = a.next_ns() else { break };
-                last = at;
-                k += 1;
-            }
-            eprintln!(
-                "{name} {is_poisson}: {:.1} ns ({k}, {last})",
-                t.elapsed().as_nanos() as f64 / k as f64
-            );
         }
     }
 }

@@ -91,6 +91,16 @@ pub(crate) struct Pace {
     pub(crate) has_more: bool,
     /// A timer is set for it.
     pub(crate) has_timer: bool,
+    /// The whole answer was read, and is with the user when the line has carried it.
+    pub(crate) read: Option<ReadAnswer>,
+}
+
+/// How the reading of a whole answer ended.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ReadAnswer {
+    pub(crate) is_reusable: bool,
+    /// The peer closed with it.
+    pub(crate) is_closed: bool,
 }
 
 /// A request as a connection takes it up.
@@ -175,6 +185,11 @@ impl Connection {
         self.written_ns = Some(now_ns);
         self.saw_reset = false;
         self.scanner.expect(is_head);
+        if let Some(pace) = &mut self.pace {
+            pace.read = None;
+            pace.writing.begin(now_ns);
+            pace.reading.begin(now_ns);
+        }
     }
 
     /// The number of the step that its request belongs to.
@@ -279,8 +294,13 @@ impl Connection {
 
 impl Pace {
     fn new(bytes_per_s: f64) -> Self {
-        let throttle = || Throttle::new(bytes_per_s);
-        Self { reading: throttle(), writing: throttle(), has_more: false, has_timer: false }
+        Self {
+            reading: Throttle::reading(bytes_per_s),
+            writing: Throttle::writing(bytes_per_s),
+            has_more: false,
+            has_timer: false,
+            read: None,
+        }
     }
 }
 

@@ -28,9 +28,9 @@ impl Endpoint {
         if let Some(path) = text.strip_prefix(UNIX) {
             return match SockAddr::unix(path) {
                 _ if !path.starts_with('/') => refusal("unix: and a whole path, from / on"),
-                // The kernel's limit: 108 bytes with the one that ends it.
-                Err(_) => refusal("a path that a Unix socket can have: 107 bytes at most, no NUL"),
-                Ok(_) => Ok(Self::Unix(path.into())),
+                // The kernel's limit: 108 bytes with the NUL that ends it.
+                Ok(_) if !path.contains('\0') => Ok(Self::Unix(path.into())),
+                _ => refusal("a path that a Unix socket can have: 107 bytes at most, no NUL"),
             };
         }
         match text.parse::<SocketAddr>() {

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::io::ErrorKind as IoErrorKind;
 
-use crate::connection::{Connection, Farewell, Phase, Taken};
+use crate::connection::{Connection, Farewell, Phase, ReadAnswer, Taken};
 use crate::link::{Link, is_backlog_full};
 use crate::outcome::ErrorKind;
 use crate::random::stream;
@@ -217,9 +217,12 @@ impl Worker {
             if left == 0 {
                 return;
             }
-            let room = connection.pace.as_mut().map_or(left, |pace| pace.writing.allowance(now_ns));
+            let room = match &mut connection.pace {
+                Some(pace) => pace.writing.allowance(now_ns, left),
+                None => left,
+            };
             if room == 0 {
-                return self.wait_for_the_line(member);
+                return self.wait_for_the_line(member, |pace| pace.writing.ready_ns(left));
             }
             let from = connection.written;
             let Some(mut link) = connection.link.take() else { return };
@@ -256,9 +259,13 @@ impl Worker {
             let mut room = self.buffer.len();
             if let Some(pace) = &mut connection.pace {
                 pace.has_more = true;
-                room = room.min(pace.reading.allowance(now_ns));
+                if pace.read.is_some() {
+                    return;
+                }
+                let wanted = room;
+                room = pace.reading.allowance(now_ns, wanted).min(wanted);
                 if room == 0 {
-                    return self.wait_for_the_line(member);
+                    return self.wait_for_the_line(member, |pace| pace.reading.ready_ns(wanted));
                 }
             }
             let Some(link) = &mut connection.link else { return };
@@ -280,7 +287,8 @@ impl Worker {
                         Ok(Progress::Whole { consumed }) => {
                             let is_surplus = consumed < count;
                             self.surplus += u64::from(is_surplus);
-                            return self.complete(member, !is_closed && !is_surplus, is_closed);
+                            let is_reusable = !is_closed && !is_surplus;
+                            return self.complete(member, ReadAnswer { is_reusable, is_closed });
                         }
                         Err(_) => return self.fail(member, ErrorKind::BadResponse),
                     }
@@ -331,7 +339,8 @@ impl Worker {
         }
         let kind = match connection.scanner.at_close() {
             AtClose::Whole if !connection.saw_reset => {
-                return self.complete(member, false, true);
+                let answer = ReadAnswer { is_reusable: false, is_closed: true };
+                return self.complete(member, answer);
             }
             _ if !connection.has_answer() || connection.saw_reset => ErrorKind::Reset,
             AtClose::InHead => ErrorKind::BadResponse,
@@ -342,7 +351,15 @@ impl Worker {
     }
 
     /// The answer is whole, now: judge it, and let the connection go on.
-    fn complete(&mut self, member: u32, is_reusable: bool, is_closed: bool) {
+    pub(crate) fn complete(&mut self, member: u32, answer: ReadAnswer) {
+        let ReadAnswer { is_reusable, is_closed } = answer;
+        if let Some(pace) = &mut self.connections[member as usize].pace
+            && pace.reading.paid_ns() > self.now_ns
+        {
+            // It is with the user when the line has carried its last byte.
+            (pace.read, pace.has_more) = (Some(answer), false);
+            return self.wait_for_the_line(member, |pace| pace.reading.paid_ns());
+        }
         if is_closed {
             self.tick();
         }

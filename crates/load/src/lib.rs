@@ -35,26 +35,40 @@
 //! in exactly one way: completed, or one [`ErrorKind`].
 
 mod arrival;
+mod batches;
 mod check;
 mod connection;
+mod cookie_date;
+mod counts;
 mod effort;
 mod endpoint;
 mod error;
+mod evidence;
 mod exchange;
 mod head;
 mod histogram;
+mod host;
+mod in_flight;
 mod jar;
+mod leftover;
 mod link;
 mod links;
+mod live;
 mod mix;
+mod network;
 mod outcome;
 mod pace;
+mod part;
+mod phases;
+mod quota;
 mod random;
 mod request;
 mod result;
 mod run;
 mod scanner;
+mod series;
 mod spec;
+mod strain;
 mod sys;
 mod tally;
 mod target;
@@ -64,6 +78,7 @@ mod tickets;
 mod timers;
 mod tls;
 mod tls_session;
+mod trace;
 mod traffic;
 #[cfg(test)]
 mod transport_rig;
@@ -71,21 +86,30 @@ mod verdict;
 mod visit;
 mod visit_draw;
 mod visits;
+mod watchdog;
 mod window;
 mod worker;
 
 use std::ops::ControlFlow;
 
+pub use batches::Batches;
+pub use counts::Visits;
 pub use error::Error;
+pub use evidence::Evidence;
 pub use histogram::Distribution;
+pub use live::Live;
 pub use outcome::{ErrorCounts, ErrorKind};
-pub use result::{SERIES_INTERVAL_NS, Series, WindowResult};
+pub use part::Part;
+pub use phases::Phases;
+pub use result::{PageCounts, WindowResult};
 pub use run::Run;
+pub use series::Series;
 pub use spec::{
     Arm, Arrival, Length, LoadSpec, Request, Slow, Stage, Step, Think, Tls, TlsVersions, Users,
     Window,
 };
-pub use verdict::{Evidence, LimitedBy};
+pub use trace::Trace;
+pub use verdict::LimitedBy;
 
 /// Called at the edges of windows: the window's index, and whether it opens. Runs on the
 /// conductor's thread; breaking stops the run.

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 
+use crate::connection::{Pace, Phase};
 use crate::worker::Worker;
 
 /// Something to do at an instant. Ordered by it.
@@ -69,30 +70,33 @@ impl Worker {
     }
 
     /// A slow line is full: go on when it takes bytes again.
-    pub(crate) fn wait_for_the_line(&mut self, member: u32) {
+    pub(crate) fn wait_for_the_line(&mut self, member: u32, until_ns: impl Fn(&Pace) -> u64) {
         let connection = &mut self.connections[member as usize];
         let life = connection.life;
         let Some(pace) = &mut connection.pace else { return };
+        let at_ns = until_ns(pace);
         if !pace.has_timer {
             pace.has_timer = true;
-            let at_ns = pace.reading.ready_at_ns().min(pace.writing.ready_at_ns());
             self.timers.push(Reverse(Timer { at_ns, kind: TimerKind::Line, member, life }));
         }
     }
 
+    /// A slow line has carried what it was given.
     fn let_through(&mut self, member: u32) {
         let connection = &mut self.connections[member as usize];
         let life = connection.life;
         let Some(pace) = &mut connection.pace else { return };
         pace.has_timer = false;
-        let has_more = pace.has_more;
-        if connection.phase != crate::connection::Phase::Busy {
+        let (answer, has_more) = (pace.read, pace.has_more);
+        if connection.phase != Phase::Busy {
             return;
+        }
+        if let Some(answer) = answer {
+            return self.complete(member, answer);
         }
         self.write(member);
         let connection = &self.connections[member as usize];
-        let is_reading = connection.phase == crate::connection::Phase::Busy;
-        if has_more && is_reading && connection.life == life {
+        if has_more && connection.phase == Phase::Busy && connection.life == life {
             self.read(member, false);
         }
     }

@@ -10,11 +10,10 @@ use std::fmt;
 use std::io::{self, ErrorKind};
 
 use rustls::client::{ClientConnectionData, UnbufferedClientConnection};
-use rustls::unbuffered::{
-    ConnectionState, EncodeError, EncodeTlsData, EncryptError, UnbufferedStatus, WriteTraffic,
-};
+use rustls::unbuffered::{ConnectionState, EncodeError, EncodeTlsData, UnbufferedStatus};
 use rustls::{HandshakeKind, InvalidMessage};
 
+use crate::leftover::{Leftover, Sink};
 use crate::link::Wire;
 use crate::tls::{TlsClient, tls_failure};
 
@@ -82,7 +81,7 @@ impl TlsSession {
             is_over: false,
             is_drained: false,
         };
-        session.process(&mut [], &mut Sink { room: &mut [], filled: 0 });
+        session.process(&mut [], &mut Sink::new(&mut []));
         Ok(session)
     }
 
@@ -153,7 +152,7 @@ impl TlsSession {
             }
             incoming[..held].copy_from_slice(&self.partial);
             let incoming = &mut incoming[..held + count];
-            let mut sink = Sink { room, filled: 0 };
+            let mut sink = Sink::new(room);
             let used = self.process(incoming, &mut sink);
             self.partial.clear();
             self.partial.extend_from_slice(&incoming[used..]);
@@ -164,7 +163,7 @@ impl TlsSession {
             }
             // An alert, say. If it cannot be sent, what was read is still true.
             let _ = self.flush(wire);
-            Ok(sink.filled)
+            Ok(sink.filled())
         })
     }
 
@@ -203,7 +202,7 @@ impl TlsSession {
                     true
                 }
                 Ok(ConnectionState::EncodeTlsData(data)) => {
-                    self.sealed.encode(data);
+                    encode(data, &mut self.sealed);
                     true
                 }
                 Ok(ConnectionState::TransmitTlsData(data)) => {
@@ -237,7 +236,7 @@ impl TlsSession {
     fn encode_alert(&mut self) {
         while self.connection.wants_write() {
             match self.connection.process_tls_records(&mut []).state {
-                Ok(ConnectionState::EncodeTlsData(data)) => self.sealed.encode(data),
+                Ok(ConnectionState::EncodeTlsData(data)) => encode(data, &mut self.sealed),
                 Ok(ConnectionState::ReadTraffic(mut traffic)) => {
                     while traffic.next_record().is_some() {}
                 }
@@ -255,34 +254,37 @@ impl TlsSession {
         let bytes = &bytes[..bytes.len().min(WRITE_BYTES)];
         SCRATCH.with_borrow_mut(|scratch| {
             scratch.outgoing.resize(SEALED_BYTES, 0);
-            let count =
-                self.seal(&mut scratch.outgoing, |traffic, room| traffic.encrypt(bytes, room))?;
+            let count = self.seal(Some(bytes), &mut scratch.outgoing)?;
             self.send(wire, &scratch.outgoing[..count])
         })?;
         Ok(bytes.len())
     }
 
-    /// Have the connection's writer fill `room` with ciphertext; returns how much.
-    fn seal(
-        &mut self,
-        room: &mut [u8],
-        fill: impl FnOnce(
-            &mut WriteTraffic<'_, ClientConnectionData>,
-            &mut [u8],
-        ) -> Result<usize, EncryptError>,
-    ) -> io::Result<usize> {
+    /// Encrypt into `room` what is to be told the server, or the goodbye; returns how much.
+    fn seal(&mut self, plain: Option<&[u8]>, room: &mut [u8]) -> io::Result<usize> {
         loop {
             // Nothing new comes in, but it wants to see the beginning of a message again.
-            let status = self.connection.process_tls_records(&mut self.partial);
-            debug_assert_eq!(status.discard, 0, "all was worked on when it came");
-            match status.state {
-                Ok(ConnectionState::WriteTraffic(mut traffic)) => {
-                    return fill(&mut traffic, room).map_err(io::Error::other);
+            let UnbufferedStatus { discard, state } =
+                self.connection.process_tls_records(&mut self.partial);
+            let sealed = match state {
+                Ok(ConnectionState::WriteTraffic(mut traffic)) => Some(match plain {
+                    Some(plain) => traffic.encrypt(plain, room).map_err(io::Error::other),
+                    None => traffic.queue_close_notify(room).map_err(io::Error::other),
+                }),
+                Ok(ConnectionState::EncodeTlsData(data)) => {
+                    encode(data, &mut self.sealed);
+                    None
                 }
-                Ok(ConnectionState::EncodeTlsData(data)) => self.sealed.encode(data),
-                Ok(ConnectionState::TransmitTlsData(data)) => data.done(),
-                Ok(_) => return Err(ErrorKind::NotConnected.into()),
-                Err(error) => return Err(tls_failure(error)),
+                Ok(ConnectionState::TransmitTlsData(data)) => {
+                    data.done();
+                    None
+                }
+                Ok(_) => Some(Err(ErrorKind::NotConnected.into())),
+                Err(error) => Some(Err(tls_failure(error))),
+            };
+            self.partial.drain(..discard);
+            if let Some(sealed) = sealed {
+                return sealed;
             }
         }
     }
@@ -350,7 +352,7 @@ impl TlsSession {
             return;
         }
         let mut room = [0; 64];
-        if let Ok(count) = self.seal(&mut room, |traffic, room| traffic.queue_close_notify(room)) {
+        if let Ok(count) = self.seal(None, &mut room) {
             let _ = self.send(wire, &room[..count]); // the socket is closed next in any case
         }
     }
@@ -367,20 +369,11 @@ impl fmt::Debug for TlsSession {
     }
 }
 
-/// Where plaintext goes.
-struct Sink<'a> {
-    room: &'a mut [u8],
-    filled: usize,
-}
-
-impl Sink<'_> {
-    /// Take as much as fits; returns the rest.
-    fn put<'b>(&mut self, payload: &'b [u8]) -> &'b [u8] {
-        let room = &mut self.room[self.filled..];
-        let (fitting, rest) = payload.split_at(payload.len().min(room.len()));
-        room[..fitting.len()].copy_from_slice(fitting);
-        self.filled += fitting.len();
-        rest
+/// Append a record that rustls has ready.
+fn encode(mut data: EncodeTlsData<'_, ClientConnectionData>, sealed: &mut Leftover) {
+    if let Err(EncodeError::InsufficientSize(size)) = data.encode(&mut []) {
+        let encoded = data.encode(sealed.grow(size.required_size));
+        debug_assert!(encoded.is_ok(), "it got the room it asked for");
     }
 }
 
@@ -394,52 +387,9 @@ fn receive(wire: &Wire, room: &mut [u8]) -> io::Result<usize> {
     }
 }
 
-/// Bytes that wait for their turn. Holds no memory when there are none.
-#[derive(Default)]
-struct Leftover {
-    bytes: Vec<u8>,
-    from: usize,
-}
-
-impl Leftover {
-    fn is_empty(&self) -> bool {
-        self.bytes.is_empty()
-    }
-
-    fn rest(&self) -> &[u8] {
-        &self.bytes[self.from..]
-    }
-
-    fn push(&mut self, bytes: &[u8]) {
-        self.bytes.extend_from_slice(bytes);
-    }
-
-    fn advance(&mut self, count: usize) {
-        self.from += count;
-        if self.from == self.bytes.len() {
-            *self = Self::default();
-        }
-    }
-
-    /// Move into `room` what fits; returns how much.
-    fn pour(&mut self, room: &mut [u8]) -> usize {
-        let count = room.len().min(self.rest().len());
-        room[..count].copy_from_slice(&self.rest()[..count]);
-        self.advance(count);
-        count
-    }
-
-    /// Append a record that is ready.
-    fn encode(&mut self, mut data: EncodeTlsData<'_, ClientConnectionData>) {
-        let from = self.bytes.len();
-        if let Err(EncodeError::InsufficientSize(size)) = data.encode(&mut []) {
-            self.bytes.resize(from + size.required_size, 0);
-            let encoded = data.encode(&mut self.bytes[from..]);
-            debug_assert!(encoded.is_ok(), "it got the room it asked for");
-        }
-    }
-}
-
+#[cfg(test)]
+#[path = "tls_handshake_tests.rs"]
+mod handshake_tests;
 #[cfg(test)]
 #[path = "tls_session_tests.rs"]
 mod tests;

@@ -273,3 +273,30 @@ impl Client {
         }
     }
 }
+
+/// The versions there are.
+pub(crate) const BOTH: [TlsVersions; 2] = [TlsVersions::Only12, TlsVersions::Only13];
+
+/// A server's certificate, and what its client asks for.
+pub(crate) fn parties(versions: TlsVersions) -> (ServerConfig, Tls) {
+    let authority = Authority::new("authority");
+    let config = server_config(&authority.certify("localhost"), None);
+    (config, Tls { versions, ..tls(&authority, "localhost") })
+}
+
+/// A client that is ready to send.
+pub(crate) fn connect(server: &Server, tls: &TlsClient) -> Client {
+    Client::ready(&server.endpoint(), Some(tls)).unwrap()
+}
+
+/// Say goodbye, and hear it.
+pub(crate) fn part(mut client: Client) {
+    client.link.say_goodbye();
+    client.send(b"").unwrap(); // the socket may be full
+    assert_eq!(client.read_once().unwrap(), 0);
+}
+
+/// Bytes that tell where they stand.
+pub(crate) fn pattern(count: usize) -> Vec<u8> {
+    (0..count).map(|index| (index * 7 + index / 251) as u8).collect()
+}

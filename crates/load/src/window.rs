@@ -45,11 +45,6 @@ impl Plan {
         self.model != Model::Closed
     }
 
-    /// The longest that the window may take.
-    pub(crate) fn longest_ns(&self) -> u64 {
-        self.measure_end_ns.saturating_sub(self.opened_ns).saturating_add(self.drain_ns)
-    }
-
     /// Until when an answer counts for the measured part. One that has no planned end lasts until
     /// its last answer.
     fn counted_until_ns(&self) -> u64 {
@@ -102,8 +97,8 @@ pub(crate) struct Progress {
     pub(crate) is_over: bool,
     /// The users were set to work (closed loop).
     pub(crate) has_begun: bool,
-    /// A request was due when no connection was idle, and the queue is not empty since.
-    pub(crate) is_blocked: bool,
+    /// When a request was due and no connection was idle, if the queue is not empty since.
+    pub(crate) blocked_since_ns: Option<u64>,
     /// Give up waiting at this time. Set when sending ends.
     pub(crate) drained_by_ns: u64,
     /// When this thread's next arrival is due; `u64::MAX`: never.
@@ -131,7 +126,7 @@ impl Progress {
             is_sending: true,
             is_over: false,
             has_begun: false,
-            is_blocked: false,
+            blocked_since_ns: None,
             drained_by_ns: u64::MAX,
             next_due_ns: u64::MAX,
             next_index: 0,

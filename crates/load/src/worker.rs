@@ -15,6 +15,7 @@ use crate::check::places;
 use crate::connection::{Connection, Farewell, Phase};
 use crate::effort::EffortMeter;
 use crate::links::{Links, List};
+use crate::live::LiveBoard;
 use crate::outcome::ErrorKind;
 use crate::random;
 use crate::spec::{Arrival, Length, LoadSpec, Think};
@@ -32,6 +33,7 @@ pub(crate) struct Shared {
     pub(crate) is_stopped: AtomicBool,
     /// Requests that were claimed in a closed-loop window with `n_requests`.
     pub(crate) claimed: AtomicU64,
+    pub(crate) live: LiveBoard,
 }
 
 /// What the conductor asks of a thread.
@@ -92,7 +94,7 @@ pub(crate) struct Worker {
     pub(crate) progress: Progress,
     pub(crate) now_ns: u64,
     /// The calendar's time when the window began, for cookies that expire.
-    pub(crate) unix_now_s: i64,
+    pub(crate) unix_now_s: u64,
     /// The number of the next new user.
     pub(crate) next_user: u64,
     pub(crate) surplus: u64,
@@ -211,7 +213,7 @@ impl Worker {
     }
 
     fn run(&mut self, plan: Plan) -> Result<(), Error> {
-        self.tally.reset(&plan);
+        self.tally.reset();
         let Setup { thread, n_threads, .. } = self.setup;
         let Pool { target, mix_from, .. } = &self.pools[plan.arm];
         let mix_from = mix_from.unwrap_or_else(|| Progress::mix_start(plan.model, thread as u64));
@@ -219,7 +221,7 @@ impl Worker {
         let share = Share { thread, n_threads, period: target.steps.len() as u64 };
         self.progress = Progress::new(plan, &self.spec.arrival, self.spec.seed, share, mix_from);
         let unix_now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-        self.unix_now_s = unix_now.map_or(0, |since| since.as_secs() as i64);
+        self.unix_now_s = unix_now.map_or(0, |since| since.as_secs());
         let opened = self.meter.read();
         let (mut measured_from, mut sending_until) = (None, None);
         loop {
@@ -246,6 +248,7 @@ impl Worker {
                     break;
                 }
             }
+            self.shared.live.publish(self.setup.thread, &plan, &mut self.tally, self.now_ns);
             let timeout = self.time_to_sleep(measured_from.is_none());
             let n_events = self.epoll.wait(timeout).map_err(Error::system("epoll_pwait2"))?;
             self.take_events(n_events);

@@ -3,30 +3,34 @@
 import math
 import os
 import resource
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
 
-from httpdyno.cli.console import messages, results
+from httpdyno.cli.console import messages
+from httpdyno.cli.load_output import (
+    CsvOption,
+    FailIfOption,
+    HgrmOption,
+    HistogramOption,
+    HlogOption,
+    LoadOutputs,
+    PrometheusOption,
+    VerboseOption,
+)
+from httpdyno.cli.load_progress import LoadProgress, interruptions, watch
 from httpdyno.cli.option import JsonOption
-from httpdyno.cli.output import Outputs, write_json
-from httpdyno.cli.progress import LoadProgress
-from httpdyno.errors import EngineError, UsageError
+from httpdyno.errors import UsageError
 from httpdyno.load.check import check_workload
 from httpdyno.load.engine import (
     SPIN_S,
-    LoadHandle,
     WindowPlan,
     start_load,
     suited_threads,
 )
 from httpdyno.load.target import Target, check_permitted, is_loopback, parse_url, resolve
-from httpdyno.model import Closed, Constant, Measurement, Objective, RequestSpec, Workload
-from httpdyno.report.load import load_json, load_text
+from httpdyno.model import Closed, Constant, LoadOutcome, RequestSpec, Workload
 from httpdyno.report.phrase import plural
 from httpdyno.telemetry.host import host_facts
 from httpdyno.units import duration_s, format_duration, format_rate, rate_per_s
@@ -40,9 +44,6 @@ EXAMPLE = """Example:
 """
 
 DEFAULT_DURATION_S = 10.0
-_STOP_PATIENCE_S = 5.0
-_LOOK_S = 0.05
-_ENDS = (signal.SIGINT, signal.SIGTERM)
 _SPARE_DESCRIPTORS = 64
 """For the program itself: the database, libraries, standard streams."""
 _ANY_STATUS = "ok"
@@ -142,13 +143,30 @@ def command(  # noqa: PLR0913 - one parameter for each option
         ),
     ] = None,
     json: JsonOption = None,
+    csv: CsvOption = None,
+    hgrm: HgrmOption = None,
+    hlog: HlogOption = None,
+    prometheus: PrometheusOption = None,
+    fail_if: FailIfOption = None,
+    histogram: HistogramOption = False,
+    verbose: VerboseOption = False,
 ) -> int:
     """Load an HTTP server and say what it did, request by request.
 
-    Exit code 0 when the server answered; 1 when no request, or less than 99.9 % of them, got the
-    right answer; 130 when stopped by Ctrl-C, with what was measured until then.
+    Exit code 0 when the server answered; 1 when a --fail-if holds, or when no request, or less
+    than 99.9 % of them, got the right answer (--fail-if 'errors > 5%' allows more); 130 when
+    stopped by Ctrl-C, with what was measured until then.
     """
-    outputs = Outputs(json=json)
+    outputs = LoadOutputs(
+        json=json,
+        csv=csv,
+        hgrm=hgrm,
+        hlog=hlog,
+        prometheus=prometheus,
+        fail_if=tuple(fail_if or ()),
+        has_histogram=histogram,
+        is_verbose=verbose,
+    )
     outputs.check()
     target = parse_url(url)
     workload = Workload(
@@ -174,42 +192,30 @@ def command(  # noqa: PLR0913 - one parameter for each option
     check_permitted(target, address, allowed_host=yes_i_may_load)
 
     began_at = datetime.now(UTC).isoformat(timespec="milliseconds")
-    with _interruptions() as interruptions, _progress(target, workload, window):
+    with interruptions() as asked_to_end, _progress(target, workload, window) as progress:
         handle = start_load(
-            workload, [address], [window], threads=n_threads, spin_s=_spin_s(workload, address)
+            workload,
+            [address],
+            [window],
+            threads=n_threads,
+            spin_s=_spin_s(workload, address),
+            detail=outputs.detail,
         )
-        measurement = _measured(handle, interruptions)
-    host = host_facts()
-    if outputs.json is not None:
-        document = load_json(measurement, workload, host, url=target.url, began_at=began_at)
-        write_json(document, outputs.json)
-    if outputs.has_text:
-        results().print(load_text(measurement, workload, host, url=target.url))
-    if interruptions:
+        measurement = watch(handle, progress, asked_to_end)
+    outcome = LoadOutcome(
+        measurement=measurement,
+        workload=workload,
+        host=host_facts(),
+        url=target.url,
+        began_at=began_at,
+        threads=n_threads,
+        fail_if=outputs.fail_if,
+        is_interrupted=bool(asked_to_end),
+    )
+    code = outputs.write(outcome)
+    if asked_to_end:
         raise KeyboardInterrupt
-    return exit_code(measurement)
-
-
-def exit_code(measurement: Measurement) -> int:
-    """Return 1 when the answer is no: nothing, or too little, was answered right."""
-    if measurement.completed == 0:
-        return 1
-    return int(measurement.n_errors > Objective().max_error_ratio * measurement.offered)
-
-
-@contextmanager
-def _interruptions() -> Iterator[list[int]]:
-    """Collect the signals that ask for an end, so that none falls between two statements.
-
-    Raised as an exception, one that comes while the engine starts would lose the run's handle.
-    """
-    seen: list[int] = []
-    before = {number: signal.signal(number, lambda each, _: seen.append(each)) for number in _ENDS}
-    try:
-        yield seen
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    return code
 
 
 def _progress(target: Target, workload: Workload, window: WindowPlan) -> LoadProgress:
@@ -219,20 +225,7 @@ def _progress(target: Target, workload: Workload, window: WindowPlan) -> LoadPro
     limits += [plural(window.n_requests, "request")] if window.n_requests else []
     connections = plural(workload.connections, "connection")
     what = f"loading {target.url} over {connections}, {how}, for {' or '.join(limits)}"
-    return LoadProgress(messages(), what, limit_s)
-
-
-def _measured(handle: LoadHandle, interruptions: list[int]) -> Measurement:
-    """Wait until the load is over or an end is asked for; return what was seen."""
-    while not handle.wait(_LOOK_S):
-        if interruptions:
-            handle.stop()
-            handle.wait(_STOP_PATIENCE_S)
-            break
-    measurements = handle.measurements()
-    if not measurements:
-        raise EngineError(f"the engine did not stop within {_STOP_PATIENCE_S:g} s")
-    return measurements[0]
+    return LoadProgress(messages(), what, limit_s, n_requests=window.n_requests)
 
 
 def _window(duration: str | None, requests: int | None) -> WindowPlan:

@@ -39,12 +39,17 @@ class Outputs:
         """
         for option, text in (("--json", self.json), ("--html", self.html)):
             if text is not None and text != STDOUT:
-                _check_writable(Path(text), option)
+                check_writable(Path(text), option)
         if self.html == STDOUT:
             raise UsageError("`--html` writes a file, not stdout", hint="such as `--html run.html`")
 
 
-def _check_writable(path: Path, option: str) -> None:
+def check_writable(path: Path, option: str) -> None:
+    """Refuse a file that could not be written.
+
+    Raises:
+        UsageError: With the option, the path and the reason.
+    """
     if path.is_dir():
         raise UsageError(f"`{option} {path}` is a folder, expected a file")
     if not path.parent.is_dir():

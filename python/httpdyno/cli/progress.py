@@ -20,7 +20,6 @@ from httpdyno.experiment.event import (
 )
 from httpdyno.report.phrase import plural
 from httpdyno.report.terminal import claim_text, point_line, standing_line, step_line
-from httpdyno.units import format_duration
 
 _REFRESH_PER_S = 4.0
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
@@ -147,54 +146,3 @@ def _round_text(event: PointDone) -> str:
 
 def _final_line(event: FinalDone) -> Text:
     return Text.assemble(("final  ", "bold"), claim_text(event.comparison))
-
-
-class LoadProgress:
-    """The live line of a plain load: how long it has gone on, and how long it still will."""
-
-    def __init__(
-        self,
-        console: Console,
-        what: str,
-        duration_s: float | None,
-        *,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._console = console
-        self._what = what
-        self._duration_s = duration_s
-        self._clock = clock
-        self._began_s = clock()
-        self._live: Live | None = None
-
-    def __enter__(self) -> Self:
-        self._began_s = self._clock()
-        if self._console.is_terminal and not self._console.is_dumb_terminal:
-            self._live = Live(
-                get_renderable=self.line,
-                console=self._console,
-                refresh_per_second=_REFRESH_PER_S,
-                transient=True,
-            )
-            self._live.start()
-        else:
-            self._console.print(self._what, soft_wrap=True, markup=False)
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        if self._live is not None:
-            self._live.stop()
-            self._live = None
-
-    def line(self) -> Text:
-        """Return the line as it is now."""
-        passed_s = self._clock() - self._began_s
-        passed = whole_seconds(passed_s)
-        if self._duration_s is not None:
-            passed += f" of {format_duration(self._duration_s)}"
-        return one_line(Text(self._what), passed, self._console.width, now_s=self._clock())

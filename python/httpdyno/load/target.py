@@ -31,7 +31,7 @@ _LOCAL_NETWORKS = tuple(
 
 # RFC 3986 sections 3.3 and 3.4: what may stand in a path or a query as it is; `%` too, so that
 # what is encoded already stays as it is.
-_KEPT_IN_PATH = "/%:@!$&'()*+,;=-._~?"
+KEPT_IN_PATH = "/%:@!$&'()*+,;=-._~?"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -81,7 +81,7 @@ def parse_url(text: str) -> Target:
     return Target(
         host=parts.hostname or "",
         port=_HTTP_PORT if port is None else port,
-        path=quote(path + query, safe=_KEPT_IN_PATH),
+        path=quote(path + query, safe=KEPT_IN_PATH),
     )
 
 

@@ -120,7 +120,7 @@ def _stage(text: str) -> RateStage:
     length, colon, rates = text.partition(":")
     if not colon:
         raise UsageError(f"the stage `{text}` is not a time and a rate", hint=_STAGES_HINT)
-    first, dots, last = rates.partition("..")
+    first, dots, last = (part.strip() for part in rates.partition(".."))
     try:
         stage = RateStage(
             duration_s=duration_s(length),

@@ -15,6 +15,10 @@ class HistogramData(Record, frozen=True):
     max_s: float = 0.0
 
 
+NO_VALUES = HistogramData()
+"""Given for every distribution without a value, so that it takes no room where it is stored."""
+
+
 class Telemetry(Record, frozen=True):
     """The server's process tree over one window, reaped children included."""
 
@@ -30,14 +34,14 @@ class Telemetry(Record, frozen=True):
 class Phases(Record, frozen=True, omit_defaults=True):
     """Where the time of completed measured requests went; the five sums add up to latency's."""
 
-    client_queue: HistogramData = HistogramData()
+    client_queue: HistogramData = NO_VALUES
     """From where latency counts to where a connection took the request."""
-    connect: HistogramData = HistogramData()
+    connect: HistogramData = NO_VALUES
     """Only of requests that opened a connection; so is `tls`."""
-    tls: HistogramData = HistogramData()
-    first_byte: HistogramData = HistogramData()
+    tls: HistogramData = NO_VALUES
+    first_byte: HistogramData = NO_VALUES
     """From the connection's being ready to the first byte of the answer."""
-    transfer: HistogramData = HistogramData()
+    transfer: HistogramData = NO_VALUES
     """From the first byte to the last."""
 
 
@@ -47,7 +51,8 @@ class Portion(Record, frozen=True, omit_defaults=True):
     offered: int = 0
     completed: int = 0
     errors: dict[str, int] = msgspec.field(default_factory=dict)
-    latency: HistogramData = HistogramData()
+    latency: HistogramData | None = NO_VALUES
+    """None where it is not kept: of requests beyond the 64th."""
     bytes_received: int = 0
 
     @property
@@ -62,8 +67,11 @@ class Pages(Record, frozen=True, omit_defaults=True):
     offered: int = 0
     completed: int = 0
     failed: int = 0
-    time: HistogramData = HistogramData()
+    time: HistogramData = NO_VALUES
     """From the page's base, as for latency, to the end of its last object."""
+
+
+NO_PAGES = Pages()
 
 
 class Visits(Record, frozen=True, omit_defaults=True):
@@ -77,6 +85,9 @@ class Visits(Record, frozen=True, omit_defaults=True):
     """Under way when the window ended."""
     new_users: int = 0
     returning_users: int = 0
+
+
+NO_VISITS = Visits()
 
 
 class Batches(Record, frozen=True, omit_defaults=True):
@@ -126,19 +137,19 @@ class Measurement(Record, frozen=True, omit_defaults=True):
     handshakes_resumed: int = 0
     bytes_sent: int = 0
     bytes_received: int = 0
-    latency: HistogramData = HistogramData()
+    latency: HistogramData = NO_VALUES
     """Of measured requests: completed ones, and `censored`, which took at least that long."""
-    service_time: HistogramData = HistogramData()
-    lateness: HistogramData = HistogramData()
-    censored: HistogramData = HistogramData()
+    service_time: HistogramData = NO_VALUES
+    lateness: HistogramData = NO_VALUES
+    censored: HistogramData = NO_VALUES
     """The ages of requests that never ended (timed out, unfinished, unsent): lower bounds."""
     phases: Phases = Phases()
     by_request: tuple[Portion, ...] = ()
     """In the order of the requests that were sent; empty where there is only one."""
     by_population: dict[str, Portion] = msgspec.field(default_factory=dict)
     """`usual` and `slow`; empty without slow clients."""
-    pages: Pages = Pages()
-    visits: Visits = Visits()
+    pages: Pages = NO_PAGES
+    visits: Visits = NO_VISITS
     series_interval_s: float = 0.1
     series_completed: tuple[int, ...] = ()
     series_errors: tuple[int, ...] = ()
@@ -169,7 +180,7 @@ class LiveLoad(Record, frozen=True):
     completed: int
     errors: int
     in_flight: int
-    latency: HistogramData = HistogramData()
+    latency: HistogramData = NO_VALUES
     """Since the window began, two significant digits."""
 
 

@@ -14,7 +14,6 @@ from typing import Any
 import msgspec
 
 from httpdyno.errors import StudyFileError, UsageError
-from httpdyno.model.arrival import Arrival, Closed, Constant
 from httpdyno.model.base import Level
 from httpdyno.model.knob import Configuration, Knob, KnobInfo
 from httpdyno.model.study import Method, ServerSpec, Study
@@ -22,13 +21,12 @@ from httpdyno.model.study_table import (
     KnobTable,
     MethodTable,
     ObjectiveTable,
-    RequestTable,
     ServerTable,
     StudyFile,
-    WorkloadTable,
 )
-from httpdyno.model.workload import Objective, RequestSpec, Workload
-from httpdyno.units import duration_s, rate_per_s
+from httpdyno.model.study_workload import check_windows, study_workload
+from httpdyno.model.workload import Objective
+from httpdyno.units import duration_s
 
 KnobInfos = Callable[[str], Mapping[str, KnobInfo]]
 """From an adapter's name to what it can set; raises HttpdynoError for an unknown adapter."""
@@ -79,11 +77,12 @@ def study_from(raw: dict[str, Any], file: Path, knob_infos: KnobInfos) -> Study:
         folder=str(file.parent.resolve()),
         server=check.server(typed.server),
         knobs=check.knobs(typed.knobs, knob_infos(typed.server.adapter), typed.server),
-        workload=check.workload(typed.workload),
+        workload=study_workload(typed.workload, file, check.wrong),
         objective=check.objective(typed.objective),
         method=check.method(typed.method, typed.knobs, typed.objective),
         budget_s=check.duration("budget.time", typed.budget.time),
     )
+    check_windows(study.workload, study.method.window_s, check.wrong)
     check.unused_knobs(study, knob_infos(typed.server.adapter))
     return study
 
@@ -207,36 +206,6 @@ class _Checker:
             unit=table.unit or (info.unit if info else ""),
             why=table.why,
             book_ratio=table.book_ratio,
-        )
-
-    def workload(self, table: WorkloadTable) -> Workload:
-        self.at_least("workload.connections", table.connections, 1)
-        if not table.requests:
-            raise self.wrong("workload.requests", [], "at least one request")
-        arrival: Arrival = Closed()
-        if table.rate is not None:
-            try:
-                arrival = Constant(rate_per_s=rate_per_s(table.rate))
-            except UsageError as error:
-                raise self.wrong("workload.rate", table.rate, "a rate such as `500/s`") from error
-        return Workload(
-            requests=tuple(self._request(i, request) for i, request in enumerate(table.requests)),
-            connections=table.connections,
-            requests_per_connection=0 if table.keep_alive else 1,
-            arrival=arrival,
-            timeout_s=self.duration("workload.timeout", table.timeout),
-        )
-
-    def _request(self, index: int, table: RequestTable) -> RequestSpec:
-        if not table.path.startswith("/"):
-            raise self.wrong(f"workload.requests[{index}].path", table.path, "a path from `/` on")
-        return RequestSpec(
-            path=table.path,
-            method=table.method,
-            headers=tuple(table.headers.items()),
-            body=table.body,
-            expect_status=None if table.expect_status == "ok" else table.expect_status,
-            expect_length=table.expect_length,
         )
 
     def objective(self, table: ObjectiveTable) -> Objective:

@@ -10,6 +10,7 @@ import msgspec
 
 from httpdyno.model.base import Level, Record
 from httpdyno.model.study import Template
+from httpdyno.model.workload_table import WorkloadTable
 
 
 class FileEntry(Record, frozen=True):
@@ -43,27 +44,6 @@ class KnobTable(Record, frozen=True):
     unit: str = ""
     why: str = ""
     book_ratio: tuple[float, ...] = ()
-
-
-class RequestTable(Record, frozen=True):
-    """`[[workload.requests]]`, sent in turn."""
-
-    path: str = "/"
-    method: str = "GET"
-    headers: dict[str, str] = msgspec.field(default_factory=dict)
-    body: str = ""
-    expect_status: int | Literal["ok"] = 200
-    expect_length: int | None = None
-
-
-class WorkloadTable(Record, frozen=True):
-    """`[workload]`."""
-
-    connections: int = 8
-    keep_alive: bool = True
-    rate: str | None = None
-    timeout: str = "10s"
-    requests: tuple[RequestTable, ...] = (RequestTable(),)
 
 
 class ObjectiveTable(Record, frozen=True):

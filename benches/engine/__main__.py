@@ -1,0 +1,126 @@
+"""Measure the engine: one line for each part of a figure, and all raw runs as JSON.
+
+Exit code 0 when every figure could be measured, whatever came out; 1 when one could not, or with
+`--strict` when one missed its target; 2 when the request makes no sense.
+"""
+
+import argparse
+import json
+import signal
+import sys
+import tempfile
+import time
+from pathlib import Path
+from types import FrameType
+
+from benches.engine import calls, cost, limiting, memory, pacing, truth
+from benches.engine.figure import Figure, Measure
+from benches.engine.origin import allow_descriptors, check_built
+from benches.engine.process import BenchError, stolen_seconds
+from benches.engine.setting import REPOSITORY, Setting, cores, machine
+
+FIGURES: dict[int, tuple[str, Measure]] = {
+    1: ("client CPU per request", cost.measure),
+    2: ("system calls and allocations per request", calls.measure),
+    4: ("constant rates", pacing.measure),
+    5: ("percentiles in a stall", truth.measure),
+    6: ("who was limiting", limiting.measure),
+    7: ("memory", memory.measure),
+}
+
+
+def main() -> int:
+    """Measure what was asked for; return the exit code."""
+    arguments = _parsed()
+    signal.signal(signal.SIGTERM, _leave)
+    allow_descriptors()
+    server_cpu, client_cpu = cores()
+    with tempfile.TemporaryDirectory(prefix="bench-engine-") as scratch:
+        setting = Setting(
+            server_cpu=server_cpu,
+            client_cpu=client_cpu,
+            pairs=arguments.pairs or (2 if arguments.quick else 8),
+            run_s=1.0 if arguments.quick else 3.0,
+            is_quick=arguments.quick,
+            has_competitors=arguments.with_competitors,
+            scratch=Path(scratch),
+        )
+        _print_head(setting)
+        figures = [_measured(number, setting) for number in arguments.only]
+    _write(figures, arguments.json)
+    return _concluded(figures, is_strict=arguments.strict)
+
+
+def _measured(number: int, setting: Setting) -> Figure:
+    name, measure = FIGURES[number]
+    began_s, stolen_s = time.monotonic(), stolen_seconds()
+    try:
+        check_built()
+        figure = measure(setting)
+    except BenchError as error:
+        figure = Figure(number=number, name=name, failure=str(error))
+    lasted_s = time.monotonic() - began_s
+    figure.raw["lasted_s"] = lasted_s
+    figure.raw["stolen_ratio"] = (stolen_seconds() - stolen_s) / lasted_s
+    print("\n".join(figure.lines()), flush=True)
+    return figure
+
+
+def _print_head(setting: Setting) -> None:
+    how = "the same core (not to be believed)" if setting.shares_core else "another core"
+    print(
+        f"origin on core {setting.server_cpu}, clients on core {setting.client_cpu}: {how}; "
+        f"{setting.pairs} pairs of {setting.run_s:g} s"
+        + ("; --quick: too short to be believed" if setting.is_quick else ""),
+        flush=True,
+    )
+
+
+def _write(figures: list[Figure], file: Path) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    document = {"machine": machine(), "figures": [figure.record() for figure in figures]}
+    file.write_text(json.dumps(document, indent=1))
+    print(f"raw runs: {file.relative_to(REPOSITORY) if file.is_relative_to(REPOSITORY) else file}")
+
+
+def _concluded(figures: list[Figure], *, is_strict: bool) -> int:
+    measured = [figure for figure in figures if figure.is_measured]
+    met = [figure for figure in measured if figure.is_met]
+    print(f"{len(met)} of {len(figures)} figures met, {len(figures) - len(measured)} not measured")
+    is_wrong = len(measured) < len(figures) or (is_strict and len(met) < len(figures))
+    return int(is_wrong)
+
+
+def _leave(_number: int, _frame: FrameType | None) -> None:
+    sys.exit(143)
+
+
+def _parsed() -> argparse.Namespace:
+    listed = "\n".join(f"  {number:>2} {name}" for number, (name, _) in FIGURES.items())
+    parser = argparse.ArgumentParser(
+        prog="python -m benches.engine",
+        description=f"{__doc__}\nFigures:\n{listed}\n",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--only", type=_numbers, default=list(FIGURES), metavar="1,4")
+    parser.add_argument("--pairs", type=int, metavar="N", help="of interleaved runs [8]")
+    parser.add_argument("--quick", action="store_true", help="see that it works, believe nothing")
+    parser.add_argument("--strict", action="store_true", help="a missed target is a failure too")
+    parser.add_argument(
+        "--with-competitors", action="store_true", help="measure them in figures 2 and 4 as well"
+    )
+    parser.add_argument(
+        "--json", type=Path, default=REPOSITORY / "reports" / "bench-engine.json", metavar="FILE"
+    )
+    return parser.parse_args()
+
+
+def _numbers(text: str) -> list[int]:
+    numbers = [int(each) for each in text.split(",")]
+    if unknown := set(numbers) - set(FIGURES):
+        raise argparse.ArgumentTypeError(f"there is no figure {sorted(unknown)}")
+    return numbers
+
+
+if __name__ == "__main__":
+    sys.exit(main())

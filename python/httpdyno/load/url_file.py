@@ -1,0 +1,140 @@
+"""Requests as people list them: a line each, in a file or on the command line.
+
+    [WEIGHT] [METHOD] URL-or-path [body, or @file]
+
+A page is a line of its own kind: `[WEIGHT] DOCUMENT: OBJECT OBJECT …`.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from httpdyno.errors import UsageError
+
+LINE_HINT = "such as `/cart`, `8 /cart`, or `2 POST /login name=joe`"
+PAGE_HINT = "such as `/index.html: /a.css /b.js`"
+FROM_FILE = "@"
+
+_WEIGHT = r"(?:(?P<weight>\d+(?:\.\d+)?)\s+)?"
+_LINE = re.compile(
+    _WEIGHT + r"(?:(?P<method>[A-Z][A-Z-]*)\s+)?(?P<url>/\S*|[a-z]+://\S+|\*)(?:\s+(?P<body>\S.*))?"
+)
+_PAGE = re.compile(_WEIGHT + r"(?P<document>/\S*?|[a-z]+://\S+?):(?:\s+(?P<objects>\S.*))?")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RequestLine:
+    """One line, as it was written."""
+
+    url: str
+    """A whole URL, with its scheme, or a path from `/` on."""
+    weight: float = 1.0
+    method: str = ""
+    """Empty where none was written."""
+    body: str = ""
+    body_file: str = ""
+    """Path of the file that was named instead of a body."""
+    objects: tuple[str, ...] = ()
+    """Of a page: URLs or paths."""
+
+
+def request_line(text: str, folder: Path) -> RequestLine:
+    """Return what a line asks for.
+
+    Args:
+        text: The line, without surrounding space.
+        folder: Where the files that it names are looked for.
+
+    Raises:
+        UsageError: It is not such a line, or names a file that cannot be read.
+    """
+    found = _LINE.fullmatch(text)
+    if found is None:
+        raise UsageError(f"`{text}` is not a request", hint=LINE_HINT)
+    body, body_file = body_from(found["body"] or "", folder)
+    return RequestLine(
+        url=found["url"],
+        weight=float(found["weight"] or 1),
+        method=found["method"] or "",
+        body=body,
+        body_file=body_file,
+    )
+
+
+def page_line(text: str) -> RequestLine:
+    """Return the page that a line describes.
+
+    Raises:
+        UsageError: It is not such a line, or has no objects.
+    """
+    found = _PAGE.fullmatch(text)
+    if found is None or not found["objects"]:
+        reason = "names no objects" if found or ":" not in text else "is not a page"
+        raise UsageError(f"`{text}` {reason}", hint=PAGE_HINT)
+    return RequestLine(
+        url=found["document"],
+        weight=float(found["weight"] or 1),
+        objects=tuple(found["objects"].split()),
+    )
+
+
+def read_url_file(file: Path) -> list[RequestLine]:
+    """Return the requests of a file; blank lines and those that begin with `#` are skipped.
+
+    Raises:
+        UsageError: It cannot be read, has a line that is no request, or no request at all.
+    """
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise UsageError(f"the URL file `{file}` cannot be read: {reason}") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"the URL file `{file}` is not text in UTF-8") from error
+    requests = []
+    for number, line in enumerate(lines, start=1):
+        text = line.strip()
+        if text and not text.startswith("#"):
+            try:
+                requests.append(request_line(text, file.parent))
+            except UsageError as error:
+                raise UsageError(f"line {number} of `{file}`: {error}", hint=error.hint) from error
+    if not requests:
+        raise UsageError(
+            f"the URL file `{file}` holds no requests", hint=f"a line is one, {LINE_HINT}"
+        )
+    return requests
+
+
+def body_from(text: str, folder: Path) -> tuple[str, str]:
+    """Return a body and the path of a body's file, one of them empty; `@name` is a file.
+
+    Raises:
+        UsageError: The file cannot be read.
+    """
+    if not text.startswith(FROM_FILE):
+        return text, ""
+    file = folder / text.removeprefix(FROM_FILE)
+    try:
+        with file.open("rb"):
+            pass
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise UsageError(
+            f"the body `{text}` cannot be read: {reason}",
+            hint="`@` stands before the name of a file",
+        ) from error
+    return "", str(file.absolute())
+
+
+def prefixed(option: str, read: Callable[[str], RequestLine], text: str) -> RequestLine:
+    """Read a line that an option holds; a complaint names the option.
+
+    Raises:
+        UsageError: As `read`.
+    """
+    try:
+        return read(text.strip())
+    except UsageError as error:
+        raise UsageError(f"{option}: {error}", hint=error.hint) from error

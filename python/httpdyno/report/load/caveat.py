@@ -1,0 +1,101 @@
+"""What to doubt of a load test, each doubt with its figure."""
+
+from collections.abc import Callable, Iterable
+
+from httpdyno.model import Caveat, LoadOutcome, Measurement
+from httpdyno.report.phrase import plural
+from httpdyno.stats.histogram import quantile_s
+from httpdyno.units import format_duration
+
+MANY_LATE_S = 0.001
+"""From here the client's own delay is worth a word."""
+MUCH_FROZEN_RATIO = 0.005
+"""Of the time, in which the client's threads did not run though they were asked to: it takes away
+from any p99.5 and above."""
+MUCH_RESIDUAL_RATIO = 0.02
+"""Of Little's law: requests in flight = rate × time, whatever the server does."""
+
+
+def load_caveats(outcome: LoadOutcome) -> tuple[Caveat, ...]:
+    """Return all that the result may be wrong about, what the command knew first."""
+    found = (rule(outcome.measurement) for rule in _RULES)
+    own = [Caveat(kind=kind, message=message) for kind, message in _told(found)]
+    if outcome.measurement.lateness.counts and outcome.workload.is_open_loop:
+        own += _late(outcome)
+    return (*outcome.caveats, *own)
+
+
+def _told(found: Iterable[tuple[str, str] | None]) -> list[tuple[str, str]]:
+    return [each for each in found if each is not None]
+
+
+def _late(outcome: LoadOutcome) -> list[Caveat]:
+    lateness = outcome.measurement.lateness
+    late_s = quantile_s(lateness, 0.5)
+    if late_s < MANY_LATE_S or outcome.measurement.limited_by in {"server", "connections"}:
+        return []
+    message = (
+        f"half of the requests were sent {format_duration(late_s)} late or later; "
+        "this client is near its limit"
+    )
+    return [Caveat(kind="late", message=message)]
+
+
+def _frozen(measurement: Measurement) -> tuple[str, str] | None:
+    ratio = measurement.evidence.get("client_frozen_ratio", 0.0)
+    if ratio < MUCH_FROZEN_RATIO:
+        return None
+    return (
+        "client_frozen",
+        f"this client stood still for {ratio * 100:.1f} % of the time, through no fault of the "
+        "server; the highest percentiles hold such moments",
+    )
+
+
+def _residual(measurement: Measurement) -> tuple[str, str] | None:
+    ratio = measurement.evidence.get("little_residual_ratio", 0.0)
+    if ratio < MUCH_RESIDUAL_RATIO:
+        return None
+    return (
+        "little",
+        f"requests in flight and rate × time differ by {ratio * 100:.1f} % (Little's law): load "
+        "was not steady, or the run too short for its slowest requests",
+    )
+
+
+def _surplus(measurement: Measurement) -> tuple[str, str] | None:
+    n = round(measurement.evidence.get("surplus_answers", 0.0))
+    if n == 0:
+        return None
+    return ("surplus", f"bytes that belong to no answer came on {plural(n, 'connection')}")
+
+
+def _retries(measurement: Measurement) -> tuple[str, str] | None:
+    n = round(measurement.evidence.get("retries", 0.0))
+    if n == 0:
+        return None
+    return (
+        "retries",
+        f"{plural(n, 'request')} went out twice, because the server had just closed the idle "
+        "connection; the time of both tries counts",
+    )
+
+
+def _overflows(measurement: Measurement) -> tuple[str, str] | None:
+    n = round(measurement.evidence.get("listen_overflows", 0.0))
+    if n == 0 or measurement.limited_by == "network":
+        return None
+    return (
+        "listen_overflows",
+        f"the accept queue was full {n:,} times on this machine; such connections wait for "
+        "a repeated SYN, a second or more",
+    )
+
+
+_RULES: tuple[Callable[[Measurement], tuple[str, str] | None], ...] = (
+    _frozen,
+    _residual,
+    _overflows,
+    _retries,
+    _surplus,
+)

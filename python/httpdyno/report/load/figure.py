@@ -1,0 +1,110 @@
+"""A distribution's figures, with what the sample can't say of them.
+
+A percentile is shown where ten requests lie beyond it. Requests that never ended are in the
+distribution at the age at which they were given up, and their true time is at least that: so a
+figure that they could move is a lower bound ("≥").
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from httpdyno.model import HistogramData
+from httpdyno.report.phrase import NOTHING, oxford, plural
+from httpdyno.stats.histogram import MIN_TAIL_COUNT, can_show, count, mean_s, quantile_s
+from httpdyno.units import format_duration
+
+QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999}
+NAMES = ("mean", *QUANTILES, "max")
+_BUCKET_SLACK = 0.98
+"""A value may be recorded in buckets that are 0.1 % and 1 % wide: close ones may be the same."""
+_VISIBLE = 1.01
+"""A figure that moves by less than this looks the same."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Figure:
+    """One figure of a distribution."""
+
+    value_s: float | None
+    """None where there is none, or where the sample can't carry it."""
+    at_most_s: float | None = None
+    """What the true value can't exceed, where some requests never ended; infinite for no limit."""
+    reason: str = ""
+    """Why there is no value."""
+
+    @property
+    def is_at_least(self) -> bool:
+        """Whether the true value may be visibly larger."""
+        if self.value_s is None or self.at_most_s is None:
+            return False
+        return self.at_most_s > self.value_s * _VISIBLE
+
+    @property
+    def text(self) -> str:
+        """The figure as a table shows it."""
+        if self.value_s is None:
+            return NOTHING
+        return f"{'≥ ' if self.is_at_least else ''}{format_duration(self.value_s)}"
+
+
+def figure(data: HistogramData, name: str, censored: HistogramData | None = None) -> Figure:
+    """Return one figure of a distribution.
+
+    Args:
+        data: The distribution, censored values included.
+        name: `mean`, `max`, or a percentile such as `p99.9`.
+        censored: Those of its values that are lower bounds.
+    """
+    if count(data) == 0:
+        return Figure(value_s=None, reason="no request was measured")
+    n_censored = 0 if censored is None else count(censored)
+    if name in {"mean", "max"}:
+        value_s = mean_s(data) if name == "mean" else data.max_s
+        return Figure(value_s=value_s, at_most_s=math.inf if n_censored else None)
+    q = quantile_of(name)
+    if not can_show(data, q):
+        return Figure(value_s=None, reason=missing_reason(data, [name]))
+    at_most_s = highest_s(data, censored, q) if censored is not None and n_censored else None
+    return Figure(value_s=quantile_s(data, q), at_most_s=at_most_s)
+
+
+def figures(data: HistogramData, censored: HistogramData | None = None) -> dict[str, Figure]:
+    """Return the usual figures of a distribution by name."""
+    return {name: figure(data, name, censored) for name in NAMES}
+
+
+def quantile_of(name: str) -> float:
+    """Return 0.999 for `p99.9`."""
+    return round(float(name.removeprefix("p")) / 100, 12)
+
+
+def missing_percentiles(data: HistogramData, names: Sequence[str] = tuple(QUANTILES)) -> str:
+    """Return why percentiles are missing; empty when none is."""
+    missing = [name for name in names if count(data) and not can_show(data, quantile_of(name))]
+    return missing_reason(data, missing) if missing else ""
+
+
+def missing_reason(data: HistogramData, names: Sequence[str]) -> str:
+    """Return what it would take to show these percentiles."""
+    needed = [f"{name} needs {_needed(quantile_of(name)):,}" for name in names]
+    return (
+        f"{oxford(needed)} requests, so that {MIN_TAIL_COUNT} lie beyond it; "
+        f"this run has {plural(count(data), 'request')}"
+    )
+
+
+def _needed(q: float) -> int:
+    return math.ceil(round(MIN_TAIL_COUNT / min(q, 1 - q), 6))
+
+
+def highest_s(data: HistogramData, censored: HistogramData, q: float) -> float:
+    """Return the quantile if no censored request had ever ended; infinite beyond the others."""
+    bounds_s = np.asarray(data.bounds_ns) / 1e9
+    ages_s = np.asarray(censored.bounds_ns) / 1e9 * _BUCKET_SLACK
+    n_given_up = np.concatenate([[0], np.cumsum(censored.counts)])
+    ended = np.cumsum(data.counts) - n_given_up[np.searchsorted(ages_s, bounds_s, side="right")]
+    reached = ended >= max(1, math.ceil(q * count(data)))
+    return float(bounds_s[int(np.argmax(reached))]) if reached.any() else math.inf

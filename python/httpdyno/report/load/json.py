@@ -1,0 +1,318 @@
+"""One load test as JSON. Keys are only ever added: what reads this today reads it tomorrow."""
+
+from typing import Any
+
+import msgspec
+
+from httpdyno.model import (
+    Caveat,
+    HistogramData,
+    HostFacts,
+    LoadOutcome,
+    Measurement,
+    Portion,
+    Record,
+    Visits,
+    Workload,
+)
+from httpdyno.report.load.caveat import load_caveats
+from httpdyno.report.load.figure import figures
+from httpdyno.report.load.interval import readable
+from httpdyno.report.load.limit import limit_text
+from httpdyno.report.load.offer import latency_label, model_name
+from httpdyno.report.load.parts import PHASES, portion_censored, request_names
+from httpdyno.report.load.threshold import judgements
+from httpdyno.stats.histogram import count
+
+_KEYS = {"p99.9": "p999"}
+
+
+class LatencyJson(Record, frozen=True):
+    """A distribution; None where the sample is too small to carry the percentile."""
+
+    mean: float | None
+    p50: float | None
+    p90: float | None
+    p99: float | None
+    p999: float | None
+    max: float | None
+
+
+class SeriesJson(Record, frozen=True):
+    """Counts in each interval from the start on."""
+
+    interval_s: float
+    completed: tuple[int, ...]
+    errors: tuple[int, ...]
+    latency_max_s: tuple[float, ...]
+
+
+class CourseJson(Record, frozen=True):
+    """The measured part in equal intervals; a percentile is None where too few requests ended."""
+
+    interval_s: float
+    offered: tuple[int, ...]
+    completed: tuple[int, ...]
+    errors: tuple[int, ...]
+    p50_s: tuple[float | None, ...]
+    p99_s: tuple[float | None, ...]
+    max_s: tuple[float | None, ...]
+
+
+class PhaseJson(Record, frozen=True):
+    """One phase of the completed requests; the sums of all phases add up to their latency."""
+
+    n: int
+    """Requests that had this phase: only the first on a connection connects."""
+    sum_s: float
+    p50: float | None
+    p99: float | None
+    max: float | None
+
+
+class PortionJson(Record, frozen=True):
+    """What became of some of the measured requests: `offered == completed + sum(errors)`."""
+
+    name: str
+    offered: int
+    completed: int
+    errors: dict[str, int]
+    latency_s: LatencyJson | None
+    """None where it is not kept."""
+    at_least: tuple[str, ...]
+    """The figures that may be larger in truth, because requests never ended."""
+
+
+class HistogramJson(Record, frozen=True):
+    """The latency distribution whole: counts up to each bound, buckets 0.1 % wide."""
+
+    bounds_ns: tuple[int, ...]
+    counts: tuple[int, ...]
+
+
+class ThresholdJson(Record, frozen=True):
+    """A condition of `--fail-if`, and what the test says of it."""
+
+    condition: str
+    passed: bool
+    value: float | None
+    """In seconds, requests, a ratio, or requests per second; None where it could not be told."""
+    sentence: str
+
+
+class ProvenanceJson(Record, frozen=True):
+    """What was asked, where, and when."""
+
+    url: str
+    began_at: str
+    workload: Workload
+    host: HostFacts
+    seed: int = 0
+    threads: int = 1
+    schedule_hash: str = ""
+
+
+class LoadJson(Record, frozen=True):
+    """The output of `httpdyno load --json`. `offered == completed + sum(errors)`."""
+
+    offered: int
+    completed: int
+    errors: dict[str, int]
+    statuses: dict[str, int]
+    duration_s: float
+    throughput_per_s: float
+    latency_label: str
+    latency_s: LatencyJson
+    service_time_s: LatencyJson
+    lateness_s: LatencyJson
+    series: SeriesJson
+    connects: int
+    bytes_sent: int
+    bytes_received: int
+    client_cpu_s: float
+    limited_by: str
+    evidence: dict[str, float]
+    provenance: ProvenanceJson
+    model: str
+    """`closed loop`, `constant rate`, `Poisson`, `stages`, `sessions`, `replay` …"""
+    limited_by_text: str
+    is_interrupted: bool
+    censored: int
+    """Measured requests that never ended; they are in the latency at the age they had."""
+    at_least: dict[str, tuple[str, ...]]
+    """The figures of `latency_s` and `service_time_s` that may be larger in truth, therefore."""
+    phases: dict[str, PhaseJson]
+    requests: tuple[PortionJson, ...]
+    populations: tuple[PortionJson, ...]
+    pages: PortionJson | None
+    visits: Visits
+    handshakes_full: int
+    handshakes_resumed: int
+    course: CourseJson
+    latency_histogram: HistogramJson
+    thresholds: tuple[ThresholdJson, ...]
+    caveats: tuple[Caveat, ...]
+
+
+def load_json(outcome: LoadOutcome) -> dict[str, Any]:
+    """Return the test in built-in types, ready for any JSON writer."""
+    plain: dict[str, Any] = msgspec.to_builtins(_record(outcome))
+    return plain
+
+
+def load_schema() -> dict[str, Any]:
+    """Return the JSON Schema of `load_json`."""
+    return msgspec.json.schema(LoadJson)
+
+
+def _record(outcome: LoadOutcome) -> LoadJson:
+    measurement = outcome.measurement
+    return LoadJson(
+        offered=measurement.offered,
+        completed=measurement.completed,
+        errors=measurement.errors,
+        statuses=measurement.statuses,
+        duration_s=measurement.measured_s,
+        throughput_per_s=measurement.throughput_per_s,
+        latency_label=latency_label(outcome.workload),
+        latency_s=_latency(measurement.latency),
+        service_time_s=_latency(measurement.service_time),
+        lateness_s=_latency(measurement.lateness),
+        series=_series(measurement),
+        connects=measurement.connects,
+        bytes_sent=measurement.bytes_sent,
+        bytes_received=measurement.bytes_received,
+        client_cpu_s=measurement.client_cpu_s,
+        limited_by=measurement.limited_by,
+        evidence=measurement.evidence,
+        provenance=_provenance(outcome),
+        model=model_name(outcome.workload),
+        limited_by_text=limit_text(measurement, outcome.workload),
+        is_interrupted=outcome.is_interrupted,
+        censored=count(measurement.censored),
+        at_least={
+            "latency_s": _at_least(measurement.latency, measurement.censored),
+            "service_time_s": _at_least(measurement.service_time, measurement.censored),
+        },
+        phases=_phases(measurement),
+        requests=_requests(outcome),
+        populations=tuple(
+            _portion(name, portion, outcome.workload.timeout_s)
+            for name, portion in measurement.by_population.items()
+        ),
+        pages=_pages(measurement),
+        visits=measurement.visits,
+        handshakes_full=measurement.handshakes_full,
+        handshakes_resumed=measurement.handshakes_resumed,
+        course=_course(measurement),
+        latency_histogram=HistogramJson(
+            bounds_ns=measurement.latency.bounds_ns, counts=measurement.latency.counts
+        ),
+        thresholds=_thresholds(outcome),
+        caveats=load_caveats(outcome),
+    )
+
+
+def _latency(data: HistogramData) -> LatencyJson:
+    return LatencyJson(
+        **{_KEYS.get(name, name): each.value_s for name, each in figures(data).items()}
+    )
+
+
+def _at_least(data: HistogramData, censored: HistogramData) -> tuple[str, ...]:
+    seen = figures(data, censored)
+    return tuple(_KEYS.get(name, name) for name, each in seen.items() if each.is_at_least)
+
+
+def _series(measurement: Measurement) -> SeriesJson:
+    return SeriesJson(
+        interval_s=measurement.series_interval_s,
+        completed=measurement.series_completed,
+        errors=measurement.series_errors,
+        latency_max_s=measurement.series_latency_max_s,
+    )
+
+
+def _provenance(outcome: LoadOutcome) -> ProvenanceJson:
+    return ProvenanceJson(
+        url=outcome.url,
+        began_at=outcome.began_at,
+        workload=outcome.workload,
+        host=outcome.host,
+        seed=outcome.seed,
+        threads=outcome.threads,
+        schedule_hash=outcome.schedule_hash,
+    )
+
+
+def _phases(measurement: Measurement) -> dict[str, PhaseJson]:
+    seen = {name: getattr(measurement.phases, name) for name in PHASES}
+    return {
+        name: PhaseJson(
+            n=count(data),
+            sum_s=data.sum_s,
+            **{which: figures(data)[which].value_s for which in ("p50", "p99", "max")},
+        )
+        for name, data in seen.items()
+        if count(data)
+    }
+
+
+def _requests(outcome: LoadOutcome) -> tuple[PortionJson, ...]:
+    portions = outcome.measurement.by_request
+    return tuple(
+        _portion(name, portion, outcome.workload.timeout_s)
+        for name, portion in zip(request_names(outcome), portions, strict=False)
+    )
+
+
+def _portion(name: str, portion: Portion, timeout_s: float) -> PortionJson:
+    censored = portion_censored(portion, timeout_s)
+    return PortionJson(
+        name=name,
+        offered=portion.offered,
+        completed=portion.completed,
+        errors=portion.errors,
+        latency_s=None if portion.latency is None else _latency(portion.latency),
+        at_least=() if portion.latency is None else _at_least(portion.latency, censored),
+    )
+
+
+def _pages(measurement: Measurement) -> PortionJson | None:
+    pages = measurement.pages
+    if not pages.offered:
+        return None
+    return PortionJson(
+        name="pages",
+        offered=pages.offered,
+        completed=pages.completed,
+        errors={"failed": pages.failed} if pages.failed else {},
+        latency_s=_latency(pages.time),
+        at_least=(),
+    )
+
+
+def _course(measurement: Measurement) -> CourseJson:
+    batches = readable(measurement.batches)
+    seen = [figures(data) for data in batches.latency]
+    return CourseJson(
+        interval_s=batches.interval_s,
+        offered=batches.offered,
+        completed=batches.completed,
+        errors=batches.errors,
+        p50_s=tuple(each["p50"].value_s for each in seen),
+        p99_s=tuple(each["p99"].value_s for each in seen),
+        max_s=tuple(each["max"].value_s for each in seen),
+    )
+
+
+def _thresholds(outcome: LoadOutcome) -> tuple[ThresholdJson, ...]:
+    return tuple(
+        ThresholdJson(
+            condition=each.threshold.text,
+            passed=each.is_passed,
+            value=each.value,
+            sentence=each.sentence,
+        )
+        for each in judgements(outcome)
+    )

@@ -1,0 +1,161 @@
+"""The summary of a load test for a terminal: what readers of ab or wrk know at a glance."""
+
+from collections.abc import Iterable
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from httpdyno.model import LoadOutcome
+from httpdyno.report.load.caveat import load_caveats
+from httpdyno.report.load.figure import missing_percentiles
+from httpdyno.report.load.histogram import distribution_text, sparkline
+from httpdyno.report.load.limit import evidence_rows, limit_text
+from httpdyno.report.load.offer import latency_label, offer_text
+from httpdyno.report.load.parts import (
+    Grid,
+    censored_note,
+    client_text,
+    conservation_grid,
+    latency_grid,
+    phases_grid,
+    portions_grid,
+    traffic_rows,
+)
+from httpdyno.report.load.threshold import judgements
+from httpdyno.report.load.words import is_good, verdict_line
+from httpdyno.stats.histogram import count
+
+_INDENT = "  "
+
+
+def load_text(
+    outcome: LoadOutcome, *, has_histogram: bool = False, is_verbose: bool = False
+) -> RenderableType:
+    """Return a summary whose first line is the verdict.
+
+    Args:
+        outcome: The test.
+        has_histogram: With bars and the percentile spectrum.
+        is_verbose: With all that was measured.
+    """
+    measurement = outcome.measurement
+    parts = _head(outcome)
+    if count(measurement.latency):
+        parts += [Text(), *_latency(outcome, has_histogram=has_histogram)]
+    phases = phases_grid(outcome, is_whole=is_verbose)
+    if phases is not None:
+        parts += [Text(), Text("where the time of completed requests went"), table_of(phases)]
+    portions = portions_grid(outcome, is_whole=is_verbose)
+    if portions is not None:
+        parts += [Text(), table_of(portions), *_note(portions.note)]
+    parts += [Text(), _facts(outcome, is_verbose=is_verbose)]
+    if is_verbose:
+        parts += _verbose(outcome)
+    if outcome.fail_if:
+        parts += [Text(), threshold_text(outcome)]
+    return Group(*parts)
+
+
+def _head(outcome: LoadOutcome) -> list[RenderableType]:
+    measurement = outcome.measurement
+    style = "bold green" if is_good(measurement) else "bold red"
+    parts: list[RenderableType] = [Text(verdict_line(measurement, outcome.workload), style)]
+    offer = offer_text(outcome.workload)
+    parts.append(Text(f"{outcome.url}, {offer}" if outcome.url else offer))
+    errors = {kind.replace("_", " "): n for kind, n in measurement.errors.items() if n}
+    if errors:
+        parts += [Text(), Text("errors"), _counts(errors.items())]
+    statuses = {key: n for key, n in measurement.statuses.items() if n}
+    if len(statuses) > 1:
+        parts += [Text(), Text("statuses"), _counts(statuses.items())]
+    return parts
+
+
+def _latency(outcome: LoadOutcome, *, has_histogram: bool) -> list[RenderableType]:
+    data = outcome.measurement.latency
+    parts: list[RenderableType] = [Text(f"latency, {latency_label(outcome.workload)}")]
+    parts.append(table_of(latency_grid(outcome)))
+    parts += _note(missing_percentiles(data))
+    parts += _note(censored_note(outcome))
+    if has_histogram:
+        parts += [Text(), distribution_text(data, outcome.measurement.censored)]
+    elif line := sparkline(data):
+        parts.append(Padding(Text(line), (0, 0, 0, len(_INDENT))))
+    return parts
+
+
+def _note(text: str) -> list[RenderableType]:
+    return [Padding(Text(text, "dim"), (0, 0, 0, len(_INDENT)))] if text else []
+
+
+def _facts(outcome: LoadOutcome, *, is_verbose: bool) -> Table:
+    table = _plain_table()
+    limit = limit_text(outcome.measurement, outcome.workload)
+    if limit:
+        table.add_row("limited by", Text(limit))
+    for caveat in load_caveats(outcome):
+        table.add_row("caveat", Text(caveat.message, "yellow"))
+    table.add_row("client", client_text(outcome))
+    for name, value in traffic_rows(outcome):
+        table.add_row(name, Text(value))
+    if outcome.workload.is_open_loop or is_verbose:
+        table.add_row("schedule", Text(schedule_text(outcome)))
+    return table
+
+
+def schedule_text(outcome: LoadOutcome) -> str:
+    """Return what repeats the schedule, and what tells that it was repeated."""
+    text = f"seed {outcome.seed}"
+    return f"{text}, hash {outcome.schedule_hash}" if outcome.schedule_hash else text
+
+
+def _verbose(outcome: LoadOutcome) -> list[RenderableType]:
+    measurement = outcome.measurement
+    host = _plain_table()
+    for name, value in (
+        ("began", outcome.began_at),
+        ("host", f"{outcome.host.cpu}, {outcome.host.n_cpus} CPUs, {outcome.host.kernel}"),
+        ("threads", str(outcome.threads)),
+        ("httpdyno", outcome.host.httpdyno),
+    ):
+        host.add_row(name, Text(value))
+    evidence = _plain_table()
+    for name, value in evidence_rows(measurement.evidence):
+        evidence.add_row(f"{_INDENT}{name}", value)
+    parts: list[RenderableType] = [Text(), Text("every request")]
+    parts += [table_of(conservation_grid(outcome)), Text()]
+    parts += [Text("what the verdict on the limit rests on"), evidence, Text(), host]
+    return parts
+
+
+def threshold_text(outcome: LoadOutcome) -> Table:
+    """Return a line for each threshold: whether it holds, and what was measured."""
+    table = _plain_table()
+    for each in judgements(outcome):
+        mark = Text("pass", "green") if each.is_passed else Text("FAIL", "bold red")
+        table.add_row(mark, Text(f"fail if {each.threshold.text}"), Text(each.sentence))
+    return table
+
+
+def table_of(grid: Grid) -> Table:
+    """Return a table whose rows are indented below what names it."""
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    for i, name in enumerate(grid.head):
+        table.add_column(name, justify="right" if i else "left", no_wrap=i > 0)
+    for name, *cells in grid.rows:
+        table.add_row(Text(f"{_INDENT}{name}"), *(Text(cell) for cell in cells))
+    return table
+
+
+def _counts(rows: Iterable[tuple[str, int]]) -> Table:
+    table = Table(box=None, padding=(0, 0, 0, 2), pad_edge=True, show_header=False)
+    table.add_column(justify="right")
+    for name, n in sorted(rows, key=lambda row: -row[1]):
+        table.add_row(f"{n:,}", Text(name))
+    return table
+
+
+def _plain_table() -> Table:
+    return Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=False)

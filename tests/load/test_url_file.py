@@ -1,0 +1,107 @@
+"""Requests as lines."""
+
+from pathlib import Path
+
+import pytest
+
+from httpdyno.errors import UsageError
+from httpdyno.load.url_file import RequestLine, page_line, read_url_file, request_line
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("/", RequestLine(url="/")),
+        ("8 /cart", RequestLine(url="/cart", weight=8.0)),
+        ("0.5 HEAD /cart", RequestLine(url="/cart", weight=0.5, method="HEAD")),
+        ("POST /login name=joe", RequestLine(url="/login", method="POST", body="name=joe")),
+        ("/login a b  c", RequestLine(url="/login", body="a b  c")),
+        ("2   GET\t/a?b=c", RequestLine(url="/a?b=c", weight=2.0, method="GET")),
+        ("http://localhost:8000/x", RequestLine(url="http://localhost:8000/x")),
+        ("M-SEARCH *", RequestLine(url="*", method="M-SEARCH")),
+        ("0 /never", RequestLine(url="/never", weight=0.0)),
+        ('PUT /j {"n": {n}}', RequestLine(url="/j", method="PUT", body='{"n": {n}}')),
+    ],
+)
+def test_a_line_is_weight_method_url_and_body(text, line, tmp_path):
+    assert request_line(text, tmp_path) == line
+
+
+@pytest.mark.parametrize(
+    "text", ["", "-3 /cart", "8", "GET", "8 GET", "1,5 /x", "localhost:8000/x", "get /x", "cart"]
+)
+def test_what_is_no_request_is_quoted(text, tmp_path):
+    with pytest.raises(UsageError, match=f"`{text}` is not a request") as caught:
+        request_line(text, tmp_path)
+    assert "2 POST /login" in caught.value.hint
+
+
+def test_a_body_can_be_in_a_file_beside_the_list(tmp_path):
+    (tmp_path / "login.json").write_text("{}")
+    (tmp_path / "urls.txt").write_text("POST /login @login.json\n")
+    [line] = read_url_file(tmp_path / "urls.txt")
+    assert (line.body, line.body_file) == ("", str(tmp_path / "login.json"))
+
+
+def test_comments_and_blank_lines_are_skipped(tmp_path):
+    file = tmp_path / "urls.txt"
+    file.write_text("# the shop\n\n  8 /list\n\t\n   # no\n1 /a#b\r\n", encoding="utf-8")
+    assert [(line.weight, line.url) for line in read_url_file(file)] == [(8, "/list"), (1, "/a#b")]
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "holds no requests"),
+        (b"# nothing\n\n", "holds no requests"),
+        (b"/ok\n\n-1 /x\n", "line 3 of `{file}`: `-1 /x` is not a request"),
+        (b"POST / @none.txt\n", "line 1 of `{file}`: the body `@none.txt` cannot be read: no such"),
+        (b"\xff\xfe/\n", "is not text in UTF-8"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_told_with_its_line(tmp_path, content, words):
+    file = tmp_path / "urls.txt"
+    file.write_bytes(content)
+    with pytest.raises(UsageError) as caught:
+        read_url_file(file)
+    assert words.format(file=file) in str(caught.value)
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path):
+    with pytest.raises(UsageError, match="cannot be read: no such file"):
+        read_url_file(tmp_path / "none")
+    with pytest.raises(UsageError, match="cannot be read: is a directory"):
+        read_url_file(Path(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("/i: /a.css /b.js", RequestLine(url="/i", objects=("/a.css", "/b.js"))),
+        ("3 /i:   /a.css", RequestLine(url="/i", weight=3.0, objects=("/a.css",))),
+        (
+            "http://h:80/i: http://h:80/a /b",
+            RequestLine(url="http://h:80/i", objects=("http://h:80/a", "/b")),
+        ),
+    ],
+)
+def test_a_page_is_a_document_and_its_objects(text, line):
+    assert page_line(text) == line
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("/index.html", "names no objects"),
+        ("/index.html:", "names no objects"),
+        ("", "names no objects"),
+        (": /a.css", "is not a page"),
+        ("-1 /i: /a", "is not a page"),
+        ("/i:/a.css", "is not a page"),
+    ],
+)
+def test_a_page_without_objects_is_none(text, words):
+    with pytest.raises(UsageError, match=words) as caught:
+        page_line(text)
+    assert f"`{text}`" in str(caught.value)
+    assert "/index.html: /a.css" in caught.value.hint

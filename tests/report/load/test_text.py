@@ -1,0 +1,172 @@
+from collections.abc import Callable
+
+import pytest
+from msgspec import structs
+from tests.report import sample
+from tests.report.plain import plain_text
+from tests.report.sample_load import (
+    CLOSED,
+    OPEN,
+    all_404,
+    load_measurement,
+    load_outcome,
+    open_loop,
+    shop,
+    with_timeouts,
+)
+
+from httpdyno.model import LoadOutcome, RequestSpec
+from httpdyno.report.load.text import load_text
+from httpdyno.report.load.words import verdict_line
+
+OUTCOMES = {
+    "good": load_outcome,
+    "all_404": all_404,
+    "timeouts": with_timeouts,
+    "open_loop": open_loop,
+    "shop": shop,
+}
+KINDS = (
+    *("refused", "reset", "timeout", "short_body", "bad_response", "wrong_status"),
+    *("wrong_length", "no_descriptors", "no_ports", "connect", "unfinished", "unsent"),
+    *("connect_timeout", "tls"),
+)
+SHORT = 30
+"""Lines that a usual test may take: a screen holds them."""
+
+
+def text(outcome: LoadOutcome, **options: bool) -> str:
+    return plain_text(load_text(outcome, **options))
+
+
+def row(seen: str, name: str) -> str:
+    return next(line for line in seen.splitlines() if line.startswith(f"  {name} "))
+
+
+@pytest.mark.parametrize("name", OUTCOMES)
+def test_the_summary_reads_as_agreed(name: str, golden: Callable[[str, str], None]) -> None:
+    golden(f"report/load_{name}.txt", text(OUTCOMES[name]()))
+
+
+def test_all_that_was_measured_reads_as_agreed(golden: Callable[[str, str], None]) -> None:
+    golden("report/load_verbose.txt", text(shop(), is_verbose=True, has_histogram=True))
+
+
+@pytest.mark.parametrize("name", ["good", "all_404", "timeouts", "open_loop"])
+def test_a_usual_summary_is_no_wall_of_text(name: str) -> None:
+    assert len(text(OUTCOMES[name]()).splitlines()) <= SHORT
+
+
+def test_a_path_that_answers_404_says_so_in_the_first_line() -> None:
+    first = text(all_404()).splitlines()[0]
+    assert first == "0 of 500 requests completed: all 500 got status 404 (expected 200)"
+
+
+def test_a_whole_success_says_so_in_the_first_line() -> None:
+    measurement = load_measurement()
+    assert verdict_line(measurement, CLOSED) == (
+        "12,345 of 12,345 requests completed, 1,234/s over 10.0 s"
+    )
+
+
+def test_nothing_sent_is_said_plainly() -> None:
+    assert verdict_line(load_measurement(completed=0), CLOSED) == "no request was sent"
+
+
+def test_several_kinds_of_error_are_named_the_most_frequent_first() -> None:
+    measurement = load_measurement(completed=90, errors={"refused": 3, "timeout": 7})
+    assert verdict_line(measurement, CLOSED) == (
+        "90 of 100 requests completed, 9.00/s over 10.0 s: "
+        "7 got no whole answer within 10.0 s and 3 were refused a connection"
+    )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_kind_of_error_has_words_of_its_own(kind: str) -> None:
+    measurement = load_measurement(completed=1, errors={kind: 2}, statuses={"500": 2})
+    line = verdict_line(measurement, CLOSED)
+    assert ": 2 " in line
+    assert "ended as" not in line
+
+
+def test_a_kind_that_is_not_known_yet_is_named_all_the_same() -> None:
+    measurement = load_measurement(completed=1, errors={"bad_push": 2})
+    assert verdict_line(measurement, CLOSED).endswith(": 2 ended as bad push")
+
+
+def test_several_wrong_statuses_are_not_made_one() -> None:
+    measurement = load_measurement(
+        completed=0, errors={"wrong_status": 9}, statuses={"404": 5, "500": 4}
+    )
+    assert verdict_line(measurement, CLOSED).endswith("all 9 got another status (expected 200)")
+
+
+def test_any_good_status_is_expected_as_2xx_or_3xx() -> None:
+    workload = structs.replace(CLOSED, requests=(RequestSpec(expect_status=None),))
+    line = verdict_line(all_404().measurement, workload)
+    assert line.endswith("got status 404 (expected 2xx or 3xx)")
+
+
+def test_what_could_be_larger_is_marked_and_the_mark_explained() -> None:
+    seen = text(with_timeouts())
+    assert row(seen, "latency").count("≥ 10.0 s") == 2
+    assert "≥ 1.1" in row(seen, "latency")
+    assert "≥ because 60 requests never ended" in seen
+
+
+def test_a_median_that_timeouts_cannot_move_is_not_marked() -> None:
+    cells = row(text(with_timeouts()), "latency").split("  ")
+    assert "21.0 ms" in [cell.strip() for cell in cells]
+
+
+def test_no_value_is_marked_when_nothing_timed_out() -> None:
+    assert "≥" not in text(load_outcome())
+
+
+def test_a_closed_loop_is_labelled_not_corrected_and_has_no_lateness() -> None:
+    seen = text(load_outcome())
+    assert "closed loop, not corrected for coordinated omission" in seen
+    assert "lateness" not in seen
+
+
+def test_an_open_loop_shows_service_time_and_lateness_beside_latency() -> None:
+    seen = text(open_loop())
+    assert "latency, from the due time" in seen
+    assert row(seen, "service")
+    assert row(seen, "lateness")
+
+
+def test_a_client_that_is_late_is_a_caveat() -> None:
+    late = sample.latency_data(0.004, 0.2, 5000)
+    measurement = structs.replace(open_loop().measurement, lateness=late)
+    seen = " ".join(text(load_outcome(measurement, OPEN)).split())
+    assert "half of the requests were sent 4.00 ms late or later" in seen
+
+
+def test_a_file_s_brackets_are_no_markup() -> None:
+    workload = structs.replace(CLOSED, requests=(RequestSpec(path="/a[bold]"), RequestSpec()))
+    measurement = structs.replace(load_measurement(), by_request=shop().measurement.by_request[:2])
+    assert "GET /a[bold]" in text(load_outcome(measurement, workload, url="http://h/[red]"))
+
+
+def test_a_long_mix_shows_its_first_requests_and_pages_all_the_same() -> None:
+    outcome = shop()
+    workload = structs.replace(
+        outcome.workload, requests=tuple(RequestSpec(path=f"/{i}") for i in range(30))
+    )
+    many = structs.replace(outcome.measurement, by_request=outcome.measurement.by_request[:1] * 30)
+    short = text(structs.replace(outcome, workload=workload, measurement=many))
+    assert "GET /7 " in short
+    assert "GET /8 " not in short
+    assert "and 22 requests more" in short
+    assert row(short, "pages")
+    whole = structs.replace(outcome, workload=workload, measurement=many)
+    assert "GET /29 " in text(whole, is_verbose=True)
+
+
+def test_every_threshold_has_a_line() -> None:
+    lines = text(shop()).splitlines()
+    assert sum(line.startswith(("pass  fail if ", "FAIL  fail if ")) for line in lines) == 5
+    failed = [line for line in lines if line.startswith("FAIL")]
+    assert len(failed) == 1
+    assert failed[0].startswith("FAIL  fail if p99.99 > 20s")
