@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from types import FrameType
 
-from benches.engine import calls, cost, limiting, memory, pacing, truth
+from benches.engine import calls, cost, drip, limiting, memory, mix, pacing, poisson, truth
 from benches.engine.figure import Figure, Measure
 from benches.engine.origin import allow_descriptors, check_built
 from benches.engine.process import BenchError, stolen_seconds
@@ -22,10 +22,13 @@ from benches.engine.setting import REPOSITORY, Setting, cores, machine
 FIGURES: dict[int, tuple[str, Measure]] = {
     1: ("client CPU per request", cost.measure),
     2: ("system calls and allocations per request", calls.measure),
+    3: ("cost of a mix", mix.measure),
     4: ("constant rates", pacing.measure),
     5: ("percentiles in a stall", truth.measure),
     6: ("who was limiting", limiting.measure),
     7: ("memory", memory.measure),
+    8: ("Poisson arrivals", poisson.measure),
+    9: ("slow clients", drip.measure),
 }
 
 
