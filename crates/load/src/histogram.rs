@@ -1,70 +1,129 @@
 //! Distributions of durations: recorded per thread, merged at a window's end.
+//!
+//! The buckets are those of `HdrHistogram`: below `2 << BITS` one for each nanosecond, from there
+//! on `1 << BITS` for each power of two. A recorder is one array of fixed size, so that memory does
+//! not grow with the number of requests, and recording is an index and four additions.
 
 use std::fmt;
 
-use hdrhistogram::Histogram;
+/// Above this a duration is counted as this: over an hour, far beyond any patience.
+const HIGHEST_NS: u64 = (1 << HIGHEST_BITS) - 1;
+const HIGHEST_BITS: u32 = 42;
 
-/// Above this a duration is counted as this: an hour, far beyond any patience.
-const HIGHEST_NS: u64 = 3_600_000_000_000;
-const SIGNIFICANT_DIGITS: u8 = 3;
+/// Three significant digits: what percentiles are read from.
+pub(crate) type Fine = Recorder<10>;
+/// Two significant digits at an eighth of the memory: for what there are many of.
+pub(crate) type Coarse = Recorder<7>;
 
-/// What a thread records into. Fixed size; recording allocates nothing.
+/// What a thread records into. Recording allocates nothing.
 #[derive(Debug, Clone)]
-pub(crate) struct Recorder {
-    counts: Histogram<u64>,
+pub(crate) struct Recorder<const BITS: u32> {
+    counts: Box<[u64]>,
     sum_ns: u128,
     max_ns: u64,
+    /// The buckets that were used are in `lowest..=highest`; none were: `lowest > highest`.
+    lowest: usize,
+    highest: usize,
 }
 
-impl Recorder {
+impl<const BITS: u32> Recorder<BITS> {
+    pub(crate) const DIGIT_BITS: u32 = BITS;
+    pub(crate) const LEN: usize = ((HIGHEST_BITS + 1 - BITS) as usize) << BITS;
+
     pub(crate) fn new() -> Self {
-        let counts = Histogram::new_with_bounds(1, HIGHEST_NS, SIGNIFICANT_DIGITS)
-            .unwrap_or_else(|_| unreachable!("the bounds are constants that hdrhistogram takes"));
-        Self { counts, sum_ns: 0, max_ns: 0 }
+        let counts = vec![0; Self::LEN].into_boxed_slice();
+        Self { counts, sum_ns: 0, max_ns: 0, lowest: usize::MAX, highest: 0 }
+    }
+
+    /// The bucket that a duration falls into.
+    #[inline]
+    pub(crate) const fn bucket(value_ns: u64) -> usize {
+        let value_ns = if value_ns > HIGHEST_NS { HIGHEST_NS } else { value_ns };
+        let n_bits = u64::BITS - (value_ns | ((2 << BITS) - 1)).leading_zeros();
+        let excess = n_bits - (BITS + 1);
+        ((excess as usize) << BITS) + (value_ns >> excess) as usize
+    }
+
+    /// The largest duration that falls into a bucket.
+    pub(crate) const fn bound_ns(bucket: usize) -> u64 {
+        if bucket < 2 << BITS {
+            return bucket as u64;
+        }
+        let excess = (bucket >> BITS) - 1;
+        let scaled = bucket - (excess << BITS);
+        ((scaled as u64 + 1) << excess) - 1
     }
 
     #[inline]
     pub(crate) fn record(&mut self, value_ns: u64) {
-        self.counts.saturating_record(value_ns);
+        let bucket = Self::bucket(value_ns);
+        self.counts[bucket] += 1;
         self.sum_ns += u128::from(value_ns);
         self.max_ns = self.max_ns.max(value_ns);
+        self.lowest = self.lowest.min(bucket);
+        self.highest = self.highest.max(bucket);
+    }
+
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.lowest > self.highest
+    }
+
+    pub(crate) const fn sum_ns(&self) -> u128 {
+        self.sum_ns
+    }
+
+    pub(crate) const fn max_ns(&self) -> u64 {
+        self.max_ns
+    }
+
+    /// The buckets that are not empty, ascending, with their counts.
+    pub(crate) fn cells(&self) -> impl Iterator<Item = (usize, u64)> {
+        let used = if self.is_empty() { &[] } else { &self.counts[self.lowest..=self.highest] };
+        let numbered = used.iter().enumerate();
+        numbered.filter(|&(_, &n)| n > 0).map(|(offset, &n)| (self.lowest + offset, n))
     }
 
     pub(crate) fn reset(&mut self) {
-        if self.counts.is_empty() {
+        if self.is_empty() {
             return;
         }
-        self.counts.reset();
-        self.sum_ns = 0;
-        self.max_ns = 0;
+        self.counts[self.lowest..=self.highest].fill(0);
+        (self.sum_ns, self.max_ns) = (0, 0);
+        (self.lowest, self.highest) = (usize::MAX, 0);
     }
 
     pub(crate) fn merge(&mut self, other: &Self) {
-        if other.counts.is_empty() {
-            return;
+        self.add(other.cells(), other.sum_ns, other.max_ns);
+    }
+
+    /// Add durations that were counted elsewhere: by bucket, with their sum and maximum.
+    pub(crate) fn add(
+        &mut self,
+        cells: impl Iterator<Item = (usize, u64)>,
+        sum_ns: u128,
+        max_ns: u64,
+    ) {
+        for (bucket, count) in cells {
+            self.counts[bucket] += count;
+            self.lowest = self.lowest.min(bucket);
+            self.highest = self.highest.max(bucket);
         }
-        // The bounds are the same, so this cannot fail.
-        let merged = self.counts.add(&other.counts);
-        debug_assert!(merged.is_ok());
-        self.sum_ns += other.sum_ns;
-        self.max_ns = self.max_ns.max(other.max_ns);
+        self.sum_ns += sum_ns;
+        self.max_ns = self.max_ns.max(max_ns);
+    }
+
+    /// Become what `other` is.
+    pub(crate) fn copy_from(&mut self, other: &Self) {
+        self.reset();
+        self.merge(other);
     }
 
     pub(crate) fn distribution(&self) -> Distribution {
-        Distribution {
-            buckets: self
-                .counts
-                .iter_recorded()
-                .map(|step| (step.value_iterated_to(), step.count_at_value()))
-                .collect(),
-            count: self.counts.len(),
-            sum_ns: self.sum_ns,
-            max_ns: self.max_ns,
-        }
+        Distribution::of::<BITS>(self.cells(), self.sum_ns, self.max_ns)
     }
 }
 
-/// Counts over log-linear buckets of nanoseconds, to three significant digits.
+/// Counts over log-linear buckets of nanoseconds.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Distribution {
     /// The upper bound of each bucket that is not empty, in nanoseconds, ascending, and its count.
@@ -91,6 +150,18 @@ impl fmt::Debug for Distribution {
 }
 
 impl Distribution {
+    /// Of durations counted by the buckets of a recorder.
+    pub(crate) fn of<const BITS: u32>(
+        cells: impl Iterator<Item = (usize, u64)>,
+        sum_ns: u128,
+        max_ns: u64,
+    ) -> Self {
+        let bound = |(bucket, count)| (Recorder::<BITS>::bound_ns(bucket), count);
+        let buckets: Vec<_> = cells.map(bound).collect();
+        let count = buckets.iter().map(|bucket| bucket.1).sum();
+        Self { buckets, count, sum_ns, max_ns }
+    }
+
     /// Return the smallest recorded bound that at least `quantile` (0 to 1) of the durations do
     /// not exceed; 0 when there is none.
     pub fn quantile_ns(&self, quantile: f64) -> u64 {
@@ -108,10 +179,13 @@ impl Distribution {
 
 #[cfg(test)]
 mod tests {
+    use hdrhistogram::Histogram;
+    use proptest::prelude::*;
+
     use super::*;
 
-    fn recorder_of(values_ns: &[u64]) -> Recorder {
-        let mut recorder = Recorder::new();
+    fn recorder_of(values_ns: &[u64]) -> Fine {
+        let mut recorder = Fine::new();
         for &value_ns in values_ns {
             recorder.record(value_ns);
         }
@@ -122,7 +196,7 @@ mod tests {
     fn merging_is_the_same_as_recording_into_one() {
         let mut merged = recorder_of(&[1, 500, 1_000_000]);
         merged.merge(&recorder_of(&[500, 77_000_000_000]));
-        merged.merge(&Recorder::new());
+        merged.merge(&Fine::new());
         let one = recorder_of(&[1, 500, 1_000_000, 500, 77_000_000_000]);
         assert_eq!(merged.distribution(), one.distribution());
     }
@@ -141,6 +215,8 @@ mod tests {
         let distribution = recorder_of(&[u64::MAX]).distribution();
         assert_eq!((distribution.count, distribution.max_ns), (1, u64::MAX));
         assert_eq!(distribution.buckets.len(), 1);
+        assert_eq!(Fine::bucket(u64::MAX), Fine::LEN - 1);
+        assert_eq!(Coarse::bucket(u64::MAX), Coarse::LEN - 1);
     }
 
     #[test]
@@ -158,5 +234,30 @@ mod tests {
         let mut recorder = recorder_of(&[5, 6]);
         recorder.reset();
         assert_eq!(recorder.distribution(), Distribution::default());
+        recorder.record(7);
+        assert_eq!(recorder.distribution(), recorder_of(&[7]).distribution());
+    }
+
+    proptest! {
+        #[test]
+        fn buckets_are_those_of_hdrhistogram(exponent in 0..42_u32, bits in any::<u64>()) {
+            let value_ns = (bits & ((1 << exponent) - 1)) | (1 << exponent) >> 1;
+            let reference = |digits| Histogram::<u64>::new_with_bounds(1, HIGHEST_NS, digits).unwrap();
+            prop_assert_eq!(
+                Fine::bound_ns(Fine::bucket(value_ns)),
+                reference(3).highest_equivalent(value_ns)
+            );
+            prop_assert_eq!(
+                Coarse::bound_ns(Coarse::bucket(value_ns)),
+                reference(2).highest_equivalent(value_ns)
+            );
+        }
+
+        #[test]
+        fn a_bucket_ends_just_before_the_next(bucket in 0..Coarse::LEN) {
+            let bound_ns = Coarse::bound_ns(bucket);
+            prop_assert_eq!(Coarse::bucket(bound_ns), bucket);
+            prop_assert_eq!(Coarse::bucket(bound_ns + 1), (bucket + 1).min(Coarse::LEN - 1));
+        }
     }
 }

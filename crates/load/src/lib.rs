@@ -35,17 +35,23 @@
 
 #[allow(dead_code, reason = "the loop does not use it yet")]
 mod arrival;
+mod batches;
+mod cells;
 mod check;
 mod connection;
 #[allow(dead_code, reason = "the loop does not use it yet")]
 mod cookie_date;
+mod counts;
 mod effort;
 #[allow(dead_code, reason = "the loop does not use it yet")]
 mod endpoint;
 mod error;
+mod evidence;
 mod exchange;
 mod head;
 mod histogram;
+mod host;
+mod in_flight;
 #[allow(dead_code, reason = "the loop does not use it yet")]
 mod jar;
 #[allow(dead_code, reason = "the loop does not use it yet")]
@@ -53,10 +59,15 @@ mod leftover;
 #[allow(dead_code, reason = "the loop does not use it yet")]
 mod link;
 mod links;
+mod live;
 #[allow(dead_code, reason = "the loop does not use it yet")]
 mod mix;
+mod network;
 mod outcome;
 mod pace;
+mod part;
+mod phases;
+mod quota;
 #[allow(dead_code, reason = "the loop does not use it yet")]
 mod random;
 mod request;
@@ -64,13 +75,16 @@ mod result;
 mod run;
 mod scanner;
 mod schedule;
+mod series;
 mod spec;
+mod strain;
 mod sys;
 mod tally;
 #[allow(dead_code, reason = "the loop does not use it yet")]
 mod template;
 #[allow(dead_code, reason = "the loop does not use it yet")]
 mod throttle;
+mod trace;
 #[allow(dead_code, reason = "the loop does not use it yet")]
 mod tickets;
 #[allow(dead_code, reason = "the loop does not use it yet")]
@@ -83,20 +97,29 @@ mod transport_rig;
 mod verdict;
 #[allow(dead_code, reason = "the loop does not use it yet")]
 mod visit_draw;
+mod watchdog;
 mod window;
 mod worker;
 
 use std::ops::ControlFlow;
 
+pub use batches::Batches;
+pub use counts::Visits;
 pub use error::Error;
+pub use evidence::Evidence;
 pub use histogram::Distribution;
+pub use live::Live;
 pub use outcome::{ErrorCounts, ErrorKind};
-pub use result::{SERIES_INTERVAL_NS, Series, WindowResult};
+pub use part::Part;
+pub use phases::Phases;
+pub use result::{PageCounts, WindowResult};
 pub use run::Run;
+pub use series::Series;
 pub use spec::{Arm, LoadSpec, Request, Window};
+pub use trace::Trace;
 pub use tls::{Tls, TlsVersions};
 pub use traffic::{Arrival, Length, Stage, Think};
-pub use verdict::{Evidence, LimitedBy};
+pub use verdict::LimitedBy;
 
 /// Called at the edges of windows: the window's index, and whether it opens. Runs on the
 /// conductor's thread; breaking stops the run.

@@ -51,18 +51,18 @@ impl Worker {
         let now_ns = self.now_ns;
         while self.progress.next_due_ns <= now_ns {
             let Some(member) = self.idle_connection(plan.arm) else {
-                self.progress.is_blocked = true;
+                self.progress.blocked_since_ns.get_or_insert(now_ns);
                 return;
             };
             let (index, due_ns) = (self.progress.index(), self.progress.next_due_ns);
             let is_measured = self.progress.is_next_measured();
-            let has_waited = self.progress.is_blocked;
+            let blocked_since_ns = self.progress.blocked_since_ns;
             self.progress.advance();
             self.tick();
-            self.tally.punctuality(has_waited, self.now_ns.saturating_sub(due_ns));
+            self.tally.punctuality(due_ns, self.now_ns, blocked_since_ns);
             self.issue(member, index, due_ns, is_measured);
         }
-        self.progress.is_blocked = false;
+        self.progress.blocked_since_ns = None;
     }
 
     /// Nothing new is sent from now on.
@@ -143,9 +143,10 @@ impl Worker {
             let base_ns = self.connections[member as usize].base_ns();
             until_ns = until_ns.min(base_ns.saturating_add(self.setup.timeout_ns));
         }
+        until_ns = until_ns.min(self.shared.live.due_ns(&self.tally));
         let due_ns = self.progress.next_due_ns;
         if due_ns != u64::MAX && self.progress.is_sending {
-            if self.progress.is_blocked {
+            if self.progress.blocked_since_ns.is_some() {
                 until_ns = until_ns.min(due_ns.saturating_add(self.setup.timeout_ns));
             } else if due_ns.saturating_sub(self.now_ns) <= self.setup.spin_ns {
                 return Some(Duration::ZERO);

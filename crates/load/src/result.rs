@@ -2,14 +2,18 @@
 
 use std::collections::BTreeMap;
 
+use crate::batches::Batches;
+use crate::evidence::Evidence;
 use crate::histogram::Distribution;
+use crate::host::HostChange;
 use crate::outcome::ErrorCounts;
-use crate::tally::Tally;
-use crate::verdict::{Evidence, LimitedBy, verdict};
+use crate::part::{Part, PartRecorder};
+use crate::phases::Phases;
+use crate::series::Series;
+use crate::tally::{Tally, Visits};
+use crate::trace::{Trace, Tracer};
+use crate::verdict::{Case, LimitedBy, verdict};
 use crate::window::Plan;
-
-/// The width of an interval of the time series.
-pub const SERIES_INTERVAL_NS: u64 = 100_000_000;
 
 /// What one window saw, over all threads. `offered == completed + errors.total()`, always.
 ///
@@ -58,7 +62,28 @@ pub struct WindowResult {
     /// Sent − due of the same requests; one that was never sent counts its age. Empty in a closed
     /// loop, where nothing is due.
     pub lateness: Distribution,
-    /// By intervals of [`SERIES_INTERVAL_NS`] from `opened_ns` on.
+    /// Ages of the measured requests that never ended by themselves: they timed out, or were
+    /// unfinished or unsent at the window's end. Lower bounds of latencies, and in `latency` too.
+    pub censored: Distribution,
+    /// What the latencies of the measured requests that completed consist of.
+    pub phases: Phases,
+    /// By index in the arm's table of requests, the measured ones of each.
+    pub by_request: Vec<Part>,
+    /// The measured requests of the usual users and of the slow ones; `None` where none are slow.
+    pub by_population: Option<[Part; 2]>,
+    /// Pages of the measured part.
+    pub pages: PageCounts,
+    /// Visits of the whole window.
+    pub visits: Visits,
+    /// TLS handshakes that made a new session.
+    pub handshakes_full: u64,
+    /// TLS handshakes that took up an earlier session.
+    pub handshakes_resumed: u64,
+    /// The measured part in equal intervals.
+    pub batches: Batches,
+    /// The instants of the first measured requests; `None` when none were asked for.
+    pub trace: Option<Trace>,
+    /// By equal intervals from `opened_ns` on.
     pub series: Series,
     /// CPU time of the engine's threads over the window.
     pub client_cpu_s: f64,
@@ -70,25 +95,52 @@ pub struct WindowResult {
     pub evidence: Evidence,
 }
 
-/// A time series of a window; its parts have the same length.
+/// What became of the measured part's pages. `offered == completed + failed`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Series {
-    /// Right answers in the interval.
-    pub completed: Vec<u64>,
-    /// Errors in the interval.
-    pub errors: Vec<u64>,
-    /// The largest latency among the interval's right answers and timeouts.
-    pub latency_max_ns: Vec<u64>,
+pub struct PageCounts {
+    /// Pages that were due in the measured part (closed loop: begun).
+    pub offered: u64,
+    /// Pages of which each request was answered right.
+    pub completed: u64,
+    /// The others.
+    pub failed: u64,
+    /// From the page's due time to the end of its last request, of those that completed.
+    pub time: Distribution,
 }
 
 impl WindowResult {
-    /// Put the counts of all threads, merged, into the form in which they are given out.
-    pub(crate) fn of(plan: &Plan, tally: &Tally) -> Self {
+    /// Put the counts of all threads together, in the form in which they are given out: for an
+    /// arm with so many requests. The first of the tallies takes the counts of the others.
+    pub(crate) fn of(
+        plan: &Plan,
+        n_requests: usize,
+        tallies: &mut [Box<Tally>],
+        host: &HostChange,
+    ) -> Self {
+        let trace = Tracer::merged(tallies.iter().map(|tally| &tally.tracer));
+        let n_connections = tallies.iter().map(|tally| tally.room.n_connections).sum();
+        let Some((tally, others)) = tallies.split_first_mut() else {
+            unreachable!("a run has at least one thread")
+        };
+        let mut batches = tally.batches.batches();
+        for other in others {
+            batches.merge(other.batches.batches());
+            tally.merge(other);
+        }
         let measure_end_ns = tally.measure_end_ns;
         // A run that was stopped in the lead-in has measured nothing.
         let measure_start_ns = plan.measure_start_ns.min(measure_end_ns);
-        let evidence = Evidence::of(tally, (measure_end_ns - measure_start_ns) as f64 / 1e9);
+        let measured_s = (measure_end_ns - measure_start_ns) as f64 / 1e9;
+        let evidence = Evidence::of(tally, n_connections, measured_s, host);
+        let limited_by = verdict(&Case {
+            is_open_loop: plan.is_open_loop(),
+            offered: tally.offered,
+            failed: tally.errors.total(),
+            starved: tally.starved,
+            evidence: &evidence,
+        });
         let statuses = tally.statuses.iter().enumerate().filter(|&(_, &count)| count > 0);
+        let populations = tally.by_population.as_ref();
         Self {
             index: plan.index,
             arm: plan.arm,
@@ -109,10 +161,20 @@ impl WindowResult {
             latency: tally.latency.distribution(),
             service_time: tally.service_time.distribution(),
             lateness: tally.lateness.distribution(),
+            censored: tally.censored.distribution(),
+            phases: tally.phases.phases(),
+            by_request: tally.by_request.iter().take(n_requests).map(PartRecorder::part).collect(),
+            by_population: populations.map(|parts| [parts[0].part(), parts[1].part()]),
+            pages: tally.pages.counts(),
+            visits: tally.visits,
+            handshakes_full: tally.handshakes_full,
+            handshakes_resumed: tally.handshakes_resumed,
+            batches,
+            trace,
             series: tally.series.clone(),
             client_cpu_s: tally.whole.cpu_ns as f64 / 1e9,
             busy_connection_s: tally.busy_ns as f64 / 1e9,
-            limited_by: verdict(plan, tally, &evidence),
+            limited_by,
             evidence,
         }
     }

@@ -8,10 +8,13 @@ use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crate::check::{check, nanoseconds};
+use crate::host::HostMeter;
+use crate::live::{Live, LiveBoard};
 use crate::result::WindowResult;
 use crate::spec::{LoadSpec, Window};
 use crate::sys::{self, Waker};
 use crate::tally::{Room, Tally};
+use crate::watchdog::{self, Watchdog};
 use crate::window::Plan;
 use crate::worker::{Command, Setup, Shared, Worker};
 use crate::{Error, Observer};
@@ -54,7 +57,8 @@ impl Run {
     pub fn start(spec: &LoadSpec, observer: Option<Observer>) -> Result<Self, Error> {
         let targets = check(spec)?;
         let n_threads = spec.threads.min(spec.connections);
-        let shared = Arc::new(Shared::default());
+        let live = LiveBoard::new(n_threads);
+        let shared = Arc::new(Shared { live, ..Shared::default() });
         let (reports_in, reports) = channel();
         let mut threads = Vec::with_capacity(n_threads);
         let mut wakers = Vec::with_capacity(n_threads);
@@ -70,7 +74,7 @@ impl Run {
             threads.push(Thread { mailbox: mailbox_in, waker, handle: Some(handle) });
         }
         let board = Arc::new(Board { shared, wakers, ..Board::default() });
-        let score = Score::of(spec);
+        let score = Score::of(spec, n_threads);
         let ensemble = Conductor { board: Arc::clone(&board), threads, reports, observer };
         let conductor = spawn("httpdyno-load", move || ensemble.conduct(&score))?;
         Ok(Self { board, conductor: Some(conductor) })
@@ -102,6 +106,17 @@ impl Run {
         self.board.stop();
     }
 
+    /// The window that is under way, at most a tenth of a second old; `None` between windows.
+    ///
+    /// The first look asks the threads to publish their counts, so it may see none yet.
+    pub fn live(&self) -> Option<Live> {
+        let shared = &self.board.shared;
+        if !shared.live.ask() {
+            self.board.wake();
+        }
+        shared.live.look()
+    }
+
     /// The windows that ended so far, in order.
     pub fn results(&self) -> Vec<Arc<WindowResult>> {
         self.board.state().results.clone()
@@ -123,6 +138,10 @@ impl Board {
 
     fn stop(&self) {
         self.shared.is_stopped.store(true, Ordering::Relaxed);
+        self.wake();
+    }
+
+    fn wake(&self) {
         for waker in &self.wakers {
             waker.wake();
         }
@@ -155,20 +174,26 @@ struct Score {
     windows: Vec<Window>,
     rate_per_s: f64,
     drain_ns: u64,
+    /// Of each arm.
+    n_requests: Vec<usize>,
     room: Room,
 }
 
 impl Score {
-    fn of(spec: &LoadSpec) -> Self {
+    fn of(spec: &LoadSpec, n_threads: usize) -> Self {
+        let n_requests: Vec<_> = spec.arms.iter().map(|arm| arm.requests.len()).collect();
+        let room = Room {
+            n_requests: n_requests.iter().copied().max().unwrap_or(0),
+            has_slow: false,
+            n_traced: 0,
+            n_connections: spec.connections.div_ceil(n_threads),
+        };
         Self {
             windows: spec.windows.clone(),
             rate_per_s: spec.rate_per_s,
             drain_ns: nanoseconds(spec.drain_s),
-            room: Room {
-                n_requests: spec.arms.iter().map(|arm| arm.requests.len()).max().unwrap_or(0),
-                has_slow: false,
-                n_traced: 0,
-            },
+            n_requests,
+            room,
         }
     }
 
@@ -226,17 +251,23 @@ struct Conductor {
 impl Conductor {
     fn conduct(mut self, score: &Score) {
         let mut tallies: Vec<_> = self.threads.iter().map(|_| Tally::new(&score.room)).collect();
+        let mut host = HostMeter::new();
         let played = (0..score.windows.len()).try_for_each(|index| {
             if self.board.is_stopped() || self.is_broken_off(index, true) {
                 return Ok(());
             }
+            host.open();
             let plan = score.plan(index);
-            let played = self.play(plan, &mut tallies);
+            self.board.shared.live.show(Some(&plan));
+            let played = self.play(plan, &mut tallies, &mut host.watchdog);
+            let host = host.close();
+            self.board.shared.live.show(None);
             if self.is_broken_off(index, false) {
                 self.board.stop();
             }
             played?;
-            let result = merged(&plan, &mut tallies);
+            let n_requests = score.n_requests[plan.arm];
+            let result = WindowResult::of(&plan, n_requests, &mut tallies, &host);
             self.board.state().results.push(Arc::new(result));
             Ok(())
         });
@@ -258,7 +289,12 @@ impl Conductor {
     }
 
     /// Have all threads run a window; their tallies are full then.
-    fn play(&self, plan: Plan, tallies: &mut Vec<Box<Tally>>) -> Result<(), Error> {
+    fn play(
+        &self,
+        plan: Plan,
+        tallies: &mut Vec<Box<Tally>>,
+        watchdog: &mut Watchdog,
+    ) -> Result<(), Error> {
         self.board.shared.claimed.store(0, Ordering::Relaxed);
         let mut failure = None;
         for (thread, tally) in self.threads.iter().zip(tallies.drain(..)) {
@@ -268,7 +304,7 @@ impl Conductor {
             thread.waker.wake();
         }
         while failure.is_none() && tallies.len() < self.threads.len() {
-            match self.report() {
+            match self.report(watchdog) {
                 Ok(tally) => tallies.push(tally),
                 Err(error) => failure = Some(error),
             }
@@ -279,9 +315,12 @@ impl Conductor {
         })
     }
 
-    fn report(&self) -> Result<Box<Tally>, Error> {
+    fn report(&self, watchdog: &mut Watchdog) -> Result<Box<Tally>, Error> {
         loop {
-            match self.reports.recv_timeout(Duration::from_secs(1)) {
+            watchdog.lie_down();
+            let report = self.reports.recv_timeout(watchdog::SLEEP);
+            watchdog.get_up();
+            match report {
                 Ok(report) => return report,
                 // A thread that panicked sends no report.
                 Err(_) if self.threads.iter().any(Thread::is_finished) => {
@@ -303,17 +342,6 @@ impl Conductor {
             Err(Error::ThreadDied)
         }
     }
-}
-
-/// Merge the threads' counts into the first.
-fn merged(plan: &Plan, tallies: &mut [Box<Tally>]) -> WindowResult {
-    let Some((first, others)) = tallies.split_first_mut() else {
-        unreachable!("a run has at least one thread")
-    };
-    for other in others {
-        first.merge(other);
-    }
-    WindowResult::of(plan, first)
 }
 
 #[cfg(test)]

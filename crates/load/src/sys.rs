@@ -30,6 +30,15 @@ pub(crate) fn thread_cpu_ns() -> u64 {
     read_clock(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
+/// How often the calling thread was taken off its CPU although it could have gone on.
+pub(crate) fn thread_preemptions() -> u64 {
+    // SAFETY: a rusage is plain integers, for which zero is valid.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: `usage` is valid for the write. If the call failed, the count stays 0.
+    unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) };
+    usage.ru_nivcsw as u64
+}
+
 /// Let this thread's timers fire on time: by default the kernel may add 50 µs to each.
 pub(crate) fn sharpen_timers() {
     let one_ns: libc::c_ulong = 1;

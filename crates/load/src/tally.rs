@@ -1,20 +1,30 @@
 //! What one thread counts over one window.
 
-use crate::histogram::Recorder;
+use crate::batches::BatchRecorder;
+pub(crate) use crate::counts::{Ended, Pages, Room, Visits};
+use crate::effort::Effort;
+use crate::histogram::{Coarse, Fine};
+use crate::in_flight::InFlight;
 use crate::outcome::{ErrorCounts, ErrorKind};
-use crate::result::{SERIES_INTERVAL_NS, Series};
+use crate::part::{MAX_DISTRIBUTIONS, PartRecorder};
+use crate::phases::PhaseRecorder;
+use crate::series::Series;
+use crate::strain::Strain;
+use crate::trace::Tracer;
 use crate::window::Plan;
 
 /// Statuses are below this.
 const STATUS_END: usize = 600;
 
-/// Room for the time series of a window that has no planned end: 10 minutes, before it grows.
-const SERIES_ROOM: usize = 6000;
-
 /// A lateness that the client must answer for, and not the granularity of its timers.
 const LATE_NS: u64 = 1_000_000;
 
-/// The counts of a thread. Boxed, and reused from window to window.
+/// A first `SYN` that got no answer is sent again after this (RFC 6298 section 2, rule 2.1). Over
+/// any network that a load test makes sense on, a connection that took as long has lost one.
+const SYN_RETRY_NS: u64 = 1_000_000_000;
+
+/// The counts of a thread. Boxed, and reused from window to window. Its memory does not grow with
+/// the number of requests, nor is any of it allocated while a window is under way.
 #[derive(Debug)]
 pub(crate) struct Tally {
     pub(crate) offered: u64,
@@ -25,13 +35,35 @@ pub(crate) struct Tally {
     pub(crate) measured_completed: u64,
     pub(crate) measured_errors: u64,
     pub(crate) connects: u64,
+    pub(crate) handshakes_full: u64,
+    pub(crate) handshakes_resumed: u64,
     pub(crate) bytes_sent: u64,
     pub(crate) bytes_received: u64,
-    pub(crate) latency: Recorder,
-    pub(crate) service_time: Recorder,
-    pub(crate) lateness: Recorder,
+    pub(crate) latency: Fine,
+    pub(crate) service_time: Fine,
+    pub(crate) lateness: Fine,
+    /// Ages of requests that were given up. They are in `latency` too.
+    pub(crate) censored: Coarse,
+    /// Latencies of the whole window, measured or not.
+    pub(crate) all: Coarse,
+    pub(crate) phases: PhaseRecorder,
+    /// By index in the table of requests.
+    pub(crate) by_request: Vec<PartRecorder>,
+    /// The usual users and the slow ones; `None` where none are slow.
+    pub(crate) by_population: Option<[PartRecorder; 2]>,
+    pub(crate) batches: BatchRecorder,
     pub(crate) series: Series,
+    pub(crate) tracer: Tracer,
+    pub(crate) pages: Pages,
+    pub(crate) visits: Visits,
+    pub(crate) in_flight: InFlight,
+    pub(crate) strain: Strain,
+    /// Time that failed measured requests spent on connections.
+    pub(crate) failed_ns: u128,
+    /// Time on connections within the measured part, of all requests.
     pub(crate) busy_ns: u128,
+    /// As far as it was spent to connect without an answer to the first `SYN`.
+    pub(crate) unanswered_ns: u128,
     pub(crate) last_end_ns: u64,
     /// Requests sent again after a stale connection.
     pub(crate) retries: u64,
@@ -39,100 +71,28 @@ pub(crate) struct Tally {
     pub(crate) surplus: u64,
     /// Requests that were due when no connection was idle.
     pub(crate) waited: u64,
-    /// Requests sent more than [`LATE_NS`] after they were due although a connection was idle.
+    /// Requests that were given up after they had waited for a connection for most of their time.
+    pub(crate) starved: u64,
+    /// Requests taken up more than [`LATE_NS`] after they were due although a connection was idle.
     pub(crate) late: u64,
     /// How the thread fared over the whole window and over the part in which it sent.
     pub(crate) whole: Effort,
     pub(crate) sending: Effort,
     pub(crate) measure_end_ns: u64,
     pub(crate) closed_ns: u64,
-    pub(crate) visits: Visits,
-    pub(crate) pages: Pages,
-    pub(crate) handshakes_full: u64,
-    pub(crate) handshakes_resumed: u64,
-    #[allow(dead_code, reason = "read by the recorders that follow")]
-    room: Room,
-}
-
-/// What a thread got of the CPU over a stretch of time.
-#[derive(Debug, Clone, Copy, Default)]
-#[expect(clippy::struct_field_names, reason = "the unit")]
-pub(crate) struct Effort {
-    pub(crate) elapsed_ns: u64,
-    pub(crate) cpu_ns: u64,
-    /// Ready to run, and not running.
-    pub(crate) wait_ns: u64,
-}
-
-/// A request that ended: when it was due, sent and so on. All in nanoseconds.
-#[derive(Debug, Clone, Copy)]
-#[allow(dead_code, reason = "read by the recorders that follow")]
-pub(crate) struct Ended {
-    /// Due (open loop) or taken up (closed loop): what its age counts from.
-    pub(crate) base_ns: u64,
-    /// Taken up by a connection; `None`: never.
-    pub(crate) issued_ns: Option<u64>,
-    /// This request opened the connection, and it was connected then.
-    pub(crate) connected_ns: Option<u64>,
-    /// The TLS handshake was done. Only with `connected_ns`.
-    pub(crate) secured_ns: Option<u64>,
-    /// Began to be written; `None`: never.
-    pub(crate) written_ns: Option<u64>,
-    /// The first byte of the answer came.
-    pub(crate) first_byte_ns: Option<u64>,
-    pub(crate) end_ns: u64,
-    pub(crate) is_measured: bool,
-    /// The index in the arm's table of requests.
-    pub(crate) request: u32,
-    /// Of the slow population.
-    pub(crate) is_slow: bool,
-    /// The number of the request in the run.
-    pub(crate) due_index: u64,
-}
-
-/// For how much a tally has room.
-#[derive(Debug, Clone, Copy, Default)]
-#[allow(dead_code, reason = "read by the recorders that follow")]
-pub(crate) struct Room {
-    /// Requests in the table: of the arm that has most.
-    pub(crate) n_requests: usize,
-    /// There is a slow population.
-    pub(crate) has_slow: bool,
-    /// The instants of so many requests are kept.
-    pub(crate) n_traced: usize,
-}
-
-/// What became of the users' visits. Plain counts, which the loop keeps itself.
-#[derive(Debug, Clone, Copy, Default)]
-#[allow(dead_code, reason = "the loop counts no visits yet")]
-pub(crate) struct Visits {
-    pub(crate) started: u64,
-    pub(crate) finished: u64,
-    /// A request timed out: the user lost patience and left.
-    pub(crate) left: u64,
-    /// The window ended in the middle of it.
-    pub(crate) cut: u64,
-    pub(crate) new_users: u64,
-    pub(crate) returning_users: u64,
-}
-
-/// What became of the measured part's pages.
-#[derive(Debug)]
-pub(crate) struct Pages {
-    pub(crate) offered: u64,
-    pub(crate) completed: u64,
-    pub(crate) failed: u64,
-    pub(crate) time: Recorder,
+    /// When the counts were published last, and what they were then.
+    pub(crate) published_ns: u64,
+    published_offered: u64,
+    published_ended: u64,
+    /// What it has room for.
+    pub(crate) room: Room,
 }
 
 impl Tally {
     pub(crate) fn new(room: &Room) -> Box<Self> {
+        let n_requests = room.n_requests.max(1);
+        let part = |index| PartRecorder::new(index < MAX_DISTRIBUTIONS);
         Box::new(Self {
-            room: *room,
-            visits: Visits::default(),
-            pages: Pages { offered: 0, completed: 0, failed: 0, time: Recorder::new() },
-            handshakes_full: 0,
-            handshakes_resumed: 0,
             offered: 0,
             completed: 0,
             errors: ErrorCounts::default(),
@@ -141,33 +101,47 @@ impl Tally {
             measured_completed: 0,
             measured_errors: 0,
             connects: 0,
+            handshakes_full: 0,
+            handshakes_resumed: 0,
             bytes_sent: 0,
             bytes_received: 0,
-            latency: Recorder::new(),
-            service_time: Recorder::new(),
-            lateness: Recorder::new(),
+            latency: Fine::new(),
+            service_time: Fine::new(),
+            lateness: Fine::new(),
+            censored: Coarse::new(),
+            all: Coarse::new(),
+            phases: PhaseRecorder::new(),
+            by_request: (0..n_requests).map(part).collect(),
+            by_population: room.has_slow.then(|| [part(0), part(0)]),
+            batches: BatchRecorder::new(),
             series: Series::default(),
+            tracer: Tracer::new(room.n_traced),
+            pages: Pages::new(),
+            visits: Visits::default(),
+            in_flight: InFlight::default(),
+            strain: Strain::new(n_requests, room.n_connections),
+            failed_ns: 0,
             busy_ns: 0,
+            unanswered_ns: 0,
             last_end_ns: 0,
             retries: 0,
             surplus: 0,
             waited: 0,
+            starved: 0,
             late: 0,
             whole: Effort::default(),
             sending: Effort::default(),
             measure_end_ns: 0,
             closed_ns: 0,
+            published_ns: 0,
+            published_offered: 0,
+            published_ended: 0,
+            room: *room,
         })
     }
 
     /// Empty it for the next window, keeping its room.
-    pub(crate) fn reset(&mut self, plan: &Plan) {
-        let Self { latency, service_time, lateness, series, .. } = self;
-        for recorder in [&mut *latency, &mut *service_time, &mut *lateness] {
-            recorder.reset();
-        }
-        let intervals = plan.longest_ns() / SERIES_INTERVAL_NS + 2;
-        series.clear_with_room(usize::try_from(intervals).unwrap_or(usize::MAX).min(SERIES_ROOM));
+    pub(crate) fn reset(&mut self) {
         self.offered = 0;
         self.completed = 0;
         self.errors = ErrorCounts::default();
@@ -176,41 +150,87 @@ impl Tally {
         self.measured_completed = 0;
         self.measured_errors = 0;
         self.connects = 0;
+        self.handshakes_full = 0;
+        self.handshakes_resumed = 0;
         self.bytes_sent = 0;
         self.bytes_received = 0;
-        self.busy_ns = 0;
+        for recorder in [&mut self.latency, &mut self.service_time, &mut self.lateness] {
+            recorder.reset();
+        }
+        self.censored.reset();
+        self.all.reset();
+        self.phases.reset();
+        for part in self.by_request.iter_mut().chain(self.by_population.iter_mut().flatten()) {
+            part.reset();
+        }
+        self.batches.reset();
+        self.series.reset();
+        self.tracer.reset();
+        self.pages.reset();
+        self.visits = Visits::default();
+        self.in_flight = InFlight::default();
+        self.strain.reset();
+        (self.failed_ns, self.busy_ns, self.unanswered_ns) = (0, 0, 0);
         self.last_end_ns = 0;
         self.retries = 0;
         self.surplus = 0;
         self.waited = 0;
+        self.starved = 0;
         self.late = 0;
         self.whole = Effort::default();
         self.sending = Effort::default();
         self.measure_end_ns = 0;
         self.closed_ns = 0;
-        self.visits = Visits::default();
-        self.pages.time.reset();
-        (self.pages.offered, self.pages.completed, self.pages.failed) = (0, 0, 0);
-        (self.handshakes_full, self.handshakes_resumed) = (0, 0);
+        (self.published_ns, self.published_offered, self.published_ended) = (0, 0, 0);
     }
 
     /// Count a request that is offered: of this index in the arm's table, and of the slow
     /// population or not.
     #[inline]
-    pub(crate) fn offer(&mut self, is_measured: bool, _request: u32, _is_slow: bool) {
+    pub(crate) fn offer(&mut self, is_measured: bool, request: u32, is_slow: bool) {
         self.offered += 1;
-        self.measured_offered += u64::from(is_measured);
+        if !is_measured {
+            return;
+        }
+        self.measured_offered += 1;
+        if let Some(part) = self.by_request.get_mut(request as usize) {
+            part.offer();
+        }
+        if let Some(populations) = &mut self.by_population {
+            populations[usize::from(is_slow)].offer();
+        }
     }
 
     /// Count that a connection took up an offered request, now. [`Self::end`] takes that back.
     #[inline]
-    #[allow(clippy::unused_self, reason = "the integral of what is in flight follows")]
-    pub(crate) fn take_up(&mut self, _now_ns: u64, _is_measured: bool) {}
+    pub(crate) fn take_up(&mut self, now_ns: u64, is_measured: bool) {
+        self.in_flight.enter(now_ns, is_measured);
+        self.strain.take_up(now_ns, self.in_flight.level());
+    }
+
+    /// Count how a due request came to be taken up. `blocked_since_ns` is since when requests have
+    /// been waiting because no connection was idle; `None`: they were not.
+    ///
+    /// A request waited for a connection when none was idle by the time that a punctual client
+    /// would have taken it up. Else it is the client that was late: also where it found all
+    /// connections taken by requests that it was just as late with.
+    #[inline]
+    pub(crate) fn punctuality(&mut self, due_ns: u64, now_ns: u64, blocked_since_ns: Option<u64>) {
+        let punctual_ns = due_ns.saturating_add(LATE_NS);
+        if blocked_since_ns.is_some_and(|since_ns| since_ns <= punctual_ns) {
+            self.waited += 1;
+        } else if now_ns > punctual_ns {
+            self.late += 1;
+        }
+    }
 
     /// Count bytes of an answer.
     #[inline]
-    pub(crate) fn receive(&mut self, n_bytes: u64, _is_slow: bool) {
+    pub(crate) fn receive(&mut self, n_bytes: u64, is_slow: bool) {
         self.bytes_received += n_bytes;
+        if let Some(populations) = &mut self.by_population {
+            populations[usize::from(is_slow)].bytes_received += n_bytes;
+        }
     }
 
     /// Count a page that is offered.
@@ -223,59 +243,82 @@ impl Tally {
     /// Count an offered page's end: when its last part had ended. It failed when any part did.
     #[allow(dead_code, reason = "the loop knows no pages yet")]
     pub(crate) fn page_end(&mut self, is_measured: bool, time_ns: u64, has_failed: bool) {
-        if !is_measured {
-            return;
-        }
-        if has_failed {
-            self.pages.failed += 1;
-        } else {
-            self.pages.completed += 1;
-            self.pages.time.record(time_ns);
-        }
-    }
-
-    /// Count how a due request came to be sent.
-    #[inline]
-    pub(crate) fn punctuality(&mut self, has_waited: bool, lateness_ns: u64) {
-        if has_waited {
-            self.waited += 1;
-        } else if lateness_ns > LATE_NS {
-            self.late += 1;
+        if is_measured {
+            self.pages.end(time_ns, has_failed);
         }
     }
 
     /// Count an offered request's end.
     pub(crate) fn end(&mut self, plan: &Plan, request: &Ended, outcome: Result<(), ErrorKind>) {
         let age_ns = request.end_ns.saturating_sub(request.base_ns);
-        let interval =
-            (request.end_ns.saturating_sub(plan.opened_ns) / SERIES_INTERVAL_NS) as usize;
-        self.series.reach(interval);
+        let has_latency = outcome.is_ok() || outcome.is_err_and(ErrorKind::is_censored);
+        let is_counted = plan.counts_end_at(request.end_ns);
+        let interval = self.series.reach(request.end_ns.saturating_sub(plan.opened_ns));
         match outcome {
             Ok(()) => {
                 self.completed += 1;
                 self.series.completed[interval] += 1;
-                self.measured_completed += u64::from(plan.counts_end_at(request.end_ns));
+                self.measured_completed += u64::from(is_counted);
             }
             Err(kind) => {
                 self.errors.add(kind, 1);
                 self.series.errors[interval] += 1;
+                let waited_until_ns = request.issued_ns.unwrap_or(request.end_ns);
+                let waited_ns = waited_until_ns.saturating_sub(request.base_ns);
+                self.starved += u64::from(kind.is_censored() && waited_ns > age_ns / 2);
                 self.measured_errors += u64::from(request.is_measured);
             }
         }
-        if outcome.is_ok() || outcome.is_err_and(ErrorKind::is_censored) {
+        if has_latency {
+            self.all.record(age_ns);
             let latest = &mut self.series.latency_max_ns[interval];
             *latest = age_ns.max(*latest);
-            if request.is_measured {
-                self.record(plan, request, age_ns);
+            if !request.is_slow {
+                self.strain.end(request);
             }
         }
+        if request.is_measured {
+            let due_ns = request.base_ns.saturating_sub(plan.measure_start_ns);
+            self.batches.offer(due_ns);
+            self.end_measured(plan, request, age_ns, outcome);
+        }
+        if is_counted {
+            let since_start_ns = request.end_ns.saturating_sub(plan.measure_start_ns);
+            self.batches.end(since_start_ns, age_ns, outcome);
+        }
         if let Some(issued_ns) = request.issued_ns {
+            self.in_flight.leave(request.end_ns, request.is_measured);
             self.busy_ns += u128::from(plan.measured_overlap_ns(issued_ns, request.end_ns));
+            self.look_for_retry(plan, request, issued_ns, outcome);
         }
         self.last_end_ns = self.last_end_ns.max(request.end_ns);
     }
 
-    fn record(&mut self, plan: &Plan, request: &Ended, age_ns: u64) {
+    fn end_measured(
+        &mut self,
+        plan: &Plan,
+        request: &Ended,
+        age_ns: u64,
+        outcome: Result<(), ErrorKind>,
+    ) {
+        if let Some(part) = self.by_request.get_mut(request.request as usize) {
+            part.end(age_ns, outcome);
+        }
+        if let Some(populations) = &mut self.by_population {
+            populations[usize::from(request.is_slow)].end(age_ns, outcome);
+        }
+        self.tracer.end(request, outcome);
+        match outcome {
+            Ok(()) => self.phases.record(request),
+            Err(kind) => {
+                let issued_ns = request.issued_ns.unwrap_or(request.end_ns);
+                self.failed_ns += u128::from(request.end_ns.saturating_sub(issued_ns));
+                if !kind.is_censored() {
+                    return;
+                }
+                self.censored.record(age_ns);
+            }
+        }
         self.latency.record(age_ns);
         if let Some(written_ns) = request.written_ns {
             self.service_time.record(request.end_ns.saturating_sub(written_ns));
@@ -286,7 +329,49 @@ impl Tally {
         }
     }
 
-    /// Add another thread's counts of the same window.
+    /// Count the time that went into a connection whose first `SYN` got no answer.
+    #[inline]
+    fn look_for_retry(
+        &mut self,
+        plan: &Plan,
+        request: &Ended,
+        issued_ns: u64,
+        outcome: Result<(), ErrorKind>,
+    ) {
+        let tried_until_ns = match (request.connected_ns, request.written_ns) {
+            (Some(connected_ns), _) => connected_ns,
+            // It never came so far; else it was sent on a connection that was there.
+            (None, None) => request.end_ns,
+            (None, Some(_)) => return,
+        };
+        let was_given_up = request.connected_ns.is_none()
+            && outcome.is_err_and(|kind| kind == ErrorKind::ConnectTimeout);
+        if was_given_up || tried_until_ns.saturating_sub(issued_ns) >= SYN_RETRY_NS {
+            let retried_ns = plan.measured_overlap_ns(issued_ns, tried_until_ns);
+            self.unanswered_ns += u128::from(retried_ns);
+        }
+    }
+
+    /// Whether anything was counted since it was published last.
+    #[inline]
+    pub(crate) fn has_news(&self) -> bool {
+        self.offered != self.published_offered
+            || self.completed + self.errors.total() != self.published_ended
+    }
+
+    pub(crate) fn published(&mut self, now_ns: u64) {
+        self.published_ns = now_ns;
+        self.published_offered = self.offered;
+        self.published_ended = self.completed + self.errors.total();
+    }
+
+    /// Time that the measured requests spent on connections, by their records.
+    pub(crate) fn on_connections_ns(&self) -> u128 {
+        self.phases.on_connections_ns() + self.failed_ns
+    }
+
+    /// Add another thread's counts of the same window; but for batches and trace, which are put
+    /// together as they are given out.
     pub(crate) fn merge(&mut self, other: &Self) {
         self.offered += other.offered;
         self.completed += other.completed;
@@ -298,92 +383,45 @@ impl Tally {
         self.measured_completed += other.measured_completed;
         self.measured_errors += other.measured_errors;
         self.connects += other.connects;
+        self.handshakes_full += other.handshakes_full;
+        self.handshakes_resumed += other.handshakes_resumed;
         self.bytes_sent += other.bytes_sent;
         self.bytes_received += other.bytes_received;
         self.latency.merge(&other.latency);
         self.service_time.merge(&other.service_time);
         self.lateness.merge(&other.lateness);
+        self.censored.merge(&other.censored);
+        self.all.merge(&other.all);
+        self.phases.merge(&other.phases);
+        for (mine, theirs) in self.by_request.iter_mut().zip(&other.by_request) {
+            mine.merge(theirs);
+        }
+        if let (Some(mine), Some(theirs)) = (&mut self.by_population, &other.by_population) {
+            for (mine, theirs) in mine.iter_mut().zip(theirs) {
+                mine.merge(theirs);
+            }
+        }
         self.series.merge(&other.series);
+        self.pages.merge(&other.pages);
+        self.visits.merge(&other.visits);
+        self.in_flight.merge(&other.in_flight);
+        self.strain.merge(&other.strain);
+        self.failed_ns += other.failed_ns;
         self.busy_ns += other.busy_ns;
+        self.unanswered_ns += other.unanswered_ns;
         self.last_end_ns = self.last_end_ns.max(other.last_end_ns);
         self.retries += other.retries;
         self.surplus += other.surplus;
         self.waited += other.waited;
+        self.starved += other.starved;
         self.late += other.late;
         self.whole.cpu_ns += other.whole.cpu_ns;
+        self.whole.preemptions += other.whole.preemptions;
         self.measure_end_ns = self.measure_end_ns.max(other.measure_end_ns);
         self.closed_ns = self.closed_ns.max(other.closed_ns);
-        self.visits.merge(&other.visits);
-        self.pages.offered += other.pages.offered;
-        self.pages.completed += other.pages.completed;
-        self.pages.failed += other.pages.failed;
-        self.pages.time.merge(&other.pages.time);
-        self.handshakes_full += other.handshakes_full;
-        self.handshakes_resumed += other.handshakes_resumed;
         // The busiest thread decides whether the client was short of CPU.
-        if other.sending.load_ratio() > self.sending.load_ratio() {
+        if other.sending.demand_ratio() > self.sending.demand_ratio() {
             self.sending = other.sending;
-        }
-    }
-}
-
-impl Visits {
-    fn merge(&mut self, other: &Self) {
-        self.started += other.started;
-        self.finished += other.finished;
-        self.left += other.left;
-        self.cut += other.cut;
-        self.new_users += other.new_users;
-        self.returning_users += other.returning_users;
-    }
-}
-
-impl Effort {
-    /// The part of the time that the thread ran.
-    pub(crate) fn load_ratio(&self) -> f64 {
-        ratio(self.cpu_ns, self.elapsed_ns)
-    }
-
-    /// The part of the time that the thread was ready and did not run.
-    pub(crate) fn wait_ratio(&self) -> f64 {
-        ratio(self.wait_ns, self.elapsed_ns)
-    }
-}
-
-fn ratio(part: u64, whole: u64) -> f64 {
-    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
-}
-
-impl Series {
-    fn clear_with_room(&mut self, room: usize) {
-        for column in [&mut self.completed, &mut self.errors, &mut self.latency_max_ns] {
-            column.clear();
-            column.reserve(room);
-        }
-    }
-
-    /// Have the interval, and all before it.
-    #[inline]
-    fn reach(&mut self, interval: usize) {
-        if self.completed.len() <= interval {
-            for column in [&mut self.completed, &mut self.errors, &mut self.latency_max_ns] {
-                column.resize(interval + 1, 0);
-            }
-        }
-    }
-
-    fn merge(&mut self, other: &Self) {
-        if let Some(last) = other.completed.len().checked_sub(1) {
-            self.reach(last);
-        }
-        for (mine, theirs) in self.completed.iter_mut().zip(&other.completed) {
-            *mine += theirs;
-        }
-        for (mine, theirs) in self.errors.iter_mut().zip(&other.errors) {
-            *mine += theirs;
-        }
-        for (mine, theirs) in self.latency_max_ns.iter_mut().zip(&other.latency_max_ns) {
-            *mine = (*mine).max(*theirs);
         }
     }
 }

@@ -23,11 +23,6 @@ impl Plan {
         self.rate_per_s > 0.0
     }
 
-    /// The longest that the window may take.
-    pub(crate) fn longest_ns(&self) -> u64 {
-        self.measure_end_ns.saturating_sub(self.opened_ns).saturating_add(self.drain_ns)
-    }
-
     /// Until when an answer counts for the measured part. One that is bounded by a number of
     /// requests lasts until their last answer.
     fn counted_until_ns(&self) -> u64 {
@@ -61,8 +56,8 @@ pub(crate) struct Progress {
     scheduled_until: u64,
     /// When it is due; `u64::MAX`: never. Open loop only.
     pub(crate) next_due_ns: u64,
-    /// A request was due when no connection was idle, and the queue is not empty since.
-    pub(crate) is_blocked: bool,
+    /// When a request was due and no connection was idle, if the queue is not empty since.
+    pub(crate) blocked_since_ns: Option<u64>,
     /// Give up waiting at this time. Set when sending ends.
     pub(crate) drained_by_ns: u64,
     schedule: Option<Schedule>,
@@ -91,7 +86,7 @@ impl Progress {
             mix_from,
             scheduled_until: mix_from,
             next_due_ns: u64::MAX,
-            is_blocked: false,
+            blocked_since_ns: None,
             drained_by_ns: u64::MAX,
             schedule: None,
             measured_from_turn: 0,

@@ -14,6 +14,7 @@ use crate::Error;
 use crate::connection::{Connection, Farewell, Phase};
 use crate::effort::EffortMeter;
 use crate::links::{Links, List};
+use crate::live::LiveBoard;
 use crate::outcome::ErrorKind;
 use crate::request::Rendered;
 use crate::sys::{self, Epoll, Waker};
@@ -27,6 +28,7 @@ pub(crate) struct Shared {
     pub(crate) is_stopped: AtomicBool,
     /// Requests that were claimed in a closed-loop window with `n_requests`.
     pub(crate) claimed: AtomicU64,
+    pub(crate) live: LiveBoard,
 }
 
 /// What the conductor asks of a thread.
@@ -177,7 +179,7 @@ impl Worker {
     }
 
     fn run(&mut self, plan: Plan) -> Result<(), Error> {
-        self.tally.reset(&plan);
+        self.tally.reset();
         let (thread, n_threads) = (self.setup.thread as u64, self.setup.n_threads as u64);
         let Pool { requests, mix_from, .. } = &self.pools[plan.arm];
         let mix_from = mix_from.unwrap_or_else(|| Progress::mix_start(&plan, thread));
@@ -207,6 +209,7 @@ impl Worker {
                     break;
                 }
             }
+            self.shared.live.publish(self.setup.thread, &plan, &mut self.tally, self.now_ns);
             let timeout = self.time_to_sleep(measured_from.is_none());
             let n_events = self.epoll.wait(timeout).map_err(Error::system("epoll_pwait2"))?;
             self.take_events(n_events);

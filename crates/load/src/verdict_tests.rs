@@ -1,0 +1,189 @@
+//! The rule as a table.
+
+use super::*;
+
+/// What the rule says after `change`: 1,000 requests in a second or two, all in order.
+fn limit(is_open_loop: bool, change: impl Fn(&mut Evidence, &mut Failed)) -> LimitedBy {
+    let mut evidence = Evidence {
+        client_cpu_ratio: 0.2,
+        client_wait_ratio: 0.02,
+        busy_ratio: if is_open_loop { 0.1 } else { 1.0 },
+        offered_per_s: 500.0,
+        achieved_per_s: 500.0,
+        service_inflation_ratio: 1.0,
+        unloaded_requests: 16.0,
+        ..Evidence::default()
+    };
+    let mut failed = Failed::default();
+    change(&mut evidence, &mut failed);
+    let Failed { failed, starved } = failed;
+    verdict(&Case { is_open_loop, offered: 1000, failed, starved, evidence: &evidence })
+}
+
+#[derive(Default)]
+struct Failed {
+    failed: u64,
+    starved: u64,
+}
+
+fn closed(change: impl Fn(&mut Evidence)) -> LimitedBy {
+    limit(false, |evidence, _| change(evidence))
+}
+
+fn open(change: impl Fn(&mut Evidence)) -> LimitedBy {
+    limit(true, |evidence, _| change(evidence))
+}
+
+#[test]
+fn in_a_closed_loop_it_is_the_server_unless_somebody_else_was_short() {
+    assert_eq!(closed(|_| ()), LimitedBy::Server);
+    assert_eq!(closed(|e| e.no_ports = 1.0), LimitedBy::Ports);
+    assert_eq!(closed(|e| e.no_descriptors = 1.0), LimitedBy::Descriptors);
+    assert_eq!(closed(|e| e.client_cpu_ratio = 0.95), LimitedBy::ClientCpu);
+    assert_eq!(limit(false, |_, f| f.failed = 500), LimitedBy::Server);
+    assert_eq!(closed(|e| e.busy_ratio = 0.3), LimitedBy::Rate, "users who think");
+    let nobody_answers = |e: &mut Evidence, f: &mut Failed| {
+        (e.busy_ratio, f.failed) = (0.0, 1000);
+    };
+    assert_eq!(limit(false, nobody_answers), LimitedBy::Server);
+}
+
+#[test]
+fn a_client_that_always_has_work_or_is_stopped_is_short_in_a_closed_loop() {
+    for (cpu, wait, frozen, limited_by) in [
+        (0.5, 0.45, 0.0, LimitedBy::ClientCpu),
+        (0.1, 0.85, 0.0, LimitedBy::ClientCpu),
+        (0.3, 0.0, 0.5, LimitedBy::ClientCpu),
+        (0.05, 0.0, 0.11, LimitedBy::ClientCpu),
+        (0.5, 0.2, 0.0, LimitedBy::Server),
+        (0.05, 0.01, 0.05, LimitedBy::Server),
+    ] {
+        let told = closed(|e| {
+            (e.client_cpu_ratio, e.client_wait_ratio) = (cpu, wait);
+            e.client_frozen_ratio = frozen;
+        });
+        assert_eq!(told, limited_by, "{cpu} {wait} {frozen}");
+    }
+}
+
+#[test]
+fn in_an_open_loop_it_is_the_rate_unless_somebody_was_short() {
+    assert_eq!(open(|_| ()), LimitedBy::Rate);
+    assert_eq!(open(|e| e.client_cpu_ratio = 1.0), LimitedBy::Rate, "it spins before due times");
+    assert_eq!(open(|e| e.client_frozen_ratio = 0.2), LimitedBy::Rate, "nobody noticed");
+    assert_eq!(open(|e| e.late_requests = 40.0), LimitedBy::Rate, "the usual unrest");
+    assert_eq!(open(|e| e.late_requests = 60.0), LimitedBy::ClientSchedule);
+    assert_eq!(open(|e| e.waited_requests = 11.0), LimitedBy::Connections);
+    assert_eq!(limit(true, |_, f| f.failed = 11), LimitedBy::Server);
+    assert_eq!(open(|e| e.no_ports = 1.0), LimitedBy::Ports);
+}
+
+#[test]
+fn a_late_client_is_named_with_what_it_lacked() {
+    for (cpu, wait, frozen, limited_by) in [
+        (1.0, 0.0, 0.0, LimitedBy::ClientCpu),
+        (0.5, 0.45, 0.0, LimitedBy::ClientCpu),
+        (0.1, 0.2, 0.0, LimitedBy::ClientCpu),
+        (0.1, 0.0, 0.06, LimitedBy::ClientCpu),
+        (0.1, 0.01, 0.0, LimitedBy::ClientSchedule),
+    ] {
+        let told = open(|e| {
+            (e.client_cpu_ratio, e.client_wait_ratio) = (cpu, wait);
+            (e.client_frozen_ratio, e.late_requests) = (frozen, 300.0);
+        });
+        assert_eq!(told, limited_by, "{cpu} {wait} {frozen}");
+    }
+}
+
+#[test]
+fn the_server_is_never_named_where_the_client_was_short() {
+    let saturated = |e: &mut Evidence, f: &mut Failed| {
+        (e.waited_requests, e.service_inflation_ratio) = (900.0, 30.0);
+        (e.achieved_per_s, f.failed) = (200.0, 100);
+    };
+    assert_eq!(limit(true, saturated), LimitedBy::Server);
+    let shortages: [fn(&mut Evidence); 3] = [
+        |e| e.client_cpu_ratio = 0.92,
+        |e| e.client_wait_ratio = 0.75,
+        |e| e.client_frozen_ratio = 0.12,
+    ];
+    for shortage in shortages {
+        for is_open_loop in [false, true] {
+            let told = limit(is_open_loop, |evidence, failed| {
+                saturated(evidence, failed);
+                shortage(evidence);
+            });
+            assert_eq!(told, LimitedBy::ClientCpu);
+        }
+    }
+    let more_late_than_waiting = limit(true, |evidence, failed| {
+        saturated(evidence, failed);
+        (evidence.waited_requests, evidence.late_requests) = (300.0, 500.0);
+    });
+    assert_eq!(more_late_than_waiting, LimitedBy::ClientSchedule);
+}
+
+#[test]
+fn a_wait_for_connections_is_the_servers_fault_only_if_it_is_the_slower_for_it() {
+    for (inflation, n_unloaded, limited_by) in [
+        (4.0, 16.0, LimitedBy::Server),
+        (2.5, 16.0, LimitedBy::Server),
+        (1.2, 16.0, LimitedBy::Connections),
+        (0.0, 0.0, LimitedBy::Connections),
+        // A single request tells little.
+        (3.0, 1.0, LimitedBy::Connections),
+        (4.0, 1.0, LimitedBy::Server),
+    ] {
+        let told = limit(true, |e, f| {
+            e.waited_requests = 500.0;
+            (e.service_inflation_ratio, e.unloaded_requests) = (inflation, n_unloaded);
+            // Given up while they waited: no fault of the server by itself.
+            (f.failed, f.starved) = (200, 200);
+        });
+        assert_eq!(told, limited_by, "{inflation} by {n_unloaded}");
+    }
+    let starved = |_: &mut Evidence, f: &mut Failed| (f.failed, f.starved) = (11, 11);
+    assert_eq!(limit(true, starved), LimitedBy::Connections);
+}
+
+#[test]
+fn a_queue_that_grows_inside_the_server_shows_in_what_it_is_behind_by() {
+    let behind =
+        |inflation| open(|e| (e.achieved_per_s, e.service_inflation_ratio) = (300.0, inflation));
+    assert_eq!(behind(5.0), LimitedBy::Server);
+    assert_eq!(behind(1.0), LimitedBy::Rate, "the last answers come after the end");
+}
+
+#[test]
+fn the_network_is_named_by_our_own_connections_and_the_hosts_counters_together() {
+    let unconnected = |e: &mut Evidence| e.unanswered_connect_ratio = 0.9;
+    let confirmations: [fn(&mut Evidence); 3] =
+        [|e| e.listen_overflows = 3.0, |e| e.listen_drops = 3.0, |e| e.syn_retransmits = 3.0];
+    for confirm in confirmations {
+        for is_open_loop in [false, true] {
+            let told = limit(is_open_loop, |evidence, failed| {
+                unconnected(evidence);
+                confirm(evidence);
+                failed.failed = 50;
+            });
+            assert_eq!(told, LimitedBy::Network);
+        }
+        // Somebody else's connections.
+        assert_eq!(open(confirm), LimitedBy::Rate);
+        assert_eq!(closed(confirm), LimitedBy::Server);
+    }
+    assert_eq!(closed(unconnected), LimitedBy::Server, "no counter confirms it");
+}
+
+#[test]
+fn lost_segments_are_told_from_a_slow_server() {
+    let lossy = |long_answers, resent| {
+        closed(|e| {
+            (e.long_answers, e.long_answer_ratio) = (long_answers, 0.9);
+            e.tcp_retransmits = resent;
+        })
+    };
+    assert_eq!(lossy(50.0, 60.0), LimitedBy::Network);
+    assert_eq!(lossy(50.0, 10.0), LimitedBy::Server, "most had another reason");
+    assert_eq!(lossy(900.0, 1000.0), LimitedBy::Server, "all are slow");
+}

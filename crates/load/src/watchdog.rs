@@ -1,0 +1,79 @@
+//! Whether this process was stopped from outside: by a CPU quota, a signal, a frozen machine.
+//!
+//! A thread that is held in this way neither runs nor waits on a run queue, so the scheduler's
+//! account of it shows nothing. But a clock that goes on without it does: a thread that asks to be
+//! woken after 5 ms, and is woken much later without having stood in a queue, was not allowed to
+//! run. The conductor is that thread; it has nothing else to do while a window is under way.
+
+use std::time::Duration;
+
+use crate::effort::{EffortMeter, Reading};
+
+/// The watchdog's sleep: short enough to see the stops of any usual quota (100 ms periods), long
+/// enough to cost nothing (200 wake-ups a second, a fifth of a percent of a core).
+pub(crate) const SLEEP: Duration = Duration::from_millis(5);
+
+/// Oversleeping by less is the usual coming and going of a busy machine.
+const STOPPED_NS: u64 = 5_000_000;
+
+/// Adds up for how long the process was stopped.
+#[derive(Debug)]
+pub(crate) struct Watchdog {
+    meter: EffortMeter,
+    asleep_since: Reading,
+    pub(crate) frozen_ns: u64,
+}
+
+impl Watchdog {
+    /// For the calling thread.
+    pub(crate) fn new() -> Self {
+        Self {
+            meter: EffortMeter::of_this_thread(),
+            asleep_since: Reading::default(),
+            frozen_ns: 0,
+        }
+    }
+
+    /// The thread goes to sleep, for [`SLEEP`] at most.
+    pub(crate) fn lie_down(&mut self) {
+        self.asleep_since = self.meter.read();
+    }
+
+    /// The thread woke up.
+    pub(crate) fn get_up(&mut self) {
+        let slept = self.meter.read().since(&self.asleep_since);
+        self.frozen_ns += frozen_ns(slept.elapsed_ns, slept.wait_ns);
+    }
+}
+
+/// The part of a sleep in which the thread was stopped: what it overslept, without its wait for a
+/// CPU.
+fn frozen_ns(elapsed_ns: u64, wait_ns: u64) -> u64 {
+    let overslept_ns = elapsed_ns.saturating_sub(SLEEP.as_nanos() as u64);
+    let stopped_ns = overslept_ns.saturating_sub(wait_ns);
+    if stopped_ns >= STOPPED_NS { stopped_ns } else { 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_time_without_sleep_and_queue_is_frozen() {
+        const MS: u64 = 1_000_000;
+        for (elapsed_ms, wait_ms, frozen_ms) in
+            [(5, 0, 0), (7, 0, 0), (3, 0, 0), (85, 0, 80), (85, 78, 0), (85, 20, 60), (85, 99, 0)]
+        {
+            let frozen = frozen_ns(elapsed_ms * MS, wait_ms * MS);
+            assert_eq!(frozen, frozen_ms * MS, "{elapsed_ms} ms, {wait_ms} ms in a queue");
+        }
+    }
+
+    #[test]
+    fn a_sleep_that_is_cut_short_is_no_stop() {
+        let mut watchdog = Watchdog::new();
+        watchdog.lie_down();
+        watchdog.get_up();
+        assert_eq!(watchdog.frozen_ns, 0);
+    }
+}
