@@ -13,20 +13,26 @@ import time
 from pathlib import Path
 from types import FrameType
 
-from benches.engine import calls, cost, limiting, memory, pacing, truth
+from benches.engine import calls, cost, drip, limiting, memory, mix, pacing, poisson, truth
 from benches.engine.figure import Figure, Measure
 from benches.engine.origin import allow_descriptors, check_built
-from benches.engine.process import BenchError, stolen_seconds
+from benches.engine.process import BenchError, others_seconds, stolen_seconds
 from benches.engine.setting import REPOSITORY, Setting, cores, machine
 
 FIGURES: dict[int, tuple[str, Measure]] = {
     1: ("client CPU per request", cost.measure),
     2: ("system calls and allocations per request", calls.measure),
+    3: ("cost of a mix", mix.measure),
     4: ("constant rates", pacing.measure),
     5: ("percentiles in a stall", truth.measure),
     6: ("who was limiting", limiting.measure),
     7: ("memory", memory.measure),
+    8: ("Poisson arrivals", poisson.measure),
+    9: ("slow clients", drip.measure),
 }
+
+_QUIET_CORES = 0.1
+"""What others may use before it is said: they delay client and origin, and blur ratios."""
 
 
 def main() -> int:
@@ -53,7 +59,7 @@ def main() -> int:
 
 def _measured(number: int, setting: Setting) -> Figure:
     name, measure = FIGURES[number]
-    began_s, stolen_s = time.monotonic(), stolen_seconds()
+    began_s, stolen_s, others_s = time.monotonic(), stolen_seconds(), others_seconds()
     try:
         check_built()
         figure = measure(setting)
@@ -61,7 +67,13 @@ def _measured(number: int, setting: Setting) -> Figure:
         figure = Figure(number=number, name=name, failure=str(error))
     lasted_s = time.monotonic() - began_s
     figure.raw["lasted_s"] = lasted_s
-    figure.raw["stolen_ratio"] = (stolen_seconds() - stolen_s) / lasted_s
+    figure.raw["stolen_cores"] = (stolen_seconds() - stolen_s) / lasted_s
+    figure.raw["others_cores"] = (others_seconds() - others_s) / lasted_s
+    if figure.raw["others_cores"] + figure.raw["stolen_cores"] > _QUIET_CORES:
+        figure.notes.append(
+            f"meanwhile others used {figure.raw['others_cores']:.2f} cores of this machine, and "
+            f"{figure.raw['stolen_cores']:.2f} were stolen: not quiet"
+        )
     print("\n".join(figure.lines()), flush=True)
     return figure
 

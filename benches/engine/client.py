@@ -56,7 +56,7 @@ def competitors() -> Sequence[Competitor]:
             name="wrk",
             program=_packaged("wrk"),
             arguments=("-t1", "-c{connections}", "-d{seconds}s", "{url}"),
-            errors=r"(?:Socket errors|Non-2xx).*?(\d+).*",
+            errors=r"connect (\d+), read (\d+), write (\d+), timeout (\d+)|Non-2xx .*: (\d+)",
         ),
         Competitor(
             name="oha",

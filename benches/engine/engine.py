@@ -1,6 +1,7 @@
 """Our engine as a client: jobs for `engine_run`, and what came of them."""
 
 import json
+import math
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -62,24 +63,63 @@ def request(
     }
 
 
+def even(rate_per_s: float, *, is_poisson: bool = False) -> dict[str, Any]:
+    """Return the arrival of an open loop at a rate that stays."""
+    stage = {"duration_s": math.inf, "from_per_s": rate_per_s, "to_per_s": rate_per_s}
+    return {"kind": "open", "stages": [stage], "is_poisson": is_poisson}
+
+
+def users(
+    *,
+    has_cookies: bool = False,
+    new_ratio: float = 0.0,
+    visit_steps: int = 1,
+    think_s: float = 0.0,
+) -> dict[str, Any]:
+    """Return what users do: visits of so many steps, with thought in between."""
+    return {
+        "has_cookies": has_cookies,
+        "new_ratio": new_ratio,
+        "n_returning": 1,
+        "visit": {"kind": "fixed", "steps": visit_steps},
+        "think": {"kind": "fixed", "s": think_s} if think_s else {"kind": "none"},
+    }
+
+
 def job(  # noqa: PLR0913 - the engine's settings, each with what most figures want
     setting: Setting,
     address: str,
     *,
     requests: Sequence[dict[str, Any]] | None = None,
+    weights: Sequence[float] | None = None,
     connections: int = 64,
-    rate_per_s: float = 0.0,
+    arrival: dict[str, Any] | None = None,
     duration_s: float,
     lead_in_s: float = 0.0,
     n_requests: int = 0,
-    keep_alive: bool = True,
+    requests_per_connection: int = 0,
+    connections_per_s: float = 0.0,
+    who: dict[str, Any] | None = None,
+    slow: dict[str, Any] | None = None,
     timeout_s: float = 10.0,
     seed: int = 1,
     spin_s: float = SPIN_S,
 ) -> dict[str, Any]:
-    """Return a job: one window of load on one address."""
+    """Return a job, one window of load on one address, in the words of the engine's own spec."""
+    table = list(requests or [request()])
+    shares = weights or [1.0] * len(table)
     return {
-        "arms": [{"address": address, "requests": list(requests or [request()])}],
+        "arms": [
+            {
+                "address": address,
+                "requests": table,
+                "steps": [
+                    {"weight": weight, "request": index, "objects": []}
+                    for index, weight in enumerate(shares)
+                ],
+                "connections_per_page": 1,
+            }
+        ],
         "windows": [
             {
                 "arm": 0,
@@ -89,14 +129,18 @@ def job(  # noqa: PLR0913 - the engine's settings, each with what most figures w
             }
         ],
         "connections": connections,
-        "keep_alive": keep_alive,
-        "rate_per_s": rate_per_s,
+        "arrival": arrival or {"kind": "closed"},
+        "users": who or users(),
+        "requests_per_connection": requests_per_connection,
+        "connections_per_s": connections_per_s,
+        "slow": slow,
         "timeout_s": timeout_s,
         "drain_s": timeout_s,
         "threads": 1,
         "cpus": [setting.client_cpu],
         "seed": seed,
-        "spin_s": spin_s if rate_per_s else 0.0,
+        "spin_s": spin_s if arrival else 0.0,
+        "n_traced": 0,
     }
 
 

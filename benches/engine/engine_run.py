@@ -55,7 +55,19 @@ def _specification(job: dict[str, Any]) -> _native.LoadSpec:
         for arm in job.pop("arms")
     ]
     windows = [_native.Window(**each) for each in job.pop("windows")]
-    return _native.LoadSpec(arms=arms, windows=windows, **job)
+    a = job["arrival"]
+    rate = a["stages"][0]["from_per_s"] if a["kind"] == "open" else 0.0
+    kept = {
+        k: job[k]
+        for k in ("connections", "timeout_s", "drain_s", "threads", "cpus", "seed", "spin_s")
+    }
+    return _native.LoadSpec(
+        arms=arms,
+        windows=windows,
+        rate_per_s=rate,
+        keep_alive=job["requests_per_connection"] != 1,
+        **kept,
+    )
 
 
 def _plain(value: Any) -> Any:

@@ -100,7 +100,7 @@ def _few_descriptors(setting: Setting) -> engine.EngineRun:
                 time.sleep(_LOOK_S)
             resource.prlimit(pid, resource.RLIMIT_NOFILE, (_FEW_DESCRIPTORS, _FEW_DESCRIPTORS))
 
-        what = _job(setting, oracle.address, connections=100, keep_alive=False)
+        what = _job(setting, oracle.address, connections=100, requests_per_connection=1)
         return engine.run_engine(setting, what, on_start=_soon(take_away))
 
 
@@ -120,14 +120,16 @@ def _nginx(setting: Setting) -> engine.EngineRun:
 
 def _one_core(setting: Setting) -> engine.EngineRun:
     with Oracle(setting, cpu=setting.client_cpu) as oracle:
-        what = _job(setting, oracle.address, rate_per_s=8_000, spin_s=0.0)
+        what = _job(setting, oracle.address, arrival=engine.even(8_000), spin_s=0.0)
         return engine.run_engine(setting, what)
 
 
 SCENARIOS = (
     Scenario(name="hogs on the client's core, closed loop", limits=CLIENT, run=_hogged()),
     Scenario(
-        name="hogs on the client's core, 10,000/s", limits=CLIENT, run=_hogged(rate_per_s=10_000)
+        name="hogs on the client's core, 10,000/s",
+        limits=CLIENT,
+        run=_hogged(arrival=engine.even(10_000)),
     ),
     Scenario(name="client stopped 80 ms of 100", limits=CLIENT, run=_stopped_client),
     Scenario(
@@ -137,21 +139,23 @@ SCENARIOS = (
     Scenario(
         name="backlog of 1, no keep-alive",
         limits=frozenset({"network"}),
-        run=_plain("--backlog", "1", keep_alive=False),
+        run=_plain("--backlog", "1", requests_per_connection=1),
     ),
     Scenario(
         name="100/s of 500/s can be served",
         limits=frozenset({"server"}),
-        run=_plain("--service", "fixed:20ms", "--workers", "2", rate_per_s=500),
+        run=_plain("--service", "fixed:20ms", "--workers", "2", arrival=engine.even(500)),
     ),
     Scenario(name="server stopped 80 ms of 100", limits=frozenset({"server"}), run=_stopped_server),
     Scenario(name="nginx, one worker, compressing", limits=frozenset({"server"}), run=_nginx),
     Scenario(
         name="4 connections of 20 ms at 1,000/s",
         limits=frozenset({"connections"}),
-        run=_plain("--service", "fixed:20ms", connections=4, rate_per_s=1_000),
+        run=_plain("--service", "fixed:20ms", connections=4, arrival=engine.even(1_000)),
     ),
-    Scenario(name="1,000/s, reached", limits=frozenset({"rate"}), run=_plain(rate_per_s=1_000)),
+    Scenario(
+        name="1,000/s, reached", limits=frozenset({"rate"}), run=_plain(arrival=engine.even(1_000))
+    ),
     Scenario(name="8,000/s, all on one core", limits=CLIENT | {"rate"}, run=_one_core),
 )
 
@@ -216,7 +220,7 @@ def _healthy(setting: Setting, index: int) -> Verdict:
         run = _plain("--service", "exp:5ms", duration_s=_HEALTHY_S, connections=8)
         name, expected = "closed loop of 5 ms", "server"
     else:
-        run = _plain(duration_s=_HEALTHY_S, rate_per_s=rate)
+        run = _plain(duration_s=_HEALTHY_S, arrival=engine.even(rate))
         name, expected = f"{rate}/s", "rate"
     done = run(setting)
     said = done.window["limited_by"]

@@ -43,6 +43,10 @@ http {{
         listen 127.0.0.1:{port};
         default_type text/plain;
         location / {{ return 200 "hello world\\n"; }}
+        location /login {{
+            add_header Set-Cookie "session=$request_id; Path=/; HttpOnly";
+            return 200 "hello world\n";
+        }}
         location /status {{ stub_status; }}
         location /work {{ root {folder}; }}
     }}

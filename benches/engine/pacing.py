@@ -52,7 +52,7 @@ def _our_run(setting: Setting, rate: int) -> dict[str, Any]:
             setting,
             oracle.address,
             connections=CONNECTIONS,
-            rate_per_s=rate,
+            arrival=engine.even(rate),
             duration_s=duration_s,
         )
         done = engine.run_engine(setting, what)

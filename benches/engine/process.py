@@ -221,8 +221,20 @@ def shown(command: Sequence[str]) -> str:
 
 def stolen_seconds() -> float:
     """Return the CPU time that the hypervisor took from this machine since it started."""
+    return _machine_seconds()[7]
+
+
+def others_seconds() -> float:
+    """Return the CPU time of all processes since the start but for us and our ended children."""
+    user, nice, system, _idle, _waiting, irq, softirq, *_ = _machine_seconds()
+    usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    ours = sum(usage.ru_utime + usage.ru_stime for usage in usages)
+    return user + nice + system + irq + softirq - ours
+
+
+def _machine_seconds() -> list[float]:
     first = Path("/proc/stat").read_text().splitlines()[0].split()
-    return int(first[8]) / os.sysconf("SC_CLK_TCK")
+    return [int(each) / os.sysconf("SC_CLK_TCK") for each in first[1:]]
 
 
 def resident_bytes(pid: int) -> int:

@@ -44,7 +44,7 @@ class Pathology:
     targets: Callable[[], list[str]]
     strike: Callable[[Oracle], None] | None = None
     """Done to the oracle in the midst of the run."""
-    keep_alive: bool = True
+    requests_per_connection: int = 0
 
 
 def _numbered(query: str = "") -> list[str]:
@@ -71,7 +71,7 @@ PATHOLOGIES = (
         options=("--backlog", "4096"),
         targets=_numbered,
         strike=lambda oracle: oracle.stall_accept(_FREEZE_S),
-        keep_alive=False,
+        requests_per_connection=1,
     ),
 )
 
@@ -117,9 +117,9 @@ def _case(setting: Setting, pathology: Pathology, pool: int) -> dict[str, Any]:
             oracle.address,
             requests=[engine.request(target) for target in targets],
             connections=pool,
-            rate_per_s=RATE_PER_S,
+            arrival=engine.even(RATE_PER_S),
             duration_s=_RUN_S,
-            keep_alive=pathology.keep_alive,
+            requests_per_connection=pathology.requests_per_connection,
         )
         failures: list[BenchError] = []
         striking = threading.Timer(_STRIKE_S, _strike, (oracle, pathology.strike, failures))

@@ -18,6 +18,9 @@ from httpdyno.load.target import Target, check_permitted, is_loopback, parse_url
         ("http://[::1]:8000/", "::1", 8000, "/"),
         ("HTTP://Example.test/ä%20b", "example.test", 80, "/%C3%A4%20b"),
         ("http://h/?q=a|b", "h", 80, "/?q=a%7Cb"),
+        ("http://h/{n}?user={user}", "h", 80, "/{n}?user={user}"),
+        ("https://h/x", "h", 443, "/x"),
+        ("HTTPS://[::1]:8443", "::1", 8443, "/"),
     ],
 )
 def test_a_url_is_taken_apart(text, host, port, path):
@@ -28,7 +31,6 @@ def test_a_url_is_taken_apart(text, host, port, path):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("https://localhost/", "not supported yet"),
         ("ftp://localhost/", "scheme `ftp`"),
         ("http:///path", "names no host"),
         ("http://host:0/", "port 0"),
@@ -56,6 +58,9 @@ def test_a_url_that_cannot_be_loaded_is_refused_in_one_sentence(text, words):
         ("http://localhost:8000/", "localhost:8000"),
         ("http://[::1]:8000/", "[::1]:8000"),
         ("http://[::1]/", "[::1]"),
+        ("https://localhost/", "localhost"),
+        ("https://localhost:80/", "localhost:80"),
+        ("http://localhost:443/", "localhost:443"),
     ],
 )
 def test_the_host_header_names_the_port_only_where_it_is_not_the_usual_one(url, authority):
@@ -78,6 +83,45 @@ def test_an_ipv6_address_is_written_in_brackets():
     address = resolve(Target(host="::1", port=8000, path="/"))
     assert address == "[::1]:8000"
     assert is_loopback(address)
+
+
+@pytest.fixture
+def unix_socket(own_folders):
+    path = own_folders / "s"
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+        yield path
+
+
+def test_a_unix_socket_is_this_machine(unix_socket):
+    target = Target(host="shop.test", port=80, path="/", unix_path=str(unix_socket))
+    address = resolve(target)
+    assert address == f"unix:{unix_socket}"
+    assert is_loopback(address)
+    check_permitted(target, address, allowed_host=None)
+
+
+def test_what_is_no_unix_socket_is_named(own_folders):
+    (own_folders / "file").write_text("")
+    for name, words in (
+        ("none", "cannot be used: no such file or directory"),
+        ("file", "is not a socket"),
+        ("x" * 300, "file name too long"),
+    ):
+        path = str(own_folders / name)
+        with pytest.raises(UsageError, match=words) as caught:
+            resolve(Target(host="h", port=80, path="/", unix_path=path))
+        assert f"`{path}`" in str(caught.value)
+
+
+def test_a_unix_path_that_the_kernel_cannot_take_is_named(own_folders, monkeypatch):
+    deep = own_folders / ("d" * 90)
+    deep.mkdir()
+    monkeypatch.chdir(deep)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind("s")
+        with pytest.raises(UsageError, match="longer than 107 bytes"):
+            resolve(Target(host="h", port=80, path="/", unix_path=str(deep / "s")))
 
 
 @pytest.mark.parametrize("host", ["no-such-host.invalid", "a..b", "x" * 70 + ".test"])

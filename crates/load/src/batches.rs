@@ -6,6 +6,7 @@
 //! and nothing is allocated while load is on. All threads count from the same instant and double
 //! from the same width, so that intervals of different threads always fit into each other.
 
+use crate::cells::{Cells, Scratch};
 use crate::histogram::{Coarse, Distribution};
 use crate::outcome::ErrorKind;
 use crate::series::join_pairs;
@@ -31,37 +32,7 @@ pub struct Batches {
     pub completed: Vec<u64>,
     /// Requests that failed in the interval, measured or not.
     pub errors: Vec<u64>,
-    /// Latencies of the requests that ended in the interval: of completed ones, and of given up
-    /// ones at their age. Two significant digits.
-    pub latency: Vec<Distribution>,
-}
-
-/// A bucket of [`Coarse`] in the upper 16 bits, how often it was hit in the others.
-#[derive(Debug, Clone, Copy)]
-struct Cell(u64);
-
-impl Cell {
-    const COUNT_BITS: u32 = 48;
-
-    const fn new(bucket: usize, count: u64) -> Self {
-        Self((bucket as u64) << Self::COUNT_BITS | count)
-    }
-
-    const fn bucket(self) -> usize {
-        (self.0 >> Self::COUNT_BITS) as usize
-    }
-
-    const fn count(self) -> u64 {
-        self.0 & ((1 << Self::COUNT_BITS) - 1)
-    }
-}
-
-/// The latencies of an interval that is over: its cells end where the next one's begin.
-#[derive(Debug, Clone, Copy)]
-struct Closed {
-    cells_end: usize,
-    sum_ns: u128,
-    max_ns: u64,
+    latencies: Cells,
 }
 
 /// Records one thread's batches.
@@ -71,12 +42,11 @@ pub(crate) struct BatchRecorder {
     offered: Vec<u64>,
     completed: Vec<u64>,
     errors: Vec<u64>,
-    closed: Vec<Closed>,
-    cells: Vec<Cell>,
-    /// Latencies of the interval after the closed ones.
+    /// Latencies of the intervals that are over.
+    closed: Cells,
+    /// Latencies of the interval after those.
     current: Coarse,
-    /// A copy of the first of two intervals while they are joined.
-    first: Vec<Cell>,
+    scratch: Scratch,
     max_cells: usize,
 }
 
@@ -92,10 +62,9 @@ impl BatchRecorder {
             offered: column(),
             completed: column(),
             errors: column(),
-            closed: Vec::with_capacity(MAX_INTERVALS),
-            cells: Vec::with_capacity(max_cells),
+            closed: Cells::with_room(MAX_INTERVALS, max_cells),
             current: Coarse::new(),
-            first: Vec::with_capacity(Coarse::LEN),
+            scratch: Scratch::new(),
             max_cells,
         }
     }
@@ -106,7 +75,6 @@ impl BatchRecorder {
             column.clear();
         }
         self.closed.clear();
-        self.cells.clear();
         self.current.reset();
     }
 
@@ -152,7 +120,7 @@ impl BatchRecorder {
         }
         let interval = (since_start_ns / self.interval_ns) as usize;
         for column in [&mut self.offered, &mut self.completed, &mut self.errors] {
-            column.resize(interval + 1, 0);
+            column.resize(column.len().max(interval + 1), 0);
         }
         interval
     }
@@ -160,107 +128,55 @@ impl BatchRecorder {
     /// Close the current interval, or make room for that.
     #[cold]
     fn close(&mut self) {
-        if self.cells.len() + self.current.cells().count() > self.max_cells {
+        if self.closed.n_cells() + self.current.cells().count() > self.max_cells {
             self.double();
             return;
         }
-        self.cells.extend(self.current.cells().map(|(bucket, count)| Cell::new(bucket, count)));
-        self.closed.push(Closed {
-            cells_end: self.cells.len(),
-            sum_ns: self.current.sum_ns(),
-            max_ns: self.current.max_ns(),
-        });
+        self.closed.push(&self.current);
         self.current.reset();
     }
 
-    /// Join intervals in pairs, in place.
+    /// Join intervals in pairs.
     fn double(&mut self) {
         self.interval_ns *= 2;
         for column in [&mut self.offered, &mut self.completed, &mut self.errors] {
             join_pairs(column, |a, b| a + b);
         }
-        let n_pairs = self.closed.len() / 2;
-        let (mut from, mut to) = (0, 0);
-        for pair in 0..n_pairs {
-            let (first, second) = (self.closed[2 * pair], self.closed[2 * pair + 1]);
-            to = self.join(from, first.cells_end, second.cells_end, to);
-            from = second.cells_end;
-            self.closed[pair] = Closed {
-                cells_end: to,
-                sum_ns: first.sum_ns + second.sum_ns,
-                max_ns: first.max_ns.max(second.max_ns),
-            };
-        }
-        if let Some(single) = self.closed.get(2 * n_pairs) {
-            // The other half of its pair is the current interval.
-            let cells = self.cells[from..single.cells_end].iter();
-            let counted = cells.map(|cell| (cell.bucket(), cell.count()));
-            self.current.add(counted, single.sum_ns, single.max_ns);
-        }
-        self.closed.truncate(n_pairs);
-        self.cells.truncate(to);
-    }
-
-    /// Join the cells `from..middle` and `middle..end`, each ascending, into those from `to` on,
-    /// which is not after `from`. Returns where they end.
-    fn join(&mut self, from: usize, middle: usize, end: usize, to: usize) -> usize {
-        // The first ones are read from a copy. The second ones are never overtaken: what is
-        // written are at most all first ones and those of the second ones that were read.
-        self.first.clear();
-        self.first.extend_from_slice(&self.cells[from..middle]);
-        let (mut a, mut b, mut to) = (0, middle, to);
-        while a < self.first.len() || b < end {
-            let first = self.first.get(a).copied();
-            let second = (b < end).then(|| self.cells[b]);
-            let bucket_of = |cell: Option<Cell>| cell.map_or(usize::MAX, Cell::bucket);
-            let bucket = bucket_of(first).min(bucket_of(second));
-            let mut count = 0;
-            if let Some(cell) = first.filter(|cell| cell.bucket() == bucket) {
-                count += cell.count();
-                a += 1;
-            }
-            if let Some(cell) = second.filter(|cell| cell.bucket() == bucket) {
-                count += cell.count();
-                b += 1;
-            }
-            self.cells[to] = Cell::new(bucket, count);
-            to += 1;
-        }
-        to
+        // The other half of an odd one's pair is the current interval.
+        self.closed.join_pairs(&mut self.current, &mut self.scratch);
     }
 
     pub(crate) fn batches(&self) -> Batches {
-        let mut latency = Vec::with_capacity(self.offered.len());
-        let mut from = 0;
-        for closed in &self.closed {
-            let cells = self.cells[from..closed.cells_end].iter();
-            let counted = cells.map(|cell| (cell.bucket(), cell.count()));
-            latency.push(distribution(counted, closed.sum_ns, closed.max_ns));
-            from = closed.cells_end;
-        }
-        if latency.len() < self.offered.len() {
-            latency.push(self.current.distribution());
-        }
-        latency.resize(self.offered.len(), Distribution::default());
+        let mut latencies = Cells::with_room(self.closed.len() + 1, 0);
+        latencies.clone_from(&self.closed);
+        latencies.push(&self.current);
         Batches {
             interval_ns: self.interval_ns,
             offered: self.offered.clone(),
             completed: self.completed.clone(),
             errors: self.errors.clone(),
-            latency,
+            latencies,
         }
     }
 }
 
-fn distribution(
-    cells: impl Iterator<Item = (usize, u64)>,
-    sum_ns: u128,
-    max_ns: u64,
-) -> Distribution {
-    Distribution::of::<{ Coarse::DIGIT_BITS }>(cells, sum_ns, max_ns)
-}
-
 impl Batches {
+    /// How many intervals there are.
+    pub fn len(&self) -> usize {
+        self.offered.len()
+    }
+
+    /// Whether nothing was measured.
+    pub fn is_empty(&self) -> bool {
+        self.offered.is_empty()
+    }
+
+    /// Latencies of the requests that ended in an interval: of completed ones, and of given up
+    /// ones at their age. Two significant digits.
+    pub fn latency(&self, interval: usize) -> Distribution {
+        self.latencies.distribution(interval)
+    }
+
     /// Add another thread's batches of the same window.
     pub(crate) fn merge(&mut self, mut other: Self) {
         while self.interval_ns < other.interval_ns {
@@ -269,7 +185,7 @@ impl Batches {
         while other.interval_ns < self.interval_ns {
             other.double();
         }
-        let len = self.offered.len().max(other.offered.len());
+        let len = self.len().max(other.len());
         let pairs = [
             (&mut self.offered, &other.offered),
             (&mut self.completed, &other.completed),
@@ -281,10 +197,16 @@ impl Batches {
                 *mine += theirs;
             }
         }
-        self.latency.resize(len, Distribution::default());
-        for (mine, theirs) in self.latency.iter_mut().zip(&other.latency) {
-            mine.merge(theirs);
+        let n_rows = self.latencies.len().max(other.latencies.len());
+        let room = self.latencies.n_cells() + other.latencies.n_cells();
+        let (mut both, mut merged) = (Coarse::new(), Cells::with_room(n_rows, room));
+        for interval in 0..n_rows {
+            self.latencies.add_to(interval, &mut both);
+            other.latencies.add_to(interval, &mut both);
+            merged.push(&both);
+            both.reset();
         }
+        self.latencies = merged;
     }
 
     fn double(&mut self) {
@@ -292,12 +214,11 @@ impl Batches {
         for column in [&mut self.offered, &mut self.completed, &mut self.errors] {
             join_pairs(column, |a, b| a + b);
         }
-        let mut each = std::mem::take(&mut self.latency).into_iter();
-        while let Some(mut first) = each.next() {
-            if let Some(second) = each.next() {
-                first.merge(&second);
-            }
-            self.latency.push(first);
+        let is_odd = self.latencies.len() % 2 == 1;
+        let mut odd = Coarse::new();
+        self.latencies.join_pairs(&mut odd, &mut Scratch::new());
+        if is_odd {
+            self.latencies.push(&odd);
         }
     }
 }
@@ -334,7 +255,7 @@ mod tests {
     }
 
     fn seen(batches: &Batches) -> Vec<(u64, Distribution)> {
-        batches.completed.iter().copied().zip(batches.latency.iter().cloned()).collect()
+        (0..batches.len()).map(|index| (batches.completed[index], batches.latency(index))).collect()
     }
 
     #[test]
@@ -351,14 +272,14 @@ mod tests {
         assert_eq!(batches.offered, [2, 0, 1, 0]);
         assert_eq!(batches.completed, [1, 0, 0, 0]);
         assert_eq!(batches.errors, [0, 1, 0, 1]);
-        let counts: Vec<u64> = batches.latency.iter().map(|each| each.count).collect();
+        let counts: Vec<u64> = (0..4).map(|index| batches.latency(index).count).collect();
         assert_eq!(counts, [1, 0, 0, 1], "a reset has no latency, a timeout at least its age");
     }
 
     #[test]
     fn a_day_takes_no_more_room_than_a_minute() {
         let mut recorder = BatchRecorder::new();
-        let room = (recorder.cells.capacity(), recorder.first.capacity());
+        let room = recorder.closed.room();
         for second in 0..86_400_u64 {
             recorder.offer(second * 1000 * MS);
             recorder.end(second * 1000 * MS, second * 37_123 % (800 * MS), Ok(()));
@@ -366,8 +287,9 @@ mod tests {
         let batches = recorder.batches();
         assert!((128..=MAX_INTERVALS).contains(&batches.offered.len()));
         assert_eq!(batches.completed.iter().sum::<u64>(), 86_400);
-        assert_eq!(batches.latency.iter().map(|each| each.count).sum::<u64>(), 86_400);
-        assert_eq!((recorder.cells.capacity(), recorder.first.capacity()), room);
+        let n_latencies: u64 = (0..batches.len()).map(|index| batches.latency(index).count).sum();
+        assert_eq!(n_latencies, 86_400);
+        assert_eq!(recorder.closed.room(), room, "nothing was allocated meanwhile");
     }
 
     #[test]

@@ -162,34 +162,6 @@ impl Distribution {
         Self { buckets, count, sum_ns, max_ns }
     }
 
-    /// Add another distribution that was recorded with as many digits.
-    pub(crate) fn merge(&mut self, other: &Self) {
-        if other.count == 0 {
-            return;
-        }
-        let mine = std::mem::take(&mut self.buckets);
-        self.buckets.reserve(mine.len() + other.buckets.len());
-        let (mut mine, mut theirs) = (mine.into_iter().peekable(), other.buckets.iter().peekable());
-        loop {
-            let next = match (mine.peek(), theirs.peek()) {
-                (Some(a), Some(b)) if a.0 == b.0 => {
-                    let both = (a.0, a.1 + b.1);
-                    mine.next();
-                    theirs.next();
-                    Some(both)
-                }
-                (Some(a), Some(b)) if a.0 < b.0 => mine.next(),
-                (_, Some(_)) => theirs.next().copied(),
-                (_, None) => mine.next(),
-            };
-            let Some(bucket) = next else { break };
-            self.buckets.push(bucket);
-        }
-        self.count += other.count;
-        self.sum_ns += other.sum_ns;
-        self.max_ns = self.max_ns.max(other.max_ns);
-    }
-
     /// Return the smallest recorded bound that at least `quantile` (0 to 1) of the durations do
     /// not exceed; 0 when there is none.
     pub fn quantile_ns(&self, quantile: f64) -> u64 {
@@ -202,11 +174,6 @@ impl Distribution {
             }
         }
         0
-    }
-
-    /// The arithmetic mean in nanoseconds; 0 when there is none.
-    pub fn mean_ns(&self) -> f64 {
-        if self.count == 0 { 0.0 } else { self.sum_ns as f64 / self.count as f64 }
     }
 }
 
@@ -232,16 +199,6 @@ mod tests {
         merged.merge(&Fine::new());
         let one = recorder_of(&[1, 500, 1_000_000, 500, 77_000_000_000]);
         assert_eq!(merged.distribution(), one.distribution());
-    }
-
-    #[test]
-    fn distributions_merge_like_recorders() {
-        let parts = [recorder_of(&[1, 500, 1_000_000]), recorder_of(&[500, 2, 77_000_000_000])];
-        let mut merged = parts[0].distribution();
-        merged.merge(&parts[1].distribution());
-        merged.merge(&Distribution::default());
-        let one = recorder_of(&[1, 500, 1_000_000, 500, 2, 77_000_000_000]);
-        assert_eq!(merged, one.distribution());
     }
 
     #[test]

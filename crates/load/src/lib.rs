@@ -36,6 +36,7 @@
 
 mod arrival;
 mod batches;
+mod cells;
 mod check;
 mod connection;
 mod cookie_date;

@@ -1,26 +1,67 @@
 //! The scripts that connections play: bytes, pauses, and ways to end.
 
 use std::rc::Rc;
+use std::sync::LazyLock;
 
-use crate::route::{Behaviour, Route};
+use crate::behaviour::Behaviour;
+use crate::fault;
+use crate::route::Route;
 
 /// One step of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Step {
-    Send(Rc<[u8]>),
-    Pause {
-        ns: u64,
+    Send(Source),
+    /// Send it in pieces, each after a pause.
+    Drip {
+        source: Source,
+        piece_bytes: usize,
+        every_ns: u64,
     },
     /// Send these bytes over and over.
-    Repeat(Rc<[u8]>),
+    Repeat {
+        bytes: Rc<[u8]>,
+        every_ns: u64,
+    },
+    /// Wait until the client has sent FIN.
+    AwaitEnd,
     /// Send FIN, and read on until the client ends too ("lingering close").
     Fin,
+    /// The same without the `close_notify` of TLS.
+    Cut,
     /// Close at once: FIN, and RST to whatever still comes.
     Close,
     /// Close with RST.
     Reset,
     /// Do nothing more, until the client leaves.
     Hang,
+}
+
+/// Where bytes come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Source {
+    These(Rc<[u8]>),
+    /// So many of [`body`].
+    Body(usize),
+}
+
+impl Source {
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::These(bytes) => bytes.len(),
+            Self::Body(length) => *length,
+        }
+    }
+
+    /// Some of the bytes in this range: as many as lie together in memory.
+    pub(crate) fn some(&self, from: usize, until: usize) -> &[u8] {
+        match self {
+            Self::These(bytes) => &bytes[from..until],
+            Self::Body(_) => {
+                let start = from % CONTENT_BYTES;
+                &CONTENT[start..CONTENT_BYTES.min(start + until - from)]
+            }
+        }
+    }
 }
 
 /// A script: what falls off its end goes on to the next request.
@@ -44,19 +85,32 @@ pub(crate) enum Ending {
 }
 
 impl Ending {
-    fn step(self) -> Option<Step> {
+    pub(crate) fn step(self) -> Option<Step> {
         match self {
             Self::KeepAlive => None,
             Self::Announced => Some(Step::Fin),
             Self::Silent => Some(Step::Close),
         }
     }
+
+    /// The header field that announces it, or nothing.
+    pub(crate) fn field(self) -> &'static str {
+        if self == Self::Announced { "Connection: close\r\n" } else { "" }
+    }
 }
+
+const ALPHABET: &[u8; 64] = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ+/";
+/// A multiple of the alphabet's length, and enough for one write.
+const CONTENT_BYTES: usize = 256 << 10;
+static CONTENT: LazyLock<Vec<u8>> = LazyLock::new(|| body(CONTENT_BYTES));
+/// A body no longer than this goes out with its header, in one write.
+const ONE_WRITE_BYTES: usize = 64 << 10;
 
 /// Return `length` bytes of known content.
 pub fn body(length: usize) -> Vec<u8> {
-    const ALPHABET: &[u8] = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ+/";
-    ALPHABET.iter().copied().cycle().take(length).collect()
+    let mut bytes = ALPHABET.repeat(length.div_ceil(ALPHABET.len()));
+    bytes.truncate(length);
+    bytes
 }
 
 /// Write the script of an answer.
@@ -64,18 +118,32 @@ pub(crate) fn script(route: &Route, manner: Manner) -> Script {
     match route.behaviour {
         Behaviour::Chunked => chunked(route, manner),
         Behaviour::Drip => drip(route, manner),
-        behaviour => {
+        _ => {
             let whole = Whole::of(route, manner);
-            fault(behaviour, &whole).unwrap_or_else(|| whole.played(manner))
+            fault::steps(route, &whole, manner).unwrap_or_else(|| whole.played(manner))
         }
     }
     .into()
 }
 
+/// An answer whose body is this.
+pub(crate) fn echo(content: &[u8], manner: Manner) -> Script {
+    let mut bytes = format!(
+        "HTTP/1.1 200 OK\r\nContent-Type: message/http\r\nContent-Length: {}\r\n{}\r\n",
+        content.len(),
+        manner.ending.field()
+    )
+    .into_bytes();
+    if !manner.is_head {
+        bytes.extend(content);
+    }
+    [Some(send(bytes)), manner.ending.step()].into_iter().flatten().collect()
+}
+
 /// An answer to a control request.
-pub(crate) fn control(status: &str, json: &str) -> Script {
+pub(crate) fn control(json: &str) -> Script {
     let bytes = format!(
-        "HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{json}",
+        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{json}",
         json.len()
     );
     Rc::new([send(bytes)])
@@ -92,15 +160,18 @@ pub(crate) fn bad_request(reason: &str) -> Script {
 }
 
 /// An answer with Content-Length (or none), before anything is done to it.
-struct Whole {
-    head: String,
-    body: Vec<u8>,
+pub(crate) struct Whole {
+    pub(crate) head: String,
+    /// Bytes of the body that follow.
+    pub(crate) length: usize,
 }
 
 impl Whole {
-    fn of(route: &Route, manner: Manner) -> Self {
-        use Behaviour::{Close, Continue, EarlyHints, Http10, LongLength, UntilClose};
-        let status = route.status;
+    pub(crate) fn of(route: &Route, manner: Manner) -> Self {
+        use Behaviour::{Close, Continue, CutUntilClose, Early413, Early413Reset};
+        use Behaviour::{EarlyHints, Http10, LongLength, UntilClose};
+        let status =
+            if matches!(route.behaviour, Early413 | Early413Reset) { 413 } else { route.status };
         let has_body = status != 204 && status != 304;
         let length = if has_body { route.body_bytes } else { 0 };
         let interim = match route.behaviour {
@@ -110,80 +181,47 @@ impl Whole {
         };
         let version = if route.behaviour == Http10 { "1.0" } else { "1.1" };
         let content_length = match route.behaviour {
-            UntilClose => String::new(),
+            UntilClose | CutUntilClose => String::new(),
             LongLength => format!("Content-Length: {}\r\n", length + 10),
             _ if status == 204 => String::new(),
             // A 304 may tell the length of what it does not send: a trap for careless readers.
             _ if status == 304 => format!("Content-Length: {}\r\n", route.body_bytes),
             _ => format!("Content-Length: {length}\r\n"),
         };
-        let announces = route.behaviour == Close || manner.ending == Ending::Announced;
-        let close = if announces { "Connection: close\r\n" } else { "" };
+        let announces = matches!(route.behaviour, Close | Early413 | Early413Reset);
+        let ending = if announces { Ending::Announced } else { manner.ending };
+        let (close, fields) = (ending.field(), &route.fields);
         let head = format!(
             "{interim}HTTP/{version} {status} {}\r\nContent-Type: text/plain\r\n\
-             {content_length}{close}\r\n",
+             {content_length}{fields}{close}\r\n",
             reason(status)
         );
-        Self { head, body: body(if manner.is_head { 0 } else { length }) }
+        Self { head, length: if manner.is_head { 0 } else { length } }
     }
 
-    fn bytes(&self) -> Vec<u8> {
-        [self.head.as_bytes(), &self.body].concat()
-    }
-
-    /// Everything up to the middle of the body.
-    fn until_half_body(&self) -> Vec<u8> {
-        [self.head.as_bytes(), &self.body[..self.body.len() / 2]].concat()
-    }
-
-    /// Everything up to the middle of a header field, status line included.
-    fn until_half_head(&self) -> Vec<u8> {
-        let status_line = self.head.find("\r\n").unwrap_or(0) + 2;
-        self.head.as_bytes()[..status_line + 10].to_vec()
+    /// All of it.
+    pub(crate) fn sent(&self) -> Vec<Step> {
+        content(self.head.as_bytes(), self.length)
     }
 
     /// The answer as it should be.
     fn played(&self, manner: Manner) -> Vec<Step> {
-        let mut steps = vec![send(self.bytes())];
+        let mut steps = self.sent();
         steps.extend(manner.ending.step());
         steps
     }
 }
 
-/// Whatever is not a plain answer that follows the manner.
-fn fault(behaviour: Behaviour, whole: &Whole) -> Option<Vec<Step>> {
-    const CHUNKED: &str = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
-    Some(match behaviour {
-        Behaviour::UntilClose
-        | Behaviour::Http10
-        | Behaviour::Close
-        | Behaviour::LongLength
-        | Behaviour::SilentLinger => vec![send(whole.bytes()), Step::Fin],
-        Behaviour::SilentClose => vec![send(whole.bytes()), Step::Close],
-        Behaviour::ResetBefore => vec![Step::Reset],
-        Behaviour::ResetInHeaders => vec![send(whole.until_half_head()), Step::Reset],
-        Behaviour::ResetInBody => vec![send(whole.until_half_body()), Step::Reset],
-        Behaviour::ResetAfter => vec![send(whole.bytes()), Step::Reset],
-        Behaviour::FinBefore => vec![Step::Fin],
-        Behaviour::FinInHeaders => vec![send(whole.until_half_head()), Step::Fin],
-        Behaviour::ShortBody => vec![send(whole.until_half_body()), Step::Fin],
-        Behaviour::BadChunk => {
-            vec![send(format!("{CHUNKED}5\r\n01234\r\nxyz\r\n01234\r\n0\r\n\r\n"))]
-        }
-        Behaviour::UnendedChunks => vec![send(format!("{CHUNKED}5\r\n01234\r\n")), Step::Fin],
-        Behaviour::Garbage => vec![send("this is not HTTP\r\n\r\nat all\r\n\r\n")],
-        Behaviour::EndlessHeaders => {
-            let field = "X-Filler: 0123456789abcdefghijklmnopqrstuvwxyz0123456789\r\n";
-            vec![send("HTTP/1.1 200 OK\r\n"), Step::Repeat(field.repeat(64).into_bytes().into())]
-        }
-        Behaviour::Never => vec![Step::Hang],
-        Behaviour::ExtraBytes => vec![send([whole.bytes(), b"extra bytes".to_vec()].concat())],
-        _ => return None,
-    })
+/// Send a header and so many bytes of a body: in one write if they are few.
+pub(crate) fn content(head: &[u8], length: usize) -> Vec<Step> {
+    if length <= ONE_WRITE_BYTES {
+        return vec![send([head, &body(length)].concat())];
+    }
+    vec![send(head), Step::Send(Source::Body(length))]
 }
 
 fn chunked(route: &Route, manner: Manner) -> Vec<Step> {
-    let close = if manner.ending == Ending::Announced { "Connection: close\r\n" } else { "" };
+    let close = manner.ending.field();
     let mut bytes =
         format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n{close}\r\n").into_bytes();
     if !manner.is_head {
@@ -202,16 +240,19 @@ fn chunked(route: &Route, manner: Manner) -> Vec<Step> {
 fn drip(route: &Route, manner: Manner) -> Vec<Step> {
     let whole = Whole::of(route, manner);
     let mut steps = vec![send(whole.head.as_str())];
-    for piece in whole.body.chunks(route.piece_bytes) {
-        steps.push(Step::Pause { ns: route.interval.as_nanos() as u64 });
-        steps.push(send(piece));
+    if whole.length > 0 {
+        steps.push(Step::Drip {
+            source: Source::Body(whole.length),
+            piece_bytes: route.piece_bytes,
+            every_ns: route.interval.as_nanos() as u64,
+        });
     }
     steps.extend(manner.ending.step());
     steps
 }
 
-fn send(bytes: impl AsRef<[u8]>) -> Step {
-    Step::Send(bytes.as_ref().into())
+pub(crate) fn send(bytes: impl AsRef<[u8]>) -> Step {
+    Step::Send(Source::These(bytes.as_ref().into()))
 }
 
 fn reason(status: u16) -> &'static str {
@@ -223,10 +264,29 @@ fn reason(status: u16) -> &'static str {
         304 => "Not Modified",
         403 => "Forbidden",
         404 => "Not Found",
+        413 => "Content Too Large",
         500 => "Internal Server Error",
         502 => "Bad Gateway",
         503 => "Service Unavailable",
         // The phrase may be empty, the blank before it may not be left out.
         _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_body_is_the_known_content_over_its_whole_length() {
+        let length = CONTENT_BYTES * 2 + 1000;
+        let source = Source::Body(length);
+        let mut bytes: Vec<u8> = Vec::new();
+        while bytes.len() < length {
+            let some = source.some(bytes.len(), length.min(bytes.len() + 100_000));
+            assert!(!some.is_empty());
+            bytes.extend(some);
+        }
+        assert!(bytes == body(length));
     }
 }

@@ -17,37 +17,94 @@
 //! | `/continue` `/early-hints` | 100 or 103, then 200 |
 //! | `/http10` `/close` | an HTTP/1.0 answer, or `Connection: close`; then FIN |
 //! | `/drip/N/C/INTERVAL` | N bytes, C of them each interval |
-//! | `/fault/NAME` | a misbehaviour, see [`Behaviour`] |
+//! | `/echo` `/echo/body` | the request, header and body, as the body; or its body alone |
+//! | `/session` | `Set-Cookie: sid=…; Path=/` for who brings no session or an unknown one |
+//! | `/cookies/set/NAME/VALUE…` `/cookies/delete/NAME…` | a `Set-Cookie` for each; `?path=/x` and `?max-age=5` add to them |
+//! | `/fault/NAME` | a misbehaviour, see below |
 //!
-//! Any of these takes `?service=exp:5ms` and `?length=N` (bytes of the body); other parameters
-//! are ignored. A known first word with a senseless rest is answered 400. `HEAD` gets the header
-//! alone.
+//! Any of these takes `?service=exp:5ms`, `?length=N` (bytes of the body) and `?interval=5ms` (of
+//! what drips); other parameters are ignored. A known first word with a senseless rest is answered
+//! 400. `HEAD` gets the header alone.
 //!
 //! | path | does |
 //! | --- | --- |
 //! | `/oracle/log[?since_ns=N]` `/oracle/stats` | the [`Log`], the [`Stats`] as JSON |
+//! | `/oracle/connections` | the [`ConnectionLog`] |
+//! | `/oracle/sessions` `/oracle/requests` | each [`Session`]; each [`KeptRequest`] |
 //! | `/oracle/stall/TIME` | see [`Oracle::stall`] |
 //! | `/oracle/hold/TIME` | see [`Oracle::hold`] |
 //! | `/oracle/stall-accept/TIME` | see [`Oracle::stall_accept`] |
+//! | `/oracle/receive/NAME[/COUNT]` | see [`Oracle::receive`] |
 //!
 //! Requests to `/oracle/` are neither logged nor delayed by a service time.
+//!
+//! # Faults
+//!
+//! Each behaves as [`Behaviour`] says of it.
+//!
+//! | `/fault/…` | what is wrong |
+//! | --- | --- |
+//! | `reset-before` `reset-in-headers` `reset-in-body` `reset-after` `reset-in-request` | RST at each stage |
+//! | `fin-before` `fin-in-headers` `short-body` `unended-chunks` | FIN too early |
+//! | `silent-close` `silent-linger` `extra-bytes` | the connection after a whole answer |
+//! | `never` `hang-in-headers` `hang-in-body` `drip-headers` | time |
+//! | `endless-headers` `interim-flood` `endless-body` `header-flood` | amount |
+//! | `garbage` `http2` `no-status` `no-colon` | the header |
+//! | `long-length` `negative-length` `length-overflow` `doubled-length` `conflicting-length` `length-and-chunked` | the length |
+//! | `bad-chunk` `chunk-overflow` `chunk-without-crlf` | the chunks |
+//! | `early-answer` `early-413` `early-413-reset` `half-closed` | the order: an answer before the request is whole, or after the client's FIN |
+//!
+//! Who misbehaves before there is a request cannot be asked by a path: [`Reception`] has those
+//! faults. A [`Door`] may have one, and `/oracle/receive/NAME/COUNT` gives one to the next
+//! connections, whatever their door.
+//!
+//! # What a client sees of a connection that waits
+//!
+//! The kernel answers a client that connects, and no program is asked: with
+//! [`OracleConfig::accept_delay`] as with an accept stall the connection stands at once, and the
+//! wait is before the first byte. A wait of TCP *connecting* comes of a full accept queue alone: with
+//! [`OracleConfig::backlog`] 0 and an accept stall, one connection waits in the queue, and the SYN
+//! of each further one is dropped. Its client sends another one after a second, then after two
+//! more, then four: connecting takes 1 s, 3 s or 7 s, and nothing in between. On a Unix socket
+//! whose queue is full, connecting blocks until there is room, and fails at once where it may not
+//! block.
 
 mod answer;
+mod behaviour;
+mod config;
 mod connection;
+mod control;
+mod cookie;
+mod counters;
 mod exchange;
+mod fault;
+mod json;
+mod link;
 mod log;
+mod named;
 mod oracle;
+mod reception;
+mod recorder;
 mod request;
 mod route;
 mod server;
 mod service;
+mod serving;
+mod session;
+mod stats;
 mod sys;
+mod welcome;
 
 pub use answer::body;
-pub use log::{Arrival, Log, OTHER_PATH, Stats};
-pub use oracle::{CloseAfter, Oracle, OracleConfig, PeriodicStall};
-pub use route::Behaviour;
+pub use behaviour::Behaviour;
+pub use config::{CloseAfter, Door, OracleConfig, PeriodicStall, Place};
+pub use log::{
+    Arrival, ConnectionLog, ConnectionRecord, KeptRequest, Log, MAX_KEPT_BODY_BYTES, OTHER_PATH,
+};
+pub use oracle::Oracle;
+pub use reception::Reception;
 pub use service::Service;
+pub use stats::{Session, Stats};
 pub use sys::{monotonic_ns, stop_signals, wait_readable};
 
 /// What was asked for in a way that makes no sense.

@@ -1,28 +1,27 @@
-//! What the server saw and did: arrivals, counts, stalls.
-//!
-//! One thread writes, anybody reads, nobody waits: the log is a preallocated array of atomics
-//! that is only ever appended to.
+//! What the log tells: arrivals, connections, and the requests that were kept whole.
 
-use std::collections::HashMap;
 use std::fmt::Write as _;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crate::Behaviour;
-
-/// How many different paths are remembered by name; later ones are logged as [`OTHER_PATH`].
-const MAX_PATHS: usize = 4096;
+use crate::json::{optional, quoted};
 
 /// The name of a path that came after too many others.
 pub const OTHER_PATH: &str = "(other)";
 
-/// One request, as the server saw it.
+/// One request, as the server saw it. Every instant is of `CLOCK_MONOTONIC`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Arrival {
-    /// When its last byte was read; `CLOCK_MONOTONIC`.
+    /// When its last byte was read: by a clock that is read after each read of the connection,
+    /// not once for all that were ready together.
+    ///
+    /// Of a request that was answered before it was read whole: when its header was. Of one that
+    /// came before the answer to the one before it (pipelining): no earlier than the last read
+    /// when its turn came, though it may have come with an earlier one.
     pub at_ns: u64,
     /// When the write began that handed the last byte of the answer to the kernel, or the
     /// connection was broken on purpose; `None` while neither happened.
+    ///
+    /// The kernel takes a byte of a long answer only when the client has made room for it.
     pub answered_ns: Option<u64>,
     /// The connection it came on, from 0 in order of acceptance.
     pub connection: u32,
@@ -32,12 +31,33 @@ pub struct Arrival {
     pub path: String,
     /// What the path made the server do.
     pub behaviour: Behaviour,
+    /// When the connection was accepted.
+    pub accepted_ns: u64,
+    /// When its first byte was read; `at_ns` when one read brought it all.
+    pub first_byte_ns: u64,
+    /// When the write began that handed the first byte of the answer to the kernel; `None`
+    /// while that has not happened.
+    pub first_written_ns: Option<u64>,
+    /// How long it was, header and body, without what TLS adds.
+    pub bytes: u64,
+}
+
+impl Arrival {
+    /// Whether it is the first one of its connection.
+    pub fn is_on_new_connection(&self) -> bool {
+        self.request == 0
+    }
+
+    /// How long its bytes took to come: from the read of the first to that of the last.
+    pub fn transfer_ns(&self) -> u64 {
+        self.at_ns.saturating_sub(self.first_byte_ns)
+    }
 }
 
 /// The arrivals in order, and how many more there were than the log could hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Log {
-    /// In order of arrival.
+    /// In order of arrival; pipelined requests in order of service.
     pub arrivals: Vec<Arrival>,
     /// Arrivals that found the log full.
     pub dropped: u64,
@@ -45,241 +65,95 @@ pub struct Log {
     pub stalls_ns: Vec<(u64, u64)>,
 }
 
-/// What the server counted since it started.
+/// One connection. Every instant is of `CLOCK_MONOTONIC`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConnectionRecord {
+    /// When it was taken from the queue of those that wait to be accepted. The kernel has
+    /// answered the client before that, and without asking the server.
+    pub accepted_ns: u64,
+    /// When the TLS handshake was done; `None` without one.
+    pub secured_ns: Option<u64>,
+    /// When the server closed it, or saw that the client had; `None` while it is open.
+    pub closed_ns: Option<u64>,
+    /// How many requests came on it, as counted when it was closed; 0 while it is open.
+    pub requests: u32,
+    /// The door it came through: 0 is [`OracleConfig::listen`](crate::OracleConfig::listen), then
+    /// [`OracleConfig::doors`](crate::OracleConfig::doors) in order.
+    pub door: u32,
+}
+
+/// The connections in order of acceptance, and how many there are.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Stats {
-    /// Connections accepted.
-    pub connections: u64,
-    /// Connections open now.
+pub struct ConnectionLog {
+    /// Open now.
     pub open: u64,
-    /// Requests read to their last byte, but for those to `/oracle/`.
-    pub requests: u64,
-    /// Requests to `/oracle/`.
-    pub control: u64,
-    /// Answers (or misbehaviours) carried out to the end.
-    pub finished: u64,
-    /// Connections that the client left while a request of it was being served.
-    pub abandoned: u64,
-    /// Accepts that failed, for want of descriptors say.
-    pub accept_errors: u64,
-    /// Arrivals that the log had no room for.
-    pub log_dropped: u64,
-    /// Requests by what they made the server do, in the order of [`Behaviour::ALL`].
-    pub by_behaviour: Vec<(Behaviour, u64)>,
+    /// Opened since the start.
+    pub opened: u64,
+    /// The most that were open at a time.
+    pub most_open: u64,
+    /// The first ones, as many as the log holds.
+    pub connections: Vec<ConnectionRecord>,
 }
 
-#[derive(Debug, Default)]
-struct Entry {
-    at_ns: AtomicU64,
-    /// Zero until answered.
-    answered_ns: AtomicU64,
-    /// Connection in the high half, request in the low.
-    place: AtomicU64,
-    /// Path in the high half, behaviour in the low.
-    what: AtomicU64,
+/// A request that was kept whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptRequest {
+    /// The connection it came on, from 0 in order of acceptance.
+    pub connection: u32,
+    /// Its number on that connection, from 0.
+    pub request: u32,
+    /// The header, its blank line included.
+    pub head: Vec<u8>,
+    /// The body: all of it up to [`MAX_KEPT_BODY_BYTES`], of a longer one nothing.
+    pub body: Vec<u8>,
+    /// How long the body is.
+    pub body_bytes: usize,
 }
 
-/// The counters, written by the server's thread alone.
-#[derive(Debug, Default)]
-pub(crate) struct Counters {
-    pub(crate) connections: AtomicU64,
-    pub(crate) open: AtomicU64,
-    pub(crate) control: AtomicU64,
-    pub(crate) finished: AtomicU64,
-    pub(crate) abandoned: AtomicU64,
-    pub(crate) accept_errors: AtomicU64,
-    by_behaviour: [AtomicU64; Behaviour::ALL.len()],
-}
+/// The longest body that is kept or echoed.
+pub const MAX_KEPT_BODY_BYTES: usize = 8 << 20;
 
-/// Add to a counter that one thread writes.
-pub(crate) fn count(counter: &AtomicU64) {
-    counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-}
-
-#[derive(Debug, Default)]
-struct Paths {
-    names: Vec<String>,
-    numbers: HashMap<String, u32>,
-}
-
-/// The log under way.
-#[derive(Debug)]
-pub(crate) struct Recorder {
-    pub(crate) counters: Counters,
-    entries: Box<[Entry]>,
-    length: AtomicUsize,
-    dropped: AtomicU64,
-    paths: Mutex<Paths>,
-    stalls_ns: Mutex<Vec<(u64, u64)>>,
-}
-
-impl Recorder {
-    pub(crate) fn new(capacity: usize) -> Self {
-        Self {
-            counters: Counters::default(),
-            entries: (0..capacity).map(|_| Entry::default()).collect(),
-            length: AtomicUsize::new(0),
-            dropped: AtomicU64::new(0),
-            paths: Mutex::default(),
-            stalls_ns: Mutex::default(),
+impl KeptRequest {
+    /// Take in more of the body.
+    pub(crate) fn take_in(&mut self, bytes: &[u8]) {
+        if self.body_bytes <= MAX_KEPT_BODY_BYTES {
+            self.body.extend(bytes);
         }
     }
 
-    /// Return the number that stands for a path in the log.
-    pub(crate) fn path_number(&self, path: &str) -> u32 {
-        let mut paths = lock(&self.paths);
-        if let Some(number) = paths.numbers.get(path) {
-            return *number;
-        }
-        let number = paths.names.len();
-        if number >= MAX_PATHS {
-            return u32::MAX;
-        }
-        paths.names.push(path.to_owned());
-        paths.numbers.insert(path.to_owned(), number as u32);
-        number as u32
-    }
-
-    /// Note a request; return its place in the log, if there is room.
-    pub(crate) fn arrived(
-        &self,
-        at_ns: u64,
-        place: (u32, u32),
-        what: (u32, Behaviour),
-    ) -> Option<usize> {
-        count(&self.counters.by_behaviour[what.1 as usize]);
-        let index = self.length.load(Ordering::Relaxed);
-        let Some(entry) = self.entries.get(index) else {
-            count(&self.dropped);
-            return None;
-        };
-        entry.at_ns.store(at_ns, Ordering::Relaxed);
-        entry.place.store(u64::from(place.0) << 32 | u64::from(place.1), Ordering::Relaxed);
-        entry.what.store(u64::from(what.0) << 32 | what.1 as u64, Ordering::Relaxed);
-        // Publishes the entry to readers, who load the length first.
-        self.length.store(index + 1, Ordering::Release);
-        Some(index)
-    }
-
-    /// Note that a request's answer is out.
-    pub(crate) fn finished(&self, index: Option<usize>, now_ns: u64) {
-        count(&self.counters.finished);
-        if let Some(entry) = index.and_then(|index| self.entries.get(index)) {
-            entry.answered_ns.store(now_ns, Ordering::Relaxed);
-        }
-    }
-
-    /// Take back that a request's answer is out.
-    pub(crate) fn not_finished(&self, index: Option<usize>) {
-        let finished = &self.counters.finished;
-        finished.store(finished.load(Ordering::Relaxed) - 1, Ordering::Relaxed);
-        if let Some(entry) = index.and_then(|index| self.entries.get(index)) {
-            entry.answered_ns.store(0, Ordering::Relaxed);
-        }
-    }
-
-    pub(crate) fn stalled(&self, from_ns: u64, until_ns: u64) {
-        lock(&self.stalls_ns).push((from_ns, until_ns));
-    }
-
-    /// Copy the log, from the first arrival at or after `since_ns`.
-    pub(crate) fn log(&self, since_ns: u64) -> Log {
-        let paths = lock(&self.paths);
-        let arrivals = self.entries[..self.length.load(Ordering::Acquire)].iter().map(|entry| {
-            let place = entry.place.load(Ordering::Relaxed);
-            let what = entry.what.load(Ordering::Relaxed);
-            let answered_ns = entry.answered_ns.load(Ordering::Relaxed);
-            let path = paths.names.get((what >> 32) as usize).map_or(OTHER_PATH, String::as_str);
-            Arrival {
-                at_ns: entry.at_ns.load(Ordering::Relaxed),
-                answered_ns: (answered_ns != 0).then_some(answered_ns),
-                connection: (place >> 32) as u32,
-                request: place as u32,
-                path: path.to_owned(),
-                behaviour: Behaviour::ALL[what as u32 as usize],
-            }
-        });
-        Log {
-            arrivals: arrivals.filter(|arrival| arrival.at_ns >= since_ns).collect(),
-            dropped: self.dropped.load(Ordering::Relaxed),
-            stalls_ns: lock(&self.stalls_ns).clone(),
-        }
-    }
-
-    pub(crate) fn stats(&self) -> Stats {
-        let counters = &self.counters;
-        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let by_behaviour: Vec<(Behaviour, u64)> = Behaviour::ALL
-            .iter()
-            .map(|b| (*b, read(&counters.by_behaviour[*b as usize])))
-            .collect();
-        Stats {
-            connections: read(&counters.connections),
-            open: read(&counters.open),
-            requests: by_behaviour.iter().map(|(_, count)| count).sum(),
-            control: read(&counters.control),
-            finished: read(&counters.finished),
-            abandoned: read(&counters.abandoned),
-            accept_errors: read(&counters.accept_errors),
-            log_dropped: read(&self.dropped),
-            by_behaviour,
-        }
-    }
-}
-
-/// Lock, also after a panic elsewhere: what is guarded here is never left half written.
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-}
-
-impl Stats {
-    /// Return how many requests made the server do this.
-    pub fn count(&self, behaviour: Behaviour) -> u64 {
-        self.by_behaviour.iter().find(|(b, _)| *b == behaviour).map_or(0, |(_, count)| *count)
-    }
-
-    /// Render as a JSON object.
-    pub fn to_json(&self) -> String {
-        let behaviours: Vec<String> = self
-            .by_behaviour
-            .iter()
-            .filter(|(_, count)| *count > 0)
-            .map(|(behaviour, count)| format!("\"{}\":{count}", behaviour.name()))
-            .collect();
-        format!(
-            "{{\"connections\":{},\"open\":{},\"requests\":{},\"control\":{},\"finished\":{},\
-             \"abandoned\":{},\"accept_errors\":{},\"log_dropped\":{},\"by_behaviour\":{{{}}}}}",
-            self.connections,
-            self.open,
-            self.requests,
-            self.control,
-            self.finished,
-            self.abandoned,
-            self.accept_errors,
-            self.log_dropped,
-            behaviours.join(","),
-        )
+    /// The value of the first header field of this name, whatever its case.
+    pub fn field(&self, name: &str) -> Option<String> {
+        let head = String::from_utf8_lossy(&self.head);
+        let fields = head.split("\r\n").skip(1).filter_map(|line| line.split_once(':'));
+        let mut named = fields.filter(|(field, _)| field.eq_ignore_ascii_case(name));
+        named.next().map(|(_, value)| value.trim().to_owned())
     }
 }
 
 impl Log {
     /// Render as a JSON object.
     pub fn to_json(&self) -> String {
-        let mut json = String::with_capacity(100 + 120 * self.arrivals.len());
+        let mut json = String::with_capacity(100 + 300 * self.arrivals.len());
         json.push_str("{\"arrivals\":[");
         for (index, arrival) in self.arrivals.iter().enumerate() {
             let comma = if index == 0 { "" } else { "," };
-            let answered_ns = arrival.answered_ns.map_or("null".to_owned(), |ns| ns.to_string());
             // Writing to a string cannot fail.
             let _ = write!(
                 json,
-                "{comma}{{\"at_ns\":{},\"answered_ns\":{answered_ns},\"connection\":{},\
-                 \"request\":{},\"path\":{},\"behaviour\":\"{}\"}}",
+                "{comma}{{\"at_ns\":{},\"answered_ns\":{},\"connection\":{},\
+                 \"request\":{},\"path\":{},\"behaviour\":\"{}\",\"accepted_ns\":{},\
+                 \"is_new\":{},\"first_byte_ns\":{},\"first_written_ns\":{},\"bytes\":{}}}",
                 arrival.at_ns,
+                optional(arrival.answered_ns),
                 arrival.connection,
                 arrival.request,
                 quoted(&arrival.path),
                 arrival.behaviour.name(),
+                arrival.accepted_ns,
+                arrival.is_on_new_connection(),
+                arrival.first_byte_ns,
+                optional(arrival.first_written_ns),
+                arrival.bytes,
             );
         }
         let stalls: Vec<String> =
@@ -290,48 +164,48 @@ impl Log {
     }
 }
 
-/// Render a JSON string.
-pub(crate) fn quoted(text: &str) -> String {
-    let mut quoted = String::from("\"");
-    for c in text.chars() {
-        match c {
-            '"' | '\\' => quoted.extend(['\\', c]),
-            c if (c as u32) < 0x20 => {
-                let _ = write!(quoted, "\\u{:04x}", c as u32);
-            }
-            c => quoted.push(c),
-        }
+impl ConnectionLog {
+    /// Render as a JSON object.
+    pub fn to_json(&self) -> String {
+        let connections: Vec<String> = self
+            .connections
+            .iter()
+            .map(|connection| {
+                format!(
+                    "{{\"accepted_ns\":{},\"secured_ns\":{},\"closed_ns\":{},\"requests\":{},\
+                     \"door\":{}}}",
+                    connection.accepted_ns,
+                    optional(connection.secured_ns),
+                    optional(connection.closed_ns),
+                    connection.requests,
+                    connection.door,
+                )
+            })
+            .collect();
+        format!(
+            "{{\"open\":{},\"opened\":{},\"most_open\":{},\"connections\":[{}]}}",
+            self.open,
+            self.opened,
+            self.most_open,
+            connections.join(",")
+        )
     }
-    quoted.push('"');
-    quoted
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_full_log_counts_what_it_drops() {
-        let recorder = Recorder::new(2);
-        let path = recorder.path_number("/a\"b");
-        for request in 0..5 {
-            recorder.arrived(10, (0, request), (path, Behaviour::Plain));
-        }
-        let log = recorder.log(0);
-        assert_eq!((log.arrivals.len(), log.dropped), (2, 3));
-        assert_eq!(recorder.stats().requests, 5);
-        assert_eq!(recorder.stats().log_dropped, 3);
-        assert!(log.to_json().contains("\"path\":\"/a\\\"b\""));
-    }
-
-    #[test]
-    fn the_log_can_be_read_from_an_instant_on() {
-        let recorder = Recorder::new(10);
-        for at_ns in [10, 20, 30] {
-            recorder.arrived(at_ns, (0, 0), (0, Behaviour::Never));
-        }
-        let log = recorder.log(20);
-        assert_eq!(log.arrivals.iter().map(|a| a.at_ns).collect::<Vec<_>>(), [20, 30]);
-        assert!(log.arrivals.iter().all(|a| a.answered_ns.is_none()));
-    }
+/// Render requests as a JSON object; what is not UTF-8 in them is replaced.
+pub(crate) fn kept_to_json(requests: &[KeptRequest]) -> String {
+    let requests: Vec<String> = requests
+        .iter()
+        .map(|request| {
+            format!(
+                "{{\"connection\":{},\"request\":{},\"body_bytes\":{},\"head\":{},\"body\":{}}}",
+                request.connection,
+                request.request,
+                request.body_bytes,
+                quoted(&String::from_utf8_lossy(&request.head)),
+                quoted(&String::from_utf8_lossy(&request.body)),
+            )
+        })
+        .collect();
+    format!("{{\"requests\":[{}]}}", requests.join(","))
 }

@@ -1,86 +1,20 @@
 //! The handle on a running server.
 
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
-use std::num::NonZeroUsize;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::log::{Log, Recorder, Stats};
+use crate::config::{Door, OracleConfig, Place};
+use crate::link::Listener;
+use crate::log::{ConnectionLog, KeptRequest, Log};
+use crate::reception::Reception;
+use crate::recorder::Recorder;
 use crate::server::Server;
-use crate::service::Service;
+use crate::stats::{Session, Stats};
 use crate::sys::{self, Waker};
-
-/// How the server behaves where a path says nothing of it.
-#[derive(Debug, Clone)]
-pub struct OracleConfig {
-    /// Where to listen; loopback only. Port 0 takes a free one.
-    pub listen: SocketAddr,
-    /// The service time of each request.
-    pub service: Service,
-    /// The length of a body.
-    pub body_bytes: usize,
-    /// How many requests are served at once; the others queue. `None`: all of them.
-    pub workers: Option<NonZeroUsize>,
-    /// Gives the service times, drawn in order of arrival.
-    pub seed: u64,
-    /// How many arrivals the log holds.
-    pub log_capacity: usize,
-    /// How many connections may wait to be accepted; `None`: as `std` sets it.
-    pub backlog: Option<i32>,
-    /// Whether connections are accepted at all.
-    pub accepts: bool,
-    /// After how many requests a connection ends.
-    pub close_after: Option<CloseAfter>,
-    /// After how much idleness a connection ends.
-    pub idle_close: Option<Duration>,
-    /// Stalls that come by themselves.
-    pub stall_every: Option<PeriodicStall>,
-    /// Paths that stand for others: `("/cart", "/fixed/20ms")`.
-    pub routes: Vec<(String, String)>,
-    /// The processor to run on.
-    pub cpu: Option<usize>,
-}
-
-/// When a connection that is kept alive ends nevertheless.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CloseAfter {
-    /// With the answer to this many requests.
-    pub requests: u32,
-    /// Whether the last answer says `Connection: close`.
-    pub is_announced: bool,
-}
-
-/// A stall at each multiple of a period after the start.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PeriodicStall {
-    /// From one stall's beginning to the next one's.
-    pub period: Duration,
-    /// How long each lasts.
-    pub duration: Duration,
-}
-
-impl Default for OracleConfig {
-    fn default() -> Self {
-        Self {
-            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
-            service: Service::IMMEDIATE,
-            body_bytes: 12,
-            workers: None,
-            seed: 1,
-            log_capacity: 1 << 17,
-            backlog: None,
-            accepts: true,
-            close_after: None,
-            idle_close: None,
-            stall_every: None,
-            routes: Vec::new(),
-            cpu: None,
-        }
-    }
-}
 
 /// What the handle and the server's thread share.
 #[derive(Debug)]
@@ -91,12 +25,15 @@ pub(crate) struct Shared {
     pub(crate) stall_until_ns: AtomicU64,
     pub(crate) hold_until_ns: AtomicU64,
     pub(crate) accept_stall_until_ns: AtomicU64,
+    /// Reception in the high half, for how many connections in the low.
+    pub(crate) told_reception: AtomicU64,
 }
 
 /// A running server; it ends when this is dropped.
 #[derive(Debug)]
 pub struct Oracle {
     addr: SocketAddr,
+    doors: Vec<Door>,
     shared: Arc<Shared>,
     thread: Option<JoinHandle<io::Result<()>>>,
 }
@@ -105,32 +42,32 @@ impl Oracle {
     /// Start a server on a thread of its own.
     ///
     /// # Errors
-    /// When the address is not on loopback or cannot be bound, when a route makes no sense, or
+    /// When an address is not on loopback or cannot be bound, when a route makes no sense, or
     /// when the kernel refuses a descriptor or the processor.
     pub fn start(config: OracleConfig) -> io::Result<Self> {
-        if !config.listen.ip().is_loopback() {
-            let reason = format!("{} is not a loopback address", config.listen);
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
+        let first = Listener::open(Door::plain(Place::Tcp(config.listen)), &config)?;
+        let Place::Tcp(addr) = first.door.place else {
+            return Err(io::Error::other("a TCP door has no address"));
+        };
+        let mut listeners = vec![first];
+        for door in &config.doors {
+            listeners.push(Listener::open(door.clone(), &config)?);
         }
-        let listener = TcpListener::bind(config.listen)?;
-        listener.set_nonblocking(true)?;
-        if let Some(backlog) = config.backlog {
-            sys::set_backlog(&listener, backlog)?;
-        }
-        let addr = listener.local_addr()?;
+        let doors = listeners.iter().map(|listener| listener.door.clone()).collect();
         let shared = Arc::new(Shared {
-            recorder: Recorder::new(config.log_capacity),
+            recorder: Recorder::new(&config),
             waker: Waker::new()?,
             is_stopped: AtomicBool::new(false),
             stall_until_ns: AtomicU64::new(0),
             hold_until_ns: AtomicU64::new(0),
             accept_stall_until_ns: AtomicU64::new(if config.accepts { 0 } else { u64::MAX }),
+            told_reception: AtomicU64::new(0),
         });
         let server_shared = Arc::clone(&shared);
         let (ready, is_ready) = std::sync::mpsc::channel();
         // The server is built on its own thread: it is full of `Rc`, and pins itself.
         let thread = std::thread::Builder::new().name("oracle".to_owned()).spawn(move || {
-            let server = match Server::new(config, listener, server_shared) {
+            let server = match Server::new(config, listeners, server_shared) {
                 Ok(server) => server,
                 Err(error) => {
                     let _ = ready.send(Err(error));
@@ -141,12 +78,18 @@ impl Oracle {
             server.run()
         })?;
         is_ready.recv().map_err(io::Error::other)??;
-        Ok(Self { addr, shared, thread: Some(thread) })
+        Ok(Self { addr, doors, shared, thread: Some(thread) })
     }
 
-    /// Where it listens.
+    /// Where it listens without TLS: the first of its doors.
     pub fn addr(&self) -> SocketAddr {
         self.addr
+    }
+
+    /// All doors: that of [`OracleConfig::listen`], then [`OracleConfig::doors`]; each with the
+    /// port that it has got.
+    pub fn doors(&self) -> &[Door] {
+        &self.doors
     }
 
     /// The arrivals so far.
@@ -157,6 +100,21 @@ impl Oracle {
     /// The arrivals at or after this instant of [`monotonic_ns`](crate::monotonic_ns).
     pub fn log_since(&self, since_ns: u64) -> Log {
         self.shared.recorder.log(since_ns)
+    }
+
+    /// The connections so far.
+    pub fn connections(&self) -> ConnectionLog {
+        self.shared.recorder.connections()
+    }
+
+    /// The sessions that `/session` has begun, in order.
+    pub fn sessions(&self) -> Vec<Session> {
+        self.shared.recorder.sessions()
+    }
+
+    /// The first requests, as many as [`OracleConfig::keep_requests`] says.
+    pub fn kept_requests(&self) -> Vec<KeptRequest> {
+        self.shared.recorder.kept()
     }
 
     /// The counts so far.
@@ -182,6 +140,12 @@ impl Oracle {
     pub fn stall_accept(&self, duration: Duration) {
         Self::until(&self.shared.accept_stall_until_ns, duration);
         self.shared.waker.wake();
+    }
+
+    /// Receive the next connections so, whatever their door: so many, or all from now on.
+    /// [`Reception::Usual`] leaves it to the doors again.
+    pub fn receive(&self, reception: Reception, count: Option<u32>) {
+        self.shared.tell_reception(reception, count);
     }
 
     fn until(instant_ns: &AtomicU64, duration: Duration) {

@@ -1,15 +1,19 @@
 //! Just enough of a request's header to answer it.
 
+use crate::session;
+
 /// The longest header that is read.
 pub(crate) const MAX_HEAD_BYTES: usize = 64 * 1024;
 
 /// What a header says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Head {
+pub(crate) struct Head<'a> {
     pub(crate) wants_no_body: bool,
-    pub(crate) target: String,
+    pub(crate) target: &'a str,
     pub(crate) body_bytes: usize,
     pub(crate) wants_close: bool,
+    /// The session that its cookie names.
+    pub(crate) session: Option<u64>,
 }
 
 /// Return where the header ends, its blank line included.
@@ -26,9 +30,9 @@ pub(crate) fn head_end(received: &[u8]) -> Option<usize> {
     None
 }
 
-impl Head {
+impl<'a> Head<'a> {
     /// Parse a header that ends in its blank line; the error is a sentence for the client.
-    pub(crate) fn parse(head: &[u8]) -> Result<Self, &'static str> {
+    pub(crate) fn parse(head: &'a [u8]) -> Result<Self, &'static str> {
         let text = std::str::from_utf8(head).map_err(|_| "the header is not UTF-8")?;
         let mut lines = text.split("\r\n");
         let mut words = lines.next().unwrap_or("").split(' ');
@@ -40,26 +44,41 @@ impl Head {
         if !matches!(version, "HTTP/1.1" | "HTTP/1.0") {
             return Err("the version is neither HTTP/1.1 nor HTTP/1.0");
         }
+        let mut length = None;
         let mut request = Self {
             wants_no_body: method == "HEAD",
-            target: target.to_owned(),
+            target,
             body_bytes: 0,
             // Keep-alive of HTTP/1.0 is not offered: closing is always a right answer to it.
             wants_close: version == "HTTP/1.0",
+            session: None,
         };
         for line in lines.filter(|line| !line.is_empty()) {
             let (name, value) = line.split_once(':').ok_or("a header field has no colon")?;
             let value = value.trim();
             if name.eq_ignore_ascii_case("content-length") {
-                request.body_bytes = value.parse().map_err(|_| "Content-Length is no number")?;
+                let bytes = digits(value).ok_or("Content-Length is no number")?;
+                if length.is_some_and(|before| before != bytes) {
+                    return Err("two values of Content-Length are not the same");
+                }
+                length = Some(bytes);
             } else if name.eq_ignore_ascii_case("connection") {
                 request.wants_close |= value.eq_ignore_ascii_case("close");
             } else if name.eq_ignore_ascii_case("transfer-encoding") {
                 return Err("chunked requests are not read by this server");
+            } else if name.eq_ignore_ascii_case("cookie") {
+                request.session = request.session.or_else(|| session::identity(value));
             }
         }
+        request.body_bytes = length.unwrap_or(0);
         Ok(request)
     }
+}
+
+/// Parse digits and nothing else: `parse` alone takes a sign.
+fn digits(text: &str) -> Option<usize> {
+    let are_digits = text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().ok().filter(|_| are_digits)
 }
 
 #[cfg(test)]
@@ -75,14 +94,15 @@ mod tests {
     }
 
     #[test]
-    fn length_and_persistence_are_read_whatever_their_case() {
-        let head =
-            b"POST /x?y HTTP/1.1\r\nHost: a\r\ncontent-LENGTH: 12\r\nCONNECTION: Close\r\n\r\n";
+    fn length_persistence_and_session_are_read_whatever_their_case() {
+        let head = b"POST /x?y HTTP/1.1\r\nHost: a\r\ncontent-LENGTH: 12\r\nCONNECTION: Close\r\n\
+                     COOKIE: a=b; sid=000000000000000f\r\nContent-Length: 12\r\n\r\n";
         let expected = Head {
             wants_no_body: false,
-            target: "/x?y".to_owned(),
+            target: "/x?y",
             body_bytes: 12,
             wants_close: true,
+            session: Some(15),
         };
         assert_eq!(Head::parse(head), Ok(expected));
         assert!(Head::parse(b"HEAD / HTTP/1.1\r\n\r\n").unwrap().wants_no_body);
@@ -96,6 +116,9 @@ mod tests {
             "GET /\r\n\r\n",
             "GET / HTTP/2\r\n\r\n",
             "GET / HTTP/1.1\r\nContent-Length: x\r\n\r\n",
+            "GET / HTTP/1.1\r\nContent-Length: +1\r\n\r\n",
+            "GET / HTTP/1.1\r\nContent-Length: 99999999999999999999\r\n\r\n",
+            "GET / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
             "GET / HTTP/1.1\r\nno colon\r\n\r\n",
             "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n",
         ] {

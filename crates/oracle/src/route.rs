@@ -3,116 +3,33 @@
 use std::time::Duration;
 
 use crate::Error;
+use crate::behaviour::Behaviour;
+use crate::cookie;
+use crate::reception::Reception;
 use crate::service::{Service, parse_time};
 
-macro_rules! behaviours {
-    ($($(#[$doc:meta])* $variant:ident = $name:literal,)+) => {
-        /// What a request made the server do.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-        pub enum Behaviour {
-            $($(#[$doc])* $variant,)+
-        }
-
-        impl Behaviour {
-            /// All of them.
-            pub const ALL: [Self; [$($name),+].len()] = [$(Self::$variant),+];
-
-            /// The name in paths, logs and counts.
-            pub fn name(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $name,)+
-                }
-            }
-        }
-    };
-}
-
-behaviours! {
-    /// 200 with Content-Length.
-    Plain = "plain",
-    /// 200 in chunks.
-    Chunked = "chunked",
-    /// 200 whose body ends with the connection.
-    UntilClose = "until-close",
-    /// Another status, with Content-Length where the status allows a body.
-    Status = "status",
-    /// 100, then 200.
-    Continue = "continue",
-    /// 103, then 200.
-    EarlyHints = "early-hints",
-    /// An HTTP/1.0 answer, then FIN.
-    Http10 = "http10",
-    /// 200 with `Connection: close`, then FIN.
-    Close = "close",
-    /// The body in small pieces, one each interval.
-    Drip = "drip",
-    /// RST without a byte.
-    ResetBefore = "reset-before",
-    /// RST amid the header.
-    ResetInHeaders = "reset-in-headers",
-    /// RST after half of the body.
-    ResetInBody = "reset-in-body",
-    /// The whole answer, then RST.
-    ResetAfter = "reset-after",
-    /// FIN without a byte.
-    FinBefore = "fin-before",
-    /// FIN amid the header.
-    FinInHeaders = "fin-in-headers",
-    /// FIN after half of the body.
-    ShortBody = "short-body",
-    /// The whole body under a Content-Length ten bytes too long, then FIN.
-    LongLength = "long-length",
-    /// A chunk size that is no number.
-    BadChunk = "bad-chunk",
-    /// Chunks, then FIN without the last one.
-    UnendedChunks = "unended-chunks",
-    /// No HTTP at all.
-    Garbage = "garbage",
-    /// Header fields for ever.
-    EndlessHeaders = "endless-headers",
-    /// No answer, ever.
-    Never = "never",
-    /// The whole answer, then bytes that belong to none.
-    ExtraBytes = "extra-bytes",
-    /// The whole answer, then closed without having said so: FIN, and RST to what still comes.
-    SilentClose = "silent-close",
-    /// The whole answer, then FIN without having said so; what still comes is thrown away.
-    SilentLinger = "silent-linger",
-    /// 400: the path or the request made no sense.
-    BadRequest = "bad-request",
-}
-
-/// The behaviours that stand under `/fault/`.
-const FAULTS: [Behaviour; 16] = [
-    Behaviour::ResetBefore,
-    Behaviour::ResetInHeaders,
-    Behaviour::ResetInBody,
-    Behaviour::ResetAfter,
-    Behaviour::FinBefore,
-    Behaviour::FinInHeaders,
-    Behaviour::ShortBody,
-    Behaviour::LongLength,
-    Behaviour::BadChunk,
-    Behaviour::UnendedChunks,
-    Behaviour::Garbage,
-    Behaviour::EndlessHeaders,
-    Behaviour::Never,
-    Behaviour::ExtraBytes,
-    Behaviour::SilentClose,
-    Behaviour::SilentLinger,
-];
-
 /// The longest body that a path may ask for.
-const MAX_BODY_BYTES: usize = 64 << 20;
+const MAX_BODY_BYTES: usize = 1 << 30;
+/// The longest that is chunked, because it is written whole.
+const MAX_CHUNKED_BODY_BYTES: usize = 64 << 20;
+/// From piece to piece, where a path says nothing of it.
+const DRIP_INTERVAL: Duration = Duration::from_millis(10);
 
 /// What the server itself is asked for, under `/oracle/`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Control {
-    Log { since_ns: u64 },
+    Log {
+        since_ns: u64,
+    },
     Stats,
+    Connections,
+    Sessions,
+    Requests,
     Stall(Duration),
     Hold(Duration),
     StallAccept(Duration),
+    /// Receive so many connections so, or all of them.
+    Receive(Reception, Option<u32>),
 }
 
 /// All that a path says.
@@ -126,6 +43,10 @@ pub(crate) struct Route {
     /// Bytes of a chunk or of a drip.
     pub(crate) piece_bytes: usize,
     pub(crate) interval: Duration,
+    /// Header fields that the answer has besides the usual ones, each with its CRLF.
+    pub(crate) fields: String,
+    /// Whether an echo leaves the request's header out.
+    pub(crate) echoes_body_alone: bool,
 }
 
 /// What a path that says nothing of it gets.
@@ -147,7 +68,9 @@ impl Route {
             status: 200,
             body_bytes: defaults.body_bytes,
             piece_bytes: 1,
-            interval: Duration::ZERO,
+            interval: DRIP_INTERVAL,
+            fields: String::new(),
+            echoes_body_alone: false,
         };
         let parts: Vec<&str> = path.split('/').skip(1).collect();
         route.read_path(&parts, query).ok_or_else(wrong)?;
@@ -155,8 +78,12 @@ impl Route {
             match key {
                 "service" => route.service = Service::parse(value)?,
                 "length" => route.body_bytes = bytes(value).ok_or_else(wrong)?,
+                "interval" => route.interval = parse_time(value).ok_or_else(wrong)?,
                 _ => {}
             }
+        }
+        if route.behaviour == Behaviour::Chunked && route.body_bytes > MAX_CHUNKED_BODY_BYTES {
+            return Err(wrong());
         }
         Ok(route)
     }
@@ -191,13 +118,23 @@ impl Route {
                 self.piece_bytes = bytes(piece).filter(|piece| *piece > 0)?;
                 self.interval = parse_time(interval)?;
             }
+            ["echo"] => self.behaviour = Behaviour::Echo,
+            ["echo", "body"] => {
+                self.behaviour = Behaviour::Echo;
+                self.echoes_body_alone = true;
+            }
+            ["session"] => self.behaviour = Behaviour::Session,
+            ["cookies", what, ref rest @ ..] => {
+                self.behaviour = Behaviour::Cookies;
+                self.fields = cookie::fields(what, rest, query)?;
+            }
             ["fault", name] => {
-                self.behaviour = *FAULTS.iter().find(|fault| fault.name() == name)?;
+                self.behaviour = Behaviour::named(name).filter(|fault| fault.is_fault())?;
             }
             ["oracle", ref rest @ ..] => self.control = Some(Control::parse(rest, query)?),
             [
                 "bytes" | "chunked" | "until-close" | "status" | "continue" | "early-hints"
-                | "http10" | "close" | "drip" | "fault",
+                | "http10" | "close" | "drip" | "echo" | "session" | "cookies" | "fault",
                 ..,
             ] => return None,
             _ => {}
@@ -214,9 +151,16 @@ impl Control {
                 Some(Self::Log { since_ns: since.parse().ok()? })
             }
             ["stats"] => Some(Self::Stats),
+            ["connections"] => Some(Self::Connections),
+            ["sessions"] => Some(Self::Sessions),
+            ["requests"] => Some(Self::Requests),
             ["stall", time] => Some(Self::Stall(parse_time(time)?)),
             ["hold", time] => Some(Self::Hold(parse_time(time)?)),
             ["stall-accept", time] => Some(Self::StallAccept(parse_time(time)?)),
+            ["receive", name] => Some(Self::Receive(Reception::named(name)?, None)),
+            ["receive", name, count] => {
+                Some(Self::Receive(Reception::named(name)?, Some(count.parse().ok()?)))
+            }
             _ => None,
         }
     }
@@ -266,10 +210,15 @@ mod tests {
             "/status/100",
             "/status/abc",
             "/chunked/10/0",
+            "/chunked/10/1?length=1000000000",
             "/bytes/99999999999",
             "/drip/10",
             "/oracle/nothing",
             "/?length=-1",
+            "/session/x",
+            "/cookies/set/a",
+            "/cookies/delete/a;b",
+            "/oracle/receive/nobody",
         ] {
             assert_eq!(
                 Route::parse(target, DEFAULTS).unwrap_err(),
@@ -281,13 +230,12 @@ mod tests {
     }
 
     #[test]
-    fn behaviours_have_names_of_their_own_and_know_their_place() {
-        for (index, behaviour) in Behaviour::ALL.into_iter().enumerate() {
-            assert_eq!(behaviour as usize, index);
-            assert_eq!(Behaviour::ALL.iter().filter(|b| b.name() == behaviour.name()).count(), 1);
-        }
-        for fault in FAULTS {
-            assert_eq!(parsed(&format!("/fault/{}", fault.name())).behaviour, fault);
+    fn faults_stand_under_their_names_and_nothing_else_does() {
+        for behaviour in Behaviour::ALL {
+            let target = format!("/fault/{}", behaviour.name());
+            let route = Route::parse(&target, DEFAULTS);
+            assert_eq!(route.is_ok(), behaviour.is_fault(), "{target}");
+            assert!(route.is_err() || route.unwrap().behaviour == behaviour);
         }
     }
 }

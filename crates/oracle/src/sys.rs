@@ -2,8 +2,7 @@
 #![allow(unsafe_code, reason = "raw system calls; every other module is safe")]
 
 use std::io;
-use std::net::{TcpListener, TcpStream};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 /// A second in nanoseconds.
 pub(crate) const SECOND_NS: u64 = 1_000_000_000;
@@ -139,24 +138,53 @@ pub fn monotonic_ns() -> u64 {
     now.tv_sec as u64 * SECOND_NS + now.tv_nsec as u64
 }
 
-/// Close the connection with RST instead of FIN.
-pub(crate) fn reset(stream: TcpStream) {
+/// Accept a connection, nonblocking; an error of `WouldBlock` when none waits.
+pub(crate) fn accept(listener: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    let flags = libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+    let nobody = std::ptr::null_mut();
+    // SAFETY: the kernel writes no address where there is no room for one.
+    let fd = unsafe { libc::accept4(listener.as_raw_fd(), nobody, std::ptr::null_mut(), flags) };
+    // SAFETY: accept4 just returned this descriptor, checked, and nobody else owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(check(fd)?) })
+}
+
+/// Let the close of this socket be RST instead of FIN.
+///
+/// A Unix socket has no RST: its close is a close.
+pub(crate) fn reset_on_close(socket: BorrowedFd<'_>) {
     let linger = libc::linger { l_onoff: 1, l_linger: 0 };
-    // SAFETY: the kernel reads one linger. If it refuses, the close below is still a close.
-    unsafe {
-        libc::setsockopt(
-            stream.as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_LINGER,
-            (&raw const linger).cast(),
-            size_of::<libc::linger>() as libc::socklen_t,
-        );
-    }
-    drop(stream);
+    // If the kernel refuses, the close is still a close.
+    let _ = set_option(socket, (libc::SOL_SOCKET, libc::SO_LINGER), &linger);
+}
+
+/// Send small pieces at once; what a listener is told, its connections do.
+pub(crate) fn set_nodelay(socket: BorrowedFd<'_>) -> io::Result<()> {
+    set_option(socket, (libc::IPPROTO_TCP, libc::TCP_NODELAY), &1_i32)
+}
+
+/// Size the buffer of what is sent; the kernel doubles it, and has its own least and most.
+pub(crate) fn set_send_buffer(socket: BorrowedFd<'_>, bytes: usize) -> io::Result<()> {
+    let bytes = i32::try_from(bytes).unwrap_or(i32::MAX);
+    set_option(socket, (libc::SOL_SOCKET, libc::SO_SNDBUF), &bytes)
+}
+
+/// Size the buffer of what is received; the kernel doubles it, and has its own least and most.
+pub(crate) fn set_receive_buffer(socket: BorrowedFd<'_>, bytes: usize) -> io::Result<()> {
+    let bytes = i32::try_from(bytes).unwrap_or(i32::MAX);
+    set_option(socket, (libc::SOL_SOCKET, libc::SO_RCVBUF), &bytes)
+}
+
+/// Set an option, by level and name, to a value of the C type that it takes.
+fn set_option<T>(socket: BorrowedFd<'_>, option: (i32, i32), value: &T) -> io::Result<()> {
+    let value = std::ptr::from_ref(value).cast();
+    let length = size_of::<T>() as libc::socklen_t;
+    // SAFETY: the kernel reads `length` bytes of `value`, which lives across the call.
+    check(unsafe { libc::setsockopt(socket.as_raw_fd(), option.0, option.1, value, length) })?;
+    Ok(())
 }
 
 /// Change how many connections may wait to be accepted.
-pub(crate) fn set_backlog(listener: &TcpListener, backlog: i32) -> io::Result<()> {
+pub(crate) fn set_backlog(listener: BorrowedFd<'_>, backlog: i32) -> io::Result<()> {
     // SAFETY: no pointers; listening again only changes the backlog.
     check(unsafe { libc::listen(listener.as_raw_fd(), backlog) })?;
     Ok(())

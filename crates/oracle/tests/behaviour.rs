@@ -2,76 +2,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic, its setup too")]
 
-use std::io::{ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+mod client;
+
+use std::io::{ErrorKind, Write};
 use std::time::Duration;
 
+use client::{BODY, End, HEAD, ask, check, connect, expect_answer, read_to_end, start};
 use httpdyno_oracle::{Behaviour, CloseAfter, Oracle, OracleConfig, body};
-
-const PATIENCE: Duration = Duration::from_secs(10);
-const HEAD: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 12\r\n\r\n";
-const BODY: &str = "0123456789ab";
-
-/// How the server left the connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum End {
-    Open,
-    Fin,
-    Reset,
-}
-
-fn connect(addr: SocketAddr) -> TcpStream {
-    let stream = TcpStream::connect(addr).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    stream
-}
-
-fn ask(stream: &mut TcpStream, method: &str, path: &str) {
-    let request = format!("{method} {path} HTTP/1.1\r\nHost: a\r\n\r\n");
-    stream.write_all(request.as_bytes()).unwrap();
-}
-
-/// Read until the connection ends.
-fn read_to_end(stream: &mut TcpStream) -> (String, End) {
-    let mut bytes = Vec::new();
-    let mut piece = [0; 4096];
-    let end = loop {
-        match stream.read(&mut piece) {
-            Ok(0) => break End::Fin,
-            Ok(got) => bytes.extend(&piece[..got]),
-            Err(error) if error.kind() == ErrorKind::ConnectionReset => break End::Reset,
-            Err(error) => panic!("{error}; so far {:?}", String::from_utf8_lossy(&bytes)),
-        }
-    };
-    (String::from_utf8(bytes).unwrap(), end)
-}
-
-/// Read exactly the bytes expected, and then see whether the connection goes on.
-fn expect_answer(stream: &mut TcpStream, expected: &str) {
-    let mut got = vec![0; expected.len()];
-    stream.read_exact(&mut got).unwrap();
-    assert_eq!(String::from_utf8_lossy(&got), expected);
-}
-
-/// Send one request and compare all that comes back.
-#[track_caller]
-fn check(oracle: &Oracle, request: (&str, &str), expected: &str, end: End) {
-    let mut stream = connect(oracle.addr());
-    ask(&mut stream, request.0, request.1);
-    if end == End::Open {
-        expect_answer(&mut stream, expected);
-        // The connection is good for another request: nothing is left over, nothing has ended.
-        ask(&mut stream, "GET", "/");
-        expect_answer(&mut stream, &format!("{HEAD}{BODY}"));
-    } else {
-        let (got, how) = read_to_end(&mut stream);
-        assert_eq!((got.as_str(), how), (expected, end), "{request:?}");
-    }
-}
-
-fn start() -> Oracle {
-    Oracle::start(OracleConfig::default()).unwrap()
-}
 
 #[test]
 fn right_answers_are_right_to_the_byte() {
@@ -135,72 +72,6 @@ fn answers_that_end_the_connection_end_it_with_fin() {
     let mut stream = connect(oracle.addr());
     stream.write_all(b"GET / HTTP/1.0\r\n\r\n").unwrap();
     assert_eq!(read_to_end(&mut stream), (close, End::Fin));
-}
-
-#[test]
-fn misbehaviours_go_as_far_as_they_say_and_end_as_they_say() {
-    let oracle = start();
-    let head_half = "HTTP/1.1 200 OK\r\nContent-Ty";
-    let body_half = format!("{HEAD}012345");
-    let whole = format!("{HEAD}{BODY}");
-    let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n01234\r\n";
-    let too_long = format!("{}{BODY}", HEAD.replace("12", "22"));
-    for (name, expected, end) in [
-        ("reset-before", "", End::Reset),
-        ("reset-in-headers", head_half, End::Reset),
-        ("reset-in-body", &body_half, End::Reset),
-        ("reset-after", &whole, End::Reset),
-        ("fin-before", "", End::Fin),
-        ("fin-in-headers", head_half, End::Fin),
-        ("short-body", &body_half, End::Fin),
-        ("long-length", &too_long, End::Fin),
-        ("unended-chunks", chunked, End::Fin),
-        ("silent-close", &whole, End::Fin),
-        ("silent-linger", &whole, End::Fin),
-        ("bad-chunk", &format!("{chunked}xyz\r\n01234\r\n0\r\n\r\n"), End::Open),
-        ("garbage", "this is not HTTP\r\n\r\nat all\r\n\r\n", End::Open),
-        ("extra-bytes", &format!("{whole}extra bytes"), End::Open),
-    ] {
-        check(&oracle, ("GET", &format!("/fault/{name}")), expected, end);
-    }
-    let stats = oracle.stats();
-    assert_eq!(stats.count(Behaviour::ResetInBody), 1);
-    assert_eq!(stats.count(Behaviour::SilentClose), 1);
-    assert_eq!((stats.requests, stats.finished, stats.abandoned), (17, 17, 0));
-}
-
-#[test]
-fn endless_headers_do_not_end_and_do_not_stop_others() {
-    let oracle = start();
-    let mut stream = connect(oracle.addr());
-    ask(&mut stream, "GET", "/fault/endless-headers");
-    let mut got = vec![0; 300_000];
-    stream.read_exact(&mut got).unwrap();
-    assert!(got.starts_with(b"HTTP/1.1 200 OK\r\nX-Filler: "));
-    assert!(!got.windows(4).any(|bytes| bytes == b"\r\n\r\n"));
-    check(&oracle, ("GET", "/"), &format!("{HEAD}{BODY}"), End::Open);
-}
-
-#[test]
-fn a_request_that_is_never_answered_is_logged_and_its_end_is_counted() {
-    let oracle = start();
-    let mut stream = connect(oracle.addr());
-    ask(&mut stream, "GET", "/fault/never");
-    stream.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
-    assert_eq!(stream.read(&mut [0; 1]).unwrap_err().kind(), ErrorKind::WouldBlock);
-    let log = oracle.log();
-    assert_eq!((log.arrivals[0].behaviour, log.arrivals[0].answered_ns), (Behaviour::Never, None));
-    drop(stream);
-    // Two counters of a running server: each is right at its own moment.
-    wait_for(|| oracle.stats().abandoned == 1 && oracle.stats().open == 0);
-}
-
-fn wait_for(mut is_true: impl FnMut() -> bool) {
-    let deadline = std::time::Instant::now() + PATIENCE;
-    while !is_true() {
-        assert!(std::time::Instant::now() < deadline, "waited in vain");
-        std::thread::yield_now();
-    }
 }
 
 #[test]

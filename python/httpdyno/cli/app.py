@@ -17,6 +17,7 @@ from typing import Annotated
 import typer
 
 from httpdyno import __version__
+from httpdyno.cli.option_group import GroupedCommand
 from httpdyno.errors import AdapterError, HttpdynoError
 
 COMMANDS = {
@@ -138,7 +139,7 @@ def _add_command(app: typer.Typer, name: str) -> None:
     if hasattr(module, "app"):
         app.add_typer(module.app, name=name, help=COMMANDS[name])
     else:
-        app.command(name, epilog=module.EXAMPLE)(module.command)
+        app.command(name, cls=GroupedCommand, epilog=module.EXAMPLE)(module.command)
 
 
 def _not_imported() -> None:

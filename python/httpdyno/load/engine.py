@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 from httpdyno import __version__, _native
 from httpdyno.errors import EngineError, UsageError
+from httpdyno.load.access_log import Recording
 from httpdyno.load.check import check_workload
 from httpdyno.load.measured import Detail, live, measurement
-from httpdyno.model import Closed, Constant, LiveLoad, Measurement, RequestSpec, Workload
+from httpdyno.model import Closed, Constant, LiveLoad, Measurement, RequestSpec, Users, Workload
 
 SPIN_S = 60e-6
 """How long an open-loop thread polls before a request is due, where it has a core of its own.
@@ -95,6 +96,7 @@ def start_load(  # noqa: PLR0913 - the engine's settings, each of them optional
     drain_s: float | None = None,
     spin_s: float = 0.0,
     on_edge: Edge | None = None,
+    recording: Recording | None = None,
     detail: Detail = Detail.WINDOW,
 ) -> LoadHandle:
     """Start to load some arms, window by window, on the same connections throughout.
@@ -110,6 +112,7 @@ def start_load(  # noqa: PLR0913 - the engine's settings, each of them optional
             which lets every request end by itself.
         spin_s: Polling before each due time, see `SPIN_S`.
         on_edge: Called with (window index, whether it opens) when nothing is in flight.
+        recording: What a replay's log holds, if it was read already.
         detail: How much is converted of what each window saw.
 
     Raises:
@@ -117,7 +120,7 @@ def start_load(  # noqa: PLR0913 - the engine's settings, each of them optional
         EngineError: The engine cannot run it.
     """
     check_workload(workload)
-    _check_supported(workload)
+    _check_supported(workload, recording)
     arms = [
         _native.Arm(
             address=address,
@@ -163,7 +166,7 @@ def suited_threads(workload: Workload, n_cpus: int | None = None) -> int:
     return max(1, min(cpus // _CPUS_PER_THREAD, by_connections))
 
 
-def _check_supported(workload: Workload) -> None:
+def _check_supported(workload: Workload, recording: Recording | None) -> None:
     """Refuse what the compiled engine cannot do yet, rather than leave it out.
 
     Raises:
@@ -175,13 +178,19 @@ def _check_supported(workload: Workload) -> None:
         arrival=workload.arrival,
         connections=workload.connections,
         connections_per_page=workload.connections_per_page,
+        users=Users(n_returning=workload.users.n_returning),
         requests_per_connection=workload.requests_per_connection,
         timeout_s=workload.timeout_s,
     )
     is_in_turn = workload.mix == Workload(requests=workload.requests).mix
     is_simple = isinstance(workload.arrival, Closed | Constant)
-    if not (workload == as_it_can and is_in_turn and is_simple) or (
-        workload.requests_per_connection > 1 or any(each.body_file for each in workload.requests)
+    if (
+        recording
+        or not (workload == as_it_can and is_in_turn and is_simple)
+        or (
+            workload.requests_per_connection > 1
+            or any(each.body_file for each in workload.requests)
+        )
     ):
         raise UsageError("the load engine of this version cannot send this workload")
 

@@ -5,13 +5,19 @@ only this machine and private networks are loaded without being asked again.
 """
 
 import socket
+import stat
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from pathlib import Path
 from urllib.parse import SplitResult, quote, urlsplit
 
 from httpdyno.errors import TargetError, UsageError
 
-_HTTP_PORT = 80
+_PORTS = {"http": 80, "https": 443}
+_MAX_UNIX_PATH_BYTES = 107
+"""Linux' `sun_path`, with the NUL at its end."""
+UNIX = "unix:"
+"""What the engine's addresses of unix sockets begin with."""
 
 _LOCAL_NETWORKS = tuple(
     ip_network(text)
@@ -43,17 +49,31 @@ class Target:
     port: int
     path: str
     """With the query."""
+    scheme: str = "http"
+    """`http` or `https`."""
+    unix_path: str = ""
+    """The socket to connect to instead of the host's port."""
+
+    @property
+    def is_tls(self) -> bool:
+        """Whether connections are encrypted."""
+        return self.scheme == "https"
 
     @property
     def authority(self) -> str:
         """What belongs into the `Host` header."""
         host = f"[{self.host}]" if ":" in self.host else self.host
-        return host if self.port == _HTTP_PORT else f"{host}:{self.port}"
+        return host if self.port == _PORTS[self.scheme] else f"{host}:{self.port}"
+
+    @property
+    def origin(self) -> str:
+        """Scheme, host and port."""
+        return f"{self.scheme}://{self.authority}"
 
     @property
     def url(self) -> str:
         """The whole as a URL."""
-        return f"http://{self.authority}{self.path}"
+        return f"{self.origin}{self.path}"
 
 
 def parse_url(text: str) -> Target:
@@ -80,20 +100,24 @@ def parse_url(text: str) -> Target:
     query = f"?{parts.query}" if parts.query else ""
     return Target(
         host=parts.hostname or "",
-        port=_HTTP_PORT if port is None else port,
-        path=quote(path + query, safe=KEPT_IN_PATH),
+        port=_PORTS[parts.scheme] if port is None else port,
+        path=quoted_path(path + query),
+        scheme=parts.scheme,
     )
 
 
+def quoted_path(path: str) -> str:
+    """Return a path with its query as it can stand in a request line.
+
+    Braces stay as they are: `{n}` is a placeholder.
+    """
+    return quote(path, safe=KEPT_IN_PATH + "{}")
+
+
 def _check_parts(text: str, parts: SplitResult) -> None:
-    if parts.scheme == "https":
+    if parts.scheme not in _PORTS:
         raise UsageError(
-            f"`{text}` is https, which is not supported yet",
-            hint="load the plain http port behind the TLS terminator",
-        )
-    if parts.scheme != "http":
-        raise UsageError(
-            f"`{text}` has the scheme `{parts.scheme}`, expected http",
+            f"`{text}` has the scheme `{parts.scheme}`, expected http or https",
             hint="such as `http://localhost:8000/path`",
         )
     if not parts.hostname:
@@ -106,11 +130,14 @@ def _check_parts(text: str, parts: SplitResult) -> None:
 
 
 def resolve(target: Target) -> str:
-    """Return the target's `ip:port` (IPv6 in brackets); IPv4 where there are both.
+    """Return the target's `ip:port` (IPv6 in brackets) or `unix:/path`; IPv4 where there are both.
 
     Raises:
         TargetError: The name has no address.
+        UsageError: There is no such unix socket.
     """
+    if target.unix_path:
+        return UNIX + _socket_path(target.unix_path)
     try:
         found = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
@@ -126,8 +153,8 @@ def resolve(target: Target) -> str:
 
 
 def is_loopback(address: str) -> bool:
-    """Whether an `ip:port` is on this machine's loopback."""
-    return _ip_of(address).is_loopback
+    """Whether an `ip:port` or unix socket is on this machine."""
+    return address.startswith(UNIX) or _ip_of(address).is_loopback
 
 
 def check_permitted(target: Target, address: str, *, allowed_host: str | None) -> None:
@@ -135,12 +162,14 @@ def check_permitted(target: Target, address: str, *, allowed_host: str | None) -
 
     Args:
         target: What was asked for.
-        address: What it resolved to, `ip:port`.
+        address: What it resolved to, `ip:port` or `unix:/path`.
         allowed_host: The host that somebody said they may load.
 
     Raises:
         UsageError: It is somewhere else, and was not named.
     """
+    if address.startswith(UNIX):
+        return
     ip = _ip_of(address)
     if any(ip in network for network in _LOCAL_NETWORKS):
         return
@@ -151,6 +180,23 @@ def check_permitted(target: Target, address: str, *, allowed_host: str | None) -
         f"{where} is neither this machine nor in a private network",
         hint=f"if you may load it, add `--yes-i-may-load {target.host}`",
     )
+
+
+def _socket_path(text: str) -> str:
+    path = Path(text).absolute()
+    try:
+        is_socket = stat.S_ISSOCK(path.stat().st_mode)
+    except OSError as error:
+        reason = _lower_first(error.strerror or str(error))
+        raise UsageError(f"the unix socket `{text}` cannot be used: {reason}") from error
+    if not is_socket:
+        raise UsageError(f"`{text}` is not a socket", hint="give the path that the server binds")
+    if len(str(path).encode()) > _MAX_UNIX_PATH_BYTES:
+        raise UsageError(
+            f"the path of the unix socket `{text}` is longer than {_MAX_UNIX_PATH_BYTES} bytes",
+            hint="Linux takes no more; give a shorter one, such as a link to its folder",
+        )
+    return str(path)
 
 
 def _ip_of(address: str) -> IPv4Address | IPv6Address:

@@ -1,0 +1,364 @@
+"""From all options of `httpdyno load` to what is going to be sent, checked before anything is."""
+
+import math
+import os
+import re
+import resource
+import secrets
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from msgspec import structs
+
+from httpdyno.cli.load_options import (
+    RequestOptions,
+    TrafficOptions,
+    UserOptions,
+)
+from httpdyno.cli.load_request import Requests, expected_by_log, requests_from, server_of_log
+from httpdyno.cli.load_wire_options import ClientOptions, ConnectionOptions, TlsOptions
+from httpdyno.errors import UsageError
+from httpdyno.load.access_log import Recording, read_access_log
+from httpdyno.load.check import check_workload
+from httpdyno.load.engine import SPIN_S, WindowPlan, suited_threads
+from httpdyno.load.target import Target, check_permitted, is_loopback, resolve
+from httpdyno.model import Caveat, Closed, Replay, TlsSpec, Workload
+from httpdyno.model.arrival import length_s
+from httpdyno.model.workload_table import TrafficTable, workload_from
+from httpdyno.report.phrase import plural
+from httpdyno.units import duration_s, format_duration
+
+DEFAULT_DURATION_S = 10.0
+_MAX_SEED = 2**64 - 1
+_MAX_COUNT = 2**63 - 1
+_MAX_SPIN_S = 0.1
+_CPU_RANGE = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?")
+_SEED_BITS = 32
+"""Short enough to be typed again."""
+_SPARE_DESCRIPTORS = 64
+"""For the program itself: the database, libraries, standard streams."""
+_CPUS_TO_SPIN = 4
+"""On fewer cores a local server wants the one that would spin."""
+_SPREADS = ("even", "random", "burst")
+_OPTIONS = {"connections": "-c", "keep_alive": "--no-keepalive"}
+"""Where an option is not called like the setting."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LoadPlan:
+    """A load test that can begin."""
+
+    target: Target
+    address: str
+    workload: Workload
+    recording: Recording | None
+    """Of a replay: when its requests are due."""
+    window: WindowPlan
+    seed: int
+    threads: int
+    cpus: tuple[int, ...]
+    spin_s: float
+
+    @property
+    def caveats(self) -> tuple[Caveat, ...]:
+        """What a replay makes of its log, and a reader of the results must know."""
+        if self.recording is None:
+            return ()
+        told = {
+            "replay_left_out": _left_out(self.recording),
+            "replay_malformed": _malformed(self.recording),
+            "replay_whole_seconds": _whole_seconds(self.recording, self.workload),
+        }
+        return tuple(Caveat(kind=kind, message=text) for kind, text in told.items() if text)
+
+
+def _left_out(recording: Recording) -> str:
+    if not recording.left_out:
+        return ""
+    methods = ", ".join(f"{n:,} {method}" for method, n in recording.left_out.items())
+    return f"requests of the log that were left out: {methods}; `--replay-methods` sends them"
+
+
+def _malformed(recording: Recording) -> str:
+    if not recording.n_malformed:
+        return ""
+    return (
+        f"{recording.n_malformed:,} of {plural(recording.n_lines, 'line')} of the log could not be "
+        f"read, the first is line {recording.first_malformed}"
+    )
+
+
+def _whole_seconds(recording: Recording, workload: Workload) -> str:
+    if not recording.is_whole_seconds or not isinstance(workload.arrival, Replay):
+        return ""
+    how = {
+        "even": "were laid evenly over it",
+        "random": "were laid over it at random",
+        "burst": "were due at its beginning",
+    }[workload.arrival.spread]
+    return f"the log knows the second only; the requests of one {how}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Asked:
+    """All that was said of the load."""
+
+    urls: list[str]
+    traffic: TrafficOptions
+    requests: RequestOptions
+    users: UserOptions
+    connections: ConnectionOptions
+    tls: TlsOptions
+    client: ClientOptions
+    allowed_host: str | None = None
+
+
+def load_plan(asked: Asked) -> LoadPlan:
+    """Return what the options come to, having looked at all that can be wrong with it.
+
+    Raises:
+        UsageError: Something makes no sense.
+        TargetError: The server has no address.
+    """
+    seed = _seed(asked.traffic.seed)
+    requests = _requests(asked)
+    workload = workload_from(
+        _table(asked),
+        _Options(),
+        requests=requests.specs,
+        steps=requests.steps,
+        tls=_tls(asked.tls, requests.target),
+    )
+    check_workload(workload)
+    window = _window(asked.traffic, workload)
+    threads = _threads(asked.client.threads, workload)
+    cpus = _cpus(asked.client.cpus)
+    spin_s = _spin_s(asked.client.spin)
+    _allow_descriptors(workload)
+    address = resolve(requests.target)
+    check_permitted(requests.target, address, allowed_host=asked.allowed_host)
+    recording = None
+    if isinstance(workload.arrival, Replay):
+        # Last, because a long log takes seconds.
+        recording = read_access_log(
+            workload.arrival,
+            seed=seed,
+            headers=requests.headers,
+            expect=expected_by_log(asked.requests),
+        )
+        workload = structs.replace(workload, requests=recording.requests)
+        n = len(recording.steps)
+        window = replace(window, n_requests=min(window.n_requests or n, n))
+    return LoadPlan(
+        target=requests.target,
+        address=address,
+        workload=workload,
+        recording=recording,
+        window=window,
+        seed=seed,
+        threads=threads,
+        cpus=cpus,
+        spin_s=_usual_spin_s(workload, address) if spin_s is None else spin_s,
+    )
+
+
+class _Options:
+    """Settings by the options that say them."""
+
+    def name(self, key: str, value: object = None) -> str:
+        option = _OPTIONS.get(key, f"--{key.replace('_', '-')}")
+        if value is None or isinstance(value, bool):
+            return f"`{option}`"
+        text = f"{value:g}" if isinstance(value, float) else str(value)
+        return f"`{option} '{text}'`" if " " in text else f"`{option} {text}`"
+
+    def complaint(self, key: str, value: object, expected: str) -> str:
+        return f"{self.name(key, value)} makes no sense; expected {expected}"
+
+
+def _requests(asked: Asked) -> Requests:
+    read = requests_from if asked.traffic.replay is None else server_of_log
+    return read(asked.urls, asked.requests, unix_path=_unix_path(asked.connections.unix))
+
+
+def _unix_path(text: str | None) -> str:
+    if text == "":
+        raise UsageError("`--unix` names no socket", hint="such as `--unix /run/app.sock`")
+    return text or ""
+
+
+def _table(asked: Asked) -> TrafficTable:
+    """Return what the options say, in the words that a study file has too."""
+    spread = asked.traffic.replay_spread
+    if spread is not None and spread not in _SPREADS:
+        raise UsageError(
+            f"`--replay-spread {spread}` makes no sense; expected {', '.join(_SPREADS)}"
+        )
+    words: dict[str, Any] = {}
+    for group in (asked.traffic, asked.requests, asked.users, asked.connections):
+        words |= {each.name: getattr(group, each.name) for each in fields(group)}
+    words["keep_alive"] = not asked.connections.no_keepalive
+    known = TrafficTable.__struct_fields__
+    return TrafficTable(**{key: value for key, value in words.items() if key in known})
+
+
+def _tls(options: TlsOptions, target: Target) -> TlsSpec | None:
+    given = [each.name for each in fields(options) if getattr(options, each.name)]
+    if not target.is_tls:
+        if given:
+            name = {"tls12": "tls1.2", "tls13": "tls1.3"}.get(given[0], given[0].replace("_", "-"))
+            raise UsageError(
+                f"`--{name}` is for https, but `{target.origin}` is not",
+                hint=f"write `https://{target.authority}`, or leave it out",
+            )
+        return None
+    if options.tls12 and options.tls13:
+        raise UsageError(
+            "`--tls1.2` and `--tls1.3` contradict each other", hint="with neither both are offered"
+        )
+    if options.insecure and options.cacert:
+        raise UsageError(
+            "`--insecure` and `--cacert` contradict each other",
+            hint="without `--insecure` only what `--cacert` vouches for is loaded",
+        )
+    if options.key and not options.cert:
+        raise UsageError(
+            "`--key` does nothing without `--cert`", hint="give the certificate of the key too"
+        )
+    for option, file in (("cacert", options.cacert), ("cert", options.cert), ("key", options.key)):
+        _check_file(option, file)
+    return TlsSpec(
+        server_name=options.sni or target.host,
+        roots_file=options.cacert or "",
+        certificate_file=options.cert or "",
+        key_file=options.key or options.cert or "",
+        is_verified=not options.insecure,
+        versions="1.2" if options.tls12 else "1.3" if options.tls13 else "any",
+        resumes=not options.no_resumption,
+    )
+
+
+def _check_file(option: str, file: str | None) -> None:
+    if file is None:
+        return
+    try:
+        with Path(file).open("rb"):
+            pass
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise UsageError(f"`--{option} {file}` cannot be read: {reason}") from error
+
+
+def _window(options: TrafficOptions, workload: Workload) -> WindowPlan:
+    n = options.requests
+    if n is not None and not 1 <= n <= _MAX_COUNT:
+        raise UsageError(f"`-n {n}` makes no sense; expected at least 1")
+    whole_s = length_s(workload.arrival)
+    if n is None and whole_s is None and not isinstance(workload.arrival, Replay):
+        whole_s = DEFAULT_DURATION_S
+    limit_s = math.inf if whole_s is None else whole_s
+    if options.duration is not None:
+        asked_s = _duration_s(options.duration)
+        has_end = length_s(workload.arrival) is not None
+        limit_s = min(asked_s, limit_s) if has_end else asked_s
+    return WindowPlan(arm=0, lead_in_s=0.0, measure_s=limit_s, n_requests=n or 0)
+
+
+def _duration_s(text: str) -> float:
+    expected = "a time above zero, such as `10s`"
+    try:
+        seconds = duration_s(text)
+    except UsageError as error:
+        raise UsageError(f"`-d {text}` makes no sense; expected {expected}") from error
+    if seconds <= 0:
+        raise UsageError(f"`-d {text}` makes no sense; expected {expected}")
+    return seconds
+
+
+def _seed(given: int | None) -> int:
+    if given is None:
+        return secrets.randbits(_SEED_BITS)
+    if not 0 <= given <= _MAX_SEED:
+        raise UsageError(f"`--seed {given}` makes no sense; expected 0 to {_MAX_SEED}")
+    return given
+
+
+def _threads(given: int | None, workload: Workload) -> int:
+    if given is None:
+        return suited_threads(workload)
+    if not 1 <= given <= workload.connections:
+        raise UsageError(
+            f"{given} threads cannot share {plural(workload.connections, 'connection')}",
+            hint="give at least one connection to each thread",
+        )
+    return given
+
+
+def _cpus(text: str | None) -> tuple[int, ...]:
+    if text is None:
+        return ()
+    cpus: list[int] = []
+    for part in text.split(","):
+        found = _CPU_RANGE.fullmatch(part.strip())
+        if found is None or int(found[2] or found[1]) < int(found[1]):
+            raise UsageError(
+                f"`--cpus {text}` makes no sense; expected cores such as `2,3` or `2-5`"
+            )
+        cpus += range(int(found[1]), int(found[2] or found[1]) + 1)
+    present = os.sched_getaffinity(0)
+    missing = [cpu for cpu in cpus if cpu not in present]
+    if missing:
+        raise UsageError(
+            f"`--cpus {text}` names core {missing[0]}, which this process may not run on",
+            hint=f"it may run on {', '.join(map(str, sorted(present)))}",
+        )
+    return tuple(dict.fromkeys(cpus))
+
+
+def _spin_s(text: str | None) -> float | None:
+    if text is None:
+        return None
+    try:
+        seconds = duration_s(text)
+    except UsageError as error:
+        raise UsageError(
+            f"`--spin {text}` makes no sense; expected a time such as `60us`"
+        ) from error
+    if seconds > _MAX_SPIN_S:
+        raise UsageError(
+            f"`--spin {text}` makes no sense; expected at most {format_duration(_MAX_SPIN_S)}"
+        )
+    return seconds
+
+
+def _usual_spin_s(workload: Workload, address: str) -> float:
+    """Return how long to poll before a due time: only in open loop, on a core of one's own."""
+    cpus = os.cpu_count() or 1
+    has_own_core = cpus >= _CPUS_TO_SPIN or (cpus > 1 and not is_loopback(address))
+    return SPIN_S if workload.is_open_loop and has_own_core else 0.0
+
+
+def _n_sockets(workload: Workload) -> int:
+    """Return how many connections there may be at a time."""
+    per_user = workload.connections_per_page if workload.has_pages else 1
+    return workload.connections * (per_user if isinstance(workload.arrival, Closed) else 1)
+
+
+def _allow_descriptors(workload: Workload) -> None:
+    """Raise this process's soft limit on open files where the connections need it.
+
+    Raises:
+        UsageError: The hard limit is too low.
+    """
+    n = _n_sockets(workload)
+    needed = n + _SPARE_DESCRIPTORS
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= needed:
+        return
+    if hard != resource.RLIM_INFINITY and hard < needed:
+        raise UsageError(
+            f"{n} connections need {needed} open files, the limit here is {hard}",
+            hint=f"use fewer connections, or raise it with `ulimit -Hn {needed}` as root",
+        )
+    resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
