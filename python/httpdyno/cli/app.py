@@ -98,8 +98,18 @@ def _run(arguments: Sequence[str]) -> int:
 def app_for(arguments: Sequence[str]) -> typer.Typer:
     """Return the application with the command that these arguments ask for."""
     if _COMPLETION_VARIABLE in os.environ:
-        return app_with(COMMANDS)
+        arguments = _line_to_complete()
     return app_with(next(([each] for each in arguments if not each.startswith("-")), ()))
+
+
+def _line_to_complete() -> list[str]:
+    """Return the words that a shell asks about, without the program's name.
+
+    Bash says so in one variable, the others in another. An answer must come at once, so here too
+    no command is imported but the one that is written.
+    """
+    line = os.environ.get("_TYPER_COMPLETE_ARGS") or os.environ.get("COMP_WORDS", "")
+    return line.split()[1:]
 
 
 def app_with(names: Collection[str]) -> typer.Typer:

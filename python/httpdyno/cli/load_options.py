@@ -16,6 +16,11 @@ from httpdyno.cli.load_output import (
 )
 from httpdyno.cli.option import JsonOption
 from httpdyno.cli.option_group import number, whole_number
+from httpdyno.model.arrival import SPREADS
+
+
+def _spreads(incomplete: str) -> list[str]:
+    return [each for each in SPREADS if each.startswith(incomplete)]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -127,6 +132,7 @@ class TrafficOptions:
         typer.Option(
             "--replay-spread",
             metavar="even|random|burst",
+            autocompletion=_spreads,
             help="Of --replay: how requests lie in a second, where the log knows no more.  "
             "[default: even]",
             show_default=False,

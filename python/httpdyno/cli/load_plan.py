@@ -24,7 +24,7 @@ from httpdyno.load.check import check_workload
 from httpdyno.load.engine import SPIN_S, WindowPlan, suited_threads
 from httpdyno.load.target import Target, check_permitted, is_loopback, resolve
 from httpdyno.model import Caveat, Closed, Replay, TlsSpec, Workload
-from httpdyno.model.arrival import length_s
+from httpdyno.model.arrival import SPREADS, length_s
 from httpdyno.model.workload_table import TrafficTable, workload_from
 from httpdyno.report.phrase import plural
 from httpdyno.units import duration_s, format_duration
@@ -40,7 +40,6 @@ _SPARE_DESCRIPTORS = 64
 """For the program itself: the database, libraries, standard streams."""
 _CPUS_TO_SPIN = 4
 """On fewer cores a local server wants the one that would spin."""
-_SPREADS = ("even", "random", "burst")
 _OPTIONS = {"connections": "-c", "keep_alive": "--no-keepalive"}
 """Where an option is not called like the setting."""
 
@@ -191,9 +190,9 @@ def _unix_path(text: str | None) -> str:
 def _table(asked: Asked) -> TrafficTable:
     """Return what the options say, in the words that a study file has too."""
     spread = asked.traffic.replay_spread
-    if spread is not None and spread not in _SPREADS:
+    if spread is not None and spread not in SPREADS:
         raise UsageError(
-            f"`--replay-spread {spread}` makes no sense; expected {', '.join(_SPREADS)}"
+            f"`--replay-spread {spread}` makes no sense; expected {', '.join(SPREADS)}"
         )
     words: dict[str, Any] = {}
     for group in (asked.traffic, asked.requests, asked.users, asked.connections):

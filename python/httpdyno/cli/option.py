@@ -18,10 +18,20 @@ HtmlOption = Annotated[
     ),
 ]
 
+
+def bundled_names(incomplete: str) -> list[str]:
+    """Return the bundled studies that begin so, for a shell that completes."""
+    from httpdyno.cli.library import bundled_studies  # noqa: PLC0415 - not for help
+
+    return [name for name in bundled_studies() if name.startswith(incomplete)]
+
+
 StudyArgument = Annotated[
     str,
     typer.Argument(
-        metavar="STUDY", help="A bundled study's name, a study file, or a folder with study.toml."
+        metavar="STUDY",
+        autocompletion=bundled_names,
+        help="A bundled study's name, a study file, or a folder with study.toml.",
     ),
 ]
 
@@ -29,6 +39,7 @@ ResumableStudyArgument = Annotated[
     str | None,
     typer.Argument(
         metavar="STUDY",
+        autocompletion=bundled_names,
         help="A bundled study's name, a study file, or a folder with study.toml; not needed with "
         "--resume.",
         show_default=False,

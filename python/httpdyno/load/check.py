@@ -27,7 +27,7 @@ PLACEHOLDERS = ("n", "user", "random")
 """What `{…}` can stand for in a path, a header's value or a body."""
 
 # `{{n}}` is the text `{n}` itself.
-_PLACEHOLDER = re.compile(r"(?<!\{)\{([A-Za-z_]+)\}")
+_PLACEHOLDER = re.compile(r"\{\{[A-Za-z_]+\}\}|\{([A-Za-z_]+)\}")
 # RFC 9110 section 5.6.2.
 _TOKEN = frozenset("!#$%&'*+-.^_`|~" + string.digits + string.ascii_letters)
 _MAX_COUNT = 2**32 - 1
@@ -203,7 +203,7 @@ def _check_path(path: str) -> None:
 
 def _check_placeholders(text: str, where: str, hint: str) -> None:
     for word in _PLACEHOLDER.findall(text):
-        if word not in PLACEHOLDERS:
+        if word and word not in PLACEHOLDERS:
             known = ", ".join(f"`{{{name}}}`" for name in PLACEHOLDERS)
             raise UsageError(f"{where} holds `{{{word}}}`, expected one of {known}", hint=hint)
 

@@ -6,7 +6,7 @@ counts from when each was due. *Sessions* are in between: users come as they lik
 its next request only after the answer and some thought.
 """
 
-from typing import Literal
+from typing import Literal, get_args
 
 from httpdyno.errors import UsageError
 from httpdyno.model.base import Record
@@ -14,6 +14,9 @@ from httpdyno.units import duration_s, rate_or_zero_per_s
 
 MAX_RATE_PER_S = 1e9
 """One a nanosecond, the resolution of the clock."""
+
+Spread = Literal["even", "random", "burst"]
+SPREADS: tuple[Spread, ...] = get_args(Spread)
 
 _STAGES_HINT = "give times and rates: `10s: 0/s..500/s, 30s: 500/s`"
 
@@ -65,7 +68,7 @@ class Replay(Record, frozen=True, tag_field="kind", tag="replay"):
     """2 halves the gaps."""
     methods: tuple[str, ...] = ("GET", "HEAD")
     """Other requests of the log are left out: they may change what the server keeps."""
-    spread: Literal["even", "random", "burst"] = "even"
+    spread: Spread = "even"
     """What is done with requests that the log puts into the same second: laid over it evenly or
     at random, or all sent at its beginning."""
 

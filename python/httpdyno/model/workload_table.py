@@ -18,6 +18,7 @@ from httpdyno.model.arrival import (
     RateStage,
     Replay,
     Sessions,
+    Spread,
     Stages,
     n_expected,
     stages_from,
@@ -74,7 +75,7 @@ class TrafficTable(Record, frozen=True):
     replay: str | None = None
     speed: str | None = None
     replay_methods: str | None = None
-    replay_spread: Literal["even", "random", "burst"] | None = None
+    replay_spread: Spread | None = None
     visit: float | None = None
     visit_exactly: int | None = None
     think: str | None = None
