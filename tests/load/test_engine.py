@@ -8,7 +8,8 @@ from tests.load.site import DEADLINE_S, Site, serving
 
 from httpdyno.errors import EngineError, UsageError
 from httpdyno.load.check import check_workload
-from httpdyno.load.engine import WindowPlan, render_request, start_load, suited_threads
+from httpdyno.load.engine import WindowPlan, start_load, suited_threads
+from httpdyno.load.native_spec import render_request
 from httpdyno.model import Constant, Measurement, RequestSpec, Workload
 
 ONE_WINDOW = (WindowPlan(arm=0, lead_in_s=0, measure_s=5, n_requests=20),)

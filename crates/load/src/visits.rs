@@ -67,7 +67,7 @@ impl Worker {
             _ => 0,
         };
         let is_slow = arrival.is_slow;
-        self.visits[member as usize] = Visit { user, is_slow, n_left, ..Visit::default() };
+        self.visits[member as usize] = Visit { user, n_left, is_slow, ..Visit::default() };
         if plan.model == Model::Sessions {
             self.next_step(member, arrival.due_ns);
         } else {

@@ -143,9 +143,8 @@ impl WindowResult {
     }
 
     #[getter]
-    #[expect(clippy::unused_self, reason = "a property in Python")]
     fn series_interval_s(&self) -> f64 {
-        load::SERIES_INTERVAL_NS as f64 / NS_PER_S
+        self.0.series.interval_ns as f64 / NS_PER_S
     }
 
     /// Right answers in each interval from `opened_ns` on; (`n_intervals`,).

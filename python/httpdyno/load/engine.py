@@ -9,12 +9,13 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from httpdyno import __version__, _native
-from httpdyno.errors import EngineError, UsageError
-from httpdyno.load.access_log import Recording
+from httpdyno import _native
+from httpdyno.errors import EngineError
+from httpdyno.load.access_log import Recording, read_access_log
 from httpdyno.load.check import check_workload
 from httpdyno.load.measured import Detail, live, measurement
-from httpdyno.model import Closed, Constant, LiveLoad, Measurement, RequestSpec, Users, Workload
+from httpdyno.load.native_spec import native_arms, native_arrival, native_slow, native_users
+from httpdyno.model import LiveLoad, Measurement, Replay, Workload
 
 SPIN_S = 60e-6
 """How long an open-loop thread polls before a request is due, where it has a core of its own.
@@ -95,6 +96,7 @@ def start_load(  # noqa: PLR0913 - the engine's settings, each of them optional
     seed: int = 0,
     drain_s: float | None = None,
     spin_s: float = 0.0,
+    n_traced: int = 0,
     on_edge: Edge | None = None,
     recording: Recording | None = None,
     detail: Detail = Detail.WINDOW,
@@ -111,6 +113,7 @@ def start_load(  # noqa: PLR0913 - the engine's settings, each of them optional
         drain_s: The longest wait for answers at a window's end; None is the workload's timeout,
             which lets every request end by itself.
         spin_s: Polling before each due time, see `SPIN_S`.
+        n_traced: Of each window, the instants of the first so many measured requests are kept.
         on_edge: Called with (window index, whether it opens) when nothing is in flight.
         recording: What a replay's log holds, if it was read already.
         detail: How much is converted of what each window saw.
@@ -120,17 +123,11 @@ def start_load(  # noqa: PLR0913 - the engine's settings, each of them optional
         EngineError: The engine cannot run it.
     """
     check_workload(workload)
-    _check_supported(workload, recording)
-    arms = [
-        _native.Arm(
-            address=address,
-            requests=[render_request(request, address) for request in workload.requests],
-        )
-        for address in addresses
-    ]
+    if isinstance(workload.arrival, Replay) and recording is None:
+        recording = read_access_log(workload.arrival, seed=seed)
     try:
         spec = _native.LoadSpec(
-            arms=arms,
+            arms=native_arms(workload, addresses, recording),
             windows=[
                 _native.Window(
                     arm=window.arm,
@@ -141,14 +138,18 @@ def start_load(  # noqa: PLR0913 - the engine's settings, each of them optional
                 for window in windows
             ],
             connections=workload.connections,
-            keep_alive=workload.keep_alive,
-            rate_per_s=workload.rate_per_s or 0.0,
+            arrival=native_arrival(workload, recording),
+            users=native_users(workload),
+            requests_per_connection=workload.requests_per_connection,
+            connections_per_s=workload.connections_per_s,
+            slow=native_slow(workload),
             timeout_s=workload.timeout_s,
             drain_s=workload.timeout_s if drain_s is None else drain_s,
             threads=threads,
             cpus=list(cpus),
             seed=seed,
             spin_s=spin_s,
+            n_traced=n_traced,
         )
         return LoadHandle(_native.start(spec, on_edge), detail)
     except _native.EngineError as error:
@@ -164,58 +165,3 @@ def suited_threads(workload: Workload, n_cpus: int | None = None) -> int:
     cpus = n_cpus or os.cpu_count() or 1
     by_connections = workload.connections // _CONNECTIONS_PER_THREAD
     return max(1, min(cpus // _CPUS_PER_THREAD, by_connections))
-
-
-def _check_supported(workload: Workload, recording: Recording | None) -> None:
-    """Refuse what the compiled engine cannot do yet, rather than leave it out.
-
-    Raises:
-        UsageError: With what it is.
-    """
-    as_it_can = Workload(
-        requests=workload.requests,
-        steps=workload.steps,
-        arrival=workload.arrival,
-        connections=workload.connections,
-        connections_per_page=workload.connections_per_page,
-        users=Users(n_returning=workload.users.n_returning),
-        requests_per_connection=workload.requests_per_connection,
-        timeout_s=workload.timeout_s,
-    )
-    is_in_turn = workload.mix == Workload(requests=workload.requests).mix
-    is_simple = isinstance(workload.arrival, Closed | Constant)
-    if (
-        recording
-        or not (workload == as_it_can and is_in_turn and is_simple)
-        or (
-            workload.requests_per_connection > 1
-            or any(each.body_file for each in workload.requests)
-        )
-    ):
-        raise UsageError("the load engine of this version cannot send this workload")
-
-
-def render_request(request: RequestSpec, authority: str) -> _native.Request:
-    """Return a request rendered for the engine, with the headers that every client sends.
-
-    Args:
-        request: What to ask; its own headers win over the usual ones.
-        authority: `host:port` for the `Host` header.
-    """
-    try:
-        return _native.Request(
-            method=request.method,
-            target=request.path,
-            headers=_headers(request, authority),
-            body=request.body.encode(),
-            expect_status=request.expect_status or 0,
-            expect_length=request.expect_length,
-        )
-    except _native.EngineError as error:
-        raise EngineError(str(error)) from error
-
-
-def _headers(request: RequestSpec, authority: str) -> list[tuple[str, str]]:
-    usual = (("Host", authority), ("User-Agent", f"httpdyno/{__version__}"), ("Accept", "*/*"))
-    given = {name.lower() for name, _ in request.headers}
-    return [*(each for each in usual if each[0].lower() not in given), *request.headers]
