@@ -5,7 +5,7 @@
 
 use memchr::memchr;
 
-use crate::head::{Framing, Head, Malformed, chunk_size};
+use crate::head::{Framing, Head, Malformed, chunk_size, field};
 
 /// The most that a head (its interim answers included), a chunk's line or the trailers may be.
 pub(crate) const MAX_HEAD_BYTES: usize = 64 * 1024;
@@ -94,6 +94,16 @@ impl Scanner {
 
     /// Take the next bytes of the connection.
     pub(crate) fn feed(&mut self, input: &[u8]) -> Result<Progress, Malformed> {
+        self.feed_with(input, |_| {})
+    }
+
+    /// The same, and pass on the value of each `Set-Cookie` of the answer, interim answers' left
+    /// out. What is passed on before an answer turns out malformed was passed on.
+    pub(crate) fn feed_with(
+        &mut self,
+        input: &[u8],
+        mut on_cookie: impl FnMut(&[u8]),
+    ) -> Result<Progress, Malformed> {
         let mut at = 0;
         loop {
             at += match self.stage {
@@ -102,7 +112,7 @@ impl Scanner {
                 Stage::Body { left } => self.skip_body(left, input.len() - at),
                 Stage::Chunk { left } => self.skip_chunk(left, input.len() - at),
                 Stage::UntilClose => self.count_body((input.len() - at) as u64),
-                _ => self.take_line(&input[at..])?,
+                _ => self.take_line(&input[at..], &mut on_cookie)?,
             };
         }
     }
@@ -136,7 +146,11 @@ impl Scanner {
 
     /// Take a line, or what there is of it; returns how many bytes that was.
     #[inline]
-    fn take_line(&mut self, input: &[u8]) -> Result<usize, Malformed> {
+    fn take_line(
+        &mut self,
+        input: &[u8],
+        on_cookie: &mut impl FnMut(&[u8]),
+    ) -> Result<usize, Malformed> {
         let end = memchr(b'\n', input);
         let taken = end.map_or(input.len(), |end| end + 1);
         self.line_bytes += taken;
@@ -144,12 +158,15 @@ impl Scanner {
             return Err(Malformed);
         }
         match end {
-            None => self.rest.extend_from_slice(input),
-            Some(end) if self.rest.is_empty() => self.line(&input[..end])?,
+            None => {
+                self.rest.extend_from_slice(input);
+                self.check_rest()?;
+            }
+            Some(end) if self.rest.is_empty() => self.line(&input[..end], on_cookie)?,
             Some(end) => {
                 let mut whole = std::mem::take(&mut self.rest);
                 whole.extend_from_slice(&input[..end]);
-                let result = self.line(&whole);
+                let result = self.line(&whole, on_cookie);
                 whole.clear();
                 self.rest = whole;
                 result?;
@@ -158,9 +175,26 @@ impl Scanner {
         Ok(taken)
     }
 
+    /// Refuse the beginning of a line that can't become right. Who sends such bytes may be waiting
+    /// for us by now, and no line end would ever come.
+    fn check_rest(&self) -> Result<(), Malformed> {
+        const START: &[u8] = b"HTTP/1.";
+        let is_right = match self.stage {
+            Stage::StatusLine => {
+                let n_start = self.rest.len().min(START.len());
+                self.rest[..n_start] == START[..n_start]
+            }
+            Stage::ChunkSize => self.rest[0].is_ascii_hexdigit(),
+            Stage::ChunkEnd => self.rest == b"\r",
+            _ => true,
+        };
+        if is_right { Ok(()) } else { Err(Malformed) }
+    }
+
     /// Take a whole line without its line feed. A missing carriage return is tolerated, as RFC
     /// 9112 section 2.2 allows, but for the end of a chunk.
-    fn line(&mut self, line: &[u8]) -> Result<(), Malformed> {
+    #[inline]
+    fn line(&mut self, line: &[u8], on_cookie: &mut impl FnMut(&[u8])) -> Result<(), Malformed> {
         let text = line.strip_suffix(b"\r").unwrap_or(line);
         match self.stage {
             Stage::StatusLine => {
@@ -168,7 +202,13 @@ impl Scanner {
                 self.stage = Stage::Headers;
             }
             Stage::Headers if text.is_empty() => self.end_head()?,
-            Stage::Headers => self.head.header_line(text)?,
+            Stage::Headers => {
+                if let Some(cookie) = self.head.header_line(text)?
+                    && !self.head.is_interim()
+                {
+                    on_cookie(cookie);
+                }
+            }
             Stage::ChunkSize => {
                 self.line_bytes = 0;
                 self.stage = match chunk_size(text)? {
@@ -176,10 +216,13 @@ impl Scanner {
                     left => Stage::Chunk { left },
                 };
             }
-            Stage::ChunkEnd if line == b"\r" => self.stage = Stage::ChunkSize,
+            Stage::ChunkEnd if line == b"\r" => {
+                self.line_bytes = 0;
+                self.stage = Stage::ChunkSize;
+            }
             Stage::Trailers if text.is_empty() => self.stage = Stage::Done,
             // Trailers can't change the framing: they are checked, and dropped.
-            Stage::Trailers => Head::default().header_line(text)?,
+            Stage::Trailers => drop(field(text)?),
             _ => return Err(Malformed),
         }
         Ok(())

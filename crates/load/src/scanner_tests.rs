@@ -4,6 +4,9 @@ use proptest::prelude::*;
 
 use super::*;
 
+#[path = "scanner_fuzz.rs"]
+mod fuzz;
+
 /// What one answer came to, however its bytes were cut.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Seen {
