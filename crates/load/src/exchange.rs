@@ -319,13 +319,13 @@ impl Worker {
         let connection = &mut self.connections[member as usize];
         let input = &self.buffer[..count];
         if !self.spec.users.has_cookies {
-            return connection.scanner.feed(input, |_| ());
+            return connection.scanner.feed(input);
         }
         let pool = &mut self.pools[connection.arm];
         let user = &mut pool.users[self.visits[connection.owner as usize].user as usize];
         let target = &pool.target.requests[connection.request as usize].target;
         let unix_now_s = self.unix_now_s;
-        connection.scanner.feed(input, |cookie| user.jar.take(cookie, target, unix_now_s))
+        connection.scanner.feed_with(input, |cookie| user.jar.take(cookie, target, unix_now_s))
     }
 
     /// The peer closed while a request was under way.

@@ -56,29 +56,25 @@ impl Head {
         Ok(())
     }
 
-    /// Take a header line, without its line end.
+    /// Take a header line, without its line end; returns the value of a `Set-Cookie`.
     #[inline]
-    pub(crate) fn header_line(&mut self, line: &[u8]) -> Result<(), Malformed> {
-        let colon = memchr(b':', line).ok_or(Malformed)?;
-        let (name, value) = (&line[..colon], &line[colon + 1..]);
-        // This refuses a space before the colon and folded lines too, as RFC 9112 section 5 asks.
-        if name.is_empty() || !name.iter().all(|&byte| is_token_byte(byte)) {
-            return Err(Malformed);
-        }
-        if memchr2(b'\r', 0, value).is_some() {
-            return Err(Malformed);
-        }
+    pub(crate) fn header_line<'a>(
+        &mut self,
+        line: &'a [u8],
+    ) -> Result<Option<&'a [u8]>, Malformed> {
+        let (name, value) = field(line)?;
         match name.len() {
             10 if name.eq_ignore_ascii_case(b"connection") => self.connection(value),
-            14 if name.eq_ignore_ascii_case(b"content-length") => return self.length(value),
-            17 if name.eq_ignore_ascii_case(b"transfer-encoding") => return self.encoding(value),
+            10 if name.eq_ignore_ascii_case(b"set-cookie") => return Ok(Some(value)),
+            14 if name.eq_ignore_ascii_case(b"content-length") => self.length(value)?,
+            17 if name.eq_ignore_ascii_case(b"transfer-encoding") => self.encoding(value)?,
             _ => {}
         }
-        Ok(())
+        Ok(None)
     }
 
     fn connection(&mut self, value: &[u8]) {
-        for option in value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii) {
+        for option in list(value) {
             self.says_close |= option.eq_ignore_ascii_case(b"close");
             self.says_keep_alive |= option.eq_ignore_ascii_case(b"keep-alive");
         }
@@ -86,8 +82,8 @@ impl Head {
 
     /// Equal lengths may be repeated, in one header or several (RFC 9112 section 6.3).
     fn length(&mut self, value: &[u8]) -> Result<(), Malformed> {
-        for part in value.split(|&byte| byte == b',') {
-            let length = decimal(part.trim_ascii())?;
+        for part in list(value) {
+            let length = decimal(part)?;
             if self.content_length.is_some_and(|other| other != length) {
                 return Err(Malformed);
             }
@@ -98,12 +94,18 @@ impl Head {
 
     fn encoding(&mut self, value: &[u8]) -> Result<(), Malformed> {
         self.has_transfer_encoding = true;
-        for coding in value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii) {
-            if self.is_chunked {
-                // Chunked must be the last coding, and applied once.
+        for coding in list(value).filter(|coding| !coding.is_empty()) {
+            let (name, parameters) = match memchr(b';', coding) {
+                Some(at) => (trim(&coding[..at]), &coding[at..]),
+                None => (coding, &b""[..]),
+            };
+            let is_chunked = name.eq_ignore_ascii_case(b"chunked");
+            // Chunked must be the last coding, applied once, and has no parameters (RFC 9112
+            // sections 6.1 and 7.1).
+            if self.is_chunked || is_chunked && !parameters.is_empty() {
                 return Err(Malformed);
             }
-            self.is_chunked = coding.eq_ignore_ascii_case(b"chunked");
+            self.is_chunked = is_chunked;
         }
         Ok(())
     }
@@ -136,6 +138,34 @@ impl Head {
     }
 }
 
+/// The name and the value of a header line or trailer.
+#[inline]
+pub(crate) fn field(line: &[u8]) -> Result<(&[u8], &[u8]), Malformed> {
+    let colon = memchr(b':', line).ok_or(Malformed)?;
+    let (name, value) = (&line[..colon], &line[colon + 1..]);
+    // This refuses a space before the colon and folded lines too, as RFC 9112 section 5 asks.
+    if name.is_empty() || !name.iter().all(|&byte| is_token_byte(byte)) {
+        return Err(Malformed);
+    }
+    if memchr2(b'\r', 0, value).is_some() {
+        return Err(Malformed);
+    }
+    Ok((name, value))
+}
+
+/// The parts of a list, some of which may be empty: RFC 9110 section 5.6.1.
+fn list(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+    value.split(|&byte| byte == b',').map(trim)
+}
+
+/// Without the white space around it, which is spaces and tabs only: RFC 9110 section 5.6.3.
+fn trim(text: &[u8]) -> &[u8] {
+    let is_text = |byte: &u8| !matches!(byte, b' ' | b'\t');
+    let start = text.iter().position(is_text).unwrap_or(text.len());
+    let end = text.iter().rposition(is_text).map_or(start, |last| last + 1);
+    &text[start..end]
+}
+
 fn decimal(digits: &[u8]) -> Result<u64, Malformed> {
     if digits.is_empty() {
         return Err(Malformed);
@@ -148,15 +178,14 @@ fn decimal(digits: &[u8]) -> Result<u64, Malformed> {
 
 /// The size of a chunk from its line, extensions left out: RFC 9112 section 7.1.
 pub(crate) fn chunk_size(line: &[u8]) -> Result<u64, Malformed> {
-    let digits = match memchr(b';', line) {
-        Some(at) => line[..at].trim_ascii_end(),
-        None => line.trim_ascii_end(),
-    };
-    if digits.is_empty() || digits.len() > 16 || memchr2(b'\r', 0, line).is_some() {
+    let before_extensions = memchr(b';', line).map_or(line, |at| &line[..at]);
+    let n_digits = before_extensions.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
+    let (digits, rest) = before_extensions.split_at(n_digits);
+    let is_size = (1..=16).contains(&n_digits) && trim(rest).is_empty();
+    if !is_size || memchr2(b'\r', 0, line).is_some() {
         return Err(Malformed);
     }
-    digits.iter().try_fold(0_u64, |number, &byte| {
-        let digit = char::from(byte).to_digit(16).ok_or(Malformed)?;
-        Ok(number << 4 | u64::from(digit))
-    })
+    Ok(digits
+        .iter()
+        .fold(0, |size, &byte| size << 4 | u64::from(char::from(byte).to_digit(16).unwrap_or(0))))
 }

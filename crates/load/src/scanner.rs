@@ -5,13 +5,10 @@
 
 use memchr::memchr;
 
-use crate::head::{Framing, Head, Malformed, chunk_size};
+use crate::head::{Framing, Head, Malformed, chunk_size, field};
 
 /// The most that a head (its interim answers included), a chunk's line or the trailers may be.
 pub(crate) const MAX_HEAD_BYTES: usize = 64 * 1024;
-
-/// How the line of a cookie begins.
-const SET_COOKIE: &[u8] = b"set-cookie:";
 
 /// One answer under way.
 #[derive(Debug)]
@@ -95,9 +92,14 @@ impl Scanner {
         self.stage == Stage::Done && self.head.keeps_alive()
     }
 
-    /// Take the next bytes of the connection; `on_cookie` gets the value of each `Set-Cookie`.
-    #[inline]
-    pub(crate) fn feed(
+    /// Take the next bytes of the connection.
+    pub(crate) fn feed(&mut self, input: &[u8]) -> Result<Progress, Malformed> {
+        self.feed_with(input, |_| {})
+    }
+
+    /// The same, and pass on the value of each `Set-Cookie` of the answer, interim answers' left
+    /// out. What is passed on before an answer turns out malformed was passed on.
+    pub(crate) fn feed_with(
         &mut self,
         input: &[u8],
         mut on_cookie: impl FnMut(&[u8]),
@@ -156,7 +158,10 @@ impl Scanner {
             return Err(Malformed);
         }
         match end {
-            None => self.rest.extend_from_slice(input),
+            None => {
+                self.rest.extend_from_slice(input);
+                self.check_rest()?;
+            }
             Some(end) if self.rest.is_empty() => self.line(&input[..end], on_cookie)?,
             Some(end) => {
                 let mut whole = std::mem::take(&mut self.rest);
@@ -170,8 +175,25 @@ impl Scanner {
         Ok(taken)
     }
 
+    /// Refuse the beginning of a line that can't become right. Who sends such bytes may be waiting
+    /// for us by now, and no line end would ever come.
+    fn check_rest(&self) -> Result<(), Malformed> {
+        const START: &[u8] = b"HTTP/1.";
+        let is_right = match self.stage {
+            Stage::StatusLine => {
+                let n_start = self.rest.len().min(START.len());
+                self.rest[..n_start] == START[..n_start]
+            }
+            Stage::ChunkSize => self.rest[0].is_ascii_hexdigit(),
+            Stage::ChunkEnd => self.rest == b"\r",
+            _ => true,
+        };
+        if is_right { Ok(()) } else { Err(Malformed) }
+    }
+
     /// Take a whole line without its line feed. A missing carriage return is tolerated, as RFC
     /// 9112 section 2.2 allows, but for the end of a chunk.
+    #[inline]
     fn line(&mut self, line: &[u8], on_cookie: &mut impl FnMut(&[u8])) -> Result<(), Malformed> {
         let text = line.strip_suffix(b"\r").unwrap_or(line);
         match self.stage {
@@ -181,11 +203,10 @@ impl Scanner {
             }
             Stage::Headers if text.is_empty() => self.end_head()?,
             Stage::Headers => {
-                self.head.header_line(text)?;
-                if let Some((name, value)) = text.split_at_checked(SET_COOKIE.len())
-                    && name.eq_ignore_ascii_case(SET_COOKIE)
+                if let Some(cookie) = self.head.header_line(text)?
+                    && !self.head.is_interim()
                 {
-                    on_cookie(value);
+                    on_cookie(cookie);
                 }
             }
             Stage::ChunkSize => {
@@ -195,10 +216,13 @@ impl Scanner {
                     left => Stage::Chunk { left },
                 };
             }
-            Stage::ChunkEnd if line == b"\r" => self.stage = Stage::ChunkSize,
+            Stage::ChunkEnd if line == b"\r" => {
+                self.line_bytes = 0;
+                self.stage = Stage::ChunkSize;
+            }
             Stage::Trailers if text.is_empty() => self.stage = Stage::Done,
             // Trailers can't change the framing: they are checked, and dropped.
-            Stage::Trailers => Head::default().header_line(text)?,
+            Stage::Trailers => drop(field(text)?),
             _ => return Err(Malformed),
         }
         Ok(())

@@ -4,6 +4,9 @@ use proptest::prelude::*;
 
 use super::*;
 
+#[path = "scanner_fuzz.rs"]
+mod fuzz;
+
 /// What one answer came to, however its bytes were cut.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Seen {
@@ -17,7 +20,7 @@ fn scan(pieces: &[&[u8]], is_answer_to_head: bool) -> Seen {
     scanner.expect(is_answer_to_head);
     let mut before = 0;
     for piece in pieces {
-        match scanner.feed(piece, |_| ()) {
+        match scanner.feed(piece) {
             Err(Malformed) => return Seen::Bad,
             Ok(Progress::Partial) => before += piece.len(),
             Ok(Progress::Whole { consumed }) => {
