@@ -107,9 +107,9 @@ def test_the_answer_of_a_command_is_the_exit_code(probe, code):
         (["hstory"], "did you mean `history`?"),
         (["--nosuch"], "no such option: --nosuch"),
         (["history", "--nosuch"], "no such option: --nosuch"),
-        (["load"], "missing argument `URL`"),
+        (["compare"], "missing argument `STUDY`"),
         (["load", "http://localhost/", "-c"], "option `-c` requires an argument"),
-        (["load", "http://localhost/", "-c", "many"], "`-c` / `--connections`"),
+        (["tune", "bookmarks", "--seed", "many"], "`--seed`"),
     ],
 )
 def test_a_wrong_command_line_is_2_in_the_same_form(capsys, arguments, words):

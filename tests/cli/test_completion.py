@@ -19,14 +19,11 @@ PROGRAM = Path(sys.executable).with_name("httpdyno")
 def output_of(*words: str, **environment: str) -> str:
     """Return what the program prints, with the environment that a shell's script gives it."""
     printed = io.StringIO()
-    with (
-        pytest.MonkeyPatch.context() as patch,
-        redirect_stdout(printed),
-        pytest.raises(SystemExit) as ended,
-    ):
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(printed):
         for name, value in environment.items():
             patch.setenv(name, value)
-        run(words)
+        with pytest.raises(SystemExit) as ended:
+            run(words)
     assert not ended.value.code
     return printed.getvalue()
 
