@@ -1,6 +1,7 @@
 //! The only crate that knows Python: converts, releases the interpreter, calls `load`, converts
 //! back. The contract is `python/httpdyno/_native.pyi`.
 
+mod detail;
 mod errors;
 mod result;
 mod run;
@@ -24,7 +25,12 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<spec::Users>()?;
     module.add_class::<spec::Slow>()?;
     module.add_class::<spec::LoadSpec>()?;
-    module.add_class::<result::Histogram>()?;
+    module.add_class::<detail::Histogram>()?;
+    module.add_class::<detail::Part>()?;
+    module.add_class::<detail::Pages>()?;
+    module.add_class::<detail::Batches>()?;
+    module.add_class::<detail::Trace>()?;
+    module.add_class::<detail::Live>()?;
     module.add_class::<result::WindowResult>()?;
     module.add_class::<run::LoadRun>()?;
     module.add_function(wrap_pyfunction!(run::start, module)?)

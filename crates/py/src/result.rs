@@ -5,36 +5,9 @@ use std::sync::Arc;
 
 use httpdyno_load as load;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
-const NS_PER_S: f64 = 1e9;
-
-/// Counts over log-linear buckets of nanoseconds (three significant digits).
-#[pyclass(frozen, module = "httpdyno._native")]
-pub(crate) struct Histogram(load::Distribution);
-
-#[pymethods]
-impl Histogram {
-    #[getter]
-    fn count(&self) -> u64 {
-        self.0.count
-    }
-
-    #[getter]
-    fn sum_s(&self) -> f64 {
-        self.0.sum_ns as f64 / NS_PER_S
-    }
-
-    /// The largest value, exact; 0 when empty.
-    #[getter]
-    fn max_s(&self) -> f64 {
-        self.0.max_ns as f64 / NS_PER_S
-    }
-
-    /// Upper bounds in nanoseconds of the buckets that are not empty, and their counts.
-    fn buckets(&self) -> (Vec<u64>, Vec<u64>) {
-        self.0.buckets.iter().copied().unzip()
-    }
-}
+use crate::detail::{Batches, Histogram, NS_PER_S, Pages, Part, Trace};
 
 /// What one window saw. `offered == completed + sum(errors.values())`, always.
 #[pyclass(frozen, module = "httpdyno._native")]
@@ -126,7 +99,18 @@ impl WindowResult {
         self.0.bytes_received
     }
 
-    /// Of requests due in the measured part: completed ones, and timeouts at their age.
+    /// TLS handshakes that made a new session.
+    #[getter]
+    fn handshakes_full(&self) -> u64 {
+        self.0.handshakes_full
+    }
+
+    #[getter]
+    fn handshakes_resumed(&self) -> u64 {
+        self.0.handshakes_resumed
+    }
+
+    /// Of the measured requests: completed ones, and given up ones (`censored`) at their age.
     #[getter]
     fn latency(&self) -> Histogram {
         Histogram(self.0.latency.clone())
@@ -142,6 +126,71 @@ impl WindowResult {
         Histogram(self.0.lateness.clone())
     }
 
+    /// Ages of the measured requests that never ended by themselves: lower bounds.
+    #[getter]
+    fn censored(&self) -> Histogram {
+        Histogram(self.0.censored.clone())
+    }
+
+    /// What latency consists of, of the measured requests that completed.
+    #[getter]
+    fn phases<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let phases = PyDict::new(py);
+        for (name, phase) in self.0.phases.each() {
+            phases.set_item(name, Histogram(phase.clone()))?;
+        }
+        Ok(phases)
+    }
+
+    /// By index in the arm's table of requests; (`n_requests`,).
+    #[getter]
+    fn by_request(&self) -> Vec<Part> {
+        self.0.by_request.iter().cloned().map(Part).collect()
+    }
+
+    /// usual and slow; empty where no user is slow.
+    #[getter]
+    fn by_population(&self) -> BTreeMap<&'static str, Part> {
+        let [usual, slow] = match &self.0.by_population {
+            Some(parts) => parts.clone(),
+            None => return BTreeMap::new(),
+        };
+        [("usual", Part(usual)), ("slow", Part(slow))].into()
+    }
+
+    #[getter]
+    fn pages(&self) -> Pages {
+        Pages(self.0.pages.clone())
+    }
+
+    /// Of the whole window: started, finished, left, cut, `new_users`, `returning_users`.
+    #[getter]
+    fn visits(&self) -> BTreeMap<&'static str, u64> {
+        let load::Visits { started, finished, left, cut, new_users, returning_users } =
+            self.0.visits;
+        [
+            ("started", started),
+            ("finished", finished),
+            ("left", left),
+            ("cut", cut),
+            ("new_users", new_users),
+            ("returning_users", returning_users),
+        ]
+        .into()
+    }
+
+    #[getter]
+    fn batches(&self) -> Batches {
+        Batches(Arc::clone(&self.0))
+    }
+
+    /// None unless `n_traced` asked for it.
+    #[getter]
+    fn trace(&self) -> Option<Trace> {
+        self.0.trace.is_some().then(|| Trace(Arc::clone(&self.0)))
+    }
+
+    /// 0.1 s, doubled as often as needed for at most 1200 intervals.
     #[getter]
     fn series_interval_s(&self) -> f64 {
         self.0.series.interval_ns as f64 / NS_PER_S
@@ -168,13 +217,13 @@ impl WindowResult {
         self.0.client_cpu_s
     }
 
-    /// Time integral of requests in flight over the measured part, for Little's law.
+    /// Time integral of requests on connections over the measured part.
     #[getter]
     fn busy_connection_s(&self) -> f64 {
         self.0.busy_connection_s
     }
 
-    /// server, rate, `client_cpu`, `client_schedule`, connections, descriptors or ports.
+    /// server, rate, `client_cpu`, `client_schedule`, connections, descriptors, ports or network.
     #[getter]
     fn limited_by(&self) -> &'static str {
         self.0.limited_by.name()

@@ -7,6 +7,7 @@ use std::time::Duration;
 use httpdyno_load as load;
 use pyo3::prelude::*;
 
+use crate::detail::Live;
 use crate::errors::{engine_error, out_of_range};
 use crate::result::WindowResult;
 use crate::spec::LoadSpec;
@@ -53,6 +54,11 @@ impl LoadRun {
     /// The windows that ended so far, in order.
     fn results(&self) -> Vec<WindowResult> {
         self.run.results().into_iter().map(WindowResult).collect()
+    }
+
+    /// The window that is under way, at most 0.1 s old; None between windows.
+    fn live(&self, py: Python<'_>) -> Option<Live> {
+        py.detach(|| self.run.live()).map(Live)
     }
 }
 
