@@ -28,6 +28,7 @@ from httpdyno.cli.output import Outputs, write_json
 from httpdyno.model import Knob, Study, level_text
 from httpdyno.model.study_file import study_schema
 from httpdyno.registry import load_adapter
+from httpdyno.report.load.offer import offer_text
 from httpdyno.units import format_duration
 
 app = typer.Typer(no_args_is_help=False, rich_markup_mode=None)
@@ -161,7 +162,6 @@ def _reflowed(text: str) -> str:
 
 def _facts(study: Study) -> Table:
     load, objective = study.workload, study.objective
-    rate = "closed loop" if load.rate_per_s is None else f"open loop at {load.rate_per_s:g}/s"
     tie = f", then {objective.tie_breaker}" if objective.tie_breaker else ""
     limits = [f"errors at most {objective.max_error_ratio:.2%}"]
     if objective.max_p99_s is not None:
@@ -175,11 +175,7 @@ def _facts(study: Study) -> Table:
         ("folder", study.folder),
         ("server", study.server.adapter),
         ("requests", requests),
-        (
-            "load",
-            f"{load.connections} connections, {rate}, "
-            f"keep-alive {'on' if load.keep_alive else 'off'}",
-        ),
+        ("load", offer_text(load)),
         ("decides", f"{objective.metric}{tie}; {', '.join(limits)}"),
         ("method", study.method.kind),
         ("budget", format_duration(study.budget_s)),

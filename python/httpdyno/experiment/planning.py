@@ -3,7 +3,22 @@
 from msgspec import structs
 
 from httpdyno.errors import UsageError
-from httpdyno.model import Configuration, Knob, Plan, Step, Study, level_text
+from httpdyno.model import (
+    Arrival,
+    Closed,
+    Configuration,
+    Constant,
+    Knob,
+    Plan,
+    Poisson,
+    Replay,
+    Sessions,
+    Stages,
+    Step,
+    Study,
+    level_text,
+)
+from httpdyno.model.arrival import rate_at_most_per_s
 from httpdyno.units import format_duration
 
 
@@ -98,10 +113,25 @@ def _objective_line(study: Study) -> str:
 
 def _workload_line(study: Study) -> str:
     load = study.workload
-    rate = f"{load.rate_per_s:g}/s open loop" if load.rate_per_s else "closed loop"
     alive = "keep-alive" if load.keep_alive else "a connection per request"
     paths = ", ".join(f"{request.method} {request.path}" for request in load.requests)
-    return f"{load.connections} connections, {rate}, {alive}: {paths}"
+    return f"{load.connections} connections, {_arrival_text(load.arrival)}, {alive}: {paths}"
+
+
+def _arrival_text(arrival: Arrival) -> str:
+    match arrival:
+        case Closed():
+            return "closed loop"
+        case Constant():
+            return f"{arrival.rate_per_s:g}/s open loop"
+        case Poisson():
+            return f"{arrival.rate_per_s:g}/s open loop (Poisson)"
+        case Stages():
+            return f"stages up to {rate_at_most_per_s(arrival):g}/s"
+        case Sessions():
+            return f"sessions at up to {rate_at_most_per_s(arrival):g}/s"
+        case Replay():
+            return f"replay of {arrival.log}"
 
 
 def _with_budget(study: Study, budget_s: float) -> Study:

@@ -236,7 +236,7 @@ class _Load:
             threads=suited_threads(self._study.workload),
             cpus=self._cpus,
             seed=self._seed,
-            spin_s=SPIN_S if self._cpus and self._study.workload.rate_per_s else 0.0,
+            spin_s=SPIN_S if self._cpus and self._study.workload.is_open_loop else 0.0,
             on_edge=telemetry.on_edge,
         )
         return self._follow(handle, telemetry, save)
