@@ -114,7 +114,7 @@ def _few_ports(setting: Setting) -> engine.EngineRun:
 
 def _nginx(setting: Setting) -> engine.EngineRun:
     with Nginx(setting) as nginx:
-        request = engine.request("/work/numbers.txt", headers=[("Accept-Encoding", "gzip")])
+        request = engine.request("/squeezed/numbers.txt", headers=[("Accept-Encoding", "gzip")])
         return engine.run_engine(setting, _job(setting, nginx.address, requests=[request]))
 
 

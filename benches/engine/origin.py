@@ -48,7 +48,7 @@ http {{
             return 200 "hello world\n";
         }}
         location /status {{ stub_status; }}
-        location /work {{ root {folder}; }}
+        location /squeezed {{ root {folder}; }}
     }}
 }}
 """
@@ -154,10 +154,10 @@ class Nginx:
         self.address = "{}:{}".format(*self._place)
         program = shutil.which("nginx") or "/usr/sbin/nginx"
         self._folder = setting.scratch / f"nginx-{self._place[1]}"
-        (self._folder / "work").mkdir(parents=True)
+        (self._folder / "squeezed").mkdir(parents=True)
         # Random enough to be work for gzip, the same each time.
         numbers = np.random.default_rng(1).integers(0, 1 << 30, size=2000)
-        (self._folder / "work" / "numbers.txt").write_text("\n".join(map(str, numbers)))
+        (self._folder / "squeezed" / "numbers.txt").write_text("\n".join(map(str, numbers)))
         file = self._folder / "nginx.conf"
         affinity = format(1 << setting.server_cpu, "b").zfill(os.cpu_count() or 1)
         file.write_text(
