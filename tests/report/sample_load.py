@@ -97,7 +97,7 @@ def with_batches(measurement: Measurement, *, n: int = 250, dip_at: int = 150) -
             interval_s=0.04,
             offered=tuple(completed),
             completed=tuple(completed),
-            errors=tuple(1 if i == dip_at else 0 for i in range(n)),
+            errors=tuple(measurement.n_errors if i == dip_at else 0 for i in range(n)),
             latency=tuple(
                 latency_data(median_s, 0.3, k)
                 for median_s, k in zip(medians_s, completed, strict=True)

@@ -1,11 +1,11 @@
 import json
 import re
 from collections.abc import Callable
-from html.parser import HTMLParser
 
 import pytest
 from msgspec import structs
 from tests.report import sample
+from tests.report.page import embedded, parsed, skeleton
 
 from httpdyno.model import Caveat, Outcome
 from httpdyno.report.html import outcome_html, script_json
@@ -13,7 +13,6 @@ from httpdyno.report.json import outcome_json
 
 OUTCOMES = sample.all_outcomes()
 EVIL = "</script><script>alert(1)</script><b>&amp;\"'"
-VOID = {"meta", "br", "link"}
 
 
 class Pages(dict[str, str]):
@@ -27,52 +26,6 @@ class Pages(dict[str, str]):
 @pytest.fixture(scope="module")
 def pages() -> Pages:
     return Pages()
-
-
-def skeleton(page: str) -> str:
-    """Return the page without drawings, style and data, whose bytes are others' or tested apart."""
-    page = re.sub(r"<svg.*?</svg>", "<svg/>", page, flags=re.DOTALL)
-    page = re.sub(r"<style>.*?</style>", "<style/>", page, flags=re.DOTALL)
-    return re.sub(r'(<script type="application/json"[^>]*>).*?(</script>)', r"\1\2", page)
-
-
-def embedded(page: str) -> object:
-    found = re.search(r'<script type="application/json" id="outcome">(.*?)</script>', page)
-    assert found is not None
-    return json.loads(found[1])
-
-
-class Elements(HTMLParser):
-    """Collects elements, and complains of those that don't nest."""
-
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self.open: list[str] = []
-        self.seen: list[tuple[str, dict[str, str | None]]] = []
-        self.text: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.seen.append((tag, dict(attrs)))
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.seen.append((tag, dict(attrs)))
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open, f"</{tag}> closes nothing"
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        self.text.append(data)
-
-
-def parsed(page: str) -> Elements:
-    parser = Elements()
-    parser.feed(page)
-    parser.close()
-    assert parser.open == []
-    return parser
 
 
 def evil() -> Outcome:

@@ -11,6 +11,7 @@ import altair as alt
 
 from httpdyno.model import (
     ArmSummary,
+    HistogramData,
     Level,
     Sweep,
     level_text,
@@ -150,8 +151,24 @@ def sweep_rows(sweep: Sweep, book: dict[Level, float]) -> list[dict[str, Any]]:
 
 
 def latency_svg(arms: Sequence[tuple[str, ArmSummary]], *, width: int = WIDE) -> str:
-    """Return percentile curves, the reference first; each ends where its sample does."""
-    rows = latency_rows(arms)
+    """Return the arms' percentile curves, the reference first."""
+    return percentiles_svg([(name, arm.latency) for name, arm in arms], width=width)
+
+
+def percentiles_svg(
+    curves: Sequence[tuple[str, HistogramData]],
+    *,
+    width: int = WIDE,
+    colours: Sequence[str] = (BEFORE, AFTER),
+) -> str:
+    """Return percentile curves; each ends where its sample does.
+
+    Args:
+        curves: Name and distribution of each; the first is drawn thick, behind the others.
+        width: In pixels.
+        colours: One for each curve.
+    """
+    rows = percentile_rows(curves)
     if not rows:
         return ""
     ticks = [1 / (1 - q) for q in _PERCENTILES if 1 / (1 - q) <= max(r["x"] for r in rows) * 1.5]
@@ -175,28 +192,29 @@ def latency_svg(arms: Sequence[tuple[str, ArmSummary]], *, width: int = WIDE) ->
         else alt.Scale(zero=True, domainMax=high * 1.15),
         axis=alt.Axis(format=",~f", tickSize=0, **_ms_ticks(low, high, is_log=is_log)),
     )
-    colours = alt.Color(
+    colour = alt.Color(
         "arm:N",
-        scale=alt.Scale(domain=[name for name, _ in arms], range=[BEFORE, AFTER]),
+        scale=alt.Scale(domain=[name for name, _ in curves], range=list(colours)),
         legend=None,
     )
     base = chart_of(rows)
+    behind = curves[0][0] if len(curves) > 1 else ""
     layers = [
-        base.transform_filter(f"datum.arm == '{arms[0][0]}'")
+        base.transform_filter(f"datum.arm == '{behind}'")
         .mark_line(strokeWidth=3.5, opacity=0.7, interpolate="monotone")
-        .encode(x=x, y=y, color=colours),
-        base.transform_filter(f"datum.arm != '{arms[0][0]}'")
+        .encode(x=x, y=y, color=colour),
+        base.transform_filter(f"datum.arm != '{behind}'")
         .mark_line(strokeWidth=2.2, interpolate="monotone")
-        .encode(x=x, y=y, color=colours),
+        .encode(x=x, y=y, color=colour),
         *(
             base.transform_filter(f"datum.label == '{side}'")
             .mark_text(align="right", dy=dy, fontSize=13, fontWeight=600)
-            .encode(x="x:Q", y="ms:Q", text="arm:N", color=colours)
+            .encode(x="x:Q", y="ms:Q", text="arm:N", color=colour)
             for side, dy in (("above", -11), ("below", 15))
         ),
     ]
     chart = alt.layer(*layers).properties(width=width, height=260 if width >= WIDE else 200)
-    return svg_of(chart, f"latency by percentile of {' and '.join(n for n, _ in arms)}")
+    return svg_of(chart, f"latency by percentile of {' and '.join(n for n, _ in curves)}")
 
 
 def _ms_ticks(low: float, high: float, *, is_log: bool) -> dict[str, Any]:
@@ -208,21 +226,26 @@ def _ms_ticks(low: float, high: float, *, is_log: bool) -> dict[str, Any]:
 
 
 def latency_rows(arms: Iterable[tuple[str, ArmSummary]]) -> list[dict[str, Any]]:
+    """Return the arms' percentile curves as points."""
+    return percentile_rows([(name, arm.latency) for name, arm in arms])
+
+
+def percentile_rows(curves: Iterable[tuple[str, HistogramData]]) -> list[dict[str, Any]]:
     """Return percentile curves as points, up to where ten requests still lie beyond."""
-    curves: list[list[dict[str, Any]]] = []
-    for name, arm in arms:
-        n = count(arm.latency)
+    drawn: list[list[dict[str, Any]]] = []
+    for name, data in curves:
+        n = count(data)
         if n < 2 * MIN_TAIL_COUNT:
             continue
         furthest = math.log10(n / MIN_TAIL_COUNT)
         steps = (10 ** (furthest * i / _CURVE_STEPS) for i in range(_CURVE_STEPS + 1))
-        curves.append(
+        drawn.append(
             [
-                {"arm": name, "x": x, "ms": quantile_s(arm.latency, 1 - 1 / x) * 1e3, "label": ""}
+                {"arm": name, "x": x, "ms": quantile_s(data, 1 - 1 / x) * 1e3, "label": ""}
                 for x in steps
             ]
         )
-    by_height = sorted(curves, key=lambda curve: float(curve[-1]["ms"]))
+    by_height = sorted(drawn, key=lambda curve: float(curve[-1]["ms"]))
     for curve in by_height:
         curve[-1]["label"] = "above" if curve is by_height[-1] else "below"
-    return [row for curve in curves for row in curve]
+    return [row for curve in drawn for row in curve]

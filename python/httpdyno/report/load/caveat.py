@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 
 from httpdyno.model import Caveat, LoadOutcome, Measurement
+from httpdyno.report.load.words import percent_text
 from httpdyno.report.phrase import plural
 from httpdyno.stats.histogram import quantile_s
 from httpdyno.units import format_duration
@@ -47,7 +48,7 @@ def _frozen(measurement: Measurement) -> tuple[str, str] | None:
         return None
     return (
         "client_frozen",
-        f"this client stood still for {ratio * 100:.1f} % of the time, through no fault of the "
+        f"this client stood still for {percent_text(ratio)} of the time, through no fault of the "
         "server; the highest percentiles hold such moments",
     )
 
@@ -58,7 +59,7 @@ def _residual(measurement: Measurement) -> tuple[str, str] | None:
         return None
     return (
         "little",
-        f"requests in flight and rate × time differ by {ratio * 100:.1f} % (Little's law): load "
+        f"requests in flight and rate × time differ by {percent_text(ratio)} (Little's law): load "
         "was not steady, or the run too short for its slowest requests",
     )
 

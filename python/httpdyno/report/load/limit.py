@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from httpdyno.model import Measurement, Workload
+from httpdyno.report.load.words import percent_text
 from httpdyno.report.phrase import plural
 from httpdyno.units import format_duration, format_rate
 
@@ -51,19 +52,15 @@ def _name(key: str) -> str:
 
 def _value(key: str, value: float) -> str:
     if key.endswith("_ratio"):
-        return f"{value:.2f} ×" if "inflation" in key else _percent(value)
+        return f"{value:.2f} ×" if "inflation" in key else percent_text(value)
     for suffix in ("_per_s", "_s"):
         if key.endswith(suffix):
             return _UNITS[suffix](value)
     return f"{value:,.0f}" if value.is_integer() else f"{value:,.1f}"
 
 
-def _percent(ratio: float) -> str:
-    return f"{ratio * 100:.3g} %" if 0 < ratio < 0.01 else f"{ratio * 100:.0f} %"  # noqa: PLR2004
-
-
 def _cpu(measurement: Measurement) -> str:
-    return _percent(measurement.evidence.get("client_cpu_ratio", 0.0))
+    return percent_text(measurement.evidence.get("client_cpu_ratio", 0.0))
 
 
 def _n(measurement: Measurement, key: str) -> int:
@@ -86,7 +83,7 @@ def _server(measurement: Measurement, workload: Workload) -> str:
         reasons.append(f"answers took {inflation:.1f} times the fastest")
     if measurement.n_errors:
         ratio = measurement.n_errors / max(1, measurement.offered)
-        reasons.append(f"{_percent(ratio)} of the requests failed")
+        reasons.append(f"{percent_text(ratio)} of the requests failed")
     return ", ".join([*reasons, idle])
 
 

@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass, field
 
-from httpdyno.model import HistogramData, LoadOutcome, Portion
+from httpdyno.model import HistogramData, LoadOutcome, Measurement, Portion
 from httpdyno.report.load.figure import NAMES, figure, figures
+from httpdyno.report.load.words import percent_text
 from httpdyno.report.phrase import NOTHING, plural
 from httpdyno.stats.histogram import count
 from httpdyno.units import format_bytes, format_duration
@@ -64,13 +65,17 @@ def phases_grid(outcome: LoadOutcome, *, is_whole: bool = False) -> Grid | None:
         is_whole: With percentiles too, which do not add up.
     """
     phases = {name: getattr(outcome.measurement.phases, name) for name in PHASES}
-    n = count(phases["transfer"])
-    total_s = sum(data.sum_s for data in phases.values())
-    if n == 0 or total_s <= 0:
+    means_s = phase_means_s(outcome.measurement)
+    if not means_s:
         return None
+    n, total_s = count(phases["transfer"]), sum(means_s.values())
     rows = [
-        ("mean", *(_mean_text(data, n) for data in phases.values()), format_duration(total_s / n)),
-        ("share", *(_share_text(data.sum_s / total_s) for data in phases.values()), "100 %"),
+        (
+            "mean",
+            *(format_duration(means_s[name]) if name in means_s else NOTHING for name in PHASES),
+            format_duration(total_s),
+        ),
+        ("share", *(_share_text(means_s.get(name, 0.0) / total_s) for name in PHASES), "100 %"),
     ]
     if is_whole:
         rows += [
@@ -81,9 +86,16 @@ def phases_grid(outcome: LoadOutcome, *, is_whole: bool = False) -> Grid | None:
     return Grid(head=("", *PHASES.values(), "= total"), rows=tuple(rows))
 
 
-def _mean_text(data: HistogramData, n: int) -> str:
-    """Return the mean over all `n` requests, also those that skipped the phase."""
-    return format_duration(data.sum_s / n) if count(data) else NOTHING
+def phase_means_s(measurement: Measurement) -> dict[str, float]:
+    """Return the mean time in each phase, of all completed requests, also those that skip it.
+
+    They add up to the mean latency of completed requests. Empty when there was none.
+    """
+    phases = {name: getattr(measurement.phases, name) for name in PHASES}
+    n = count(measurement.phases.transfer)
+    if n == 0 or not any(data.sum_s for data in phases.values()):
+        return {}
+    return {name: data.sum_s / n for name, data in phases.items() if count(data)}
 
 
 def _share_text(share: float) -> str:
@@ -200,5 +212,5 @@ def client_text(outcome: LoadOutcome) -> str:
     """Return what the client itself used."""
     measurement = outcome.measurement
     ratio = measurement.client_cpu_s / measurement.total_s if measurement.total_s else 0.0
-    text = f"{format_duration(measurement.client_cpu_s)} CPU, {ratio * 100:.0f} % of one core"
+    text = f"{format_duration(measurement.client_cpu_s)} CPU, {percent_text(ratio)} of one core"
     return f"{text} of {outcome.host.n_cpus}"

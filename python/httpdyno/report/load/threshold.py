@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from httpdyno.errors import UsageError
 from httpdyno.model import HistogramData, LoadOutcome, Measurement, Objective
 from httpdyno.report.load.figure import figure
+from httpdyno.report.load.words import percent_text
 from httpdyno.report.phrase import oxford, plural
 from httpdyno.units import duration_s, format_duration, format_rate, rate_or_zero_per_s
 
@@ -151,7 +152,9 @@ def judged(threshold: Threshold, measurement: Measurement) -> Judgement:
 
 def _judged_errors(threshold: Threshold, measurement: Measurement) -> Judgement:
     n, ratio = measurement.n_errors, measurement.n_errors / measurement.offered
-    said = f"{plural(n, 'error')} of {plural(measurement.offered, 'request')}, {ratio * 100:.3g} %"
+    said = (
+        f"{plural(n, 'error')} of {plural(measurement.offered, 'request')}, {percent_text(ratio)}"
+    )
     return _answered(threshold, float(n) if threshold.figure == "count" else ratio, said)
 
 

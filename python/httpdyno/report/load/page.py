@@ -1,0 +1,274 @@
+"""What a load test's page shows, as plain values for its template; no markup of its own."""
+
+from collections.abc import Callable
+from typing import Any
+
+from httpdyno.model import LoadOutcome
+from httpdyno.report import curve
+from httpdyno.report.drawing import AFTER, BEFORE, NARROW, WIDE
+from httpdyno.report.load import chart
+from httpdyno.report.load.caveat import load_caveats
+from httpdyno.report.load.figure import figure, missing_percentiles
+from httpdyno.report.load.interval import course, tail_name
+from httpdyno.report.load.limit import evidence_rows, limit_text
+from httpdyno.report.load.offer import latency_label, model_name, offer_text
+from httpdyno.report.load.parts import (
+    PHASES,
+    Grid,
+    censored_note,
+    client_text,
+    conservation_grid,
+    latency_grid,
+    phase_means_s,
+    phases_grid,
+    portions_grid,
+    traffic_rows,
+)
+from httpdyno.report.load.text import schedule_text
+from httpdyno.report.load.threshold import is_good_enough, judgements
+from httpdyno.report.load.words import is_good, percent_text, verdict_line
+from httpdyno.report.phrase import NOTHING
+from httpdyno.units import format_bytes, format_duration, format_rate
+
+Drawn = Callable[[str], Any]
+"""Marks a drawing as markup, so that the template does not escape it."""
+
+_MODELS = {
+    "closed loop": "Each connection sent its next request when the last one was answered, so a "
+    "slow server was asked less: waiting that users would have had is not in the latency.",
+    "sessions": "Visitors came at random times, however fast the answers were, and each sent its "
+    "next request after the answer and some thought; latency counts from when each was due.",
+}
+_OPEN_MODEL = (
+    "Requests were due at times that were fixed beforehand, however fast the answers came; "
+    "latency counts from the due time, so waiting behind a slow answer is part of it."
+)
+_BOUNDS = (
+    "A percentile is shown where at least ten requests lie beyond it. A request that never ended "
+    "counts as long as it was waited for, and a figure that it could move is marked ≥."
+)
+
+
+def page(outcome: LoadOutcome, *, drawn: Drawn) -> dict[str, Any]:
+    """Return the template's values."""
+    measurement = outcome.measurement
+    return {
+        "outcome": outcome,
+        "host": outcome.host,
+        "offer": offer_text(outcome.workload),
+        "hero": _hero(outcome),
+        "tiles": _tiles(outcome),
+        "thresholds": _thresholds(outcome),
+        "throughput": _throughput(outcome, drawn),
+        "latency_over_time": _latency_over_time(outcome, drawn),
+        "percentiles": _percentiles(outcome, drawn),
+        "distribution": _distribution(outcome, drawn),
+        "phases": _phases(outcome, drawn),
+        "portions": _table(portions_grid(outcome, is_whole=True)),
+        "limit": _sentence(limit_text(measurement, outcome.workload) or "nobody knows"),
+        "evidence": _evidence(outcome),
+        "conservation": _table(conservation_grid(outcome)),
+        "statuses": _statuses(outcome),
+        "caveats": load_caveats(outcome),
+        "method": (_MODELS.get(model_name(outcome.workload), _OPEN_MODEL), _BOUNDS),
+        "provenance": _provenance(outcome),
+    }
+
+
+def _sentence(text: str) -> str:
+    """Return the words as a sentence; names such as p99 keep their small letter."""
+    first = text[:1].upper() if text[1:2].isalpha() else text[:1]
+    return f"{first}{text[1:]}."
+
+
+def _hero(outcome: LoadOutcome) -> dict[str, Any]:
+    measurement = outcome.measurement
+    value, _, unit = format_rate(measurement.throughput_per_s).partition("/")
+    badge = "answered" if is_good(measurement) else "errors"
+    if outcome.fail_if:
+        badge = "passed" if is_good_enough(outcome) else "failed"
+    is_fine = badge in {"answered", "passed"}
+    limit = limit_text(measurement, outcome.workload)
+    lines = [f"Limited by {limit}."] if limit else []
+    if outcome.is_interrupted:
+        lines.append("It was interrupted: this is what was measured until then.")
+    return {
+        "figure": value,
+        "unit": f"/{unit}",
+        "claim": verdict_line(measurement, outcome.workload),
+        "badge": badge,
+        "verdict": "better" if is_fine else "worse",
+        "lines": lines,
+    }
+
+
+def _tiles(outcome: LoadOutcome) -> list[tuple[str, str]]:
+    measurement = outcome.measurement
+    latency, censored = measurement.latency, measurement.censored
+    names = ("p50", "p90", "p99", "max")
+    tiles = [(f"{name} latency", figure(latency, name, censored).text) for name in names]
+    ratio = measurement.n_errors / measurement.offered if measurement.offered else 0.0
+    tiles.append(("errors", f"{measurement.n_errors:,} ({percent_text(ratio)})"))
+    cpu = measurement.client_cpu_s / measurement.total_s if measurement.total_s else 0.0
+    tiles.append(("client CPU", f"{percent_text(cpu)} of a core"))
+    return [(name, text) for name, text in tiles if text != NOTHING]
+
+
+def _thresholds(outcome: LoadOutcome) -> list[dict[str, str]]:
+    return [
+        {
+            "verdict": "better" if each.is_passed else "worse",
+            "badge": "pass" if each.is_passed else "fail",
+            "condition": f"fail if {each.threshold.text}",
+            "sentence": each.sentence,
+        }
+        for each in judgements(outcome)
+    ]
+
+
+def _figure(
+    title: str, caption: str, draw: Callable[[int], str], grid: Grid | None, drawn: Drawn
+) -> dict[str, Any] | None:
+    wide = draw(WIDE)
+    if not wide:
+        return None
+    return {
+        "title": title,
+        "caption": caption,
+        "wide": drawn(wide),
+        "narrow": drawn(draw(NARROW)),
+        "table": _table(grid),
+    }
+
+
+def _table(grid: Grid | None) -> dict[str, Any] | None:
+    if grid is None:
+        return None
+    return {"head": grid.head, "rows": grid.rows, "text_columns": 1}
+
+
+def _throughput(outcome: LoadOutcome, drawn: Drawn) -> dict[str, Any] | None:
+    caption = "Right answers in each interval"
+    if outcome.workload.is_open_loop:
+        caption += ", and how many requests were due in it"
+    return _figure(
+        "Throughput",
+        f"{caption}.",
+        lambda width: chart.throughput_svg(outcome, width=width),
+        _course_grid(outcome),
+        drawn,
+    )
+
+
+def _course_grid(outcome: LoadOutcome) -> Grid:
+    points = course(outcome.measurement)
+    names = [name for name in ("p50", tail_name(points), "max") if name]
+    return Grid(
+        head=("middle", "offered", "completed", "errors", *names),
+        rows=tuple(
+            (
+                format_duration(point.t_s),
+                format_rate(point.offered_per_s),
+                format_rate(point.completed_per_s),
+                format_rate(point.errors_per_s),
+                *(format_duration(point.figures_s.get(name, float("nan"))) for name in names),
+            )
+            for point in points
+        ),
+    )
+
+
+def _latency_over_time(outcome: LoadOutcome, drawn: Drawn) -> dict[str, Any] | None:
+    caption = "Of the requests that ended in each interval, by two significant digits."
+    return _figure(
+        "Latency",
+        caption,
+        lambda width: chart.latency_svg(outcome, width=width),
+        None,
+        drawn,
+    )
+
+
+def _percentiles(outcome: LoadOutcome, drawn: Drawn) -> dict[str, Any] | None:
+    measurement = outcome.measurement
+    curves, colours = [("latency", measurement.latency)], [AFTER]
+    if outcome.workload.is_open_loop:
+        # Behind the latency: what is between the two is waiting in this client.
+        curves.insert(0, ("service time", measurement.service_time))
+        colours.insert(0, BEFORE)
+    label = latency_label(outcome.workload)
+    parts = [f"Latency {label}. At p99, one request in a hundred took longer."]
+    notes = (missing_percentiles(measurement.latency), censored_note(outcome))
+    parts += [_sentence(note) for note in notes if note]
+    return _figure(
+        "By percentile",
+        " ".join(parts),
+        lambda width: curve.percentiles_svg(curves, width=width, colours=colours),
+        latency_grid(outcome),
+        drawn,
+    )
+
+
+def _distribution(outcome: LoadOutcome, drawn: Drawn) -> dict[str, Any] | None:
+    return _figure(
+        "How many took how long",
+        "Each bar is a range of latencies; all are equally wide on this scale.",
+        lambda width: chart.distribution_svg(outcome.measurement.latency, width=width),
+        None,
+        drawn,
+    )
+
+
+def _phases(outcome: LoadOutcome, drawn: Drawn) -> dict[str, Any] | None:
+    caption = (
+        "The mean time of completed requests: waiting in this client, opening a connection, until "
+        "the first byte of the answer, and until its last. The five add up."
+    )
+    found = _figure(
+        "Where the time went",
+        caption,
+        lambda width: chart.phases_svg(outcome, width=width),
+        phases_grid(outcome, is_whole=True),
+        drawn,
+    )
+    means_s = phase_means_s(outcome.measurement)
+    legend = [
+        (chart.PHASE_COLOURS[name], PHASES[name], format_duration(mean_s))
+        for name, mean_s in means_s.items()
+    ]
+    return found and {**found, "legend": legend}
+
+
+def _evidence(outcome: LoadOutcome) -> dict[str, Any] | None:
+    rows = evidence_rows(outcome.measurement.evidence)
+    if not rows:
+        return None
+    return {"head": ("figure", "value"), "rows": rows, "text_columns": 1}
+
+
+def _statuses(outcome: LoadOutcome) -> dict[str, Any] | None:
+    rows = [(status, f"{n:,}") for status, n in outcome.measurement.statuses.items() if n]
+    if not rows:
+        return None
+    return {"head": ("status", "answers"), "rows": rows, "text_columns": 1}
+
+
+def _provenance(outcome: LoadOutcome) -> list[tuple[str, str]]:
+    host = outcome.host
+    facts = [
+        ("model", model_name(outcome.workload)),
+        ("schedule", schedule_text(outcome)),
+        ("began", outcome.began_at),
+        ("measured", format_duration(outcome.measurement.measured_s)),
+        ("patience", format_duration(outcome.workload.timeout_s)),
+        ("client", client_text(outcome)),
+        ("threads", f"{outcome.threads:,}"),
+        *traffic_rows(outcome),
+        ("httpdyno", host.httpdyno),
+        ("kernel", host.kernel),
+        ("CPU", f"{host.cpu}, {host.n_cpus}"),
+        ("memory", format_bytes(host.memory_bytes)),
+        ("load average", " ".join(f"{each:.2f}" for each in host.load_average)),
+    ]
+    facts += [(name.replace("_", " "), f"{value:,}") for name, value in host.limits.items()]
+    return [(name, value) for name, value in facts if value]

@@ -1,0 +1,142 @@
+"""The page of a load test."""
+
+import json
+from collections.abc import Callable
+
+import pytest
+from msgspec import structs
+from tests.report.page import embedded, parsed, skeleton
+from tests.report.sample_load import (
+    all_404,
+    load_measurement,
+    load_outcome,
+    open_loop,
+    shop,
+    with_timeouts,
+)
+
+from httpdyno.model import Caveat, LoadOutcome, RequestSpec
+from httpdyno.report.load.html import load_html
+from httpdyno.report.load.json import load_json
+
+OUTCOMES = {
+    "good": load_outcome,
+    "all_404": all_404,
+    "timeouts": with_timeouts,
+    "open_loop": open_loop,
+    "shop": shop,
+}
+EVIL = "</script><script>alert(1)</script><b>&amp;\"'`x`"
+
+
+class Pages(dict[str, str]):
+    """Each page is drawn when a test first asks for it."""
+
+    def __missing__(self, name: str) -> str:
+        self[name] = load_html(OUTCOMES[name]())
+        return self[name]
+
+
+@pytest.fixture(scope="module")
+def pages() -> Pages:
+    return Pages()
+
+
+def words(page: str) -> str:
+    return " ".join(" ".join(parsed(page).text).split())
+
+
+@pytest.mark.parametrize("name", OUTCOMES)
+def test_each_kind_of_test_has_the_agreed_page(
+    name: str, pages: Pages, golden: Callable[[str, str], None]
+) -> None:
+    golden(f"report/load_{name}.html", skeleton(pages[name]))
+
+
+@pytest.mark.parametrize("name", OUTCOMES)
+def test_a_page_is_well_formed_and_loads_nothing(name: str, pages: Pages) -> None:
+    elements = parsed(pages[name]).seen
+    tags = {tag for tag, _ in elements}
+    assert not tags & {"link", "img", "iframe", "object", "embed", "audio", "video", "form"}
+    assert not any("src" in attributes or "href" in attributes for _, attributes in elements)
+    assert not any(key.startswith("on") for _, attributes in elements for key in attributes)
+    assert "url(" not in pages[name]
+    assert "@import" not in pages[name]
+    scripts = [attributes for tag, attributes in elements if tag == "script"]
+    assert [script["type"] for script in scripts] == ["application/json"]
+
+
+@pytest.mark.parametrize("name", OUTCOMES)
+def test_the_page_carries_its_data(name: str, pages: Pages) -> None:
+    expected = json.loads(json.dumps(load_json(OUTCOMES[name]())))
+    assert embedded(pages[name]) == expected
+
+
+@pytest.mark.parametrize(("name", "n_figures"), [("good", 5), ("shop", 5), ("timeouts", 2)])
+def test_each_figure_is_drawn_wide_and_narrow_with_a_label(
+    name: str, n_figures: int, pages: Pages
+) -> None:
+    figures = pages[name].split("<figure>")[1:]
+    assert len(figures) == n_figures
+    for figure in figures:
+        assert figure.count('role="img" aria-label="') == 2
+
+
+def test_a_path_that_answers_404_has_a_page_without_drawings(pages: Pages) -> None:
+    text = words(pages["all_404"])
+    assert "0 of 500 requests completed: all 500 got status 404 (expected 200)" in text
+    assert "<svg" not in pages["all_404"]
+
+
+def test_a_page_says_who_was_the_limit_and_what_to_doubt(pages: Pages) -> None:
+    text = words(pages["shop"])
+    assert "This client's CPU: its busiest thread used 97 % of a core" in text
+    assert "client and server share the 2 cores" in text
+    assert "stood still for 3.1 % of the time" in text
+
+
+def test_a_page_answers_every_threshold(pages: Pages) -> None:
+    text = words(pages["shop"])
+    for condition in shop().fail_if:
+        assert f"fail if {condition}" in text
+    assert "p99.99 needs 100,000 requests" in text
+
+
+def test_errors_are_drawn_only_where_there_are_some(pages: Pages) -> None:
+    assert ">errors</text>" in pages["shop"]
+    assert ">errors</text>" not in pages["good"]
+    assert ">offered</text>" in pages["open_loop"]
+    assert ">offered</text>" not in pages["good"]
+
+
+def test_an_interrupted_test_says_so() -> None:
+    text = words(load_html(structs.replace(load_outcome(), is_interrupted=True)))
+    assert "It was interrupted" in text
+
+
+def test_nothing_sent_is_a_page_all_the_same() -> None:
+    assert "no request was sent" in words(load_html(load_outcome(load_measurement(completed=0))))
+
+
+def evil() -> LoadOutcome:
+    """Return a test with a hostile name everywhere that a user's words can go."""
+    outcome = shop()
+    requests = tuple(RequestSpec(path=f"/{i}{EVIL}") for i in range(6))
+    return structs.replace(
+        outcome,
+        url=EVIL,
+        workload=structs.replace(outcome.workload, requests=requests),
+        host=structs.replace(outcome.host, cpu=EVIL),
+        caveats=(Caveat(kind=EVIL, message=EVIL),),
+    )
+
+
+def test_hostile_names_stay_text() -> None:
+    page = load_html(evil())
+    elements = parsed(page)
+    assert [tag for tag, _ in elements.seen].count("script") == 1
+    assert "<script>alert" not in page
+    assert EVIL in "".join(elements.text)
+    data = embedded(page)
+    assert isinstance(data, dict)
+    assert data["provenance"]["url"] == EVIL
