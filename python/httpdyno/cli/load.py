@@ -70,6 +70,7 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each group of options
         hgrm=output.hgrm,
         hlog=output.hlog,
         prometheus=output.prometheus,
+        html=output.html,
         fail_if=tuple(output.fail_if or ()),
         has_histogram=output.histogram,
         is_verbose=output.verbose,

@@ -11,6 +11,7 @@ from httpdyno.cli.load_output import (
     HgrmOption,
     HistogramOption,
     HlogOption,
+    LoadHtmlOption,
     PrometheusOption,
     VerboseOption,
 )
@@ -318,6 +319,7 @@ class OutputOptions:
     hgrm: HgrmOption = None
     hlog: HlogOption = None
     prometheus: PrometheusOption = None
+    html: LoadHtmlOption = None
     fail_if: FailIfOption = None
     histogram: HistogramOption = False
     verbose: VerboseOption = False
