@@ -11,6 +11,8 @@ pub(crate) struct User {
     pub(crate) is_known: bool,
     /// Visits so far.
     pub(crate) n_visits: u64,
+    /// It is on a visit (open loop and sessions).
+    pub(crate) is_here: bool,
     pub(crate) jar: Jar,
 }
 

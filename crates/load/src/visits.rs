@@ -13,6 +13,9 @@ use crate::visit::{Visit, VisitEnd};
 use crate::window::Model;
 use crate::worker::Worker;
 
+/// Where a returning user is looked for before one who is here already is taken.
+const MAX_PLACES_TRIED: usize = 64;
+
 impl Worker {
     /// A user of a closed loop begins.
     pub(crate) fn set_to_work(&mut self, user: u32) {
@@ -91,8 +94,13 @@ impl Worker {
         let bits = self.draw(stream::RETURNING, number);
         let is_new = unit(self.draw(stream::IS_NEW, number)) < self.spec.users.new_ratio;
         let pool = &mut self.pools[self.progress.plan.arm];
-        let place = (bits % pool.users.len() as u64) as u32;
-        let user = &mut pool.users[place as usize];
+        let n_users = pool.users.len();
+        let first = (bits % n_users as u64) as usize;
+        // Nobody makes two visits at a time, as long as there is anybody else.
+        let mut places = (first..n_users).chain(0..first).take(MAX_PLACES_TRIED);
+        let place = places.find(|&place| !pool.users[place].is_here).unwrap_or(first);
+        let user = &mut pool.users[place];
+        user.is_here = true;
         let is_new = is_new || !user.is_known;
         if is_new {
             user.jar.clear();
@@ -101,7 +109,7 @@ impl Worker {
             self.next_user += self.setup.n_threads as u64;
         }
         self.count_visit(is_new);
-        place
+        place as u32
     }
 
     /// Make a visit's next step, which is due.
@@ -252,8 +260,13 @@ impl Worker {
                 VisitEnd::Cut => visits.cut += 1,
             }
         }
+        let plan = self.progress.plan;
+        if plan.is_open_loop() {
+            let user = self.visits[owner as usize].user;
+            self.pools[plan.arm].users[user as usize].is_here = false;
+        }
         let connection = &mut self.connections[owner as usize];
-        match self.progress.plan.model {
+        match plan.model {
             Model::Closed if self.progress.is_sending && end != VisitEnd::Cut => {
                 let visit = &mut self.visits[owner as usize];
                 visit.is_between = true;
