@@ -4,8 +4,10 @@ use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
+use crate::Error;
 use crate::reception::Reception;
 use crate::service::Service;
 
@@ -16,6 +18,8 @@ pub struct OracleConfig {
     pub listen: SocketAddr,
     /// Where else to listen.
     pub doors: Vec<Door>,
+    /// How the doors with TLS do it.
+    pub tls: TlsOptions,
     /// The service time of each request.
     pub service: Service,
     /// The length of a body.
@@ -36,6 +40,8 @@ pub struct OracleConfig {
     pub accepts: bool,
     /// How long a connection waits, accepted, before anything is read from it.
     pub accept_delay: Duration,
+    /// How long the first message of a TLS handshake waits before it is read.
+    pub handshake_delay: Duration,
     /// `SO_SNDBUF` of each connection, of which the kernel makes the double; `None`: as it likes.
     pub send_buffer_bytes: Option<usize>,
     /// `SO_RCVBUF` of each connection, of which the kernel makes the double; `None`: as it likes.
@@ -57,6 +63,7 @@ impl Default for OracleConfig {
         Self {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
             doors: Vec::new(),
+            tls: TlsOptions::default(),
             service: Service::IMMEDIATE,
             body_bytes: 12,
             workers: None,
@@ -67,6 +74,7 @@ impl Default for OracleConfig {
             backlog: None,
             accepts: true,
             accept_delay: Duration::ZERO,
+            handshake_delay: Duration::ZERO,
             send_buffer_bytes: None,
             receive_buffer_bytes: None,
             close_after: None,
@@ -97,11 +105,28 @@ impl fmt::Display for Place {
     }
 }
 
+impl FromStr for Place {
+    type Err = Error;
+
+    /// Parse what [`Display`](fmt::Display) writes.
+    fn from_str(text: &str) -> Result<Self, Error> {
+        match text.strip_prefix("unix:") {
+            Some(path) if !path.is_empty() => Ok(Self::Unix(path.into())),
+            _ => text.parse().map(Self::Tcp).map_err(|_| {
+                let reason = format!("`{text}` is neither ADDRESS:PORT nor unix:PATH");
+                Error::Argument(reason)
+            }),
+        }
+    }
+}
+
 /// A way into the server: a place, and how who comes there is received.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Door {
     /// Where it is.
     pub place: Place,
+    /// Whether it speaks TLS.
+    pub is_tls: bool,
     /// How each connection is received.
     pub reception: Reception,
 }
@@ -109,8 +134,41 @@ pub struct Door {
 impl Door {
     /// A door without TLS.
     pub fn plain(place: Place) -> Self {
-        Self { place, reception: Reception::Usual }
+        Self { place, is_tls: false, reception: Reception::Usual }
     }
+
+    /// A door with TLS.
+    pub fn tls(place: Place) -> Self {
+        Self { is_tls: true, ..Self::plain(place) }
+    }
+}
+
+/// How the doors with TLS do it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TlsOptions {
+    /// The versions that are spoken.
+    pub versions: TlsVersions,
+    /// Whether a client without a certificate of the same authority is refused.
+    pub needs_client_certificate: bool,
+    /// Whether sessions can be resumed: tickets of both versions.
+    pub resumes: bool,
+}
+
+impl Default for TlsOptions {
+    fn default() -> Self {
+        Self { versions: TlsVersions::Any, needs_client_certificate: false, resumes: true }
+    }
+}
+
+/// Versions of TLS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TlsVersions {
+    /// 1.2 and 1.3.
+    Any,
+    /// 1.2 alone.
+    Only12,
+    /// 1.3 alone.
+    Only13,
 }
 
 /// When a connection that is kept alive ends nevertheless.
@@ -129,4 +187,19 @@ pub struct PeriodicStall {
     pub period: Duration,
     /// How long each lasts.
     pub duration: Duration,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_read_as_they_are_written() {
+        for text in ["127.0.0.1:80", "[::1]:0", "unix:/tmp/a b"] {
+            assert_eq!(text.parse::<Place>().unwrap().to_string(), text);
+        }
+        for text in ["", "localhost", "127.0.0.1", "unix:", "/tmp/a"] {
+            assert!(text.parse::<Place>().is_err(), "{text}");
+        }
+    }
 }

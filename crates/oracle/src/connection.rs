@@ -89,6 +89,12 @@ pub(crate) enum Phase {
     Delayed,
     /// Waits for the first bytes, to do what the reception says.
     Greeting,
+    /// Waits for the first bytes of a handshake, to delay it.
+    Knocking,
+    /// The handshake has begun, and is gone on with when its timer fires.
+    Resting,
+    /// In the middle of the handshake of TLS.
+    Handshaking,
     /// Reading a header.
     Idle,
     /// Reading a body of which so many bytes are missing.
@@ -180,15 +186,20 @@ impl Connection {
     /// # Errors
     /// When the connection is broken.
     pub(crate) fn receive(&mut self, scratch: &mut [u8], is_hung_up: bool) -> io::Result<()> {
+        let is_short_read_last = !self.link.is_tls() && !is_hung_up;
         loop {
-            match self.link.read(scratch) {
+            let read = match self.phase {
+                Phase::Draining => self.link.read_beneath(scratch),
+                _ => self.link.read(scratch),
+            };
+            match read {
                 Ok(0) => {
                     self.has_ended = true;
                     return Ok(());
                 }
                 Ok(got) => {
                     self.take_in(&scratch[..got]);
-                    if got < scratch.len() && !is_hung_up {
+                    if got < scratch.len() && is_short_read_last {
                         return Ok(());
                     }
                 }
@@ -265,7 +276,10 @@ impl Connection {
             Step::AwaitEnd => Err(Progress::Awaiting),
             Step::Fin => Err(self.ended(Link::finish)),
             Step::Cut => Err(self.ended(Link::cut)),
-            Step::Close => Err(Progress::Close),
+            Step::Close => match self.ended(Link::take_leave) {
+                Progress::Blocked => Err(Progress::Blocked),
+                _ => Err(Progress::Close),
+            },
             Step::Reset => Err(Progress::Reset),
             Step::Hang => Err(Progress::Hang),
         }
@@ -294,6 +308,10 @@ impl Connection {
                 Err(_) => return Err(Progress::Broken),
             }
         }
-        Ok(())
+        match self.link.flush() {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Err(Progress::Blocked),
+            Err(_) => Err(Progress::Broken),
+            Ok(()) => Ok(()),
+        }
     }
 }

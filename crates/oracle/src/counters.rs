@@ -1,10 +1,12 @@
 //! The counters behind [`Stats`], written by the server's thread alone.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::behaviour::Behaviour;
 use crate::reception::Reception;
-use crate::stats::Stats;
+use crate::stats::{Handshakes, Stats};
+use crate::tls::Handshake;
 
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
@@ -18,6 +20,12 @@ pub(crate) struct Counters {
     pub(crate) log_dropped: AtomicU64,
     pub(crate) sessions_created: AtomicU64,
     pub(crate) session_requests: AtomicU64,
+    pub(crate) handshakes_full: AtomicU64,
+    pub(crate) handshakes_resumed: AtomicU64,
+    pub(crate) handshakes_failed: AtomicU64,
+    pub(crate) handshakes_tls12: AtomicU64,
+    pub(crate) handshakes_tls13: AtomicU64,
+    pub(crate) client_certificates: AtomicU64,
     pub(crate) by_behaviour: Each<{ Behaviour::ALL.len() }>,
     pub(crate) by_reception: Each<{ Reception::ALL.len() }>,
 }
@@ -42,6 +50,16 @@ impl Counters {
         }
     }
 
+    /// Count a handshake that is done.
+    pub(crate) fn secured(&self, told: &Handshake) {
+        count(if told.is_resumed { &self.handshakes_resumed } else { &self.handshakes_full });
+        count(if told.is_tls13 { &self.handshakes_tls13 } else { &self.handshakes_tls12 });
+        if told.has_client_certificate {
+            count(&self.client_certificates);
+        }
+    }
+
+    /// What they say, but for the names of servers.
     pub(crate) fn stats(&self) -> Stats {
         let by_behaviour = Behaviour::ALL.map(|b| (b, read(&self.by_behaviour.0[b as usize])));
         let by_reception = Reception::ALL.map(|r| (r, read(&self.by_reception.0[r as usize])));
@@ -59,6 +77,15 @@ impl Counters {
             by_reception: by_reception.to_vec(),
             sessions_created: read(&self.sessions_created),
             session_requests: read(&self.session_requests),
+            handshakes: Handshakes {
+                full: read(&self.handshakes_full),
+                resumed: read(&self.handshakes_resumed),
+                failed: read(&self.handshakes_failed),
+                tls12: read(&self.handshakes_tls12),
+                tls13: read(&self.handshakes_tls13),
+                with_client_certificate: read(&self.client_certificates),
+                server_names: BTreeMap::new(),
+            },
         }
     }
 }

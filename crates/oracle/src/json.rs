@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-/// Render a string.
-pub(crate) fn quoted(text: &str) -> String {
+/// Render a string as JSON.
+pub fn quoted(text: &str) -> String {
     let mut quoted = String::from("\"");
     for c in text.chars() {
         match c {

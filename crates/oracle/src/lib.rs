@@ -58,18 +58,27 @@
 //! faults. A [`Door`] may have one, and `/oracle/receive/NAME/COUNT` gives one to the next
 //! connections, whatever their door.
 //!
+//! # Doors
+//!
+//! Besides [`OracleConfig::listen`] a server has any number of [`Door`]s: TCP or Unix, with TLS
+//! or without, all to the same paths and the same log. An [`Authority`] of its own, made at the
+//! start, has signed the certificates of those with TLS; [`TlsOptions`] says the rest.
+//!
 //! # What a client sees of a connection that waits
 //!
 //! The kernel answers a client that connects, and no program is asked: with
-//! [`OracleConfig::accept_delay`] as with an accept stall the connection stands at once, and the
-//! wait is before the first byte. A wait of TCP *connecting* comes of a full accept queue alone: with
-//! [`OracleConfig::backlog`] 0 and an accept stall, one connection waits in the queue, and the SYN
-//! of each further one is dropped. Its client sends another one after a second, then after two
-//! more, then four: connecting takes 1 s, 3 s or 7 s, and nothing in between. On a Unix socket
-//! whose queue is full, connecting blocks until there is room, and fails at once where it may not
-//! block.
+//! [`OracleConfig::accept_delay`] as with an accept stall the connection stands at once. The wait
+//! is before the first byte, or within the handshake of TLS, where there is one; the wait of
+//! [`OracleConfig::handshake_delay`] is there too.
+//!
+//! A wait of TCP *connecting* comes of a full accept queue alone: with [`OracleConfig::backlog`] 0
+//! and an accept stall, one connection waits in the queue, and the SYN of each further one is
+//! dropped. Its client sends another one after a second, then after two more, then four:
+//! connecting takes 1 s, 3 s or 7 s, and nothing in between. On a Unix socket whose queue is full,
+//! connecting blocks until there is room, and fails at once where it may not block.
 
 mod answer;
+mod authority;
 mod behaviour;
 mod config;
 mod connection;
@@ -93,18 +102,21 @@ mod serving;
 mod session;
 mod stats;
 mod sys;
+mod tls;
 mod welcome;
 
 pub use answer::body;
+pub use authority::{Authority, Identity};
 pub use behaviour::Behaviour;
-pub use config::{CloseAfter, Door, OracleConfig, PeriodicStall, Place};
+pub use config::{CloseAfter, Door, OracleConfig, PeriodicStall, Place, TlsOptions, TlsVersions};
+pub use json::quoted;
 pub use log::{
     Arrival, ConnectionLog, ConnectionRecord, KeptRequest, Log, MAX_KEPT_BODY_BYTES, OTHER_PATH,
 };
 pub use oracle::Oracle;
 pub use reception::Reception;
 pub use service::Service;
-pub use stats::{Session, Stats};
+pub use stats::{Handshakes, Session, Stats};
 pub use sys::{monotonic_ns, stop_signals, wait_readable};
 
 /// What was asked for in a way that makes no sense.

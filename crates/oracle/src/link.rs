@@ -1,4 +1,4 @@
-//! The sockets of connections and listeners, TCP and Unix.
+//! The sockets of connections and listeners, TCP and Unix, with TLS or without.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -8,6 +8,7 @@ use std::path::Path;
 
 use crate::config::{Door, OracleConfig, Place};
 use crate::sys;
+use crate::tls::{Handshake, Session};
 
 /// A nonblocking socket of a connection.
 #[derive(Debug)]
@@ -60,27 +61,74 @@ impl Write for &Socket {
 #[derive(Debug)]
 pub(crate) struct Link {
     socket: Socket,
+    tls: Option<Box<Session>>,
 }
 
 impl Link {
     pub(crate) fn new(socket: Socket) -> Self {
-        Self { socket }
+        Self { socket, tls: None }
+    }
+
+    /// Speak TLS from now on.
+    pub(crate) fn secure(&mut self, session: Session) {
+        self.tls = Some(Box::new(session));
+    }
+
+    /// Go on with the handshake of TLS; return what is known of it once it is done.
+    pub(crate) fn handshake(&mut self) -> io::Result<Option<Handshake>> {
+        let Some(tls) = &mut self.tls else {
+            return Err(io::Error::other("a handshake without TLS"));
+        };
+        Ok(tls.handshake(&self.socket)?.then(|| tls.told()))
     }
 
     pub(crate) fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        (&self.socket).read(into)
+        match &mut self.tls {
+            None => (&self.socket).read(into),
+            Some(tls) => tls.read(&self.socket, into),
+        }
+    }
+
+    /// Whether it speaks TLS: a short read then does not mean that the socket is empty.
+    pub(crate) fn is_tls(&self) -> bool {
+        self.tls.is_some()
     }
 
     pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        (&self.socket).write(bytes)
+        match &mut self.tls {
+            None => (&self.socket).write(bytes),
+            Some(tls) => tls.write(&self.socket, bytes),
+        }
     }
 
-    /// Send FIN.
+    /// See to it that the kernel has all that was written.
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
+        match &mut self.tls {
+            None => Ok(()),
+            Some(tls) => tls.flush(&self.socket),
+        }
+    }
+
+    /// Read what comes beneath TLS, to throw it away.
+    pub(crate) fn read_beneath(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        (&self.socket).read(into)
+    }
+
+    /// Send what TLS says before FIN; without TLS, nothing.
+    pub(crate) fn take_leave(&mut self) -> io::Result<()> {
+        match &mut self.tls {
+            None => Ok(()),
+            Some(tls) => tls.finish(&self.socket),
+        }
+    }
+
+    /// Send FIN, and what TLS says before it.
     pub(crate) fn finish(&mut self) -> io::Result<()> {
+        self.take_leave()?;
         self.socket.shutdown_write()
     }
 
-    /// Send FIN, and not what should come before it.
+    /// Send FIN alone.
     pub(crate) fn cut(&mut self) -> io::Result<()> {
         self.socket.shutdown_write()
     }

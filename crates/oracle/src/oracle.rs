@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use crate::authority::Authority;
 use crate::config::{Door, OracleConfig, Place};
 use crate::link::Listener;
 use crate::log::{ConnectionLog, KeptRequest, Log};
@@ -15,6 +16,7 @@ use crate::recorder::Recorder;
 use crate::server::Server;
 use crate::stats::{Session, Stats};
 use crate::sys::{self, Waker};
+use crate::tls::Tls;
 
 /// What the handle and the server's thread share.
 #[derive(Debug)]
@@ -34,6 +36,7 @@ pub(crate) struct Shared {
 pub struct Oracle {
     addr: SocketAddr,
     doors: Vec<Door>,
+    authority: Option<Authority>,
     shared: Arc<Shared>,
     thread: Option<JoinHandle<io::Result<()>>>,
 }
@@ -43,12 +46,16 @@ impl Oracle {
     ///
     /// # Errors
     /// When an address is not on loopback or cannot be bound, when a route makes no sense, or
-    /// when the kernel refuses a descriptor or the processor.
+    /// when the kernel refuses a descriptor, the processor, or randomness for certificates.
     pub fn start(config: OracleConfig) -> io::Result<Self> {
         let first = Listener::open(Door::plain(Place::Tcp(config.listen)), &config)?;
         let Place::Tcp(addr) = first.door.place else {
             return Err(io::Error::other("a TCP door has no address"));
         };
+        let speaks_tls = config.doors.iter().any(|door| door.is_tls);
+        let authority = speaks_tls.then(Authority::generate).transpose()?;
+        let tls =
+            authority.as_ref().map(|authority| Tls::new(config.tls, authority)).transpose()?;
         let mut listeners = vec![first];
         for door in &config.doors {
             listeners.push(Listener::open(door.clone(), &config)?);
@@ -67,7 +74,7 @@ impl Oracle {
         let (ready, is_ready) = std::sync::mpsc::channel();
         // The server is built on its own thread: it is full of `Rc`, and pins itself.
         let thread = std::thread::Builder::new().name("oracle".to_owned()).spawn(move || {
-            let server = match Server::new(config, listeners, server_shared) {
+            let server = match Server::new(config, listeners, tls, server_shared) {
                 Ok(server) => server,
                 Err(error) => {
                     let _ = ready.send(Err(error));
@@ -78,7 +85,7 @@ impl Oracle {
             server.run()
         })?;
         is_ready.recv().map_err(io::Error::other)??;
-        Ok(Self { addr, doors, shared, thread: Some(thread) })
+        Ok(Self { addr, doors, authority, shared, thread: Some(thread) })
     }
 
     /// Where it listens without TLS: the first of its doors.
@@ -90,6 +97,21 @@ impl Oracle {
     /// port that it has got.
     pub fn doors(&self) -> &[Door] {
         &self.doors
+    }
+
+    /// The address of the first door with TLS that has one.
+    pub fn tls_addr(&self) -> Option<SocketAddr> {
+        self.doors.iter().filter(|door| door.is_tls).find_map(|door| match door.place {
+            Place::Tcp(addr) => Some(addr),
+            Place::Unix(_) => None,
+        })
+    }
+
+    /// Who has signed the certificates of the doors with TLS; `None` without such a door.
+    ///
+    /// They are for `localhost`, `oracle.test`, `127.0.0.1` and `::1`.
+    pub fn authority(&self) -> Option<&Authority> {
+        self.authority.as_ref()
     }
 
     /// The arrivals so far.

@@ -4,7 +4,8 @@ use crate::answer::{Script, Step, send};
 use crate::named::named;
 
 named! {
-    /// How a connection is received. On a Unix socket, which has no RST, one is a close.
+    /// How a connection is received. On a Unix socket, which has no RST, one is a close; on a
+    /// door without TLS, a wrong certificate is nothing at all.
     Reception:
     /// As it should be.
     Usual = "usual",
@@ -14,6 +15,12 @@ named! {
     FinAtAccept = "fin-at-accept",
     /// Nothing is ever read or written.
     HangAtAccept = "hang-at-accept",
+    /// TLS: a certificate of an authority that nobody knows.
+    UnknownAuthority = "tls-unknown-authority",
+    /// TLS: the certificate of another host.
+    WrongName = "tls-wrong-name",
+    /// TLS: a certificate that has expired.
+    Expired = "tls-expired",
     /// RST after the first bytes: amid the handshake.
     ResetInHandshake = "reset-in-handshake",
     /// FIN after the first bytes.
@@ -27,6 +34,11 @@ named! {
 }
 
 impl Reception {
+    /// Whether it leaves no room for a handshake.
+    pub(crate) fn is_script(self) -> bool {
+        self.at_once().is_some() || self.at_first_bytes().is_some()
+    }
+
     /// What happens at once, without a byte from the client.
     pub(crate) fn at_once(self) -> Option<Script> {
         match self {

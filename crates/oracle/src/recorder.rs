@@ -3,7 +3,7 @@
 //! One thread writes, anybody reads, nobody waits: arrivals and connections are preallocated
 //! arrays of atomics that are only ever appended to. Behind locks is only what is rare.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -14,9 +14,13 @@ use crate::log::{Arrival, ConnectionLog, ConnectionRecord, KeptRequest, Log, OTH
 use crate::reception::Reception;
 use crate::session::Sessions;
 use crate::stats::{Session, Stats};
+use crate::tls::Handshake;
 
 /// How many different paths are remembered by name; later ones are logged as [`OTHER_PATH`].
 const MAX_PATHS: usize = 1 << 16;
+
+/// How many different names of servers are remembered.
+const MAX_SERVER_NAMES: usize = 1000;
 
 /// A request that was read.
 #[derive(Debug, Clone, Copy)]
@@ -75,6 +79,7 @@ pub(crate) struct Recorder {
     stalls_ns: Mutex<Vec<(u64, u64)>>,
     sessions: Mutex<Sessions>,
     kept: Mutex<Vec<KeptRequest>>,
+    server_names: Mutex<BTreeMap<String, u64>>,
 }
 
 impl Recorder {
@@ -90,6 +95,7 @@ impl Recorder {
             stalls_ns: Mutex::default(),
             sessions: Mutex::new(Sessions::new(config.seed)),
             kept: Mutex::default(),
+            server_names: Mutex::default(),
         }
     }
 
@@ -168,6 +174,20 @@ impl Recorder {
         }
         // Publishes the entry to readers, who load the count first.
         self.counters.connections.store(u64::from(number) + 1, Ordering::Release);
+    }
+
+    /// Note that a connection's handshake is done.
+    pub(crate) fn secured(&self, number: u32, told: Handshake, now_ns: u64) {
+        self.counters.secured(&told);
+        if let Some(entry) = self.connections.get(number as usize) {
+            entry.secured_ns.store(now_ns, Ordering::Relaxed);
+        }
+        if let Some(name) = told.server_name {
+            let mut names = lock(&self.server_names);
+            if names.len() < MAX_SERVER_NAMES || names.contains_key(&name) {
+                *names.entry(name).or_default() += 1;
+            }
+        }
     }
 
     /// Note that a connection has ended.
@@ -262,7 +282,9 @@ impl Recorder {
     }
 
     pub(crate) fn stats(&self) -> Stats {
-        self.counters.stats()
+        let mut stats = self.counters.stats();
+        stats.handshakes.server_names.clone_from(&lock(&self.server_names));
+        stats
     }
 }
 

@@ -14,6 +14,7 @@ use crate::link::Listener;
 use crate::oracle::Shared;
 use crate::service::{Rng, Workers};
 use crate::sys::{self, Epoll, Event, monotonic_ns};
+use crate::tls::Tls;
 
 const WAKER: u64 = u64::MAX;
 /// The tokens of doors begin here; those of connections, number and slot, end before it.
@@ -34,7 +35,9 @@ pub(crate) struct Server {
     pub(crate) rng: Rng,
     /// How many requests were kept whole.
     pub(crate) kept: usize,
-    listeners: Vec<Listener>,
+    pub(crate) listeners: Vec<Listener>,
+    /// For the doors with TLS, if there are any.
+    pub(crate) tls: Option<Tls>,
     is_accepting: bool,
     timers: BinaryHeap<Reverse<(u64, u64, usize)>>,
     timer_serial: u64,
@@ -46,6 +49,7 @@ impl Server {
     pub(crate) fn new(
         config: OracleConfig,
         listeners: Vec<Listener>,
+        tls: Option<Tls>,
         shared: Arc<Shared>,
     ) -> io::Result<Self> {
         sys::sharpen_timers();
@@ -64,6 +68,7 @@ impl Server {
             config,
             shared,
             listeners,
+            tls,
             is_accepting: false,
             epoll,
             connections: Vec::new(),
@@ -155,10 +160,7 @@ impl Server {
                 return Ok(());
             }
             match self.listeners[door].accept() {
-                Ok(socket) => {
-                    let own = self.listeners[door].door.reception;
-                    self.welcome(socket, door, own)?;
-                }
+                Ok(socket) => self.welcome(socket, door)?,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
                 Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
                 Err(_) => {
@@ -196,12 +198,11 @@ impl Server {
             return;
         };
         match connection.phase {
-            // What it has brought, or that it has left, is seen when its time has come.
-            Phase::Delayed => {
-                self.connections[slot] = Some(connection);
-                return;
-            }
-            Phase::Greeting => return self.greet(slot, connection),
+            Phase::Delayed
+            | Phase::Greeting
+            | Phase::Knocking
+            | Phase::Resting
+            | Phase::Handshaking => return self.receive_on(slot, connection, event),
             _ => {}
         }
         let has_input = event.readable || event.hung_up;
@@ -262,7 +263,8 @@ impl Server {
 
     fn on_timer(&mut self, slot: usize, mut connection: Box<Connection>, now_ns: u64) {
         match std::mem::replace(&mut connection.phase, Phase::Idle) {
-            Phase::Delayed => self.begin(slot, connection, true),
+            Phase::Delayed => self.begin_late(slot, connection),
+            Phase::Resting => self.shake_hands(slot, connection),
             Phase::Waiting(play) => {
                 if self.shared.hold_until_ns.load(Ordering::Acquire) > now_ns {
                     self.wait(slot, connection, play);

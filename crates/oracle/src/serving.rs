@@ -228,7 +228,7 @@ impl Server {
     }
 
     /// Wait for the client's FIN after ours: closing at once could turn into RST.
-    fn drain(&mut self, slot: usize, mut connection: Box<Connection>) {
+    pub(crate) fn drain(&mut self, slot: usize, mut connection: Box<Connection>) {
         connection.received.clear();
         if connection.has_ended {
             return self.release(slot, &connection);

@@ -1,5 +1,7 @@
 //! What the server counts.
 
+use std::collections::BTreeMap;
+
 use crate::behaviour::Behaviour;
 use crate::json::quoted;
 use crate::reception::Reception;
@@ -33,6 +35,28 @@ pub struct Stats {
     pub sessions_created: u64,
     /// Requests that belonged to a session: those that began one, and those that brought one.
     pub session_requests: u64,
+    /// Handshakes of TLS.
+    pub handshakes: Handshakes,
+}
+
+/// Handshakes of TLS since the start.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Handshakes {
+    /// Full ones.
+    pub full: u64,
+    /// Those that resumed a session.
+    pub resumed: u64,
+    /// Those that never came to an end: refused by either side, or left by the client.
+    pub failed: u64,
+    /// Of the full and resumed ones, those of TLS 1.2.
+    pub tls12: u64,
+    /// Of the full and resumed ones, those of TLS 1.3.
+    pub tls13: u64,
+    /// Of the full and resumed ones, those whose client had a certificate.
+    pub with_client_certificate: u64,
+    /// Of the full and resumed ones, how many named the server so (SNI); the first thousand
+    /// different names. A client that asked for an address names nothing.
+    pub server_names: BTreeMap<String, u64>,
 }
 
 /// One session of `/session`.
@@ -63,7 +87,7 @@ impl Stats {
             "{{\"connections\":{},\"open\":{},\"requests\":{},\"control\":{},\"finished\":{},\
              \"abandoned\":{},\"accept_errors\":{},\"log_dropped\":{},\"by_behaviour\":{},\
              \"most_open\":{},\"by_reception\":{},\"sessions_created\":{},\
-             \"session_requests\":{}}}",
+             \"session_requests\":{},\"handshakes\":{}}}",
             self.connections,
             self.open,
             self.requests,
@@ -77,6 +101,28 @@ impl Stats {
             counts(receptions),
             self.sessions_created,
             self.session_requests,
+            self.handshakes.to_json(),
+        )
+    }
+}
+
+impl Handshakes {
+    fn to_json(&self) -> String {
+        let names: Vec<String> = self
+            .server_names
+            .iter()
+            .map(|(name, count)| format!("{}:{count}", quoted(name)))
+            .collect();
+        format!(
+            "{{\"full\":{},\"resumed\":{},\"failed\":{},\"tls12\":{},\"tls13\":{},\
+             \"with_client_certificate\":{},\"server_names\":{{{}}}}}",
+            self.full,
+            self.resumed,
+            self.failed,
+            self.tls12,
+            self.tls13,
+            self.with_client_certificate,
+            names.join(","),
         )
     }
 }

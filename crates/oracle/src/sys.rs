@@ -7,6 +7,9 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 /// A second in nanoseconds.
 pub(crate) const SECOND_NS: u64 = 1_000_000_000;
 
+const EDGES: u32 =
+    (libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLRDHUP | libc::EPOLLET).cast_unsigned();
+
 /// Something that epoll reported.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Event {
@@ -39,8 +42,12 @@ impl Epoll {
 
     /// Report each change of `fd`, in both directions, once.
     pub(crate) fn watch_edges(&self, fd: RawFd, token: u64) -> io::Result<()> {
-        let events = libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLRDHUP | libc::EPOLLET;
-        self.control(libc::EPOLL_CTL_ADD, fd, events as u32, token)
+        self.control(libc::EPOLL_CTL_ADD, fd, EDGES, token)
+    }
+
+    /// Report what is the case with `fd` once more, though nothing has changed.
+    pub(crate) fn watch_edges_again(&self, fd: RawFd, token: u64) -> io::Result<()> {
+        self.control(libc::EPOLL_CTL_MOD, fd, EDGES, token)
     }
 
     pub(crate) fn forget(&self, fd: RawFd) -> io::Result<()> {

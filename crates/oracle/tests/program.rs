@@ -4,6 +4,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
 
 fn spawn(arguments: &[&str]) -> Child {
@@ -37,6 +38,64 @@ fn it_serves_what_it_was_told_and_ends_with_its_standard_input() {
 }
 
 #[test]
+fn it_says_where_its_doors_and_certificates_are_and_takes_them_away_at_the_end() {
+    let folder = std::env::temp_dir().join(format!("httpdyno-oracle-{}", std::process::id()));
+    std::fs::create_dir(&folder).unwrap();
+    let folder_text = folder.to_str().unwrap();
+    let unix = format!("unix:{folder_text}/a \"socket\"");
+    let mut child = spawn(&[
+        "--door",
+        &unix,
+        "--tls-door",
+        "[::1]:0",
+        "--tls-folder",
+        folder_text,
+        "--client-certificate",
+        "required",
+        "--keep-requests",
+        "1",
+    ]);
+    let mut line = String::new();
+    BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    let address = line.strip_prefix("{\"address\": \"").unwrap().split('"').next().unwrap();
+    let tls_address = line.split("\"tls_address\": \"").nth(1).unwrap().split('"').next().unwrap();
+    assert!(tls_address.starts_with("[::1]:") && tls_address != "[::1]:0", "{tls_address}");
+    let unix_text = unix.replace('"', "\\\"");
+    let expected = format!(
+        "{{\"address\": \"{address}\", \"doors\": [{{\"address\": \"{address}\", \"is_tls\": false}}, \
+         {{\"address\": \"{unix_text}\", \"is_tls\": false}}, \
+         {{\"address\": \"{tls_address}\", \"is_tls\": true}}], \
+         \"tls_address\": \"{tls_address}\", \"ca_file\": \"{folder_text}/ca.pem\", \
+         \"client_certificate_file\": \"{folder_text}/client.pem\", \
+         \"client_key_file\": \"{folder_text}/client-key.pem\", \"pid\": {}}}\n",
+        child.id()
+    );
+    assert_eq!(line, expected);
+    for (file, beginning) in [
+        ("ca.pem", "-----BEGIN CERTIFICATE-----"),
+        ("client.pem", "-----BEGIN CERTIFICATE-----"),
+        ("client-key.pem", "-----BEGIN PRIVATE KEY-----"),
+    ] {
+        let content = std::fs::read_to_string(folder.join(file)).unwrap();
+        assert!(content.starts_with(beginning), "{file}: {content}");
+    }
+    let mut stream = UnixStream::connect(unix.strip_prefix("unix:").unwrap()).unwrap();
+    stream.write_all(b"GET /close HTTP/1.1\r\nCookie: a=b\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.write_all(b"GET /oracle/requests HTTP/1.1\r\n\r\n").unwrap();
+    let mut answer = [0; 4096];
+    let got = stream.read(&mut answer).unwrap();
+    let answer = String::from_utf8_lossy(&answer[..got]);
+    assert!(answer.contains("GET /close HTTP/1.1\\u000d\\u000aCookie: a=b"), "{answer}");
+    drop(child.stdin.take());
+    assert!(child.wait().unwrap().success());
+    // Empty: the socket and the files are gone.
+    std::fs::remove_dir(&folder).unwrap();
+}
+
+#[test]
 fn it_ends_on_a_signal() {
     let mut child = spawn(&[]);
     let addr = address(&mut child);
@@ -52,6 +111,11 @@ fn it_refuses_what_it_does_not_understand_in_one_line() {
         (&["--workers", "0"][..], 2),
         (&["--unheard-of", "1"], 2),
         (&["--seed"], 2),
+        (&["--door", "nowhere"], 2),
+        (&["--tls-door", "127.0.0.1:0"], 2),
+        (&["--tls-versions", "1.1"], 2),
+        (&["--reception", "warm"], 2),
+        (&["--tls-door", "127.0.0.1:0", "--tls-folder", "/nonexistent"], 3),
         (&["--listen", "0.0.0.0:0"], 3),
         (&["--route", "/x=/fault/unheard-of"], 3),
     ] {
