@@ -28,6 +28,8 @@ from httpdyno.model import (
 )
 
 URL = "http://localhost:8000/"
+TLS = "https://localhost:8443/"
+PEM = str(Path(__file__).parents[1] / "load" / "pem")
 HOST = ("Host", "localhost:8000")
 LOG = '127.0.0.1 - - [10/Oct/2000:13:55:{:02} -0700] "{} HTTP/1.1" {} 2326\n'
 
@@ -247,7 +249,7 @@ def test_all_methods_of_a_log_can_be_asked_for_and_one_status(started, log):
 
 def test_https_is_checked_against_the_hosts_name(started, tmp_path):
     pem = tmp_path / "x.pem"
-    pem.write_text("x")
+    pem.write_bytes(b"".join(Path(PEM, f"client.{each}").read_bytes() for each in ("pem", "key")))
     assert started("https://localhost:8443/").workload.tls == TlsSpec(server_name="localhost")
     seen = started(
         "https://127.0.0.1:8443/",
@@ -382,7 +384,10 @@ NONSENSE = [
     ([URL, "--slow", "0bit:20%"], "`--slow 0bit:20%` makes no sense"),
     ([URL, "--slow-buffer", "4KiB"], "`--slow-buffer 4KiB` does nothing without `--slow`"),
     ([URL, "--slow", "1kbit", "--slow-buffer", "0"], "`--slow-buffer 0` makes no sense"),
-    ([URL, "--slow", "1kbit", "--slow-buffer", "9GiB"], "a receive buffer of 9663676416 bytes"),
+    (
+        [URL, "--slow", "1kbit", "--slow-buffer", "9GiB"],
+        "a receive buffer of 9663676416 bytes is none",
+    ),
     ([URL, "--requests-per-connection", "0"], "`--requests-per-connection 0` makes no sense"),
     ([URL, "--requests-per-connection", "3", "--no-keepalive"], "contradict each other"),
     ([URL, "--connection-rate", "0"], "`--connection-rate 0` makes no sense"),
@@ -407,7 +412,22 @@ NONSENSE = [
     ([URL, "--json", "/none/out.json"], "does not exist"),
     (["http://93.184.215.14/"], "neither this machine nor in a private network"),
     (["https://93.184.215.14/"], "neither this machine nor in a private network"),
-    (["http://127.0.0.1/", "-c", "100000000"], "open files"),
+    ([URL, "-c", "1000001"], "1000001 connections cannot send anything, expected 1 to 1,000,000"),
+    ([URL, "--page", "/: /x", "--page-connections", "1001"], "1001 connections load no page"),
+    ([URL, "--visit", "1e12"], "a visit of 1e+12 requests is none"),
+    ([URL, "--timeout", "99999999h"], "a timeout of 3.6e+11 s is no patience"),
+    ([URL, "-d", "99999999h"], "`-d 99999999h` makes no sense"),
+    ([URL, "--think", "99999999h"], "nobody thinks for 3.6e+11 s"),
+    ([URL, "--stages", "99999999h: 5/s"], "a stage of 3.6e+11 s is none"),
+    ([TLS, "--sni", "a b"], "the name `a b` cannot be used for TLS"),
+    ([TLS, "--cacert", "{odd}"], "`{odd}` cannot be used for TLS: 4 bytes without a certificate"),
+    (
+        [TLS, "--cert", f"{PEM}/client.pem", "--key", f"{PEM}/another.key"],
+        f"the certificate `{PEM}/client.pem` with the key `{PEM}/another.key` cannot be used for "
+        "TLS: the private key of another certificate",
+    ),
+    ([TLS, "--cert", f"{PEM}/client.pem"], "without a private key"),
+    ([TLS, "--cert", f"{PEM}/client.key"], "without a certificate"),
 ]
 
 
@@ -438,6 +458,17 @@ def test_bad_input_is_one_sentence_before_any_load(files, capsys, words, sentenc
     assert sentence.format(**files) in error
     assert not error.endswith(".")
     assert not rest or (rest[0] == "" and rest[1].startswith("hint: ") and len(rest) == 2)
+
+
+def test_more_users_than_descriptors_is_told_with_both_numbers(files, capsys, monkeypatch):
+    monkeypatch.setattr("resource.getrlimit", lambda _: (256, 1024))
+    assert files
+    assert run(["load", URL, "-c", "1000"]) == 2
+    error = capsys.readouterr().err
+    assert "1000 connections need " in error
+    assert "open files, the limit here is 1024" in error
+    assert run(["load", URL, "--page", "/: /a", "-c", "200"]) == 2
+    assert "1200 connections need " in capsys.readouterr().err
 
 
 def test_a_host_without_an_address_is_3(capsys):

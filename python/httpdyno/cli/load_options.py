@@ -70,7 +70,7 @@ class TrafficOptions:
             "--requests",
             parser=whole_number("-n"),
             metavar="N",
-            help="Stop after this many requests.",
+            help="Stop after this many requests; with --page pages, with --sessions visits.",
         ),
     ] = None
     rate: Annotated[

@@ -1,16 +1,22 @@
 """From all options of `httpdyno load` to what is going to be sent, checked before anything is."""
 
+import hashlib
 import math
-import os
-import re
-import resource
 import secrets
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from msgspec import structs
 
+from httpdyno.cli.load_client import (
+    check_descriptors,
+    cpus_from,
+    spin_s_from,
+    threads_from,
+    usual_spin_s,
+)
 from httpdyno.cli.load_options import (
     RequestOptions,
     TrafficOptions,
@@ -21,25 +27,22 @@ from httpdyno.cli.load_wire_options import ClientOptions, ConnectionOptions, Tls
 from httpdyno.errors import UsageError
 from httpdyno.load.access_log import Recording, read_access_log
 from httpdyno.load.check import check_workload
-from httpdyno.load.engine import SPIN_S, WindowPlan, suited_threads
-from httpdyno.load.target import Target, check_permitted, is_loopback, resolve
-from httpdyno.model import Caveat, Closed, Replay, TlsSpec, Workload
+from httpdyno.load.engine import WindowPlan
+from httpdyno.load.native_spec import check_tls
+from httpdyno.load.target import Target, check_permitted, resolve
+from httpdyno.model import Caveat, Replay, TlsSpec, Workload
 from httpdyno.model.arrival import SPREADS, length_s
 from httpdyno.model.workload_table import TrafficTable, workload_from
 from httpdyno.report.phrase import plural
-from httpdyno.units import duration_s, format_duration
+from httpdyno.units import duration_s
 
 DEFAULT_DURATION_S = 10.0
+_HASH_DIGITS = 12
 _MAX_SEED = 2**64 - 1
 _MAX_COUNT = 2**63 - 1
-_MAX_SPIN_S = 0.1
-_CPU_RANGE = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?")
+_MAX_TIME_S = 1e9
 _SEED_BITS = 32
 """Short enough to be typed again."""
-_SPARE_DESCRIPTORS = 64
-"""For the program itself: the database, libraries, standard streams."""
-_CPUS_TO_SPIN = 4
-"""On fewer cores a local server wants the one that would spin."""
 _OPTIONS = {"connections": "-c", "keep_alive": "--no-keepalive"}
 """Where an option is not called like the setting."""
 
@@ -58,6 +61,25 @@ class LoadPlan:
     threads: int
     cpus: tuple[int, ...]
     spin_s: float
+
+    @property
+    def schedule_hash(self) -> str:
+        """What two runs have in common that are due to send the same at the same instants.
+
+        Empty in a closed loop, where the server's answers say when.
+        """
+        if not self.workload.is_open_loop:
+            return ""
+        arrival = self.workload.arrival
+        if isinstance(arrival, Replay):
+            # A log is what it holds, wherever it lies.
+            arrival = structs.replace(arrival, log="")
+        schedule = structs.replace(self.workload, arrival=arrival, tls=None)
+        digest = hashlib.sha256(msgspec.json.encode((schedule, self.seed)))
+        if self.recording is not None:
+            digest.update(self.recording.offsets_ns)
+            digest.update(self.recording.steps)
+        return digest.hexdigest()[:_HASH_DIGITS]
 
     @property
     def caveats(self) -> tuple[Caveat, ...]:
@@ -130,11 +152,13 @@ def load_plan(asked: Asked) -> LoadPlan:
         tls=_tls(asked.tls, requests.target),
     )
     check_workload(workload)
+    if workload.tls is not None:
+        check_tls(workload.tls)
     window = _window(asked.traffic, workload)
-    threads = _threads(asked.client.threads, workload)
-    cpus = _cpus(asked.client.cpus)
-    spin_s = _spin_s(asked.client.spin)
-    _allow_descriptors(workload)
+    threads = threads_from(asked.client.threads, workload)
+    cpus = cpus_from(asked.client.cpus)
+    spin_s = spin_s_from(asked.client.spin)
+    check_descriptors(workload, threads)
     address = resolve(requests.target)
     check_permitted(requests.target, address, allowed_host=asked.allowed_host)
     recording = None
@@ -158,7 +182,7 @@ def load_plan(asked: Asked) -> LoadPlan:
         seed=seed,
         threads=threads,
         cpus=cpus,
-        spin_s=_usual_spin_s(workload, address) if spin_s is None else spin_s,
+        spin_s=usual_spin_s(workload, address) if spin_s is None else spin_s,
     )
 
 
@@ -270,7 +294,7 @@ def _duration_s(text: str) -> float:
         seconds = duration_s(text)
     except UsageError as error:
         raise UsageError(f"`-d {text}` makes no sense; expected {expected}") from error
-    if seconds <= 0:
+    if not 0 < seconds <= _MAX_TIME_S:
         raise UsageError(f"`-d {text}` makes no sense; expected {expected}")
     return seconds
 
@@ -281,83 +305,3 @@ def _seed(given: int | None) -> int:
     if not 0 <= given <= _MAX_SEED:
         raise UsageError(f"`--seed {given}` makes no sense; expected 0 to {_MAX_SEED}")
     return given
-
-
-def _threads(given: int | None, workload: Workload) -> int:
-    if given is None:
-        return suited_threads(workload)
-    if not 1 <= given <= workload.connections:
-        raise UsageError(
-            f"{given} threads cannot share {plural(workload.connections, 'connection')}",
-            hint="give at least one connection to each thread",
-        )
-    return given
-
-
-def _cpus(text: str | None) -> tuple[int, ...]:
-    if text is None:
-        return ()
-    cpus: list[int] = []
-    for part in text.split(","):
-        found = _CPU_RANGE.fullmatch(part.strip())
-        if found is None or int(found[2] or found[1]) < int(found[1]):
-            raise UsageError(
-                f"`--cpus {text}` makes no sense; expected cores such as `2,3` or `2-5`"
-            )
-        cpus += range(int(found[1]), int(found[2] or found[1]) + 1)
-    present = os.sched_getaffinity(0)
-    missing = [cpu for cpu in cpus if cpu not in present]
-    if missing:
-        raise UsageError(
-            f"`--cpus {text}` names core {missing[0]}, which this process may not run on",
-            hint=f"it may run on {', '.join(map(str, sorted(present)))}",
-        )
-    return tuple(dict.fromkeys(cpus))
-
-
-def _spin_s(text: str | None) -> float | None:
-    if text is None:
-        return None
-    try:
-        seconds = duration_s(text)
-    except UsageError as error:
-        raise UsageError(
-            f"`--spin {text}` makes no sense; expected a time such as `60us`"
-        ) from error
-    if seconds > _MAX_SPIN_S:
-        raise UsageError(
-            f"`--spin {text}` makes no sense; expected at most {format_duration(_MAX_SPIN_S)}"
-        )
-    return seconds
-
-
-def _usual_spin_s(workload: Workload, address: str) -> float:
-    """Return how long to poll before a due time: only in open loop, on a core of one's own."""
-    cpus = os.cpu_count() or 1
-    has_own_core = cpus >= _CPUS_TO_SPIN or (cpus > 1 and not is_loopback(address))
-    return SPIN_S if workload.is_open_loop and has_own_core else 0.0
-
-
-def _n_sockets(workload: Workload) -> int:
-    """Return how many connections there may be at a time."""
-    per_user = workload.connections_per_page if workload.has_pages else 1
-    return workload.connections * (per_user if isinstance(workload.arrival, Closed) else 1)
-
-
-def _allow_descriptors(workload: Workload) -> None:
-    """Raise this process's soft limit on open files where the connections need it.
-
-    Raises:
-        UsageError: The hard limit is too low.
-    """
-    n = _n_sockets(workload)
-    needed = n + _SPARE_DESCRIPTORS
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft == resource.RLIM_INFINITY or soft >= needed:
-        return
-    if hard != resource.RLIM_INFINITY and hard < needed:
-        raise UsageError(
-            f"{n} connections need {needed} open files, the limit here is {hard}",
-            hint=f"use fewer connections, or raise it with `ulimit -Hn {needed}` as root",
-        )
-    resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))

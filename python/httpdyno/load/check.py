@@ -30,7 +30,13 @@ PLACEHOLDERS = ("n", "user", "random")
 _PLACEHOLDER = re.compile(r"\{\{[A-Za-z_]+\}\}|\{([A-Za-z_]+)\}")
 # RFC 9110 section 5.6.2.
 _TOKEN = frozenset("!#$%&'*+-.^_`|~" + string.digits + string.ascii_letters)
-_MAX_COUNT = 2**32 - 1
+# As the engine has them; what is beyond would only be a mistake.
+_MAX_CONNECTIONS = 1_000_000
+_MAX_CONNECTIONS_PER_PAGE = 1000
+_MAX_STEPS = 2**32 - 1
+_MAX_VISIT_STEPS = 1e9
+_MAX_TIME_S = 1e9
+_MAX_BUFFER_BYTES = 1 << 30
 
 
 def check_workload(workload: Workload) -> None:
@@ -46,8 +52,10 @@ def check_workload(workload: Workload) -> None:
     _check_users(workload.users)
     if workload.slow is not None:
         _check_slow(workload.slow)
-    if not (math.isfinite(workload.timeout_s) and workload.timeout_s > 0):
-        raise UsageError(f"a timeout of {workload.timeout_s:g} s is no patience at all")
+    if not 0 < workload.timeout_s <= _MAX_TIME_S:
+        raise UsageError(
+            f"a timeout of {workload.timeout_s:g} s is no patience, expected more than 0 s"
+        )
     for request in workload.requests:
         check_request(request)
 
@@ -88,8 +96,8 @@ def _check_stages(stages: tuple[RateStage, ...]) -> None:
                 raise UsageError(f"a stage's rate of {rate_per_s:g}/s is none, expected 0 or more")
             _check_rate_is_possible(rate_per_s)
         length_s = stage.duration_s
-        if length_s is not None and not (math.isfinite(length_s) and length_s > 0):
-            raise UsageError(f"a stage of {length_s:g} s takes no time, expected more than 0")
+        if length_s is not None and not 0 < length_s <= _MAX_TIME_S:
+            raise UsageError(f"a stage of {length_s:g} s is none, expected more than 0 s")
         if length_s is None and stage is not stages[-1]:
             raise UsageError("a stage without an end is followed by another")
     n = n_expected(stages)
@@ -116,18 +124,20 @@ def _check_mix(requests: tuple[RequestSpec, ...], steps: tuple[VisitStep, ...]) 
 
 
 def _check_connections(workload: Workload) -> None:
-    if not 1 <= workload.connections <= _MAX_COUNT:
+    if not 1 <= workload.connections <= _MAX_CONNECTIONS:
         raise UsageError(
-            f"{workload.connections} connections cannot send anything, expected at least 1"
+            f"{workload.connections} connections cannot send anything, expected 1 to "
+            f"{_MAX_CONNECTIONS:,}"
         )
-    if not 0 <= workload.requests_per_connection <= _MAX_COUNT:
+    if not 0 <= workload.requests_per_connection <= _MAX_STEPS:
         raise UsageError(
             f"{workload.requests_per_connection} requests per connection is no number of them",
             hint="1 is no keep-alive; leave it out for no limit",
         )
-    if not 1 <= workload.connections_per_page <= _MAX_COUNT:
+    if not 1 <= workload.connections_per_page <= _MAX_CONNECTIONS_PER_PAGE:
         raise UsageError(
-            f"{workload.connections_per_page} connections load no page, expected at least 1"
+            f"{workload.connections_per_page} connections load no page, expected 1 to "
+            f"{_MAX_CONNECTIONS_PER_PAGE:,}"
         )
     per_s = workload.connections_per_s
     if not 0 <= per_s <= MAX_RATE_PER_S:
@@ -139,15 +149,15 @@ def _check_users(users: Users) -> None:
         raise UsageError(
             f"{users.new_ratio:.0%} new users is no share of them, expected 0 % to 100 %"
         )
-    if not 1 <= users.n_returning <= _MAX_COUNT:
+    if not 1 <= users.n_returning <= _MAX_STEPS:
         raise UsageError(f"{users.n_returning} users cannot come again, expected at least 1")
     steps = users.visit.mean_steps
-    if not 1 <= steps <= _MAX_COUNT:
-        raise UsageError(f"a visit of {steps:g} requests is none, expected at least 1")
+    if not 1 <= steps <= _MAX_VISIT_STEPS:
+        raise UsageError(f"a visit of {steps:g} requests is none, expected 1 to 1 billion")
     if not (users.visit.is_geometric or float(steps).is_integer()):
         raise UsageError(f"a visit cannot have exactly {steps:g} requests, expected a whole number")
-    if not (math.isfinite(users.think.mean_s) and users.think.mean_s >= 0):
-        raise UsageError(f"nobody thinks for {users.think.mean_s:g} s, expected 0 or more")
+    if not 0 <= users.think.mean_s <= _MAX_TIME_S:
+        raise UsageError(f"nobody thinks for {users.think.mean_s:g} s, expected 0 s or more")
 
 
 def _check_slow(slow: SlowUsers) -> None:
@@ -156,12 +166,11 @@ def _check_slow(slow: SlowUsers) -> None:
             f"{slow.ratio:.0%} slow users is no share of them, expected more than 0 %, "
             "at most 100 %"
         )
-    if not (math.isfinite(slow.bytes_per_s) and slow.bytes_per_s > 0):
+    if not 0 < slow.bytes_per_s <= MAX_RATE_PER_S:
         raise UsageError(f"a line of {slow.bytes_per_s:g} bytes/s carries nothing")
-    if not 1 <= slow.receive_buffer_bytes < 2**31:
+    if not 1 <= slow.receive_buffer_bytes <= _MAX_BUFFER_BYTES:
         raise UsageError(
-            f"a receive buffer of {slow.receive_buffer_bytes} bytes holds nothing, expected 1 B to "
-            "2 GiB"
+            f"a receive buffer of {slow.receive_buffer_bytes} bytes is none, expected 1 B to 1 GiB"
         )
 
 

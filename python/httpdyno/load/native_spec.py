@@ -118,6 +118,28 @@ def native_tls(tls: TlsSpec) -> _native.Tls:
     )
 
 
+def check_tls(tls: TlsSpec) -> None:
+    """Refuse certificates and keys that cannot work, such as a key of another certificate.
+
+    Raises:
+        UsageError: With the file, and what is wrong with it.
+    """
+    try:
+        native_tls(tls).check()
+    except _native.EngineError as error:
+        field, _, complaint = str(error).partition(" is ")
+        key = f" with the key `{tls.key_file}`" if tls.key_file != tls.certificate_file else ""
+        named = {
+            "tls.server_name": f"the name `{tls.server_name}`",
+            "tls.roots_pem": f"`{tls.roots_file}`"
+            if tls.roots_file
+            else "the system's authorities",
+            "tls.identity_pem": f"the certificate `{tls.certificate_file}`{key}",
+        }
+        what = named.get(field, field)
+        raise UsageError(f"{what} cannot be used for TLS: {complaint}") from error
+
+
 def _read(file: str) -> bytes:
     try:
         return Path(file).read_bytes()
