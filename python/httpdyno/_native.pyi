@@ -181,6 +181,9 @@ class LoadSpec:
         `drain_s` bounds the wait for answers at a window's end; `cpus` pins threads, if any. Of
         each window the instants of the first `n_traced` measured requests are kept.
         """
+    @property
+    def schedule_hash(self) -> int:
+        """For the provenance: the same for the same arrivals, seed and mix."""
 
 @final
 class Histogram:

@@ -81,6 +81,7 @@ impl Arrivals {
 
     /// How many arrivals to expect before `until_ns`: exactly so many in a replay, on average in a
     /// Poisson process; an even schedule has this number rounded up.
+    #[cfg(test)]
     pub(crate) fn expected_count(&self, until_ns: u64) -> f64 {
         match &self.source {
             Source::Even(rate) | Source::Poisson { rate, .. } => rate.expected_count(until_ns),
@@ -161,6 +162,7 @@ impl Rate {
         }
     }
 
+    #[cfg(test)]
     fn expected_count(&self, until_ns: u64) -> f64 {
         self.pieces.iter().map(|piece| piece.expected_count(until_ns)).sum()
     }
@@ -205,6 +207,7 @@ impl Piece {
         self.start_ns.saturating_add((offset_ns + 0.5) as i64 as u64).min(self.end_ns)
     }
 
+    #[cfg(test)]
     fn expected_count(&self, until_ns: u64) -> f64 {
         if until_ns <= self.start_ns {
             return 0.0;

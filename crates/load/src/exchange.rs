@@ -6,7 +6,6 @@ use std::io::ErrorKind as IoErrorKind;
 use crate::connection::{Connection, Farewell, Phase, ReadAnswer, Taken};
 use crate::link::{Link, is_backlog_full};
 use crate::outcome::ErrorKind;
-use crate::random::stream;
 use crate::scanner::{AtClose, Progress};
 use crate::sys::Event;
 use crate::template::Vars;
@@ -174,8 +173,7 @@ impl Worker {
         connection.is_fixed = request.fixed(jar).is_some();
         if !connection.is_fixed {
             let number = connection.number();
-            let random = self.draw(stream::TEMPLATE, number);
-            let vars = Vars { n: number, user: user.number, random };
+            let vars = Vars::new(number, user.number, self.spec.seed);
             let connection = &mut self.connections[member as usize];
             connection.outgoing.clear();
             request.render(&vars, jar, &mut connection.outgoing);

@@ -138,6 +138,7 @@ impl Jar {
     }
 
     /// How many cookies were dropped because the jar was full.
+    #[cfg(test)]
     pub(crate) fn n_dropped(&self) -> u64 {
         self.n_dropped
     }

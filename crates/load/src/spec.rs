@@ -1,5 +1,7 @@
 //! What to run: the arms, the windows of load over them, and how to load.
 
+use crate::arrival::schedule_hash;
+use crate::random;
 pub use crate::tls::{Tls, TlsVersions};
 pub use crate::traffic::{Arrival, Length, Stage, Think};
 
@@ -42,6 +44,23 @@ pub struct LoadSpec {
     /// Of each window, the instants of the first so many measured requests are kept; 0: none.
     pub n_traced: usize,
 }
+
+impl LoadSpec {
+    /// A number for the provenance of a run: the same for the same arrivals, seed and mix.
+    pub fn schedule_hash(&self) -> u64 {
+        let arrivals = schedule_hash(&self.arrival, self.seed, 0, N_HASHED);
+        self.arms.iter().fold(arrivals, |hash, arm| {
+            let steps = arm.steps.iter().flat_map(|step| {
+                std::iter::once(step.weight.to_bits()).chain([step.request as u64])
+            });
+            steps.fold(hash, |hash, number| random::hash(hash, number, 1))
+        })
+    }
+}
+
+/// Arrivals that the hash of a schedule looks at: all of a short run's, and enough to tell two
+/// others apart.
+const N_HASHED: usize = 10_000;
 
 /// The users behind the requests.
 #[derive(Debug, Clone, Copy)]

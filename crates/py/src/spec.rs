@@ -247,6 +247,12 @@ impl LoadSpec {
             n_traced: count("n_traced", n_traced)?,
         }))
     }
+
+    /// A number for the provenance: the same for the same arrivals, seed and mix.
+    #[getter]
+    fn schedule_hash(&self) -> u64 {
+        self.0.schedule_hash()
+    }
 }
 
 /// Turn Python's integer into the engine's.
