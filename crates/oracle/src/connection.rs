@@ -105,6 +105,8 @@ pub(crate) enum Phase {
     Playing(Play),
     /// Goes on when the client has sent FIN.
     Awaiting(Play),
+    /// Never reads nor writes.
+    Deaf,
     /// Never answers.
     Hanging,
     /// Has sent FIN; whatever the client still sends is thrown away.

@@ -54,9 +54,15 @@
 //! | `bad-chunk` `chunk-overflow` `chunk-without-crlf` | the chunks |
 //! | `early-answer` `early-413` `early-413-reset` `half-closed` | the order: an answer before the request is whole, or after the client's FIN |
 //!
-//! Who misbehaves before there is a request cannot be asked by a path: [`Reception`] has those
-//! faults. A [`Door`] may have one, and `/oracle/receive/NAME/COUNT` gives one to the next
-//! connections, whatever their door.
+//! A connection can go wrong before there is a path to ask by; that is its [`Reception`]. A [`Door`]
+//! may have one, and `/oracle/receive/NAME/COUNT` gives one to the next connections, whatever their
+//! door.
+//!
+//! | `NAME` | what is wrong |
+//! | --- | --- |
+//! | `reset-at-accept` `fin-at-accept` `hang-at-accept` | at once |
+//! | `reset-in-handshake` `fin-in-handshake` `hang-in-handshake` `tls-alert` `tls-garbage` | after the first bytes from the client, TLS or not |
+//! | `tls-unknown-authority` `tls-wrong-name` `tls-expired` | the certificate, on a door with TLS |
 //!
 //! # Doors
 //!

@@ -36,7 +36,7 @@ named! {
 impl Reception {
     /// Whether it leaves no room for a handshake.
     pub(crate) fn is_script(self) -> bool {
-        self.at_once().is_some() || self.at_first_bytes().is_some()
+        self == Self::HangAtAccept || self.at_once().is_some() || self.at_first_bytes().is_some()
     }
 
     /// What happens at once, without a byte from the client.
@@ -44,7 +44,6 @@ impl Reception {
         match self {
             Self::ResetAtAccept => Some([Step::Reset].into()),
             Self::FinAtAccept => Some([Step::Fin].into()),
-            Self::HangAtAccept => Some([Step::Hang].into()),
             _ => None,
         }
     }

@@ -199,6 +199,7 @@ impl Server {
         };
         match connection.phase {
             Phase::Delayed
+            | Phase::Deaf
             | Phase::Greeting
             | Phase::Knocking
             | Phase::Resting

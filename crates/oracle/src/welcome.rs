@@ -45,7 +45,9 @@ impl Server {
         if let Some(script) = connection.reception.at_once() {
             return self.play(slot, connection, Play::control(script));
         }
-        connection.phase = if connection.reception.at_first_bytes().is_some() {
+        connection.phase = if connection.reception == Reception::HangAtAccept {
+            Phase::Deaf
+        } else if connection.reception.at_first_bytes().is_some() {
             Phase::Greeting
         } else if !connection.link.is_tls() {
             self.start_idling(slot, &mut connection);
@@ -77,6 +79,7 @@ impl Server {
         event: Event,
     ) {
         match connection.phase {
+            Phase::Deaf if event.hung_up => return self.release(slot, &connection),
             Phase::Greeting => return self.greet(slot, connection),
             Phase::Handshaking => return self.shake_hands(slot, connection),
             Phase::Knocking if event.readable || event.hung_up => {

@@ -147,11 +147,17 @@ fn receptions_without_a_byte_from_the_client_are_as_they_say() {
     ask(&mut stream, "GET", "/");
     stream.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
     assert_eq!(stream.read(&mut [0; 1]).unwrap_err().kind(), ErrorKind::WouldBlock);
-    for reception in receptions {
+    // What nobody reads fills the buffers of both sides, and then there is no room.
+    let mut flooding = connect(tcp(&oracle, 3));
+    flooding.set_write_timeout(Some(Duration::from_millis(50))).unwrap();
+    let blocked = flooding.write_all(&vec![b'x'; 64 << 20]).unwrap_err();
+    assert_eq!(blocked.kind(), ErrorKind::WouldBlock);
+    for reception in [Reception::ResetAtAccept, Reception::FinAtAccept] {
         assert_eq!(oracle.stats().received(reception), 1, "{reception:?}");
     }
+    assert_eq!(oracle.stats().received(Reception::HangAtAccept), 2);
     drop(stream);
-    wait_for(|| oracle.stats().open == 0);
+    wait_for(|| oracle.stats().open == 1);
     // The first door is as it should be, and none of this was a request.
     client::check(&oracle, ("GET", "/"), &whole(), End::Open);
     assert_eq!(oracle.stats().requests, 2);
