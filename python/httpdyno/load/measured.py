@@ -3,7 +3,25 @@
 from enum import Enum, auto
 
 from httpdyno import _native
-from httpdyno.model import HistogramData, LiveLoad, Measurement
+from httpdyno.model import (
+    Batches,
+    HistogramData,
+    LiveLoad,
+    Measurement,
+    Pages,
+    Phases,
+    Portion,
+    Trace,
+    Visits,
+)
+from httpdyno.model.measurement import (
+    NO_BATCHES,
+    NO_PAGES,
+    NO_PHASES,
+    NO_TRACE,
+    NO_VALUES,
+    NO_VISITS,
+)
 
 
 class Detail(Enum):
@@ -17,6 +35,7 @@ class Detail(Enum):
 
 def measurement(result: _native.WindowResult, detail: Detail = Detail.WINDOW) -> Measurement:
     """Return what one window saw."""
+    is_whole = detail is Detail.WHOLE
     return Measurement(
         opened_s=result.opened_ns / 1e9,
         measured_s=(result.measure_end_ns - result.measure_start_ns) / 1e9,
@@ -29,15 +48,25 @@ def measurement(result: _native.WindowResult, detail: Detail = Detail.WINDOW) ->
         measured_completed=result.measured_completed,
         measured_errors=result.measured_errors,
         connects=result.connects,
+        handshakes_full=result.handshakes_full,
+        handshakes_resumed=result.handshakes_resumed,
         bytes_sent=result.bytes_sent,
         bytes_received=result.bytes_received,
         latency=histogram(result.latency),
         service_time=histogram(result.service_time),
         lateness=histogram(result.lateness),
+        censored=histogram(result.censored),
+        phases=_phases(result) if is_whole else NO_PHASES,
+        by_request=tuple(_portion(each) for each in result.by_request) if is_whole else (),
+        by_population=_populations(result),
+        pages=_pages(result),
+        visits=_visits(result),
         series_interval_s=result.series_interval_s,
         series_completed=tuple(result.series_completed),
         series_errors=tuple(result.series_errors),
         series_latency_max_s=tuple(result.series_latency_max_s),
+        batches=_batches(result) if is_whole else NO_BATCHES,
+        trace=_trace(result) if is_whole else NO_TRACE,
         client_cpu_s=result.client_cpu_s,
         busy_connection_s=result.busy_connection_s,
         limited_by=result.limited_by,
@@ -47,6 +76,8 @@ def measurement(result: _native.WindowResult, detail: Detail = Detail.WINDOW) ->
 
 def histogram(native: _native.Histogram) -> HistogramData:
     """Return a distribution as sparse buckets."""
+    if native.count == 0:
+        return NO_VALUES
     bounds_ns, counts = native.buckets()
     return HistogramData(
         bounds_ns=tuple(bounds_ns),
@@ -58,8 +89,7 @@ def histogram(native: _native.Histogram) -> HistogramData:
 
 def live(run: _native.LoadRun) -> LiveLoad | None:
     """Return the window that is under way, so far; None when there is none."""
-    snapshot = getattr(run, "live", None)
-    seen = snapshot() if snapshot else None
+    seen = run.live()
     if seen is None:
         return None
     return LiveLoad(
@@ -69,4 +99,65 @@ def live(run: _native.LoadRun) -> LiveLoad | None:
         errors=seen.errors,
         in_flight=seen.in_flight,
         latency=histogram(seen.latency),
+    )
+
+
+def _phases(result: _native.WindowResult) -> Phases:
+    return Phases(**{name: histogram(each) for name, each in result.phases.items()})
+
+
+def _portion(part: _native.Part) -> Portion:
+    latency = part.latency
+    return Portion(
+        offered=part.offered,
+        completed=part.completed,
+        errors=dict(part.errors),
+        latency=None if latency is None else histogram(latency),
+        bytes_received=part.bytes_received,
+    )
+
+
+def _populations(result: _native.WindowResult) -> dict[str, Portion]:
+    return {name: _portion(part) for name, part in result.by_population.items()}
+
+
+def _pages(result: _native.WindowResult) -> Pages:
+    pages = result.pages
+    if pages.offered == 0:
+        return NO_PAGES
+    return Pages(
+        offered=pages.offered,
+        completed=pages.completed,
+        failed=pages.failed,
+        time=histogram(pages.time),
+    )
+
+
+def _visits(result: _native.WindowResult) -> Visits:
+    counts = result.visits
+    return Visits(**counts) if any(counts.values()) else NO_VISITS
+
+
+def _batches(result: _native.WindowResult) -> Batches:
+    batches = result.batches
+    return Batches(
+        interval_s=batches.interval_ns / 1e9,
+        offered=tuple(batches.offered),
+        completed=tuple(batches.completed),
+        errors=tuple(batches.errors),
+        latency=tuple(histogram(each) for each in batches.latency),
+    )
+
+
+def _trace(result: _native.WindowResult) -> Trace:
+    trace = result.trace
+    if trace is None:
+        return NO_TRACE
+    return Trace(
+        due_ns=trace.due_ns,
+        issued_ns=trace.issued_ns,
+        written_ns=trace.written_ns,
+        end_ns=trace.end_ns,
+        request=trace.request,
+        outcome=trace.outcome,
     )

@@ -3,7 +3,7 @@
 from httpdyno.model.base import Record
 from httpdyno.model.measurement import HostFacts, Measurement
 from httpdyno.model.result import Caveat
-from httpdyno.model.workload import Workload
+from httpdyno.model.workload import RequestSpec, Workload
 
 
 class LoadOutcome(Record, frozen=True):
@@ -12,6 +12,8 @@ class LoadOutcome(Record, frozen=True):
     measurement: Measurement
     workload: Workload
     host: HostFacts
+    requests: tuple[RequestSpec, ...] = ()
+    """What was sent, where the workload does not say it: of a replay, what its log holds."""
     url: str = ""
     began_at: str = ""
     """UTC, ISO 8601."""

@@ -16,7 +16,8 @@ class HistogramData(Record, frozen=True):
 
 
 NO_VALUES = HistogramData()
-"""Given for every distribution without a value, so that it takes no room where it is stored."""
+"""Stands for every distribution without a value: what is this very one takes no room where it is
+stored. So it is with the other ones called NO_… below."""
 
 
 class Telemetry(Record, frozen=True):
@@ -43,6 +44,9 @@ class Phases(Record, frozen=True, omit_defaults=True):
     """From the connection's being ready to the first byte of the answer."""
     transfer: HistogramData = NO_VALUES
     """From the first byte to the last."""
+
+
+NO_PHASES = Phases()
 
 
 class Portion(Record, frozen=True, omit_defaults=True):
@@ -101,6 +105,9 @@ class Batches(Record, frozen=True, omit_defaults=True):
     """Of the requests that ended in the interval, two significant digits."""
 
 
+NO_BATCHES = Batches()
+
+
 class Trace(Record, frozen=True, omit_defaults=True):
     """Instants of a window's first measured requests, for `numpy.frombuffer`; 0 is never."""
 
@@ -113,6 +120,9 @@ class Trace(Record, frozen=True, omit_defaults=True):
     """uint32: the index in the workload's requests."""
     outcome: bytes = b""
     """uint8: 0 is a right answer, else 1 + the kind of error."""
+
+
+NO_TRACE = Trace()
 
 
 class Measurement(Record, frozen=True, omit_defaults=True):
@@ -143,7 +153,7 @@ class Measurement(Record, frozen=True, omit_defaults=True):
     lateness: HistogramData = NO_VALUES
     censored: HistogramData = NO_VALUES
     """The ages of requests that never ended (timed out, unfinished, unsent): lower bounds."""
-    phases: Phases = Phases()
+    phases: Phases = NO_PHASES
     by_request: tuple[Portion, ...] = ()
     """In the order of the requests that were sent; empty where there is only one."""
     by_population: dict[str, Portion] = msgspec.field(default_factory=dict)
@@ -154,8 +164,8 @@ class Measurement(Record, frozen=True, omit_defaults=True):
     series_completed: tuple[int, ...] = ()
     series_errors: tuple[int, ...] = ()
     series_latency_max_s: tuple[float, ...] = ()
-    batches: Batches = Batches()
-    trace: Trace = Trace()
+    batches: Batches = NO_BATCHES
+    trace: Trace = NO_TRACE
     client_cpu_s: float = 0.0
     busy_connection_s: float = 0.0
     limited_by: str = ""

@@ -14,7 +14,9 @@ MUCH_FROZEN_RATIO = 0.005
 """Of the time, in which the client's threads did not run though they were asked to: it takes away
 from any p99.5 and above."""
 MUCH_RESIDUAL_RATIO = 0.02
-"""Of Little's law: requests in flight = rate × time, whatever the server does."""
+"""Of Little's law: requests in flight are rate times time, whatever the server does."""
+MUCH_WAIT_RATIO = 0.05
+"""Of the time, in which the client was ready to run and had no CPU."""
 
 
 def load_caveats(outcome: LoadOutcome) -> tuple[Caveat, ...]:
@@ -59,8 +61,19 @@ def _residual(measurement: Measurement) -> tuple[str, str] | None:
         return None
     return (
         "little",
-        f"requests in flight and rate × time differ by {percent_text(ratio)} (Little's law): load "
-        "was not steady, or the run too short for its slowest requests",
+        f"the engine's own books differ by {percent_text(ratio)}: requests in flight are not rate "
+        "times time (Little's law); do not rely on these figures",
+    )
+
+
+def _shared(measurement: Measurement) -> tuple[str, str] | None:
+    ratio = measurement.evidence.get("client_wait_ratio", 0.0)
+    if ratio < MUCH_WAIT_RATIO or measurement.limited_by == "client_cpu":
+        return None
+    return (
+        "shared_cores",
+        f"this client waited for a CPU for {percent_text(ratio)} of the time, because others, "
+        "perhaps the server, ran on its cores; that is in the latency",
     )
 
 
@@ -95,6 +108,7 @@ def _overflows(measurement: Measurement) -> tuple[str, str] | None:
 
 _RULES: tuple[Callable[[Measurement], tuple[str, str] | None], ...] = (
     _frozen,
+    _shared,
     _residual,
     _overflows,
     _retries,

@@ -4,12 +4,12 @@ from collections.abc import Callable, Mapping
 
 from httpdyno.model import Measurement, Workload
 from httpdyno.report.load.words import percent_text
-from httpdyno.report.phrase import plural
+from httpdyno.report.phrase import oxford, plural
 from httpdyno.units import format_duration, format_rate
 
 _WHO = {
     "server": "the server",
-    "rate": "the rate that was asked for",
+    "rate": "the load that was asked for",
     "client_cpu": "this client's CPU",
     "client_schedule": "this client's schedule",
     "connections": "the number of connections",
@@ -17,6 +17,8 @@ _WHO = {
     "ports": "this client's local ports",
     "network": "the network stack",
 }
+_MENTIONED = 0.01
+"""Of the time or of the requests: less explains nothing."""
 _UNITS = {"_s": format_duration, "_per_s": format_rate}
 
 
@@ -28,7 +30,7 @@ def who(limited_by: str) -> str:
 def limit_text(measurement: Measurement, workload: Workload) -> str:
     """Return who was limiting and why; empty where nobody knows.
 
-    `the server: 49.2 of 50 connections waited for it, while this client used 6 % of a core`.
+    `the server: 49.2 of 50 connections waited for it, while this client used 6.1 % of a core`.
     """
     limited_by = measurement.limited_by
     if not limited_by:
@@ -59,66 +61,92 @@ def _value(key: str, value: float) -> str:
     return f"{value:,.0f}" if value.is_integer() else f"{value:,.1f}"
 
 
-def _cpu(measurement: Measurement) -> str:
-    return percent_text(measurement.evidence.get("client_cpu_ratio", 0.0))
+def _ratio(measurement: Measurement, key: str) -> float:
+    return measurement.evidence.get(f"{key}_ratio", 0.0)
 
 
 def _n(measurement: Measurement, key: str) -> int:
     return round(measurement.evidence.get(key, 0.0))
 
 
+def _cpu(measurement: Measurement) -> str:
+    return f"{percent_text(_ratio(measurement, 'client_cpu'))} of a core"
+
+
+def _waits(measurement: Measurement) -> list[str]:
+    """Return what kept this client's threads from a CPU, each with its share of the time."""
+    found = []
+    if (wait := _ratio(measurement, "client_wait")) >= _MENTIONED:
+        found.append(f"waited for a CPU for {percent_text(wait)} of the time")
+    if (frozen := _ratio(measurement, "client_frozen")) >= _MENTIONED:
+        found.append(f"was stopped from outside for {percent_text(frozen)}")
+    if (throttled := _ratio(measurement, "client_throttled")) >= _MENTIONED:
+        found.append(f"was held back by a CPU quota for {percent_text(throttled)}")
+    return found
+
+
 def _server(measurement: Measurement, workload: Workload) -> str:
-    idle = f"this client used {_cpu(measurement)} of a core"
+    idle = f"this client used {_cpu(measurement)}"
+    failed = measurement.n_errors / max(1, measurement.offered)
+    if failed > _MENTIONED:
+        return f"{percent_text(failed)} of the requests failed, while {idle}"
     if not workload.is_open_loop:
         busy = measurement.evidence.get("busy_connections", 0.0)
         waited = f"{busy:.1f} of {plural(workload.connections, 'connection')}"
-        if busy > 0:
-            return f"{waited} waited for it on average, while {idle}"
-        return f"every connection waited for it, while {idle}"
+        return f"{waited} waited for it on average, while {idle}"
     reasons = []
-    n_waited, inflation = _n(measurement, "waited_requests"), _inflation(measurement)
-    if n_waited:
+    if n_waited := _n(measurement, "waited_requests"):
         reasons.append(f"{plural(n_waited, 'request')} waited because no connection was free")
-    if inflation > 1:
-        reasons.append(f"answers took {inflation:.1f} times the fastest")
-    if measurement.n_errors:
-        ratio = measurement.n_errors / max(1, measurement.offered)
-        reasons.append(f"{percent_text(ratio)} of the requests failed")
+    achieved = _achieved(measurement)
+    if achieved < 1 - _MENTIONED:
+        reasons.append(f"it answered {percent_text(achieved)} of what was offered")
+    if (inflation := _inflation(measurement)) > 1:
+        reasons.append(f"its answers took {inflation:.1f} times as long as the first ones")
     return ", ".join([*reasons, idle])
 
 
+def _achieved(measurement: Measurement) -> float:
+    offered = measurement.evidence.get("offered_per_s", 0.0)
+    return measurement.evidence.get("achieved_per_s", offered) / offered if offered else 1.0
+
+
+def _inflation(measurement: Measurement) -> float:
+    return _ratio(measurement, "service_inflation")
+
+
 def _rate(measurement: Measurement, workload: Workload) -> str:
+    if not workload.is_open_loop:
+        busy = percent_text(_ratio(measurement, "busy"))
+        return f"users thought more than they waited; {busy} of the connections were busy"
     late_s = measurement.evidence.get("lateness_p99_s", 0.0)
     punctual = f"; 99 % went out within {format_duration(late_s)} of their due time"
     return f"the server kept up and this client had room{punctual if late_s > 0 else ''}"
 
 
 def _client_cpu(measurement: Measurement, workload: Workload) -> str:
+    seen = oxford([f"used {_cpu(measurement)}", *_waits(measurement)])
     return (
-        f"its busiest thread used {_cpu(measurement)} of a core, so the server could do more than "
-        "this shows; use more `--threads`, or load from another machine"
+        f"its busiest thread {seen}, so the server could do more than this shows; use more "
+        "`--threads`, or load from another machine"
     )
 
 
 def _client_schedule(measurement: Measurement, workload: Workload) -> str:
     n_late = plural(_n(measurement, "late_requests"), "request")
+    waits = _waits(measurement)
+    why = f"it {oxford(waits)}" if waits else "something else kept it from running"
     return (
         f"{n_late} went out over 1 ms late though a connection was free, and the CPU was not "
-        f"short ({_cpu(measurement)} of a core); something else kept it from running"
+        f"short ({_cpu(measurement)}): {why}"
     )
 
 
 def _connections(measurement: Measurement, workload: Workload) -> str:
     n_waited = plural(_n(measurement, "waited_requests"), "request")
     return (
-        f"{n_waited} waited for a free one of {workload.connections:,}, while the server "
-        f"answered nearly as fast as ever ({_inflation(measurement):.1f} times the fastest); "
-        "allow more with `-c`"
+        f"{n_waited} waited for a free one of {workload.connections:,}, while the server answered "
+        "about as fast as it ever did; allow more with `-c`"
     )
-
-
-def _inflation(measurement: Measurement) -> float:
-    return measurement.evidence.get("service_inflation_ratio", 0.0)
 
 
 def _descriptors(measurement: Measurement, workload: Workload) -> str:
@@ -132,14 +160,23 @@ def _ports(measurement: Measurement, workload: Workload) -> str:
 
 
 def _network(measurement: Measurement, workload: Workload) -> str:
-    names = {
-        "listen_overflows": "connections found the server's accept queue full",
-        "listen_drops": "connections were dropped at the server's accept queue",
-        "syn_retransmits": "connection attempts had to be repeated",
-        "tcp_retransmits": "segments had to be repeated",
+    parts = []
+    if (connecting := _ratio(measurement, "unanswered_connect")) >= _MENTIONED:
+        parts.append(f"{percent_text(connecting)} of the time went into SYNs without an answer")
+    if (resent := _ratio(measurement, "long_answer")) >= _MENTIONED:
+        late = plural(_n(measurement, "long_answers"), "answer")
+        share = percent_text(resent)
+        parts.append(
+            f"{share} of the time went into {late} as late as a segment that is sent again"
+        )
+    counters = {
+        "listen_overflows": "connections found a full accept queue",
+        "listen_drops": "were dropped by a listener",
+        "syn_retransmits": "SYNs were sent again",
+        "tcp_retransmits": "segments were sent again",
     }
-    seen = [f"{_n(measurement, key):,} {text}" for key, text in names.items()]
-    return ", ".join(text for text in seen if not text.startswith("0 "))
+    told = [f"{n:,} {text}" for key, text in counters.items() if (n := _n(measurement, key))]
+    return "; ".join([*parts, *([f"on this machine {oxford(told)}"] if told else [])])
 
 
 _BECAUSE: dict[str, Callable[[Measurement, Workload], str]] = {

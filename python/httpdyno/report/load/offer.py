@@ -65,13 +65,15 @@ def _arrival_text(workload: Workload) -> str:
         case Replay() as replay:
             text = f"replay of {replay.log}"
             text += "" if replay.speed == 1 else f" at {replay.speed:g}×"
-    return f"{text} over {plural(workload.connections, 'connection')}"
+    return f"{text} over at most {plural(workload.connections, 'connection')}"
 
 
 def _peak(workload: Workload, rate_per_s: float) -> str:
+    stages = workload.arrival.stages if isinstance(workload.arrival, Stages | Sessions) else ()
+    rates = {rate for each in stages for rate in (each.from_per_s, each.to_per_s)}
     lasting_s = length_s(workload.arrival)
     during = "" if lasting_s is None else f" in {format_duration(lasting_s)}"
-    return f"up to {format_rate(rate_per_s)}{during}"
+    return f"{'up to ' if len(rates) > 1 else ''}{format_rate(rate_per_s)}{during}"
 
 
 def _users_text(workload: Workload) -> str:

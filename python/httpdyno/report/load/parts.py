@@ -1,5 +1,6 @@
 """The tables of a load test's summary, as names and cells: text and page show the same ones."""
 
+from collections import Counter
 from dataclasses import dataclass, field
 
 from httpdyno.model import HistogramData, LoadOutcome, Measurement, Portion
@@ -95,7 +96,7 @@ def phase_means_s(measurement: Measurement) -> dict[str, float]:
     n = count(measurement.phases.transfer)
     if n == 0 or not any(data.sum_s for data in phases.values()):
         return {}
-    return {name: data.sum_s / n for name, data in phases.items() if count(data)}
+    return {name: data.sum_s / n for name, data in phases.items() if data.sum_s > 0}
 
 
 def _share_text(share: float) -> str:
@@ -133,17 +134,20 @@ def _request_rows(outcome: LoadOutcome) -> list[tuple[str, ...]]:
     if len(portions) < 2:  # noqa: PLR2004 - one kind of request is the whole
         return []
     named = list(zip(request_names(outcome), portions, strict=False))
+    if len(named) > MOST_ROWS:
+        named.sort(key=lambda each: -each[1].offered)
     timeout_s = outcome.workload.timeout_s
     return [_portion_row(name, portion, timeout_s) for name, portion in named if portion.offered]
 
 
 def request_names(outcome: LoadOutcome) -> list[str]:
-    """Return what each request of the workload is called: `GET /path`; all are different."""
+    """Return what each request is called: `GET /path`; all are different."""
     names: list[str] = []
-    for request in outcome.workload.requests:
+    n_before: Counter[str] = Counter()
+    for request in outcome.requests or outcome.workload.requests:
         name = f"{request.method} {request.path}"
-        n_before = sum(each == name or each.startswith(f"{name} #") for each in names)
-        names.append(f"{name} #{n_before + 1}" if n_before else name)
+        n_before[name] += 1
+        names.append(name if n_before[name] == 1 else f"{name} #{n_before[name]}")
     return names
 
 

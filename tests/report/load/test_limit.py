@@ -1,0 +1,199 @@
+"""Who was the limit, in words, and what to doubt of a test."""
+
+import pytest
+from msgspec import structs
+from tests.report.sample_load import CLOSED, OPEN, load_measurement, load_outcome, shop
+
+from httpdyno.model import Caveat, Measurement, Workload
+from httpdyno.report.load.caveat import load_caveats
+from httpdyno.report.load.limit import evidence_rows, limit_text
+
+KINDS = (
+    *("server", "rate", "client_cpu", "client_schedule", "connections"),
+    *("descriptors", "ports", "network"),
+)
+
+
+def limited(by: str, **evidence: float) -> Measurement:
+    return structs.replace(load_measurement(), limited_by=by, evidence=evidence)
+
+
+@pytest.mark.parametrize(
+    ("by", "workload", "evidence", "text"),
+    [
+        (
+            "server",
+            CLOSED,
+            {"busy_connections": 49.2, "client_cpu_ratio": 0.31},
+            "the server: 49.2 of 50 connections waited for it on average, while this client used "
+            "31 % of a core",
+        ),
+        (
+            "server",
+            OPEN,
+            {
+                "waited_requests": 700.0,
+                "service_inflation_ratio": 4.06,
+                "offered_per_s": 500.0,
+                "achieved_per_s": 410.0,
+                "client_cpu_ratio": 0.05,
+            },
+            "the server: 700 requests waited because no connection was free, it answered 82 % of "
+            "what was offered, its answers took 4.1 times as long as the first ones, this client "
+            "used 5 % of a core",
+        ),
+        (
+            "rate",
+            OPEN,
+            {"lateness_p99_s": 0.000048},
+            "the load that was asked for: the server kept up and this client had room; 99 % went "
+            "out within 48.0 µs of their due time",
+        ),
+        (
+            "rate",
+            CLOSED,
+            {"busy_ratio": 0.12},
+            "the load that was asked for: users thought more than they waited; 12 % of the "
+            "connections were busy",
+        ),
+        (
+            "client_cpu",
+            OPEN,
+            {"client_cpu_ratio": 0.6, "client_wait_ratio": 0.38, "client_frozen_ratio": 0.12},
+            "this client's CPU: its busiest thread used 60 % of a core, waited for a CPU for 38 % "
+            "of the time and was stopped from outside for 12 %, so the server could do more than "
+            "this shows; use more `--threads`, or load from another machine",
+        ),
+        (
+            "client_schedule",
+            OPEN,
+            {"late_requests": 136.0, "client_cpu_ratio": 0.017},
+            "this client's schedule: 136 requests went out over 1 ms late though a connection was "
+            "free, and the CPU was not short (1.7 % of a core): something else kept it from "
+            "running",
+        ),
+        (
+            "connections",
+            OPEN,
+            {"waited_requests": 3000.0},
+            "the number of connections: 3,000 requests waited for a free one of 50, while the "
+            "server answered about as fast as it ever did; allow more with `-c`",
+        ),
+        (
+            "descriptors",
+            OPEN,
+            {"no_descriptors": 12.0},
+            "this client's limit of open files: 12 requests found none left; raise it with "
+            "`ulimit -n`",
+        ),
+        (
+            "ports",
+            OPEN,
+            {"no_ports": 1.0},
+            "this client's local ports: 1 request found none left; keep connections alive, or "
+            "widen `net.ipv4.ip_local_port_range`",
+        ),
+        (
+            "network",
+            CLOSED,
+            {
+                "unanswered_connect_ratio": 0.83,
+                "listen_overflows": 1204.0,
+                "syn_retransmits": 611.0,
+                "tcp_retransmits": 0.0,
+            },
+            "the network stack: 83 % of the time went into SYNs without an answer; on this machine "
+            "1,204 connections found a full accept queue and 611 SYNs were sent again",
+        ),
+    ],
+)
+def test_who_was_the_limit_is_said_with_its_evidence(
+    by: str, workload: Workload, evidence: dict[str, float], text: str
+) -> None:
+    assert limit_text(limited(by, **evidence), workload) == text
+
+
+@pytest.mark.parametrize("by", KINDS)
+@pytest.mark.parametrize("workload", [CLOSED, OPEN])
+def test_each_limit_has_words_even_without_any_evidence(by: str, workload: Workload) -> None:
+    text = limit_text(limited(by), workload)
+    assert text.startswith(("the ", "this client's "))
+    assert by not in text.split(":")[0] or "_" not in by
+
+
+def test_a_limit_that_is_not_known_yet_is_named_all_the_same() -> None:
+    assert limit_text(limited("disk_space"), CLOSED) == "disk space"
+    assert limit_text(limited(""), CLOSED) == ""
+
+
+def test_a_server_that_fails_is_the_limit_by_its_failures() -> None:
+    measurement = structs.replace(
+        load_measurement(completed=900, errors={"reset": 100}),
+        limited_by="server",
+        evidence={"client_cpu_ratio": 0.02},
+    )
+    assert limit_text(measurement, OPEN) == (
+        "the server: 10 % of the requests failed, while this client used 2 % of a core"
+    )
+
+
+def test_every_figure_of_the_evidence_has_its_unit() -> None:
+    rows = evidence_rows(
+        {
+            "client_cpu_ratio": 0.061,
+            "service_inflation_ratio": 2.2,
+            "offered_per_s": 500.0,
+            "lateness_p99_s": 0.0001,
+            "late_requests": 14_210.0,
+            "busy_connections": 49.23,
+        }
+    )
+    assert dict(rows) == {
+        "busy connections": "49.2",
+        "client cpu": "6.1 %",
+        "late requests": "14,210",
+        "lateness p99": "100 µs",
+        "offered": "500/s",
+        "service inflation": "2.20 ×",
+    }
+
+
+@pytest.mark.parametrize(
+    ("kind", "evidence", "figure"),
+    [
+        ("client_frozen", {"client_frozen_ratio": 0.031}, "3.1 %"),
+        ("little", {"little_residual_ratio": 0.034}, "3.4 %"),
+        ("shared_cores", {"client_wait_ratio": 0.2}, "20 %"),
+        ("retries", {"retries": 3.0}, "3 requests"),
+        ("surplus", {"surplus_answers": 1.0}, "1 connection"),
+        ("listen_overflows", {"listen_overflows": 1500.0}, "1,500 times"),
+    ],
+)
+def test_each_doubt_has_its_figure(kind: str, evidence: dict[str, float], figure: str) -> None:
+    [caveat] = load_caveats(load_outcome(limited("server", **evidence)))
+    assert caveat.kind == kind
+    assert figure in caveat.message
+
+
+def test_a_sound_test_has_no_caveats() -> None:
+    sound = {
+        "client_frozen_ratio": 0.001,
+        "little_residual_ratio": 0.0004,
+        "client_wait_ratio": 0.01,
+        "retries": 0.0,
+    }
+    assert load_caveats(load_outcome(limited("server", **sound))) == ()
+
+
+def test_what_the_command_knew_comes_first() -> None:
+    told = Caveat(kind="replay_left_out", message="12 POST were left out")
+    seen = load_caveats(structs.replace(shop(), caveats=(told,)))
+    assert seen[0] == told
+    assert len(seen) > 1
+
+
+def test_late_requests_are_no_doubt_where_the_server_made_them_wait() -> None:
+    late = shop().measurement.lateness
+    for by, n in (("client_schedule", 1), ("server", 0), ("connections", 0)):
+        measurement = structs.replace(limited(by), lateness=late)
+        assert len(load_caveats(load_outcome(measurement, OPEN))) == n
