@@ -64,7 +64,7 @@ def test_intervals_that_carry_enough_stay_as_they_are() -> None:
 
 
 def test_some_intervals_are_left_however_few_requests_there_are() -> None:
-    assert len(readable(batches(256, 1)).latency) == 32
+    assert len(readable(batches(256, 1)).latency) == 64
 
 
 def test_nothing_is_lost_when_pairs_are_merged() -> None:

@@ -166,7 +166,11 @@ def test_every_figure_of_the_evidence_has_its_unit() -> None:
         ("shared_cores", {"client_wait_ratio": 0.2}, "20 %"),
         ("retries", {"retries": 3.0}, "3 requests"),
         ("surplus", {"surplus_answers": 1.0}, "1 connection"),
-        ("listen_overflows", {"listen_overflows": 1500.0}, "1,500 times"),
+        (
+            "unanswered_connects",
+            {"unanswered_connect_ratio": 0.12, "listen_overflows": 1500.0},
+            "12 % of the time",
+        ),
     ],
 )
 def test_each_doubt_has_its_figure(kind: str, evidence: dict[str, float], figure: str) -> None:
@@ -181,6 +185,9 @@ def test_a_sound_test_has_no_caveats() -> None:
         "little_residual_ratio": 0.0004,
         "client_wait_ratio": 0.01,
         "retries": 0.0,
+        # Of the whole machine: another program's.
+        "listen_overflows": 12.0,
+        "tcp_retransmits": 40.0,
     }
     assert load_caveats(load_outcome(limited("server", **sound))) == ()
 

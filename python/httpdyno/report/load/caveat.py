@@ -15,6 +15,8 @@ MUCH_FROZEN_RATIO = 0.005
 from any p99.5 and above."""
 MUCH_RESIDUAL_RATIO = 0.02
 """Of Little's law: requests in flight are rate times time, whatever the server does."""
+MUCH_UNANSWERED_RATIO = 0.01
+"""Of the time on connections, in which a connection's first segment was not answered."""
 MUCH_WAIT_RATIO = 0.05
 """Of the time, in which the client was ready to run and had no CPU."""
 
@@ -95,14 +97,16 @@ def _retries(measurement: Measurement) -> tuple[str, str] | None:
     )
 
 
-def _overflows(measurement: Measurement) -> tuple[str, str] | None:
-    n = round(measurement.evidence.get("listen_overflows", 0.0))
-    if n == 0 or measurement.limited_by == "network":
+def _unanswered(measurement: Measurement) -> tuple[str, str] | None:
+    # The host's counters alone say nothing: they are of all programs on it.
+    ratio = measurement.evidence.get("unanswered_connect_ratio", 0.0)
+    if ratio < MUCH_UNANSWERED_RATIO or measurement.limited_by == "network":
         return None
+    n = round(measurement.evidence.get("listen_overflows", 0.0))
     return (
-        "listen_overflows",
-        f"the accept queue was full {n:,} times on this machine; such connections wait for "
-        "a repeated SYN, a second or more",
+        "unanswered_connects",
+        f"{percent_text(ratio)} of the time went into SYNs without an answer, each of which takes "
+        f"a second or more; an accept queue was full {n:,} times on this machine",
     )
 
 
@@ -110,7 +114,7 @@ _RULES: tuple[Callable[[Measurement], tuple[str, str] | None], ...] = (
     _frozen,
     _shared,
     _residual,
-    _overflows,
+    _unanswered,
     _retries,
     _surplus,
 )

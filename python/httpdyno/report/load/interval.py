@@ -7,7 +7,7 @@ from httpdyno.model import Batches, HistogramData, Measurement
 from httpdyno.report.load.figure import figures
 from httpdyno.stats.histogram import MIN_TAIL_COUNT, count, merge
 
-_FEWEST = 32
+_FEWEST = 50
 """Fewer points show no course."""
 _WANTED = 100 * MIN_TAIL_COUNT
 """Requests in a usual interval, so that it carries a p99."""
