@@ -4,28 +4,23 @@
 skips are counted at the end, and are failures where CI=true.
 """
 
-import json
 import os
 import shutil
-import signal
-import subprocess
 import tempfile
 from collections.abc import Callable, Generator, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic, sleep
 
 import psutil
 import pytest
+from tests.load.origin import Origin, origin
 
-REPOSITORY = Path(__file__).parent.parent
 GOLDEN = Path(__file__).parent / "golden"
 IS_CI = os.environ.get("CI") == "true"
 # Servers are in /usr/sbin, which is not in everybody's PATH.
 PROGRAM_PATH = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
 SKIPPED = "needs what is not installed: "
 
-ORACLE_DEADLINE_S = 10.0
 LEFTOVER_DEADLINE_S = 5.0
 
 
@@ -118,54 +113,11 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
     return check
 
 
-@dataclass(frozen=True)
-class Oracle:
-    """A running origin with known timing."""
-
-    process: subprocess.Popen[str]
-    facts: dict[str, object]
-    """Its first line of output."""
-
-    @property
-    def address(self) -> str:
-        """`ip:port`."""
-        return str(self.facts["address"])
-
-    @property
-    def url(self) -> str:
-        return f"http://{self.address}"
-
-
 @pytest.fixture
-def oracle() -> Iterator[Oracle]:
-    """Start the oracle, as `make test` builds it; ended when its standard input closes."""
-    command = [str(_oracle_program())]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        try:
-            yield Oracle(process=process, facts=json.loads(process.stdout.readline()))
-        finally:
-            process.stdin.close()
-            try:
-                process.wait(ORACLE_DEADLINE_S)
-            except subprocess.TimeoutExpired:
-                process.send_signal(signal.SIGKILL)
-                raise
-
-
-def _oracle_program() -> Path:
-    target = Path(os.environ.get("CARGO_TARGET_DIR", REPOSITORY / "target"))
-    built = [target / profile / "httpdyno-oracle" for profile in ("release", "debug")]
-    present = [file for file in built if file.exists()]
-    if not present:
-        reason = "the oracle is not built: `cargo build -p httpdyno-oracle`"
-        if IS_CI:
-            pytest.fail(reason)
-        pytest.skip(reason)
-    return max(present, key=lambda file: file.stat().st_mtime)
+def oracle() -> Iterator[Origin]:
+    """Start the origin whose timing is known, without any arguments."""
+    with origin() as started:
+        yield started
 
 
 def _processes_of_session(folder: Path) -> list[str]:

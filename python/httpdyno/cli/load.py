@@ -111,7 +111,7 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each group of options
         began_at=began_at,
         seed=plan.seed,
         threads=plan.threads,
-        schedule_hash=plan.schedule_hash,
+        schedule_hash=handle.schedule_hash,
         caveats=plan.caveats,
         fail_if=outputs.fail_if,
         is_interrupted=bool(asked_to_end),

@@ -1,13 +1,11 @@
 """From all options of `httpdyno load` to what is going to be sent, checked before anything is."""
 
-import hashlib
 import math
 import secrets
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-import msgspec
 from msgspec import structs
 
 from httpdyno.cli.load_client import (
@@ -37,7 +35,6 @@ from httpdyno.report.phrase import plural
 from httpdyno.units import duration_s
 
 DEFAULT_DURATION_S = 10.0
-_HASH_DIGITS = 12
 _MAX_SEED = 2**64 - 1
 _MAX_COUNT = 2**63 - 1
 _MAX_TIME_S = 1e9
@@ -61,25 +58,6 @@ class LoadPlan:
     threads: int
     cpus: tuple[int, ...]
     spin_s: float
-
-    @property
-    def schedule_hash(self) -> str:
-        """What two runs have in common that are due to send the same at the same instants.
-
-        Empty in a closed loop, where the server's answers say when.
-        """
-        if not self.workload.is_open_loop:
-            return ""
-        arrival = self.workload.arrival
-        if isinstance(arrival, Replay):
-            # A log is what it holds, wherever it lies.
-            arrival = structs.replace(arrival, log="")
-        schedule = structs.replace(self.workload, arrival=arrival, tls=None)
-        digest = hashlib.sha256(msgspec.json.encode((schedule, self.seed)))
-        if self.recording is not None:
-            digest.update(self.recording.offsets_ns)
-            digest.update(self.recording.steps)
-        return digest.hexdigest()[:_HASH_DIGITS]
 
     @property
     def caveats(self) -> tuple[Caveat, ...]:

@@ -47,7 +47,11 @@ class WindowPlan:
 class LoadHandle:
     """A run under way on the engine's own threads."""
 
-    def __init__(self, run: _native.LoadRun, detail: Detail = Detail.WINDOW) -> None:
+    def __init__(
+        self, run: _native.LoadRun, detail: Detail = Detail.WINDOW, schedule_hash: str = ""
+    ) -> None:
+        self.schedule_hash = schedule_hash
+        """Two runs with the same one are due to send the same at the same instants."""
         self._run = run
         self._detail = detail
         self._measurements: list[Measurement] = []
@@ -151,7 +155,7 @@ def start_load(  # noqa: PLR0913 - the engine's settings, each of them optional
             spin_s=spin_s,
             n_traced=n_traced,
         )
-        return LoadHandle(_native.start(spec, on_edge), detail)
+        return LoadHandle(_native.start(spec, on_edge), detail, f"{spec.schedule_hash:016x}")
     except _native.EngineError as error:
         raise EngineError(str(error)) from error
 
