@@ -123,7 +123,7 @@ pub use oracle::Oracle;
 pub use reception::Reception;
 pub use service::Service;
 pub use stats::{Handshakes, Session, Stats};
-pub use sys::{monotonic_ns, stop_signals, wait_readable};
+pub use sys::{allow_descriptors, monotonic_ns, stop_signals, wait_readable};
 
 /// What was asked for in a way that makes no sense.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -216,6 +216,20 @@ pub(crate) fn pin(cpu: usize) -> io::Result<()> {
     Ok(())
 }
 
+/// Let this process have as many descriptors as it may: a connection needs one.
+///
+/// # Errors
+/// When the kernel refuses.
+pub fn allow_descriptors() -> io::Result<()> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the kernel writes one rlimit.
+    check(unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) })?;
+    limit.rlim_cur = limit.rlim_max;
+    // SAFETY: the kernel reads one rlimit.
+    check(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) })?;
+    Ok(())
+}
+
 /// A descriptor that becomes readable when this process is told to stop.
 ///
 /// Call it before any thread starts: threads inherit the blocked signals.

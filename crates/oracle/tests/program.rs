@@ -96,6 +96,27 @@ fn it_says_where_its_doors_and_certificates_are_and_takes_them_away_at_the_end()
 }
 
 #[test]
+fn it_takes_as_many_descriptors_as_it_may() {
+    let program = env!("CARGO_BIN_EXE_httpdyno-oracle");
+    let mut child = Command::new("sh")
+        .args(["-c", "ulimit -Sn 64; exec \"$0\"", program])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let addr = address(&mut child);
+    let mut streams: Vec<_> = (0..100).map(|_| TcpStream::connect(addr).unwrap()).collect();
+    // The last one is served, so it was accepted, and all before it.
+    let last = streams.last_mut().unwrap();
+    last.write_all(b"GET /close HTTP/1.1\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    last.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+    drop(child.stdin.take());
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
 fn it_ends_on_a_signal() {
     let mut child = spawn(&[]);
     let addr = address(&mut child);

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use httpdyno_oracle::{
     Authority, CloseAfter, Door, Error, Oracle, OracleConfig, PeriodicStall, Place, Reception,
-    Service, TlsVersions, quoted, stop_signals, wait_readable,
+    Service, TlsVersions, allow_descriptors, quoted, stop_signals, wait_readable,
 };
 
 const HELP: &str = "\
@@ -83,6 +83,7 @@ fn fail(error: &dyn std::error::Error, code: u8) -> ExitCode {
 
 fn serve(options: Options) -> io::Result<()> {
     let signals = stop_signals()?;
+    allow_descriptors()?;
     let oracle = Oracle::start(options.config)?;
     let certificates = match (oracle.authority(), &options.tls_folder) {
         (Some(authority), Some(folder)) => Some(Certificates::write(authority, folder)?),
