@@ -32,14 +32,23 @@ impl Worker {
         }
         match connection.phase {
             Phase::Connecting if event.is_broken() => self.fail_to_connect(member),
-            Phase::Connecting if event.is_writable() => self.on_connected(member),
-            Phase::Securing => self.secure(member),
+            Phase::Connecting if event.is_writable() => {
+                self.on_connected(member);
+                // What came with the connection, its end say, brings no event of its own.
+                if event.is_readable() {
+                    self.read_if_busy(event);
+                }
+            }
+            Phase::Securing => {
+                self.secure(member);
+                self.read_if_busy(event);
+            }
             Phase::Busy => {
                 if event.is_writable() {
                     self.write_on(member);
                 }
-                if event.is_readable() && self.is_same_life(event) {
-                    self.read(member, event.is_closed());
+                if event.is_readable() {
+                    self.read_if_busy(event);
                 }
             }
             Phase::Idle if event.is_readable() => self.read_idle(member),
@@ -47,10 +56,12 @@ impl Worker {
         }
     }
 
-    fn is_same_life(&self, event: Event) -> bool {
+    fn read_if_busy(&mut self, event: Event) {
         let member = event.token as u32;
         let connection = &self.connections[member as usize];
-        token(member, connection.life) == event.token && connection.phase == Phase::Busy
+        if token(member, connection.life) == event.token && connection.phase == Phase::Busy {
+            self.read(member, event.is_closed());
+        }
     }
 
     /// Send a request on a connection without one, which is in no list.
@@ -268,7 +279,7 @@ impl Worker {
             }
             let Some(link) = &mut connection.link else { return };
             match link.read(&mut self.buffer[..room]) {
-                Ok(0) => return self.reach_end(member),
+                Ok(0) => return self.reach_end(member, false),
                 Ok(count) => {
                     let is_drained = count < room && link.is_drained_by_short_read();
                     self.now_ns = crate::sys::monotonic_ns();
@@ -299,7 +310,8 @@ impl Worker {
                         }
                         return;
                     }
-                    IoErrorKind::UnexpectedEof => return self.reach_end(member),
+                    // Without the goodbye of TLS: somebody may have cut the connection.
+                    IoErrorKind::UnexpectedEof => return self.reach_end(member, true),
                     _ => {
                         let is_of_tls = tls::is_tls_failure(&error);
                         self.tick();
@@ -326,8 +338,8 @@ impl Worker {
         connection.scanner.feed_with(input, |cookie| user.jar.take(cookie, target, unix_now_s))
     }
 
-    /// The peer closed while a request was under way.
-    fn reach_end(&mut self, member: u32) {
+    /// The peer closed while a request was under way, or the connection was cut.
+    fn reach_end(&mut self, member: u32, is_cut: bool) {
         let connection = &mut self.connections[member as usize];
         if !connection.has_answer() && connection.is_stale() {
             connection.close(Farewell::Orderly);
@@ -336,7 +348,7 @@ impl Worker {
             return self.connect(member);
         }
         let kind = match connection.scanner.at_close() {
-            AtClose::Whole if !connection.saw_reset => {
+            AtClose::Whole if !connection.saw_reset && !is_cut => {
                 let answer = ReadAnswer { is_reusable: false, is_closed: true };
                 return self.complete(member, answer);
             }
