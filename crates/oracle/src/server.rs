@@ -25,6 +25,9 @@ const ACCEPT_REST_NS: u64 = 10_000_000;
 pub(crate) struct Server {
     pub(crate) config: OracleConfig,
     pub(crate) shared: Arc<Shared>,
+    /// Before the connections, because fields are dropped in order: whoever comes back at once
+    /// when a server dies must be refused, not taken in and dropped.
+    pub(crate) listeners: Vec<Listener>,
     pub(crate) epoll: Epoll,
     /// Boxed, because they are taken out and put back with each event.
     pub(crate) connections: Vec<Option<Box<Connection>>>,
@@ -35,7 +38,6 @@ pub(crate) struct Server {
     pub(crate) rng: Rng,
     /// How many requests were kept whole.
     pub(crate) kept: usize,
-    pub(crate) listeners: Vec<Listener>,
     /// For the doors with TLS, if there are any.
     pub(crate) tls: Option<Tls>,
     is_accepting: bool,

@@ -206,3 +206,18 @@ fn the_next_connections_are_received_as_they_are_told_and_no_more_of_them() {
     assert_eq!(stats.received(Reception::ResetAtAccept), 3);
     assert_eq!(stats.received(Reception::Usual), 3);
 }
+
+#[test]
+fn who_comes_back_to_a_server_that_ends_is_refused() {
+    let oracle = start();
+    let addr = oracle.addr();
+    let mut streams: Vec<_> = (0..200).map(|_| connect(addr)).collect();
+    wait_for(|| oracle.stats().open == 200);
+    let returning = std::thread::spawn(move || {
+        // The end of the first connection is the first sign of the server's.
+        assert_eq!(read_to_end(&mut streams[0]), (String::new(), End::Fin));
+        TcpStream::connect(addr).map(|_| ()).map_err(|error| error.kind())
+    });
+    oracle.stop().unwrap();
+    assert_eq!(returning.join().unwrap(), Err(ErrorKind::ConnectionRefused));
+}
