@@ -129,6 +129,7 @@ impl Behaviour {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::reception::Reception;
 
     #[test]
     fn behaviours_have_names_of_their_own_and_know_their_place() {
@@ -137,5 +138,17 @@ mod tests {
             assert_eq!(Behaviour::named(behaviour.name()), Some(behaviour));
         }
         assert!(!Behaviour::BadRequest.is_fault() && Behaviour::HalfClosed.is_fault());
+    }
+
+    #[test]
+    fn every_fault_and_reception_is_in_the_tables() {
+        let tables = include_str!("lib.rs");
+        let faults = Behaviour::ALL.into_iter().filter(|behaviour| behaviour.is_fault());
+        let receptions = Reception::ALL.into_iter().filter(|one| *one != Reception::Usual);
+        for name in faults.map(Behaviour::name).chain(receptions.map(Reception::name)) {
+            let row =
+                |line: &&str| line.starts_with("//! | `") && line.contains(&format!("`{name}`"));
+            assert_eq!(tables.lines().filter(row).count(), 1, "{name}");
+        }
     }
 }

@@ -46,6 +46,7 @@
 //! | --- | --- |
 //! | `reset-before` `reset-in-headers` `reset-in-body` `reset-after` `reset-in-request` | RST at each stage |
 //! | `fin-before` `fin-in-headers` `short-body` `unended-chunks` | FIN too early |
+//! | `cut-in-body` `cut-until-close` | FIN without the `close_notify` of TLS |
 //! | `silent-close` `silent-linger` `extra-bytes` | the connection after a whole answer |
 //! | `never` `hang-in-headers` `hang-in-body` `drip-headers` | time |
 //! | `endless-headers` `interim-flood` `endless-body` `header-flood` | amount |
