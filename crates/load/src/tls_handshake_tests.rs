@@ -1,10 +1,10 @@
 use std::io::{Read, Write};
-use std::net::{Shutdown, TcpStream};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustls::ServerConfig;
 use rustls::server::NoServerSessionStorage;
+use rustls::{ProtocolVersion, ServerConfig};
 use socket2::SockRef;
 
 use super::*;
@@ -31,6 +31,29 @@ fn a_handshake_is_full_and_then_resumed() {
             part(client);
         }
     }
+}
+
+#[test]
+fn the_version_is_the_one_asked_for_and_a_name_is_told_but_no_address() {
+    let authority = Authority::new("authority");
+    let met = |versions, host: &str| {
+        let (report, reported) = std::sync::mpsc::channel();
+        let config = server_config(&authority.certify(host), None);
+        let server = Server::tls(config, 1, move |stream| {
+            stream.conn.complete_io(&mut stream.sock).unwrap();
+            let name = stream.conn.server_name().map(str::to_owned);
+            report.send((stream.conn.protocol_version().unwrap(), name)).unwrap();
+            echo(stream, b"");
+        });
+        let tls = Tls { versions, ..tls(&authority, host) };
+        part(connect(&server, &client_of(&tls)));
+        reported.recv().unwrap()
+    };
+    let name = Some("localhost".to_owned());
+    assert_eq!(met(TlsVersions::Any, "localhost"), (ProtocolVersion::TLSv1_3, name.clone()));
+    assert_eq!(met(TlsVersions::Only12, "localhost"), (ProtocolVersion::TLSv1_2, name.clone()));
+    assert_eq!(met(TlsVersions::Only13, "localhost"), (ProtocolVersion::TLSv1_3, name));
+    assert_eq!(met(TlsVersions::Any, "127.0.0.1"), (ProtocolVersion::TLSv1_3, None));
 }
 
 #[test]
@@ -186,9 +209,11 @@ fn a_flight_of_the_handshake_may_be_half_written() {
         let config = server_config(&servers.certify("localhost"), Some(&clients));
         let server = Server::tls(config, 1, |stream| echo(stream, b"pong"));
         let address = server.address;
-        let relay = Server::tcp(1, move |downstream| {
+        let (open, gate) = std::sync::mpsc::channel();
+        let narrow = TcpListener::bind("127.0.0.1:0").unwrap();
+        SockRef::from(&narrow).set_recv_buffer_size(2_048).unwrap();
+        let relay = Server::on(narrow, 1, move |downstream| {
             let upstream = TcpStream::connect(address).unwrap();
-            SockRef::from(&downstream).set_recv_buffer_size(2_048).unwrap();
             let (mut from, mut to) =
                 (upstream.try_clone().unwrap(), downstream.try_clone().unwrap());
             let back = std::thread::spawn(move || {
@@ -198,7 +223,7 @@ fn a_flight_of_the_handshake_may_be_half_written() {
             let count = (&downstream).read(&mut hello).unwrap();
             (&upstream).write_all(&hello[..count]).unwrap();
             // The client's certificates come now, and nobody reads them.
-            std::thread::sleep(Duration::from_millis(200));
+            gate.recv().unwrap();
             let _ = io::copy(&mut &downstream, &mut &upstream);
             upstream.shutdown(Shutdown::Write).unwrap();
             back.join().unwrap();
@@ -214,7 +239,10 @@ fn a_flight_of_the_handshake_may_be_half_written() {
         loop {
             client.wait();
             let is_done = client.link.handshake().unwrap();
-            was_half_written |= client.link.wants_flush();
+            if client.link.wants_flush() && !was_half_written {
+                was_half_written = true;
+                open.send(()).unwrap();
+            }
             if is_done {
                 break;
             }

@@ -120,11 +120,16 @@ pub(crate) struct Server {
 
 impl Server {
     /// Hand each of the next `n_connections` to `serve`.
-    pub(crate) fn tcp(
+    pub(crate) fn tcp(n_connections: usize, serve: impl FnMut(TcpStream) + Send + 'static) -> Self {
+        Self::on(TcpListener::bind("127.0.0.1:0").unwrap(), n_connections, serve)
+    }
+
+    /// The same behind a door that stands already.
+    pub(crate) fn on(
+        listener: TcpListener,
         n_connections: usize,
         mut serve: impl FnMut(TcpStream) + Send + 'static,
     ) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let thread = std::thread::spawn(move || {
             for _ in 0..n_connections {
