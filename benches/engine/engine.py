@@ -7,8 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from benches.engine.process import BenchError, Ended, parsed, run
 from benches.engine.setting import Setting
+from numpy.typing import NDArray
 
 RUN = (sys.executable, "-m", "benches.engine.engine_run")
 SPIN_S = 60e-6
@@ -34,12 +36,16 @@ class EngineRun:
         """CPU seconds of the whole process, from starting the engine to having its results."""
         return float(self.said["user_s"] + self.said["system_s"])
 
+    def instants_ns(self, column: str) -> NDArray[np.int64]:
+        """Return a column of the last window's trace, such as `due_ns`; (n_traced,)."""
+        return np.frombuffer(bytes.fromhex(self.window["trace"][column]), dtype=np.int64)
+
     def record(self) -> dict[str, Any]:
         """Return what belongs into the raw data."""
         window = {
             name: value
             for name, value in self.window.items()
-            if not isinstance(value, list) and not _is_distribution(value)
+            if name != "trace" and not isinstance(value, list) and not _is_distribution(value)
         }
         return {**self.said, "windows": [window], "stolen_s": self.ended.stolen_s}
 
@@ -64,16 +70,15 @@ def request(
 
 
 def even(rate_per_s: float, *, is_poisson: bool = False) -> dict[str, Any]:
-    """Return the arrival of an open loop at a rate that stays."""
-    stage = {"duration_s": math.inf, "from_per_s": rate_per_s, "to_per_s": rate_per_s}
-    return {"kind": "open", "stages": [stage], "is_poisson": is_poisson}
+    """Return the arrivals of an open loop at a rate that stays."""
+    return {"stages": [(math.inf, rate_per_s, rate_per_s)], "is_poisson": is_poisson}
 
 
 def users(
     *,
     has_cookies: bool = False,
     new_ratio: float = 0.0,
-    visit_steps: int = 1,
+    visit_steps: float = 1.0,
     think_s: float = 0.0,
 ) -> dict[str, Any]:
     """Return what users do: visits of so many steps, with thought in between."""
@@ -81,8 +86,10 @@ def users(
         "has_cookies": has_cookies,
         "new_ratio": new_ratio,
         "n_returning": 1,
-        "visit": {"kind": "fixed", "steps": visit_steps},
-        "think": {"kind": "fixed", "s": think_s} if think_s else {"kind": "none"},
+        "visit_steps": visit_steps,
+        "is_visit_geometric": False,
+        "think_s": think_s,
+        "is_think_exponential": False,
     }
 
 
@@ -104,6 +111,7 @@ def job(  # noqa: PLR0913 - the engine's settings, each with what most figures w
     timeout_s: float = 10.0,
     seed: int = 1,
     spin_s: float = SPIN_S,
+    n_traced: int = 0,
 ) -> dict[str, Any]:
     """Return a job, one window of load on one address, in the words of the engine's own spec."""
     table = list(requests or [request()])
@@ -113,10 +121,8 @@ def job(  # noqa: PLR0913 - the engine's settings, each with what most figures w
             {
                 "address": address,
                 "requests": table,
-                "steps": [
-                    {"weight": weight, "request": index, "objects": []}
-                    for index, weight in enumerate(shares)
-                ],
+                "tls": None,
+                "steps": [(weight, index, []) for index, weight in enumerate(shares)],
                 "connections_per_page": 1,
             }
         ],
@@ -129,7 +135,7 @@ def job(  # noqa: PLR0913 - the engine's settings, each with what most figures w
             }
         ],
         "connections": connections,
-        "arrival": arrival or {"kind": "closed"},
+        "arrival": arrival,
         "users": who or users(),
         "requests_per_connection": requests_per_connection,
         "connections_per_s": connections_per_s,
@@ -140,7 +146,7 @@ def job(  # noqa: PLR0913 - the engine's settings, each with what most figures w
         "cpus": [setting.client_cpu],
         "seed": seed,
         "spin_s": spin_s if arrival else 0.0,
-        "n_traced": 0,
+        "n_traced": n_traced,
     }
 
 

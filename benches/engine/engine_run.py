@@ -13,6 +13,8 @@ from typing import Any
 from httpdyno import _native  # noqa: TID251 - the engine itself, nothing around it
 
 _LOOK_S = 0.1
+_LEFT = {"batches", "by_request"}
+"""Of a window's results: large, and no figure needs them."""
 
 
 def main() -> int:
@@ -38,36 +40,37 @@ def main() -> int:
 
 def _specification(job: dict[str, Any]) -> _native.LoadSpec:
     """Return the engine's own form of a job."""
-    arms = [
-        _native.Arm(
-            address=arm["address"],
-            requests=[
-                _native.Request(
-                    **{
-                        **each,
-                        "body": each["body"].encode(),
-                        "headers": [tuple(pair) for pair in each["headers"]],
-                    }
-                )
-                for each in arm["requests"]
-            ],
-        )
-        for arm in job.pop("arms")
-    ]
-    windows = [_native.Window(**each) for each in job.pop("windows")]
-    a = job["arrival"]
-    rate = a["stages"][0]["from_per_s"] if a["kind"] == "open" else 0.0
-    kept = {
-        k: job[k]
-        for k in ("connections", "timeout_s", "drain_s", "threads", "cpus", "seed", "spin_s")
+    slow = job["slow"]
+    made = {
+        "arms": [_arm(arm) for arm in job["arms"]],
+        "windows": [_native.Window(**each) for each in job["windows"]],
+        "arrival": _arrival(job["arrival"]),
+        "users": _native.Users(**job["users"]),
+        "slow": None if slow is None else _native.Slow(**slow),
     }
-    return _native.LoadSpec(
-        arms=arms,
-        windows=windows,
-        rate_per_s=rate,
-        keep_alive=job["requests_per_connection"] != 1,
-        **kept,
-    )
+    return _native.LoadSpec(**{**job, **made})
+
+
+def _arrival(arrival: dict[str, Any] | None) -> _native.Arrival:
+    if arrival is None:
+        return _native.Arrival.closed()
+    stages = [(length_s, first, last) for length_s, first, last in arrival["stages"]]
+    return _native.Arrival.open(stages=stages, is_poisson=arrival["is_poisson"])
+
+
+def _arm(arm: dict[str, Any]) -> _native.Arm:
+    requests = [
+        _native.Request(
+            **{
+                **each,
+                "body": each["body"].encode(),
+                "headers": [(name, value) for name, value in each["headers"]],
+            }
+        )
+        for each in arm["requests"]
+    ]
+    steps = [(weight, request, objects) for weight, request, objects in arm["steps"]]
+    return _native.Arm(**{**arm, "requests": requests, "steps": steps})
 
 
 def _plain(value: Any) -> Any:
@@ -75,13 +78,15 @@ def _plain(value: Any) -> Any:
     if isinstance(value, _native.Histogram):
         bounds, counts = value.buckets()
         return {"bounds_ns": bounds, "counts": counts, "sum_s": value.sum_s, "max_s": value.max_s}
+    if isinstance(value, bytes):
+        return value.hex()
     if isinstance(value, dict):
         return {str(key): _plain(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(each) for each in value]
     if isinstance(value, int | float | str | None):
         return value
-    names = [name for name in dir(type(value)) if not name.startswith("_")]
+    names = [name for name in dir(type(value)) if not name.startswith("_") and name not in _LEFT]
     return {name: _plain(getattr(value, name)) for name in names}
 
 

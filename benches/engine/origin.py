@@ -86,7 +86,8 @@ class Oracle:
         self.address: str = said["address"]
         self.pid: int = said["pid"]
         host, _, port = self.address.rpartition(":")
-        self._place = (host, int(port))
+        self.port = int(port)
+        self._place = (host, self.port)
 
     def __enter__(self) -> Self:
         return self

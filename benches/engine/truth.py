@@ -5,7 +5,6 @@ each is known: from when the schedule had it due to when the oracle answered it.
 """
 
 import threading
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,12 +23,11 @@ POOLS = (8, 64, 1024)
 QUANTILES = (0.5, 0.95, 0.99, 0.999)
 TOLERANCE_RATIO, TOLERANCE_S = 0.02, 0.001
 _RUN_S = 10.0
+N_REQUESTS = int(RATE_PER_S * _RUN_S)
 _STRIKE_S = 4.0
 """After the engine was asked to start; it needs a moment for that itself."""
-_N_PATHS = 4_000
-"""The oracle keeps 4,096 names. After so many requests, four seconds, paths come again."""
 _FREEZE_S = 1.0
-_RAMP_LEVELS, _RAMP_BLOCK, _RAMP_STEP_MS, _RAMP_PATHS = 10, 500, 2, 200
+_RAMP_LEVELS, _RAMP_BLOCK, _RAMP_STEP_MS = 10, 500, 2
 
 Latencies = NDArray[np.float64]
 
@@ -47,25 +45,22 @@ class Pathology:
     requests_per_connection: int = 0
 
 
-def _numbered(query: str = "") -> list[str]:
-    return [f"/?k={number}{query}" for number in range(_N_PATHS)]
+def _numbered() -> list[str]:
+    return [f"/?k={k}" for k in range(N_REQUESTS)]
 
 
 def _ramp() -> list[str]:
     """Return paths whose service time climbs in steps for 5 s, and is nothing thereafter."""
-    climbing = [
-        f"/?k={k % _RAMP_PATHS}&service=fixed:{k // _RAMP_BLOCK * _RAMP_STEP_MS}ms"
-        for k in range(_RAMP_LEVELS * _RAMP_BLOCK)
-    ]
-    left = int(_RUN_S * RATE_PER_S) - len(climbing)
-    return climbing + [f"/?k={k % _RAMP_PATHS}&after" for k in range(left)]
+    service_ms = [k // _RAMP_BLOCK * _RAMP_STEP_MS for k in range(_RAMP_LEVELS * _RAMP_BLOCK)]
+    climbing = [f"/?k={k}&service=fixed:{each}ms" for k, each in enumerate(service_ms)]
+    return climbing + _numbered()[len(climbing) :]
 
 
 PATHOLOGIES = (
     Pathology(name="1 s stall", targets=_numbered, strike=lambda oracle: oracle.stall(_FREEZE_S)),
     Pathology(name="100 ms pauses", options=("--stall-every", "1s:100ms"), targets=_numbered),
     Pathology(name="slow ramp-down", targets=_ramp),
-    Pathology(name="bimodal", options=("--service", "bimodal:1ms:50ms:0.05"), targets=_numbered),
+    Pathology(name="bimodal", options=("--service", "bimodal:1ms:50ms:0.1"), targets=_numbered),
     Pathology(
         name="accept freeze",
         options=("--backlog", "4096"),
@@ -151,42 +146,30 @@ def true_latencies(
 ) -> tuple[Latencies, Latencies]:
     """Return the time from due to answered, and from due to arrived, of each request.
 
-    The requests of one path are told apart by their order: they are so far apart in the schedule
-    that they cannot overtake each other.
-
     Args:
         log: What the oracle saw.
-        targets: The paths in the order of the schedule, again and again; (n_targets,).
+        targets: A path for each request, in the order of the schedule; (n_offered,).
         opened_ns: When the first was due.
-        n_sent: How many were sent.
+        n_sent: How many were sent: the first so many.
 
     Returns:
         Both (n_sent,), in the order of the schedule, in seconds.
 
     Raises:
-        BenchError: The log does not hold each request once, answered.
+        BenchError: The log does not hold each of them once, answered.
     """
-    by_path: dict[str, list[int]] = defaultdict(list)
-    for index in np.argsort(log.at_ns, kind="stable").tolist():
-        by_path[log.path[index]].append(index)
-    for indices in by_path.values():
-        indices.reverse()
-    answered_ns, arrived_ns = np.empty(n_sent), np.empty(n_sent)
-    for k in range(n_sent):
-        waiting = by_path[targets[k % len(targets)]]
-        if not waiting:
-            raise BenchError(f"request {k} of {n_sent} is not in the oracle's log")
-        index = waiting.pop()
-        if not log.answered_ns[index]:
-            raise BenchError(f"the oracle never answered request {k}")
-        answered_ns[k], arrived_ns[k] = (
-            log.answered_ns[index] - opened_ns,
-            log.at_ns[index] - opened_ns,
+    places = {path: index for index, path in enumerate(log.path)}
+    if len(places) != len(log.path) or places.keys() != set(targets[:n_sent]):
+        raise BenchError(
+            f"{n_sent} requests were sent; the oracle saw {len(log.path)}, "
+            f"{len(places.keys() & set(targets[:n_sent]))} of them those"
         )
-    if any(by_path.values()):
-        raise BenchError("the oracle saw requests that the engine does not know of")
+    order = [places[path] for path in targets[:n_sent]]
+    answered_ns, arrived_ns = log.answered_ns[order], log.at_ns[order]
+    if not answered_ns.all():
+        raise BenchError(f"the oracle never answered {np.sum(answered_ns == 0)} requests")
     due_s = np.arange(n_sent) / RATE_PER_S
-    return answered_ns / 1e9 - due_s, arrived_ns / 1e9 - due_s
+    return (answered_ns - opened_ns) / 1e9 - due_s, (arrived_ns - opened_ns) / 1e9 - due_s
 
 
 def judged(true_s: Latencies, histogram: dict[str, Any]) -> dict[str, Any]:
