@@ -50,7 +50,7 @@ def in_blocks(document: str) -> list[str]:
 def commands() -> list[str]:
     """Return the command lines of the manual: its blocks, then its table."""
     rows = [line.split("|")[2] for line in MANUAL.splitlines() if line.startswith("| `")]
-    return in_blocks + [
+    return in_blocks(MANUAL) + [
         each for row in rows for each in re.findall(r"`(httpdyno load [^`]*)`", row)
     ]
 
