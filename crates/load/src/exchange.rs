@@ -1,26 +1,16 @@
 //! What happens on a connection: a request goes out, an answer comes in, or something breaks.
 
-use std::cmp::Reverse;
 use std::io::ErrorKind as IoErrorKind;
 
+use crate::connecting::token;
 use crate::connection::{Connection, Farewell, Phase, ReadAnswer, Taken};
-use crate::link::{Link, is_backlog_full};
+use crate::link::Link;
 use crate::outcome::ErrorKind;
 use crate::scanner::{AtClose, Progress};
 use crate::sys::Event;
 use crate::template::Vars;
-use crate::timers::{Timer, TimerKind};
 use crate::tls;
-use crate::tls_session::Handshake;
 use crate::worker::Worker;
-
-/// A connection's number, and which of its sockets is meant.
-const fn token(member: u32, life: u32) -> u64 {
-    (life as u64) << 32 | member as u64
-}
-
-/// How soon to knock again where a Unix socket's backlog is full.
-const RETRY_NS: u64 = 1_000_000;
 
 impl Worker {
     /// Take what epoll says about a connection.
@@ -31,14 +21,7 @@ impl Worker {
             return; // of a socket that was closed in this batch
         }
         match connection.phase {
-            Phase::Connecting if event.is_broken() => self.fail_to_connect(member),
-            Phase::Connecting if event.is_writable() => {
-                self.on_connected(member);
-                // What came with the connection, its end say, brings no event of its own.
-                if event.is_readable() {
-                    self.read_if_busy(event);
-                }
-            }
+            Phase::Connecting => self.on_connecting(member, event),
             Phase::Securing => {
                 self.secure(member);
                 self.read_if_busy(event);
@@ -52,11 +35,11 @@ impl Worker {
                 }
             }
             Phase::Idle if event.is_readable() => self.read_idle(member),
-            Phase::Closed | Phase::Connecting | Phase::Idle => {}
+            Phase::Closed | Phase::Idle => {}
         }
     }
 
-    fn read_if_busy(&mut self, event: Event) {
+    pub(crate) fn read_if_busy(&mut self, event: Event) {
         let member = event.token as u32;
         let connection = &self.connections[member as usize];
         if token(member, connection.life) == event.token && connection.phase == Phase::Busy {
@@ -93,89 +76,8 @@ impl Worker {
         self.links.insert_after(&mut self.in_flight, before, member);
     }
 
-    fn connect(&mut self, member: u32) {
-        self.tally.connects += 1;
-        self.open_socket(member);
-    }
-
-    /// Open a socket for the request of a connection that has none.
-    pub(crate) fn open_socket(&mut self, member: u32) {
-        let connection = &mut self.connections[member as usize];
-        let target = &self.pools[connection.arm].target;
-        let slow = self.spec.slow.as_ref();
-        let slow = slow.filter(|_| self.visits[connection.owner as usize].is_slow);
-        let token = token(member, connection.life);
-        let opened = connection.open(&target.endpoint, target.tls.as_ref(), slow);
-        if let Err(error) = opened.and_then(|link| self.epoll.add_stream(link, token)) {
-            let connection = &mut self.connections[member as usize];
-            let life = connection.life;
-            let (at_ns, kind) = if is_backlog_full(&error) {
-                // A Unix socket does not wait by itself.
-                connection.phase = Phase::Closed;
-                (self.now_ns + RETRY_NS, TimerKind::Connect)
-            } else {
-                // Not at once: a row of such failures would nest.
-                connection.refusal = Some(ErrorKind::of_connect(&error));
-                (self.now_ns, TimerKind::Refusal)
-            };
-            self.timers.push(Reverse(Timer { at_ns, kind, member, life }));
-        }
-    }
-
-    /// A socket could not even begin to connect.
-    pub(crate) fn refuse(&mut self, member: u32) {
-        self.tick();
-        let refusal = self.connections[member as usize].refusal.take();
-        self.fail(member, refusal.unwrap_or(ErrorKind::Connect));
-    }
-
-    fn fail_to_connect(&mut self, member: u32) {
-        self.tick();
-        let link = self.connections[member as usize].link.as_ref();
-        let error = link.and_then(|link| link.take_error().ok().flatten());
-        let kind = error.as_ref().map_or(ErrorKind::Connect, ErrorKind::of_connect);
-        self.fail(member, kind);
-    }
-
-    fn on_connected(&mut self, member: u32) {
-        self.tick();
-        let connection = &mut self.connections[member as usize];
-        connection.connected(self.now_ns);
-        if self.pools[connection.arm].target.tls.is_some() {
-            connection.phase = Phase::Securing;
-            self.secure(member);
-        } else {
-            self.begin(member);
-        }
-    }
-
-    /// Go on with the TLS handshake.
-    fn secure(&mut self, member: u32) {
-        let connection = &mut self.connections[member as usize];
-        let Some(link) = &mut connection.link else { return };
-        match link.handshake() {
-            Ok(false) => {}
-            Ok(true) => {
-                let is_resumed = link.resumption() == Some(Handshake::Resumed);
-                self.tick();
-                self.connections[member as usize].secured(self.now_ns);
-                if is_resumed {
-                    self.tally.handshakes_resumed += 1;
-                } else {
-                    self.tally.handshakes_full += 1;
-                }
-                self.begin(member);
-            }
-            Err(error) => {
-                self.tick();
-                let is_cut = !tls::is_tls_failure(&error);
-                self.fail(member, if is_cut { ErrorKind::Reset } else { ErrorKind::Tls });
-            }
-        }
-    }
-
     /// Write the request of a connection that has none under way.
-    fn begin(&mut self, member: u32) {
+    pub(crate) fn begin(&mut self, member: u32) {
         let connection = &mut self.connections[member as usize];
         let pool = &self.pools[connection.arm];
         let request = &pool.target.requests[connection.request as usize];

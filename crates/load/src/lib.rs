@@ -38,6 +38,7 @@ mod arrival;
 mod batches;
 mod cells;
 mod check;
+mod connecting;
 mod connection;
 mod cookie_date;
 mod counts;
