@@ -58,7 +58,7 @@ def measure(setting: Setting) -> Figure:
             at_most=ERROR_TARGET,
         ),
     ]
-    figure.command = "httpdyno load URL -c 1100 --slow 80bit:90.9% --think 1s -d 60s"
+    figure.command = "httpdyno load URL -c 1100 --slow 80bit:90.9% --think-exactly 1s -d 60s"
     return figure
 
 

@@ -55,7 +55,7 @@ def measure(setting: Setting) -> Figure:
             note="Python and all",
         ),
     ]
-    figure.command = f"/usr/bin/time -v httpdyno load URL -c {CONNECTIONS} -n {last}"
+    figure.command = f"command time -v httpdyno load URL -c {CONNECTIONS} -n {last}"
     return figure
 
 

@@ -46,9 +46,7 @@ def measure(setting: Setting) -> Figure:
             by_bound=True,
         )
     ]
-    figure.command = (
-        "httpdyno load --requests FILE -c 64 -d 3s --cookies   # and: httpdyno load URL"
-    )
+    figure.command = "httpdyno load URL --url-file MIX --cookies -c 64 -d 3s   # and without both"
     return figure
 
 

@@ -37,7 +37,9 @@ def measure(setting: Setting) -> Figure:
         figure.raw[f"{rate}/s"] = runs[rate]
     if setting.has_competitors:
         _add_competitors(figure, setting)
-    figure.command = "httpdyno load URL --rate 1000/s -c 16 -d 6s   # arrivals: URL/oracle/log"
+    figure.command = (
+        "httpdyno load URL --rate 1000/s -c 16 -d 6s --spin 60us   # arrivals: URL/oracle/log"
+    )
     figure.notes.append(
         f"medians of {n_runs} runs; distance from the best-fitting schedule, first 10 % and last "
         "5 % of each run cut"

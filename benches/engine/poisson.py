@@ -62,7 +62,9 @@ def measure(setting: Setting) -> Figure:
             if all(where in run for run in runs)
         ),
     ]
-    figure.command = "httpdyno load URL --poisson 1000/s -c 64 -d 6s   # arrivals: URL/oracle/log"
+    figure.command = (
+        "httpdyno load URL --rate 1000/s --poisson -n 5500   # arrivals: URL/oracle/log"
+    )
     return figure
 
 
