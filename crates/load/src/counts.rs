@@ -37,7 +37,7 @@ pub(crate) struct Room {
     pub(crate) has_slow: bool,
     /// The instants of so many requests are kept.
     pub(crate) n_traced: usize,
-    /// Connections of the thread.
+    /// Users of the thread (closed loop), or connections.
     pub(crate) n_connections: usize,
 }
 

@@ -18,6 +18,10 @@ pub struct Evidence {
     /// The part of that time in which that thread was ready to run and had no CPU: what it lost
     /// to the server and others on the same cores.
     pub client_wait_ratio: f64,
+    /// Of the requests on connections, the part that had news when a thread came to look, averaged
+    /// over time: near 1 where answers wait for the client, near 0 where the client waits for
+    /// answers.
+    pub client_ready_ratio: f64,
     /// The part of the window in which this process was stopped from outside: by a CPU quota, a
     /// signal, a frozen machine.
     pub client_frozen_ratio: f64,
@@ -76,10 +80,11 @@ pub struct Evidence {
 
 impl Evidence {
     /// The figures by name.
-    pub fn figures(&self) -> [(&'static str, f64); 26] {
+    pub fn figures(&self) -> [(&'static str, f64); 27] {
         [
             ("client_cpu_ratio", self.client_cpu_ratio),
             ("client_wait_ratio", self.client_wait_ratio),
+            ("client_ready_ratio", self.client_ready_ratio),
             ("client_frozen_ratio", self.client_frozen_ratio),
             ("client_throttled_ratio", self.client_throttled_ratio),
             ("involuntary_switches", self.involuntary_switches),
@@ -121,6 +126,7 @@ impl Evidence {
         Self {
             client_cpu_ratio: tally.sending.load_ratio(),
             client_wait_ratio: tally.sending.wait_ratio(),
+            client_ready_ratio: tally.readiness.ratio(),
             client_frozen_ratio: part(host.frozen_ns as f64, host.elapsed_ns as f64),
             client_throttled_ratio: part(host.throttled_ns as f64, host.elapsed_ns as f64),
             involuntary_switches: tally.whole.preemptions as f64,

@@ -1,10 +1,13 @@
-//! What is in flight, integrated as it changes: the other side of Little's law.
+//! What is in flight, integrated as it changes: the other side of Little's law; and who waits for
+//! whom.
 //!
 //! The mean number of requests on connections is their rate times the mean time that each spends
 //! there (J. D. C. Little, "A proof for the queuing formula L = λW", 1961). Here the left side is
 //! kept as requests come and go, without looking at any request's record; the right side is summed
 //! up from the records. Both are of the same requests from the first to the last of them, so no
 //! edge of a window gets in between, and a difference is an error in the engine's own books.
+
+use crate::sys;
 
 /// How many of a thread's requests are on connections, and the time integral of the measured ones.
 #[derive(Debug, Clone, Copy, Default)]
@@ -57,6 +60,42 @@ impl InFlight {
     }
 }
 
+/// Whether the answers wait for the client, or the client for the answers.
+///
+/// A turn of the loop counts by its length: what a thread finds after it stood for ten milliseconds
+/// in the queue for a CPU tells more than what it finds in the hundred quick turns that follow.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Readiness {
+    begun_ns: u64,
+    n_ready: u64,
+    n_awaited: u64,
+    ready: u128,
+    awaited: u128,
+}
+
+impl Readiness {
+    /// A turn begun then, with so many requests on connections, found so many of them with news.
+    #[inline]
+    pub(crate) fn turn(&mut self, begun_ns: u64, n_ready: usize, n_awaited: u64) {
+        // The turn before it is over: only now is its length known.
+        let length_ns = u128::from(begun_ns.saturating_sub(self.begun_ns));
+        self.ready += length_ns * u128::from(self.n_ready);
+        self.awaited += length_ns * u128::from(self.n_awaited);
+        self.begun_ns = begun_ns;
+        self.n_awaited = n_awaited.min(sys::MAX_EVENTS as u64);
+        self.n_ready = self.n_awaited.min(n_ready as u64);
+    }
+
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.ready += other.ready;
+        self.awaited += other.awaited;
+    }
+
+    pub(crate) fn ratio(&self) -> f64 {
+        if self.awaited == 0 { 0.0 } else { self.ready as f64 / self.awaited as f64 }
+    }
+}
+
 /// How far the two sides of Little's law are apart, relative to the first.
 pub(crate) fn residual_ratio(integral_ns: u128, summed_ns: u128) -> f64 {
     integral_ns.abs_diff(summed_ns) as f64 / integral_ns.max(1) as f64
@@ -65,6 +104,19 @@ pub(crate) fn residual_ratio(integral_ns: u128, summed_ns: u128) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_long_turn_counts_for_what_it_found() {
+        let mut readiness = Readiness::default();
+        readiness.turn(0, 16, 16);
+        for begun_ns in [10_000, 10_010, 10_020] {
+            readiness.turn(begun_ns, 1, 16);
+        }
+        assert!(readiness.ratio() > 0.99, "{readiness:?}");
+        readiness.turn(1_000_000, 0, 0);
+        assert!(readiness.ratio() < 0.1, "{readiness:?}");
+        assert!(Readiness::default().ratio().abs() < f64::EPSILON);
+    }
 
     #[test]
     fn the_integral_is_the_sum_of_the_times_spent() {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
-use crate::check::{check, nanoseconds, places};
+use crate::check::{check, nanoseconds};
 use crate::host::HostMeter;
 use crate::live::{Live, LiveBoard};
 use crate::result::WindowResult;
@@ -188,12 +188,11 @@ struct Score {
 impl Score {
     fn of(spec: &LoadSpec, n_threads: usize) -> Self {
         let n_requests: Vec<_> = spec.arms.iter().map(|arm| arm.requests.len()).collect();
-        let n_places = spec.arms.iter().map(|arm| places(spec, arm)).max().unwrap_or(0);
         let room = Room {
             n_requests: n_requests.iter().copied().max().unwrap_or(0),
             has_slow: spec.slow.is_some(),
             n_traced: spec.n_traced,
-            n_connections: n_places.div_ceil(n_threads),
+            n_connections: spec.connections.div_ceil(n_threads),
         };
         Self {
             windows: spec.windows.clone(),

@@ -37,12 +37,14 @@ pub(crate) struct Inflation {
     pub(crate) n_light: u64,
 }
 
-/// A quarter of the connections.
-const FEW: u64 = 4;
+/// Of the connections: with all of them under way a server's queue is four times as long.
+const FEW_RATIO: f64 = 0.25;
+/// However many connections there are: most servers take so many at a time, if any.
+const MAX_FEW: u64 = 16;
 
 impl Strain {
     pub(crate) fn new(n_requests: usize, n_connections: usize) -> Self {
-        let few = (n_connections as u64 / FEW).max(1);
+        let few = ((n_connections as f64 * FEW_RATIO) as u64).clamp(1, MAX_FEW);
         Self { times: vec![Times::default(); n_requests.max(1)], few, light_until_ns: u64::MAX }
     }
 

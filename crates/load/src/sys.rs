@@ -142,6 +142,7 @@ impl Event {
 
 /// Events fetched at a time.
 const BATCH: u8 = 255;
+pub(crate) const MAX_EVENTS: usize = BATCH as usize;
 
 /// An epoll instance with room for a batch of events.
 pub(crate) struct Epoll {

@@ -4,7 +4,7 @@ use crate::batches::BatchRecorder;
 pub(crate) use crate::counts::{Ended, Pages, Room, Visits};
 use crate::effort::Effort;
 use crate::histogram::{Coarse, Fine};
-use crate::in_flight::InFlight;
+use crate::in_flight::{InFlight, Readiness};
 use crate::outcome::{ErrorCounts, ErrorKind};
 use crate::part::{MAX_DISTRIBUTIONS, PartRecorder};
 use crate::phases::PhaseRecorder;
@@ -75,6 +75,7 @@ pub(crate) struct Tally {
     pub(crate) starved: u64,
     /// Requests taken up more than [`LATE_NS`] after they were due although a connection was idle.
     pub(crate) late: u64,
+    pub(crate) readiness: Readiness,
     /// How the thread fared over the whole window and over the part in which it sent.
     pub(crate) whole: Effort,
     pub(crate) sending: Effort,
@@ -129,6 +130,7 @@ impl Tally {
             waited: 0,
             starved: 0,
             late: 0,
+            readiness: Readiness::default(),
             whole: Effort::default(),
             sending: Effort::default(),
             measure_end_ns: 0,
@@ -177,6 +179,7 @@ impl Tally {
         self.waited = 0;
         self.starved = 0;
         self.late = 0;
+        self.readiness = Readiness::default();
         self.whole = Effort::default();
         self.sending = Effort::default();
         self.measure_end_ns = 0;
@@ -224,6 +227,12 @@ impl Tally {
         }
     }
 
+    /// Count a turn of the loop: begun then, and so many events were there when it looked.
+    #[inline]
+    pub(crate) fn turn(&mut self, begun_ns: u64, n_events: usize) {
+        self.readiness.turn(begun_ns, n_events, self.in_flight.level());
+    }
+
     /// Count bytes of an answer.
     #[inline]
     pub(crate) fn receive(&mut self, n_bytes: u64, is_slow: bool) {
@@ -235,13 +244,11 @@ impl Tally {
 
     /// Count a page that is offered.
     #[inline]
-    #[allow(dead_code, reason = "the loop knows no pages yet")]
     pub(crate) fn page_offer(&mut self, is_measured: bool) {
         self.pages.offered += u64::from(is_measured);
     }
 
     /// Count an offered page's end: when its last part had ended. It failed when any part did.
-    #[allow(dead_code, reason = "the loop knows no pages yet")]
     pub(crate) fn page_end(&mut self, is_measured: bool, time_ns: u64, has_failed: bool) {
         if is_measured {
             self.pages.end(time_ns, has_failed);
@@ -415,6 +422,7 @@ impl Tally {
         self.waited += other.waited;
         self.starved += other.starved;
         self.late += other.late;
+        self.readiness.merge(&other.readiness);
         self.whole.cpu_ns += other.whole.cpu_ns;
         self.whole.preemptions += other.whole.preemptions;
         self.measure_end_ns = self.measure_end_ns.max(other.measure_end_ns);

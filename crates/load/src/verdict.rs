@@ -8,9 +8,11 @@
 //!
 //! 1. A request failed for want of a file descriptor: `descriptors`; of a local port: `ports`.
 //!    Both are the client's own, and more would have carried more.
-//! 2. Closed loop: the busiest thread of the client ran or stood in the queue for a CPU
-//!    [`DEMAND_SHORT`] of the time, so it hardly ever had nothing to do; or this process was
-//!    stopped from outside for [`FROZEN_SHORT`] of the time: `client_cpu`.
+//! 2. Closed loop: `client_cpu`, if the busiest thread of the client ran or stood in the queue for
+//!    a CPU [`DEMAND_SHORT`] of the time, so it hardly ever had nothing to do; or stood in that
+//!    queue [`WAIT_SHORT`] of the time, and found [`MOST`] of the answers there when it came to
+//!    look, so the server had been idle meanwhile; or if this process was stopped from outside for
+//!    [`FROZEN_SHORT`] of the time.
 //! 3. Open loop, and requests were late or had to wait (over [`FEW`] of them were sent late, or
 //!    found no connection, or more was offered than achieved): if the client was short of CPU as
 //!    in 2, `client_cpu`. If over [`MANY_LATE`] were sent late though a connection was idle, and
@@ -26,7 +28,8 @@
 //! 6. Closed loop: less than [`IDLE`] of the connections were busy on average, so the users
 //!    thought more than they waited: `rate`, the load asked for. Else `server`.
 //! 7. Open loop, and over [`FEW`] of the requests waited for a connection, or ran out of patience
-//!    or time while they did: `server` if answers took longer the more were under way
+//!    or time while they did, and more than were late: a client that is late sends in bursts, which
+//!    take all connections. Then `server` if answers took longer the more were under way
 //!    ([`QUEUEING`]); else it answers as fast as it ever does, and more `connections` would carry
 //!    more.
 //! 8. Open loop, answers in the measured part fell short of what was offered by [`BEHIND`], and
@@ -40,6 +43,8 @@ use crate::evidence::Evidence;
 /// Of a thread's time. A thread that is served at all sleeps a tenth of its time, or it is at its
 /// end: the last tenth goes into the wake-ups themselves.
 const DEMAND_SHORT: f64 = 0.9;
+/// Of a thread's time. It would have made a fifth more of it.
+const WAIT_SHORT: f64 = 0.2;
 /// Of the window. Ten times what a machine with its host's jobs beside it was seen to lose.
 const FROZEN_SHORT: f64 = 0.1;
 /// Of a thread's time or of the window: enough to explain requests that were sent late.
@@ -48,10 +53,10 @@ const SOME: f64 = 0.05;
 const FEW: f64 = 0.01;
 /// Of the requests. A machine that is busy elsewhere wakes the client over a millisecond late
 /// for some of them; that limits nobody's throughput, and it is in the latencies.
-const MANY_LATE: f64 = 0.05;
-/// Of the time.
+const MANY_LATE: f64 = 0.1;
+/// Of the time, or of the answers.
 const MOST: f64 = 0.5;
-/// Of the answers. Where more of them take as long as a segment that is sent again, the server
+/// Of the answers, too. Where more of them take as long as a segment that is sent again, the server
 /// may just as well be slow.
 const RARE: f64 = 0.5;
 /// Of the connections.
@@ -142,7 +147,7 @@ pub(crate) fn verdict(case: &Case) -> LimitedBy {
     if !is_open_loop {
         return if evidence.busy_ratio < IDLE { LimitedBy::Rate } else { LimitedBy::Server };
     }
-    if waiting(case) > few {
+    if waiting(case) > few.max(evidence.late_requests) {
         return if is_queueing(evidence) { LimitedBy::Server } else { LimitedBy::Connections };
     }
     if is_behind(evidence) && is_queueing(evidence) { LimitedBy::Server } else { LimitedBy::Rate }
@@ -171,7 +176,10 @@ fn late_client(case: &Case) -> Option<LimitedBy> {
 }
 
 fn is_short(evidence: &Evidence) -> bool {
-    evidence.client_cpu_ratio + evidence.client_wait_ratio >= DEMAND_SHORT
+    let is_waited_for =
+        evidence.client_wait_ratio >= WAIT_SHORT && evidence.client_ready_ratio >= MOST;
+    is_waited_for
+        || evidence.client_cpu_ratio + evidence.client_wait_ratio >= DEMAND_SHORT
         || evidence.client_frozen_ratio >= FROZEN_SHORT
 }
 

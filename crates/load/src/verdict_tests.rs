@@ -64,6 +64,9 @@ fn a_client_that_always_has_work_or_is_stopped_is_short_in_a_closed_loop() {
         });
         assert_eq!(told, limited_by, "{cpu} {wait} {frozen}");
     }
+    let waiting = |ready| closed(|e| (e.client_wait_ratio, e.client_ready_ratio) = (0.5, ready));
+    assert_eq!(waiting(0.9), LimitedBy::ClientCpu, "the answers were there");
+    assert_eq!(waiting(0.1), LimitedBy::Server, "the server was no quicker");
 }
 
 #[test]
@@ -71,9 +74,11 @@ fn in_an_open_loop_it_is_the_rate_unless_somebody_was_short() {
     assert_eq!(open(|_| ()), LimitedBy::Rate);
     assert_eq!(open(|e| e.client_cpu_ratio = 1.0), LimitedBy::Rate, "it spins before due times");
     assert_eq!(open(|e| e.client_frozen_ratio = 0.2), LimitedBy::Rate, "nobody noticed");
-    assert_eq!(open(|e| e.late_requests = 40.0), LimitedBy::Rate, "the usual unrest");
-    assert_eq!(open(|e| e.late_requests = 60.0), LimitedBy::ClientSchedule);
+    assert_eq!(open(|e| e.late_requests = 90.0), LimitedBy::Rate, "the usual unrest");
+    assert_eq!(open(|e| e.late_requests = 110.0), LimitedBy::ClientSchedule);
     assert_eq!(open(|e| e.waited_requests = 11.0), LimitedBy::Connections);
+    let bursts = |e: &mut Evidence| (e.waited_requests, e.late_requests) = (11.0, 30.0);
+    assert_eq!(open(bursts), LimitedBy::Rate);
     assert_eq!(limit(true, |_, f| f.failed = 11), LimitedBy::Server);
     assert_eq!(open(|e| e.no_ports = 1.0), LimitedBy::Ports);
 }

@@ -251,6 +251,7 @@ impl Worker {
             self.shared.live.publish(self.setup.thread, &plan, &mut self.tally, self.now_ns);
             let timeout = self.time_to_sleep(measured_from.is_none());
             let n_events = self.epoll.wait(timeout).map_err(Error::system("epoll_pwait2"))?;
+            self.tally.turn(self.now_ns, n_events);
             self.take_events(n_events);
         }
         self.tick();
