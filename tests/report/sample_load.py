@@ -1,6 +1,7 @@
 """Realistic load tests, built by code: same bytes every time."""
 
 import math
+import random
 
 from msgspec import structs
 from tests.report import sample
@@ -86,24 +87,40 @@ def with_phases(measurement: Measurement, *, n_connects: int = 50) -> Measuremen
     return structs.replace(measurement, phases=Phases(first_byte=first_byte, **parts))
 
 
-def with_batches(measurement: Measurement, *, n: int = 250, dip_at: int = 150) -> Measurement:
-    """Return it with a course of 40 ms intervals, in which the server once slows down."""
-    each = measurement.completed // n
-    medians_s = [0.0039 * (1 + 3 * math.exp(-(((i - dip_at) / 6) ** 2))) for i in range(n)]
-    completed = [round(each * 0.0039 / median_s) for median_s in medians_s]
+def with_batches(measurement: Measurement, *, n: int = 250, dips: bool = False) -> Measurement:
+    """Return it with a course of 40 ms intervals, like noise; perhaps with a slow stretch."""
+    rng = random.Random(1)
+    weights = [rng.gauss(1, 0.05) / (1 + dips * _dip(i, n)) for i in range(n)]
+    completed = _shared_out(measurement.completed, weights)
+    errors = _shared_out(measurement.n_errors, [_dip(i, n) for i in range(n)])
     return structs.replace(
         measurement,
         batches=Batches(
             interval_s=0.04,
-            offered=tuple(completed),
-            completed=tuple(completed),
-            errors=tuple(measurement.n_errors if i == dip_at else 0 for i in range(n)),
+            offered=_shared_out(measurement.offered, [1.0] * n),
+            completed=completed,
+            errors=errors,
             latency=tuple(
-                latency_data(median_s, 0.3, k)
-                for median_s, k in zip(medians_s, completed, strict=True)
+                latency_data(0.0039 * rng.gauss(1, 0.03) * (1 + dips * _dip(i, n)), 0.3, k)
+                for i, k in enumerate(completed)
             ),
         ),
     )
+
+
+def _dip(i: int, n: int) -> float:
+    """Return how much slower things are in an interval: four times, a bit after the middle."""
+    return 3 * math.exp(-(((i - 0.6 * n) / 6) ** 2))
+
+
+def _shared_out(total: int, weights: list[float]) -> tuple[int, ...]:
+    """Return whole numbers that add up to the total, in about these proportions."""
+    reached = 0.0
+    given: list[int] = []
+    for weight in weights:
+        reached += weight / sum(weights) * total
+        given.append(round(reached) - sum(given))
+    return tuple(given)
 
 
 def load_outcome(
@@ -236,7 +253,7 @@ def shop() -> LoadOutcome:
         kind="shared_cores", message="client and server share the 2 cores of this machine"
     )
     return load_outcome(
-        with_batches(measurement),
+        with_batches(measurement, dips=True),
         workload,
         url="https://127.0.0.1:8443",
         caveats=(shared,),

@@ -6,10 +6,17 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 from tests.report.sample_load import load_measurement, with_timeouts
 
 from httpdyno.model import HistogramData
-from httpdyno.report.load.figure import figure, figures, missing_percentiles, quantile_of
+from httpdyno.report.load.figure import (
+    censored_service_time,
+    figure,
+    figures,
+    missing_percentiles,
+    quantile_of,
+)
 
 MS = 1_000_000
 NAMES = ("p50", "p90", "p99")
@@ -86,3 +93,10 @@ def test_a_bound_beyond_all_that_ended_is_infinite() -> None:
     seen = figure(data([1.0] * 100 + [50.0] * 20), "p90", data([50.0] * 20))
     assert seen.at_most_s == math.inf
     assert seen.text == "≥ 50.0 ms"
+
+
+def test_requests_that_were_never_sent_leave_the_service_time_as_it_is() -> None:
+    measurement = with_timeouts().measurement
+    unsent = structs.replace(measurement, errors={"unsent": 60})
+    assert censored_service_time(unsent) == HistogramData()
+    assert censored_service_time(measurement) == measurement.censored

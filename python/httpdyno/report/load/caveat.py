@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 
 from httpdyno.model import Caveat, LoadOutcome, Measurement
+from httpdyno.report.load.sure import no_interval_text, unsteady_text
 from httpdyno.report.load.words import percent_text
 from httpdyno.report.phrase import plural
 from httpdyno.stats.histogram import quantile_s
@@ -25,6 +26,10 @@ def load_caveats(outcome: LoadOutcome) -> tuple[Caveat, ...]:
     """Return all that the result may be wrong about, what the command knew first."""
     found = (rule(outcome.measurement) for rule in _RULES)
     own = [Caveat(kind=kind, message=message) for kind, message in _told(found)]
+    if reason := unsteady_text(outcome):
+        own.append(Caveat(kind="unsteady", message=reason))
+    elif reason := no_interval_text(outcome):
+        own.append(Caveat(kind="no_interval", message=reason))
     if outcome.measurement.lateness.counts and outcome.workload.is_open_loop:
         own += _late(outcome)
     return (*outcome.caveats, *own)

@@ -9,17 +9,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from httpdyno.model import HistogramData
+from httpdyno.model import HistogramData, Measurement
 from httpdyno.report.phrase import NOTHING, oxford, plural
+from httpdyno.stats.censoring import highest_quantile_s
 from httpdyno.stats.histogram import MIN_TAIL_COUNT, can_show, count, mean_s, quantile_s
 from httpdyno.units import format_duration
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999}
 NAMES = ("mean", *QUANTILES, "max")
-_BUCKET_SLACK = 0.98
-"""A value may be recorded in buckets that are 0.1 % and 1 % wide: close ones may be the same."""
 _VISIBLE = 1.01
 """A figure that moves by less than this looks the same."""
 
@@ -67,13 +64,24 @@ def figure(data: HistogramData, name: str, censored: HistogramData | None = None
     q = quantile_of(name)
     if not can_show(data, q):
         return Figure(value_s=None, reason=missing_reason(data, [name]))
-    at_most_s = highest_s(data, censored, q) if censored is not None and n_censored else None
+    at_most_s = (
+        highest_quantile_s(data, censored, q) if censored is not None and n_censored else None
+    )
     return Figure(value_s=quantile_s(data, q), at_most_s=at_most_s)
 
 
 def figures(data: HistogramData, censored: HistogramData | None = None) -> dict[str, Figure]:
     """Return the usual figures of a distribution by name."""
     return {name: figure(data, name, censored) for name in NAMES}
+
+
+def censored_service_time(measurement: Measurement) -> HistogramData:
+    """Return the requests in the service time that never ended, by age; those of the latency.
+
+    Requests that were never sent are in the latency only.
+    """
+    was_sent = any(measurement.errors.get(kind) for kind in ("timeout", "unfinished"))
+    return measurement.censored if was_sent else HistogramData()
 
 
 def quantile_of(name: str) -> float:
@@ -98,13 +106,3 @@ def missing_reason(data: HistogramData, names: Sequence[str]) -> str:
 
 def _needed(q: float) -> int:
     return math.ceil(round(MIN_TAIL_COUNT / min(q, 1 - q), 6))
-
-
-def highest_s(data: HistogramData, censored: HistogramData, q: float) -> float:
-    """Return the quantile if no censored request had ever ended; infinite beyond the others."""
-    bounds_s = np.asarray(data.bounds_ns) / 1e9
-    ages_s = np.asarray(censored.bounds_ns) / 1e9 * _BUCKET_SLACK
-    n_given_up = np.concatenate([[0], np.cumsum(censored.counts)])
-    ended = np.cumsum(data.counts) - n_given_up[np.searchsorted(ages_s, bounds_s, side="right")]
-    reached = ended >= max(1, math.ceil(q * count(data)))
-    return float(bounds_s[int(np.argmax(reached))]) if reached.any() else math.inf

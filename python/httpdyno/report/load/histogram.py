@@ -11,7 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from httpdyno.model import HistogramData
-from httpdyno.report.load.figure import Figure, highest_s
+from httpdyno.report.load.figure import Figure
+from httpdyno.stats.censoring import highest_quantile_s
 from httpdyno.stats.histogram import can_show, count, quantile_s
 from httpdyno.units import format_duration
 
@@ -174,7 +175,7 @@ def spectrum_text(data: HistogramData, censored: HistogramData) -> RenderableTyp
     for value_s, q, n in spectrum(data):
         if 0 < q < 1 and not can_show(data, q):
             continue
-        at_most_s = highest_s(data, censored, q) if count(censored) else None
+        at_most_s = highest_quantile_s(data, censored, q) if count(censored) else None
         seen = Figure(value_s=value_s, at_most_s=at_most_s)
         one_in = f"{1 / (1 - q):,.1f}" if q < 1 else ""
         name = f"{q * 100:.4f}".rstrip("0").rstrip(".") if q < 1 else "max"

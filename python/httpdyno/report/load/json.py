@@ -16,13 +16,15 @@ from httpdyno.model import (
     Workload,
 )
 from httpdyno.report.load.caveat import load_caveats
-from httpdyno.report.load.figure import figures
+from httpdyno.report.load.figure import censored_service_time, figures
 from httpdyno.report.load.interval import readable
 from httpdyno.report.load.limit import limit_text
 from httpdyno.report.load.offer import latency_label, model_name
 from httpdyno.report.load.parts import PHASES, portion_censored, request_names
+from httpdyno.report.load.sure import summary_of
 from httpdyno.report.load.threshold import judgements
 from httpdyno.stats.histogram import count
+from httpdyno.stats.summary import Summary
 
 _KEYS = {"p99.9": "p999"}
 
@@ -150,6 +152,8 @@ class LoadJson(Record, frozen=True):
     handshakes_resumed: int
     course: CourseJson
     latency_histogram: HistogramJson
+    intervals: Summary
+    """The figures after any warm-up, with their intervals or the reasons why there are none."""
     thresholds: tuple[ThresholdJson, ...]
     caveats: tuple[Caveat, ...]
 
@@ -192,7 +196,9 @@ def _record(outcome: LoadOutcome) -> LoadJson:
         censored=count(measurement.censored),
         at_least={
             "latency_s": _at_least(measurement.latency, measurement.censored),
-            "service_time_s": _at_least(measurement.service_time, measurement.censored),
+            "service_time_s": _at_least(
+                measurement.service_time, censored_service_time(measurement)
+            ),
         },
         phases=_phases(measurement),
         requests=_requests(outcome),
@@ -208,6 +214,7 @@ def _record(outcome: LoadOutcome) -> LoadJson:
         latency_histogram=HistogramJson(
             bounds_ns=measurement.latency.bounds_ns, counts=measurement.latency.counts
         ),
+        intervals=summary_of(outcome),
         thresholds=_thresholds(outcome),
         caveats=load_caveats(outcome),
     )

@@ -24,6 +24,7 @@ from httpdyno.report.load.parts import (
     portions_grid,
     traffic_rows,
 )
+from httpdyno.report.load.sure import half_width_text, interval_grid, warm_up_text
 from httpdyno.report.load.text import schedule_text
 from httpdyno.report.load.threshold import is_good_enough, judgements
 from httpdyno.report.load.words import is_good, percent_text, verdict_line
@@ -64,6 +65,7 @@ def page(outcome: LoadOutcome, *, drawn: Drawn) -> dict[str, Any]:
         "percentiles": _percentiles(outcome, drawn),
         "distribution": _distribution(outcome, drawn),
         "phases": _phases(outcome, drawn),
+        "intervals": _intervals(outcome),
         "portions": _table(portions_grid(outcome, is_whole=True)),
         "limit": _sentence(limit_text(measurement, outcome.workload) or "nobody knows"),
         "evidence": _evidence(outcome),
@@ -90,12 +92,14 @@ def _hero(outcome: LoadOutcome) -> dict[str, Any]:
     is_fine = badge in {"answered", "passed"}
     limit = limit_text(measurement, outcome.workload)
     lines = [f"Limited by {limit}."] if limit else []
+    if warm_up := warm_up_text(outcome):
+        lines.append(_sentence(warm_up))
     if outcome.is_interrupted:
         lines.append("It was interrupted: this is what was measured until then.")
     return {
         "figure": value,
         "unit": f"/{unit}",
-        "claim": verdict_line(measurement, outcome.workload),
+        "claim": verdict_line(measurement, outcome.workload, half_width=half_width_text(outcome)),
         "badge": badge,
         "verdict": "better" if is_fine else "worse",
         "lines": lines,
@@ -237,6 +241,16 @@ def _phases(outcome: LoadOutcome, drawn: Drawn) -> dict[str, Any] | None:
         for name, mean_s in means_s.items()
     ]
     return found and {**found, "legend": legend}
+
+
+def _intervals(outcome: LoadOutcome) -> dict[str, Any]:
+    grid = interval_grid(outcome)
+    return {
+        "head": grid.head,
+        "rows": grid.rows,
+        "text_columns": 3,
+        "caption": f"The test for a warm-up: {grid.note}." if grid.note else "",
+    }
 
 
 def _evidence(outcome: LoadOutcome) -> dict[str, Any] | None:

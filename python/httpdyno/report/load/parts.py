@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from httpdyno.model import HistogramData, LoadOutcome, Measurement, Portion
-from httpdyno.report.load.figure import NAMES, figure, figures
+from httpdyno.report.load.figure import NAMES, censored_service_time, figure, figures
 from httpdyno.report.load.words import percent_text
 from httpdyno.report.phrase import NOTHING, plural
 from httpdyno.stats.histogram import count
@@ -38,7 +38,7 @@ def latency_grid(outcome: LoadOutcome) -> Grid:
         "latency": (measurement.latency, measurement.censored)
     }
     if outcome.workload.is_open_loop:
-        rows["service time"] = (measurement.service_time, measurement.censored)
+        rows["service time"] = (measurement.service_time, censored_service_time(measurement))
         rows["lateness"] = (measurement.lateness, None)
     return Grid(
         head=("", *NAMES),

@@ -23,11 +23,14 @@ from httpdyno.report.load.parts import (
     portions_grid,
     traffic_rows,
 )
+from httpdyno.report.load.sure import half_width_text, interval_grid, warm_up_text
 from httpdyno.report.load.threshold import judgements
 from httpdyno.report.load.words import is_good, verdict_line
 from httpdyno.stats.histogram import count
 
 _INDENT = "  "
+_CELL = 40
+"""Characters; a longer cell is a sentence, which may be broken."""
 
 
 def load_text(
@@ -61,7 +64,8 @@ def load_text(
 def _head(outcome: LoadOutcome) -> list[RenderableType]:
     measurement = outcome.measurement
     style = "bold green" if is_good(measurement) else "bold red"
-    parts: list[RenderableType] = [Text(verdict_line(measurement, outcome.workload), style)]
+    line = verdict_line(measurement, outcome.workload, half_width=half_width_text(outcome))
+    parts: list[RenderableType] = [Text(line, style)]
     offer = offer_text(outcome.workload)
     parts.append(Text(f"{outcome.url}, {offer}" if outcome.url else offer))
     errors = {kind.replace("_", " "): n for kind, n in measurement.errors.items() if n}
@@ -95,6 +99,8 @@ def _facts(outcome: LoadOutcome, *, is_verbose: bool) -> Table:
     limit = limit_text(outcome.measurement, outcome.workload)
     if limit:
         table.add_row("limited by", Text(limit))
+    if warm_up := warm_up_text(outcome):
+        table.add_row("warm-up", Text(warm_up))
     for caveat in load_caveats(outcome):
         table.add_row("caveat", Text(caveat.message, "yellow"))
     table.add_row("client", client_text(outcome))
@@ -124,7 +130,9 @@ def _verbose(outcome: LoadOutcome) -> list[RenderableType]:
     evidence = _plain_table()
     for name, value in evidence_rows(measurement.evidence):
         evidence.add_row(f"{_INDENT}{name}", value)
-    parts: list[RenderableType] = [Text(), Text("every request")]
+    intervals = interval_grid(outcome)
+    parts: list[RenderableType] = [Text(), Text("how far the figures may be off")]
+    parts += [table_of(intervals), *_note(intervals.note), Text(), Text("every request")]
     parts += [table_of(conservation_grid(outcome)), Text()]
     parts += [Text("what the verdict on the limit rests on"), evidence, Text(), host]
     return parts
@@ -143,7 +151,9 @@ def table_of(grid: Grid) -> Table:
     """Return a table whose rows are indented below what names it."""
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
     for i, name in enumerate(grid.head):
-        table.add_column(name, justify="right" if i else "left", no_wrap=i > 0)
+        is_prose = any(len(row[i]) > _CELL for row in grid.rows)
+        is_left = i == 0 or is_prose
+        table.add_column(name, justify="left" if is_left else "right", no_wrap=not is_left)
     for name, *cells in grid.rows:
         table.add_row(Text(f"{_INDENT}{name}"), *(Text(cell) for cell in cells))
     return table

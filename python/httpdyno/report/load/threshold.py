@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from httpdyno.errors import UsageError
 from httpdyno.model import HistogramData, LoadOutcome, Measurement, Objective
-from httpdyno.report.load.figure import figure
+from httpdyno.report.load.figure import censored_service_time, figure
 from httpdyno.report.load.words import percent_text
 from httpdyno.report.phrase import oxford, plural
 from httpdyno.units import duration_s, format_duration, format_rate, rate_or_zero_per_s
@@ -41,7 +41,10 @@ _SUBJECTS: dict[str, Callable[[Measurement], HistogramData]] = {
     "ttfb": lambda seen: seen.phases.first_byte,
     "transfer": lambda seen: seen.phases.transfer,
 }
-_CENSORED = frozenset({"latency", "service time"})
+_CENSORED: dict[str, Callable[[Measurement], HistogramData]] = {
+    "latency": lambda seen: seen.censored,
+    "service time": censored_service_time,
+}
 """Of these, requests that never ended are part, at the age they had."""
 
 
@@ -160,7 +163,8 @@ def _judged_errors(threshold: Threshold, measurement: Measurement) -> Judgement:
 
 def _judged_figure(threshold: Threshold, measurement: Measurement) -> Judgement:
     data = _SUBJECTS[threshold.subject](measurement)
-    censored = measurement.censored if threshold.subject in _CENSORED else None
+    own = _CENSORED.get(threshold.subject)
+    censored = own(measurement) if own else None
     seen = figure(data, threshold.figure, censored)
     name = threshold.figure
     if threshold.subject != "latency":

@@ -1,0 +1,56 @@
+"""The page on results says what the program does."""
+
+import re
+from pathlib import Path
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+from tests.report.plain import plain_text
+from tests.report.sample_load import load_outcome, open_loop
+
+from httpdyno.cli.load_output import LoadOutputs
+from httpdyno.report.load.csv import COLUMNS
+from httpdyno.report.load.json import LoadJson
+from httpdyno.report.load.prometheus import load_prometheus
+from httpdyno.report.load.text import load_text
+from httpdyno.report.load.threshold import parsed
+
+PAGE = (Path(__file__).parents[2] / "docs" / "load-results.md").read_text(encoding="utf-8")
+CONDITION = re.compile(r"`([a-z0-9. ]+ [<>]=? [^`]+)`")
+
+
+def test_the_example_is_what_is_printed() -> None:
+    block = re.search(r"```text\n(.*?)```", PAGE, re.DOTALL)
+    assert block is not None
+    assert block[1] == plain_text(load_text(open_loop()))
+
+
+def test_every_condition_of_the_page_is_one() -> None:
+    conditions = CONDITION.findall(PAGE)
+    assert len(conditions) >= 8
+    for condition in conditions:
+        parsed(condition)
+
+
+@pytest.mark.parametrize("key", ["latency_histogram", "course", "intervals"])
+def test_the_keys_of_the_page_are_in_the_json(key: str) -> None:
+    assert f"`{key}`" in PAGE
+    assert key in LoadJson.__struct_fields__
+
+
+def test_the_columns_of_the_page_are_those_of_the_file() -> None:
+    assert f"`{','.join(COLUMNS)}`" in PAGE
+
+
+def test_the_metrics_of_the_page_are_written() -> None:
+    written = load_prometheus(load_outcome())
+    names = {family.name for family in text_string_to_metric_families(written)}
+    named = set(re.findall(r"`(httpdyno_load_\w+)`", PAGE))
+    assert len(named) >= 2
+    assert {name.removesuffix("_total") for name in named} <= names
+
+
+def test_every_file_that_can_be_written_is_on_the_page() -> None:
+    for field in ("json", "csv", "hgrm", "hlog", "prometheus", "html"):
+        assert field in LoadOutputs.__slots__
+        assert f"| `--{field}` |" in PAGE
