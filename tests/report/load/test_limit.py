@@ -65,6 +65,14 @@ def limited(by: str, **evidence: float) -> Measurement:
             "this shows; use more `--threads`, or load from another machine",
         ),
         (
+            "client_cpu",
+            CLOSED,
+            {"client_cpu_ratio": 0.4, "client_wait_ratio": 0.3, "client_ready_ratio": 0.81},
+            "this client's CPU: its busiest thread used 40 % of a core, waited for a CPU for 30 % "
+            "of the time and found 81 % of the answers there when it came to look, so the server "
+            "could do more than this shows; use more `--threads`, or load from another machine",
+        ),
+        (
             "client_schedule",
             OPEN,
             {"late_requests": 136.0, "client_cpu_ratio": 0.017},

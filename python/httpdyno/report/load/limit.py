@@ -19,6 +19,8 @@ _WHO = {
 }
 _MENTIONED = 0.01
 """Of the time or of the requests: less explains nothing."""
+_WAITED_FOR = 0.5
+"""Of the answers: where more lie ready when the client comes to look, they wait for the client."""
 _UNITS = {"_s": format_duration, "_per_s": format_rate}
 
 
@@ -124,7 +126,10 @@ def _rate(measurement: Measurement, workload: Workload) -> str:
 
 
 def _client_cpu(measurement: Measurement, workload: Workload) -> str:
-    seen = oxford([f"used {_cpu(measurement)}", *_waits(measurement)])
+    ready = _ratio(measurement, "client_ready")
+    found = f"found {percent_text(ready)} of the answers there when it came to look"
+    told = [f"used {_cpu(measurement)}", *_waits(measurement)]
+    seen = oxford([*told, found] if ready >= _WAITED_FOR else told)
     return (
         f"its busiest thread {seen}, so the server could do more than this shows; use more "
         "`--threads`, or load from another machine"
