@@ -34,12 +34,12 @@ BASE = Workload(connections=50)
         (
             structs.replace(BASE, arrival=Constant(rate_per_s=500), requests_per_connection=1),
             "constant rate",
-            "500/s offered over at most 50 connections, no keep-alive",
+            "constant rate of 500/s over at most 50 connections, no keep-alive",
         ),
         (
             structs.replace(BASE, arrival=Poisson(rate_per_s=0.5), requests_per_connection=100),
             "Poisson",
-            "0.500/s offered (Poisson) over at most 50 connections, 100 requests per connection",
+            "Poisson rate of 0.500/s over at most 50 connections, 100 requests per connection",
         ),
         (
             structs.replace(BASE, arrival=Stages(stages=STAGES)),

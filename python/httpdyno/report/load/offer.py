@@ -56,8 +56,8 @@ def _arrival_text(workload: Workload) -> str:
         case Closed():
             return f"closed loop, {plural(workload.connections, 'connection')}"
         case Constant() | Poisson():
-            text = f"{format_rate(rate_per_s)} offered"
-            text += "" if name == "constant rate" else " (Poisson)"
+            kind = "constant" if name == "constant rate" else name
+            text = f"{kind} rate of {format_rate(rate_per_s)}"
         case Sessions():
             text = f"sessions at {_peak(workload, rate_per_s)} (Poisson)"
         case Stages():
