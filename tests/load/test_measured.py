@@ -10,7 +10,7 @@ from tests.load.site import DEADLINE_S, Site, serving
 
 from httpdyno.load.engine import WindowPlan, start_load
 from httpdyno.load.measured import Detail
-from httpdyno.model import Constant, LiveLoad, Measurement, RequestSpec, Workload
+from httpdyno.model import Constant, LiveLoad, Measurement, RequestSpec, SlowUsers, Workload
 from httpdyno.stats.histogram import count, merge
 from httpdyno.store.payload import to_text
 
@@ -52,6 +52,13 @@ def test_each_request_of_a_mix_has_its_part(site):
     assert (bad.offered, bad.completed, bad.errors) == (N // 2, 0, {"wrong_status": N // 2})
     assert good.latency is not None
     assert count(good.latency) == N // 2
+
+
+def test_usual_users_come_before_slow_ones(site):
+    slow = SlowUsers(ratio=0.5, bytes_per_s=20_000.0)
+    seen = run(site, Workload(connections=4, slow=slow), Detail.WINDOW, n_requests=20)
+    assert list(seen.by_population) == ["usual", "slow"]
+    assert sum(each.offered for each in seen.by_population.values()) == 20
 
 
 def test_the_course_holds_every_request(site):

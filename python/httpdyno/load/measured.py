@@ -118,7 +118,8 @@ def _portion(part: _native.Part) -> Portion:
 
 
 def _populations(result: _native.WindowResult) -> dict[str, Portion]:
-    return {name: _portion(part) for name, part in result.by_population.items()}
+    named = sorted(result.by_population.items(), key=lambda each: each[0] != "usual")
+    return {name: _portion(part) for name, part in named}
 
 
 def _pages(result: _native.WindowResult) -> Pages:
