@@ -6,11 +6,10 @@ from collections.abc import Iterator, Sequence
 import pytest
 from tests.load.site import DEADLINE_S, Site, serving
 
-from httpdyno.errors import EngineError, UsageError
-from httpdyno.load.check import check_workload
+from httpdyno.errors import EngineError
 from httpdyno.load.engine import WindowPlan, start_load, suited_threads
 from httpdyno.load.native_spec import render_request
-from httpdyno.model import Constant, Measurement, RequestSpec, Workload
+from httpdyno.model import Constant, Measurement, Poisson, Replay, RequestSpec, Workload
 
 ONE_WINDOW = (WindowPlan(arm=0, lead_in_s=0, measure_s=5, n_requests=20),)
 
@@ -156,27 +155,38 @@ def test_an_open_loop_offers_its_rate(site):
     assert sum(seen.lateness.counts) > 0
 
 
-@pytest.mark.parametrize(
-    ("workload", "words"),
-    [
-        (Workload(requests=()), "no requests"),
-        (Workload(connections=0), "0 connections"),
-        (Workload(arrival=Constant(rate_per_s=0.0)), "0/s"),
-        (Workload(arrival=Constant(rate_per_s=float("inf"))), "inf/s"),
-        (Workload(timeout_s=0.0), "no patience"),
-        (Workload(requests=(RequestSpec(method="GE T"),)), "not an HTTP method"),
-        (Workload(requests=(RequestSpec(path="x"),)), "does not start with"),
-        (Workload(requests=(RequestSpec(path="/a b"),)), "request line"),
-        (Workload(requests=(RequestSpec(path="/\r\nX: y"),)), "request line"),
-        (Workload(requests=(RequestSpec(headers=(("a b", "c"),)),)), "`a b`"),
-        (Workload(requests=(RequestSpec(headers=(("a", "b\r\nc: d"),)),)), "line break"),
-        (Workload(requests=(RequestSpec(expect_status=100),)), "not a final status"),
-    ],
-)
-def test_a_workload_that_makes_no_sense_is_refused(workload, words):
-    with pytest.raises(UsageError) as caught:
-        check_workload(workload)
-    assert words in str(caught.value)
+def test_a_replay_reads_its_log_by_itself_on_every_arm(site, tmp_path):
+    log = tmp_path / "access.log"
+    log.write_text(
+        '::1 - - [10/Oct/2000:13:55:36 +0000] "GET /{} HTTP/1.1" 404 1\n'.format("a") * 3
+    )
+    workload = Workload(requests=(), arrival=Replay(log=str(log), speed=10.0), connections=2)
+    windows = [WindowPlan(arm=arm, lead_in_s=0, measure_s=5, n_requests=3) for arm in (0, 1)]
+    with serving() as other:
+        seen = run(workload, site.address, other.address, windows=windows)
+        assert [each[1] for each in other.seen] == ["/a"] * 3
+    assert [(each.offered, each.completed) for each in seen] == [(3, 3), (3, 3)]
+    assert [each[1] for each in site.seen] == ["/a"] * 3
+
+
+def test_a_body_is_read_from_its_file(site, tmp_path):
+    (tmp_path / "body").write_bytes(b"\x00\xff{n}")
+    spec = RequestSpec(method="POST", body_file=str(tmp_path / "body"))
+    windows = [WindowPlan(arm=0, lead_in_s=0, measure_s=5, n_requests=1)]
+    run(Workload(requests=(spec,), connections=1), site.address, windows=windows)
+    assert site.seen[0][3] == b"\x00\xff0"
+
+
+def test_the_same_schedule_has_the_same_name(site):
+    def name(rate_per_s: float, seed: int) -> str:
+        workload = Workload(connections=1, arrival=Poisson(rate_per_s=rate_per_s))
+        windows = [WindowPlan(arm=0, lead_in_s=0, measure_s=5, n_requests=1)]
+        handle = start_load(workload, [site.address], windows, seed=seed)
+        assert handle.wait(DEADLINE_S)
+        return handle.schedule_hash
+
+    assert name(100.0, 1) == name(100.0, 1)
+    assert len({name(100.0, 1), name(100.0, 2), name(50.0, 1)}) == 3
 
 
 def test_an_address_that_is_none_is_the_engines_error():

@@ -2,6 +2,7 @@
 
 import math
 from datetime import UTC, datetime
+from pathlib import Path
 
 from httpdyno.cli.console import messages
 from httpdyno.cli.load_options import (
@@ -22,7 +23,10 @@ from httpdyno.model import LoadOutcome
 from httpdyno.report.load.offer import offer_text
 from httpdyno.report.phrase import plural
 from httpdyno.telemetry.host import host_facts
-from httpdyno.units import format_duration
+from httpdyno.units import format_bytes, format_duration
+
+_LONG_LOG_BYTES = 16 << 20
+"""Read in about half a second."""
 
 EXAMPLE = """Example:
 
@@ -76,6 +80,7 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each group of options
         is_verbose=output.verbose,
     )
     outputs.check()
+    _announce(traffic.replay)
     plan = load_plan(
         Asked(
             urls=target.urls or [],
@@ -120,6 +125,14 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each group of options
     if asked_to_end:
         raise KeyboardInterrupt
     return code
+
+
+def _announce(log: str | None) -> None:
+    """Say that a log is being read, where that takes more than a moment."""
+    file = Path(log or "")
+    if file.is_file() and file.stat().st_size >= _LONG_LOG_BYTES:
+        size = format_bytes(file.stat().st_size)
+        messages().print(f"reading {log}, {size}", soft_wrap=True, markup=False)
 
 
 def _progress(plan: LoadPlan) -> LoadProgress:

@@ -100,6 +100,10 @@ def _check_stages(stages: tuple[RateStage, ...]) -> None:
             raise UsageError(f"a stage of {length_s:g} s is none, expected more than 0 s")
         if length_s is None and stage is not stages[-1]:
             raise UsageError("a stage without an end is followed by another")
+        if length_s is None and stage.from_per_s != stage.to_per_s:
+            raise UsageError(
+                f"a stage without an end goes from {stage.from_per_s:g}/s to {stage.to_per_s:g}/s"
+            )
     n = n_expected(stages)
     if n < 1:
         raise UsageError(
