@@ -157,14 +157,8 @@ class Dependence:
         return (self._shapes.height > 0) & (self._shapes.wave < _SLOW_WAVE)
 
     def variances(self, length: int) -> Floats:
-        """Return the variance of a mean over that many intervals by each shape; (n_shapes,).
-
-        The exact one of white noise with an Ornstein-Uhlenbeck process, also where the memory is
-        longer than the stretch.
-        """
-        ages = length / self.memory
-        heights = self._shapes.height * (1 + np.expm1(-ages) / ages)
-        variances: Floats = self._scale / length * (1 + heights)
+        """Return the variance of a mean over that many intervals by each shape; (n_shapes,)."""
+        variances: Floats = self._scale * mean_variances(length, self.memory, self._shapes.height)
         return variances
 
     def p_beyond(self, deviation: float, variances: Floats) -> float:
@@ -194,6 +188,22 @@ class Dependence:
         return high
 
 
+def mean_variances(length: int, memories: Floats, heights: Floats) -> Floats:
+    """Return variances of means over a stretch, in units of an interval's independent variance.
+
+    Exactly those of white noise with an Ornstein-Uhlenbeck process, whose spectrum is the hump,
+    also where the memory is longer than the stretch.
+
+    Args:
+        length: Intervals.
+        memories: In intervals, until the correlation has fallen to 1/e; (n,).
+        heights: The spectrum at frequency 0 is 1 + height; (n,).
+    """
+    ages = length / memories
+    variances: Floats = (1 + heights * (1 + np.expm1(-ages) / ages)) / length
+    return variances
+
+
 def two_sided_p(t: Floats, degrees: int) -> Floats:
     """Return P(|T| > t) of Student's distribution with an even number of degrees of freedom.
 
@@ -201,11 +211,16 @@ def two_sided_p(t: Floats, degrees: int) -> Floats:
         Abramowitz and Stegun, Handbook of Mathematical Functions (1964), 26.7.4.
     """
     angle = np.arctan(t / np.sqrt(degrees))
-    squared_cosine = np.cos(angle) ** 2
-    term = total = np.ones_like(t)
-    for i in range(1, degrees - 2, 2):
-        term = term * squared_cosine * i / (i + 1)
-        total = total + term
+    exponents, coefficients = _student_series(degrees)
+    inside = np.sin(angle) * ((np.cos(angle) ** 2)[..., None] ** exponents @ coefficients)
     # Cancellation leaves about 1e-16 where the true value is less; never below zero.
-    p: Floats = np.maximum(1 - np.sin(angle) * total, 0.0)
+    p: Floats = np.maximum(1 - inside, 0.0)
     return p
+
+
+@lru_cache(maxsize=64)
+def _student_series(degrees: int) -> tuple[Floats, Floats]:
+    """Return exponents of the squared cosine and their coefficients 1, 1/2, (1·3)/(2·4), …."""
+    exponents = np.arange(degrees // 2, dtype=float)
+    coefficients = np.cumprod(np.append(1.0, 1 - 0.5 / exponents[1:]))
+    return exponents, coefficients

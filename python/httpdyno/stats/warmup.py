@@ -63,12 +63,14 @@ def warm_up(series: IntervalSeries) -> WarmUp:
             test=f"a run of less than {format_duration(needed_s)} is too short to look for one"
         )
     beginnings = {name: _Beginning(values) for name, values in _looked_at(series).items()}
+    if not beginnings:
+        return WarmUp(test="no warm-up found (all intervals are the same)")
     steps = sorted({max(1, round(_STEP_RATIO * i * n)) for i in range(1, round(1 / _STEP_RATIO))})
     longest = int(MAX_CUT_RATIO * n)
     cuts = [step for step in steps if step <= longest]
     p_values = {name: each.least_p(0, cuts) for name, each in beginnings.items()}
     name = min(p_values, key=lambda each: p_values[each])
-    found = f"{name}, the first part of the run against its second half: p = {p_values[name]:.2g}"
+    found = f"{name} of beginnings against the second half: least p = {p_values[name]:.2g}"
     if p_values[name] >= _FOUND_P:
         return WarmUp(test=f"no warm-up found ({found})")
     longest_text = format_duration(longest * series.interval_s)
