@@ -3,16 +3,23 @@
 import re
 import shlex
 import shutil
+import tomllib
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import typer
 from tests.load.origin import Origin, origin
 
 from httpdyno.cli.app import app_with, run
+from httpdyno.errors import StudyFileError
+from httpdyno.load.check import check_workload
+from httpdyno.model import Sessions
+from httpdyno.model.study_workload import study_workload
+from httpdyno.model.workload_table import TrafficTable, WorkloadTable
 from httpdyno.units import duration_s
 
 REPOSITORY = Path(__file__).parents[2]
@@ -154,3 +161,21 @@ def test_every_option_is_in_the_manual(option):
 def test_the_readme_shows_the_way_to_the_manual():
     assert "](docs/load.md)" in SECTION
     assert len(in_blocks(SECTION)) > 3
+
+
+def test_the_workload_of_a_study_is_as_shown(tmp_path):
+    [text] = [text for kind, text in BLOCK.findall(MANUAL) if kind == "toml"]
+    table = msgspec.convert(tomllib.loads(text)["workload"], WorkloadTable)
+    workload = study_workload(table, tmp_path / "study.toml", refused)
+    assert isinstance(workload.arrival, Sessions)
+    assert (workload.has_pages, workload.users.has_cookies) == (True, True)
+    check_workload(workload)
+
+
+def test_every_setting_of_a_study_is_an_option():
+    settings = set(TrafficTable.__struct_fields__) - {"keep_alive"}
+    assert {f"--{each.replace('_', '-')}" for each in settings} <= set(load_options())
+
+
+def refused(key: str, value: object, expected: str) -> StudyFileError:
+    raise AssertionError(f"{key} is {value!r}; expected {expected}")

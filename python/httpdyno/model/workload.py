@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from httpdyno.model.arrival import Arrival, Closed, Constant, Poisson, is_open
+from httpdyno.model.arrival import Arrival, Closed, is_open
 from httpdyno.model.base import Record
 from httpdyno.model.users import SlowUsers, Users
 
@@ -84,11 +84,6 @@ class Workload(Record, frozen=True):
     def is_open_loop(self) -> bool:
         """Whether requests have a due time, from which their latency counts."""
         return is_open(self.arrival)
-
-    @property
-    def rate_per_s(self) -> float | None:
-        """The rate at which requests come; None where none is given, or it changes."""
-        return self.arrival.rate_per_s if isinstance(self.arrival, Constant | Poisson) else None
 
     @property
     def mix(self) -> tuple[VisitStep, ...]:

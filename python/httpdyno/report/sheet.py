@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from httpdyno.model import ArmSummary, Comparison, LadderStep, Outcome, Workload, level_text
+from httpdyno.model import ArmSummary, Comparison, LadderStep, Outcome, level_text
 from httpdyno.report import chart
 from httpdyno.report.effective import effective_table, limit_text
 from httpdyno.report.figure import (
@@ -13,6 +13,7 @@ from httpdyno.report.figure import (
     main_figure,
     starts_figure,
 )
+from httpdyno.report.load.offer import offer_text
 from httpdyno.report.phrase import (
     MORE_IS_BETTER,
     NAMES,
@@ -91,17 +92,8 @@ def _arms(outcome: Outcome) -> list[tuple[str, ArmSummary]]:
 def _subtitle(outcome: Outcome) -> str:
     study = outcome.plan.study
     server = outcome.host.server or study.server.adapter
-    parts = [study.name, server, workload_text(study.workload)]
+    parts = [study.name, server, offer_text(study.workload)]
     return " · ".join(parts)
-
-
-def workload_text(workload: Workload) -> str:
-    """Return what is offered, in a few words."""
-    reuse = "keep-alive" if workload.keep_alive else "no keep-alive"
-    connections = plural(workload.connections, "connection")
-    if workload.rate_per_s is None:
-        return f"{connections}, closed loop, {reuse}"
-    return f"{format_rate(workload.rate_per_s)} over {connections}, {reuse}"
 
 
 def _hero(outcome: Outcome) -> dict[str, Any]:
@@ -347,7 +339,7 @@ def _provenance(outcome: Outcome) -> list[tuple[str, str]]:
         ("load average before", " ".join(f"{load:.2f}" for load in host.load_average)),
         ("client on cores", _cores(host.client_cpus)),
         ("server on cores", _cores(host.server_cpus)),
-        ("workload", workload_text(study.workload)),
+        ("workload", offer_text(study.workload)),
         ("requests", ", ".join(f"{r.method} {r.path}" for r in study.workload.requests)),
     ]
     facts += [(name.replace("_", " "), f"{value:,}") for name, value in host.limits.items()]
