@@ -95,9 +95,8 @@ impl Throttle {
                 held_up_bytes
             }
             _ if now_ns < self.due_ns(wanted_bytes) => return 0,
-            Direction::Writing => {
-                self.carried_bytes(now_ns).max(self.piece_bytes.min(wanted_bytes))
-            }
+            Direction::Writing if now_ns >= self.carried_ns(wanted_bytes) => wanted_bytes,
+            Direction::Writing => self.carried_bytes(now_ns).max(self.piece_bytes),
             Direction::Reading => {
                 if self.held_up_bytes > 0 {
                     self.restart(now_ns);
@@ -119,31 +118,31 @@ impl Throttle {
     /// [`allowance`](Self::allowance). After less than that moved, wait for the socket instead.
     pub(crate) fn ready_ns(&self, wanted_bytes: usize) -> u64 {
         let due_ns = self.due_ns(wanted_bytes as u64);
-        // The last piece of a message decides when it arrives, and doesn't wait for the grid.
-        let is_last =
-            self.direction == Direction::Writing && wanted_bytes as u64 <= self.piece_bytes;
-        if is_last {
-            due_ns
-        } else {
-            due_ns.checked_next_multiple_of(self.tick_ns).unwrap_or(due_ns)
+        let on_grid_ns = due_ns.checked_next_multiple_of(self.tick_ns).unwrap_or(due_ns);
+        match self.direction {
+            Direction::Reading => on_grid_ns,
+            // The end of a message decides when it arrives, and doesn't wait for the grid.
+            Direction::Writing => on_grid_ns.min(self.carried_ns(wanted_bytes as u64)),
         }
     }
 
     /// When the line has carried all that moved: when what was read is with the user, if it wasn't
     /// read even later.
     pub(crate) fn paid_ns(&self) -> u64 {
-        self.start_ns.saturating_add(self.time_ns(self.moved_bytes))
+        self.carried_ns(0)
     }
 
     /// When the next piece may move.
     fn due_ns(&self, wanted_bytes: u64) -> u64 {
         match self.direction {
             Direction::Reading => self.paid_ns(),
-            Direction::Writing => {
-                let carried_bytes = self.moved_bytes + self.piece_bytes.min(wanted_bytes);
-                self.start_ns.saturating_add(self.time_ns(carried_bytes))
-            }
+            Direction::Writing => self.carried_ns(self.piece_bytes.min(wanted_bytes)),
         }
+    }
+
+    /// When the line has carried so many bytes more than moved.
+    fn carried_ns(&self, more_bytes: u64) -> u64 {
+        self.start_ns.saturating_add(self.time_ns(self.moved_bytes.saturating_add(more_bytes)))
     }
 
     /// What the line could have carried by now beyond what moved.

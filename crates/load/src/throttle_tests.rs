@@ -112,6 +112,17 @@ fn a_drip_keeps_to_its_seconds() {
 }
 
 #[test]
+fn the_end_of_a_message_does_not_wait_for_the_grid() {
+    // After three pieces one and a byte are left: less than a tick.
+    for bytes_per_s in [1973.497_558_851_560_4, 1000.0, 77_777.0] {
+        let bytes = 4 * piece_bytes(bytes_per_s) as usize + 1;
+        let transfer = written(bytes_per_s, bytes, || 0);
+        let expected_ns = START_NS + (bytes as f64 / bytes_per_s * NS_PER_S).ceil() as u64;
+        assert!(transfer.end_ns.abs_diff(expected_ns) <= 1, "{bytes_per_s}");
+    }
+}
+
+#[test]
 fn nothing_moves_before_its_time() {
     let mut throttle = Throttle::writing(1000.0);
     throttle.begin(START_NS);
