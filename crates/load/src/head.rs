@@ -1,14 +1,26 @@
 //! What the head of an answer says about its body and its connection.
 
-use memchr::{memchr, memchr2};
+use memchr::memchr;
 
 use crate::request::is_token_byte;
+
+/// For each byte, whether a field's name may have it.
+static IS_TOKEN: [bool; 256] = {
+    let mut is_token = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        is_token[byte] = is_token_byte(byte as u8);
+        byte += 1;
+    }
+    is_token
+};
 
 /// The answer is not HTTP/1 as RFC 9112 has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Malformed;
 
-/// The parts of a head that matter here, gathered line by line.
+/// The parts of a head that matter here, gathered line by line. A line comes without its end, and
+/// with neither a carriage return nor a NUL in it.
 #[derive(Debug, Clone, Copy, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "independent facts about a head")]
 pub(crate) struct Head {
@@ -31,7 +43,7 @@ pub(crate) enum Framing {
 }
 
 impl Head {
-    /// Take the status line, without its line end.
+    /// Take the status line.
     pub(crate) fn status_line(&mut self, line: &[u8]) -> Result<(), Malformed> {
         let (version, rest) = line.split_at_checked(8).ok_or(Malformed)?;
         self.is_http_1_0 = match version {
@@ -48,7 +60,7 @@ impl Head {
             return Err(Malformed);
         }
         // The reason may be missing, with its space too: some servers do that.
-        if !matches!(reason.first(), None | Some(b' ')) || memchr2(b'\r', 0, reason).is_some() {
+        if !matches!(reason.first(), None | Some(b' ')) {
             return Err(Malformed);
         }
         let digit = |byte: u8| u16::from(byte - b'0');
@@ -56,7 +68,7 @@ impl Head {
         Ok(())
     }
 
-    /// Take a header line, without its line end; returns the value of a `Set-Cookie`.
+    /// Take a header line; returns the value of a `Set-Cookie`.
     #[inline]
     pub(crate) fn header_line<'a>(
         &mut self,
@@ -141,16 +153,12 @@ impl Head {
 /// The name and the value of a header line or trailer.
 #[inline]
 pub(crate) fn field(line: &[u8]) -> Result<(&[u8], &[u8]), Malformed> {
-    let colon = memchr(b':', line).ok_or(Malformed)?;
-    let (name, value) = (&line[..colon], &line[colon + 1..]);
+    let n_name = line.iter().position(|&byte| !IS_TOKEN[usize::from(byte)]).ok_or(Malformed)?;
     // This refuses a space before the colon and folded lines too, as RFC 9112 section 5 asks.
-    if name.is_empty() || !name.iter().all(|&byte| is_token_byte(byte)) {
+    if n_name == 0 || line[n_name] != b':' {
         return Err(Malformed);
     }
-    if memchr2(b'\r', 0, value).is_some() {
-        return Err(Malformed);
-    }
-    Ok((name, value))
+    Ok((&line[..n_name], &line[n_name + 1..]))
 }
 
 /// The parts of a list, some of which may be empty: RFC 9110 section 5.6.1.
@@ -182,7 +190,7 @@ pub(crate) fn chunk_size(line: &[u8]) -> Result<u64, Malformed> {
     let n_digits = before_extensions.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
     let (digits, rest) = before_extensions.split_at(n_digits);
     let is_size = (1..=16).contains(&n_digits) && trim(rest).is_empty();
-    if !is_size || memchr2(b'\r', 0, line).is_some() {
+    if !is_size {
         return Err(Malformed);
     }
     Ok(digits

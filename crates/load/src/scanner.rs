@@ -3,7 +3,7 @@
 //! The scanner keeps nothing of a body and, as long as lines come whole, nothing of a head: it
 //! allocates only for the part of a line that a read cut off, and keeps that room.
 
-use memchr::memchr;
+use memchr::memchr3;
 
 use crate::head::{Framing, Head, Malformed, chunk_size, field};
 
@@ -151,22 +151,26 @@ impl Scanner {
         input: &[u8],
         on_cookie: &mut impl FnMut(&[u8]),
     ) -> Result<usize, Malformed> {
-        let end = memchr(b'\n', input);
-        let taken = end.map_or(input.len(), |end| end + 1);
+        let is_cut_in_its_end = self.rest.last() == Some(&b'\r');
+        let line = if is_cut_in_its_end { Line::rest_of_end(input)? } else { Line::first(input)? };
+        let taken = line.map_or(input.len(), |line| line.taken);
         self.line_bytes += taken;
         if self.line_bytes > MAX_HEAD_BYTES {
             return Err(Malformed);
         }
-        match end {
+        match line {
             None => {
                 self.rest.extend_from_slice(input);
                 self.check_rest()?;
             }
-            Some(end) if self.rest.is_empty() => self.line(&input[..end], on_cookie)?,
-            Some(end) => {
+            Some(line) if self.rest.is_empty() => {
+                self.line(&input[..line.length], line.has_return, on_cookie)?;
+            }
+            Some(line) => {
                 let mut whole = std::mem::take(&mut self.rest);
-                whole.extend_from_slice(&input[..end]);
-                let result = self.line(&whole, on_cookie);
+                whole.extend_from_slice(&input[..line.length]);
+                let length = whole.len() - usize::from(is_cut_in_its_end);
+                let result = self.line(&whole[..length], line.has_return, on_cookie);
                 whole.clear();
                 self.rest = whole;
                 result?;
@@ -191,11 +195,15 @@ impl Scanner {
         if is_right { Ok(()) } else { Err(Malformed) }
     }
 
-    /// Take a whole line without its line feed. A missing carriage return is tolerated, as RFC
-    /// 9112 section 2.2 allows, but for the end of a chunk.
+    /// Take a whole line without its end. A missing carriage return is tolerated, as RFC 9112
+    /// section 2.2 allows, but for the end of a chunk.
     #[inline]
-    fn line(&mut self, line: &[u8], on_cookie: &mut impl FnMut(&[u8])) -> Result<(), Malformed> {
-        let text = line.strip_suffix(b"\r").unwrap_or(line);
+    fn line(
+        &mut self,
+        text: &[u8],
+        has_return: bool,
+        on_cookie: &mut impl FnMut(&[u8]),
+    ) -> Result<(), Malformed> {
         match self.stage {
             Stage::StatusLine => {
                 self.head.status_line(text)?;
@@ -216,7 +224,7 @@ impl Scanner {
                     left => Stage::Chunk { left },
                 };
             }
-            Stage::ChunkEnd if line == b"\r" => {
+            Stage::ChunkEnd if text.is_empty() && has_return => {
                 self.line_bytes = 0;
                 self.stage = Stage::ChunkSize;
             }
@@ -245,6 +253,40 @@ impl Scanner {
             Framing::UntilClose => Stage::UntilClose,
         };
         Ok(())
+    }
+}
+
+/// Where the first line of some bytes ends.
+#[derive(Debug, Clone, Copy)]
+struct Line {
+    /// Without its end.
+    length: usize,
+    /// With it.
+    taken: usize,
+    has_return: bool,
+}
+
+impl Line {
+    /// The first line, if it is whole. In no line is there a carriage return but at the end, nor a
+    /// NUL: one search finds all three.
+    #[inline]
+    fn first(input: &[u8]) -> Result<Option<Self>, Malformed> {
+        let Some(length) = memchr3(b'\n', b'\r', 0, input) else { return Ok(None) };
+        match input[length..] {
+            [b'\r', b'\n', ..] => Ok(Some(Self { length, taken: length + 2, has_return: true })),
+            [b'\n', ..] => Ok(Some(Self { length, taken: length + 1, has_return: false })),
+            [b'\r'] => Ok(None),
+            _ => Err(Malformed),
+        }
+    }
+
+    /// What follows a carriage return.
+    fn rest_of_end(input: &[u8]) -> Result<Option<Self>, Malformed> {
+        match input.first() {
+            Some(b'\n') => Ok(Some(Self { length: 0, taken: 1, has_return: true })),
+            Some(_) => Err(Malformed),
+            None => Ok(None),
+        }
     }
 }
 

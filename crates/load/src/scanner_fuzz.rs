@@ -128,7 +128,7 @@ struct Mismatch {
     number: u64,
     /// Cut down, unless it takes the case before it.
     case: Case,
-    scanned: Outcome,
+    outcome: Outcome,
     expected: Outcome,
     needs_the_case_before: bool,
 }
@@ -143,7 +143,7 @@ impl Debug for Mismatch {
             writeln!(f, "  b\"{}\"", piece.escape_ascii())?;
         }
         writeln!(f, "  is_answer_to_head: {}", self.case.is_answer_to_head)?;
-        writeln!(f, "  scanner:   {:?}", self.scanned)?;
+        writeln!(f, "  scanner:   {:?}", self.outcome)?;
         write!(f, "  reference: {:?}", self.expected)
     }
 }
@@ -172,11 +172,11 @@ fn fuzz(
             }
             let case = Case::numbered(seed, number);
             // One scanner for all: what an answer leaves behind must not change the next one.
-            let scanned = subject(&mut scanner, &case);
+            let outcome = subject(&mut scanner, &case);
             let expected = expected(&case);
-            if scanned != expected {
+            if outcome != expected {
                 is_over.store(true, Ordering::Relaxed);
-                return Err(smallest(&subject, number, case, scanned));
+                return Err(smallest(&subject, number, case, outcome));
             }
             counts.add(&expected);
         }
@@ -191,18 +191,26 @@ fn fuzz(
     })
 }
 
+/// What cutting one case down may cost: seconds.
+const MOST_BYTES_TRIED: usize = 20_000_000;
+
 /// Cut a case down for as long as it shows a difference.
 fn smallest(
     subject: &impl Subject,
     number: u64,
     mut case: Case,
-    scanned: Outcome,
+    outcome: Outcome,
 ) -> Box<Mismatch> {
-    let differs = |case: &Case| subject(&mut Scanner::new(), case) != expected(case);
+    let mut bytes_left = MOST_BYTES_TRIED;
+    let mut differs = |case: &Case| {
+        let is_tried = case.bytes.len() < bytes_left;
+        bytes_left -= if is_tried { case.bytes.len() } else { 0 };
+        is_tried && subject(&mut Scanner::new(), case) != expected(case)
+    };
     let needs_the_case_before = !differs(&case);
     if needs_the_case_before {
         let expected = expected(&case);
-        return Box::new(Mismatch { number, case, scanned, expected, needs_the_case_before });
+        return Box::new(Mismatch { number, case, outcome, expected, needs_the_case_before });
     }
     let mut size = case.bytes.len();
     while size > 0 {
@@ -224,8 +232,8 @@ fn smallest(
             case = less;
         }
     }
-    let (scanned, expected) = (subject(&mut Scanner::new(), &case), expected(&case));
-    Box::new(Mismatch { number, case, scanned, expected, needs_the_case_before })
+    let (outcome, expected) = (subject(&mut Scanner::new(), &case), expected(&case));
+    Box::new(Mismatch { number, case, outcome, expected, needs_the_case_before })
 }
 
 fn without(case: &Case, at: usize, size: usize) -> Case {
@@ -242,14 +250,14 @@ fn the_scanner_agrees_with_the_reference() {
     assert_eq!(counts.total(), n_cases);
     // Every way to end is tried, and most answers get far.
     for (what, count, least_percent) in [
-        ("whole", counts.whole, 40),
+        ("whole", counts.whole, 35),
         ("whole and kept", counts.whole_and_kept, 25),
-        ("with a body", counts.with_body, 40),
-        ("with a cookie", counts.with_cookie, 10),
-        ("in head", counts.in_head, 2),
-        ("in body", counts.in_body, 5),
-        ("until close", counts.at_close, 5),
-        ("bad", counts.bad, 10),
+        ("with a body", counts.with_body, 30),
+        ("with a cookie", counts.with_cookie, 8),
+        ("ended in the head", counts.in_head, 5),
+        ("ended in the body", counts.in_body, 2),
+        ("ended by closing", counts.at_close, 8),
+        ("bad", counts.bad, 20),
     ] {
         assert!(count * 100 >= n_cases * least_percent, "{what}: {count} of {n_cases}");
     }

@@ -26,7 +26,7 @@ impl Draw {
 
     /// Below `bound`, which is above 0.
     fn below(&mut self, bound: usize) -> usize {
-        (u128::from(self.next()) * bound as u128 >> 64) as usize
+        ((u128::from(self.next()) * bound as u128) >> 64) as usize
     }
 
     fn percent(&mut self, percent: usize) -> bool {
@@ -81,7 +81,7 @@ impl Case {
     pub(super) fn numbered(seed: u64, number: u64) -> Self {
         let mut draw = Draw { bits: Bits::new(seed, number), n_drawn: 0 };
         let mut case = Self { is_answer_to_head: draw.percent(10), ..Self::default() };
-        if draw.below(2000) == 0 {
+        if draw.below(500) == 0 {
             large(&mut draw, &mut case.bytes);
         } else {
             answer(&mut draw, &mut case.bytes);
@@ -90,10 +90,16 @@ impl Case {
             // The next answer, which is not this one's.
             answer(&mut draw, &mut case.bytes);
         }
-        if draw.percent(45) {
+        if draw.percent(35) {
             for _ in 0..=draw.below(3) {
                 mutate(&mut draw, &mut case.bytes);
             }
+        }
+        if draw.percent(12) {
+            // Anywhere, or in its last bytes.
+            let length = case.bytes.len();
+            let most = if draw.percent(50) { length } else { length.min(30) };
+            case.bytes.truncate(length - draw.below(most + 1));
         }
         case.cuts = cuts(&mut draw, &case.bytes);
         case
@@ -158,7 +164,9 @@ fn length(draw: &mut Draw) -> usize {
 }
 
 fn line(out: &mut Vec<u8>, parts: &[&str], end: &[u8]) {
-    parts.iter().for_each(|part| out.extend_from_slice(part.as_bytes()));
+    for part in parts {
+        out.extend_from_slice(part.as_bytes());
+    }
     out.extend_from_slice(end);
 }
 
@@ -210,8 +218,7 @@ fn fields(draw: &mut Draw, out: &mut Vec<u8>, body: Body, end: &[u8]) {
 
 fn field(draw: &mut Draw, out: &mut Vec<u8>, end: &[u8]) {
     let text = match draw.below(32) {
-        0 => "Content-Length: 7",
-        1 => "Transfer-Encoding: chunked",
+        0 if draw.percent(50) => draw.of(&["Content-Length: 7", "Transfer-Encoding: chunked"]),
         2 | 3 => {
             draw.of(&["Connection: close", "connection:keep-alive", "Connection: x, Close ,y"])
         }
@@ -228,7 +235,7 @@ fn field(draw: &mut Draw, out: &mut Vec<u8>, end: &[u8]) {
             "Set-Cookie:\tx y \t",
             "Set-Cookies: no",
         ]),
-        9 => draw.of(&[
+        9 if draw.percent(30) => draw.of(&[
             "no colon",
             " folded",
             ": no name",
@@ -268,7 +275,7 @@ fn chunks(draw: &mut Draw, out: &mut Vec<u8>) {
 fn chunk_line(draw: &mut Draw, size: usize, out: &mut Vec<u8>) {
     let digits = match draw.below(6) {
         0 => format!("{size:X}"),
-        1 => format!("{size:0width$x}", width = draw.below(19)),
+        1 => format!("{size:0width$x}", width = draw.below(18)),
         _ => format!("{size:x}"),
     };
     let extension = match draw.below(8) {
@@ -312,9 +319,10 @@ fn large(draw: &mut Draw, out: &mut Vec<u8>) {
             fill(out, "HTTP/1.1 204 No\r\nA: ", left, "\r\n\r\n");
         }
         2 => {
-            out.extend_from_slice(
-                b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n",
-            );
+            out.extend_from_slice(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+            if draw.percent(50) {
+                out.extend_from_slice(b"3\r\nabc\r\n");
+            }
             fill(out, "1;", total, "\r\n");
             out.extend_from_slice(b"x\r\n0\r\n\r\n");
         }

@@ -91,31 +91,39 @@ fn head(bytes: &[u8], before: usize) -> Result<(Parsed, usize), NoHead> {
         return Err(NoHead::Bad);
     }
     let (lines, is_whole) = lines(bytes);
-    let used = if is_whole { lines.len() } else { bytes.len() };
-    if before + used > MAX_HEAD_BYTES {
+    let used = if is_whole { lines } else { bytes };
+    if before + used.len() > MAX_HEAD_BYTES || is_broken(used) {
         return Err(NoHead::Bad);
     }
-    let text = harmless(lines, 12);
-    let mut headers = vec![httparse::EMPTY_HEADER; text.iter().filter(|&&b| b == b'\n').count()];
-    let mut response = httparse::Response::new(&mut headers);
-    match response.parse(&text) {
-        Err(_) => Err(NoHead::Bad),
-        Ok(httparse::Status::Partial) => Err(NoHead::Open),
-        Ok(httparse::Status::Complete(length)) => {
-            assert!(is_whole && length == lines.len(), "the head's end is where httparse has it");
-            let status =
-                response.code.filter(|code| (100..600).contains(code)).ok_or(NoHead::Bad)?;
-            let is_http_1_0 = response.version == Some(0);
-            let fields = response.headers.iter();
-            let fields =
-                fields.map(|field| (field.name.to_ascii_lowercase(), field.value.to_vec()));
-            let head = Parsed { is_http_1_0, status, fields: fields.collect() };
-            // Interim answers too must have lengths and codings that are some.
-            content_length(&head)?;
-            encoding(&head)?;
-            Ok((head, length))
-        }
+    let mut text = harmless(lines, 12);
+    if text.is_empty() {
+        return Err(NoHead::Open);
     }
+    if !is_whole {
+        // As far as it goes it must be right.
+        text.extend_from_slice(b"\r\n");
+    }
+    let mut headers = vec![httparse::EMPTY_HEADER; memchr::memchr_iter(b'\n', &text).count()];
+    let mut response = httparse::Response::new(&mut headers);
+    let Ok(httparse::Status::Complete(length)) = response.parse(&text) else {
+        return Err(NoHead::Bad);
+    };
+    assert_eq!(length, text.len(), "httparse sees the head's end elsewhere");
+    let status = response.code.filter(|code| (100..600).contains(code)).ok_or(NoHead::Bad)?;
+    let is_http_1_0 = response.version == Some(0);
+    let fields = response.headers.iter();
+    let fields = fields.map(|field| (field.name.to_ascii_lowercase(), field.value.to_vec()));
+    let head = Parsed { is_http_1_0, status, fields: fields.collect() };
+    // Interim answers too must have lengths and codings that are some.
+    content_length(&head)?;
+    encoding(&head)?;
+    if is_whole { Ok((head, length)) } else { Err(NoHead::Open) }
+}
+
+/// Whether these bytes, the last of which may be cut off, have what no line may have: a NUL, or a
+/// carriage return before anything but a line feed.
+fn is_broken(bytes: &[u8]) -> bool {
+    bytes.contains(&0) || bytes.windows(2).any(|pair| pair[0] == b'\r' && pair[1] != b'\n')
 }
 
 /// The lines up to an empty one and with it, or as many as are whole; and whether there is one.
@@ -211,7 +219,7 @@ fn chunks(bytes: &[u8]) -> Result<(Option<usize>, u64), Bad> {
         }
         let end = rest.iter().position(|&byte| byte == b'\n');
         let taken = end.map_or(rest.len(), |end| end + 1);
-        if taken > MAX_HEAD_BYTES {
+        if taken > MAX_HEAD_BYTES || is_broken(&rest[..taken]) {
             return Err(Bad);
         }
         let Some(end) = end else { return Ok((None, body_bytes)) };
@@ -235,9 +243,6 @@ fn chunks(bytes: &[u8]) -> Result<(Option<usize>, u64), Bad> {
 
 fn chunk_size(line: &[u8]) -> Result<u64, Bad> {
     let text = line.strip_suffix(b"\r").unwrap_or(line);
-    if text.iter().any(|&byte| matches!(byte, b'\r' | 0)) {
-        return Err(Bad);
-    }
     match httparse::parse_chunk_size(&[text, b"\r\n"].concat()) {
         Ok(httparse::Status::Complete((_, size))) => Ok(size),
         _ => Err(Bad),
@@ -247,13 +252,13 @@ fn chunk_size(line: &[u8]) -> Result<u64, Bad> {
 /// The length of the trailers and the empty line; `None` where that didn't come yet.
 fn trailers(bytes: &[u8]) -> Result<Option<usize>, Bad> {
     let (lines, is_whole) = lines(bytes);
-    let used = if is_whole { lines.len() } else { bytes.len() };
-    if used > MAX_HEAD_BYTES {
+    let used = if is_whole { lines } else { bytes };
+    if used.len() > MAX_HEAD_BYTES || is_broken(used) {
         return Err(Bad);
     }
     let first_colon = lines.iter().position(|&byte| byte == b':').unwrap_or(lines.len());
     let text = harmless(lines, first_colon);
-    let mut headers = vec![httparse::EMPTY_HEADER; text.iter().filter(|&&b| b == b'\n').count()];
+    let mut headers = vec![httparse::EMPTY_HEADER; memchr::memchr_iter(b'\n', &text).count()];
     match httparse::parse_headers(&text, &mut headers) {
         Err(_) => Err(Bad),
         Ok(httparse::Status::Partial) => Ok(None),
