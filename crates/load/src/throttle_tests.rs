@@ -114,7 +114,7 @@ fn a_drip_keeps_to_its_seconds() {
 #[test]
 fn the_end_of_a_message_does_not_wait_for_the_grid() {
     // After three pieces one and a byte are left: less than a tick.
-    for bytes_per_s in [1973.497_558_851_560_4, 1000.0, 77_777.0] {
+    for bytes_per_s in [1_973.497_558_851_560_4, 1_000.0, 77_777.0] {
         let bytes = 4 * piece_bytes(bytes_per_s) as usize + 1;
         let transfer = written(bytes_per_s, bytes, || 0);
         let expected_ns = START_NS + (bytes as f64 / bytes_per_s * NS_PER_S).ceil() as u64;
