@@ -8,8 +8,9 @@ from tests.report import sample
 from tests.report.page import embedded, parsed, skeleton
 
 from httpdyno.model import Caveat, Outcome
-from httpdyno.report.html import outcome_html, script_json
+from httpdyno.report.html import outcome_html
 from httpdyno.report.json import outcome_json
+from httpdyno.report.page import script_json
 
 OUTCOMES = sample.all_outcomes()
 EVIL = "</script><script>alert(1)</script><b>&amp;\"'"

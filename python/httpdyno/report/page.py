@@ -1,0 +1,51 @@
+"""What every page is made with: templates that escape, and data that no page can mistake."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+_TEMPLATES = Path(__file__).parent / "templates"
+
+
+def rendered(
+    template: str,
+    values: dict[str, Any],
+    data: dict[str, Any],
+    *,
+    css: tuple[str, ...],
+    filters: dict[str, Callable[[str], str]] | None = None,
+) -> str:
+    """Return a template filled in, as one file that needs nothing else.
+
+    Args:
+        template: Its name.
+        values: What it shows; text is escaped.
+        data: What the page carries as JSON.
+        css: The names of its style sheets.
+        filters: By name; each takes escaped text, and returns markup.
+    """
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415 - heavy
+    from markupsafe import Markup, escape  # noqa: PLC0415
+
+    def marked(each: Callable[[str], str]) -> Callable[[str], Markup]:
+        return lambda text: Markup(each(str(escape(text))))  # noqa: S704 - escaped
+
+    environment = Environment(
+        loader=FileSystemLoader(_TEMPLATES), autoescape=True, undefined=StrictUndefined
+    )
+    environment.filters |= {name: marked(each) for name, each in (filters or {}).items()}
+    sheets = "".join((_TEMPLATES / name).read_text(encoding="utf-8") for name in css)
+    page = environment.get_template(template).render(
+        **values,
+        css=Markup(sheets),  # noqa: S704 - our own files
+        data=Markup(script_json(data)),  # noqa: S704 - escaped there
+    )
+    return f"{page}\n"
+
+
+def script_json(data: dict[str, Any]) -> str:
+    """Return JSON that can stand in a script element: no `<` can end or open anything."""
+    text = msgspec.json.encode(data).decode()
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
