@@ -13,7 +13,19 @@ import time
 from pathlib import Path
 from types import FrameType
 
-from benches.engine import calls, cost, drip, limiting, memory, mix, pacing, poisson, truth
+from benches.engine import (
+    calls,
+    cost,
+    coverage,
+    drip,
+    fuzz,
+    limiting,
+    memory,
+    mix,
+    pacing,
+    poisson,
+    truth,
+)
 from benches.engine.figure import Figure, Measure
 from benches.engine.origin import allow_descriptors, check_built
 from benches.engine.process import BenchError, others_seconds, stolen_seconds
@@ -29,6 +41,8 @@ FIGURES: dict[int, tuple[str, Measure]] = {
     7: ("memory", memory.measure),
     8: ("Poisson arrivals", poisson.measure),
     9: ("slow clients", drip.measure),
+    10: ("coverage of intervals", coverage.measure),
+    11: ("answers read right", fuzz.measure),
 }
 
 _QUIET_CORES = 0.1

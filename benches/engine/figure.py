@@ -19,7 +19,7 @@ class Part:
     """Behind the number, such as ` µs` or ` × wrk`."""
     at_most: float | None = None
     at_least: float | None = None
-    """With neither, the number is for information only."""
+    """With neither, the number is for information only; both are a range."""
     by_bound: bool = False
     """The target is met by the interval's bound rather than by the value."""
     digits: int = 3
@@ -29,15 +29,21 @@ class Part:
     @property
     def word(self) -> str:
         """What the target says of the value: met, missed, not measured, or nothing."""
+        if not self.has_target:
+            return ""
         if self.estimate is None:
             return "not measured"
-        if self.at_most is not None:
-            judged = self.estimate.high if self.by_bound else self.estimate.value
-            return "met" if judged <= self.at_most else "missed"
-        if self.at_least is not None:
-            judged = self.estimate.low if self.by_bound else self.estimate.value
-            return "met" if judged >= self.at_least else "missed"
-        return ""
+        low, high = (
+            (self.estimate.low, self.estimate.high) if self.by_bound else 2 * (self.estimate.value,)
+        )
+        is_low_enough = self.at_most is None or high <= self.at_most
+        is_high_enough = self.at_least is None or low >= self.at_least
+        return "met" if is_low_enough and is_high_enough else "missed"
+
+    @property
+    def has_target(self) -> bool:
+        """Whether it is judged."""
+        return self.at_most is not None or self.at_least is not None
 
     def line(self) -> str:
         """Return name, value with interval, target and word in columns."""
@@ -56,9 +62,12 @@ class Part:
         return f"{value}{self.unit}" if is_exact else f"{value}{self.unit} ({low} … {high})"
 
     def _target(self) -> str:
-        if self.at_most is not None:
-            return f"≤ {self.at_most:g}{self.unit}"
-        return "" if self.at_least is None else f"≥ {self.at_least:g}{self.unit}"
+        low, high = (
+            "" if each is None else f"{each:,.10g}" for each in (self.at_least, self.at_most)
+        )
+        if low and high:
+            return f"{low} … {high}{self.unit}"
+        return f"≤ {high}{self.unit}" if high else f"≥ {low}{self.unit}" if low else ""
 
 
 @dataclass(kw_only=True, slots=True)
@@ -78,8 +87,8 @@ class Figure:
 
     @property
     def is_measured(self) -> bool:
-        """Whether every part has a value."""
-        return not self.failure and all(part.estimate is not None for part in self.parts)
+        """Whether every part that is judged has a value."""
+        return not self.failure and all(part.word != "not measured" for part in self.parts)
 
     @property
     def is_met(self) -> bool:
@@ -96,10 +105,7 @@ class Figure:
 
     def record(self) -> dict[str, Any]:
         """Return it in built-in types."""
-        parts = [
-            asdict(part) | {"word": part.word, "target": part.at_most or part.at_least}
-            for part in self.parts
-        ]
+        parts = [asdict(part) | {"word": part.word} for part in self.parts]
         return {
             "number": self.number,
             "name": self.name,

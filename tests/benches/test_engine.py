@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 from benches.engine import __main__ as program
-from benches.engine import calls, client, gap, truth
+from benches.engine import calls, client, coverage, gap, truth
 from benches.engine.arrival import Punctuality, punctuality, runs_unlike_the_rest
 from benches.engine.figure import Figure, Part, exactly
 from benches.engine.interval import Estimate, median_of_runs, ratio_of_pairs
@@ -261,6 +261,36 @@ def test_a_competitor_whose_requests_failed_is_no_comparison(name, good, bad, mo
         competitor.check_clean(run(["echo", bad]))
 
 
+COVERED = """\
+simulated, 2,000 runs of 2 s each
+coverage  M/M/1 at 0.7, 1,000/s
+    throughput 100.0% (1,049 of 1,049)^, refused 951, wrong 0.0%
+    p50        91.7% (44 of 48)!, refused 2, wrong 8.0%
+    p99        –, refused 50, wrong 0.0%
+    mean       83.7% (41 of 49)!, refused 1, wrong 16.0%
+    batch means: throughput 100.0% (50 of 50)
+real, 200 runs of 2 s each
+coverage  closed loop, 75 users; truth from the formula
+    throughput 95.0% (190 of 200), refused 0, wrong 5.0%
+coverage  closed loop, 75 users; truth from all runs together
+    throughput 100.0% (200 of 200)^, refused 0, wrong 0.0%
+    limited by server; 0 requests failed
+"""
+
+
+def test_coverage_is_read_with_the_first_truth_of_each_case():
+    found = coverage.read(COVERED)
+    assert [(each.figure, each.held, each.given, each.refused) for each in found] == [
+        ("throughput", 1_049, 1_049, 951),
+        ("p50", 44, 48, 2),
+        ("p99", 0, 0, 50),
+        ("throughput", 190, 200, 0),
+    ]
+    assert [each.is_real for each in found] == [False, False, False, True]
+    assert [each.is_within for each in found] == [False, False, False, True]
+    assert found[2].percent is None
+
+
 # What is printed
 
 
@@ -271,6 +301,9 @@ def test_a_ratio_meets_its_target_only_with_the_whole_interval():
     assert Part(name="", estimate=wide, at_least=0.75, by_bound=True).word == "missed"
     assert Part(name="", estimate=None, at_most=1).word == "not measured"
     assert Part(name="", estimate=wide).word == ""
+    assert Part(name="", estimate=wide, at_least=0.7, at_most=0.85).word == "met"
+    assert Part(name="", estimate=wide, at_least=0.82, at_most=0.85).word == "missed"
+    assert Part(name="", estimate=None).word == ""
 
 
 def test_what_could_not_be_measured_fails_and_a_missed_target_only_when_strict(
