@@ -46,6 +46,8 @@ pub(crate) struct Connection {
     pub(crate) life: u32,
     /// The first connection of the visit that it serves.
     pub(crate) owner: u32,
+    /// The next one that its visit keeps for a page to come.
+    pub(crate) next_spare: Option<u32>,
     /// It is in one of its pool's lists.
     pub(crate) is_parked: bool,
     pub(crate) request: u32,
@@ -89,6 +91,8 @@ pub(crate) struct Pace {
     pub(crate) writing: Throttle,
     /// The socket may have more to read than the line lets through.
     pub(crate) has_more: bool,
+    /// The peer will send no more.
+    pub(crate) is_ended: bool,
     /// A timer is set for it.
     pub(crate) has_timer: bool,
     /// The whole answer was read, and is with the user when the line has carried it.
@@ -125,6 +129,7 @@ impl Connection {
             phase: Phase::Closed,
             life: 0,
             owner: 0,
+            next_spare: None,
             is_parked: false,
             request: 0,
             is_fixed: true,
@@ -169,7 +174,6 @@ impl Connection {
     /// The socket is connected.
     pub(crate) fn connected(&mut self, now_ns: u64) {
         self.connected_ns = Some(now_ns);
-        self.backoff_ns = MIN_BACKOFF_NS;
     }
 
     /// The TLS handshake is done.
@@ -183,10 +187,12 @@ impl Connection {
         self.sent_before = self.link.as_ref().map_or(0, Link::sent_bytes);
         self.written = 0;
         self.written_ns = Some(now_ns);
+        self.backoff_ns = MIN_BACKOFF_NS;
         self.saw_reset = false;
         self.scanner.expect(is_head);
         if let Some(pace) = &mut self.pace {
             pace.read = None;
+            pace.has_timer = false;
             pace.writing.begin(now_ns);
             pace.reading.begin(now_ns);
         }
@@ -213,9 +219,9 @@ impl Connection {
         self.first_byte_ns.get_or_insert(now_ns);
     }
 
-    /// Whether its request never had a connection.
+    /// Whether its request never had a connection to go on, TLS included.
     pub(crate) fn is_unconnected(&self) -> bool {
-        !self.is_reused && self.connected_ns.is_none()
+        self.written_ns.is_none()
     }
 
     /// The request's record, ended now.
@@ -298,6 +304,7 @@ impl Pace {
             reading: Throttle::reading(bytes_per_s),
             writing: Throttle::writing(bytes_per_s),
             has_more: false,
+            is_ended: false,
             has_timer: false,
             read: None,
         }
@@ -381,7 +388,7 @@ mod tests {
         let mut connection = Connection::new(0);
         let waits: Vec<u64> = (0..9).map(|_| connection.next_backoff_ns() / 1_000_000).collect();
         assert_eq!(waits, [1, 2, 4, 8, 16, 32, 64, 100, 100]);
-        connection.connected(1);
+        connection.begin(1, false);
         assert_eq!(connection.next_backoff_ns(), 1_000_000);
     }
 }

@@ -163,15 +163,24 @@ impl Worker {
     }
 
     /// Read what there is of an answer. When `is_closed` the peer will send no more.
-    pub(crate) fn read(&mut self, member: u32, is_closed: bool) {
+    pub(crate) fn read(&mut self, member: u32, mut is_closed: bool) {
+        if self.connections[member as usize].pace.is_some() {
+            self.tick();
+        }
         loop {
             let now_ns = self.now_ns;
             let connection = &mut self.connections[member as usize];
             let mut room = self.buffer.len();
+            let has_answer = connection.has_answer();
             if let Some(pace) = &mut connection.pace {
+                pace.is_ended |= is_closed;
+                is_closed = pace.is_ended;
+                if !has_answer {
+                    pace.reading.begin(now_ns);
+                }
                 pace.has_more = true;
                 if pace.read.is_some() {
-                    return;
+                    return; // it is whole: only the line has to carry it
                 }
                 let wanted = room;
                 room = pace.reading.allowance(now_ns, wanted).min(wanted);
@@ -264,7 +273,10 @@ impl Worker {
 
     /// The answer is whole, now: judge it, and let the connection go on.
     pub(crate) fn complete(&mut self, member: u32, answer: ReadAnswer) {
-        let ReadAnswer { is_reusable, is_closed } = answer;
+        let ReadAnswer { is_reusable, mut is_closed } = answer;
+        if let Some(pace) = &self.connections[member as usize].pace {
+            is_closed |= pace.is_ended;
+        }
         if let Some(pace) = &mut self.connections[member as usize].pace
             && pace.reading.paid_ns() > self.now_ns
         {
@@ -294,7 +306,8 @@ impl Worker {
         connection.n_answers += 1;
         let has_room = limit == 0 || connection.n_answers < limit;
         let is_sound = connection.link.as_ref().is_some_and(Link::is_reusable);
-        if is_reusable && is_sound && is_written && has_room && scanner.keeps_alive() {
+        if is_reusable && !is_closed && is_sound && is_written && has_room && scanner.keeps_alive()
+        {
             connection.phase = Phase::Idle;
         } else {
             connection.close(if is_closed { Farewell::Orderly } else { Farewell::Abrupt });

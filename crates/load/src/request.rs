@@ -67,6 +67,11 @@ impl Rendered {
         Ok(rendered)
     }
 
+    /// Nothing in it varies but cookies.
+    pub(crate) fn is_fixed(&self) -> bool {
+        self.fixed.is_some()
+    }
+
     /// The bytes, where nothing in them varies and no cookie comes in between.
     #[inline]
     pub(crate) fn fixed(&self, jar: Option<&Jar>) -> Option<&[u8]> {

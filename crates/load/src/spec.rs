@@ -46,15 +46,17 @@ pub struct LoadSpec {
 }
 
 impl LoadSpec {
-    /// A number for the provenance of a run: the same for the same arrivals, seed and mix.
+    /// A number for the provenance of a run: the same for the same arrivals, users, seed
+    /// and mix.
     pub fn schedule_hash(&self) -> u64 {
         let arrivals = schedule_hash(&self.arrival, self.seed, 0, N_HASHED);
-        self.arms.iter().fold(arrivals, |hash, arm| {
-            let steps = arm.steps.iter().flat_map(|step| {
-                std::iter::once(step.weight.to_bits()).chain([step.request as u64])
-            });
-            steps.fold(hash, |hash, number| random::hash(hash, number, 1))
-        })
+        // Their text says all of the types' values; it is stable as long as they are.
+        let steps = self.arms.iter().map(|arm| format!("{:?}", arm.steps));
+        let users = [format!("{:?}", self.users), format!("{:?}", self.slow)];
+        steps
+            .chain(users)
+            .flat_map(String::into_bytes)
+            .fold(arrivals, |hash, byte| random::hash(hash, u64::from(byte), 1))
     }
 }
 
@@ -195,7 +197,8 @@ pub struct Window {
     /// The measured part; may be infinite when `n_requests` is not 0 or the arrivals end by
     /// themselves.
     pub measure_s: f64,
-    /// Ends the measured part when this many steps were offered in it; 0: no such limit.
+    /// Ends the measured part when this many steps (with sessions: visits) were offered in it; 0:
+    /// no such limit.
     pub n_requests: u64,
 }
 

@@ -32,6 +32,8 @@ pub(crate) struct Visit {
     /// Requests of the page that are under way, and objects that were asked for.
     pub(crate) n_under_way: u32,
     pub(crate) n_asked: u32,
+    /// A connection that it borrowed for a page before, and which leads to the next such one.
+    pub(crate) spare: Option<u32>,
     /// This step belongs to the measured part.
     pub(crate) is_measured: bool,
     /// The step is a page that did not end yet.

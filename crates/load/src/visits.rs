@@ -13,9 +13,6 @@ use crate::visit::{Visit, VisitEnd};
 use crate::window::Model;
 use crate::worker::Worker;
 
-/// Where a returning user is looked for before one who is here already is taken.
-const MAX_PLACES_TRIED: usize = 64;
-
 impl Worker {
     /// A user of a closed loop begins.
     pub(crate) fn set_to_work(&mut self, user: u32) {
@@ -33,15 +30,17 @@ impl Worker {
 
     /// A user of a closed loop begins a visit.
     fn begin_visit(&mut self, member: u32) {
+        let (thread, n_threads) = (self.setup.thread as u64, self.setup.n_threads as u64);
         let visit = &mut self.visits[member as usize];
         visit.is_between = false;
         let pool = &mut self.pools[self.progress.plan.arm];
         let user = &mut pool.users[visit.user as usize];
         let is_plain = self.is_plain;
         if !is_plain {
-            // From the user's own numbers, so that it does not matter who is answered first.
+            // From the user's place, so that it does not matter who is answered first.
+            let place = u64::from(visit.user) * n_threads + thread;
             let bits = |stream: u64| {
-                let of_user = hash(self.spec.seed, stream, user.number);
+                let of_user = hash(self.spec.seed, stream, place);
                 hash(of_user, stream, user.n_visits)
             };
             let is_new = !user.is_known || unit(bits(stream::IS_NEW)) < self.spec.users.new_ratio;
@@ -62,7 +61,7 @@ impl Worker {
     pub(crate) fn arrive(&mut self, member: u32, arrival: Arrival) {
         let plan = self.progress.plan;
         self.own(member, member);
-        let user = self.choose_user(arrival.number);
+        let user = self.choose_user(member, arrival.number);
         let n_left = match plan.model {
             Model::Sessions => {
                 self.spec.users.visit.draw(self.draw(stream::VISIT_LENGTH, arrival.number)) - 1
@@ -87,18 +86,19 @@ impl Worker {
     }
 
     /// Who arrives: a new user, who takes the place of an old one, or one who was here before.
-    fn choose_user(&mut self, number: u64) -> u32 {
+    fn choose_user(&mut self, member: u32, number: u64) -> u32 {
         if self.is_plain && self.progress.plan.model == Model::Open {
             return 0;
         }
         let bits = self.draw(stream::RETURNING, number);
         let is_new = unit(self.draw(stream::IS_NEW, number)) < self.spec.users.new_ratio;
         let pool = &mut self.pools[self.progress.plan.arm];
-        let n_users = pool.users.len();
-        let first = (bits % n_users as u64) as usize;
-        // Nobody makes two visits at a time, as long as there is anybody else.
-        let mut places = (first..n_users).chain(0..first).take(MAX_PLACES_TRIED);
-        let place = places.find(|&place| !pool.users[place].is_here).unwrap_or(first);
+        let place_of_connection = (member - pool.first_connection) as usize;
+        // Nobody makes two visits at a time: instead of who is here already comes somebody else, who
+        // has a place of its own for each connection.
+        let (drawn, other) =
+            ((bits % pool.n_returning as u64) as usize, pool.n_returning + place_of_connection);
+        let place = if pool.users[drawn].is_here { other } else { drawn };
         let user = &mut pool.users[place];
         user.is_here = true;
         let is_new = is_new || !user.is_known;
@@ -193,7 +193,8 @@ impl Worker {
         let step = &self.pools[self.progress.plan.arm].target.steps[visit.step as usize];
         let Some(&object) = step.objects.get(visit.n_asked as usize) else {
             if member != owner {
-                self.park(member);
+                // The visit keeps it for its next page.
+                self.connections[member as usize].next_spare = visit.spare.replace(member);
             }
             return;
         };
@@ -213,17 +214,25 @@ impl Worker {
             if !visit.is_page_of(number) || visit.n_asked as usize >= n_objects {
                 return;
             }
-            let Some(member) = self.idle_connection(arm, visit.is_slow) else { return };
-            self.own(member, owner);
+            let is_slow = visit.is_slow;
+            let Some(member) = self.spare_connection(owner).or_else(|| {
+                let member = self.idle_connection(arm, is_slow)?;
+                self.own(member, owner);
+                Some(member)
+            }) else {
+                return;
+            };
             self.next_object(member, owner);
         }
     }
 
     /// A step is over: pause, and go on to the next one, or end the visit.
     fn end_step(&mut self, owner: u32, outcome: Result<(), ErrorKind>) {
+        let connection = &mut self.connections[owner as usize];
         let wait_ns = match outcome {
-            Err(kind) if kind.is_of_connecting() => {
-                self.connections[owner as usize].next_backoff_ns()
+            // There was no connection: knocking at once again would be a busy loop.
+            Err(kind) if kind.is_of_connecting() || connection.is_unconnected() => {
+                connection.next_backoff_ns()
             }
             _ => 0,
         };
@@ -281,6 +290,26 @@ impl Worker {
             Model::Closed | Model::Open | Model::Sessions => {}
         }
         // In an open loop the caller sends what waits: not here, or a row of failures would nest.
+        self.release(owner);
+    }
+
+    /// A connection that the visit borrowed for a page before.
+    fn spare_connection(&mut self, owner: u32) -> Option<u32> {
+        let visit = &mut self.visits[owner as usize];
+        let member = visit.spare?;
+        visit.spare = self.connections[member as usize].next_spare.take();
+        Some(member)
+    }
+
+    /// Give the connections of a visit back.
+    fn release(&mut self, owner: u32) {
+        while let Some(member) = self.spare_connection(owner) {
+            let connection = &mut self.connections[member as usize];
+            if self.progress.plan.model == Model::Sessions && connection.phase == Phase::Idle {
+                connection.close(Farewell::Abrupt);
+            }
+            self.park(member);
+        }
         self.park(owner);
     }
 
@@ -288,6 +317,16 @@ impl Worker {
     fn pause(&mut self, owner: u32, wait_ns: u64) {
         if wait_ns == 0 {
             return self.resume(owner, self.now_ns);
+        }
+        let plan = self.progress.plan;
+        let is_closed = plan.model == Model::Closed;
+        if is_closed
+            && plan.n_requests > 0
+            && self.shared.claimed.load(Ordering::Relaxed) >= plan.n_requests
+        {
+            // All were sent: nobody has to wait for the end of a pause to see that.
+            self.end_sending(self.now_ns);
+            return self.cut_short(owner);
         }
         let at_ns = self.now_ns.saturating_add(wait_ns);
         self.timers.push(Reverse(Timer { at_ns, kind: TimerKind::Resume, member: owner, life: 0 }));
@@ -305,7 +344,7 @@ impl Worker {
     /// The window is over before a user's pause is.
     pub(crate) fn cut_short(&mut self, owner: u32) {
         if self.visits[owner as usize].is_between {
-            self.park(owner);
+            self.release(owner);
         } else {
             self.end_visit(owner, VisitEnd::Cut, 0);
         }
@@ -333,7 +372,13 @@ impl Worker {
             is_slow: arrival.is_slow,
             due_index: arrival.number,
         };
-        self.tally.waited += u64::from(kind.is_timeout());
+        if kind.is_timeout() {
+            if self.progress.blocked_since_ns.is_some() {
+                self.tally.waited += 1;
+            } else {
+                self.tally.late += 1; // this thread slept for longer than the patience
+            }
+        }
         self.tally.end(&self.progress.plan, &ended, Err(kind));
     }
 

@@ -18,6 +18,7 @@ use crate::links::{Links, List};
 use crate::live::LiveBoard;
 use crate::outcome::ErrorKind;
 use crate::random;
+use crate::request::Rendered;
 use crate::spec::{Arrival, Length, LoadSpec, Think};
 use crate::sys::{self, Epoll, Waker};
 use crate::tally::{Room, Tally};
@@ -65,7 +66,11 @@ pub(crate) struct Pool {
     open: [List; 2],
     /// Places without a socket.
     closed: List,
+    /// Of an open loop: the first `n_returning` are those who may return, then comes one for each
+    /// connection.
     pub(crate) users: Vec<User>,
+    pub(crate) n_returning: usize,
+    pub(crate) first_connection: u32,
     /// Where the last window left the steps; none was there yet: `None`.
     mix_from: Option<u64>,
 }
@@ -119,9 +124,10 @@ impl Worker {
         let mut connections = Vec::new();
         let mut pools = Vec::with_capacity(targets.len());
         let n_threads = setup.n_threads;
+        let n_returning = spec.users.n_returning.div_ceil(n_threads);
         let n_users = match spec.arrival {
             Arrival::Closed => setup.n_connections,
-            _ => spec.users.n_returning.div_ceil(n_threads),
+            _ => n_returning + setup.n_connections,
         };
         for (target, arm) in targets.iter().zip(&spec.arms) {
             // In a closed loop each user may need all the connections of a page.
@@ -136,13 +142,15 @@ impl Worker {
                 open: [List::new(); 2],
                 closed: List::new(),
                 users: (0..n_users).map(user).collect(),
+                n_returning,
+                first_connection: (connections.len() - n_places) as u32,
                 mix_from: None,
             });
         }
         let epoll = Epoll::new().map_err(Error::system("epoll_create1"))?;
         epoll.add_waker(&waker, WAKER_TOKEN).map_err(Error::system("epoll_ctl"))?;
         let mut worker = Self {
-            is_plain: is_plain(&spec),
+            is_plain: is_plain(&spec, targets),
             shared,
             waker,
             mailbox,
@@ -260,10 +268,11 @@ impl Worker {
         let sending_until = sending_until.unwrap_or(closed);
         self.tally.sending = sending_until.since(&measured_from.unwrap_or(opened));
         self.tally.surplus = std::mem::take(&mut self.surplus);
-        self.tally.closed_ns = self.now_ns;
+        self.tally.closed_ns = self.now_ns.max(plan.opened_ns);
         let plan = self.progress.plan;
-        self.tally.measure_end_ns =
+        let measure_end_ns =
             if plan.has_open_end() { self.tally.last_end_ns } else { plan.measure_end_ns };
+        self.tally.measure_end_ns = measure_end_ns.max(plan.opened_ns);
         self.pools[plan.arm].mix_from = Some(self.progress.mix_until());
         self.progress = Progress::none();
         self.timers.clear();
@@ -343,11 +352,12 @@ impl Pool {
 }
 
 /// Nothing has to be drawn or counted for users.
-fn is_plain(spec: &LoadSpec) -> bool {
+fn is_plain(spec: &LoadSpec, targets: &[Target]) -> bool {
     let users = &spec.users;
     !users.has_cookies
         && users.new_ratio == 0.0
         && users.visit == Length::Fixed(1)
         && users.think == Think::None
         && !matches!(spec.arrival, Arrival::Sessions { .. })
+        && targets.iter().flat_map(|target| &*target.requests).all(Rendered::is_fixed)
 }

@@ -137,7 +137,8 @@ fn a_connection_that_ends_before_a_request_is_told_by_how_it_ends() {
     ] {
         let oracle = door(reception, false);
         for (way, spec) in ways(&arm(&oracle, None)) {
-            let timeout_s = if expected == LATE { 0.15 } else { 10.0 };
+            let is_late = expected.is_some_and(|kind| kind.name().ends_with("timeout"));
+            let timeout_s = if is_late { 0.15 } else { 10.0 };
             let result = run_one(&LoadSpec { timeout_s, ..spec });
             ends_as(&result, expected, &format!("{reception:?} at {way}"));
         }
@@ -156,11 +157,12 @@ fn a_handshake_that_fails_is_told_by_how_it_fails() {
         (Reception::TlsGarbage, Some(ErrorKind::Tls)),
         (Reception::ResetInHandshake, Some(ErrorKind::Reset)),
         (Reception::FinInHandshake, Some(ErrorKind::Reset)),
-        (Reception::HangInHandshake, LATE),
+        (Reception::HangInHandshake, Some(ErrorKind::ConnectTimeout)),
     ] {
         let oracle = door(reception, true);
         for (way, spec) in ways(&arm(&oracle, Some(trusting(&oracle)))) {
-            let timeout_s = if expected == LATE { 0.15 } else { 10.0 };
+            let is_late = expected.is_some_and(|kind| kind.name().ends_with("timeout"));
+            let timeout_s = if is_late { 0.15 } else { 10.0 };
             let result = run_one(&LoadSpec { timeout_s, ..spec });
             ends_as(&result, expected, &format!("{reception:?} at {way}"));
         }

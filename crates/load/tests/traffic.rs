@@ -202,6 +202,57 @@ fn slow_users_take_as_long_as_their_line_needs_and_do_not_slow_the_others() {
     assert_eq!(usual.completed + slow.completed, result.completed);
 }
 
+/// Two slow users of a closed loop, one request each.
+fn slowly(oracle: &Oracle, path: &str, bytes_per_s: f64) -> WindowResult {
+    let slow = Slow { ratio: 1.0, bytes_per_s, receive_buffer_bytes: 0 };
+    run_one(&LoadSpec { slow: Some(slow), connections: 2, ..counted(arm(oracle, &[path]), 2) })
+}
+
+#[test]
+fn the_end_of_a_connection_is_seen_behind_a_slow_line_too() {
+    let oracle = oracle();
+    let whole = slowly(&oracle, "/until-close/4000", 20_000.0);
+    assert_eq!(whole.completed, 2, "{}", brief(&whole));
+    let short = slowly(&oracle, "/fault/short-body?length=4000", 20_000.0);
+    assert_eq!(errors(&short), [("short_body", 2)], "{}", brief(&short));
+}
+
+#[test]
+fn a_slow_line_does_not_save_up_while_the_server_thinks() {
+    let oracle = oracle();
+    let result = slowly(&oracle, "/bytes/2000?service=fixed:400ms", 4_000.0);
+    // The service time, and then 2,000 bytes and their header.
+    assert!(fastest_s(&result.latency) >= 0.4 + 0.5, "{:?}", result.latency);
+}
+
+#[test]
+fn users_have_numbers_also_where_they_keep_no_cookies() {
+    let config = OracleConfig { keep_requests: 300, ..OracleConfig::default() };
+    let oracle = Oracle::start(config).unwrap();
+    let requests = vec![Request::get("oracle.test", "/?user={user}")];
+    let spec = LoadSpec {
+        arrival: Arrival::constant(1000.0),
+        users: Users { n_returning: 100, ..Users::PLAIN },
+        ..counted(Arm::new(oracle.addr().to_string(), requests), 300)
+    };
+    assert!(errors(&run_one(&spec)).is_empty());
+    let heads: BTreeSet<_> =
+        oracle.kept_requests().iter().map(|each| first_line(&each.head)).collect();
+    assert!(heads.len() > 80, "{} of 100 users", heads.len());
+}
+
+#[test]
+fn the_seed_alone_decides_who_is_new() {
+    let counts = |seed: u64| {
+        let oracle = oracle();
+        let users = Users { new_ratio: 0.4, visit: Length::Geometric { mean: 2.0 }, ..JARS };
+        let spec = LoadSpec { users, seed, connections: 1, ..counted(arm(&oracle, &["/"]), 200) };
+        run_one(&spec).visits
+    };
+    assert_eq!(counts(3), counts(3));
+    assert_ne!(counts(3), counts(4));
+}
+
 #[test]
 fn a_slow_request_is_written_as_slowly_as_its_line_is() {
     let oracle = oracle();

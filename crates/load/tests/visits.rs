@@ -170,6 +170,48 @@ fn users_who_lose_patience_leave_the_rest_of_their_visit() {
 }
 
 #[test]
+fn nobody_waits_for_the_end_of_a_pause_when_all_was_sent() {
+    let oracle = oracle();
+    let users = thinking(Think::Fixed { s: 20.0 });
+    let result = run_one(&LoadSpec { users, ..counted(arm(&oracle, &["/"]), 4) });
+    assert_eq!(result.completed, 4);
+    assert!(result.closed_ns - result.opened_ns < 10_000_000_000);
+}
+
+#[test]
+fn a_window_without_an_arrival_ends_where_it_began() {
+    let oracle = oracle();
+    let spec = LoadSpec {
+        arrival: Arrival::Sessions { stages: constant(0.001, 0.001) },
+        ..timed(arm(&oracle, &["/"]), f64::INFINITY)
+    };
+    let result = run_one(&spec);
+    assert_eq!(result.offered, 0);
+    assert!(result.measure_end_ns >= result.opened_ns);
+}
+
+#[test]
+fn a_visitor_keeps_its_connections_from_page_to_page() {
+    let oracle = oracle();
+    let requests = ["/", "/1", "/2", "/3"].map(|path| Request::get("h", path)).to_vec();
+    let page = Arm {
+        steps: vec![Step { weight: 1.0, request: 0, objects: vec![1, 2, 3] }],
+        connections_per_page: 3,
+        ..Arm::new(oracle.addr().to_string(), requests)
+    };
+    let spec = LoadSpec {
+        arrival: Arrival::Sessions { stages: constant(0.3, 100.0) },
+        connections: 64,
+        users: Users { visit: Length::Fixed(4), ..Users::PLAIN },
+        ..timed(page, f64::INFINITY)
+    };
+    let result = run_one(&spec);
+    assert!(errors(&result).is_empty(), "{}", rig::brief(&result));
+    assert_eq!(result.connects, 3 * result.visits.started, "{}", rig::brief(&result));
+    assert_eq!(result.pages.completed, 4 * result.visits.started);
+}
+
+#[test]
 fn a_connection_is_not_used_for_more_requests_than_said() {
     let oracle = Oracle::start(OracleConfig::default()).unwrap();
     for limit in [1, 2, 5] {
