@@ -9,7 +9,7 @@
 use crate::cells::{Cells, Scratch};
 use crate::histogram::{Coarse, Distribution};
 use crate::outcome::ErrorKind;
-use crate::series::join_pairs;
+use crate::series::{Current, join_pairs};
 
 /// The width of an interval at first.
 const FIRST_INTERVAL_NS: u64 = 10_000_000;
@@ -45,7 +45,8 @@ pub(crate) struct BatchRecorder {
     /// Latencies of the intervals that are over.
     closed: Cells,
     /// Latencies of the interval after those.
-    current: Coarse,
+    open: Coarse,
+    current: Current,
     scratch: Scratch,
     max_cells: usize,
 }
@@ -63,7 +64,8 @@ impl BatchRecorder {
             completed: column(),
             errors: column(),
             closed: Cells::with_room(MAX_INTERVALS, max_cells),
-            current: Coarse::new(),
+            open: Coarse::new(),
+            current: Current::default(),
             scratch: Scratch::new(),
             max_cells,
         }
@@ -75,65 +77,67 @@ impl BatchRecorder {
             column.clear();
         }
         self.closed.clear();
-        self.current.reset();
+        self.open.reset();
+        self.current = Current::default();
     }
 
     /// Count a measured request by the time at which it was due, since the measured part began.
     #[inline]
     pub(crate) fn offer(&mut self, since_start_ns: u64) {
-        let interval = self.reach(since_start_ns);
+        let is_current = self.current.has(since_start_ns);
+        let interval = if is_current { self.current.index } else { self.reach(since_start_ns) };
         self.offered[interval] += 1;
     }
 
     /// Count the end of a request within the measured part. Ends come in the order of time.
     #[inline]
     pub(crate) fn end(&mut self, since_start_ns: u64, age_ns: u64, outcome: Result<(), ErrorKind>) {
-        let mut interval = self.reach(since_start_ns);
-        while self.closed.len() < interval {
-            self.close();
-            interval = self.reach(since_start_ns);
+        if !self.current.has(since_start_ns) {
+            self.go_on(since_start_ns);
         }
+        let interval = self.current.index;
         match outcome {
             Ok(()) => self.completed[interval] += 1,
             Err(_) => self.errors[interval] += 1,
         }
         if outcome.is_ok() || outcome.is_err_and(ErrorKind::is_censored) {
-            self.current.record(age_ns);
+            self.open.record(age_ns);
         }
     }
 
     /// Return the interval of an instant, after it was made to exist.
-    #[inline]
     fn reach(&mut self, since_start_ns: u64) -> usize {
-        let interval = since_start_ns / self.interval_ns;
-        if interval < self.offered.len() as u64 {
-            interval as usize
-        } else {
-            self.grow(since_start_ns)
-        }
-    }
-
-    #[cold]
-    fn grow(&mut self, since_start_ns: u64) -> usize {
         while since_start_ns / self.interval_ns >= MAX_INTERVALS as u64 {
             self.double();
         }
         let interval = (since_start_ns / self.interval_ns) as usize;
-        for column in [&mut self.offered, &mut self.completed, &mut self.errors] {
-            column.resize(column.len().max(interval + 1), 0);
+        if interval >= self.offered.len() {
+            for column in [&mut self.offered, &mut self.completed, &mut self.errors] {
+                column.resize(interval + 1, 0);
+            }
         }
         interval
     }
 
-    /// Close the current interval, or make room for that.
+    /// Go on to the interval of an instant, and close those before it.
     #[cold]
+    fn go_on(&mut self, since_start_ns: u64) {
+        let mut interval = self.reach(since_start_ns);
+        while self.closed.len() < interval {
+            self.close();
+            interval = self.reach(since_start_ns);
+        }
+        self.current = Current::of(interval, self.interval_ns);
+    }
+
+    /// Close the open interval, or make room for that.
     fn close(&mut self) {
-        if self.closed.n_cells() + self.current.cells().count() > self.max_cells {
+        if self.closed.n_cells() + self.open.cells().count() > self.max_cells {
             self.double();
             return;
         }
-        self.closed.push(&self.current);
-        self.current.reset();
+        self.closed.push(&self.open);
+        self.open.reset();
     }
 
     /// Join intervals in pairs.
@@ -142,14 +146,15 @@ impl BatchRecorder {
         for column in [&mut self.offered, &mut self.completed, &mut self.errors] {
             join_pairs(column, |a, b| a + b);
         }
-        // The other half of an odd one's pair is the current interval.
-        self.closed.join_pairs(&mut self.current, &mut self.scratch);
+        // The other half of an odd one's pair is the open interval.
+        self.closed.join_pairs(&mut self.open, &mut self.scratch);
+        self.current = Current::default();
     }
 
     pub(crate) fn batches(&self) -> Batches {
         let mut latencies = Cells::with_room(self.closed.len() + 1, 0);
         latencies.clone_from(&self.closed);
-        latencies.push(&self.current);
+        latencies.push(&self.open);
         Batches {
             interval_ns: self.interval_ns,
             offered: self.offered.clone(),

@@ -112,6 +112,12 @@ impl<const BITS: u32> Recorder<BITS> {
         self.max_ns = self.max_ns.max(max_ns);
     }
 
+    /// Add these durations to what is recorded in `into`, with its fewer digits.
+    pub(crate) fn add_to(&self, into: &mut Coarse) {
+        let cells = self.cells().map(|(bucket, n)| (Coarse::bucket(Self::bound_ns(bucket)), n));
+        into.add(cells, self.sum_ns, self.max_ns);
+    }
+
     /// Become what `other` is.
     pub(crate) fn copy_from(&mut self, other: &Self) {
         self.reset();
@@ -236,6 +242,17 @@ mod tests {
         assert_eq!(recorder.distribution(), Distribution::default());
         recorder.record(7);
         assert_eq!(recorder.distribution(), recorder_of(&[7]).distribution());
+    }
+
+    #[test]
+    fn three_digits_become_two_as_if_they_had_been_recorded_so() {
+        let values = [0, 255, 256, 257, 2047, 2048, 123_456_789, u64::MAX];
+        let (mut direct, mut converted) = (Coarse::new(), Coarse::new());
+        for value_ns in values {
+            direct.record(value_ns);
+        }
+        recorder_of(&values).add_to(&mut converted);
+        assert_eq!(converted.distribution(), direct.distribution());
     }
 
     proptest! {

@@ -128,7 +128,7 @@ impl LiveBoard {
         slot.offered = tally.offered;
         slot.completed = tally.completed;
         slot.errors = tally.errors.total();
-        slot.latency.copy_from(&tally.all);
+        tally.copy_latencies(&mut slot.latency);
         tally.published(now_ns);
     }
 }

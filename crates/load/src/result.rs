@@ -7,7 +7,7 @@ use crate::evidence::Evidence;
 use crate::histogram::Distribution;
 use crate::host::HostChange;
 use crate::outcome::ErrorCounts;
-use crate::part::{Part, PartRecorder};
+use crate::part::Part;
 use crate::phases::Phases;
 use crate::series::Series;
 use crate::tally::{Tally, Visits};
@@ -154,7 +154,7 @@ impl WindowResult {
             statuses: statuses.map(|(status, &count)| (status as u16, count)).collect(),
             measured_offered: tally.measured_offered,
             measured_completed: tally.measured_completed,
-            measured_errors: tally.measured_errors,
+            measured_errors: tally.measured_errors.total(),
             connects: tally.connects,
             bytes_sent: tally.bytes_sent,
             bytes_received: tally.bytes_received,
@@ -163,7 +163,7 @@ impl WindowResult {
             lateness: tally.lateness.distribution(),
             censored: tally.censored.distribution(),
             phases: tally.phases.phases(),
-            by_request: tally.by_request.iter().take(n_requests).map(PartRecorder::part).collect(),
+            by_request: tally.parts(n_requests),
             by_population: populations.map(|parts| [parts[0].part(), parts[1].part()]),
             pages: tally.pages.counts(),
             visits: tally.visits,
@@ -171,7 +171,7 @@ impl WindowResult {
             handshakes_resumed: tally.handshakes_resumed,
             batches,
             trace,
-            series: tally.series.clone(),
+            series: tally.series.series.clone(),
             client_cpu_s: tally.whole.cpu_ns as f64 / 1e9,
             busy_connection_s: tally.busy_ns as f64 / 1e9,
             limited_by,

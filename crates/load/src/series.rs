@@ -34,27 +34,66 @@ impl Default for Series {
     }
 }
 
-impl Series {
-    pub(crate) fn reset(&mut self) {
-        self.interval_ns = FIRST_INTERVAL_NS;
-        for column in [&mut self.completed, &mut self.errors, &mut self.latency_max_ns] {
-            column.clear();
-        }
-    }
+/// The interval that an instant was found in last: most that follow are in the same one, and need
+/// no division.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Current {
+    from_ns: u64,
+    width_ns: u64,
+    pub(crate) index: usize,
+}
 
-    /// Return the interval at so long after the opening, after it was made to exist.
+impl Current {
     #[inline]
-    pub(crate) fn reach(&mut self, since_opening_ns: u64) -> usize {
-        let interval = since_opening_ns / self.interval_ns;
-        if interval < self.completed.len() as u64 {
-            interval as usize
-        } else {
-            self.grow(since_opening_ns)
-        }
+    pub(crate) const fn has(&self, instant_ns: u64) -> bool {
+        instant_ns.wrapping_sub(self.from_ns) < self.width_ns
     }
 
+    pub(crate) const fn of(index: usize, width_ns: u64) -> Self {
+        Self { from_ns: index as u64 * width_ns, width_ns, index }
+    }
+}
+
+/// Records the series of one thread.
+#[derive(Debug, Default)]
+pub(crate) struct SeriesRecorder {
+    pub(crate) series: Series,
+    current: Current,
+}
+
+impl SeriesRecorder {
+    pub(crate) fn reset(&mut self) {
+        self.series.interval_ns = FIRST_INTERVAL_NS;
+        self.series.completed.clear();
+        self.series.errors.clear();
+        self.series.latency_max_ns.clear();
+        self.current = Current::default();
+    }
+
+    /// Count a request that ended so long after the opening; `latency_ns` is 0 if it has none.
+    #[inline]
+    pub(crate) fn end(&mut self, since_opening_ns: u64, is_completed: bool, latency_ns: u64) {
+        if !self.current.has(since_opening_ns) {
+            let index = self.series.reach(since_opening_ns);
+            self.current = Current::of(index, self.series.interval_ns);
+        }
+        let index = self.current.index;
+        let column =
+            if is_completed { &mut self.series.completed } else { &mut self.series.errors };
+        column[index] += 1;
+        let latest = &mut self.series.latency_max_ns[index];
+        *latest = latency_ns.max(*latest);
+    }
+
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.series.merge(&other.series);
+    }
+}
+
+impl Series {
+    /// Return the interval at so long after the opening, after it was made to exist.
     #[cold]
-    fn grow(&mut self, since_opening_ns: u64) -> usize {
+    fn reach(&mut self, since_opening_ns: u64) -> usize {
         while since_opening_ns / self.interval_ns >= MAX_INTERVALS as u64 {
             self.double();
         }
@@ -77,7 +116,7 @@ impl Series {
     }
 
     /// Add another thread's series of the same window.
-    pub(crate) fn merge(&mut self, other: &Self) {
+    fn merge(&mut self, other: &Self) {
         while self.interval_ns < other.interval_ns {
             self.double();
         }
@@ -113,15 +152,28 @@ pub(crate) fn join_pairs(column: &mut Vec<u64>, join: impl Fn(u64, u64) -> u64) 
 mod tests {
     use super::*;
 
-    /// A right answer at each of these instants.
+    /// A right answer at each of these instants, as long in coming.
     fn series(instants_ns: &[u64]) -> Series {
-        let mut series = Series::default();
+        let mut recorder = SeriesRecorder::default();
         for &instant_ns in instants_ns {
-            let interval = series.reach(instant_ns);
-            series.completed[interval] += 1;
-            series.latency_max_ns[interval] = series.latency_max_ns[interval].max(instant_ns);
+            recorder.end(instant_ns, true, instant_ns);
         }
-        series
+        recorder.series
+    }
+
+    #[test]
+    fn ends_are_counted_in_their_interval() {
+        let mut recorder = SeriesRecorder::default();
+        recorder.end(99_999_999, true, 5);
+        recorder.end(100_000_000, false, 0);
+        recorder.end(50_000_000, true, 3);
+        recorder.end(300_000_000, false, 9);
+        assert_eq!(recorder.series.completed, [2, 0, 0, 0]);
+        assert_eq!(recorder.series.errors, [0, 1, 0, 1]);
+        assert_eq!(recorder.series.latency_max_ns, [5, 0, 0, 9]);
+        recorder.reset();
+        recorder.end(0, true, 1);
+        assert_eq!(recorder.series.completed, [1]);
     }
 
     #[test]

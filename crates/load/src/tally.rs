@@ -6,9 +6,9 @@ use crate::effort::Effort;
 use crate::histogram::{Coarse, Fine};
 use crate::in_flight::{InFlight, Readiness};
 use crate::outcome::{ErrorCounts, ErrorKind};
-use crate::part::{MAX_DISTRIBUTIONS, PartRecorder};
+use crate::part::{MAX_DISTRIBUTIONS, Part, PartRecorder};
 use crate::phases::PhaseRecorder;
-use crate::series::Series;
+use crate::series::SeriesRecorder;
 use crate::strain::Strain;
 use crate::trace::Tracer;
 use crate::window::Plan;
@@ -33,7 +33,7 @@ pub(crate) struct Tally {
     pub(crate) statuses: [u64; STATUS_END],
     pub(crate) measured_offered: u64,
     pub(crate) measured_completed: u64,
-    pub(crate) measured_errors: u64,
+    pub(crate) measured_errors: ErrorCounts,
     pub(crate) connects: u64,
     pub(crate) handshakes_full: u64,
     pub(crate) handshakes_resumed: u64,
@@ -44,15 +44,15 @@ pub(crate) struct Tally {
     pub(crate) lateness: Fine,
     /// Ages of requests that were given up. They are in `latency` too.
     pub(crate) censored: Coarse,
-    /// Latencies of the whole window, measured or not.
-    pub(crate) all: Coarse,
+    /// Latencies of requests that are not measured: for those who look while they are.
+    pub(crate) unmeasured: Coarse,
     pub(crate) phases: PhaseRecorder,
-    /// By index in the table of requests.
+    /// By index in the table of requests; empty for a table of one.
     pub(crate) by_request: Vec<PartRecorder>,
     /// The usual users and the slow ones; `None` where none are slow.
     pub(crate) by_population: Option<[PartRecorder; 2]>,
     pub(crate) batches: BatchRecorder,
-    pub(crate) series: Series,
+    pub(crate) series: SeriesRecorder,
     pub(crate) tracer: Tracer,
     pub(crate) pages: Pages,
     pub(crate) visits: Visits,
@@ -100,7 +100,7 @@ impl Tally {
             statuses: [0; STATUS_END],
             measured_offered: 0,
             measured_completed: 0,
-            measured_errors: 0,
+            measured_errors: ErrorCounts::default(),
             connects: 0,
             handshakes_full: 0,
             handshakes_resumed: 0,
@@ -110,12 +110,12 @@ impl Tally {
             service_time: Fine::new(),
             lateness: Fine::new(),
             censored: Coarse::new(),
-            all: Coarse::new(),
+            unmeasured: Coarse::new(),
             phases: PhaseRecorder::new(),
-            by_request: (0..n_requests).map(part).collect(),
+            by_request: (0..n_requests).filter(|_| n_requests > 1).map(part).collect(),
             by_population: room.has_slow.then(|| [part(0), part(0)]),
             batches: BatchRecorder::new(),
-            series: Series::default(),
+            series: SeriesRecorder::default(),
             tracer: Tracer::new(room.n_traced),
             pages: Pages::new(),
             visits: Visits::default(),
@@ -150,7 +150,7 @@ impl Tally {
         self.statuses = [0; STATUS_END];
         self.measured_offered = 0;
         self.measured_completed = 0;
-        self.measured_errors = 0;
+        self.measured_errors = ErrorCounts::default();
         self.connects = 0;
         self.handshakes_full = 0;
         self.handshakes_resumed = 0;
@@ -160,7 +160,7 @@ impl Tally {
             recorder.reset();
         }
         self.censored.reset();
-        self.all.reset();
+        self.unmeasured.reset();
         self.phases.reset();
         for part in self.by_request.iter_mut().chain(self.by_population.iter_mut().flatten()) {
             part.reset();
@@ -260,26 +260,25 @@ impl Tally {
         let age_ns = request.end_ns.saturating_sub(request.base_ns);
         let has_latency = outcome.is_ok() || outcome.is_err_and(ErrorKind::is_censored);
         let is_counted = plan.counts_end_at(request.end_ns);
-        let interval = self.series.reach(request.end_ns.saturating_sub(plan.opened_ns));
         match outcome {
             Ok(()) => {
                 self.completed += 1;
-                self.series.completed[interval] += 1;
                 self.measured_completed += u64::from(is_counted);
             }
             Err(kind) => {
                 self.errors.add(kind, 1);
-                self.series.errors[interval] += 1;
+                self.measured_errors.add(kind, u64::from(request.is_measured));
                 let waited_until_ns = request.issued_ns.unwrap_or(request.end_ns);
                 let waited_ns = waited_until_ns.saturating_sub(request.base_ns);
                 self.starved += u64::from(kind.is_censored() && waited_ns > age_ns / 2);
-                self.measured_errors += u64::from(request.is_measured);
             }
         }
+        let since_opening_ns = request.end_ns.saturating_sub(plan.opened_ns);
+        self.series.end(since_opening_ns, outcome.is_ok(), if has_latency { age_ns } else { 0 });
         if has_latency {
-            self.all.record(age_ns);
-            let latest = &mut self.series.latency_max_ns[interval];
-            *latest = age_ns.max(*latest);
+            if !request.is_measured {
+                self.unmeasured.record(age_ns);
+            }
             if !request.is_slow {
                 self.strain.end(request);
             }
@@ -359,6 +358,28 @@ impl Tally {
         }
     }
 
+    /// Latencies of the whole window, measured or not, to two digits.
+    pub(crate) fn copy_latencies(&self, into: &mut Coarse) {
+        into.copy_from(&self.unmeasured);
+        self.latency.add_to(into);
+    }
+
+    /// The measured requests by index in a table of so many.
+    pub(crate) fn parts(&self, n_requests: usize) -> Vec<Part> {
+        if !self.by_request.is_empty() {
+            return self.by_request.iter().take(n_requests).map(PartRecorder::part).collect();
+        }
+        let mut latency = Coarse::new();
+        self.latency.add_to(&mut latency);
+        vec![Part {
+            offered: self.measured_offered,
+            completed: self.measured_offered - self.measured_errors.total(),
+            errors: self.measured_errors,
+            bytes_received: 0,
+            latency: Some(latency.distribution()),
+        }]
+    }
+
     /// Whether anything was counted since it was published last.
     #[inline]
     pub(crate) fn has_news(&self) -> bool {
@@ -388,7 +409,7 @@ impl Tally {
         }
         self.measured_offered += other.measured_offered;
         self.measured_completed += other.measured_completed;
-        self.measured_errors += other.measured_errors;
+        self.measured_errors.merge(&other.measured_errors);
         self.connects += other.connects;
         self.handshakes_full += other.handshakes_full;
         self.handshakes_resumed += other.handshakes_resumed;
@@ -398,7 +419,6 @@ impl Tally {
         self.service_time.merge(&other.service_time);
         self.lateness.merge(&other.lateness);
         self.censored.merge(&other.censored);
-        self.all.merge(&other.all);
         self.phases.merge(&other.phases);
         for (mine, theirs) in self.by_request.iter_mut().zip(&other.by_request) {
             mine.merge(theirs);
