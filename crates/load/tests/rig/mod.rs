@@ -4,7 +4,9 @@
 
 use std::time::Duration;
 
-use httpdyno_load::{Arm, Arrival, ErrorKind, LoadSpec, Request, Run, Users, Window, WindowResult};
+use httpdyno_load::{
+    Arm, Arrival, ErrorKind, LoadSpec, Part, Request, Run, Users, Window, WindowResult,
+};
 use httpdyno_oracle::{Oracle, OracleConfig};
 
 /// No run here takes nearly as long; it only keeps a hung engine from hanging the suite.
@@ -107,6 +109,47 @@ pub(crate) fn obeys_the_laws(result: &WindowResult) {
     let instants =
         [result.opened_ns, result.measure_start_ns, result.measure_end_ns, result.closed_ns];
     assert!(instants.is_sorted(), "{instants:?}");
+    measures_agree(result);
+}
+
+/// What is measured in several ways comes to the same, exactly.
+#[track_caller]
+fn measures_agree(result: &WindowResult) {
+    let brief = || brief(result);
+    let phases = result.phases.each();
+    let n_completed = result.latency.count - result.censored.count;
+    assert!(phases.iter().all(|(_, phase)| phase.count <= n_completed), "{}", brief());
+    let in_phases: u128 = phases.iter().map(|(_, phase)| phase.sum_ns).sum();
+    assert_eq!(in_phases + result.censored.sum_ns, result.latency.sum_ns, "{}", brief());
+    assert!(result.censored.max_ns <= result.latency.max_ns, "{}", brief());
+    assert!(result.evidence.little_residual_ratio <= 0.02, "{}", brief());
+
+    let n_failed = result.measured_offered - n_completed;
+    for parts in [Some(&result.by_request[..]), result.by_population.as_ref().map(|p| &p[..])] {
+        let Some(parts) = parts else { continue };
+        let sum = |of: fn(&Part) -> u64| parts.iter().map(of).sum::<u64>();
+        assert_eq!(sum(|part| part.offered), result.measured_offered, "{}", brief());
+        assert_eq!(sum(|part| part.completed), n_completed, "{}", brief());
+        assert_eq!(sum(|part| part.errors.total()), n_failed, "{}", brief());
+        assert_eq!(sum(|part| part.errors.total()), result.measured_errors, "{}", brief());
+        let n_latencies = |part: &Part| part.latency.as_ref().map(|latency| latency.count);
+        if let Some(counts) = parts.iter().map(n_latencies).collect::<Option<Vec<_>>>() {
+            assert_eq!(counts.iter().sum::<u64>(), result.latency.count, "{}", brief());
+        }
+    }
+
+    let batches = &result.batches;
+    assert!(batches.len() <= 256, "{} intervals", batches.len());
+    assert_eq!(batches.offered.iter().sum::<u64>(), result.measured_offered, "{}", brief());
+    assert_eq!(batches.completed.iter().sum::<u64>(), result.measured_completed, "{}", brief());
+    assert!(batches.errors.iter().sum::<u64>() <= result.errors.total(), "{}", brief());
+    for interval in 0..batches.len() {
+        let n_ended = batches.completed[interval] + batches.errors[interval];
+        assert!(batches.latency(interval).count <= n_ended, "{}", brief());
+    }
+    let pages = &result.pages;
+    assert_eq!(pages.offered, pages.completed + pages.failed, "{}", brief());
+    assert_eq!(pages.completed, pages.time.count, "{}", brief());
 }
 
 /// A result without its distributions and series, for messages.
