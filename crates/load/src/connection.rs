@@ -66,6 +66,7 @@ pub(crate) struct Connection {
     written_ns: Option<u64>,
     first_byte_ns: Option<u64>,
     is_measured: bool,
+    is_object: bool,
     number: u64,
     /// The socket has answered a request before this one.
     is_reused: bool,
@@ -114,6 +115,8 @@ pub(crate) struct Taken {
     pub(crate) number: u64,
     pub(crate) base_ns: u64,
     pub(crate) is_measured: bool,
+    /// An object of a page.
+    pub(crate) is_object: bool,
 }
 
 /// After a connection could not be made the closed loop waits this long before the next try...
@@ -143,6 +146,7 @@ impl Connection {
             written_ns: None,
             first_byte_ns: None,
             is_measured: false,
+            is_object: false,
             number: 0,
             is_reused: false,
             has_retried: false,
@@ -162,6 +166,7 @@ impl Connection {
         self.number = taken.number;
         self.base_ns = taken.base_ns;
         self.is_measured = taken.is_measured;
+        self.is_object = taken.is_object;
         self.issued_ns = now_ns;
         self.connected_ns = None;
         self.secured_ns = None;
@@ -235,6 +240,7 @@ impl Connection {
             first_byte_ns: self.first_byte_ns,
             end_ns,
             is_measured: self.is_measured,
+            is_object: self.is_object,
             request: self.request,
             is_slow: self.is_slow,
             due_index: self.number,
@@ -319,7 +325,8 @@ mod tests {
 
     use super::*;
 
-    const TAKEN: Taken = Taken { request: 0, number: 0, base_ns: 0, is_measured: false };
+    const TAKEN: Taken =
+        Taken { request: 0, number: 0, base_ns: 0, is_measured: false, is_object: false };
 
     /// Try what would block until it does not.
     fn insist<T>(mut attempt: impl FnMut() -> io::Result<T>) -> T {

@@ -20,6 +20,8 @@ pub(crate) struct Ended {
     pub(crate) first_byte_ns: Option<u64>,
     pub(crate) end_ns: u64,
     pub(crate) is_measured: bool,
+    /// An object of a page: the page was due, not it.
+    pub(crate) is_object: bool,
     /// The index in the arm's table of requests.
     pub(crate) request: u32,
     /// Of the slow population.

@@ -35,6 +35,14 @@ pub(crate) struct PartRecorder {
 }
 
 impl PartRecorder {
+    pub(crate) const fn offered(&self) -> u64 {
+        self.offered
+    }
+
+    pub(crate) const fn errors(&self) -> &ErrorCounts {
+        &self.errors
+    }
+
     pub(crate) fn new(has_distribution: bool) -> Self {
         Self {
             offered: 0,

@@ -6,7 +6,7 @@ use crate::batches::Batches;
 use crate::evidence::Evidence;
 use crate::histogram::Distribution;
 use crate::host::HostChange;
-use crate::outcome::ErrorCounts;
+use crate::outcome::{ErrorCounts, ErrorKind};
 use crate::part::Part;
 use crate::phases::Phases;
 use crate::series::Series;
@@ -132,10 +132,17 @@ impl WindowResult {
         let measure_start_ns = plan.measure_start_ns.min(measure_end_ns);
         let measured_s = (measure_end_ns - measure_start_ns) as f64 / 1e9;
         let evidence = Evidence::of(tally, n_connections, measured_s, host);
+        let usual_busy_s = tally.busy_ns.saturating_sub(tally.slow_busy_ns) as f64 / 1e9;
+        let (judged_offered, judged) = match &tally.by_population {
+            Some([usual, _]) => (usual.offered(), *usual.errors()),
+            None => (tally.offered, tally.errors),
+        };
         let limited_by = verdict(&Case {
             is_open_loop: plan.is_open_loop(),
-            offered: tally.offered,
-            failed: tally.errors.total(),
+            offered: judged_offered,
+            failed: judged.total() - judged.of(ErrorKind::Unfinished),
+            due: tally.due,
+            busy_ratio: usual_busy_s / (n_connections as f64 * measured_s).max(1e-9),
             starved: tally.starved,
             evidence: &evidence,
         });

@@ -62,6 +62,10 @@ pub(crate) struct Tally {
     pub(crate) failed_ns: u128,
     /// Time on connections within the measured part, of all requests.
     pub(crate) busy_ns: u128,
+    /// Of it, of slow users.
+    pub(crate) slow_busy_ns: u128,
+    /// Requests, pages and steps of visits that the schedule had become due, or pauses their end.
+    pub(crate) due: u64,
     /// As far as it was spent to connect without an answer to the first `SYN`.
     pub(crate) unanswered_ns: u128,
     pub(crate) last_end_ns: u64,
@@ -123,6 +127,8 @@ impl Tally {
             strain: Strain::new(n_requests, room.n_connections),
             failed_ns: 0,
             busy_ns: 0,
+            slow_busy_ns: 0,
+            due: 0,
             unanswered_ns: 0,
             last_end_ns: 0,
             retries: 0,
@@ -219,6 +225,7 @@ impl Tally {
     /// connections taken by requests that it was just as late with.
     #[inline]
     pub(crate) fn punctuality(&mut self, due_ns: u64, now_ns: u64, blocked_since_ns: Option<u64>) {
+        self.due += 1;
         let punctual_ns = due_ns.saturating_add(LATE_NS);
         if blocked_since_ns.is_some_and(|since_ns| since_ns <= punctual_ns) {
             self.waited += 1;
@@ -294,7 +301,11 @@ impl Tally {
         }
         if let Some(issued_ns) = request.issued_ns {
             self.in_flight.leave(request.end_ns, request.is_measured);
-            self.busy_ns += u128::from(plan.measured_overlap_ns(issued_ns, request.end_ns));
+            let busy_ns = u128::from(plan.measured_overlap_ns(issued_ns, request.end_ns));
+            self.busy_ns += busy_ns;
+            if request.is_slow {
+                self.slow_busy_ns += busy_ns;
+            }
             self.look_for_retry(plan, request, issued_ns, outcome);
         }
         self.last_end_ns = self.last_end_ns.max(request.end_ns);
@@ -331,7 +342,9 @@ impl Tally {
         }
         if plan.is_open_loop() {
             let sent_ns = request.issued_ns.unwrap_or(request.end_ns);
-            self.lateness.record(sent_ns.saturating_sub(request.base_ns));
+            if !request.is_object {
+                self.lateness.record(sent_ns.saturating_sub(request.base_ns));
+            }
         }
     }
 
@@ -435,6 +448,8 @@ impl Tally {
         self.strain.merge(&other.strain);
         self.failed_ns += other.failed_ns;
         self.busy_ns += other.busy_ns;
+        self.slow_busy_ns += other.slow_busy_ns;
+        self.due += other.due;
         self.unanswered_ns += other.unanswered_ns;
         self.last_end_ns = self.last_end_ns.max(other.last_end_ns);
         self.retries += other.retries;

@@ -23,7 +23,7 @@
 //!    `SYN`s). Or [`MOST`] of the service time went into answers as late as a segment that is sent
 //!    again, no more than [`RARE`] of the answers are, and about as many segments were: `network`.
 //!    The counters are of the whole network namespace; so they never decide alone.
-//! 5. Over [`FEW`] of the requests failed, and not because they had waited for a connection for
+//! 5. Over [`FEW`] of the usual users' requests failed, and neither because the window ended nor because they had waited for a connection for
 //!    most of their patience: `server`.
 //! 6. Closed loop: less than [`IDLE`] of the connections were busy on average, so the users
 //!    thought more than they waited: `rate`, the load asked for. Else `server`.
@@ -117,8 +117,15 @@ impl fmt::Display for LimitedBy {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Case<'a> {
     pub(crate) is_open_loop: bool,
+    /// Of the users with a usual line: how long a slow one takes is nobody's fault.
     pub(crate) offered: u64,
+    /// Those of them that failed, but for what the window's end or a stop cut off.
     pub(crate) failed: u64,
+    /// What waited or was late is a part of these: requests, pages and steps of visits that were
+    /// due.
+    pub(crate) due: u64,
+    /// Mean of connections that carried a request of such a user, over those that there are.
+    pub(crate) busy_ratio: f64,
     /// Requests of those that were given up because they waited for a connection, all the time
     /// or most of it.
     pub(crate) starved: u64,
@@ -145,9 +152,9 @@ pub(crate) fn verdict(case: &Case) -> LimitedBy {
         return LimitedBy::Server;
     }
     if !is_open_loop {
-        return if evidence.busy_ratio < IDLE { LimitedBy::Rate } else { LimitedBy::Server };
+        return if case.busy_ratio < IDLE { LimitedBy::Rate } else { LimitedBy::Server };
     }
-    if waiting(case) > few.max(evidence.late_requests) {
+    if waiting(case) > (FEW * case.due as f64).max(evidence.late_requests) {
         return if is_queueing(evidence) { LimitedBy::Server } else { LimitedBy::Connections };
     }
     if is_behind(evidence) && is_queueing(evidence) { LimitedBy::Server } else { LimitedBy::Rate }
@@ -161,14 +168,14 @@ fn slow_client(evidence: &Evidence) -> Option<LimitedBy> {
 /// The client in an open loop: what it lacked matters only where something came of it.
 fn late_client(case: &Case) -> Option<LimitedBy> {
     let Case { evidence, .. } = *case;
-    let (offered, late) = (case.offered as f64, evidence.late_requests);
-    if late + waiting(case) <= FEW * offered && !is_behind(evidence) {
+    let (due, late) = (case.due as f64, evidence.late_requests);
+    if late + waiting(case) <= FEW * due && !is_behind(evidence) {
         return None;
     }
     if is_short(evidence) {
         return Some(LimitedBy::ClientCpu);
     }
-    if late <= MANY_LATE * offered || late <= waiting(case) {
+    if late <= MANY_LATE * due || late <= waiting(case) {
         return None;
     }
     let is_explained = evidence.client_wait_ratio >= SOME || evidence.client_frozen_ratio >= SOME;

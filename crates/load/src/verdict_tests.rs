@@ -17,7 +17,16 @@ fn limit(is_open_loop: bool, change: impl Fn(&mut Evidence, &mut Failed)) -> Lim
     let mut failed = Failed::default();
     change(&mut evidence, &mut failed);
     let Failed { failed, starved } = failed;
-    verdict(&Case { is_open_loop, offered: 1000, failed, starved, evidence: &evidence })
+    let busy_ratio = evidence.busy_ratio;
+    verdict(&Case {
+        is_open_loop,
+        offered: 1000,
+        failed,
+        due: 1000,
+        busy_ratio,
+        starved,
+        evidence: &evidence,
+    })
 }
 
 #[derive(Default)]

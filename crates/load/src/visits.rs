@@ -150,7 +150,7 @@ impl Worker {
             visit.is_in_page = true;
             self.tally.page_offer(is_measured);
         }
-        self.issue(owner, Taken { request, number, base_ns, is_measured });
+        self.issue(owner, Taken { request, number, base_ns, is_measured, is_object: false });
     }
 
     /// A request of a visit ended on a connection.
@@ -200,7 +200,13 @@ impl Worker {
         };
         visit.n_asked += 1;
         let Visit { number, is_measured, .. } = *visit;
-        let taken = Taken { request: object as u32, number, base_ns: self.now_ns, is_measured };
+        let taken = Taken {
+            request: object as u32,
+            number,
+            base_ns: self.now_ns,
+            is_measured,
+            is_object: true,
+        };
         self.issue(member, taken);
     }
 
@@ -368,11 +374,13 @@ impl Worker {
             first_byte_ns: None,
             end_ns: self.now_ns,
             is_measured: arrival.is_measured,
+            is_object: false,
             request,
             is_slow: arrival.is_slow,
             due_index: arrival.number,
         };
         if kind.is_timeout() {
+            self.tally.due += 1;
             if self.progress.blocked_since_ns.is_some() {
                 self.tally.waited += 1;
             } else {

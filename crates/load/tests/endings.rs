@@ -8,7 +8,10 @@ use std::time::{Duration, Instant};
 
 use httpdyno_load::{ErrorKind, LoadSpec, Run};
 use httpdyno_oracle::{Behaviour, CloseAfter, Oracle, OracleConfig, Service};
-use rig::{PATIENCE, arm, arrival, brief, counted, errors, finish, oracle, run_one, timed};
+use rig::{
+    PATIENCE, arm, arrival, brief, counted, errors, finish, oracle, run_one, timed,
+    within_three_tries,
+};
 
 fn wait_for(run: &Run, mut is_true: impl FnMut() -> bool) {
     let deadline = Instant::now() + PATIENCE;
@@ -180,15 +183,18 @@ fn a_closed_loop_is_limited_by_the_capacity_of_a_queue_and_obeys_little() {
         ..OracleConfig::default()
     };
     let oracle = Oracle::start(config).unwrap();
-    let result = run_one(&LoadSpec { connections: 10, ..timed(arm(&oracle, &["/"]), 0.6) });
-    assert_eq!(errors(&result), []);
-    let measured_s = (result.measure_end_ns - result.measure_start_ns) as f64 * 1e-9;
-    let throughput_per_s = result.measured_completed as f64 / measured_s;
-    // Two workers of 4 ms can never do more than 500/s; a busy machine may let them do less.
-    assert!(throughput_per_s <= 520.0, "{throughput_per_s}/s");
-    // N = X · R over the measured part.
-    let in_flight = result.busy_connection_s / measured_s;
-    assert!((9.0..=10.001).contains(&in_flight), "{in_flight}");
-    let mean_s = result.latency.sum_ns as f64 * 1e-9 / result.latency.count as f64;
-    assert!((throughput_per_s * mean_s / in_flight - 1.0).abs() < 0.1, "{}", brief(&result));
+    within_three_tries(|| {
+        let result = run_one(&LoadSpec { connections: 10, ..timed(arm(&oracle, &["/"]), 0.6) });
+        assert_eq!(errors(&result), []);
+        let measured_s = (result.measure_end_ns - result.measure_start_ns) as f64 * 1e-9;
+        let throughput_per_s = result.measured_completed as f64 / measured_s;
+        // Two workers of 4 ms can never do more than 500/s; a busy machine may let them do less.
+        assert!(throughput_per_s <= 520.0, "{throughput_per_s}/s");
+        // N = X · R over the measured part, as long as that is longer than the machine's hiccups.
+        let in_flight = result.busy_connection_s / measured_s;
+        let mean_s = result.latency.sum_ns as f64 * 1e-9 / result.latency.count as f64;
+        let is_lawful = (9.0..=10.001).contains(&in_flight)
+            && (throughput_per_s * mean_s / in_flight - 1.0).abs() < 0.1;
+        is_lawful.then_some(()).ok_or_else(|| brief(&result))
+    });
 }
