@@ -140,6 +140,16 @@ def test_an_interval_reaches_over_a_gap_only_where_the_share_is_near_it():
     assert p90[1] > 0.019
 
 
+def test_latencies_that_were_all_cut_do_not_count():
+    rng = _seed()
+    ended = np.sort(rng.random(3000)) * 2
+    run = series(
+        (ended, np.where(ended < 0.5, 0.001, np.where(rng.random(3000) < 0.6, 0.02, 0.03)))
+    )
+    low, high = ends(percentile(run.after(50), 0.5, confidence=0.95))
+    assert 0.0199 <= low <= high <= 0.0202
+
+
 def test_coarse_buckets_only_make_intervals_a_little_wider():
     run = poisson_run(_seed(), 1500, lognormal(0.01, 0.5))
     fine = percentile(series(run), 0.9, confidence=0.95, whole=histogram(run[1]))

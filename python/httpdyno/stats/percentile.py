@@ -129,7 +129,7 @@ def _relative(series: IntervalSeries, q: float, confidence: float) -> Spread:
     index = int(np.searchsorted(at_most, q * n_requests))
     # Where many requests take the same time, the share jumps there; the nearer side is looked at,
     # but not one with everything or nothing on it.
-    sides = [i for i in (index - 1, index) if i >= 0 and at_most[i] < n_requests]
+    sides = [i for i in (index - 1, index) if i >= 0 and 0 < at_most[i] < n_requests]
     if not sides:
         return Spread(_normal(confidence))
     side = min(sides, key=lambda i: abs(float(at_most[i]) / n_requests - q))
