@@ -149,7 +149,7 @@ impl Evidence {
             syn_retransmits: host.network.syn_retransmits as f64,
             tcp_retransmits: host.network.retransmits as f64,
             long_answers,
-            long_answer_ratio: part(long_ns, tally.service_time.sum_ns() as f64),
+            long_answer_ratio: part(long_ns, tally.service_time.sum_ns() as f64).min(1.0),
             little_residual_ratio: residual_ratio(
                 tally.in_flight.integral_ns(),
                 tally.on_connections_ns(),
