@@ -15,8 +15,9 @@ FIGURES = ("throughput", "p50", "p99")
 N_RUNS, N_RUNS_QUICK = 200, 10
 _PATIENCE_S = 7200.0
 _REAL = "real, "
-_CASE = re.compile(r"^coverage  (.+)$")
-_LINE = re.compile(r"^    (\w+) +(?:[\d.]+% \(([\d,]+) of ([\d,]+)\)|–)[!^]?, refused ([\d,]+)")
+_COVERAGE = "  coverage "
+_COUNT = re.compile(r"(\w+) (?:[\d.]+%[!^]? \(([\d,]+) of ([\d,]+)\)|–)")
+_REFUSED = re.compile(r"; refused ([\d, ]+);")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -74,36 +75,49 @@ def read(text: str) -> list[Covered]:
     """
     found: list[Covered] = []
     seen: set[str] = set()
-    case, is_real, is_first = "", False, False
+    case, is_real = "", False
     for line in text.splitlines():
         is_real = is_real or line.startswith(_REAL)
-        if begins := _CASE.match(line):
-            case = begins.group(1)
-            name = f"{is_real} {case.partition(';')[0]}"
-            is_first = name not in seen
-            seen.add(name)
-        elif (counts := _LINE.match(line)) and is_first and counts.group(1) in FIGURES:
-            held, given, refused = (
-                int((counts.group(group) or "0").replace(",", "")) for group in (2, 3, 4)
-            )
-            found.append(
-                Covered(
-                    case=case,
-                    figure=counts.group(1),
-                    is_real=is_real,
-                    held=held,
-                    given=given,
-                    refused=refused,
-                )
-            )
+        if not line.startswith(" "):
+            case = line
+        elif line.startswith(_COVERAGE) and (key := f"{is_real} {_name(case)}") not in seen:
+            seen.add(key)
+            found += _counts(line, case, is_real=is_real)
     return found
+
+
+def _counts(line: str, case: str, *, is_real: bool) -> list[Covered]:
+    counts = _COUNT.findall(line.removeprefix(_COVERAGE).partition(";")[0])
+    refused = _REFUSED.search(line)
+    each_refused = refused.group(1).split(", ") if refused else []
+    if tuple(name for name, *_ in counts) != FIGURES or len(each_refused) != len(FIGURES):
+        raise BenchError(f"benches/coverage wrote what is not understood: {line}")
+    return [
+        Covered(
+            case=case,
+            figure=name,
+            is_real=is_real,
+            held=_number(held),
+            given=_number(given),
+            refused=_number(n_refused),
+        )
+        for (name, held, given), n_refused in zip(counts, each_refused, strict=True)
+    ]
+
+
+def _number(text: str) -> int:
+    return int(text.replace(",", "") or "0")
+
+
+def _name(case: str) -> str:
+    return case.partition(";")[0]
 
 
 def _part(covered: Covered) -> Part:
     # Where every run got a reason instead there is nothing to cover, and nothing was claimed.
     is_judged = covered.given > 0
     return Part(
-        name=f"{covered.figure}: {covered.case.partition(';')[0]}",
+        name=f"{covered.figure}: {_name(covered.case)}",
         estimate=covered.percent,
         unit=" %",
         at_least=LOWEST if is_judged else None,

@@ -263,18 +263,17 @@ def test_a_competitor_whose_requests_failed_is_no_comparison(name, good, bad, mo
 
 COVERED = """\
 simulated, 2,000 runs of 2 s each
-coverage  M/M/1 at 0.7, 1,000/s
-    throughput 100.0% (1,049 of 1,049)^, refused 951, wrong 0.0%
-    p50        91.7% (44 of 48)!, refused 2, wrong 8.0%
-    p99        –, refused 50, wrong 0.0%
-    mean       83.7% (41 of 49)!, refused 1, wrong 16.0%
-    batch means: throughput 100.0% (50 of 50)
+M/M/1 at 0.7, 1,000/s
+  coverage throughput 100.0%^ (1,049 of 1,049), p50 91.7%! (44 of 48), p99 –; refused 951, 2, 50; \
+wrong 0.0%, 8.0%, 0.0% of all
+  also mean 87.8%! (43 of 49), p90 88.4%! (38 of 43); refused 1, 7; wrong 12.0%, 10.0% of all
+  batch means: throughput 100.0%^ (50 of 50), refused 0
 real, 200 runs of 2 s each
-coverage  closed loop, 75 users; truth from the formula
-    throughput 95.0% (190 of 200), refused 0, wrong 5.0%
-coverage  closed loop, 75 users; truth from all runs together
-    throughput 100.0% (200 of 200)^, refused 0, wrong 0.0%
-    limited by server; 0 requests failed
+closed loop, 75 users; truth from the formula
+  coverage throughput 95.0% (190 of 200), p50 –, p99 –; refused 0, 200, 200; wrong 5.0% of all
+closed loop, 75 users; truth from all runs together
+  coverage throughput 99.0% (198 of 200), p50 –, p99 –; refused 0, 200, 200; wrong 5.0% of all
+  limited by server; 0 requests failed
 """
 
 
@@ -285,10 +284,14 @@ def test_coverage_is_read_with_the_first_truth_of_each_case():
         ("p50", 44, 48, 2),
         ("p99", 0, 0, 50),
         ("throughput", 190, 200, 0),
+        ("p50", 0, 0, 200),
+        ("p99", 0, 0, 200),
     ]
-    assert [each.is_real for each in found] == [False, False, False, True]
-    assert [each.is_within for each in found] == [False, False, False, True]
+    assert [each.is_real for each in found] == [False, False, False, True, True, True]
+    assert [each.is_within for each in found] == [False, False, False, True, False, False]
     assert found[2].percent is None
+    with pytest.raises(BenchError, match="not understood"):
+        coverage.read(COVERED.replace("p50", "median"))
 
 
 # What is printed
