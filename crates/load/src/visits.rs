@@ -343,6 +343,9 @@ impl Worker {
         if self.visits[owner as usize].is_between {
             self.begin_visit(owner);
         } else {
+            if self.progress.plan.is_open_loop() {
+                self.tally.punctuality(due_ns, self.now_ns, None);
+            }
             self.next_step(owner, due_ns);
         }
     }
