@@ -3,7 +3,7 @@
 //! The tests have a short run. The long one, ten million cases on all processors:
 //!
 //! ```text
-//! cargo test --release -p httpdyno-load fuzz_scanner_long -- --ignored --nocapture
+//! cargo test --release -p httpdyno-load --lib fuzz_scanner_long -- --ignored --nocapture
 //! ```
 //!
 //! `HTTPDYNO_FUZZ_CASES` and `HTTPDYNO_FUZZ_SEED` change how many and which. It fails with the
@@ -276,8 +276,9 @@ fn fuzz_scanner_long() {
     let start = Instant::now();
     let counts = fuzz(scanned, seed, 0..n_cases, n_threads as u64).unwrap();
     let took_s = start.elapsed().as_secs_f64();
+    // On a line of its own: with one processor the test's name is on this one.
     println!(
-        "{} cases of seed {seed} in {took_s:.1} s ({:.0} a second, {n_threads} threads), all \
+        "\n{} cases of seed {seed} in {took_s:.1} s ({:.0} a second, {n_threads} threads), all \
          equal: {counts:?}",
         counts.total(),
         counts.total() as f64 / took_s,
