@@ -47,7 +47,7 @@ class Part:
 
     def line(self) -> str:
         """Return name, value with interval, target and word in columns."""
-        words = [f"{self.name:<44}", f"{self._value():<34}", f"{self._target():<12}", self.word]
+        words = [f"{self.name:<50}", f"{self._value():<34}", f"{self._target():<12}", self.word]
         line = "  ".join(words).rstrip()
         return f"{line}  ({self.note})" if self.note else line
 
