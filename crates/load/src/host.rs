@@ -31,7 +31,7 @@ impl HostMeter {
     pub(crate) fn new() -> Self {
         Self {
             watchdog: Watchdog::new(),
-            quota: QuotaMeter::of_this_process(),
+            quota: QuotaMeter::default(),
             opened_ns: 0,
             network: NetworkCounters::default(),
             throttled_ns: Vec::new(),
@@ -41,6 +41,8 @@ impl HostMeter {
     pub(crate) fn open(&mut self) {
         self.watchdog.frozen_ns = 0;
         self.network = NetworkCounters::read();
+        // Each time anew: a process can be moved from group to group.
+        self.quota = QuotaMeter::of_this_process();
         self.throttled_ns = self.quota.read();
         self.opened_ns = sys::monotonic_ns();
     }

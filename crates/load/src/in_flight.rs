@@ -67,32 +67,35 @@ impl InFlight {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Readiness {
     begun_ns: u64,
-    n_ready: u64,
-    n_awaited: u64,
-    ready: u128,
-    awaited: u128,
+    /// What the turn found: the part of the requests on connections that had news.
+    found: f64,
+    ready_ns: f64,
+    total_ns: f64,
 }
 
 impl Readiness {
     /// A turn begun then, with so many requests on connections, found so many of them with news.
     #[inline]
     pub(crate) fn turn(&mut self, begun_ns: u64, n_ready: usize, n_awaited: u64) {
-        // The turn before it is over: only now is its length known.
-        let length_ns = u128::from(begun_ns.saturating_sub(self.begun_ns));
-        self.ready += length_ns * u128::from(self.n_ready);
-        self.awaited += length_ns * u128::from(self.n_awaited);
-        self.begun_ns = begun_ns;
-        self.n_awaited = n_awaited.min(sys::MAX_EVENTS as u64);
-        self.n_ready = self.n_awaited.min(n_ready as u64);
+        let n_awaited = n_awaited.min(sys::MAX_EVENTS as u64);
+        let found = if n_awaited == 0 { 0.0 } else { (n_ready as f64 / n_awaited as f64).min(1.0) };
+        if self.begun_ns > 0 {
+            // The turn before this one is over. If the thread lost its CPU while it waited, what
+            // that turn found tells; if while it worked, what this one does.
+            let length_ns = begun_ns.saturating_sub(self.begun_ns) as f64;
+            self.ready_ns += length_ns * self.found.max(found);
+            self.total_ns += length_ns;
+        }
+        (self.begun_ns, self.found) = (begun_ns, found);
     }
 
     pub(crate) fn merge(&mut self, other: &Self) {
-        self.ready += other.ready;
-        self.awaited += other.awaited;
+        self.ready_ns += other.ready_ns;
+        self.total_ns += other.total_ns;
     }
 
     pub(crate) fn ratio(&self) -> f64 {
-        if self.awaited == 0 { 0.0 } else { self.ready as f64 / self.awaited as f64 }
+        if self.total_ns > 0.0 { self.ready_ns / self.total_ns } else { 0.0 }
     }
 }
 
@@ -107,15 +110,20 @@ mod tests {
 
     #[test]
     fn a_long_turn_counts_for_what_it_found() {
-        let mut readiness = Readiness::default();
-        readiness.turn(0, 16, 16);
-        for begun_ns in [10_000, 10_010, 10_020] {
-            readiness.turn(begun_ns, 1, 16);
-        }
-        assert!(readiness.ratio() > 0.99, "{readiness:?}");
-        readiness.turn(1_000_000, 0, 0);
-        assert!(readiness.ratio() < 0.1, "{readiness:?}");
-        assert!(Readiness::default().ratio().abs() < f64::EPSILON);
+        let found = |turns: &[(u64, usize)]| {
+            let mut readiness = Readiness::default();
+            for &(begun_ns, n_ready) in turns {
+                readiness.turn(begun_ns, n_ready, 16);
+            }
+            readiness.ratio()
+        };
+        let while_waiting = [(10, 1), (20, 16), (10_020, 1), (10_030, 1), (10_040, 1)];
+        assert!(found(&while_waiting) > 0.99);
+        let while_working = [(10, 1), (10_020, 16), (10_030, 1), (10_040, 1)];
+        assert!(found(&while_working) > 0.99);
+        let waiting_for_answers = [(10, 1), (10_010, 1), (20_010, 2), (30_010, 1)];
+        assert!(found(&waiting_for_answers) < 0.15);
+        assert!(found(&[]).abs() < f64::EPSILON);
     }
 
     #[test]

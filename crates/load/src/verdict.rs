@@ -11,8 +11,9 @@
 //! 2. Closed loop: `client_cpu`, if the busiest thread of the client ran or stood in the queue for
 //!    a CPU [`DEMAND_SHORT`] of the time, so it hardly ever had nothing to do; or stood in that
 //!    queue [`WAIT_SHORT`] of the time, and found [`MOST`] of the answers there when it came to
-//!    look, so the server had been idle meanwhile; or if this process was stopped from outside for
-//!    [`FROZEN_SHORT`] of the time.
+//!    look, so the server had been idle meanwhile; or if this process was stopped from outside, or
+//!    its control group throttled, for [`FROZEN_SHORT`] of the time. A server in the same group is
+//!    held back with it; what it can do by itself is not to be seen then.
 //! 3. Open loop, and requests were late or had to wait (over [`FEW`] of them were sent late, or
 //!    found no connection, or more was offered than achieved): if the client was short of CPU as
 //!    in 2, `client_cpu`. If over [`MANY_LATE`] were sent late though a connection was idle, and
@@ -178,7 +179,8 @@ fn late_client(case: &Case) -> Option<LimitedBy> {
     if late <= MANY_LATE * due || late <= waiting(case) {
         return None;
     }
-    let is_explained = evidence.client_wait_ratio >= SOME || evidence.client_frozen_ratio >= SOME;
+    let lost = evidence.client_wait_ratio + evidence.client_frozen_ratio;
+    let is_explained = lost + evidence.client_throttled_ratio >= SOME;
     Some(if is_explained { LimitedBy::ClientCpu } else { LimitedBy::ClientSchedule })
 }
 
@@ -188,6 +190,7 @@ fn is_short(evidence: &Evidence) -> bool {
     is_waited_for
         || evidence.client_cpu_ratio + evidence.client_wait_ratio >= DEMAND_SHORT
         || evidence.client_frozen_ratio >= FROZEN_SHORT
+        || evidence.client_throttled_ratio >= FROZEN_SHORT
 }
 
 fn is_of_network(case: &Case) -> bool {

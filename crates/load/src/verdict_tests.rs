@@ -116,7 +116,9 @@ fn the_server_is_never_named_where_the_client_was_short() {
         (e.achieved_per_s, f.failed) = (200.0, 100);
     };
     assert_eq!(limit(true, saturated), LimitedBy::Server);
-    let shortages: [fn(&mut Evidence); 3] = [
+    let shortages: [fn(&mut Evidence); 5] = [
+        |e| (e.client_wait_ratio, e.client_ready_ratio) = (0.25, 0.6),
+        |e| e.client_throttled_ratio = 0.3,
         |e| e.client_cpu_ratio = 0.92,
         |e| e.client_wait_ratio = 0.75,
         |e| e.client_frozen_ratio = 0.12,

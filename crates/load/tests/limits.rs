@@ -8,10 +8,12 @@
 
 mod rig;
 
+use std::fs;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -226,6 +228,56 @@ fn a_client_that_is_stopped_most_of_the_time() {
 }
 
 #[test]
+fn a_client_with_a_quota_of_a_tenth_of_a_core() {
+    let _alone = alone();
+    let Some(group) = Quota::of_a_tenth() else {
+        eprintln!("skipped: no control group can be made here");
+        return;
+    };
+    // The rate takes about twice as much.
+    for rate_per_s in [0.0, 5000.0] {
+        let oracle = server("fixed:1ms", None);
+        within_three_tries(|| {
+            let client = Client::start("quota", &oracle, rate_per_s);
+            group.take_in(&client.0);
+            let told = client.said();
+            assert_ne!(told, "server", "the server was blamed for the client");
+            (told == "client_cpu").then_some(()).ok_or(told)
+        });
+    }
+}
+
+/// A control group that may use little CPU; it goes when its processes are gone.
+struct Quota(PathBuf);
+
+impl Quota {
+    fn of_a_tenth() -> Option<Self> {
+        let name = format!("{GROUP}{}", std::process::id());
+        let versions = [
+            ("/sys/fs/cgroup/cpu", "cpu.cfs_quota_us", "10000"),
+            ("/sys/fs/cgroup", "cpu.max", "10000 100000"),
+        ];
+        versions.into_iter().find_map(|(root, file, quota)| {
+            let group = Path::new(root).join(&name);
+            fs::create_dir(&group).ok()?;
+            let group = Self(group);
+            fs::write(group.0.join(file), quota).is_ok().then_some(group)
+        })
+    }
+
+    fn take_in(&self, child: &Child) {
+        fs::write(self.0.join("cgroup.procs"), child.id().to_string()).unwrap();
+    }
+}
+
+impl Drop for Quota {
+    fn drop(&mut self) {
+        // A group that is not empty stays; nothing else could be done about it here.
+        let _ = fs::remove_dir(&self.0);
+    }
+}
+
+#[test]
 fn a_client_without_descriptors() {
     let _alone = alone();
     let oracle = server("fixed:0s", None);
@@ -243,7 +295,7 @@ fn a_client_without_ports() {
             return None;
         }
         let range = "/proc/thread-self/root/proc/sys/net/ipv4/ip_local_port_range";
-        std::fs::write(range, "40000 40199").unwrap();
+        fs::write(range, "40000 40199").unwrap();
         let oracle = rig::oracle();
         let spec = LoadSpec { connections: 300, ..load(&oracle, 0.0) };
         Some(run_one(&spec))
@@ -294,6 +346,8 @@ fn beside_hogs(work: impl FnOnce() -> WindowResult) -> WindowResult {
     })
 }
 
+/// What the names of control groups begin with.
+const GROUP: &str = "httpdyno-limits-";
 const JOB: &str = "HTTPDYNO_LIMITS_JOB";
 const ADDRESS: &str = "HTTPDYNO_LIMITS_ADDRESS";
 const RATE: &str = "HTTPDYNO_LIMITS_RATE";
@@ -330,6 +384,8 @@ impl Client {
         let output = self.0.wait_with_output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
         assert!(output.status.success(), "{text}");
+        // Shown where the test fails.
+        println!("{text}");
         let line = text.lines().find_map(|line| line.split_once("limited by "));
         line.unwrap_or_else(|| panic!("no verdict in {text:?}")).1.to_owned()
     }
@@ -344,6 +400,9 @@ fn client_of_other_tests() {
     let arrival = rig::arrival(of(RATE).parse().unwrap());
     let spec = LoadSpec { connections: 16, arrival, ..timed(arm, 2.0) };
     let job = of(JOB);
+    while job == "quota" && !fs::read_to_string("/proc/self/cgroup").unwrap().contains(GROUP) {
+        thread::sleep(Duration::from_millis(1));
+    }
     let on_edge = move |_: usize, is_opening: bool| {
         if is_opening && job == "descriptors" {
             descriptors::leave_only(8);
@@ -351,7 +410,7 @@ fn client_of_other_tests() {
         ControlFlow::Continue(())
     };
     let result = finish(&Run::start(&spec, Some(Box::new(on_edge))).unwrap()).remove(0);
-    println!("limited by {}", result.limited_by);
+    println!("{}\nlimited by {}", brief(&result), result.limited_by);
 }
 
 mod affinity {
