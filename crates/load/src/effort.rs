@@ -62,9 +62,14 @@ impl EffortMeter {
         Reading {
             at_ns: sys::monotonic_ns(),
             cpu_ns: sys::thread_cpu_ns(),
-            wait_ns: self.account.as_ref().and_then(wait_ns).unwrap_or(0),
+            wait_ns: self.wait_ns(),
             preemptions: sys::thread_preemptions(),
         }
+    }
+
+    /// For how long the thread was ready to run and did not, so far.
+    pub(crate) fn wait_ns(&self) -> u64 {
+        self.account.as_ref().and_then(wait_ns).unwrap_or(0)
     }
 }
 

@@ -322,8 +322,8 @@ impl Conductor {
     }
 
     fn report(&self, watchdog: &mut Watchdog) -> Result<Box<Tally>, Error> {
+        watchdog.lie_down();
         loop {
-            watchdog.lie_down();
             let report = self.reports.recv_timeout(watchdog::SLEEP);
             watchdog.get_up();
             match report {

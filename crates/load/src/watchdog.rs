@@ -7,7 +7,8 @@
 
 use std::time::Duration;
 
-use crate::effort::{EffortMeter, Reading};
+use crate::effort::EffortMeter;
+use crate::sys;
 
 /// The watchdog's sleep: short enough to see the stops of any usual quota (100 ms periods), long
 /// enough to cost nothing (200 wake-ups a second, a fifth of a percent of a core).
@@ -24,29 +25,32 @@ const LONGEST_QUEUE_NS: u64 = 20_000_000;
 #[derive(Debug)]
 pub(crate) struct Watchdog {
     meter: EffortMeter,
-    asleep_since: Reading,
+    asleep_since_ns: u64,
+    waited_ns: u64,
     pub(crate) frozen_ns: u64,
 }
 
 impl Watchdog {
     /// For the calling thread.
     pub(crate) fn new() -> Self {
-        Self {
-            meter: EffortMeter::of_this_thread(),
-            asleep_since: Reading::default(),
-            frozen_ns: 0,
-        }
+        let meter = EffortMeter::of_this_thread();
+        Self { meter, asleep_since_ns: 0, waited_ns: 0, frozen_ns: 0 }
     }
 
     /// The thread goes to sleep, for [`SLEEP`] at most.
     pub(crate) fn lie_down(&mut self) {
-        self.asleep_since = self.meter.read();
+        self.asleep_since_ns = sys::monotonic_ns();
+        self.waited_ns = self.meter.wait_ns();
     }
 
-    /// The thread woke up.
+    /// The thread woke up, and may go to sleep again.
     pub(crate) fn get_up(&mut self) {
-        let slept = self.meter.read().since(&self.asleep_since);
-        self.frozen_ns += frozen_ns(slept.elapsed_ns, slept.wait_ns);
+        let (asleep_since_ns, waited_ns) = (self.asleep_since_ns, self.waited_ns);
+        self.lie_down();
+        self.frozen_ns += frozen_ns(
+            self.asleep_since_ns.saturating_sub(asleep_since_ns),
+            self.waited_ns.saturating_sub(waited_ns),
+        );
     }
 }
 
