@@ -25,8 +25,8 @@ pub struct Evidence {
     /// The part of the window in which this process was stopped from outside: by a CPU quota, a
     /// signal, a frozen machine.
     pub client_frozen_ratio: f64,
-    /// Time for which a CPU quota held this process's control group back, over the window, summed
-    /// over the CPUs.
+    /// Time for which a CPU quota held this process's control group back, summed over the CPUs that
+    /// it was on, over the window; at most 1.
     pub client_throttled_ratio: f64,
     /// How often a thread of the engine was taken off its CPU although it could have gone on.
     pub involuntary_switches: f64,
@@ -128,7 +128,7 @@ impl Evidence {
             client_wait_ratio: tally.sending.wait_ratio(),
             client_ready_ratio: tally.readiness.ratio(),
             client_frozen_ratio: part(host.frozen_ns as f64, host.elapsed_ns as f64),
-            client_throttled_ratio: part(host.throttled_ns as f64, host.elapsed_ns as f64),
+            client_throttled_ratio: part(host.throttled_ns as f64, host.elapsed_ns as f64).min(1.0),
             involuntary_switches: tally.whole.preemptions as f64,
             lateness_p99_s: tally.lateness.distribution().quantile_ns(0.99) as f64 / 1e9,
             busy_connections,
