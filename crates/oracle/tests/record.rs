@@ -135,7 +135,8 @@ fn a_slow_writer_is_seen_in_the_arrival() {
     }
     expect_answer(&mut stream, &whole());
     let arrival = last(&oracle);
-    assert!(arrival.transfer_ns() >= 50 * MS_NS, "{}", arrival.transfer_ns());
+    // The client took 50 ms. The server's first look may come late, by a few of the ten pauses.
+    assert!(arrival.transfer_ns() >= 20 * MS_NS, "{}", arrival.transfer_ns());
     assert_eq!(arrival.bytes, 41 + 5000);
 }
 
