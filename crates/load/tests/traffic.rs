@@ -137,6 +137,8 @@ fn the_seed_alone_decides_which_request_comes_when() {
             arrival: Arrival::constant(500.0),
             seed,
             threads,
+            // One connection of each thread: on several, requests may overtake each other.
+            connections: threads,
             ..counted(mix(&oracle, &[2.0, 1.0, 1.0]), 100)
         };
         assert!(errors(&run_one(&spec)).is_empty());
