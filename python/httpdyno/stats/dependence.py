@@ -9,12 +9,12 @@ the cases instead of 95 % (`benches/coverage` shows both side by side).
 So dependence is not tested away here but modelled, with its uncertainty. The cosine transform of
 a stationary series turns dependence over time into unequal variances over frequency: its
 coefficients are nearly independent and normal with the spectrum as their variance, and the
-variance of the mean is the spectrum at frequency zero. `_Shapes` are the ways in which a spectrum
-may behave there: flat (no dependence), with a hump (the server's state lasts for a while), with a
-dip (something keeps the pace even), with a peak beside it (something happens periodically). Each
-shape's weight follows from how well it explains the coefficients; an interval is that of the
-mixture. Where the data tell that there is no dependence, it is 5 to 10 % wider than Student's;
-where they leave room for some, it is as wide as it must be.
+variance of the mean is the spectrum at frequency zero. `SHAPES` are the ways in which a spectrum
+may behave there: flat (no dependence), with a hump (the server's state lasts for a while), with
+a dip (something keeps the pace even). Each shape's weight follows from how well it explains the
+coefficients; an interval is that of the mixture. Where the data tell that there is no
+dependence, it is 5 to 10 % wider than Student's; where they leave room for some, it is as wide
+as it must be.
 
 Source:
     Müller, HAC corrections for strongly autocorrelated time series, Journal of Business &
@@ -27,7 +27,6 @@ Source:
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,7 +43,6 @@ this many coefficients. Faster ones say nothing about the mean."""
 
 _P_FLAT = 0.6
 _P_DIP = 0.05
-_P_PEAK = 0.05
 """Weights before the data are seen; the rest is the humps'. With 0.5 for flat, independent
 requests are covered 98 % of the time, with 0.8 a memory of 1/70 of the run only 93 % (simulated
 when it was chosen); 0.6 is between."""
@@ -53,10 +51,6 @@ _HUMP_HEIGHTS = (1.0, 4.0, 16.0, 64.0, 256.0)
 _HUMP_WAVES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 _DIP_DEPTHS = (0.7, 0.95)
 _DIP_WAVES = (8.0, 16.0, 32.0)
-_PEAK_HEIGHTS = (32.0, 256.0)
-_PEAK_WAVES = (1.0, 2.0)
-_PEAK_CENTRES = (8.0, 10.0, 12.0, 14.0, 16.0, 20.0, 24.0, 28.0, 32.0)
-"""Four periods in the run are the fewest that are told from a slow change."""
 
 _SLOW_WAVE = 5.0
 """A hump narrower than this many waves is a memory of more than 1/16 of the run (1/5π): the run
@@ -68,17 +62,12 @@ STRETCHES_PER_MEMORY = np.pi * _SLOW_WAVE
 
 @dataclass(frozen=True, slots=True)
 class _Shapes:
-    """Spectra 1 + h/2 · (1/(1 + ((j-c)/k)²) + 1/(1 + ((j+c)/k)²)) over waves j.
-
-    The flat one, humps (h > 0), dips (h < 0), and peaks (c > 0).
-    """
+    """Spectra 1 + h/(1 + (j/k)²) over waves j: the flat one, humps (h > 0), dips (h < 0)."""
 
     height: Floats
     """h; (n_shapes,)."""
     wave: Floats
-    """k, half the width at half the height: a memory of n/πk intervals; (n_shapes,)."""
-    centre: Floats
-    """c: a period of 2n/c intervals; (n_shapes,)."""
+    """k, at which the hump is halved: a memory of n/πk intervals; (n_shapes,)."""
     log_prior: Floats
     gain: Floats
     """(n_shapes, n_waves)."""
@@ -87,31 +76,19 @@ class _Shapes:
 
 @lru_cache(maxsize=64)
 def _shapes(n_waves: int) -> _Shapes:
-    kinds = [
-        (_P_FLAT, [(0.0, 1.0, 0.0)]),
-        (_P_DIP, [(-h, k, 0.0) for h in _DIP_DEPTHS for k in _DIP_WAVES]),
-        (
-            _P_PEAK,
-            [
-                (h, k, c)
-                for h in _PEAK_HEIGHTS
-                for k in _PEAK_WAVES
-                for c in _PEAK_CENTRES
-                if c <= n_waves
-            ],
-        ),
-        (
-            1 - _P_FLAT - _P_DIP - _P_PEAK,
-            [(h, k, 0.0) for h in _HUMP_HEIGHTS for k in _HUMP_WAVES],
-        ),
-    ]
-    height, wave, centre = np.array([shape for _, shapes in kinds for shape in shapes]).T
-    prior = np.array([p / len(shapes) for p, shapes in kinds for _ in shapes])
+    humps = [(height, wave) for height in _HUMP_HEIGHTS for wave in _HUMP_WAVES]
+    dips = [(-depth, wave) for depth in _DIP_DEPTHS for wave in _DIP_WAVES]
+    height, wave = np.array([(0.0, 1.0), *humps, *dips]).T
+    prior = np.concatenate(
+        [
+            [_P_FLAT],
+            np.full(len(humps), (1 - _P_FLAT - _P_DIP) / len(humps)),
+            np.full(len(dips), _P_DIP / len(dips)),
+        ]
+    )
     waves = np.arange(1, n_waves + 1)
-    near = 1 / (1 + ((waves - centre[:, None]) / wave[:, None]) ** 2)
-    far = 1 / (1 + ((waves + centre[:, None]) / wave[:, None]) ** 2)
-    gain = 1 + height[:, None] / 2 * (near + far)
-    return _Shapes(height, wave, centre, np.log(prior), gain, np.log(gain))
+    gain = 1 + height[:, None] / (1 + (waves / wave[:, None]) ** 2)
+    return _Shapes(height, wave, np.log(prior), gain, np.log(gain))
 
 
 @lru_cache(maxsize=64)
@@ -177,16 +154,11 @@ class Dependence:
 
     @property
     def _is_slow(self) -> NDArray[np.bool_]:
-        shapes = self._shapes
-        is_slow: NDArray[np.bool_] = (
-            (shapes.height > 0) & (shapes.centre == 0) & (shapes.wave < _SLOW_WAVE)
-        )
-        return is_slow
+        return (self._shapes.height > 0) & (self._shapes.wave < _SLOW_WAVE)
 
     def variances(self, length: int) -> Floats:
         """Return the variance of a mean over that many intervals by each shape; (n_shapes,)."""
-        rates = (np.pi / self._n) * (self._shapes.wave - 1j * self._shapes.centre)
-        variances: Floats = self._scale * mean_variances(length, rates, self._shapes.height)
+        variances: Floats = self._scale * mean_variances(length, self.memory, self._shapes.height)
         return variances
 
     def p_beyond(self, deviation: float, variances: Floats) -> float:
@@ -216,20 +188,19 @@ class Dependence:
         return high
 
 
-def mean_variances(length: int, rates: NDArray[Any], heights: Floats) -> NDArray[np.float64]:
+def mean_variances(length: int, memories: Floats, heights: Floats) -> Floats:
     """Return variances of means over a stretch, in units of an interval's independent variance.
 
-    Exactly those of white noise with a process whose correlation falls exponentially (and turns,
-    where it is periodic), also where that takes longer than the stretch.
+    Exactly those of white noise with an Ornstein-Uhlenbeck process, whose spectrum is the hump,
+    also where the memory is longer than the stretch.
 
     Args:
         length: Intervals.
-        rates: Complex; the correlation after t intervals is the real part of exp(-rate·t); (n,).
-        heights: Of the spectrum's hump or peak over the white noise's; (n,).
+        memories: In intervals, until the correlation has fallen to 1/e; (n,).
+        heights: The spectrum at frequency 0 is 1 + height; (n,).
     """
-    ages = length * rates
-    shares = rates.real / rates * (1 + np.expm1(-ages) / ages)
-    variances: Floats = (1 + heights * shares.real) / length
+    ages = length / memories
+    variances: Floats = (1 + heights * (1 + np.expm1(-ages) / ages)) / length
     return variances
 
 
