@@ -331,7 +331,11 @@ impl Worker {
         self.links.remove(&mut self.in_flight, member);
         let connection = &self.connections[member as usize];
         self.tally.end(&self.progress.plan, &connection.ended(self.now_ns), outcome);
-        self.go_on(member, outcome);
+        if self.is_holding_back {
+            self.held_back.push((member, outcome));
+        } else {
+            self.go_on(member, outcome);
+        }
     }
 
     /// A connection without a request is readable: the server closed it, or sent what nobody asked

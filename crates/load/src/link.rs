@@ -6,7 +6,7 @@
 //! [took all there was](Link::is_drained_by_short_read); it writes until all is taken or
 //! `WouldBlock`, and [flushes](Link::flush) when the socket is writable again.
 
-use std::io::{self, Read};
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
@@ -201,13 +201,13 @@ impl Wire {
     /// Read what the socket has; 0 at the end of the stream.
     #[inline]
     pub(crate) fn receive(&self, room: &mut [u8]) -> io::Result<usize> {
-        (&self.socket).read(room)
+        sys::receive(&self.socket, room)
     }
 
     /// Write what the socket takes. Never a signal.
     #[inline]
     pub(crate) fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let count = self.socket.send_with_flags(bytes, libc::MSG_NOSIGNAL)?;
+        let count = sys::send(&self.socket, bytes)?;
         self.sent_bytes += count as u64;
         Ok(count)
     }

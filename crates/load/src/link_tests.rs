@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use socket2::{SockAddr, SockRef};
 
 use super::*;
-use crate::transport_rig::{Client, Server};
+use crate::transport_rig::{Client, Server, deaf_port};
 
 /// A path for a socket, and nothing there after the test.
 struct SocketPath(PathBuf);
@@ -99,7 +99,7 @@ fn a_socket_is_nonblocking_and_not_inherited_and_sends_at_once() {
 
 #[test]
 fn nobody_listening_is_told_with_the_kernels_number() {
-    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let (_held, address) = deaf_port();
     let refused =
         Client::open(&Endpoint::Tcp(address), None).and_then(|mut client| client.secure());
     assert_eq!(refused.unwrap_err().raw_os_error(), Some(libc::ECONNREFUSED));

@@ -6,6 +6,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use super::*;
+use crate::transport_rig::deaf_port;
 use crate::{Arm, Arrival, ErrorKind, LimitedBy, Request, Step, Users};
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
@@ -204,7 +205,7 @@ fn in_an_open_loop_waiting_for_a_connection_counts_against_the_patience() {
 
 #[test]
 fn a_dead_server_is_no_busy_loop() {
-    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let (_held, closed) = deaf_port();
     let result = only(&spec(&[closed], &[timed(0, 0.0, 0.2)]));
     assert_eq!(result.errors.of(ErrorKind::Refused), result.offered);
     // Three connections: at 0, 1, 3, 7, ... 127 ms.

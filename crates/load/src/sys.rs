@@ -11,6 +11,12 @@ fn checked(result: libc::c_int) -> io::Result<libc::c_int> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
 
+/// Turn what a system call that counts bytes returned into their number, or its error.
+#[inline]
+fn counted(result: libc::c_long) -> io::Result<usize> {
+    usize::try_from(result).map_err(|_| io::Error::last_os_error())
+}
+
 fn read_clock(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is valid for the write. The clocks used exist on every Linux, so the call
@@ -138,6 +144,43 @@ impl Event {
     pub(crate) const fn is_broken(self) -> bool {
         self.flags & (libc::EPOLLHUP | libc::EPOLLERR) as u32 != 0
     }
+}
+
+/// Read what a socket has into `room`; 0 at the end of the stream.
+///
+/// By number, like the other calls of the loop: the C library's wrappers are cancellation points,
+/// which costs two atomic operations for each call of a program with threads.
+#[inline]
+pub(crate) fn receive(socket: &impl AsFd, room: &mut [u8]) -> io::Result<usize> {
+    // SAFETY: `room` is valid for a write of its length; no address is asked for.
+    counted(unsafe {
+        libc::syscall(
+            libc::SYS_recvfrom,
+            socket.as_fd().as_raw_fd(),
+            room.as_mut_ptr(),
+            room.len(),
+            0,
+            ptr::null_mut::<libc::sockaddr>(),
+            ptr::null_mut::<libc::socklen_t>(),
+        )
+    })
+}
+
+/// Write what a socket takes of `bytes`. Never a signal.
+#[inline]
+pub(crate) fn send(socket: &impl AsFd, bytes: &[u8]) -> io::Result<usize> {
+    // SAFETY: `bytes` is valid for a read of its length; no address is given.
+    counted(unsafe {
+        libc::syscall(
+            libc::SYS_sendto,
+            socket.as_fd().as_raw_fd(),
+            bytes.as_ptr(),
+            bytes.len(),
+            libc::MSG_NOSIGNAL,
+            ptr::null::<libc::sockaddr>(),
+            0,
+        )
+    })
 }
 
 /// Events fetched at a time.

@@ -13,6 +13,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig, ServerConnection, StreamOwned};
+use socket2::{Domain, Socket, Type};
 
 use crate::endpoint::Endpoint;
 use crate::link::Link;
@@ -21,6 +22,14 @@ use crate::tls::{Tls, TlsClient, TlsVersions};
 
 /// Nothing here takes nearly as long: only a byte that was forgotten does.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A port that nobody listens on, and that no other test is given as long as the socket is held.
+pub(crate) fn deaf_port() -> (Socket, SocketAddr) {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    socket.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into()).unwrap();
+    let address = socket.local_addr().unwrap().as_socket().unwrap();
+    (socket, address)
+}
 
 /// An authority, and who it certifies.
 pub(crate) struct Authority(CertifiedIssuer<'static, KeyPair>);

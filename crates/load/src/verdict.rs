@@ -8,34 +8,37 @@
 //!
 //! 1. A request failed for want of a file descriptor: `descriptors`; of a local port: `ports`.
 //!    Both are the client's own, and more would have carried more.
-//! 2. Closed loop: `client_cpu`, if the busiest thread of the client ran or stood in the queue for
+//! 2. [`MOST`] of the time on connections went into connecting without an answer to the first
+//!    `SYN`, and the host's counters confirm it (full accept queues, dropped or repeated `SYN`s):
+//!    `network` in a closed loop. A client cannot bring that about by being slow, and the few
+//!    connections that are left may well keep it busy.
+//! 3. Closed loop: `client_cpu`, if the busiest thread of the client ran or stood in the queue for
 //!    a CPU [`DEMAND_SHORT`] of the time, so it hardly ever had nothing to do; or stood in that
 //!    queue [`WAIT_SHORT`] of the time, and found [`MOST`] of the answers there when it came to
 //!    look, so the server had been idle meanwhile; or if this process was stopped from outside, or
 //!    its control group throttled, for [`FROZEN_SHORT`] of the time. A server in the same group is
 //!    held back with it; what it can do by itself is not to be seen then.
-//! 3. Open loop, and requests were late or had to wait (over [`FEW`] of them were sent late, or
+//! 4. Open loop, and requests were late or had to wait (over [`FEW`] of them were sent late, or
 //!    found no connection, or more was offered than achieved): if the client was short of CPU as
-//!    in 2, `client_cpu`. If over [`MANY_LATE`] were sent late though a connection was idle, and
+//!    in 3, `client_cpu`. If over [`MANY_LATE`] were sent late though a connection was idle, and
 //!    these are more than those that found none: `client_cpu` if it was waiting for a CPU or
 //!    stopped for [`SOME`] of the time, else `client_schedule`.
-//! 4. The network: [`MOST`] of the time on connections went into connecting without an answer to
-//!    the first `SYN`, and the host's counters confirm it (full accept queues, dropped or repeated
-//!    `SYN`s). Or [`MOST`] of the service time went into answers as late as a segment that is sent
-//!    again, no more than [`RARE`] of the answers are, and about as many segments were: `network`.
-//!    The counters are of the whole network namespace; so they never decide alone.
-//! 5. Over [`FEW`] of the usual users' requests failed, and neither because the window ended nor because they had waited for a connection for
-//!    most of their patience: `server`.
-//! 6. Closed loop: less than [`IDLE`] of the connections were busy on average, so the users
+//! 5. The network: as in 2, in an open loop. Or [`MOST`] of the service time went into answers as
+//!    late as a segment that is sent again, no more than [`RARE`] of the answers are, and about as
+//!    many segments were: `network`. The counters are of the whole network namespace; so they
+//!    never decide alone.
+//! 6. Over [`FEW`] of the usual users' requests failed, and neither because the window ended nor
+//!    because they had waited for a connection for most of their patience: `server`.
+//! 7. Closed loop: less than [`IDLE`] of the connections were busy on average, so the users
 //!    thought more than they waited: `rate`, the load asked for. Else `server`.
-//! 7. Open loop, and over [`FEW`] of the requests waited for a connection, or ran out of patience
+//! 8. Open loop, and over [`FEW`] of the requests waited for a connection, or ran out of patience
 //!    or time while they did, and more than were late: a client that is late sends in bursts, which
 //!    take all connections. Then `server` if answers took longer the more were under way
 //!    ([`QUEUEING`]); else it answers as fast as it ever does, and more `connections` would carry
 //!    more.
-//! 8. Open loop, answers in the measured part fell short of what was offered by [`BEHIND`], and
+//! 9. Open loop, answers in the measured part fell short of what was offered by [`BEHIND`], and
 //!    they took longer the more were under way: `server`, a queue grew inside it.
-//! 9. Else nobody was short, the `rate` was the limit.
+//! 10. Else nobody was short, the `rate` was the limit.
 
 use std::fmt;
 
@@ -142,6 +145,9 @@ pub(crate) fn verdict(case: &Case) -> LimitedBy {
     if evidence.no_ports > 0.0 {
         return LimitedBy::Ports;
     }
+    if !is_open_loop && is_unanswered(evidence) {
+        return LimitedBy::Network;
+    }
     if let Some(client) = if is_open_loop { late_client(case) } else { slow_client(evidence) } {
         return client;
     }
@@ -193,10 +199,15 @@ fn is_short(evidence: &Evidence) -> bool {
         || evidence.client_throttled_ratio >= FROZEN_SHORT
 }
 
+/// Connections waited for the server's kernel to take them.
+fn is_unanswered(evidence: &Evidence) -> bool {
+    let unanswered = evidence.listen_overflows + evidence.listen_drops + evidence.syn_retransmits;
+    evidence.unanswered_connect_ratio >= MOST && unanswered > 0.0
+}
+
 fn is_of_network(case: &Case) -> bool {
     let evidence = case.evidence;
-    let unanswered = evidence.listen_overflows + evidence.listen_drops + evidence.syn_retransmits;
-    if evidence.unanswered_connect_ratio >= MOST && unanswered > 0.0 {
+    if is_unanswered(evidence) {
         return true;
     }
     let resent = evidence.tcp_retransmits - evidence.syn_retransmits;

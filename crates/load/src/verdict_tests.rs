@@ -189,6 +189,13 @@ fn the_network_is_named_by_our_own_connections_and_the_hosts_counters_together()
         assert_eq!(closed(confirm), LimitedBy::Server);
     }
     assert_eq!(closed(unconnected), LimitedBy::Server, "no counter confirms it");
+    // A closed loop's other connections may keep the client busy meanwhile.
+    let busy = |e: &mut Evidence| {
+        (e.unanswered_connect_ratio, e.listen_overflows, e.client_cpu_ratio) = (0.9, 3.0, 0.97);
+    };
+    assert_eq!(closed(busy), LimitedBy::Network);
+    let alone = |e: &mut Evidence| (e.unanswered_connect_ratio, e.client_cpu_ratio) = (0.9, 0.97);
+    assert_eq!(closed(alone), LimitedBy::ClientCpu, "no counter confirms it");
 }
 
 #[test]

@@ -3,11 +3,12 @@
 
 mod rig;
 
-use std::net::{Ipv4Addr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr};
 
 use httpdyno_load::{Arm, ErrorKind, LoadSpec, Request};
 use httpdyno_oracle::{CloseAfter, Oracle, OracleConfig};
 use rig::{arm, arrival, brief, counted, errors, oracle, run_one, timed};
+use socket2::{Domain, Socket, Type};
 
 const N: u64 = 24;
 
@@ -117,9 +118,10 @@ fn what_an_answer_should_be_is_checked_to_the_byte() {
 
 #[test]
 fn a_port_that_nobody_listens_on_is_refused_and_not_hammered() {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    let address = listener.local_addr().unwrap().to_string();
-    drop(listener);
+    // Bound, so that nobody else is given it meanwhile, but not listening.
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    socket.bind(&SocketAddr::from((Ipv4Addr::LOCALHOST, 0)).into()).unwrap();
+    let address = socket.local_addr().unwrap().as_socket().unwrap().to_string();
     let arm = Arm::new(address, vec![Request::get("nobody.test", "/")]);
     for (way, spec) in ways(&arm) {
         let result = run_one(&spec);
