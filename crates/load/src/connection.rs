@@ -57,6 +57,8 @@ pub(crate) struct Connection {
     pub(crate) outgoing: Vec<u8>,
     /// Bytes of the request written.
     pub(crate) written: usize,
+    /// All of them.
+    pub(crate) is_written: bool,
     /// Bytes that the link had sent before the request.
     sent_before: u64,
     base_ns: u64,
@@ -138,6 +140,7 @@ impl Connection {
             is_fixed: true,
             outgoing: Vec::new(),
             written: 0,
+            is_written: false,
             sent_before: 0,
             base_ns: 0,
             issued_ns: 0,
@@ -191,6 +194,7 @@ impl Connection {
         self.phase = Phase::Busy;
         self.sent_before = self.link.as_ref().map_or(0, Link::sent_bytes);
         self.written = 0;
+        self.is_written = false;
         self.written_ns = Some(now_ns);
         self.backoff_ns = MIN_BACKOFF_NS;
         self.saw_reset = false;

@@ -98,9 +98,10 @@ impl Worker {
 
     /// The socket takes bytes again.
     fn write_on(&mut self, member: u32) {
-        if self.has_more_to_write(member) {
+        let connection = &mut self.connections[member as usize];
+        if !connection.is_written {
             self.write(member);
-        } else if let Some(link) = &mut self.connections[member as usize].link
+        } else if let Some(link) = &mut connection.link
             && link.wants_flush()
             && link.flush().is_err()
         {
@@ -108,40 +109,32 @@ impl Worker {
         }
     }
 
-    fn has_more_to_write(&self, member: u32) -> bool {
-        let connection = &self.connections[member as usize];
-        connection.written < self.request_bytes(connection).len()
-    }
-
-    fn request_bytes<'a>(&'a self, connection: &'a Connection) -> &'a [u8] {
-        request_bytes(connection, &self.pools[connection.arm].target.requests)
-    }
-
     /// Write as much of the request as the socket and the line take.
     pub(crate) fn write(&mut self, member: u32) {
         loop {
             let now_ns = self.now_ns;
             let connection = &mut self.connections[member as usize];
-            let requests = &self.pools[connection.arm].target.requests;
-            let length = request_bytes(connection, requests).len();
-            let left = length - connection.written;
-            if left == 0 {
+            if connection.is_written {
                 return;
             }
-            let room = match &mut connection.pace {
-                Some(pace) => pace.writing.allowance(now_ns, left),
-                None => left,
-            };
-            if room == 0 {
-                return self.wait_for_the_line(member, |pace| pace.writing.ready_ns(left));
+            let requests = &self.pools[connection.arm].target.requests;
+            let Connection { link, pace, outgoing, .. } = connection;
+            let fixed = &requests[connection.request as usize];
+            let bytes =
+                if connection.is_fixed { fixed.fixed(None).unwrap_or(&[]) } else { outgoing };
+            let left = &bytes[connection.written..];
+            let mut room = left.len();
+            if let Some(pace) = pace {
+                room = pace.writing.allowance(now_ns, left.len()).min(left.len());
+                if room == 0 {
+                    let n_left = left.len();
+                    return self.wait_for_the_line(member, |pace| pace.writing.ready_ns(n_left));
+                }
             }
-            let from = connection.written;
-            let Some(mut link) = connection.link.take() else { return };
-            let bytes = request_bytes(connection, requests);
-            let result = link.write(&bytes[from..from + room.min(left)]);
-            connection.link = Some(link);
-            match result {
+            let Some(link) = link else { return };
+            match link.write(&left[..room]) {
                 Ok(count) => {
+                    connection.is_written = count == left.len();
                     connection.written += count;
                     self.tally.bytes_sent += count as u64;
                     if let Some(pace) = &mut connection.pace {
@@ -287,7 +280,6 @@ impl Worker {
         if is_closed {
             self.tick();
         }
-        let is_written = !self.has_more_to_write(member);
         let limit = self.spec.requests_per_connection;
         let connection = &mut self.connections[member as usize];
         let (scanner, status) = (&connection.scanner, connection.scanner.status());
@@ -306,7 +298,12 @@ impl Worker {
         connection.n_answers += 1;
         let has_room = limit == 0 || connection.n_answers < limit;
         let is_sound = connection.link.as_ref().is_some_and(Link::is_reusable);
-        if is_reusable && !is_closed && is_sound && is_written && has_room && scanner.keeps_alive()
+        if is_reusable
+            && !is_closed
+            && is_sound
+            && connection.is_written
+            && has_room
+            && scanner.keeps_alive()
         {
             connection.phase = Phase::Idle;
         } else {
@@ -360,17 +357,5 @@ impl Worker {
         if is_parked {
             self.park(member);
         }
-    }
-}
-
-/// The bytes of a connection's request.
-fn request_bytes<'a>(
-    connection: &'a Connection,
-    requests: &'a [crate::request::Rendered],
-) -> &'a [u8] {
-    if connection.is_fixed {
-        requests[connection.request as usize].fixed(None).unwrap_or(&[])
-    } else {
-        &connection.outgoing
     }
 }
