@@ -29,7 +29,7 @@ from benches.engine import (
 from benches.engine.figure import Figure, Measure
 from benches.engine.origin import allow_descriptors, check_built
 from benches.engine.process import BenchError, others_seconds, stolen_seconds
-from benches.engine.setting import REPOSITORY, Setting, cores, machine
+from benches.engine.setting import PAIRS, REPOSITORY, Setting, cores, machine
 
 FIGURES: dict[int, tuple[str, Measure]] = {
     1: ("client CPU per request", cost.measure),
@@ -59,7 +59,7 @@ def main() -> int:
         setting = Setting(
             server_cpu=server_cpu,
             client_cpu=client_cpu,
-            pairs=arguments.pairs or (2 if arguments.quick else 8),
+            pairs=arguments.pairs or (2 if arguments.quick else PAIRS),
             run_s=1.0 if arguments.quick else 3.0,
             is_quick=arguments.quick,
             has_competitors=arguments.with_competitors,
@@ -129,7 +129,7 @@ def _parsed() -> argparse.Namespace:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--only", type=_numbers, default=list(FIGURES), metavar="1,4")
-    parser.add_argument("--pairs", type=int, metavar="N", help="of interleaved runs [8]")
+    parser.add_argument("--pairs", type=int, metavar="N", help="of interleaved runs [20]")
     parser.add_argument("--quick", action="store_true", help="see that it works, believe nothing")
     parser.add_argument("--strict", action="store_true", help="a missed target is a failure too")
     parser.add_argument(

@@ -1,7 +1,7 @@
 """From all options of `httpdyno load` to what is going to be sent, checked before anything is."""
 
 import math
-import secrets
+import os
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -38,7 +38,7 @@ DEFAULT_DURATION_S = 10.0
 _MAX_SEED = 2**64 - 1
 _MAX_COUNT = 2**63 - 1
 _MAX_TIME_S = 1e9
-_SEED_BITS = 32
+_SEED_BYTES = 4
 """Short enough to be typed again."""
 _OPTIONS = {"connections": "-c", "keep_alive": "--no-keepalive"}
 """Where an option is not called like the setting."""
@@ -279,7 +279,7 @@ def _duration_s(text: str) -> float:
 
 def _seed(given: int | None) -> int:
     if given is None:
-        return secrets.randbits(_SEED_BITS)
+        return int.from_bytes(os.urandom(_SEED_BYTES))
     if not 0 <= given <= _MAX_SEED:
         raise UsageError(f"`--seed {given}` makes no sense; expected 0 to {_MAX_SEED}")
     return given

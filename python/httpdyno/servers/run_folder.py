@@ -12,7 +12,6 @@ import itertools
 import json
 import os
 import re
-import secrets
 import shutil
 import stat
 import time
@@ -104,7 +103,7 @@ def claim() -> RunRoot:
     root, memory_root = disk_root(), memory_root_or(disk_root())
     info = process_info(os.getpid())
     started_ticks = info.started_ticks if info else 0
-    name = f"run-{os.getpid()}-{started_ticks}-{secrets.token_hex(4)}"
+    name = f"run-{os.getpid()}-{started_ticks}-{os.urandom(4).hex()}"
     folder = root / name
     memory_folder = memory_root / (name if memory_root != root else f"{name}/memory")
     with _locked(root):
