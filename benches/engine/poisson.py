@@ -7,7 +7,7 @@ import numpy as np
 from benches.engine import engine
 from benches.engine.figure import Figure, Part, exactly
 from benches.engine.gap import anderson_darling, lag_one
-from benches.engine.interval import Estimate
+from benches.engine.interval import Estimate, median_of_runs
 from benches.engine.origin import Oracle
 from benches.engine.process import BenchError
 from benches.engine.setting import Setting
@@ -22,6 +22,7 @@ CONNECTIONS = 64
 _FIRST = 500
 """Left out: while connections are opened."""
 _PATIENCE_S = 60.0
+_SPIN_S = 0.02
 _TESTS = {
     "anderson_darling_p": "Anderson–Darling",
     "lag_one_p": "correlation with the next gap",
@@ -32,6 +33,8 @@ _ELSEWHERE = {
     "due": "as the schedule had them due",
 }
 """For information: where between schedule and oracle gaps are bent, when they are."""
+_SHORT_S, _LONG_S = 0.0002, 0.002
+"""Gaps after which the way to the oracle is still warm, and is not."""
 
 
 def measure(setting: Setting) -> Figure:
@@ -61,16 +64,25 @@ def measure(setting: Setting) -> Figure:
             for where, name in _ELSEWHERE.items()
             if all(where in run for run in runs)
         ),
+        *(
+            Part(
+                name=f"  from writing to the oracle, after {words} {bound_s * 1e3:g} ms",
+                estimate=median_of_runs([run["way_us"][words] for run in runs]),
+                unit=" µs",
+            )
+            for words, bound_s in (("less than", _SHORT_S), ("more than", _LONG_S))
+        ),
     ]
     figure.command = (
-        "httpdyno load URL --rate 1000/s --poisson -n 5500   # arrivals: URL/oracle/log"
+        "httpdyno load URL --rate 1000/s --poisson -n 5500 --spin 20ms   # arrivals: URL/oracle/log"
     )
     return figure
 
 
 def _run(setting: Setting, seed: int) -> dict[str, Any]:
     n = N_ARRIVALS + _FIRST
-    with Oracle(setting) as oracle, ExitStack() as stack:
+    # Nobody sleeps: a wake-up comes after a long gap only, and would be a part of the gaps.
+    with Oracle(setting, "--spin", "on") as oracle, ExitStack() as stack:
         wire = _wire(oracle, stack)
         what = engine.job(
             setting,
@@ -81,6 +93,7 @@ def _run(setting: Setting, seed: int) -> dict[str, Any]:
             duration_s=_PATIENCE_S,
             seed=seed,
             n_traced=n,
+            spin_s=_SPIN_S,
         )
         done = engine.run_engine(setting, what)
         # Before the oracle is asked for its log: that is a packet too.
@@ -92,7 +105,19 @@ def _run(setting: Setting, seed: int) -> dict[str, Any]:
         counts = {where: len(each) for where, each in seen.items()}
         raise BenchError(f"not {n} arrivals everywhere, but {counts}")
     judged = {where: _judged(each) for where, each in seen.items()}
-    return {"seed": seed, **judged, "run": done.record()}
+    way = _way_us(seen["written"], seen["oracle"])
+    return {"seed": seed, **judged, "way_us": way, "run": done.record()}
+
+
+def _way_us(written_ns: NDArray[np.int64], at_ns: NDArray[np.int64]) -> dict[str, float]:
+    """Return the median from writing to arrival, by how long nothing had been sent before."""
+    written_ns, at_ns = np.sort(written_ns)[_FIRST:], np.sort(at_ns)[_FIRST:]
+    gaps_s = np.diff(written_ns) / 1e9
+    way_us = (at_ns - written_ns)[1:] / 1e3
+    return {
+        "less than": float(np.median(way_us[gaps_s < _SHORT_S])),
+        "more than": float(np.median(way_us[gaps_s > _LONG_S])),
+    }
 
 
 def _wire(oracle: Oracle, stack: ExitStack) -> Wire | None:

@@ -56,6 +56,9 @@ pub struct OracleConfig {
     pub routes: Vec<(String, String)>,
     /// The processor to run on.
     pub cpu: Option<usize>,
+    /// Never sleep: arrivals are stamped without the 10 to 50 µs of a wake-up, which come only after
+    /// a longer gap and so bend short ones. Takes a processor whole.
+    pub spins: bool,
 }
 
 impl Default for OracleConfig {
@@ -82,6 +85,7 @@ impl Default for OracleConfig {
             stall_every: None,
             routes: Vec::new(),
             cpu: None,
+            spins: false,
         }
     }
 }

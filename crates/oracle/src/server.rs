@@ -106,8 +106,11 @@ impl Server {
         Ok(())
     }
 
-    /// How long nothing is due.
+    /// How long to wait for events: until something is due.
     fn patience_ns(&self) -> Option<u64> {
+        if self.config.spins {
+            return Some(0);
+        }
         let timer = self.timers.peek().map_or(u64::MAX, |Reverse((due_ns, _, _))| *due_ns);
         let accept = if self.is_accepting {
             u64::MAX

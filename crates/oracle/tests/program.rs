@@ -2,10 +2,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic, its setup too")]
 
+use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 fn spawn(arguments: &[&str]) -> Child {
     Command::new(env!("CARGO_BIN_EXE_httpdyno-oracle"))
@@ -145,4 +147,34 @@ fn it_refuses_what_it_does_not_understand_in_one_line() {
         let said = String::from_utf8(output.stderr).unwrap();
         assert!(said.starts_with("error: ") && said.lines().count() == 1, "{said}");
     }
+}
+
+#[test]
+fn one_that_spins_keeps_time_and_never_sleeps() {
+    let naps = |spin: &str| {
+        let mut child = spawn(&["--spin", spin]);
+        let mut stream = TcpStream::connect(address(&mut child)).unwrap();
+        let before = n_naps(child.id());
+        for _ in 0..5 {
+            let asked = Instant::now();
+            stream.write_all(b"GET /fixed/20ms HTTP/1.1\r\n\r\n").unwrap();
+            assert!(stream.read(&mut [0; 4096]).unwrap() > 0);
+            assert!(asked.elapsed() >= Duration::from_millis(20));
+        }
+        let napped = n_naps(child.id()) - before;
+        drop(child.stdin.take());
+        assert!(child.wait().unwrap().success());
+        napped
+    };
+    assert_eq!(naps("on"), 0);
+    assert!(naps("off") >= 5);
+}
+
+/// How often the serving thread of a process went to sleep.
+fn n_naps(pid: u32) -> u64 {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+    let told = threads.map(|thread| fs::read_to_string(thread.unwrap().path().join("status")));
+    let serving = told.map(Result::unwrap).find(|status| status.contains("Name:\toracle\n"));
+    let of = |line: &str| line.strip_prefix("voluntary_ctxt_switches:")?.trim().parse().ok();
+    serving.unwrap().lines().find_map(of).unwrap()
 }

@@ -48,6 +48,7 @@ SIGTERM or SIGINT.
   --stall-every PERIOD:TIME  stall for a time, each period
   --route PATH=PATH        let a path stand for another, such as /cart=/fixed/20ms
   --cpu N                  the processor to run on
+  --spin WHETHER           on: never sleep, and stamp arrivals without the delay of a wake-up [off]
 
 Example: httpdyno-oracle --service exp:5ms --workers 2 --listen 127.0.0.1:8080
 ";
@@ -230,6 +231,13 @@ fn apply_limits(config: &mut OracleConfig, option: &str, value: &str) -> Option<
         "--log-capacity" => config.log_capacity = value.parse().ok()?,
         "--connection-log-capacity" => config.connection_log_capacity = value.parse().ok()?,
         "--keep-requests" => config.keep_requests = value.parse().ok()?,
+        "--spin" => {
+            config.spins = match value {
+                "on" => true,
+                "off" => false,
+                _ => return None,
+            }
+        }
         "--backlog" => config.backlog = Some(value.parse().ok()?),
         "--accept-delay" => config.accept_delay = time(value)?,
         "--handshake-delay" => config.handshake_delay = time(value)?,
