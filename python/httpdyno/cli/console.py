@@ -5,9 +5,9 @@ from rich.console import Console
 
 def results() -> Console:
     """Return the console that results are printed on."""
-    return Console(highlight=False)
+    return Console(highlight=False, emoji=False)
 
 
 def messages() -> Console:
     """Return the console for progress and remarks."""
-    return Console(stderr=True, highlight=False)
+    return Console(stderr=True, highlight=False, emoji=False)

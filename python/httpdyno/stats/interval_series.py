@@ -85,8 +85,8 @@ def interval_series(batches: Batches, measured_s: float) -> IntervalSeries:
     completed[:n_seen] = batches.completed[:n_seen]
     latency = batches.latency[:n_timed]
     sums_s[:n_timed] = [each.sum_s for each in latency]
-    bounds_ns = np.unique(
-        np.array([bound for each in latency for bound in each.bounds_ns], dtype=np.int64)
+    bounds_ns = np.array(
+        sorted({bound for each in latency for bound in each.bounds_ns}), dtype=np.int64
     )
     counts = np.zeros((n, len(bounds_ns)))
     for row, each in zip(counts, latency, strict=False):
