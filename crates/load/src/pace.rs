@@ -1,6 +1,7 @@
 //! When a thread sends, gives up and sleeps.
 
 use std::cmp::Reverse;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::outcome::ErrorKind;
@@ -10,6 +11,9 @@ use crate::timers::{Timer, TimerKind};
 use crate::visits::Arrival;
 use crate::window::Model;
 use crate::worker::Worker;
+
+/// So long may pass until a thread sees that another one sent the last request.
+const LOOK_NS: u64 = 10_000_000;
 
 impl Worker {
     /// Send what there is to send now, and see whether that was all.
@@ -105,6 +109,26 @@ impl Worker {
         }
     }
 
+    /// Nobody has to wait for the end of a pause to see that all requests were sent, also where
+    /// another thread sent the last one.
+    pub(crate) fn end_if_all_are_claimed(&mut self) {
+        if self.looks_for_claims() && self.has_claimed_all() {
+            self.end_sending(self.now_ns);
+        }
+    }
+
+    /// Others may claim the last request while everybody pauses here.
+    fn looks_for_claims(&self) -> bool {
+        self.progress.plan.n_requests > 0
+            && self.setup.n_threads > 1
+            && !self.progress.plan.is_open_loop()
+            && !self.timers.is_empty()
+    }
+
+    pub(crate) fn has_claimed_all(&self) -> bool {
+        self.shared.claimed.load(Ordering::Relaxed) >= self.progress.plan.n_requests
+    }
+
     /// End what is older than its patience, sent or waiting.
     pub(crate) fn expire(&mut self) {
         let timeout_ns = self.setup.timeout_ns;
@@ -173,6 +197,9 @@ impl Worker {
         if let Some(member) = self.in_flight.first() {
             let base_ns = self.connections[member as usize].base_ns();
             until_ns = until_ns.min(base_ns.saturating_add(self.setup.timeout_ns));
+        }
+        if self.progress.is_sending && self.looks_for_claims() {
+            until_ns = until_ns.min(self.now_ns + LOOK_NS);
         }
         until_ns = until_ns.min(self.shared.live.due_ns(&self.tally));
         let due_ns = self.progress.next_due_ns;

@@ -326,11 +326,7 @@ impl Worker {
         }
         let plan = self.progress.plan;
         let is_closed = plan.model == Model::Closed;
-        if is_closed
-            && plan.n_requests > 0
-            && self.shared.claimed.load(Ordering::Relaxed) >= plan.n_requests
-        {
-            // All were sent: nobody has to wait for the end of a pause to see that.
+        if is_closed && plan.n_requests > 0 && self.has_claimed_all() {
             self.end_sending(self.now_ns);
             return self.cut_short(owner);
         }

@@ -250,6 +250,7 @@ impl Worker {
             self.fire_timers();
             if self.progress.is_sending {
                 self.send();
+                self.end_if_all_are_claimed();
             }
             if !self.progress.is_sending {
                 sending_until.get_or_insert_with(|| self.meter.read());

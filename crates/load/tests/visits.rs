@@ -49,6 +49,23 @@ fn users_start_one_after_the_other_at_the_rate_asked_for() {
 }
 
 #[test]
+fn nobody_waits_for_the_end_of_a_pause_once_all_requests_were_sent() {
+    let oracle = oracle();
+    // Users begin at 0 and 1 s, each on a thread of its own; the third request is sent at 1.5 s.
+    let spec = LoadSpec {
+        connections: 2,
+        threads: 2,
+        connections_per_s: 1.0,
+        users: thinking(Think::Fixed { s: 1.5 }),
+        ..counted(arm(&oracle, &["/"]), 3)
+    };
+    let result = run_one(&spec);
+    assert_eq!((result.offered, result.completed), (3, 3));
+    let lasted = Duration::from_nanos(result.closed_ns - result.opened_ns);
+    assert!(lasted < Duration::from_millis(2_200), "{lasted:?}");
+}
+
+#[test]
 fn sessions_make_their_steps_and_take_their_connections_along() {
     let oracle = oracle();
     let spec = LoadSpec {
