@@ -110,15 +110,15 @@ pub struct PageCounts {
 
 impl WindowResult {
     /// Put the counts of all threads together, in the form in which they are given out: for an
-    /// arm with so many requests. The first of the tallies takes the counts of the others.
+    /// arm with so many requests, over so many connections. The first of the tallies takes the
+    /// counts of the others.
     pub(crate) fn of(
         plan: &Plan,
-        n_requests: usize,
+        (n_requests, n_connections): (usize, usize),
         tallies: &mut [Box<Tally>],
         host: &HostChange,
     ) -> Self {
         let trace = Tracer::merged(tallies.iter().map(|tally| &tally.tracer));
-        let n_connections = tallies.iter().map(|tally| tally.room.n_connections).sum();
         let Some((tally, others)) = tallies.split_first_mut() else {
             unreachable!("a run has at least one thread")
         };

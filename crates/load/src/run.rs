@@ -182,6 +182,7 @@ struct Score {
     drain_ns: u64,
     /// Of each arm.
     n_requests: Vec<usize>,
+    n_connections: usize,
     room: Room,
 }
 
@@ -199,6 +200,7 @@ impl Score {
             model: Model::of(&spec.arrival),
             drain_ns: nanoseconds(spec.drain_s),
             n_requests,
+            n_connections: spec.connections,
             room,
         }
     }
@@ -272,8 +274,8 @@ impl Conductor {
                 self.board.stop();
             }
             played?;
-            let n_requests = score.n_requests[plan.arm];
-            let result = WindowResult::of(&plan, n_requests, &mut tallies, &host);
+            let size = (score.n_requests[plan.arm], score.n_connections);
+            let result = WindowResult::of(&plan, size, &mut tallies, &host);
             self.board.state().results.push(Arc::new(result));
             Ok(())
         });

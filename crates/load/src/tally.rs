@@ -89,8 +89,6 @@ pub(crate) struct Tally {
     pub(crate) published_ns: u64,
     published_offered: u64,
     published_ended: u64,
-    /// What it has room for.
-    pub(crate) room: Room,
 }
 
 impl Tally {
@@ -144,7 +142,6 @@ impl Tally {
             published_ns: 0,
             published_offered: 0,
             published_ended: 0,
-            room: *room,
         })
     }
 

@@ -7,7 +7,7 @@ mod rig;
 use std::time::Duration;
 
 use httpdyno_load::{Arm, Arrival, Length, LoadSpec, Request, Stage, Step, Think, Users};
-use httpdyno_oracle::{Oracle, OracleConfig};
+use httpdyno_oracle::{Oracle, OracleConfig, Service};
 use rig::{arm, counted, errors, oracle, run_one, timed};
 
 /// Users who pause.
@@ -63,6 +63,16 @@ fn nobody_waits_for_the_end_of_a_pause_once_all_requests_were_sent() {
     assert_eq!((result.offered, result.completed), (3, 3));
     let lasted = Duration::from_nanos(result.closed_ns - result.opened_ns);
     assert!(lasted < Duration::from_millis(2_200), "{lasted:?}");
+}
+
+#[test]
+fn users_who_never_pause_keep_all_connections_busy_on_any_number_of_threads() {
+    let config =
+        OracleConfig { service: Service::parse("fixed:20ms").unwrap(), ..OracleConfig::default() };
+    let oracle = Oracle::start(config).unwrap();
+    let spec = LoadSpec { connections: 3, threads: 2, ..timed(arm(&oracle, &["/"]), 0.5) };
+    let result = run_one(&spec);
+    assert!(result.evidence.busy_ratio > 0.9, "{}", rig::brief(&result));
 }
 
 #[test]
