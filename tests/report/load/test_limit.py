@@ -4,7 +4,7 @@ import pytest
 from msgspec import structs
 from tests.report.sample_load import CLOSED, OPEN, load_measurement, load_outcome, shop
 
-from httpdyno.model import Caveat, Measurement, Workload
+from httpdyno.model import Caveat, Measurement, VisitStep, Workload
 from httpdyno.report.load.caveat import load_caveats
 from httpdyno.report.load.limit import evidence_rows, limit_text
 
@@ -27,6 +27,13 @@ def limited(by: str, **evidence: float) -> Measurement:
             {"busy_connections": 49.2, "client_cpu_ratio": 0.31},
             "the server: 49.2 of 50 connections waited for it on average, while this client used "
             "31 % of a core",
+        ),
+        (
+            "server",
+            structs.replace(CLOSED, steps=(VisitStep(request=0, objects=(0, 0)),)),
+            {"busy_connections": 61.4, "client_cpu_ratio": 0.31},
+            "the server: 61.4 connections of 50 users waited for it on average, while this client "
+            "used 31 % of a core",
         ),
         (
             "server",

@@ -95,6 +95,8 @@ def _server(measurement: Measurement, workload: Workload) -> str:
     if not workload.is_open_loop:
         busy = measurement.evidence.get("busy_connections", 0.0)
         waited = f"{busy:.1f} of {plural(workload.connections, 'connection')}"
+        if workload.has_pages:
+            waited = f"{busy:.1f} connections of {plural(workload.connections, 'user')}"
         return f"{waited} waited for it on average, while {idle}"
     reasons = []
     if n_waited := _n(measurement, "waited_requests"):
