@@ -175,7 +175,8 @@ impl Tally {
         self.visits = Visits::default();
         self.in_flight = InFlight::default();
         self.strain.reset();
-        (self.failed_ns, self.busy_ns, self.unanswered_ns) = (0, 0, 0);
+        (self.failed_ns, self.busy_ns, self.slow_busy_ns, self.unanswered_ns) = (0, 0, 0, 0);
+        self.due = 0;
         self.last_end_ns = 0;
         self.retries = 0;
         self.surplus = 0;
@@ -465,3 +466,7 @@ impl Tally {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "tally_tests.rs"]
+mod tests;
