@@ -33,6 +33,9 @@ _ELSEWHERE = {
     "due": "as the schedule had them due",
 }
 """For information: where between schedule and oracle gaps are bent, when they are."""
+_MAX_STOLEN_S = 0.1
+"""A run of 6 s from which the host took more than this says how the host shares its cores, not how
+the engine keeps a schedule: it is repeated, whatever it showed."""
 _SHORT_S, _LONG_S = 0.0002, 0.002
 """Gaps after which the way to the oracle is still warm, and is not."""
 
@@ -41,12 +44,16 @@ def measure(setting: Setting) -> Figure:
     """Measure figure 8; the seeds are 1, 2, 3 and so on."""
     figure = Figure(number=8, name=f"Poisson arrivals at {RATE_PER_S:,}/s")
     n_runs = setting.sized(N_RUNS, N_RUNS_QUICK)
-    runs = [_run(setting, seed) for seed in range(1, n_runs + 1)]
-    figure.raw = {"runs": runs}
+    runs: list[dict[str, Any]] = []
+    repeated: list[dict[str, Any]] = []
+    while len(runs) < n_runs:
+        run = _run(setting, seed=len(runs) + 1)
+        is_disturbed = run["run"]["stolen_s"] > _MAX_STOLEN_S and len(repeated) < n_runs
+        (repeated if is_disturbed else runs).append(run)
+    figure.raw = {"runs": runs, "repeated": repeated}
 
     def n_kept(where: str, *tests: str) -> Estimate:
-        kept = [run for run in runs if all(run[where][test] >= LEVEL for test in tests)]
-        return exactly(len(kept))
+        return exactly(sum(_is_kept(run, where, *tests) for run in runs))
 
     figure.parts = [
         Part(
@@ -64,6 +71,12 @@ def measure(setting: Setting) -> Figure:
             for where, name in _ELSEWHERE.items()
             if all(where in run for run in runs)
         ),
+        Part(
+            name="  repeated, for the host took the cores away",
+            estimate=exactly(len(repeated)),
+            note=f"more than {_MAX_STOLEN_S:g} s stolen in a run; "
+            f"not rejected: {sum(_is_kept(run, 'oracle', *_TESTS) for run in repeated)} of them",
+        ),
         *(
             Part(
                 name=f"  from writing to the oracle, after {words} {bound_s * 1e3:g} ms",
@@ -77,6 +90,10 @@ def measure(setting: Setting) -> Figure:
         "httpdyno load URL --rate 1000/s --poisson -n 5500 --spin 20ms   # arrivals: URL/oracle/log"
     )
     return figure
+
+
+def _is_kept(run: dict[str, Any], where: str, *tests: str) -> bool:
+    return all(run[where][test] >= LEVEL for test in tests)
 
 
 def _run(setting: Setting, seed: int) -> dict[str, Any]:

@@ -88,6 +88,7 @@ mod verdict;
 mod visit;
 mod visit_draw;
 mod visits;
+mod warmth;
 mod watchdog;
 mod window;
 mod worker;

@@ -77,6 +77,9 @@ impl Worker {
             self.progress.advance();
             self.tick();
             self.tally.punctuality(arrival.due_ns, self.now_ns, blocked_since_ns);
+            if let Some(warmth) = &mut self.warmth {
+                warmth.is_used(self.now_ns);
+            }
             self.arrive(member, arrival);
         }
         self.progress.blocked_since_ns = None;
@@ -177,6 +180,15 @@ impl Worker {
         }
     }
 
+    /// The next request is due so soon that sleeping could miss it.
+    pub(crate) fn is_polling(&self) -> bool {
+        let progress = &self.progress;
+        progress.is_sending
+            && progress.blocked_since_ns.is_none()
+            && progress.next_due_ns != u64::MAX
+            && progress.next_due_ns.saturating_sub(self.now_ns) <= self.setup.spin_ns
+    }
+
     /// How long nothing can be due; `None`: for ever.
     pub(crate) fn time_to_sleep(&self, is_before_measuring: bool) -> Option<Duration> {
         let plan = &self.progress.plan;
@@ -206,7 +218,7 @@ impl Worker {
         if due_ns != u64::MAX && self.progress.is_sending {
             if self.progress.blocked_since_ns.is_some() {
                 until_ns = until_ns.min(due_ns.saturating_add(self.setup.timeout_ns));
-            } else if due_ns.saturating_sub(self.now_ns) <= self.setup.spin_ns {
+            } else if self.is_polling() {
                 return Some(Duration::ZERO);
             } else {
                 until_ns = until_ns.min(due_ns - self.setup.spin_ns);

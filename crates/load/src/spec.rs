@@ -39,7 +39,8 @@ pub struct LoadSpec {
     /// Everything random in a run follows from it.
     pub seed: u64,
     /// How long to poll rather than sleep before a due time (open loop only): buys punctuality
-    /// for CPU time.
+    /// for CPU time. Meanwhile each thread passes bytes to itself over loopback, which keeps the
+    /// kernel's way for packets in the caches.
     pub spin_s: f64,
     /// Of each window, the instants of the first so many measured requests are kept; 0: none.
     pub n_traced: usize,

@@ -25,6 +25,7 @@ use crate::tally::{Room, Tally};
 use crate::target::Target;
 use crate::timers::Timer;
 use crate::visit::{User, Visit};
+use crate::warmth::Warmth;
 use crate::window::{Model, Plan, Progress, Share};
 
 /// What all threads share. Read in the loop, written at edges; only a window that is bounded by a
@@ -106,6 +107,8 @@ pub(crate) struct Worker {
     /// Connections whose requests ended while events are taken, and whose users go on after that.
     pub(crate) held_back: Vec<(u32, Result<(), ErrorKind>)>,
     pub(crate) is_holding_back: bool,
+    /// Where the thread polls before due times, if it could be had.
+    pub(crate) warmth: Option<Warmth>,
     meter: EffortMeter,
 }
 
@@ -152,6 +155,7 @@ impl Worker {
         }
         let epoll = Epoll::new().map_err(Error::system("epoll_create1"))?;
         epoll.add_waker(&waker, WAKER_TOKEN).map_err(Error::system("epoll_ctl"))?;
+        let warmth = (setup.spin_ns > 0).then(|| Warmth::new().ok()).flatten();
         let mut worker = Self {
             is_plain: is_plain(&spec, targets),
             shared,
@@ -173,6 +177,7 @@ impl Worker {
             surplus: 0,
             held_back: Vec::with_capacity(sys::MAX_EVENTS),
             is_holding_back: false,
+            warmth,
             meter: EffortMeter::default(),
             setup,
             spec,
@@ -264,6 +269,11 @@ impl Worker {
             }
             self.shared.live.publish(self.setup.thread, &plan, &mut self.tally, self.now_ns);
             let timeout = self.time_to_sleep(measured_from.is_none());
+            if self.is_polling()
+                && let Some(warmth) = &mut self.warmth
+            {
+                warmth.keep(self.now_ns, self.progress.next_due_ns);
+            }
             let n_events = self.epoll.wait(timeout).map_err(Error::system("epoll_pwait2"))?;
             self.tally.turn(self.now_ns, n_events);
             self.take_events(n_events);

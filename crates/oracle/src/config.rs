@@ -57,7 +57,8 @@ pub struct OracleConfig {
     /// The processor to run on.
     pub cpu: Option<usize>,
     /// Never sleep: arrivals are stamped without the 10 to 50 µs of a wake-up, which come only after
-    /// a longer gap and so bend short ones. Takes a processor whole.
+    /// a longer gap and so bend short ones. Meanwhile the server passes bytes to itself, lest the
+    /// kernel's way for packets leave the caches. Takes a processor whole.
     pub spins: bool,
 }
 

@@ -110,6 +110,7 @@ mod session;
 mod stats;
 mod sys;
 mod tls;
+mod warmth;
 mod welcome;
 
 pub use answer::body;

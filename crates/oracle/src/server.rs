@@ -15,8 +15,10 @@ use crate::oracle::Shared;
 use crate::service::{Rng, Workers};
 use crate::sys::{self, Epoll, Event, monotonic_ns};
 use crate::tls::Tls;
+use crate::warmth::Warmth;
 
 const WAKER: u64 = u64::MAX;
+const WARMTH: u64 = WAKER - 1;
 /// The tokens of doors begin here; those of connections, number and slot, end before it.
 const FIRST_DOOR: u64 = u64::MAX - 0xffff;
 /// How long accepting rests after it failed for want of descriptors.
@@ -45,6 +47,8 @@ pub(crate) struct Server {
     timer_serial: u64,
     next_stall_ns: u64,
     scratch: Vec<u8>,
+    /// Where the server never sleeps.
+    warmth: Option<Warmth>,
 }
 
 impl Server {
@@ -62,6 +66,7 @@ impl Server {
             .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
         let epoll = Epoll::new(256)?;
         epoll.watch_level(shared.waker.fd(), WAKER)?;
+        let warmth = config.spins.then(|| Warmth::new(&epoll, WARMTH)).transpose()?;
         let period = config.stall_every.map(|stall| stall.period.as_nanos() as u64);
         let mut server = Self {
             workers: Workers::new(config.workers),
@@ -81,6 +86,7 @@ impl Server {
             timers: BinaryHeap::new(),
             timer_serial: 0,
             scratch: vec![0; 64 * 1024],
+            warmth,
         };
         server.start_accepting()?;
         Ok(server)
@@ -93,10 +99,12 @@ impl Server {
             self.freeze_if_told();
             self.resume_accepting()?;
             self.epoll.wait(self.patience_ns(), &mut events)?;
+            self.keep_warm(!events.is_empty());
             for event in events.drain(..) {
                 self.freeze_if_told();
                 match event.token {
                     WAKER => self.shared.waker.drain(),
+                    WARMTH => self.warmth.iter_mut().for_each(Warmth::take),
                     token if token >= FIRST_DOOR => self.accept((token - FIRST_DOOR) as usize)?,
                     _ => self.on_event(event),
                 }
@@ -104,6 +112,16 @@ impl Server {
             self.fire_timers();
         }
         Ok(())
+    }
+
+    fn keep_warm(&mut self, is_used: bool) {
+        let Some(warmth) = &mut self.warmth else { return };
+        let now_ns = monotonic_ns();
+        if is_used {
+            warmth.is_used(now_ns);
+        } else {
+            warmth.keep(now_ns);
+        }
     }
 
     /// How long to wait for events: until something is due.
