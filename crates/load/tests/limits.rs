@@ -70,13 +70,25 @@ fn load(oracle: &Oracle, rate_per_s: f64) -> LoadSpec {
     }
 }
 
-/// The verdict of three tries at most; of more, where others took the client's core from it.
+/// How long this machine's cores were taken away by its host since it started, all together.
+fn stolen_s() -> f64 {
+    let text = fs::read_to_string("/proc/stat").unwrap();
+    let stolen = text.split_whitespace().nth(8).and_then(|ticks| ticks.parse::<f64>().ok());
+    stolen.unwrap_or(0.0) / 100.0
+}
+
+/// The verdict of three tries at most; of more, where others took the client's core from it. Where
+/// the host did so each time, the client was short of CPU time indeed, and nothing can be tested.
 #[track_caller]
 fn is_limited_by(expected: LimitedBy, attempt: impl Fn() -> WindowResult) {
     let is_clients = |verdict| matches!(verdict, LimitedBy::ClientCpu | LimitedBy::ClientSchedule);
     let mut reasons = Vec::new();
+    let mut n_stolen = 0;
     for _ in 0..MOST_TRIES {
+        let (began, stolen_before_s) = (Instant::now(), stolen_s());
         let result = attempt();
+        let lasted_s = began.elapsed().as_secs_f64();
+        let is_stolen = stolen_s() - stolen_before_s > 0.05 * lasted_s;
         let told = result.limited_by;
         if told == expected {
             return;
@@ -85,7 +97,8 @@ fn is_limited_by(expected: LimitedBy, attempt: impl Fn() -> WindowResult) {
         let is_blamed = is_clients(expected) && told == LimitedBy::Server;
         assert!(!is_blamed, "the server was blamed for the client: {}", brief(&result));
         let is_disturbed = result.evidence.client_wait_ratio > 0.05;
-        if is_clients(told) && is_disturbed {
+        if is_clients(told) && (is_disturbed || is_stolen) {
+            n_stolen += usize::from(is_stolen);
             thread::sleep(Duration::from_millis(500));
             continue;
         }
@@ -93,6 +106,10 @@ fn is_limited_by(expected: LimitedBy, attempt: impl Fn() -> WindowResult) {
         if reasons.len() == 3 {
             break;
         }
+    }
+    if reasons.is_empty() && n_stolen > MOST_TRIES / 2 {
+        eprintln!("skipped: the host took the cores away in {n_stolen} of {MOST_TRIES} tries");
+        return;
     }
     panic!("never {expected}: {reasons:#?}");
 }
