@@ -97,7 +97,7 @@ fn is_limited_by(expected: LimitedBy, attempt: impl Fn() -> WindowResult) {
         let is_blamed = is_clients(expected) && told == LimitedBy::Server;
         assert!(!is_blamed, "the server was blamed for the client: {}", brief(&result));
         let is_disturbed = result.evidence.client_wait_ratio > 0.05;
-        if is_clients(told) && (is_disturbed || is_stolen) {
+        if is_stolen || is_clients(told) && is_disturbed {
             n_stolen += usize::from(is_stolen);
             thread::sleep(Duration::from_millis(500));
             continue;
