@@ -69,6 +69,7 @@ mod result;
 mod run;
 mod scanner;
 mod series;
+mod shared;
 mod spec;
 mod strain;
 mod sys;

@@ -161,12 +161,14 @@ impl Worker {
         }
     }
 
-    /// End the window at once: the run was stopped.
-    pub(crate) fn abandon(&mut self) {
+    /// End the window at once: the run was stopped. What was due until then is offered, on each
+    /// thread, also where one looked up late; what it sent meanwhile it did send.
+    pub(crate) fn abandon(&mut self, stopped_ns: u64) {
         if self.progress.is_sending {
-            self.drop_due(self.now_ns);
+            let stopped_ns = stopped_ns.max(self.progress.plan.opened_ns).min(self.now_ns);
+            self.drop_due(stopped_ns);
             self.end_sending(self.now_ns);
-            self.progress.plan.measure_end_ns = self.now_ns;
+            self.progress.plan.measure_end_ns = stopped_ns;
             self.progress.plan.n_requests = 0;
         }
         self.give_up(ErrorKind::Unfinished);

@@ -11,12 +11,13 @@ use crate::check::{check, nanoseconds};
 use crate::host::HostMeter;
 use crate::live::{Live, LiveBoard};
 use crate::result::WindowResult;
+use crate::shared::Shared;
 use crate::spec::{LoadSpec, Window};
 use crate::sys::{self, Waker};
 use crate::tally::{Room, Tally};
 use crate::watchdog::{self, Watchdog};
 use crate::window::{Model, Plan};
-use crate::worker::{Command, Setup, Shared, Worker};
+use crate::worker::{Command, Setup, Worker};
 use crate::{Error, Observer};
 
 /// From the decision to open a window to its first request: time for all threads to wake up.
@@ -59,7 +60,7 @@ impl Run {
         let spec = Arc::new(spec.clone());
         let n_threads = spec.threads.min(spec.connections);
         let live = LiveBoard::new(n_threads);
-        let shared = Arc::new(Shared { live, ..Shared::default() });
+        let shared = Arc::new(Shared::new(live));
         let (reports_in, reports) = channel();
         let mut threads = Vec::with_capacity(n_threads);
         let mut wakers = Vec::with_capacity(n_threads);
@@ -144,7 +145,7 @@ impl Board {
     }
 
     fn stop(&self) {
-        self.shared.is_stopped.store(true, Ordering::Relaxed);
+        self.shared.stop();
         self.wake();
     }
 
@@ -155,7 +156,7 @@ impl Board {
     }
 
     fn is_stopped(&self) -> bool {
-        self.shared.is_stopped.load(Ordering::Relaxed)
+        self.shared.stopped_ns().is_some()
     }
 }
 

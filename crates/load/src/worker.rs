@@ -6,7 +6,6 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError};
 use std::time::SystemTime;
 
@@ -15,10 +14,10 @@ use crate::check::places;
 use crate::connection::{Connection, Farewell, Phase};
 use crate::effort::EffortMeter;
 use crate::links::{Links, List};
-use crate::live::LiveBoard;
 use crate::outcome::ErrorKind;
 use crate::random;
 use crate::request::Rendered;
+use crate::shared::Shared;
 use crate::spec::{Arrival, Length, LoadSpec, Think};
 use crate::sys::{self, Epoll, Waker};
 use crate::tally::{Room, Tally};
@@ -27,16 +26,6 @@ use crate::timers::Timer;
 use crate::visit::{User, Visit};
 use crate::warmth::Warmth;
 use crate::window::{Model, Plan, Progress, Share};
-
-/// What all threads share. Read in the loop, written at edges; only a window that is bounded by a
-/// number of requests writes to it for each request.
-#[derive(Debug, Default)]
-pub(crate) struct Shared {
-    pub(crate) is_stopped: AtomicBool,
-    /// Requests that were claimed in a closed-loop window with `n_requests`.
-    pub(crate) claimed: AtomicU64,
-    pub(crate) live: LiveBoard,
-}
 
 /// What the conductor asks of a thread.
 #[derive(Debug)]
@@ -244,8 +233,8 @@ impl Worker {
         let (mut measured_from, mut sending_until) = (None, None);
         loop {
             self.tick();
-            if self.shared.is_stopped.load(Ordering::Relaxed) {
-                self.abandon();
+            if let Some(stopped_ns) = self.shared.stopped_ns() {
+                self.abandon(stopped_ns);
                 break;
             }
             if measured_from.is_none() && self.now_ns >= plan.measure_start_ns {
