@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use httpdyno_load::{Arm, Arrival, Length, LoadSpec, Request, Stage, Step, Think, Users};
 use httpdyno_oracle::{Oracle, OracleConfig, Service};
-use rig::{arm, counted, errors, oracle, run_one, timed};
+use rig::{arm, counted, errors, oracle, run_one, timed, within_three_tries};
 
 /// Users who pause.
 const fn thinking(think: Think) -> Users {
@@ -41,11 +41,15 @@ fn users_start_one_after_the_other_at_the_rate_asked_for() {
         ..timed(arm(&oracle, &["/"]), 0.3)
     };
     let result = run_one(&spec);
-    assert_eq!((result.offered, result.completed), (30, 30), "{}", rig::brief(&result));
-    let log = oracle.log();
-    let first = log.arrivals.iter().map(|arrival| arrival.at_ns).min().unwrap();
-    let last = log.arrivals.iter().map(|arrival| arrival.at_ns).max().unwrap();
-    assert!(Duration::from_nanos(last - first) >= Duration::from_millis(250));
+    // At 0, 10, 20 … 290 ms; whom a busy machine wakes after the end does not begin.
+    assert!((20..=30).contains(&result.offered), "{}", rig::brief(&result));
+    assert_eq!(result.completed, result.offered, "{}", rig::brief(&result));
+    let mut arrivals: Vec<_> = oracle.log().arrivals.iter().map(|each| each.at_ns).collect();
+    arrivals.sort_unstable();
+    for (user, at_ns) in arrivals.into_iter().enumerate() {
+        let after = Duration::from_nanos(at_ns - result.opened_ns);
+        assert!(after >= Duration::from_millis(10) * user as u32, "user {user} after {after:?}");
+    }
 }
 
 #[test]
@@ -95,31 +99,35 @@ fn sessions_make_their_steps_and_take_their_connections_along() {
 
 #[test]
 fn the_mean_number_of_sessions_at_a_time_is_what_littles_law_says() {
-    let oracle = oracle();
     // 200 sessions a second, each of a geometric number of steps with mean 4, pauses of mean 20 ms
     // between them and answers after 5 ms: 3 × 20 + 4 × 5 ms. That makes 16 at a time.
-    let spec = LoadSpec {
-        arrival: Arrival::Sessions { stages: constant(f64::INFINITY, 200.0) },
-        connections: 512,
-        users: Users {
-            visit: Length::Geometric { mean: 4.0 },
-            think: Think::Exponential { mean_s: 0.02 },
-            ..Users::PLAIN
-        },
-        ..timed(arm(&oracle, &["/fixed/5ms"]), 4.0)
+    let littles_law = || {
+        let oracle = oracle();
+        let spec = LoadSpec {
+            arrival: Arrival::Sessions { stages: constant(f64::INFINITY, 200.0) },
+            connections: 512,
+            users: Users {
+                visit: Length::Geometric { mean: 4.0 },
+                think: Think::Exponential { mean_s: 0.02 },
+                ..Users::PLAIN
+            },
+            ..timed(arm(&oracle, &["/fixed/5ms"]), 4.0)
+        };
+        let result = run_one(&spec);
+        assert!(errors(&result).is_empty(), "{}", rig::brief(&result));
+        let per_visit = result.offered as f64 / result.visits.started as f64;
+        // 800 visits, whose lengths have a standard deviation of 3.5: five standard errors.
+        assert!((per_visit - 4.0).abs() < 0.6, "{per_visit} steps of a visit");
+        // At the server: the time that connections were open, over the time of the run.
+        let connections = oracle.connections().connections;
+        let open_ns: u64 = connections.iter().map(|c| c.closed_ns.unwrap() - c.accepted_ns).sum();
+        let mean = open_ns as f64 / 4e9;
+        let expected = 200.0 * (per_visit * 0.005 + (per_visit - 1.0) * 0.02);
+        // A visit is cut off at the window's end, and a busy machine adds to each answer.
+        let is_as_expected = (0.85..1.25).contains(&(mean / expected));
+        is_as_expected.then_some(()).ok_or_else(|| format!("{mean} at a time, {expected} expected"))
     };
-    let result = run_one(&spec);
-    assert!(errors(&result).is_empty(), "{}", rig::brief(&result));
-    let per_visit = result.offered as f64 / result.visits.started as f64;
-    // 800 visits, whose lengths have a standard deviation of 3.5: five standard errors.
-    assert!((per_visit - 4.0).abs() < 0.6, "{per_visit} steps of a visit");
-    // At the server: the time that connections were open, over the time of the run.
-    let connections = oracle.connections().connections;
-    let open_ns: u64 = connections.iter().map(|c| c.closed_ns.unwrap() - c.accepted_ns).sum();
-    let mean = open_ns as f64 / 4e9;
-    let expected = 200.0 * (per_visit * 0.005 + (per_visit - 1.0) * 0.02);
-    // A visit is cut off at the window's end, and a busy machine adds to each answer.
-    assert!((0.85..1.25).contains(&(mean / expected)), "{mean} at a time, {expected} expected");
+    within_three_tries(littles_law);
 }
 
 #[test]
