@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use httpdyno_load::{LoadSpec, Run, Window, WindowResult};
+use httpdyno_load::{ErrorKind, LoadSpec, Run, Window, WindowResult};
 use httpdyno_oracle::{Arrival, Oracle, OracleConfig, Service, monotonic_ns};
 use rig::{arm, arrival, brief, errors, finish, oracle, run};
 
@@ -48,6 +48,10 @@ fn lies_within_its_windows(arrivals: &[Arrival], results: &[WindowResult], arm: 
     }
 }
 
+fn unsent(result: &WindowResult) -> u64 {
+    result.errors.of(ErrorKind::Unsent)
+}
+
 #[test]
 fn requests_land_on_the_arm_of_their_window_over_connections_that_stay() {
     for (rate_per_s, threads) in [(0.0, 1), (0.0, 2), (400.0, 1), (400.0, 2)] {
@@ -71,15 +75,18 @@ fn requests_land_on_the_arm_of_their_window_over_connections_that_stay() {
         );
         assert_eq!(results.iter().map(|r| r.arm).collect::<Vec<_>>(), ORDER, "{case}");
         for result in &results {
-            assert_eq!(errors(result), [], "{case}");
+            // What was due just before a busy machine looked up late, after the end.
+            let unsent = unsent(result);
+            assert_eq!(result.errors.total(), unsent, "{case}: {:?}", errors(result));
+            assert!(unsent == 0 || rate_per_s > 0.0, "{case}");
             assert!(result.completed > 0, "{case}");
         }
         for (index, server) in servers.iter().enumerate() {
             let of_arm = || results.iter().filter(|result| result.arm == index);
-            let offered: u64 = of_arm().map(|result| result.offered).sum();
+            let sent: u64 = of_arm().map(|result| result.offered - unsent(result)).sum();
             let connects: u64 = of_arm().map(|result| result.connects).sum();
             let stats = server.stats();
-            assert_eq!((stats.requests, stats.finished), (offered, offered), "{case}");
+            assert_eq!((stats.requests, stats.finished), (sent, sent), "{case}");
             assert_eq!(stats.connections, connects, "{case}");
             assert!(stats.connections <= 4, "{case}: {} connections", stats.connections);
             lies_within_its_windows(&server.log().arrivals, &results, index);
