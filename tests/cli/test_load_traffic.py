@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pytest
@@ -152,19 +153,26 @@ def test_stages_go_up_and_down(server, load):
 
 
 def test_poisson_gaps_vary_and_even_ones_do_not(server, load):
-    def gaps() -> list[float]:
+    def arrivals_s() -> list[float]:
         log = server.ask(f"log?since_ns={since}")["arrivals"]
-        return [(b["at_ns"] - a["at_ns"]) / 1e9 for a, b in pairwise(log)]
+        return sorted(each["at_ns"] / 1e9 for each in log)
 
     since = 0
     load(server.url, "--rate", "200/s", "--poisson", "-d", "1500ms", "--seed", "3")
-    drawn = gaps()
+    drawn = arrivals_s()
     since = server.ask("log")["arrivals"][-1]["at_ns"] + 1
     load(server.url, "--rate", "200/s", "-d", "1500ms")
-    even = gaps()
-    # Of exponential gaps 26 % are above 1.35 means, and 18 % below a fifth of one.
-    assert sum(each > 1.35 * 0.005 for each in drawn) > 0.15 * len(drawn)
-    assert sum(0.5 * 0.005 < each < 1.5 * 0.005 for each in even) > 0.7 * len(even)
+    even = arrivals_s()
+    # Of exponential gaps 26 % are above 1.35 means.
+    assert sum(b - a > 1.35 * 0.005 for a, b in pairwise(drawn)) > 0.15 * len(drawn)
+
+    # A busy machine delays some, but the schedule goes on: most are where it had them. Arrivals that
+    # are drawn stray by many gaps.
+    def strays_s(arrivals: list[float]) -> float:
+        lags = [at - number * 0.005 for number, at in enumerate(arrivals)]
+        return median(lags) - min(lags)
+
+    assert strays_s(even) < 0.005 < strays_s(drawn)
 
 
 def test_a_log_is_replayed_with_its_gaps_and_what_was_refused_is_refused_again(load, tmp_path):
