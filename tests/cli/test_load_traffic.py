@@ -166,7 +166,7 @@ def test_poisson_gaps_vary_and_even_ones_do_not(server, load):
     # Of exponential gaps 26 % are above 1.35 means.
     assert sum(b - a > 1.35 * 0.005 for a, b in pairwise(drawn)) > 0.15 * len(drawn)
 
-    # A busy machine delays some, but the schedule goes on: most are where it had them. Arrivals that
+    # A busy machine delays some, but the schedule goes on: most are where it had them. Those that
     # are drawn stray by many gaps.
     def strays_s(arrivals: list[float]) -> float:
         lags = [at - number * 0.005 for number, at in enumerate(arrivals)]
