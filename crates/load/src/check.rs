@@ -9,8 +9,9 @@ use crate::target::Target;
 
 /// Descriptors left for everybody else in the process while the engine runs.
 const SPARE_DESCRIPTORS: u64 = 32;
-/// An epoll instance, a waker and the scheduler's account.
-const DESCRIPTORS_OF_A_THREAD: u64 = 3;
+/// An epoll instance, a waker, the scheduler's account, and the connection to itself that keeps
+/// the kernel's way warm.
+const DESCRIPTORS_OF_A_THREAD: u64 = 5;
 /// More than this would only be a mistake; epoll tokens have room for it.
 const MAX_CONNECTIONS: usize = 1_000_000;
 /// One due time per nanosecond.

@@ -78,7 +78,7 @@ impl Worker {
             self.tick();
             self.tally.punctuality(arrival.due_ns, self.now_ns, blocked_since_ns);
             if let Some(warmth) = &mut self.warmth {
-                warmth.is_used(self.now_ns);
+                warmth.note_use(self.now_ns);
             }
             self.arrive(member, arrival);
         }

@@ -7,6 +7,9 @@
 
 use std::io;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::time::Duration;
+
+use socket2::SockRef;
 
 use crate::sys;
 
@@ -38,13 +41,15 @@ impl Warmth {
             return Err(io::ErrorKind::ConnectionRefused.into());
         }
         from.set_nodelay(true)?;
+        // Its end takes no port for a minute.
+        SockRef::from(&from).set_linger(Some(Duration::ZERO))?;
         from.set_nonblocking(true)?;
         to.set_nonblocking(true)?;
         Ok(Self { from, to, kept_ns: 0 })
     }
 
     /// A packet went this way.
-    pub(crate) fn is_used(&mut self, now_ns: u64) {
+    pub(crate) fn note_use(&mut self, now_ns: u64) {
         self.kept_ns = now_ns;
     }
 
@@ -91,7 +96,7 @@ mod tests {
     fn a_request_keeps_the_way_warm_as_well() {
         let mut warmth = Warmth::new().unwrap();
         let now_ns = 1_000_000_000;
-        warmth.is_used(now_ns);
+        warmth.note_use(now_ns);
         warmth.keep(now_ns + KEPT_NS - 1, u64::MAX);
         assert_eq!(passed(&warmth), 0);
         warmth.keep(now_ns + KEPT_NS, u64::MAX);

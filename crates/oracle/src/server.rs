@@ -118,7 +118,7 @@ impl Server {
         let Some(warmth) = &mut self.warmth else { return };
         let now_ns = monotonic_ns();
         if is_used {
-            warmth.is_used(now_ns);
+            warmth.note_use(now_ns);
         } else {
             warmth.keep(now_ns);
         }

@@ -37,7 +37,7 @@ impl Warmth {
     }
 
     /// Something came the way that requests come.
-    pub(crate) fn is_used(&mut self, now_ns: u64) {
+    pub(crate) fn note_use(&mut self, now_ns: u64) {
         self.kept_ns = now_ns;
     }
 
@@ -77,7 +77,7 @@ mod tests {
         assert_eq!(n_events(&mut warmth), 1);
         warmth.keep(now_ns + KEPT_NS - 1);
         assert_eq!(n_events(&mut warmth), 0, "it is warm");
-        warmth.is_used(now_ns + KEPT_NS);
+        warmth.note_use(now_ns + KEPT_NS);
         warmth.keep(now_ns + KEPT_NS);
         assert_eq!(n_events(&mut warmth), 0, "a request keeps it warm");
         warmth.keep(now_ns + 2 * KEPT_NS);

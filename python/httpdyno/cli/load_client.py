@@ -13,7 +13,7 @@ from httpdyno.units import duration_s, format_duration
 
 _MAX_SPIN_S = 0.1
 _CPU_RANGE = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?")
-_DESCRIPTORS_OF_A_THREAD = 3
+_DESCRIPTORS_OF_A_THREAD = 5
 _SPARE_DESCRIPTORS = 64
 """For the engine, and whatever else the program may open."""
 _CPUS_TO_SPIN = 4
