@@ -12,12 +12,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from benches.engine import engine
 from benches.engine.figure import Figure, Part, exactly
 from benches.engine.origin import Nginx, Oracle
-from benches.engine.process import Background, BenchError, others_seconds
+from benches.engine.process import Background, BenchError
+from benches.engine.quiet import Quiet
 from benches.engine.setting import Setting
 
 N_RIGHT, N_FALSE_ALARMS = 11, 1
@@ -27,9 +29,6 @@ CLIENT = frozenset({"client_cpu", "client_schedule"})
 """Both say that it was the client's own fault."""
 _RUN_S, _HEALTHY_S = 3.0, 2.0
 _N_HOGS = 4
-QUIET_CORES = 0.2
-"""Others may use so much in a run whose truth is to be known."""
-_MAX_TRIES = 3
 _RUNNING_S, _STOPPED_S = 0.02, 0.08
 _FEW_DESCRIPTORS = 64
 _FIRST_REQUESTS = 1_000
@@ -166,9 +165,14 @@ SCENARIOS = (
 def measure(setting: Setting) -> Figure:
     """Measure figure 6."""
     figure = Figure(number=6, name="who was limiting")
-    verdicts = [_verdict(setting, scenario) for scenario in SCENARIOS]
-    healthy = [_healthy(setting, n) for n in range(setting.sized(N_HEALTHY, N_HEALTHY_QUICK))]
-    figure.raw = {"scenarios": verdicts, "healthy": healthy}
+    quiet: Quiet[Verdict] = Quiet()
+    verdicts = [quiet.run(partial(_verdict, setting, scenario)) for scenario in SCENARIOS]
+    healthy = [
+        quiet.run(partial(_healthy, setting, n))
+        for n in range(setting.sized(N_HEALTHY, N_HEALTHY_QUICK))
+    ]
+    figure.raw = {"scenarios": verdicts, "healthy": healthy, "discarded": quiet.discarded}
+    figure.notes += quiet.notes()
     n_built = sum("failure" not in each for each in verdicts)
     blamed = [each["name"] for each in verdicts if each.get("is_server_blamed")]
     alarms = [each for each in healthy if not each["is_right"]]
@@ -194,14 +198,6 @@ def measure(setting: Setting) -> Figure:
             note=", ".join(f"{each['name']}: {each['said']}" for each in alarms),
         ),
     ]
-    disturbed = [
-        each for each in verdicts + healthy if each.get("others_cores", [0.0])[-1] > QUIET_CORES
-    ]
-    if disturbed:
-        figure.notes.append(
-            f"others used more than {QUIET_CORES:g} cores in all {_MAX_TRIES} tries of "
-            f"{len(disturbed)} runs: what would be right there is not known"
-        )
     figure.command = (
         "taskset -c 1 httpdyno load URL -d 3s   # beside: taskset -c 1 sh -c 'while :; do :; done'"
     )
@@ -210,14 +206,13 @@ def measure(setting: Setting) -> Figure:
 
 def _verdict(setting: Setting, scenario: Scenario) -> Verdict:
     try:
-        done, disturbed = _run_alone(scenario.run, setting)
+        done = scenario.run(setting)
     except BenchError as error:
         return {"name": scenario.name, "failure": str(error)}
     said = done.window["limited_by"]
     return {
         "name": scenario.name,
         "said": said,
-        "others_cores": disturbed,
         "expected": sorted(scenario.limits),
         "is_right": said in scenario.limits,
         "is_server_blamed": said == "server" and scenario.limits <= CLIENT,
@@ -234,33 +229,15 @@ def _healthy(setting: Setting, index: int) -> Verdict:
     else:
         run = _plain(duration_s=_HEALTHY_S, arrival=engine.even(rate))
         name, expected = f"{rate}/s", "rate"
-    done, disturbed = _run_alone(run, setting)
+    done = run(setting)
     said = done.window["limited_by"]
     return {
         "name": name,
         "said": said,
-        "others_cores": disturbed,
         "expected": [expected],
         "is_right": said == expected,
         "run": done.record(),
     }
-
-
-def _run_alone(
-    run: Callable[[Setting], engine.EngineRun], setting: Setting
-) -> tuple[engine.EngineRun, list[float]]:
-    """Run, and again while processes that are not ours took a core's part meanwhile.
-
-    Then somebody else may have been limiting, and what is right is not known. The verdict is not
-    looked at. Returns also the cores that others used, of each try; (n_tries,).
-    """
-    tries: list[float] = []
-    while True:
-        began_s, others_s = time.monotonic(), others_seconds()
-        done = run(setting)
-        tries.append((others_seconds() - others_s) / (time.monotonic() - began_s))
-        if tries[-1] <= QUIET_CORES or len(tries) == _MAX_TRIES:
-            return done, tries
 
 
 def _job(setting: Setting, address: str, **job: Any) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from benches.engine.figure import Figure, Part, exactly
 from benches.engine.interval import median_of_runs
 from benches.engine.origin import Log, Oracle
 from benches.engine.process import BenchError, run
+from benches.engine.quiet import Quiet
 from benches.engine.setting import Setting
 
 RATES_PER_S = (1_000, 8_000)
@@ -29,12 +31,14 @@ def measure(setting: Setting) -> Figure:
     figure = Figure(number=4, name=f"constant rates over {CONNECTIONS} connections")
     n_runs = setting.sized(N_RUNS, N_RUNS_QUICK)
     runs: dict[int, list[dict[str, Any]]] = {rate: [] for rate in RATES_PER_S}
+    quiet: Quiet[dict[str, Any]] = Quiet()
     for _ in range(n_runs):
         for rate in RATES_PER_S:
-            runs[rate].append(_our_run(setting, rate))
+            runs[rate].append(quiet.run(partial(_our_run, setting, rate)))
     for rate in RATES_PER_S:
         figure.parts += _parts(rate, runs[rate])
         figure.raw[f"{rate}/s"] = runs[rate]
+    figure.raw["discarded"] = quiet.discarded
     if setting.has_competitors:
         _add_competitors(figure, setting)
     figure.command = (
@@ -44,6 +48,7 @@ def measure(setting: Setting) -> Figure:
         f"medians of {n_runs} runs; distance from the best-fitting schedule, first 10 % and last "
         "5 % of each run cut"
     )
+    figure.notes += quiet.notes()
     return figure
 
 

@@ -1,6 +1,7 @@
 """Figure 8: whether Poisson arrivals are, judged by the gaps between arrivals at the oracle."""
 
 from contextlib import ExitStack
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from benches.engine.gap import anderson_darling, lag_one
 from benches.engine.interval import Estimate, median_of_runs
 from benches.engine.origin import Oracle
 from benches.engine.process import BenchError
+from benches.engine.quiet import Quiet
 from benches.engine.setting import Setting
 from benches.engine.wire import Wire
 from numpy.typing import NDArray
@@ -33,9 +35,6 @@ _ELSEWHERE = {
     "due": "as the schedule had them due",
 }
 """For information: where between schedule and oracle gaps are bent, when they are."""
-_MAX_STOLEN_S = 0.1
-"""A run of 6 s from which the host took more than this says how the host shares its cores, not how
-the engine keeps a schedule: it is repeated, whatever it showed."""
 _SHORT_S, _LONG_S = 0.0002, 0.002
 """Gaps after which the way to the oracle is still warm, and is not."""
 
@@ -44,13 +43,9 @@ def measure(setting: Setting) -> Figure:
     """Measure figure 8; the seeds are 1, 2, 3 and so on."""
     figure = Figure(number=8, name=f"Poisson arrivals at {RATE_PER_S:,}/s")
     n_runs = setting.sized(N_RUNS, N_RUNS_QUICK)
-    runs: list[dict[str, Any]] = []
-    repeated: list[dict[str, Any]] = []
-    while len(runs) < n_runs:
-        run = _run(setting, seed=len(runs) + 1)
-        is_disturbed = run["run"]["stolen_s"] > _MAX_STOLEN_S and len(repeated) < n_runs
-        (repeated if is_disturbed else runs).append(run)
-    figure.raw = {"runs": runs, "repeated": repeated}
+    quiet: Quiet[dict[str, Any]] = Quiet()
+    runs = [quiet.run(partial(_run, setting, seed)) for seed in range(1, n_runs + 1)]
+    figure.raw = {"runs": runs, "discarded": quiet.discarded}
 
     def n_kept(where: str, *tests: str) -> Estimate:
         return exactly(sum(_is_kept(run, where, *tests) for run in runs))
@@ -72,10 +67,9 @@ def measure(setting: Setting) -> Figure:
             if all(where in run for run in runs)
         ),
         Part(
-            name="  repeated, for the host took the cores away",
-            estimate=exactly(len(repeated)),
-            note=f"more than {_MAX_STOLEN_S:g} s stolen in a run; "
-            f"not rejected: {sum(_is_kept(run, 'oracle', *_TESTS) for run in repeated)} of them",
+            name="  by both, of those that were disturbed and repeated",
+            estimate=exactly(sum(_is_kept(run, "oracle", *_TESTS) for run in quiet.discarded)),
+            note=f"{len(quiet.discarded)} runs",
         ),
         *(
             Part(
@@ -86,6 +80,7 @@ def measure(setting: Setting) -> Figure:
             for words, bound_s in (("less than", _SHORT_S), ("more than", _LONG_S))
         ),
     ]
+    figure.notes += quiet.notes()
     figure.command = (
         "httpdyno load URL --rate 1000/s --poisson -n 5500 --spin 20ms   # arrivals: URL/oracle/log"
     )

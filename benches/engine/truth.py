@@ -7,6 +7,7 @@ each is known: from when the schedule had it due to when the oracle answered it.
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from benches.engine.figure import Figure, Part, exactly
 from benches.engine.origin import Log, Oracle
 from benches.engine.pacing import quantile_s
 from benches.engine.process import BenchError
+from benches.engine.quiet import Quiet
 from benches.engine.setting import Setting
 from numpy.typing import NDArray
 
@@ -75,12 +77,15 @@ def measure(setting: Setting) -> Figure:
     """Measure figure 5."""
     figure = Figure(number=5, name=f"percentiles in a stall at {RATE_PER_S:,}/s")
     pools = POOLS[1:2] if setting.is_quick else POOLS
+    quiet: Quiet[dict[str, Any]] = Quiet()
     cases = [
-        (pathology, pool, _case(setting, pathology, pool))
+        (pathology, pool, quiet.run(partial(_case, setting, pathology, pool)))
         for pathology in PATHOLOGIES
         for pool in pools
     ]
     figure.raw = {f"{each.name}, {pool}": case for each, pool, case in cases}
+    figure.raw["discarded"] = quiet.discarded
+    figure.notes += quiet.notes()
     n_right = sum(case["is_right"] for _, _, case in cases)
     figure.parts = [
         Part(
