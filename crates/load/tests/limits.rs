@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 use httpdyno_load::{Arm, LimitedBy, LoadSpec, Request, Run, WindowResult};
 use httpdyno_oracle::{Oracle, OracleConfig, Service};
-use rig::{PATIENCE, arm, brief, finish, run_one, timed, within_three_tries};
+use rig::{PATIENCE, arm, brief, finish, run_one, stolen_s, timed, within_three_tries};
 
 /// They look at who has the CPU: they do not share the machine with each other.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -68,13 +68,6 @@ fn load(oracle: &Oracle, rate_per_s: f64) -> LoadSpec {
         drain_s: 1.0,
         ..spec
     }
-}
-
-/// How long this machine's cores were taken away by its host since it started, all together.
-fn stolen_s() -> f64 {
-    let text = fs::read_to_string("/proc/stat").unwrap();
-    let stolen = text.split_whitespace().nth(8).and_then(|ticks| ticks.parse::<f64>().ok());
-    stolen.unwrap_or(0.0) / 100.0
 }
 
 /// The verdict of three tries at most; of more, where others took the client's core from it. Where
