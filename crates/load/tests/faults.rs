@@ -67,18 +67,20 @@ fn each_fault_ends_in_its_own_kind_and_the_server_saw_as_many() {
 fn answers_that_do_not_come_in_time_are_timeouts_at_their_age() {
     // The last one drips for half a second: alive all the time, and too late nevertheless.
     for path in ["/fault/never", "/fixed/10s", "/drip/50/1/10ms"] {
-        let oracle = oracle();
-        for (way, spec) in ways(&arm(&oracle, &[path])) {
-            let result = run_one(&LoadSpec { timeout_s: 0.2, connections: 24, ..spec });
-            let case = format!("{path} at {way}");
-            assert_eq!(errors(&result), [("timeout", N)], "{case}");
-            assert_eq!(result.latency.count, N, "{case}: patience ends in the distribution");
-            let least_ns = result.latency.buckets[0].0;
-            assert!(least_ns >= 200_000_000, "{case}: {least_ns} ns is less than the patience");
-        }
-        // One that was sent may be given up before a busy machine lets the oracle read it.
-        let seen = oracle.stats().requests;
-        assert!((N * 2..=N * 4).contains(&seen), "{path}: {seen} requests");
+        within_three_tries(|| {
+            let oracle = oracle();
+            for (way, spec) in ways(&arm(&oracle, &[path])) {
+                let result = run_one(&LoadSpec { timeout_s: 0.2, connections: 24, ..spec });
+                let case = format!("{path} at {way}");
+                assert_eq!(errors(&result), [("timeout", N)], "{case}");
+                assert_eq!(result.latency.count, N, "{case}: patience ends in the distribution");
+                let least_ns = result.latency.buckets[0].0;
+                assert!(least_ns >= 200_000_000, "{case}: {least_ns} ns is less than the patience");
+            }
+            // One that was sent may be given up before a busy machine lets the oracle read it.
+            let seen = oracle.stats().requests;
+            (seen == N * 4).then_some(()).ok_or_else(|| format!("{path}: {seen} requests"))
+        });
     }
 }
 
@@ -182,7 +184,7 @@ fn a_connection_that_ended_while_it_was_idle_is_not_used_again() {
             let resets = result.errors.of(ErrorKind::Reset);
             assert_eq!(result.completed + resets, 12, "{path}: {}", brief(&result));
             let connections = oracle.stats().connections;
-            let is_as_expected = resets <= 1 && connections == 12 - resets;
+            let is_as_expected = resets <= 1 && connections == 12;
             let told = || format!("{path}: {connections} connections, {}", brief(&result));
             is_as_expected.then_some(()).ok_or_else(told)
         });

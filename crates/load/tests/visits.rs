@@ -33,23 +33,29 @@ fn users_of_a_closed_loop_pause_between_their_requests() {
 
 #[test]
 fn users_start_one_after_the_other_at_the_rate_asked_for() {
-    let oracle = oracle();
-    let spec = LoadSpec {
-        connections: 40,
-        connections_per_s: 100.0,
-        users: thinking(Think::Fixed { s: 10.0 }),
-        ..timed(arm(&oracle, &["/"]), 0.3)
-    };
-    let result = run_one(&spec);
-    // At 0, 10, 20 … 290 ms; whom a busy machine wakes after the end does not begin.
-    assert!((20..=30).contains(&result.offered), "{}", rig::brief(&result));
-    assert_eq!(result.completed, result.offered, "{}", rig::brief(&result));
-    let mut arrivals: Vec<_> = oracle.log().arrivals.iter().map(|each| each.at_ns).collect();
-    arrivals.sort_unstable();
-    for (user, at_ns) in arrivals.into_iter().enumerate() {
-        let after = Duration::from_nanos(at_ns - result.opened_ns);
-        assert!(after >= Duration::from_millis(10) * user as u32, "user {user} after {after:?}");
-    }
+    within_three_tries(|| {
+        let oracle = oracle();
+        let spec = LoadSpec {
+            connections: 40,
+            connections_per_s: 100.0,
+            users: thinking(Think::Fixed { s: 10.0 }),
+            ..timed(arm(&oracle, &["/"]), 0.3)
+        };
+        let result = run_one(&spec);
+        // At 0, 10, 20 … 290 ms; whom a busy machine wakes after the end does not begin.
+        assert!(result.offered <= 30, "{}", rig::brief(&result));
+        assert_eq!(result.completed, result.offered, "{}", rig::brief(&result));
+        let mut arrivals: Vec<_> = oracle.log().arrivals.iter().map(|each| each.at_ns).collect();
+        arrivals.sort_unstable();
+        for (user, at_ns) in arrivals.into_iter().enumerate() {
+            let after = Duration::from_nanos(at_ns - result.opened_ns);
+            assert!(
+                after >= Duration::from_millis(10) * user as u32,
+                "user {user} after {after:?}"
+            );
+        }
+        (result.offered == 30).then_some(()).ok_or_else(|| rig::brief(&result))
+    });
 }
 
 #[test]
