@@ -7,7 +7,9 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use httpdyno_load::{Arm, ErrorKind, LoadSpec, Request};
 use httpdyno_oracle::{CloseAfter, Oracle, OracleConfig};
-use rig::{arm, arrival, brief, counted, errors, oracle, run_one, timed, within_three_tries};
+use rig::{
+    arm, arrival, brief, counted, ensure, errors, oracle, run_one, timed, within_three_tries,
+};
 use socket2::{Domain, Socket, Type};
 
 const N: u64 = 24;
@@ -141,15 +143,19 @@ fn a_port_that_nobody_listens_on_is_refused_and_not_hammered() {
 #[test]
 fn a_listener_that_never_accepts_times_out() {
     let config = OracleConfig { accepts: false, backlog: Some(1), ..OracleConfig::default() };
-    let oracle = Oracle::start(config).unwrap();
-    for (way, spec) in ways(&arm(&oracle, &["/"])) {
-        let result = run_one(&LoadSpec { timeout_s: 0.05, connections: 8, ..spec });
-        // Two fit the backlog: these are connected, and never accepted.
-        let connected = result.errors.of(ErrorKind::Timeout);
-        assert!(connected <= 8, "{way}: {}", brief(&result));
-        assert_eq!(connected + result.errors.of(ErrorKind::ConnectTimeout), N, "{way}");
-    }
-    assert_eq!(oracle.stats().connections, 0);
+    within_three_tries(|| {
+        let oracle = Oracle::start(config.clone()).unwrap();
+        for (way, spec) in ways(&arm(&oracle, &["/"])) {
+            let result = run_one(&LoadSpec { timeout_s: 0.05, connections: 8, ..spec });
+            // Two fit the backlog: these are connected, and never accepted. What waited for a
+            // connection for all its patience, as on a busy machine, was not connecting either.
+            let connected = result.errors.of(ErrorKind::Timeout);
+            assert_eq!(connected + result.errors.of(ErrorKind::ConnectTimeout), N, "{way}");
+            assert_eq!(oracle.stats().connections, 0);
+            ensure(connected <= 8, || format!("{way}: {}", brief(&result)))?;
+        }
+        Ok(())
+    });
 }
 
 #[test]
@@ -174,19 +180,23 @@ fn connections_that_a_server_ends_in_good_order_cost_no_request() {
 #[test]
 fn a_connection_that_ended_while_it_was_idle_is_not_used_again() {
     // 25 ms between requests: the FIN, RST or stray bytes are there long before the next one is
-    // due. Where a machine is so busy that they are not, the request is a reset and not lost.
+    // due. Where a machine is so busy that they are not, the request is a reset and not lost;
+    // and where it reads stray bytes together with the answer, that is a bad one.
     let paths = ["silent-close", "silent-linger", "reset-after", "extra-bytes"];
     for path in paths.map(|name| format!("/fault/{name}")) {
         within_three_tries(|| {
             let oracle = oracle();
             let spec = counted(arm(&oracle, &[&path]), 12);
             let result = run_one(&LoadSpec { arrival: arrival(40.0), connections: 1, ..spec });
-            let resets = result.errors.of(ErrorKind::Reset);
-            assert_eq!(result.completed + resets, 12, "{path}: {}", brief(&result));
+            let late = match path.as_str() {
+                "/fault/extra-bytes" => ErrorKind::BadResponse,
+                _ => ErrorKind::Reset,
+            };
+            let n_late = result.errors.of(late);
+            assert_eq!(result.completed + n_late, 12, "{path}: {}", brief(&result));
             let connections = oracle.stats().connections;
-            let is_as_expected = resets <= 1 && connections == 12;
             let told = || format!("{path}: {connections} connections, {}", brief(&result));
-            is_as_expected.then_some(()).ok_or_else(told)
+            ensure(n_late <= 1 && connections == 12, told)
         });
     }
 }

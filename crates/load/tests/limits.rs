@@ -4,7 +4,7 @@
 //! A client that is stopped, or has no descriptors, needs a process of its own: this program, run
 //! once more for the one test that is ignored otherwise.
 #![allow(clippy::unwrap_used, reason = "a test may panic, its setup too")]
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "between processes; skips show")]
+#![allow(clippy::print_stdout, reason = "between processes")]
 
 mod rig;
 
@@ -22,7 +22,9 @@ use std::time::{Duration, Instant};
 
 use httpdyno_load::{Arm, LimitedBy, LoadSpec, Request, Run, WindowResult};
 use httpdyno_oracle::{Oracle, OracleConfig, Service};
-use rig::{PATIENCE, arm, brief, finish, run_one, stolen_s, timed, within_three_tries};
+use rig::{
+    PATIENCE, Witness, affinity, arm, brief, finish, run_one, skipped, timed, within_three_tries,
+};
 
 /// They look at who has the CPU: they do not share the machine with each other.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -41,7 +43,7 @@ const SERVER_CPU: usize = 1;
 fn has_two_cpus() -> bool {
     let has = thread::available_parallelism().is_ok_and(|n| n.get() >= 2);
     if !has {
-        eprintln!("skipped: client and server need a core each");
+        skipped("client and server need a core each");
     }
     has
 }
@@ -71,17 +73,16 @@ fn load(oracle: &Oracle, rate_per_s: f64) -> LoadSpec {
 }
 
 /// The verdict of three tries at most; of more, where others took the client's core from it. Where
-/// the host did so each time, the client was short of CPU time indeed, and nothing can be tested.
+/// they did so each time, the client was short of CPU time indeed, and nothing can be tested.
 #[track_caller]
 fn is_limited_by(expected: LimitedBy, attempt: impl Fn() -> WindowResult) {
     let is_clients = |verdict| matches!(verdict, LimitedBy::ClientCpu | LimitedBy::ClientSchedule);
     let mut reasons = Vec::new();
-    let mut n_stolen = 0;
+    let mut n_taken = 0;
     for _ in 0..MOST_TRIES {
-        let (began, stolen_before_s) = (Instant::now(), stolen_s());
+        let witness = Witness::start();
         let result = attempt();
-        let lasted_s = began.elapsed().as_secs_f64();
-        let is_stolen = stolen_s() - stolen_before_s > 0.05 * lasted_s;
+        let is_taken = witness.saw_a_core_taken();
         let told = result.limited_by;
         if told == expected {
             return;
@@ -90,8 +91,8 @@ fn is_limited_by(expected: LimitedBy, attempt: impl Fn() -> WindowResult) {
         let is_blamed = is_clients(expected) && told == LimitedBy::Server;
         assert!(!is_blamed, "the server was blamed for the client: {}", brief(&result));
         let is_disturbed = result.evidence.client_wait_ratio > 0.05;
-        if is_stolen || is_clients(told) && is_disturbed {
-            n_stolen += usize::from(is_stolen);
+        if is_taken || is_clients(told) && is_disturbed {
+            n_taken += usize::from(is_taken);
             thread::sleep(Duration::from_millis(500));
             continue;
         }
@@ -100,8 +101,8 @@ fn is_limited_by(expected: LimitedBy, attempt: impl Fn() -> WindowResult) {
             break;
         }
     }
-    if reasons.is_empty() && n_stolen > MOST_TRIES / 2 {
-        eprintln!("skipped: the host took the cores away in {n_stolen} of {MOST_TRIES} tries");
+    if reasons.is_empty() && n_taken > MOST_TRIES / 2 {
+        skipped(&format!("the cores were taken away in {n_taken} of {MOST_TRIES} tries"));
         return;
     }
     panic!("never {expected}: {reasons:#?}");
@@ -241,7 +242,7 @@ fn a_client_that_is_stopped_most_of_the_time() {
 fn a_client_with_a_quota_of_a_tenth_of_a_core() {
     let _alone = alone();
     let Some(group) = Quota::of_a_tenth() else {
-        eprintln!("skipped: no control group can be made here");
+        skipped("no control group can be made here");
         return;
     };
     // The rate takes about twice as much.
@@ -301,7 +302,7 @@ fn a_client_without_ports() {
     // On a thread of its own: it does not come back from its network namespace.
     let told = thread::spawn(|| {
         if !namespace::enter() {
-            eprintln!("skipped: no network namespace without root");
+            skipped("no network namespace without root");
             return None;
         }
         let range = "/proc/thread-self/root/proc/sys/net/ipv4/ip_local_port_range";
@@ -421,24 +422,6 @@ fn client_of_other_tests() {
     };
     let result = finish(&Run::start(&spec, Some(Box::new(on_edge))).unwrap()).remove(0);
     println!("{}\nlimited by {}", brief(&result), result.limited_by);
-}
-
-mod affinity {
-    #![allow(unsafe_code, reason = "std cannot pin a thread")]
-
-    /// Keep the calling thread on one CPU.
-    pub(crate) fn pin_to(cpu: usize) {
-        // SAFETY: a cpu_set_t is plain bits, for which zero is valid; CPU_SET checks its bound.
-        let set = unsafe {
-            let mut set: libc::cpu_set_t = std::mem::zeroed();
-            libc::CPU_SET(cpu, &mut set);
-            set
-        };
-        // SAFETY: `set` is valid for the size given; 0 is the calling thread.
-        let result =
-            unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set) };
-        assert_eq!(result, 0);
-    }
 }
 
 mod signal {

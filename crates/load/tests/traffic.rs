@@ -11,7 +11,7 @@ use httpdyno_load::{
     Arm, Arrival, Length, LoadSpec, Request, Slow, Stage, Step, Users, WindowResult,
 };
 use httpdyno_oracle::{Door, Oracle, OracleConfig, Place};
-use rig::{arm, brief, counted, errors, oracle, run_one, timed};
+use rig::{arm, brief, counted, ensure, errors, oracle, run_one, timed, within_three_tries};
 
 const JARS: Users = Users { has_cookies: true, ..Users::PLAIN };
 
@@ -257,18 +257,20 @@ fn the_seed_alone_decides_who_is_new() {
 
 #[test]
 fn a_slow_request_is_written_as_slowly_as_its_line_is() {
-    let oracle = oracle();
     let mut request = Request::get("oracle.test", "/");
     request.method = "POST".to_owned();
     request.body = vec![b'x'; 3000];
     let slow = Slow { ratio: 1.0, bytes_per_s: 10_000.0, receive_buffer_bytes: 0 };
-    let arm = Arm::new(oracle.addr().to_string(), vec![request]);
-    let result = run_one(&LoadSpec { slow: Some(slow), ..counted(arm, 8) });
-    assert!(errors(&result).is_empty(), "{}", brief(&result));
-    for arrival in oracle.log().arrivals {
-        let transfer = Duration::from_nanos(arrival.transfer_ns());
-        assert!(transfer >= Duration::from_millis(200), "{transfer:?}");
-    }
+    within_three_tries(|| {
+        let oracle = oracle();
+        let arm = Arm::new(oracle.addr().to_string(), vec![request.clone()]);
+        let result = run_one(&LoadSpec { slow: Some(slow), ..counted(arm, 8) });
+        assert!(errors(&result).is_empty(), "{}", brief(&result));
+        // The oracle's time, which begins late where a busy machine lets it read late.
+        let transfers = oracle.log().arrivals.into_iter().map(|arrival| arrival.transfer_ns());
+        let fastest = Duration::from_nanos(transfers.min().unwrap());
+        ensure(fastest >= Duration::from_millis(200), || format!("{fastest:?}"))
+    });
 }
 
 /// Exactly: every nanosecond of a completed request belongs to one phase.
@@ -287,13 +289,18 @@ fn phases_add_up_and_each_is_what_the_server_did() {
         requests_per_connection: 1,
         ..counted(arm(&oracle, &["/drip/60/10/10ms?service=fixed:30ms"]), 24)
     };
-    let result = run_one(&spec);
-    assert!(errors(&result).is_empty(), "{}", brief(&result));
-    phases_add_up(&result);
-    let phases = &result.phases;
-    assert!((0.029..0.06).contains(&fastest_s(&phases.first_byte)), "{:?}", phases.first_byte);
-    assert!((0.045..0.09).contains(&fastest_s(&phases.transfer)), "{:?}", phases.transfer);
-    assert_eq!(phases.connect.count, 24);
+    within_three_tries(|| {
+        let result = run_one(&spec);
+        assert!(errors(&result).is_empty(), "{}", brief(&result));
+        phases_add_up(&result);
+        let phases = &result.phases;
+        assert_eq!(phases.connect.count, 24);
+        let (first_byte_s, transfer_s) =
+            (fastest_s(&phases.first_byte), fastest_s(&phases.transfer));
+        assert!(first_byte_s >= 0.029, "{:?}", phases.first_byte);
+        ensure(first_byte_s < 0.06, || format!("{:?}", phases.first_byte))?;
+        ensure((0.045..0.09).contains(&transfer_s), || format!("{:?}", phases.transfer))
+    });
     // In an open loop the wait for a connection is the client's own queue.
     let spec = LoadSpec {
         arrival: Arrival::constant(100.0),

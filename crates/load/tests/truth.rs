@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 use httpdyno_load::{Arm, LoadSpec, Request, Run, WindowResult};
 use httpdyno_oracle::{Oracle, OracleConfig, PeriodicStall, Service};
 use rig::{
-    PATIENCE, arm, arrival, brief, counted, errors, finish, run_one, timed, within_three_tries,
+    PATIENCE, arm, arrival, brief, counted, ensure, errors, finish, run_one, timed,
+    within_three_tries,
 };
 
 /// These tests look at time: they do not share the machine with each other.
@@ -110,18 +111,20 @@ fn a_stall_is_in_the_latencies_and_the_rate_is_not_lowered() {
 #[test]
 fn the_wait_for_a_connection_is_in_the_latency_and_told_apart() {
     let _alone = alone();
-    let oracle = rig::oracle();
     let pause = Duration::from_millis(300);
-    let result = disturbed(&oracle, 2, |oracle| oracle.hold(pause));
     // Two requests were on the connections in the stall, the others waited for these.
     let slow = |distribution: &httpdyno_load::Distribution| {
         let slow = distribution.buckets.iter().filter(|(bound_ns, _)| *bound_ns > 100_000_000);
         slow.map(|(_, count)| count).sum::<u64>()
     };
-    assert!(slow(&result.service_time) <= 2, "{}", brief(&result));
-    assert!(slow(&result.lateness) >= 90, "{}", brief(&result));
-    assert!(slow(&result.latency) >= 95, "{}", brief(&result));
-    assert_eq!(result.lateness.count, 750);
+    within_three_tries(|| {
+        let oracle = rig::oracle();
+        let result = disturbed(&oracle, 2, |oracle| oracle.hold(pause));
+        assert!(slow(&result.lateness) >= 90, "{}", brief(&result));
+        assert!(slow(&result.latency) >= 95, "{}", brief(&result));
+        assert_eq!(result.lateness.count, 750);
+        ensure(slow(&result.service_time) <= 2, || brief(&result))
+    });
 }
 
 #[test]

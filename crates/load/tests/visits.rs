@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use httpdyno_load::{Arm, Arrival, Length, LoadSpec, Request, Stage, Step, Think, Users};
 use httpdyno_oracle::{Oracle, OracleConfig, Service};
-use rig::{arm, counted, errors, oracle, run_one, timed, within_three_tries};
+use rig::{arm, brief, counted, ensure, errors, oracle, run_one, timed, within_three_tries};
 
 /// Users who pause.
 const fn thinking(think: Think) -> Users {
@@ -21,14 +21,17 @@ fn constant(duration_s: f64, rate_per_s: f64) -> Vec<Stage> {
 
 #[test]
 fn users_of_a_closed_loop_pause_between_their_requests() {
-    let oracle = oracle();
-    let spec =
-        LoadSpec { users: thinking(Think::Fixed { s: 0.05 }), ..timed(arm(&oracle, &["/"]), 0.52) };
-    let result = run_one(&spec);
-    // At 0, 50, 100 … 500 ms, each of the four of them; a busy machine makes it fewer.
-    assert!((4 * 6..=4 * 11).contains(&result.offered), "{}", rig::brief(&result));
-    assert!(errors(&result).is_empty());
-    assert_eq!(result.completed, oracle.stats().requests);
+    let users = thinking(Think::Fixed { s: 0.05 });
+    within_three_tries(|| {
+        let oracle = oracle();
+        let spec = LoadSpec { users, ..timed(arm(&oracle, &["/"]), 0.52) };
+        let result = run_one(&spec);
+        // At 0, 50, 100 … 500 ms, each of the four of them; a busy machine makes it fewer.
+        assert!(result.offered <= 4 * 11, "{}", brief(&result));
+        assert!(errors(&result).is_empty());
+        assert_eq!(result.completed, oracle.stats().requests);
+        ensure(result.offered >= 4 * 6, || brief(&result))
+    });
 }
 
 #[test]
@@ -43,8 +46,8 @@ fn users_start_one_after_the_other_at_the_rate_asked_for() {
         };
         let result = run_one(&spec);
         // At 0, 10, 20 … 290 ms; whom a busy machine wakes after the end does not begin.
-        assert!(result.offered <= 30, "{}", rig::brief(&result));
-        assert_eq!(result.completed, result.offered, "{}", rig::brief(&result));
+        assert!(result.offered <= 30, "{}", brief(&result));
+        assert_eq!(result.completed, result.offered, "{}", brief(&result));
         let mut arrivals: Vec<_> = oracle.log().arrivals.iter().map(|each| each.at_ns).collect();
         arrivals.sort_unstable();
         for (user, at_ns) in arrivals.into_iter().enumerate() {
@@ -54,35 +57,40 @@ fn users_start_one_after_the_other_at_the_rate_asked_for() {
                 "user {user} after {after:?}"
             );
         }
-        (result.offered == 30).then_some(()).ok_or_else(|| rig::brief(&result))
+        ensure(result.offered == 30, || brief(&result))
     });
 }
 
 #[test]
 fn nobody_waits_for_the_end_of_a_pause_once_all_requests_were_sent() {
-    let oracle = oracle();
-    // Users begin at 0 and 1 s, each on a thread of its own; the third request is sent at 1.5 s.
-    let spec = LoadSpec {
-        connections: 2,
-        threads: 2,
-        connections_per_s: 1.0,
-        users: thinking(Think::Fixed { s: 1.5 }),
-        ..counted(arm(&oracle, &["/"]), 3)
-    };
-    let result = run_one(&spec);
-    assert_eq!((result.offered, result.completed), (3, 3));
-    let lasted = Duration::from_nanos(result.closed_ns - result.opened_ns);
-    assert!(lasted < Duration::from_millis(2_200), "{lasted:?}");
+    within_three_tries(|| {
+        let oracle = oracle();
+        // Users begin at 0 and 1 s, each on a thread of its own; the third request is sent at
+        // 1.5 s.
+        let spec = LoadSpec {
+            connections: 2,
+            threads: 2,
+            connections_per_s: 1.0,
+            users: thinking(Think::Fixed { s: 1.5 }),
+            ..counted(arm(&oracle, &["/"]), 3)
+        };
+        let result = run_one(&spec);
+        assert_eq!((result.offered, result.completed), (3, 3));
+        let lasted = Duration::from_nanos(result.closed_ns - result.opened_ns);
+        ensure(lasted < Duration::from_millis(2_200), || format!("{lasted:?}"))
+    });
 }
 
 #[test]
 fn users_who_never_pause_keep_all_connections_busy_on_any_number_of_threads() {
     let config =
         OracleConfig { service: Service::parse("fixed:20ms").unwrap(), ..OracleConfig::default() };
-    let oracle = Oracle::start(config).unwrap();
-    let spec = LoadSpec { connections: 3, threads: 2, ..timed(arm(&oracle, &["/"]), 0.5) };
-    let result = run_one(&spec);
-    assert!(result.evidence.busy_ratio > 0.9, "{}", rig::brief(&result));
+    within_three_tries(|| {
+        let oracle = Oracle::start(config.clone()).unwrap();
+        let spec = LoadSpec { connections: 3, threads: 2, ..timed(arm(&oracle, &["/"]), 0.5) };
+        let result = run_one(&spec);
+        ensure(result.evidence.busy_ratio > 0.9, || brief(&result))
+    });
 }
 
 #[test]
@@ -98,7 +106,7 @@ fn sessions_make_their_steps_and_take_their_connections_along() {
     let visits = result.visits;
     assert!(visits.started > 20, "{visits:?}");
     assert_eq!((visits.finished, visits.left, visits.cut), (visits.started, 0, 0));
-    assert_eq!(result.completed, 3 * visits.started, "{}", rig::brief(&result));
+    assert_eq!(result.completed, 3 * visits.started, "{}", brief(&result));
     assert_eq!(result.connects, visits.started);
     assert_eq!(oracle.stats().requests, result.completed);
 }
@@ -120,7 +128,7 @@ fn the_mean_number_of_sessions_at_a_time_is_what_littles_law_says() {
             ..timed(arm(&oracle, &["/fixed/5ms"]), 4.0)
         };
         let result = run_one(&spec);
-        assert!(errors(&result).is_empty(), "{}", rig::brief(&result));
+        assert!(errors(&result).is_empty(), "{}", brief(&result));
         let per_visit = result.offered as f64 / result.visits.started as f64;
         // 800 visits, whose lengths have a standard deviation of 3.5: five standard errors.
         assert!((per_visit - 4.0).abs() < 0.6, "{per_visit} steps of a visit");
@@ -131,7 +139,7 @@ fn the_mean_number_of_sessions_at_a_time_is_what_littles_law_says() {
         let expected = 200.0 * (per_visit * 0.005 + (per_visit - 1.0) * 0.02);
         // A visit is cut off at the window's end, and a busy machine adds to each answer.
         let is_as_expected = (0.85..1.25).contains(&(mean / expected));
-        is_as_expected.then_some(()).ok_or_else(|| format!("{mean} at a time, {expected} expected"))
+        ensure(is_as_expected, || format!("{mean} at a time, {expected} expected"))
     };
     within_three_tries(littles_law);
 }
@@ -150,7 +158,7 @@ fn a_page_asks_for_its_objects_over_several_connections_once_its_document_is_the
         let before = oracle.stats().requests;
         let spec = LoadSpec { arrival, connections: 8, ..counted(page.clone(), 24) };
         let result = run_one(&spec);
-        let case = rig::brief(&result);
+        let case = brief(&result);
         assert!(errors(&result).is_empty(), "{case}");
         assert_eq!((result.pages.offered, result.pages.completed), (24, 24), "{case}");
         assert_eq!(result.completed, 24 * 5, "{case}");
@@ -175,7 +183,7 @@ fn a_page_with_a_failing_document_asks_for_nothing_more_and_fails() {
             let spec = LoadSpec { arrival, timeout_s: 0.1, ..counted(page.clone(), 8) };
             let result = run_one(&spec);
             assert_eq!((result.pages.offered, result.pages.failed), (8, 8), "{document}");
-            assert_eq!(result.offered, 8, "{document}: {}", rig::brief(&result));
+            assert_eq!(result.offered, 8, "{document}: {}", brief(&result));
         }
     }
 }
@@ -191,15 +199,17 @@ fn a_page_with_a_failing_object_fails_and_its_other_objects_come() {
     };
     let result = run_one(&LoadSpec { ..counted(page, 8) });
     assert_eq!((result.pages.offered, result.pages.failed), (8, 8));
-    assert_eq!((result.offered, result.completed), (24, 16), "{}", rig::brief(&result));
+    assert_eq!((result.offered, result.completed), (24, 16), "{}", brief(&result));
 }
 
 #[test]
 fn users_who_lose_patience_leave_the_rest_of_their_visit() {
     let oracle = oracle();
+    // Each asks for something that never comes sooner or later: for the other path in all of its
+    // 40 steps it can only ask while another visitor is stuck between two of them.
     let spec = LoadSpec {
         arrival: Arrival::Sessions { stages: constant(0.3, 60.0) },
-        users: Users { visit: Length::Fixed(4), ..Users::PLAIN },
+        users: Users { visit: Length::Fixed(40), ..Users::PLAIN },
         connections: 32,
         timeout_s: 0.1,
         ..timed(arm(&oracle, &["/", "/fault/never"]), f64::INFINITY)
@@ -207,7 +217,7 @@ fn users_who_lose_patience_leave_the_rest_of_their_visit() {
     let result = run_one(&spec);
     let visits = result.visits;
     assert_eq!(visits.left, visits.started, "{visits:?}");
-    assert_eq!(errors(&result), [("timeout", visits.started)], "{}", rig::brief(&result));
+    assert_eq!(errors(&result), [("timeout", visits.started)], "{}", brief(&result));
 }
 
 #[test]
@@ -247,8 +257,8 @@ fn a_visitor_keeps_its_connections_from_page_to_page() {
         ..timed(page, f64::INFINITY)
     };
     let result = run_one(&spec);
-    assert!(errors(&result).is_empty(), "{}", rig::brief(&result));
-    assert_eq!(result.connects, 3 * result.visits.started, "{}", rig::brief(&result));
+    assert!(errors(&result).is_empty(), "{}", brief(&result));
+    assert_eq!(result.connects, 3 * result.visits.started, "{}", brief(&result));
     assert_eq!(result.pages.completed, 4 * result.visits.started);
 }
 
@@ -278,7 +288,7 @@ fn a_replay_sends_what_the_log_says_when_it_says() {
         ..timed(arm(&oracle, &["/a", "/b", "/c"]), f64::INFINITY)
     };
     let result = run_one(&spec);
-    assert_eq!((result.offered, result.completed), (6, 6), "{}", rig::brief(&result));
+    assert_eq!((result.offered, result.completed), (6, 6), "{}", brief(&result));
     let mut arrivals = oracle.log().arrivals;
     arrivals.sort_by_key(|arrival| arrival.at_ns);
     let mut paths: Vec<_> = arrivals.iter().map(|arrival| arrival.path.clone()).collect();

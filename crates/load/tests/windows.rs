@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use httpdyno_load::{ErrorKind, LoadSpec, Run, Window, WindowResult};
 use httpdyno_oracle::{Arrival, Oracle, OracleConfig, Service, monotonic_ns};
-use rig::{arm, arrival, brief, errors, finish, oracle, run, within_three_tries};
+use rig::{arm, arrival, brief, ensure, errors, finish, oracle, run, within_three_tries};
 
 /// Six windows over two arms, none in a regular order.
 const ORDER: [usize; 6] = [0, 1, 1, 0, 1, 0];
@@ -96,7 +96,7 @@ fn requests_land_on_the_arm_of_their_window_over_connections_that_stay() {
             }
             edges_are_quiet(&edges, &results, &servers, &case);
             let n_unsent: u64 = results.iter().map(unsent).sum();
-            (n_unsent == 0).then_some(()).ok_or_else(|| format!("{case}: {n_unsent} unsent"))
+            ensure(n_unsent == 0, || format!("{case}: {n_unsent} unsent"))
         });
     }
 }
@@ -170,21 +170,25 @@ fn lead_in_and_drain_are_not_measured() {
     let window = Window { arm: 0, lead_in_s: 0.15, measure_s: 0.15, n_requests: 0 };
     let spec = rig::spec(vec![arm(&oracle, &["/fixed/10ms"])], vec![window]);
     for rate_per_s in [0.0, 200.0] {
-        let result = run(&LoadSpec { arrival: arrival(rate_per_s), ..spec.clone() }).remove(0);
-        assert_eq!(errors(&result), []);
-        assert_eq!(result.measure_start_ns - result.opened_ns, 150_000_000);
-        assert_eq!(result.measure_end_ns - result.measure_start_ns, 150_000_000);
-        assert_eq!(result.latency.count, result.measured_offered, "each in flight was waited for");
-        let log = oracle.log_since(result.opened_ns);
-        let of_log = log.arrivals.iter().filter(|arrival| {
-            let at_ns = arrival.answered_ns.unwrap();
-            (result.measure_start_ns..result.measure_end_ns).contains(&at_ns)
+        within_three_tries(|| {
+            let result = run(&LoadSpec { arrival: arrival(rate_per_s), ..spec.clone() }).remove(0);
+            assert_eq!(result.errors.total(), unsent(&result), "{:?}", errors(&result));
+            assert_eq!(result.measure_start_ns - result.opened_ns, 150_000_000);
+            assert_eq!(result.measure_end_ns - result.measure_start_ns, 150_000_000);
+            assert_eq!(result.latency.count, result.measured_offered, "each was waited for");
+            let log = oracle.log_since(result.opened_ns);
+            let of_log = log.arrivals.iter().filter(|arrival| {
+                let at_ns = arrival.answered_ns.unwrap();
+                (result.measure_start_ns..result.measure_end_ns).contains(&at_ns)
+            });
+            // Those on their way when the measured part began or ended may fall on either side.
+            assert!(result.measured_completed.abs_diff(of_log.count() as u64) <= 4);
+            if rate_per_s > 0.0 {
+                assert_eq!((result.offered, result.measured_offered), (60, 30));
+            }
+            // A busy machine may look up too late for the last ones that were due.
+            ensure(unsent(&result) == 0, || brief(&result))
         });
-        // Those on their way when the measured part began or ended may fall on either side.
-        assert!(result.measured_completed.abs_diff(of_log.count() as u64) <= 4);
-        if rate_per_s > 0.0 {
-            assert_eq!((result.offered, result.measured_offered), (60, 30));
-        }
     }
 }
 

@@ -1,14 +1,18 @@
 //! What the tests of the engine against the oracle share: specs, runs, and the laws that hold
 //! for every run whatever happens in it.
 #![allow(dead_code, reason = "each test program uses its own part of this")]
-#![allow(clippy::print_stderr, reason = "a test that cannot be made says so")]
 
-use std::time::{Duration, Instant};
+pub(crate) mod affinity;
+mod witness;
+
+use std::time::Duration;
 
 use httpdyno_load::{
     Arm, Arrival, ErrorKind, LoadSpec, Part, Request, Run, Users, Window, WindowResult,
 };
 use httpdyno_oracle::{Oracle, OracleConfig};
+#[allow(unused_imports, reason = "each test program uses its own part of this")]
+pub(crate) use witness::{Witness, ensure, skipped, within_three_tries};
 
 /// No run here takes nearly as long; it only keeps a hung engine from hanging the suite.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
@@ -166,36 +170,6 @@ pub(crate) fn brief(result: &WindowResult) -> String {
         result.statuses,
         result.evidence,
     )
-}
-
-/// How long this machine's cores were taken away by its host since it started, all together.
-pub(crate) fn stolen_s() -> f64 {
-    let text = std::fs::read_to_string("/proc/stat").unwrap();
-    let stolen = text.split_whitespace().nth(8).and_then(|ticks| ticks.parse::<f64>().ok());
-    stolen.unwrap_or(0.0) / 100.0
-}
-
-/// Try what needs the machine's attention up to three times: one that is busy elsewhere may
-/// spoil a try, an engine that is wrong spoils all. Where the host took the cores away in each of
-/// them, nothing can be tested.
-#[track_caller]
-pub(crate) fn within_three_tries(mut attempt: impl FnMut() -> Result<(), String>) {
-    let mut reasons = Vec::new();
-    let mut n_stolen = 0;
-    for _ in 0..3 {
-        let (began, stolen_before_s) = (Instant::now(), stolen_s());
-        match attempt() {
-            Ok(()) => return,
-            Err(reason) => reasons.push(reason),
-        }
-        let lasted_s = began.elapsed().as_secs_f64();
-        n_stolen += usize::from(stolen_s() - stolen_before_s > 0.05 * lasted_s);
-    }
-    if n_stolen == reasons.len() {
-        eprintln!("skipped: the host took the cores away in each try: {reasons:#?}");
-        return;
-    }
-    panic!("three times: {reasons:#?}");
 }
 
 /// The errors, but for none of a kind, by name.
