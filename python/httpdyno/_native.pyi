@@ -239,7 +239,11 @@ class Pages:
         """One of the page's requests failed."""
     @property
     def time(self) -> Histogram:
-        """From the page's due time to the end of its last object, of those that completed."""
+        """From the page's due time to the end of its last object; of pages that were given up at
+        least as long."""
+    @property
+    def censored(self) -> Histogram:
+        """What is a lower bound in `time`."""
 
 @final
 class Batches:

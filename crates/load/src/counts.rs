@@ -1,6 +1,7 @@
 //! What a thread counts over a window consists of these.
 
 use crate::histogram::Coarse;
+use crate::outcome::ErrorKind;
 use crate::result::PageCounts;
 
 /// A request that ended: when it was due, sent and so on. All in nanoseconds.
@@ -67,11 +68,34 @@ pub(crate) struct Pages {
     pub(crate) completed: u64,
     pub(crate) failed: u64,
     pub(crate) time: Coarse,
+    pub(crate) censored: Coarse,
+}
+
+/// How a page ended: as the worst of its parts did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum PageEnd {
+    #[default]
+    Completed,
+    Failed,
+    /// A part of it might have come later: its age is a lower bound of its time.
+    GivenUp,
+}
+
+impl PageEnd {
+    /// What a part of the page makes of it.
+    pub(crate) fn of_part(outcome: Result<(), ErrorKind>) -> Self {
+        match outcome {
+            Ok(()) => Self::Completed,
+            Err(kind) if kind.is_censored() => Self::GivenUp,
+            Err(_) => Self::Failed,
+        }
+    }
 }
 
 impl Pages {
     pub(crate) fn new() -> Self {
-        Self { offered: 0, completed: 0, failed: 0, time: Coarse::new() }
+        let (time, censored) = (Coarse::new(), Coarse::new());
+        Self { offered: 0, completed: 0, failed: 0, time, censored }
     }
 
     pub(crate) fn counts(&self) -> PageCounts {
@@ -80,21 +104,27 @@ impl Pages {
             completed: self.completed,
             failed: self.failed,
             time: self.time.distribution(),
+            censored: self.censored.distribution(),
         }
     }
 
     pub(crate) fn reset(&mut self) {
         (self.offered, self.completed, self.failed) = (0, 0, 0);
         self.time.reset();
+        self.censored.reset();
     }
 
-    /// Count an offered page's end: when its last part had ended. It failed when any part did.
-    pub(crate) fn end(&mut self, time_ns: u64, has_failed: bool) {
-        if has_failed {
-            self.failed += 1;
-        } else {
-            self.completed += 1;
+    /// Count an offered page's end: when its last part had ended.
+    pub(crate) fn end(&mut self, time_ns: u64, end: PageEnd) {
+        match end {
+            PageEnd::Completed => self.completed += 1,
+            PageEnd::Failed | PageEnd::GivenUp => self.failed += 1,
+        }
+        if end != PageEnd::Failed {
             self.time.record(time_ns);
+        }
+        if end == PageEnd::GivenUp {
+            self.censored.record(time_ns);
         }
     }
 
@@ -103,6 +133,7 @@ impl Pages {
         self.completed += other.completed;
         self.failed += other.failed;
         self.time.merge(&other.time);
+        self.censored.merge(&other.censored);
     }
 }
 

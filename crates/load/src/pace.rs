@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use crate::counts::{Ended, PageEnd};
 use crate::outcome::ErrorKind;
 use crate::random::stream;
 use crate::spec::Slow;
@@ -159,6 +160,46 @@ impl Worker {
             self.progress.advance();
             self.end_unsent(&arrival, ErrorKind::Unsent);
         }
+    }
+
+    /// A due arrival ends without having been sent.
+    fn end_unsent(&mut self, arrival: &Arrival, kind: ErrorKind) {
+        // What it would have asked for first: a visit draws its steps when it begins.
+        let step = match self.progress.plan.model {
+            Model::Sessions => 0,
+            _ => self.step_of(arrival),
+        };
+        let step = &self.pools[self.progress.plan.arm].target.steps[step as usize];
+        let request = step.request as u32;
+        self.tally.offer(arrival.is_measured, request, arrival.is_slow);
+        if !step.objects.is_empty() {
+            self.tally.page_offer(arrival.is_measured);
+            let age_ns = self.now_ns.saturating_sub(arrival.due_ns);
+            self.tally.page_end(arrival.is_measured, age_ns, PageEnd::GivenUp);
+        }
+        let ended = Ended {
+            base_ns: arrival.due_ns,
+            issued_ns: None,
+            connected_ns: None,
+            secured_ns: None,
+            written_ns: None,
+            first_byte_ns: None,
+            end_ns: self.now_ns,
+            is_measured: arrival.is_measured,
+            is_object: false,
+            request,
+            is_slow: arrival.is_slow,
+            due_index: arrival.number,
+        };
+        if kind.is_timeout() {
+            self.tally.due += 1;
+            if self.progress.blocked_since_ns.is_some() {
+                self.tally.waited += 1;
+            } else {
+                self.tally.late += 1; // this thread slept for longer than the patience
+            }
+        }
+        self.tally.end(&self.progress.plan, &ended, Err(kind));
     }
 
     /// End the window at once: the run was stopped. What was due until then is offered, on each

@@ -104,8 +104,11 @@ pub struct PageCounts {
     pub completed: u64,
     /// The others.
     pub failed: u64,
-    /// From the page's due time to the end of its last request, of those that completed.
+    /// From the page's due time to the end of its last request, of those that completed; and of
+    /// those that were given up, as at least the time until then, like `WindowResult::latency`.
     pub time: Distribution,
+    /// What is a lower bound in `time`.
+    pub censored: Distribution,
 }
 
 impl WindowResult {

@@ -1,7 +1,7 @@
 //! What one thread counts over one window.
 
 use crate::batches::BatchRecorder;
-pub(crate) use crate::counts::{Ended, Pages, Room, Visits};
+pub(crate) use crate::counts::{Ended, PageEnd, Pages, Room, Visits};
 use crate::effort::Effort;
 use crate::histogram::{Coarse, Fine};
 use crate::in_flight::{InFlight, Readiness};
@@ -253,10 +253,10 @@ impl Tally {
         self.pages.offered += u64::from(is_measured);
     }
 
-    /// Count an offered page's end: when its last part had ended. It failed when any part did.
-    pub(crate) fn page_end(&mut self, is_measured: bool, time_ns: u64, has_failed: bool) {
+    /// Count an offered page's end: when its last part had ended.
+    pub(crate) fn page_end(&mut self, is_measured: bool, time_ns: u64, end: PageEnd) {
         if is_measured {
-            self.pages.end(time_ns, has_failed);
+            self.pages.end(time_ns, end);
         }
     }
 

@@ -38,7 +38,7 @@ fn a_reset_tally_is_as_new() {
         };
         tally.end(&plan, &request, outcome);
         tally.page_offer(true);
-        tally.page_end(true, 5, is_slow);
+        tally.page_end(true, 5, PageEnd::of_part(outcome));
         tally.published(begun_ns);
     }
     let as_text = |tally: &Tally| format!("{tally:?}");

@@ -1,5 +1,6 @@
 //! What a user is doing: the state of a visit, kept beside the connection that carries it.
 
+use crate::counts::PageEnd;
 use crate::jar::Jar;
 
 /// A user, who may come back.
@@ -38,8 +39,8 @@ pub(crate) struct Visit {
     pub(crate) is_measured: bool,
     /// The step is a page that did not end yet.
     pub(crate) is_in_page: bool,
-    /// A request of the page failed.
-    pub(crate) has_failed: bool,
+    /// How the page will have ended, by the parts that did.
+    pub(crate) page_end: PageEnd,
     /// A request of the page outlived the user's patience.
     pub(crate) has_left: bool,
     /// The user has a slow line.

@@ -4,10 +4,10 @@ use std::cmp::Reverse;
 use std::sync::atomic::Ordering;
 
 use crate::connection::{Farewell, Phase, Taken};
+use crate::counts::PageEnd;
 use crate::outcome::ErrorKind;
 use crate::random::{hash, stream, unit};
 use crate::spec::Think;
-use crate::tally::Ended;
 use crate::timers::{Timer, TimerKind};
 use crate::visit::{Visit, VisitEnd};
 use crate::window::Model;
@@ -78,7 +78,7 @@ impl Worker {
         }
     }
 
-    fn step_of(&self, arrival: &Arrival) -> u32 {
+    pub(crate) fn step_of(&self, arrival: &Arrival) -> u32 {
         match &self.spec.arrival {
             crate::spec::Arrival::Replay { steps, .. } => steps[arrival.index as usize],
             _ => self.pools[self.progress.plan.arm].target.mix.pick(arrival.number, self.spec.seed),
@@ -141,7 +141,7 @@ impl Worker {
         visit.base_ns = base_ns;
         visit.is_measured = is_measured;
         visit.n_asked = 0;
-        visit.has_failed = false;
+        visit.page_end = PageEnd::Completed;
         visit.has_left = false;
         visit.is_in_page = false;
         let step = &self.pools[self.progress.plan.arm].target.steps[step as usize];
@@ -163,7 +163,7 @@ impl Worker {
             return self.end_step(owner, outcome);
         }
         let is_document = visit.n_asked == 0;
-        visit.has_failed |= outcome.is_err();
+        visit.page_end = visit.page_end.max(PageEnd::of_part(outcome));
         visit.has_left |= outcome.is_err_and(ErrorKind::is_timeout);
         // Without its document a page has no objects, and who left asks for no more.
         let is_hopeless = outcome.is_err_and(|kind| {
@@ -180,9 +180,9 @@ impl Worker {
         let visit = &mut self.visits[owner as usize];
         if visit.is_page_of(number) && visit.n_under_way == 0 {
             visit.is_in_page = false;
-            let Visit { base_ns, is_measured, has_failed, .. } = *visit;
+            let Visit { base_ns, is_measured, page_end, .. } = *visit;
             let time_ns = self.now_ns.saturating_sub(base_ns);
-            self.tally.page_end(is_measured, time_ns, has_failed);
+            self.tally.page_end(is_measured, time_ns, page_end);
             self.end_step(owner, outcome);
         }
     }
@@ -353,40 +353,6 @@ impl Worker {
         } else {
             self.end_visit(owner, VisitEnd::Cut, 0);
         }
-    }
-
-    /// A due arrival ends without having been sent.
-    pub(crate) fn end_unsent(&mut self, arrival: &Arrival, kind: ErrorKind) {
-        // What it would have asked for first: a visit draws its steps when it begins.
-        let step = match self.progress.plan.model {
-            Model::Sessions => 0,
-            _ => self.step_of(arrival),
-        };
-        let request = self.pools[self.progress.plan.arm].target.steps[step as usize].request as u32;
-        self.tally.offer(arrival.is_measured, request, arrival.is_slow);
-        let ended = Ended {
-            base_ns: arrival.due_ns,
-            issued_ns: None,
-            connected_ns: None,
-            secured_ns: None,
-            written_ns: None,
-            first_byte_ns: None,
-            end_ns: self.now_ns,
-            is_measured: arrival.is_measured,
-            is_object: false,
-            request,
-            is_slow: arrival.is_slow,
-            due_index: arrival.number,
-        };
-        if kind.is_timeout() {
-            self.tally.due += 1;
-            if self.progress.blocked_since_ns.is_some() {
-                self.tally.waited += 1;
-            } else {
-                self.tally.late += 1; // this thread slept for longer than the patience
-            }
-        }
-        self.tally.end(&self.progress.plan, &ended, Err(kind));
     }
 
     fn count_visit(&mut self, is_new: bool) {

@@ -189,6 +189,25 @@ fn a_page_with_a_failing_document_asks_for_nothing_more_and_fails() {
 }
 
 #[test]
+fn a_page_that_nobody_had_a_connection_for_failed_and_took_at_least_as_long() {
+    let oracle = oracle();
+    let requests = ["/fault/never", "/a"].map(|path| Request::get("h", path)).to_vec();
+    let page = Arm {
+        steps: vec![Step { weight: 1.0, request: 0, objects: vec![1] }],
+        ..Arm::new(oracle.addr().to_string(), requests)
+    };
+    let arrival = Arrival::constant(200.0);
+    let spec = LoadSpec { arrival, connections: 1, drain_s: 0.05, ..timed(page, 0.1) };
+    let result = run_one(&spec);
+    assert_eq!(errors(&result), [("unfinished", 1), ("unsent", 19)], "{}", brief(&result));
+    let pages = result.pages;
+    assert_eq!((pages.offered, pages.completed, pages.failed), (20, 0, 20));
+    assert_eq!((pages.time.count, pages.censored.count), (20, 20));
+    // The first was due at once, and given up after the drain.
+    assert!(pages.time.max_ns >= 140_000_000, "{:?}", pages.time);
+}
+
+#[test]
 fn a_page_with_a_failing_object_fails_and_its_other_objects_come() {
     let oracle = oracle();
     let requests = ["/", "/fault/short-body", "/b"].map(|path| Request::get("h", path)).to_vec();

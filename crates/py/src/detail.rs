@@ -98,10 +98,17 @@ impl Pages {
         self.0.failed
     }
 
-    /// From the page's due time to the end of its last object, of those that completed.
+    /// From the page's due time to the end of its last object; of pages that were given up at
+    /// least as long.
     #[getter]
     fn time(&self) -> Histogram {
         Histogram(self.0.time.clone())
+    }
+
+    /// What is a lower bound in `time`.
+    #[getter]
+    fn censored(&self) -> Histogram {
+        Histogram(self.0.censored.clone())
     }
 }
 

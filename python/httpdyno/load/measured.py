@@ -131,6 +131,7 @@ def _pages(result: _native.WindowResult) -> Pages:
         completed=pages.completed,
         failed=pages.failed,
         time=histogram(pages.time),
+        censored=histogram(pages.censored),
     )
 
 

@@ -72,7 +72,10 @@ class Pages(Record, frozen=True, omit_defaults=True):
     completed: int = 0
     failed: int = 0
     time: HistogramData = NO_VALUES
-    """From the page's base, as for latency, to the end of its last object."""
+    """From the page's base, as for latency, to the end of its last object; of pages that were given
+    up at least as long."""
+    censored: HistogramData = NO_VALUES
+    """What is a lower bound in `time`."""
 
 
 NO_PAGES = Pages()

@@ -113,6 +113,13 @@ def test_timeouts_that_may_lie_beyond_the_limit_are_a_failure() -> None:
     assert (over.is_passed, over.sentence) == (False, "p90 was at least 10.0 s")
 
 
+def test_pages_that_were_given_up_took_at_least_as_long() -> None:
+    """30 of 1,290 were given up after 10 s: the others' p99 is not the pages'."""
+    seen = judged(parsed("page p99 > 1s"), shop().measurement)
+    assert (seen.is_passed, seen.sentence) == (False, "page p99 was at least 10.0 s")
+    assert judged(parsed("page p90 > 1s"), shop().measurement).is_passed
+
+
 def test_judgements_come_in_the_order_given() -> None:
     seen = judgements(shop())
     assert [each.threshold.text for each in seen] == list(shop().fail_if)

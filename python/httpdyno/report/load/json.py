@@ -295,7 +295,7 @@ def _pages(measurement: Measurement) -> PortionJson | None:
         completed=pages.completed,
         errors={"failed": pages.failed} if pages.failed else {},
         latency_s=_latency(pages.time),
-        at_least=(),
+        at_least=_at_least(pages.time, pages.censored),
     )
 
 

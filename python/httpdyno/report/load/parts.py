@@ -111,7 +111,7 @@ def portions_grid(outcome: LoadOutcome, *, is_whole: bool = False) -> Grid | Non
     note = f"and {n_left_out:,} requests more, which `--verbose` shows" if n_left_out else ""
     rows = rows[: len(rows) - n_left_out]
     rows += [
-        _portion_row(f"{name} users", portion, timeout_s)
+        _portion_row(f"{name} users", portion, portion_censored(portion, timeout_s))
         for name, portion in outcome.measurement.by_population.items()
     ]
     pages = outcome.measurement.pages
@@ -122,7 +122,7 @@ def portions_grid(outcome: LoadOutcome, *, is_whole: bool = False) -> Grid | Non
             errors={"failed": pages.failed},
             latency=pages.time,
         )
-        rows.append(_portion_row("pages", whole, timeout_s))
+        rows.append(_portion_row("pages", whole, pages.censored))
     if not rows:
         return None
     head = ("", "offered", "completed", "errors", "p50", "p99", "max")
@@ -137,7 +137,11 @@ def _request_rows(outcome: LoadOutcome) -> list[tuple[str, ...]]:
     if len(named) > MOST_ROWS:
         named.sort(key=lambda each: -each[1].offered)
     timeout_s = outcome.workload.timeout_s
-    return [_portion_row(name, portion, timeout_s) for name, portion in named if portion.offered]
+    return [
+        _portion_row(name, portion, portion_censored(portion, timeout_s))
+        for name, portion in named
+        if portion.offered
+    ]
 
 
 def request_names(outcome: LoadOutcome) -> list[str]:
@@ -151,8 +155,8 @@ def request_names(outcome: LoadOutcome) -> list[str]:
     return names
 
 
-def _portion_row(name: str, portion: Portion, timeout_s: float) -> tuple[str, ...]:
-    data, censored = portion.latency, portion_censored(portion, timeout_s)
+def _portion_row(name: str, portion: Portion, censored: HistogramData) -> tuple[str, ...]:
+    data = portion.latency
     cells = [NOTHING] * 3
     if data is not None:
         cells = [figure(data, which, censored).text for which in ("p50", "p99", "max")]

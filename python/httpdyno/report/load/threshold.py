@@ -44,6 +44,7 @@ _SUBJECTS: dict[str, Callable[[Measurement], HistogramData]] = {
 _CENSORED: dict[str, Callable[[Measurement], HistogramData]] = {
     "latency": lambda seen: seen.censored,
     "service time": censored_service_time,
+    "page": lambda seen: seen.pages.censored,
 }
 """Of these, requests that never ended are part, at the age they had."""
 
