@@ -155,17 +155,20 @@ fn a_page_asks_for_its_objects_over_several_connections_once_its_document_is_the
         ..Arm::new(oracle.addr().to_string(), requests)
     };
     for arrival in [Arrival::Closed, Arrival::constant(100.0)] {
-        let before = oracle.stats().requests;
         let spec = LoadSpec { arrival, connections: 8, ..counted(page.clone(), 24) };
-        let result = run_one(&spec);
-        let case = brief(&result);
-        assert!(errors(&result).is_empty(), "{case}");
-        assert_eq!((result.pages.offered, result.pages.completed), (24, 24), "{case}");
-        assert_eq!(result.completed, 24 * 5, "{case}");
-        assert_eq!(oracle.stats().requests - before, 24 * 5, "{case}");
-        // Document, then three objects side by side: 50 ms, and not 20 + 3 × 30.
-        let fastest_ms = result.pages.time.quantile_ns(0.05) / 1_000_000;
-        assert!((49..110).contains(&fastest_ms), "{fastest_ms} ms");
+        within_three_tries(|| {
+            let before = oracle.stats().requests;
+            let result = run_one(&spec);
+            let case = brief(&result);
+            assert!(errors(&result).is_empty(), "{case}");
+            assert_eq!((result.pages.offered, result.pages.completed), (24, 24), "{case}");
+            assert_eq!(result.completed, 24 * 5, "{case}");
+            assert_eq!(oracle.stats().requests - before, 24 * 5, "{case}");
+            // Document, then three objects side by side: 50 ms, and not 20 + 3 × 30.
+            let fastest_ms = result.pages.time.quantile_ns(0.05) / 1_000_000;
+            assert!(fastest_ms >= 49, "{fastest_ms} ms");
+            ensure(fastest_ms < 110, || format!("{fastest_ms} ms"))
+        });
     }
 }
 

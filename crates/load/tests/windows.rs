@@ -126,19 +126,23 @@ fn edges_are_quiet(edges: &[Edge], results: &[WindowResult], servers: &[Oracle],
 #[test]
 fn a_window_of_so_many_requests_offers_exactly_these_after_its_lead_in() {
     for (rate_per_s, threads) in [(0.0, 1), (0.0, 2), (500.0, 1), (500.0, 2)] {
-        let oracle = oracle();
-        let windows = [0.0, 0.03]
-            .map(|lead_in_s| Window { arm: 0, lead_in_s, measure_s: 20.0, n_requests: 37 })
-            .to_vec();
-        let spec = rig::spec(vec![arm(&oracle, &["/fixed/1ms"])], windows);
-        let results = run(&LoadSpec { arrival: arrival(rate_per_s), threads, ..spec });
-        let case = format!("rate {rate_per_s}, {threads} threads");
-        assert_eq!((results[0].offered, results[0].measured_offered), (37, 37), "{case}");
-        assert_eq!(results[0].measured_completed, 37, "{case}");
-        assert_eq!(results[1].measured_offered, 37, "{case}");
-        assert!(results[1].offered > 37, "{case}: {}", brief(&results[1]));
-        let offered: u64 = results.iter().map(|result| result.offered).sum();
-        assert_eq!(oracle.stats().requests, offered, "{case}");
+        within_three_tries(|| {
+            let oracle = oracle();
+            let windows = [0.0, 0.03]
+                .map(|lead_in_s| Window { arm: 0, lead_in_s, measure_s: 20.0, n_requests: 37 })
+                .to_vec();
+            let spec = rig::spec(vec![arm(&oracle, &["/fixed/1ms"])], windows);
+            let results = run(&LoadSpec { arrival: arrival(rate_per_s), threads, ..spec });
+            let case = format!("rate {rate_per_s}, {threads} threads");
+            assert_eq!((results[0].offered, results[0].measured_offered), (37, 37), "{case}");
+            assert_eq!(results[0].measured_completed, 37, "{case}");
+            assert_eq!(results[1].measured_offered, 37, "{case}");
+            assert!(results[1].offered >= 37, "{case}: {}", brief(&results[1]));
+            let offered: u64 = results.iter().map(|result| result.offered).sum();
+            assert_eq!(oracle.stats().requests, offered, "{case}");
+            // A busy machine may sleep through the lead-in of a closed loop.
+            ensure(results[1].offered > 37, || format!("{case}: {}", brief(&results[1])))
+        });
     }
 }
 
@@ -194,20 +198,33 @@ fn lead_in_and_drain_are_not_measured() {
 
 #[test]
 fn what_a_drain_does_not_wait_for_is_unfinished_and_does_not_reach_the_next_window() {
-    let (slow, fast) = (oracle(), oracle());
-    let arms = vec![arm(&slow, &["/fault/never"]), arm(&fast, &["/"])];
-    let windows =
-        [0, 1, 0, 1].map(|arm| Window { arm, lead_in_s: 0.0, measure_s: 0.05, n_requests: 0 });
-    let spec = rig::spec(arms, windows.to_vec());
-    let results = run(&LoadSpec { drain_s: 0.05, ..spec });
-    for result in &results {
-        match result.arm {
-            0 => assert_eq!((errors(result), result.completed), (vec![("unfinished", 4)], 0)),
-            _ => assert_eq!((errors(result), result.completed), (vec![], result.offered)),
+    within_three_tries(|| {
+        let (slow, fast) = (oracle(), oracle());
+        let arms = vec![arm(&slow, &["/fault/never"]), arm(&fast, &["/"])];
+        let windows =
+            [0, 1, 0, 1].map(|arm| Window { arm, lead_in_s: 0.0, measure_s: 0.05, n_requests: 0 });
+        let spec = rig::spec(arms, windows.to_vec());
+        let results = run(&LoadSpec { drain_s: 0.05, ..spec });
+        // Where a busy machine sleeps through a window, nobody asks; through a drain, none answer.
+        let is_punctual = |result: &WindowResult| match result.arm {
+            0 => result.offered == 4,
+            _ => result.completed == result.offered,
+        };
+        for result in results.iter().filter(|result| is_punctual(result)) {
+            match result.arm {
+                0 => assert_eq!((errors(result), result.completed), (vec![("unfinished", 4)], 0)),
+                _ => assert_eq!(errors(result), []),
+            }
         }
-    }
-    assert_eq!(slow.stats().requests, 8);
-    assert_eq!(slow.stats().connections, 8, "an unanswered connection is not used again");
+        let offered: u64 =
+            results.iter().filter(|result| result.arm == 0).map(|result| result.offered).sum();
+        // An unanswered connection is not used again; one that was given up before a busy machine
+        // let the server read from it, it never saw.
+        let stats = slow.stats();
+        assert!(stats.requests <= offered && stats.connections <= offered, "{stats:?}");
+        let is_seen = (stats.requests, stats.connections) == (offered, offered);
+        ensure(is_seen && results.iter().all(is_punctual), || results.iter().map(brief).collect())
+    });
 }
 
 #[test]
