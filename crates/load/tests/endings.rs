@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use httpdyno_load::{ErrorKind, LoadSpec, Run};
 use httpdyno_oracle::{Behaviour, CloseAfter, Oracle, OracleConfig, Service};
 use rig::{
-    PATIENCE, arm, arrival, brief, counted, errors, finish, oracle, run_one, timed,
+    PATIENCE, arm, arrival, brief, counted, ensure, errors, finish, oracle, run_one, timed,
     within_three_tries,
 };
 
@@ -195,6 +195,6 @@ fn a_closed_loop_is_limited_by_the_capacity_of_a_queue_and_obeys_little() {
         let mean_s = result.latency.sum_ns as f64 * 1e-9 / result.latency.count as f64;
         let is_lawful = (9.0..=10.001).contains(&in_flight)
             && (throughput_per_s * mean_s / in_flight - 1.0).abs() < 0.1;
-        is_lawful.then_some(()).ok_or_else(|| brief(&result))
+        ensure(is_lawful, || brief(&result))
     });
 }

@@ -81,7 +81,7 @@ fn answers_that_do_not_come_in_time_are_timeouts_at_their_age() {
             }
             // One that was sent may be given up before a busy machine lets the oracle read it.
             let seen = oracle.stats().requests;
-            (seen == N * 4).then_some(()).ok_or_else(|| format!("{path}: {seen} requests"))
+            ensure(seen == N * 4, || format!("{path}: {seen} requests"))
         });
     }
 }

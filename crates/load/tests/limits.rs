@@ -23,7 +23,8 @@ use std::time::{Duration, Instant};
 use httpdyno_load::{Arm, LimitedBy, LoadSpec, Request, Run, WindowResult};
 use httpdyno_oracle::{Oracle, OracleConfig, Service};
 use rig::{
-    PATIENCE, Witness, affinity, arm, brief, finish, run_one, skipped, timed, within_three_tries,
+    PATIENCE, Witness, affinity, arm, brief, ensure, finish, run_one, skipped, timed,
+    within_three_tries,
 };
 
 /// They look at who has the CPU: they do not share the machine with each other.
@@ -233,7 +234,7 @@ fn a_client_that_is_stopped_most_of_the_time() {
         within_three_tries(|| {
             let told = Client::start("load", &oracle, rate_per_s).stopped_in_turn();
             assert_ne!(told, "server", "the server was blamed for the client");
-            (told == "client_cpu").then_some(()).ok_or(told)
+            ensure(told == "client_cpu", || told)
         });
     }
 }
@@ -253,7 +254,7 @@ fn a_client_with_a_quota_of_a_tenth_of_a_core() {
             group.take_in(&client.0);
             let told = client.said();
             assert_ne!(told, "server", "the server was blamed for the client");
-            (told == "client_cpu").then_some(()).ok_or(told)
+            ensure(told == "client_cpu", || told)
         });
     }
 }

@@ -222,7 +222,7 @@ fn the_rate_at_the_server_is_the_rate_asked_for() {
             let span_s = (arrivals[n - 1].at_ns - arrivals[0].at_ns) as f64 * 1e-9;
             let rate_per_s = (n - 1) as f64 / span_s;
             let is_near = (rate_per_s / 1000.0 - 1.0).abs() <= 0.005;
-            is_near.then_some(()).ok_or(format!("{rate_per_s}/s on {threads} threads"))
+            ensure(is_near, || format!("{rate_per_s}/s on {threads} threads"))
         });
     }
 }

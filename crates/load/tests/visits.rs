@@ -201,13 +201,18 @@ fn a_page_that_nobody_had_a_connection_for_failed_and_took_at_least_as_long() {
     };
     let arrival = Arrival::constant(200.0);
     let spec = LoadSpec { arrival, connections: 1, drain_s: 0.05, ..timed(page, 0.1) };
-    let result = run_one(&spec);
-    assert_eq!(errors(&result), [("unfinished", 1), ("unsent", 19)], "{}", brief(&result));
-    let pages = result.pages;
-    assert_eq!((pages.offered, pages.completed, pages.failed), (20, 0, 20));
-    assert_eq!((pages.time.count, pages.censored.count), (20, 20));
-    // The first was due at once, and given up after the drain.
-    assert!(pages.time.max_ns >= 140_000_000, "{:?}", pages.time);
+    within_three_tries(|| {
+        let result = run_one(&spec);
+        let pages = &result.pages;
+        assert_eq!((pages.offered, pages.completed, pages.failed), (20, 0, 20));
+        assert_eq!((pages.time.count, pages.censored.count), (20, 20));
+        // A busy machine may sleep through the window, and send not even the first.
+        let is_first_sent = errors(&result) == [("unfinished", 1), ("unsent", 19)];
+        ensure(is_first_sent, || brief(&result))?;
+        // It was due at once, and given up after the drain.
+        assert!(pages.time.max_ns >= 140_000_000, "{:?}", pages.time);
+        Ok(())
+    });
 }
 
 #[test]
