@@ -99,7 +99,7 @@ def test_a_percentile_that_the_sample_cannot_carry_is_a_failure_with_that_reason
 def test_what_was_not_measured_is_a_failure() -> None:
     seen = judged(parsed("page p90 > 10s"), load_outcome().measurement)
     assert not seen.is_passed
-    assert seen.sentence == "no request was measured"
+    assert seen.sentence == "no page was measured"
 
 
 def test_timeouts_that_may_lie_beyond_the_limit_are_a_failure() -> None:
@@ -118,6 +118,15 @@ def test_pages_that_were_given_up_took_at_least_as_long() -> None:
     seen = judged(parsed("page p99 > 1s"), shop().measurement)
     assert (seen.is_passed, seen.sentence) == (False, "page p99 was at least 10.0 s")
     assert judged(parsed("page p90 > 1s"), shop().measurement).is_passed
+
+
+def test_a_condition_on_pages_is_answered_in_pages() -> None:
+    few = judged(parsed("page p99.9 > 1s"), shop().measurement)
+    assert few.sentence == (
+        "p99.9 needs 10,000 pages, so that 10 lie beyond it; this run has 1,290 pages"
+    )
+    unknown = judged(parsed("page max > 11s"), shop().measurement)
+    assert unknown.sentence.endswith("may be beyond the limit: some pages never ended")
 
 
 def test_judgements_come_in_the_order_given() -> None:

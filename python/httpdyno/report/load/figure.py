@@ -47,23 +47,30 @@ class Figure:
         return f"{'≥ ' if self.is_at_least else ''}{format_duration(self.value_s)}"
 
 
-def figure(data: HistogramData, name: str, censored: HistogramData | None = None) -> Figure:
+def figure(
+    data: HistogramData,
+    name: str,
+    censored: HistogramData | None = None,
+    *,
+    noun: str = "request",
+) -> Figure:
     """Return one figure of a distribution.
 
     Args:
         data: The distribution, censored values included.
         name: `mean`, `max`, or a percentile such as `p99.9`.
         censored: Those of its values that are lower bounds.
+        noun: What it is a distribution of, for the reason.
     """
     if count(data) == 0:
-        return Figure(value_s=None, reason="no request was measured")
+        return Figure(value_s=None, reason=f"no {noun} was measured")
     n_censored = 0 if censored is None else count(censored)
     if name in {"mean", "max"}:
         value_s = mean_s(data) if name == "mean" else data.max_s
         return Figure(value_s=value_s, at_most_s=math.inf if n_censored else None)
     q = quantile_of(name)
     if not can_show(data, q):
-        return Figure(value_s=None, reason=missing_reason(data, [name]))
+        return Figure(value_s=None, reason=missing_reason(data, [name], noun))
     at_most_s = (
         highest_quantile_s(data, censored, q) if censored is not None and n_censored else None
     )
@@ -95,12 +102,12 @@ def missing_percentiles(data: HistogramData, names: Sequence[str] = tuple(QUANTI
     return missing_reason(data, missing) if missing else ""
 
 
-def missing_reason(data: HistogramData, names: Sequence[str]) -> str:
+def missing_reason(data: HistogramData, names: Sequence[str], noun: str = "request") -> str:
     """Return what it would take to show these percentiles."""
     needed = [f"{name} needs {_needed(quantile_of(name)):,}" for name in names]
     return (
-        f"{oxford(needed)} requests, so that {MIN_TAIL_COUNT} lie beyond it; "
-        f"this run has {plural(count(data), 'request')}"
+        f"{oxford(needed)} {noun}s, so that {MIN_TAIL_COUNT} lie beyond it; "
+        f"this run has {plural(count(data), noun)}"
     )
 
 

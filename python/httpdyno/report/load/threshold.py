@@ -166,7 +166,8 @@ def _judged_figure(threshold: Threshold, measurement: Measurement) -> Judgement:
     data = _SUBJECTS[threshold.subject](measurement)
     own = _CENSORED.get(threshold.subject)
     censored = own(measurement) if own else None
-    seen = figure(data, threshold.figure, censored)
+    noun = "page" if threshold.subject == "page" else "request"
+    seen = figure(data, threshold.figure, censored, noun=noun)
     name = threshold.figure
     if threshold.subject != "latency":
         name = f"{threshold.subject} {name}"
@@ -180,7 +181,7 @@ def _judged_figure(threshold: Threshold, measurement: Measurement) -> Judgement:
             said = (
                 f"{name} was at least {format_duration(seen.value_s)}, and may be beyond the limit"
             )
-            return _unanswered(threshold, f"{said}: some requests never ended")
+            return _unanswered(threshold, f"{said}: some {noun}s never ended")
     if seen.is_at_least:
         said = f"{name} was at least {format_duration(seen.value_s)}"
     return _answered(threshold, seen.value_s, said)
