@@ -13,7 +13,8 @@ const RESENT_NS: u64 = 200_000_000;
 /// The figures that the verdict rests on.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Evidence {
-    /// CPU time over wall time of the busiest thread while it sent.
+    /// CPU time over wall time of the busiest thread, from the begin of the measured part to the
+    /// end of sending.
     pub client_cpu_ratio: f64,
     /// The part of that time in which that thread was ready to run and had no CPU: what it lost
     /// to the server and others on the same cores.
@@ -22,12 +23,15 @@ pub struct Evidence {
     /// over time: near 1 where answers wait for the client, near 0 where the client waits for
     /// answers.
     pub client_ready_ratio: f64,
-    /// The part of the window in which this process was stopped from outside: by a CPU quota, a
+    /// The part of that time in which this process was stopped from outside: by a CPU quota, a
     /// signal, a frozen machine.
     pub client_frozen_ratio: f64,
     /// Time for which a CPU quota held this process's control group back, summed over the CPUs that
-    /// it was on, over the window; at most 1.
+    /// it was on, over that time; at most 1.
     pub client_throttled_ratio: f64,
+    /// The part of that time for which the host of this virtual machine ran others on a CPU that
+    /// the client may use, the one that lost most; at most 1.
+    pub client_stolen_ratio: f64,
     /// How often a thread of the engine was taken off its CPU although it could have gone on.
     pub involuntary_switches: f64,
     /// 99 % of the measured requests were sent at most this late; 0 in a closed loop.
@@ -80,13 +84,14 @@ pub struct Evidence {
 
 impl Evidence {
     /// The figures by name.
-    pub fn figures(&self) -> [(&'static str, f64); 27] {
+    pub fn figures(&self) -> [(&'static str, f64); 28] {
         [
             ("client_cpu_ratio", self.client_cpu_ratio),
             ("client_wait_ratio", self.client_wait_ratio),
             ("client_ready_ratio", self.client_ready_ratio),
             ("client_frozen_ratio", self.client_frozen_ratio),
             ("client_throttled_ratio", self.client_throttled_ratio),
+            ("client_stolen_ratio", self.client_stolen_ratio),
             ("involuntary_switches", self.involuntary_switches),
             ("lateness_p99_s", self.lateness_p99_s),
             ("busy_connections", self.busy_connections),
@@ -120,6 +125,7 @@ impl Evidence {
         host: &HostChange,
     ) -> Self {
         let per_s = |count: f64| part(count, measured_s);
+        let of_measured = |time_ns: u64| part(time_ns as f64, host.taken.elapsed_ns as f64);
         let inflation = tally.strain.inflation();
         let (long_answers, long_ns) = beyond(&tally.service_time.distribution(), RESENT_NS);
         let busy_connections = per_s(tally.busy_ns as f64 / 1e9);
@@ -127,8 +133,9 @@ impl Evidence {
             client_cpu_ratio: tally.sending.load_ratio(),
             client_wait_ratio: tally.sending.wait_ratio(),
             client_ready_ratio: tally.readiness.ratio(),
-            client_frozen_ratio: part(host.frozen_ns as f64, host.elapsed_ns as f64),
-            client_throttled_ratio: part(host.throttled_ns as f64, host.elapsed_ns as f64).min(1.0),
+            client_frozen_ratio: of_measured(host.taken.frozen_ns),
+            client_throttled_ratio: of_measured(host.taken.throttled_ns).min(1.0),
+            client_stolen_ratio: of_measured(host.taken.stolen_ns).min(1.0),
             involuntary_switches: tally.whole.preemptions as f64,
             lateness_p99_s: tally.lateness.distribution().quantile_ns(0.99) as f64 / 1e9,
             busy_connections,

@@ -2,39 +2,72 @@
 
 use crate::network::NetworkCounters;
 use crate::quota::QuotaMeter;
+use crate::stolen::StolenMeter;
 use crate::sys;
 use crate::watchdog::Watchdog;
+use crate::window::Plan;
 
 /// Watches the host while a window is under way.
+///
+/// What it took from the client counts from the begin of the measured part to the end of sending,
+/// as the threads' own accounts do: a second of which a fifth was taken, and a quiet one in which
+/// the last answers were waited for, must not make two of which a tenth was taken.
 #[derive(Debug)]
 pub(crate) struct HostMeter {
-    pub(crate) watchdog: Watchdog,
+    watchdog: Watchdog,
     quota: QuotaMeter,
-    opened_ns: u64,
+    stolen: StolenMeter,
     network: NetworkCounters,
-    throttled_ns: Vec<u64>,
+    began: Accounts,
+    is_measuring: bool,
+    /// Of the measured part, once it is over.
+    taken: Option<Taken>,
 }
 
-/// What happened over a window.
+/// All accounts at an instant.
+#[derive(Debug, Default)]
+#[allow(clippy::struct_field_names, reason = "the unit is part of a name")]
+struct Accounts {
+    at_ns: u64,
+    frozen_ns: u64,
+    throttled_ns: Vec<u64>,
+    stolen_ns: Vec<u64>,
+}
+
+/// What the host took from the client.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct HostChange {
+#[allow(clippy::struct_field_names, reason = "the unit is part of a name")]
+pub(crate) struct Taken {
     pub(crate) elapsed_ns: u64,
     /// This process was stopped from outside.
     pub(crate) frozen_ns: u64,
     /// Its control group was throttled, summed over CPUs.
     pub(crate) throttled_ns: u64,
+    /// The host of this virtual machine ran others on a CPU that the client may use.
+    pub(crate) stolen_ns: u64,
+}
+
+/// What happened over a window.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct HostChange {
+    /// From the begin of the measured part to the end of sending.
+    pub(crate) taken: Taken,
+    /// Over the whole window.
     pub(crate) network: NetworkCounters,
 }
 
 impl HostMeter {
-    /// For the calling thread, which is to be the watchdog.
-    pub(crate) fn new() -> Self {
+    /// For the calling thread, which is to be the watchdog, and the CPUs of the client: all that it
+    /// may use, if there are none.
+    pub(crate) fn new(cpus: &[usize]) -> Self {
         Self {
             watchdog: Watchdog::new(),
             quota: QuotaMeter::default(),
-            opened_ns: 0,
+            stolen: StolenMeter::new(cpus),
             network: NetworkCounters::default(),
-            throttled_ns: Vec::new(),
+            began: Accounts::default(),
+            is_measuring: false,
+            taken: None,
         }
     }
 
@@ -43,16 +76,118 @@ impl HostMeter {
         self.network = NetworkCounters::read();
         // Each time anew: a process can be moved from group to group.
         self.quota = QuotaMeter::of_this_process();
-        self.throttled_ns = self.quota.read();
-        self.opened_ns = sys::monotonic_ns();
+        self.began = self.read();
+        self.is_measuring = false;
+        self.taken = None;
+    }
+
+    /// The thread goes to sleep, for [`crate::watchdog::SLEEP`] at most.
+    pub(crate) fn lie_down(&mut self) {
+        self.watchdog.lie_down();
+    }
+
+    /// The thread woke up, and may go to sleep again.
+    pub(crate) fn get_up(&mut self, plan: &Plan) {
+        self.watchdog.get_up();
+        let now_ns = sys::monotonic_ns();
+        if !self.is_measuring {
+            if now_ns >= plan.measure_start_ns {
+                self.is_measuring = true;
+                self.began = self.read();
+            }
+        } else if now_ns >= plan.measure_end_ns && self.taken.is_none() {
+            self.taken = Some(self.taken());
+        }
     }
 
     pub(crate) fn close(&self) -> HostChange {
         HostChange {
-            elapsed_ns: sys::monotonic_ns().saturating_sub(self.opened_ns),
-            frozen_ns: self.watchdog.frozen_ns,
-            throttled_ns: self.quota.since(&self.throttled_ns),
+            taken: self.taken.unwrap_or_else(|| self.taken()),
             network: NetworkCounters::read().since(&self.network),
         }
+    }
+
+    fn read(&self) -> Accounts {
+        Accounts {
+            at_ns: sys::monotonic_ns(),
+            frozen_ns: self.watchdog.frozen_ns,
+            throttled_ns: self.quota.read(),
+            stolen_ns: self.stolen.read(),
+        }
+    }
+
+    fn taken(&self) -> Taken {
+        Taken {
+            elapsed_ns: sys::monotonic_ns().saturating_sub(self.began.at_ns),
+            frozen_ns: self.watchdog.frozen_ns - self.began.frozen_ns,
+            throttled_ns: self.quota.since(&self.began.throttled_ns),
+            stolen_ns: self.stolen.since(&self.began.stolen_ns),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::window::Model;
+
+    const MS: u64 = 1_000_000;
+
+    /// A window whose measured part begins and ends after so many milliseconds.
+    fn plan(start_ms: u64, end_ms: u64) -> Plan {
+        let opened_ns = sys::monotonic_ns();
+        Plan {
+            index: 0,
+            arm: 0,
+            opened_ns,
+            measure_start_ns: opened_ns + start_ms * MS,
+            measure_end_ns: opened_ns + end_ms * MS,
+            n_requests: 0,
+            drain_ns: 0,
+            model: Model::Closed,
+        }
+    }
+
+    fn sleep_ms(meter: &mut HostMeter, plan: &Plan, duration_ms: u64) {
+        meter.lie_down();
+        thread::sleep(Duration::from_millis(duration_ms));
+        meter.get_up(plan);
+    }
+
+    // Of a stop, up to 20 ms may pass for a queue's.
+
+    #[test]
+    fn only_what_is_taken_from_the_measured_part_counts() {
+        let mut meter = HostMeter::new(&[]);
+        meter.open();
+        let plan = plan(30, 110);
+        // Before: its stop is not counted.
+        sleep_ms(&mut meter, &plan, 40);
+        assert_eq!(meter.close().taken.frozen_ns, 0);
+        sleep_ms(&mut meter, &plan, 80);
+        let taken = meter.close().taken;
+        assert!((54 * MS..=taken.elapsed_ns).contains(&taken.frozen_ns), "{taken:?}");
+        // After: nor is that.
+        sleep_ms(&mut meter, &plan, 40);
+        assert_eq!(meter.close().taken.frozen_ns, taken.frozen_ns);
+        assert_eq!(meter.close().taken.elapsed_ns, taken.elapsed_ns);
+    }
+
+    #[test]
+    fn a_part_without_a_planned_end_lasts_until_it_is_closed() {
+        let mut meter = HostMeter::new(&[]);
+        meter.open();
+        let plan = Plan { measure_end_ns: u64::MAX, ..plan(0, 0) };
+        sleep_ms(&mut meter, &plan, 1);
+        sleep_ms(&mut meter, &plan, 60);
+        let before = meter.close().taken;
+        assert!(before.frozen_ns >= 34 * MS, "{before:?}");
+        sleep_ms(&mut meter, &plan, 60);
+        let after = meter.close().taken;
+        assert!(after.frozen_ns >= before.frozen_ns + 34 * MS, "{after:?}");
+        assert!(after.elapsed_ns >= before.elapsed_ns + 60 * MS, "{after:?}");
     }
 }

@@ -71,6 +71,7 @@ mod scanner;
 mod series;
 mod shared;
 mod spec;
+mod stolen;
 mod strain;
 mod sys;
 mod tally;

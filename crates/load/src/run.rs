@@ -15,7 +15,7 @@ use crate::shared::Shared;
 use crate::spec::{LoadSpec, Window};
 use crate::sys::{self, Waker};
 use crate::tally::{Room, Tally};
-use crate::watchdog::{self, Watchdog};
+use crate::watchdog;
 use crate::window::{Model, Plan};
 use crate::worker::{Command, Setup, Worker};
 use crate::{Error, Observer};
@@ -184,6 +184,8 @@ struct Score {
     /// Of each arm.
     n_requests: Vec<usize>,
     n_connections: usize,
+    /// Of the threads; empty: not pinned.
+    cpus: Vec<usize>,
     room: Room,
 }
 
@@ -202,6 +204,7 @@ impl Score {
             drain_ns: nanoseconds(spec.drain_s),
             n_requests,
             n_connections: spec.connections,
+            cpus: spec.cpus.clone(),
             room,
         }
     }
@@ -260,7 +263,7 @@ struct Conductor {
 impl Conductor {
     fn conduct(mut self, score: &Score) {
         let mut tallies: Vec<_> = self.threads.iter().map(|_| Tally::new(&score.room)).collect();
-        let mut host = HostMeter::new();
+        let mut host = HostMeter::new(&score.cpus);
         let played = (0..score.windows.len()).try_for_each(|index| {
             if self.board.is_stopped() || self.is_broken_off(index, true) {
                 return Ok(());
@@ -268,7 +271,7 @@ impl Conductor {
             host.open();
             let plan = score.plan(index);
             self.board.shared.live.show(Some(&plan));
-            let played = self.play(plan, &mut tallies, &mut host.watchdog);
+            let played = self.play(plan, &mut tallies, &mut host);
             let host = host.close();
             self.board.shared.live.show(None);
             if self.is_broken_off(index, false) {
@@ -302,7 +305,7 @@ impl Conductor {
         &self,
         plan: Plan,
         tallies: &mut Vec<Box<Tally>>,
-        watchdog: &mut Watchdog,
+        host: &mut HostMeter,
     ) -> Result<(), Error> {
         self.board.shared.claimed.store(0, Ordering::Relaxed);
         let mut failure = None;
@@ -313,7 +316,7 @@ impl Conductor {
             thread.waker.wake();
         }
         while failure.is_none() && tallies.len() < self.threads.len() {
-            match self.report(watchdog) {
+            match self.report(&plan, host) {
                 Ok(tally) => tallies.push(tally),
                 Err(error) => failure = Some(error),
             }
@@ -324,11 +327,11 @@ impl Conductor {
         })
     }
 
-    fn report(&self, watchdog: &mut Watchdog) -> Result<Box<Tally>, Error> {
-        watchdog.lie_down();
+    fn report(&self, plan: &Plan, host: &mut HostMeter) -> Result<Box<Tally>, Error> {
+        host.lie_down();
         loop {
             let report = self.reports.recv_timeout(watchdog::SLEEP);
-            watchdog.get_up();
+            host.get_up(plan);
             match report {
                 Ok(report) => return report,
                 // A thread that panicked sends no report.

@@ -63,6 +63,16 @@ pub(crate) fn pin_to(cpu: usize) -> io::Result<()> {
     Ok(())
 }
 
+/// Whether the calling thread may run on a CPU; true where nobody knows.
+pub(crate) fn may_use(cpu: usize) -> bool {
+    // SAFETY: a cpu_set_t is plain bits, for which zero is valid.
+    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    // SAFETY: `set` is valid for the write of the size given; 0 is the calling thread.
+    let result = unsafe { libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set) };
+    // SAFETY: CPU_ISSET reads a bit of the set, and the bound is checked before.
+    result != 0 || cpu < MAX_CPUS && unsafe { libc::CPU_ISSET(cpu, &set) }
+}
+
 /// The CPUs that can be named in [`pin_to`].
 pub(crate) const MAX_CPUS: usize = libc::CPU_SETSIZE as usize;
 

@@ -12,12 +12,15 @@
 //!    `SYN`, and the host's counters confirm it (full accept queues, dropped or repeated `SYN`s):
 //!    `network` in a closed loop. A client cannot bring that about by being slow, and the few
 //!    connections that are left may well keep it busy.
-//! 3. Closed loop: `client_cpu`, if the busiest thread of the client ran or stood in the queue for
-//!    a CPU [`DEMAND_SHORT`] of the time, so it hardly ever had nothing to do; or stood in that
-//!    queue [`WAIT_SHORT`] of the time, and found [`MOST`] of the answers there when it came to
-//!    look, so the server had been idle meanwhile; or if this process was stopped from outside, or
-//!    its control group throttled, for [`FROZEN_SHORT`] of the time. A server in the same group is
-//!    held back with it; what it can do by itself is not to be seen then.
+//! 3. Closed loop: `client_cpu`, if the busiest thread of the client ran, stood in the queue for a
+//!    CPU or was held back [`DEMAND_SHORT`] of the time, so it hardly ever had nothing to do; or
+//!    stood in that queue or was held back [`WAIT_SHORT`] of the time, and found [`MOST`] of the
+//!    answers there when it came to look, so the server had been idle meanwhile; or if this process
+//!    was stopped from outside, or its control group throttled, for [`FROZEN_SHORT`] of the time. A
+//!    server in the same group is held back with it; what it can do by itself is not to be seen
+//!    then. It is held back by a stop, by a quota, or where the host of a virtual machine runs
+//!    others on its core: none of that is in the scheduler's account of a thread. What the host
+//!    takes does not decide alone, for it may have taken it from the server.
 //! 4. Open loop, and requests were late or had to wait (over [`FEW`] of them were sent late, or
 //!    found no connection, or more was offered than achieved): if the client was short of CPU as
 //!    in 3, `client_cpu`. If over [`MANY_LATE`] were sent late though a connection was idle, and
@@ -185,18 +188,24 @@ fn late_client(case: &Case) -> Option<LimitedBy> {
     if late <= MANY_LATE * due || late <= waiting(case) {
         return None;
     }
-    let lost = evidence.client_wait_ratio + evidence.client_frozen_ratio;
-    let is_explained = lost + evidence.client_throttled_ratio >= SOME;
+    let is_explained = evidence.client_wait_ratio + held_back_ratio(evidence) >= SOME;
     Some(if is_explained { LimitedBy::ClientCpu } else { LimitedBy::ClientSchedule })
 }
 
 fn is_short(evidence: &Evidence) -> bool {
-    let is_waited_for =
-        evidence.client_wait_ratio >= WAIT_SHORT && evidence.client_ready_ratio >= MOST;
+    let lost = evidence.client_wait_ratio + held_back_ratio(evidence);
+    let is_waited_for = lost >= WAIT_SHORT && evidence.client_ready_ratio >= MOST;
     is_waited_for
-        || evidence.client_cpu_ratio + evidence.client_wait_ratio >= DEMAND_SHORT
+        || evidence.client_cpu_ratio + lost >= DEMAND_SHORT
         || evidence.client_frozen_ratio >= FROZEN_SHORT
         || evidence.client_throttled_ratio >= FROZEN_SHORT
+}
+
+/// The part of the time in which a thread could neither run nor stand in a queue. The three
+/// accounts overlap: what a quota or the host takes shows as a stop, too, if it lasts.
+fn held_back_ratio(evidence: &Evidence) -> f64 {
+    let by_others = evidence.client_throttled_ratio.max(evidence.client_stolen_ratio);
+    evidence.client_frozen_ratio.max(by_others)
 }
 
 /// Connections waited for the server's kernel to take them.

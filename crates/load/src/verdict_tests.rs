@@ -73,6 +73,24 @@ fn a_client_that_always_has_work_or_is_stopped_is_short_in_a_closed_loop() {
         });
         assert_eq!(told, limited_by, "{cpu} {wait} {frozen}");
     }
+    // A core that the host runs others on: neither running nor in a queue.
+    for (cpu, frozen, throttled, stolen, limited_by) in [
+        (0.854, 0.071, 0.0, 0.0, LimitedBy::ClientCpu),
+        (0.854, 0.0, 0.07, 0.0, LimitedBy::ClientCpu),
+        (0.5, 0.02, 0.0, 0.45, LimitedBy::ClientCpu),
+        (0.854, 0.02, 0.02, 0.02, LimitedBy::Server),
+        (0.05, 0.02, 0.0, 0.5, LimitedBy::Server),
+    ] {
+        let told = closed(|e| {
+            (e.client_cpu_ratio, e.client_wait_ratio) = (cpu, 0.006);
+            (e.client_frozen_ratio, e.client_throttled_ratio) = (frozen, throttled);
+            e.client_stolen_ratio = stolen;
+        });
+        assert_eq!(told, limited_by, "{cpu} {frozen} {throttled} {stolen}");
+    }
+    let stolen = |ready| closed(|e| (e.client_stolen_ratio, e.client_ready_ratio) = (0.19, ready));
+    assert_eq!(stolen(0.9), LimitedBy::ClientCpu, "the answers were there");
+    assert_eq!(stolen(0.1), LimitedBy::Server, "the server was no quicker");
     let waiting = |ready| closed(|e| (e.client_wait_ratio, e.client_ready_ratio) = (0.5, ready));
     assert_eq!(waiting(0.9), LimitedBy::ClientCpu, "the answers were there");
     assert_eq!(waiting(0.1), LimitedBy::Server, "the server was no quicker");
@@ -107,6 +125,8 @@ fn a_late_client_is_named_with_what_it_lacked() {
         });
         assert_eq!(told, limited_by, "{cpu} {wait} {frozen}");
     }
+    let stolen = open(|e| (e.client_stolen_ratio, e.late_requests) = (0.06, 300.0));
+    assert_eq!(stolen, LimitedBy::ClientCpu);
 }
 
 #[test]

@@ -80,6 +80,14 @@ def limited(by: str, **evidence: float) -> Measurement:
             "could do more than this shows; use more `--threads`, or load from another machine",
         ),
         (
+            "client_cpu",
+            CLOSED,
+            {"client_cpu_ratio": 0.71, "client_stolen_ratio": 0.22},
+            "this client's CPU: its busiest thread used 71 % of a core and had its CPU taken by "
+            "the machine's host for 22 %, so the server could do more than this shows; use more "
+            "`--threads`, or load from another machine",
+        ),
+        (
             "client_schedule",
             OPEN,
             {"late_requests": 136.0, "client_cpu_ratio": 0.017},
@@ -179,6 +187,7 @@ def test_every_figure_of_the_evidence_has_its_unit() -> None:
         ("client_frozen", {"client_frozen_ratio": 0.031}, "3.1 %"),
         ("little", {"little_residual_ratio": 0.034}, "3.4 %"),
         ("shared_cores", {"client_wait_ratio": 0.2}, "20 %"),
+        ("stolen", {"client_stolen_ratio": 0.08}, "8 %"),
         ("retries", {"retries": 3.0}, "3 requests"),
         ("surplus", {"surplus_answers": 1.0}, "1 connection"),
         (
@@ -199,6 +208,7 @@ def test_a_sound_test_has_no_caveats() -> None:
         "client_frozen_ratio": 0.001,
         "little_residual_ratio": 0.0004,
         "client_wait_ratio": 0.01,
+        "client_stolen_ratio": 0.01,
         "retries": 0.0,
         # Of the whole machine: another program's.
         "listen_overflows": 12.0,

@@ -16,6 +16,9 @@ MUCH_FROZEN_RATIO = 0.005
 from any p99.5 and above."""
 MUCH_RESIDUAL_RATIO = 0.02
 """Of Little's law: requests in flight are rate times time, whatever the server does."""
+MUCH_STOLEN_RATIO = 0.02
+"""Of the time, in which the host of a virtual machine ran others; two ticks of its clock in a
+second, so no rounding."""
 MUCH_UNANSWERED_RATIO = 0.01
 """Of the time on connections, in which a connection's first segment was not answered."""
 MUCH_WAIT_RATIO = 0.05
@@ -84,6 +87,17 @@ def _shared(measurement: Measurement) -> tuple[str, str] | None:
     )
 
 
+def _stolen(measurement: Measurement) -> tuple[str, str] | None:
+    ratio = measurement.evidence.get("client_stolen_ratio", 0.0)
+    if ratio < MUCH_STOLEN_RATIO or measurement.limited_by == "client_cpu":
+        return None
+    return (
+        "stolen",
+        f"the host of this virtual machine ran others for {percent_text(ratio)} of the time on a "
+        "core that this client may use; what it took from client and server is in the latency",
+    )
+
+
 def _surplus(measurement: Measurement) -> tuple[str, str] | None:
     n = round(measurement.evidence.get("surplus_answers", 0.0))
     if n == 0:
@@ -118,6 +132,7 @@ def _unanswered(measurement: Measurement) -> tuple[str, str] | None:
 _RULES: tuple[Callable[[Measurement], tuple[str, str] | None], ...] = (
     _frozen,
     _shared,
+    _stolen,
     _residual,
     _unanswered,
     _retries,

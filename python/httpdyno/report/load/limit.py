@@ -84,6 +84,8 @@ def _waits(measurement: Measurement) -> list[str]:
         found.append(f"was stopped from outside for {percent_text(frozen)}")
     if (throttled := _ratio(measurement, "client_throttled")) >= _MENTIONED:
         found.append(f"was held back by a CPU quota for {percent_text(throttled)}")
+    if (stolen := _ratio(measurement, "client_stolen")) >= _MENTIONED:
+        found.append(f"had its CPU taken by the machine's host for {percent_text(stolen)}")
     return found
 
 

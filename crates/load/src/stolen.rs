@@ -1,0 +1,90 @@
+//! For how long the host of a virtual machine ran others on the CPUs that the client may use.
+//!
+//! A thread that loses its CPU in this way is not on a run queue, and the kernel takes the time out
+//! of the thread's own account, too. So one that had work all the time looks as if it had slept.
+
+use std::fs;
+
+use crate::sys;
+
+/// Reads what was stolen from some CPUs.
+#[derive(Debug, Default)]
+pub(crate) struct StolenMeter {
+    /// All that the calling thread may run on, if empty.
+    cpus: Vec<usize>,
+}
+
+/// The kernel's unit there (`USER_HZ`), the same on every Linux that this runs on.
+const TICK_NS: u64 = 10_000_000;
+/// Of a CPU's line in `/proc/stat`, its name not counted (proc(5)): user, nice, system, idle,
+/// iowait, irq, softirq, steal.
+const STEAL_FIELD: usize = 7;
+
+impl StolenMeter {
+    pub(crate) fn new(cpus: &[usize]) -> Self {
+        Self { cpus: cpus.to_vec() }
+    }
+
+    /// The time that was stolen from each CPU so far, in nanoseconds, by the CPU's number; 0 for
+    /// those that the client may not use, and nothing where there is no `/proc`.
+    pub(crate) fn read(&self) -> Vec<u64> {
+        let mut stolen_ns = stolen_ns(&fs::read_to_string("/proc/stat").unwrap_or_default());
+        for (cpu, of_cpu) in stolen_ns.iter_mut().enumerate() {
+            let is_used =
+                if self.cpus.is_empty() { sys::may_use(cpu) } else { self.cpus.contains(&cpu) };
+            *of_cpu *= u64::from(is_used);
+        }
+        stolen_ns
+    }
+
+    /// What was stolen since from the CPU that lost most: where threads are not pinned, nobody
+    /// knows which of them was on it.
+    pub(crate) fn since(&self, earlier: &[u64]) -> u64 {
+        let now = self.read();
+        let grown = now.iter().zip(earlier).map(|(now, before)| now.saturating_sub(*before));
+        grown.max().unwrap_or(0)
+    }
+}
+
+/// The steal time of each CPU in a `/proc/stat`. One that is switched off has no line; it has 0.
+fn stolen_ns(stat: &str) -> Vec<u64> {
+    let mut stolen = Vec::new();
+    for line in stat.lines() {
+        // The sum of all CPUs has no number.
+        let cpu = line.split_ascii_whitespace().next().and_then(|name| name.strip_prefix("cpu"));
+        let Some(cpu) = cpu.and_then(|number| number.parse::<usize>().ok()) else { continue };
+        if cpu >= sys::MAX_CPUS {
+            continue;
+        }
+        let ticks = line.split_ascii_whitespace().nth(1 + STEAL_FIELD);
+        let ticks = ticks.and_then(|ticks| ticks.parse::<u64>().ok()).unwrap_or(0);
+        stolen.resize(stolen.len().max(cpu + 1), 0);
+        stolen[cpu] = ticks * TICK_NS;
+    }
+    stolen
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STAT: &str = "cpu  9 9 9 9 9 9 9 99 0 0\ncpu0 1 2 3 4 5 6 7 8 9 10\n\
+        cpu2 1 2 3 4 5 6 7 11 9 10\nintr 12 0\ncpu3 1 2\n";
+
+    #[test]
+    fn each_cpu_has_its_own_account() {
+        assert_eq!(stolen_ns(STAT), [80_000_000, 0, 110_000_000, 0]);
+        assert!(stolen_ns("").is_empty());
+    }
+
+    #[test]
+    fn only_cpus_that_the_client_may_use_count() {
+        let n_cpus = stolen_ns(&fs::read_to_string("/proc/stat").unwrap()).len();
+        for stolen in [StolenMeter::new(&[]), StolenMeter::new(&[sys::MAX_CPUS - 1])] {
+            assert_eq!(stolen.read().len(), n_cpus);
+        }
+        assert_eq!(StolenMeter::new(&[sys::MAX_CPUS - 1]).read(), vec![0; n_cpus]);
+        assert_eq!(StolenMeter::new(&[0]).since(&vec![u64::MAX; n_cpus]), 0);
+        assert!(sys::may_use(0) || (1..n_cpus).any(sys::may_use));
+    }
+}
