@@ -17,6 +17,7 @@ _PATIENCE_S = 7200.0
 _REAL = "real, "
 _COVERAGE = "  coverage "
 _COUNT = re.compile(r"(\w+) (?:[\d.]+%[!^]? \(([\d,]+) of ([\d,]+)\)|–)")
+_QUIET = "  quiet: "
 _REFUSED = re.compile(r"; refused ([\d, ]+);")
 
 
@@ -63,9 +64,21 @@ def measure(setting: Setting) -> Figure:
     if not real or not simulated:
         raise BenchError(f"benches/coverage counted nothing: {ended.stderr.strip()[-400:]}")
     figure.parts = [*map(_part, real), _summary(simulated)]
+    figure.notes += quiet_notes(ended.stdout)
     figure.notes.append("coverage is of the runs that were given an interval")
     figure.command = f"benches/coverage --runs {n_runs} --real-runs {n_runs}"
     return figure
+
+
+def quiet_notes(text: str) -> list[str]:
+    """Return what `benches/coverage` said of repeated runs, each with the case it said it of."""
+    notes, case = [], ""
+    for line in text.splitlines():
+        if line.startswith(_QUIET):
+            notes.append(f"{_name(case)}: {line.removeprefix(_QUIET)}")
+        elif not line.startswith(" "):
+            case = line
+    return notes
 
 
 def read(text: str) -> list[Covered]:

@@ -232,6 +232,13 @@ def others_seconds() -> float:
     return user + nice + system + irq + softirq - ours
 
 
+def running_seconds(pid: int) -> float:
+    """Return the CPU time of a process that has not ended, with that of its ended children."""
+    # The name, which comes second, may hold anything but is the last thing in parentheses.
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+
+
 def _machine_seconds() -> list[float]:
     first = Path("/proc/stat").read_text().splitlines()[0].split()
     return [int(each) / os.sysconf("SC_CLK_TCK") for each in first[1:]]

@@ -274,6 +274,7 @@ closed loop, 75 users; truth from the formula
 closed loop, 75 users; truth from all runs together
   coverage throughput 99.0% (198 of 200), p50 –, p99 –; refused 0, 200, 200; wrong 5.0% of all
   limited by server; 0 requests failed
+  quiet: 3 runs were repeated
 """
 
 
@@ -290,6 +291,7 @@ def test_coverage_is_read_with_the_first_truth_of_each_case():
     assert [each.is_real for each in found] == [False, False, False, True, True, True]
     assert [each.is_within for each in found] == [False, False, False, True, False, False]
     assert found[2].percent is None
+    assert coverage.quiet_notes(COVERED) == ["closed loop, 75 users: 3 runs were repeated"]
     with pytest.raises(BenchError, match="not understood"):
         coverage.read(COVERED.replace("p50", "median"))
 

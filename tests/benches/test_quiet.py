@@ -3,7 +3,7 @@
 from itertools import accumulate
 
 import pytest
-from benches.engine.quiet import MAX_TRIES, OTHERS_CORES, STOLEN_CORES, Quiet
+from benches.engine.quiet import MAX_TRIES, OTHERS_CORES, STOLEN_CORES, Quiet, Watch
 
 MODULE = Quiet.__module__
 QUIET, BUSY, STOLEN = (0.0, 0.0), (OTHERS_CORES * 2, 0.0), (0.0, STOLEN_CORES * 2)
@@ -53,3 +53,12 @@ def test_the_note_counts_what_was_repeated_and_what_could_not_be(tries):
         runs.run(lambda: next(results))
     [note] = runs.notes()
     assert f"{MAX_TRIES} runs were repeated, and 1 count though disturbed" in note
+
+
+def test_what_a_server_of_ours_uses_is_not_what_others_use(tries, monkeypatch):
+    used = iter([7.0, 7.0 + OTHERS_CORES * 2])
+    monkeypatch.setattr(f"{MODULE}.running_seconds", lambda pid: next(used))
+    tries(BUSY)
+    assert not Watch(server=1).was_disturbed()
+    tries(BUSY)
+    assert Watch().was_disturbed()
