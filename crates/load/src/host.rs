@@ -41,9 +41,10 @@ pub(crate) struct Taken {
     pub(crate) elapsed_ns: u64,
     /// This process was stopped from outside.
     pub(crate) frozen_ns: u64,
-    /// Its control group was throttled, summed over CPUs.
+    /// A control group that it is in was throttled, the one that was for longest, summed over CPUs.
     pub(crate) throttled_ns: u64,
-    /// The host of this virtual machine ran others on a CPU that the client may use.
+    /// The host of this virtual machine ran others on a CPU that the client may use, the one that
+    /// lost most: where threads are not pinned, nobody knows which of them was on it.
     pub(crate) stolen_ns: u64,
 }
 
@@ -96,13 +97,13 @@ impl HostMeter {
                 self.began = self.read();
             }
         } else if now_ns >= plan.measure_end_ns && self.taken.is_none() {
-            self.taken = Some(self.taken());
+            self.taken = Some(self.read().since(&self.began));
         }
     }
 
     pub(crate) fn close(&self) -> HostChange {
         HostChange {
-            taken: self.taken.unwrap_or_else(|| self.taken()),
+            taken: self.taken.unwrap_or_else(|| self.read().since(&self.began)),
             network: NetworkCounters::read().since(&self.network),
         }
     }
@@ -115,15 +116,23 @@ impl HostMeter {
             stolen_ns: self.stolen.read(),
         }
     }
+}
 
-    fn taken(&self) -> Taken {
+impl Accounts {
+    fn since(&self, earlier: &Self) -> Taken {
         Taken {
-            elapsed_ns: sys::monotonic_ns().saturating_sub(self.began.at_ns),
-            frozen_ns: self.watchdog.frozen_ns - self.began.frozen_ns,
-            throttled_ns: self.quota.since(&self.began.throttled_ns),
-            stolen_ns: self.stolen.since(&self.began.stolen_ns),
+            elapsed_ns: self.at_ns.saturating_sub(earlier.at_ns),
+            frozen_ns: self.frozen_ns.saturating_sub(earlier.frozen_ns),
+            throttled_ns: most_grown(&self.throttled_ns, &earlier.throttled_ns),
+            stolen_ns: most_grown(&self.stolen_ns, &earlier.stolen_ns),
         }
     }
+}
+
+/// By how much that of some accounts grew which grew most.
+fn most_grown(now: &[u64], earlier: &[u64]) -> u64 {
+    let grown = now.iter().zip(earlier).map(|(now, before)| now.saturating_sub(*before));
+    grown.max().unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -157,7 +166,11 @@ mod tests {
         meter.get_up(plan);
     }
 
-    // Of a stop, up to 20 ms may pass for a queue's.
+    #[test]
+    fn the_account_that_lost_most_counts() {
+        assert_eq!(most_grown(&[10, 25, 7], &[9, 20, 8]), 5);
+        assert_eq!(most_grown(&[], &[1]), 0);
+    }
 
     #[test]
     fn only_what_is_taken_from_the_measured_part_counts() {
@@ -169,6 +182,7 @@ mod tests {
         assert_eq!(meter.close().taken.frozen_ns, 0);
         sleep_ms(&mut meter, &plan, 80);
         let taken = meter.close().taken;
+        // Of a stop, up to 20 ms may pass for time in a queue.
         assert!((54 * MS..=taken.elapsed_ns).contains(&taken.frozen_ns), "{taken:?}");
         // After: nor is that.
         sleep_ms(&mut meter, &plan, 40);

@@ -25,13 +25,6 @@ impl QuotaMeter {
         let read = |path: &PathBuf| fs::read_to_string(path).ok();
         self.accounts.iter().map(|path| read(path).map_or(0, |text| throttled_ns(&text))).collect()
     }
-
-    /// What grew most.
-    pub(crate) fn since(&self, earlier: &[u64]) -> u64 {
-        let now = self.read();
-        let grown = now.iter().zip(earlier).map(|(now, before)| now.saturating_sub(*before));
-        grown.max().unwrap_or(0)
-    }
 }
 
 /// The accounts of the groups in a `/proc/PID/cgroup`, and of all above them.

@@ -8,9 +8,8 @@ use std::fs;
 use crate::sys;
 
 /// Reads what was stolen from some CPUs.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct StolenMeter {
-    /// All that the calling thread may run on, if empty.
     cpus: Vec<usize>,
 }
 
@@ -21,28 +20,16 @@ const TICK_NS: u64 = 10_000_000;
 const STEAL_FIELD: usize = 7;
 
 impl StolenMeter {
+    /// For some CPUs, or all that the calling thread may use, if there are none.
     pub(crate) fn new(cpus: &[usize]) -> Self {
-        Self { cpus: cpus.to_vec() }
+        let cpus = if cpus.is_empty() { sys::usable_cpus() } else { cpus.to_vec() };
+        Self { cpus }
     }
 
-    /// The time that was stolen from each CPU so far, in nanoseconds, by the CPU's number; 0 for
-    /// those that the client may not use, and nothing where there is no `/proc`.
+    /// The time that was stolen from each of them so far, in nanoseconds; 0 where nobody knows.
     pub(crate) fn read(&self) -> Vec<u64> {
-        let mut stolen_ns = stolen_ns(&fs::read_to_string("/proc/stat").unwrap_or_default());
-        for (cpu, of_cpu) in stolen_ns.iter_mut().enumerate() {
-            let is_used =
-                if self.cpus.is_empty() { sys::may_use(cpu) } else { self.cpus.contains(&cpu) };
-            *of_cpu *= u64::from(is_used);
-        }
-        stolen_ns
-    }
-
-    /// What was stolen since from the CPU that lost most: where threads are not pinned, nobody
-    /// knows which of them was on it.
-    pub(crate) fn since(&self, earlier: &[u64]) -> u64 {
-        let now = self.read();
-        let grown = now.iter().zip(earlier).map(|(now, before)| now.saturating_sub(*before));
-        grown.max().unwrap_or(0)
+        let stolen = stolen_ns(&fs::read_to_string("/proc/stat").unwrap_or_default());
+        self.cpus.iter().map(|&cpu| stolen.get(cpu).copied().unwrap_or(0)).collect()
     }
 }
 
@@ -78,13 +65,10 @@ mod tests {
     }
 
     #[test]
-    fn only_cpus_that_the_client_may_use_count() {
-        let n_cpus = stolen_ns(&fs::read_to_string("/proc/stat").unwrap()).len();
-        for stolen in [StolenMeter::new(&[]), StolenMeter::new(&[sys::MAX_CPUS - 1])] {
-            assert_eq!(stolen.read().len(), n_cpus);
-        }
-        assert_eq!(StolenMeter::new(&[sys::MAX_CPUS - 1]).read(), vec![0; n_cpus]);
-        assert_eq!(StolenMeter::new(&[0]).since(&vec![u64::MAX; n_cpus]), 0);
-        assert!(sys::may_use(0) || (1..n_cpus).any(sys::may_use));
+    fn only_cpus_that_the_client_may_use_are_read() {
+        assert_eq!(StolenMeter::new(&[]).read().len(), sys::usable_cpus().len());
+        assert!(!sys::usable_cpus().is_empty());
+        // No machine has the last.
+        assert_eq!(StolenMeter::new(&[sys::MAX_CPUS - 1]).read(), [0]);
     }
 }

@@ -63,14 +63,14 @@ pub(crate) fn pin_to(cpu: usize) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether the calling thread may run on a CPU; true where nobody knows.
-pub(crate) fn may_use(cpu: usize) -> bool {
+/// The CPUs that the calling thread may run on; all that there may be, where nobody knows.
+pub(crate) fn usable_cpus() -> Vec<usize> {
     // SAFETY: a cpu_set_t is plain bits, for which zero is valid.
     let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
     // SAFETY: `set` is valid for the write of the size given; 0 is the calling thread.
     let result = unsafe { libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set) };
-    // SAFETY: CPU_ISSET reads a bit of the set, and the bound is checked before.
-    result != 0 || cpu < MAX_CPUS && unsafe { libc::CPU_ISSET(cpu, &set) }
+    // SAFETY: CPU_ISSET reads a bit of the set, which has this many.
+    (0..MAX_CPUS).filter(|&cpu| result != 0 || unsafe { libc::CPU_ISSET(cpu, &set) }).collect()
 }
 
 /// The CPUs that can be named in [`pin_to`].

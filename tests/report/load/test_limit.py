@@ -84,8 +84,8 @@ def limited(by: str, **evidence: float) -> Measurement:
             CLOSED,
             {"client_cpu_ratio": 0.71, "client_stolen_ratio": 0.22},
             "this client's CPU: its busiest thread used 71 % of a core and had its CPU taken by "
-            "the machine's host for 22 %, so the server could do more than this shows; use more "
-            "`--threads`, or load from another machine",
+            "the machine's host for 22 % of the time, so the server could do more than this shows; "
+            "use more `--threads`, or load from another machine",
         ),
         (
             "client_schedule",

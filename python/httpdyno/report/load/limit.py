@@ -77,16 +77,16 @@ def _cpu(measurement: Measurement) -> str:
 
 def _waits(measurement: Measurement) -> list[str]:
     """Return what kept this client's threads from a CPU, each with its share of the time."""
-    found = []
-    if (wait := _ratio(measurement, "client_wait")) >= _MENTIONED:
-        found.append(f"waited for a CPU for {percent_text(wait)} of the time")
-    if (frozen := _ratio(measurement, "client_frozen")) >= _MENTIONED:
-        found.append(f"was stopped from outside for {percent_text(frozen)}")
-    if (throttled := _ratio(measurement, "client_throttled")) >= _MENTIONED:
-        found.append(f"was held back by a CPU quota for {percent_text(throttled)}")
-    if (stolen := _ratio(measurement, "client_stolen")) >= _MENTIONED:
-        found.append(f"had its CPU taken by the machine's host for {percent_text(stolen)}")
-    return found
+    kept = (
+        ("client_wait", "waited for a CPU for"),
+        ("client_frozen", "was stopped from outside for"),
+        ("client_throttled", "was held back by a CPU quota for"),
+        ("client_stolen", "had its CPU taken by the machine's host for"),
+    )
+    shares = [(words, _ratio(measurement, key)) for key, words in kept]
+    found = [f"{words} {percent_text(share)}" for words, share in shares if share >= _MENTIONED]
+    # Once is enough: the others are shares of the same.
+    return [f"{found[0]} of the time", *found[1:]] if found else []
 
 
 def _server(measurement: Measurement, workload: Workload) -> str:
