@@ -11,7 +11,7 @@ from httpdyno.errors import AdapterError
 from httpdyno.servers.adapter import Place
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.run_folder import claim
-from httpdyno.servers.session import MARK, marked_processes, process_info
+from httpdyno.servers.session import MARK, end_all, marked_processes, process_info
 
 DEADLINE_S = 10
 ENVIRONMENT = {"PATH": "/bin:/usr/bin"}
@@ -150,6 +150,26 @@ def test_a_child_that_left_the_session_is_found_by_its_mark_after_its_parent_die
     process.stop()
     assert [each for each in members if process_info(each.pid)] == []
     assert marked_processes(str(place.folder)) == []
+
+
+SLOW_TO_END = """
+import signal, time
+def end(*_):
+    time.sleep(0.4)
+    raise SystemExit
+signal.signal(signal.SIGTERM, end)
+print("up", flush=True)
+time.sleep(600)
+"""
+
+
+def test_one_that_is_ending_is_waited_for_though_nothing_shows_whose_it_is(place):
+    process = spawned(place, sys.executable, "-c", SLOW_TO_END)
+    wait_for(lambda: process.last_words().count("up") == 1)
+    found = iter([process.members()])
+    assert end_all(lambda: next(found, [])) == []
+    assert process_info(process.pid) is None
+    process.stop()
 
 
 def test_stopping_is_idempotent_and_works_from_many_threads(place):

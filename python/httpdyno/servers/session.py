@@ -46,6 +46,12 @@ def process_info(pid: int) -> ProcessInfo | None:
     )
 
 
+def is_live(process: ProcessInfo) -> bool:
+    """Return whether it is still there, and its pid not another's meanwhile."""
+    now = process_info(process.pid)
+    return now is not None and now.started_ticks == process.started_ticks
+
+
 def live_processes() -> list[ProcessInfo]:
     """Return all live processes of this machine that can be seen."""
     names = os.listdir("/proc")  # noqa: PTH208 - half the time of iterdir, and called in loops
@@ -99,8 +105,7 @@ def send(processes: Iterable[ProcessInfo], number: int) -> None:
         except OSError:
             continue
         try:
-            now = process_info(process.pid)
-            if now is not None and now.started_ticks == process.started_ticks:
+            if is_live(process):
                 signal.pidfd_send_signal(handle, number)
         except ProcessLookupError:
             pass
@@ -110,13 +115,23 @@ def send(processes: Iterable[ProcessInfo], number: int) -> None:
 
 def end_all(members: Callable[[], list[ProcessInfo]]) -> list[ProcessInfo]:
     """End all of them, TERM first and then KILL, each bounded; return what is left."""
+    seen: dict[int, ProcessInfo] = {}
+
+    def remaining() -> list[ProcessInfo]:
+        # One that is ending has lost the environment by which it was found before it has let go of
+        # what it listens on.
+        found = members()
+        seen.update((each.pid, each) for each in found)
+        pids = {each.pid for each in found}
+        return found + [each for each in seen.values() if each.pid not in pids and is_live(each)]
+
     for number, patience_s in ((signal.SIGTERM, _TERM_S), (signal.SIGKILL, _KILL_S)):
-        left = members()
+        left = remaining()
         deadline = time.monotonic() + patience_s
         send(left, number)
         while left and time.monotonic() < deadline:
             time.sleep(_POLL_S)
-            left = members()
+            left = remaining()
             if number == signal.SIGKILL:
                 send(left, number)  # those forked since
         if not left:
