@@ -7,15 +7,16 @@ readings moves from the one to the other.
 
 So that it is neither lost nor counted twice, a reading goes in this order: the list of a process's
 children, then its reaped time, and at the very end all clocks. A child missing from the list had
-been reaped before, so the reaped time that is read next has it. A child whose clock can still be
-read at the end had not been reaped, so no reaped time has it. One whose clock is gone was reaped
-somewhere in between, and then everything is read again.
+been reaped before, so the reaped time that is read next has it. One that was not being reaped when
+its own entry was read, after its parent's, and whose clock can be read at the end, is in no reaped
+time. One that is gone at either point was reaped in between, and then everything is read again.
 
 What remains: the kernel prints reaped time in ticks, user and system cut apart, so a sum is up to
 two ticks (20 ms) too low for each process that reaps children; that does not add up over
-readings. A server that ignores SIGCHLD loses its children's time in the kernel already. A process
-whose parent died first is still followed, and what it used until the last reading before its own
-end is kept.
+readings. Where children are reaped faster than the tree can be read, a reading may lack what one
+of them used; the next has it. A server that ignores SIGCHLD loses its children's time in the
+kernel already. A process whose parent died first is still followed, and what it used until the
+last reading before its own end is kept.
 """
 
 import os
@@ -47,6 +48,8 @@ class _Process(NamedTuple):
 
     pid: int
     parent: int
+    is_being_reaped: bool
+    """It is listed, but its parent's reaped time may have it already."""
     started_ticks: int
     reaped_ticks: int
     n_threads: int
@@ -66,10 +69,11 @@ class ProcessTree:
     def read(self) -> TreeReading:
         """Return the tree's CPU time so far; what it was at last when the root is gone."""
         for attempt in range(_ATTEMPTS):
-            processes = self._walk()
+            processes, is_whole = self._walk()
             own_s = {pid: _own_cpu_s(pid) for pid in processes}
             vanished = [pid for pid, used_s in own_s.items() if used_s is None]
-            if not vanished or attempt == _ATTEMPTS - 1:
+            is_over = self._root not in processes or attempt == _ATTEMPTS - 1
+            if is_over or (is_whole and not vanished):
                 break
         for pid in vanished:
             del processes[pid]
@@ -92,19 +96,21 @@ class ProcessTree:
         tree really occupies. The kernel walks all page tables for it: about a millisecond for
         each process, so not for every window.
         """
-        sizes = [_pss_bytes(pid) for pid in self._walk()]
+        processes, _ = self._walk()
+        sizes = [_pss_bytes(pid) for pid in processes]
         known = [size for size in sizes if size is not None]
         return sum(known) if known else None
 
-    def _walk(self) -> dict[int, _Process]:
+    def _walk(self) -> tuple[dict[int, _Process], bool]:
+        """Return the processes by pid, and whether none was reaped while they were looked for."""
         children_of = self._listed_children if _KERNEL_LISTS_CHILDREN else _scanned_children()
         found: dict[int, _Process] = {}
-        _descend(self._root, found, children_of)
+        is_whole = _descend(self._root, found, children_of)
         # Those whose parent died are no longer below the root.
         for pid, before in self._known.items():
             if pid not in found and _has_start(pid, before.started_ticks):
-                _descend(pid, found, children_of)
-        return found
+                is_whole &= _descend(pid, found, children_of)
+        return found, is_whole
 
     def _listed_children(self, pid: int) -> list[int]:
         """Return the children as the kernel lists them: each hangs on the thread that forked it."""
@@ -129,7 +135,9 @@ class ProcessTree:
                 self._lost_s += self._used_s[pid]
 
 
-def _descend(pid: int, found: dict[int, _Process], children_of: Callable[[int], list[int]]) -> None:
+def _descend(pid: int, found: dict[int, _Process], children_of: Callable[[int], list[int]]) -> bool:
+    """Add the process and those below it; return whether all that were listed were still there."""
+    is_whole = True
     waiting = [pid]
     while waiting:
         current = waiting.pop()
@@ -137,9 +145,12 @@ def _descend(pid: int, found: dict[int, _Process], children_of: Callable[[int], 
             continue
         children = children_of(current)
         process = _process(current)
-        if process is not None:
+        if process is None or process.is_being_reaped:
+            is_whole = False
+        else:
             found[current] = process
             waiting += children
+    return is_whole
 
 
 def _scanned_children() -> Callable[[int], list[int]]:
@@ -161,6 +172,7 @@ def _process(pid: int) -> _Process | None:
     return _Process(
         pid=pid,
         parent=int(fields[1]),
+        is_being_reaped=fields[0] == b"X",
         started_ticks=int(fields[19]),
         reaped_ticks=int(fields[13]) + int(fields[14]),
         n_threads=int(fields[17]),
