@@ -15,6 +15,8 @@ import psutil
 import pytest
 from tests.load.origin import Origin, origin
 
+pytest_plugins = ["pytester", "tests.disturbed"]
+
 GOLDEN = Path(__file__).parent / "golden"
 IS_CI = os.environ.get("CI") == "true"
 # Servers are in /usr/sbin, which is not in everybody's PATH.
