@@ -6,7 +6,7 @@ from msgspec import structs
 from tests.report import sample
 from tests.report.plain import WIDTH, plain_text
 
-from httpdyno.model import Objective
+from httpdyno.model import Caveat, Objective
 from httpdyno.report.terminal import bar, outcome_text, point_line, standing_line, step_line
 
 OUTCOMES = sample.all_outcomes()
@@ -84,6 +84,32 @@ def test_caveats_of_parts_are_shown_once() -> None:
     assert whole.final is not None
     twice = structs.replace(whole, final=structs.replace(whole.final, caveats=whole.caveats))
     assert plain_text(outcome_text(twice)).count("caveat: ") == 1
+
+
+def test_a_caveat_of_some_parts_says_of_which() -> None:
+    whole = sample.ladder()
+    assert whole.final is not None
+    doubts = [Caveat(kind="steal", message=words) for words in ("little", "much", "much")]
+    steps = [
+        structs.replace(step, comparison=structs.replace(step.comparison, caveats=(doubt,)))
+        for step, doubt in zip(whole.steps, doubts[:2], strict=False)
+    ]
+    outcome = structs.replace(
+        whole, steps=tuple(steps), final=structs.replace(whole.final, caveats=(doubts[2],))
+    )
+    lines = [line for line in plain_text(outcome_text(outcome)).splitlines() if "caveat" in line]
+    assert lines[1:] == [
+        f"caveat: {steps[0].knob} → {steps[0].after}: little",
+        f"caveat: {steps[1].knob} → {steps[1].after}, final: much",
+    ]
+
+
+def test_the_caveat_of_the_only_comparison_names_no_part() -> None:
+    whole = sample.ladder()
+    assert whole.final is not None
+    doubt = Caveat(kind="steal", message="much")
+    only = structs.replace(whole, steps=(), final=structs.replace(whole.final, caveats=(doubt,)))
+    assert "caveat: much" in plain_text(outcome_text(only))
 
 
 def test_markup_in_a_name_is_shown_as_it_is() -> None:

@@ -226,7 +226,8 @@ def window_caveats(starts: Sequence[StartRecord]) -> tuple[Caveat, ...]:
         caveats.append(
             Caveat(
                 kind="steal",
-                message=f"the hypervisor took {steal / total_s:.0%} of a core during the windows",
+                message=f"the machine's host took {100 * steal / total_s:.0f} % of a core during "
+                "the windows",
             )
         )
     return tuple(caveats)

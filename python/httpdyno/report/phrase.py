@@ -3,6 +3,8 @@
 import math
 from collections.abc import Sequence
 
+from msgspec import structs
+
 from httpdyno.model import (
     Caveat,
     Comparison,
@@ -286,12 +288,22 @@ def changes_title(outcome: Outcome) -> str:
 
 
 def outcome_caveats(outcome: Outcome) -> list[Caveat]:
-    """Return the caveats of the whole and of its parts, each once."""
-    comparisons = [step.comparison for step in outcome.steps]
+    """Return the caveats of the whole, then those of its parts, each once and saying of which."""
+    parts = [(f"{step.knob} → {level_text(step.after)}", step.comparison) for step in outcome.steps]
     if outcome.final is not None:
-        comparisons.append(outcome.final)
-    seen = [*outcome.caveats, *(caveat for c in comparisons for caveat in c.caveats)]
-    return list(dict.fromkeys(seen))
+        parts.append(("final", outcome.final))
+    names: dict[Caveat, list[str]] = {}
+    for name, comparison in parts:
+        for caveat in comparison.caveats:
+            if caveat not in outcome.caveats:
+                names.setdefault(caveat, []).append(name)
+    of_parts = [
+        structs.replace(caveat, message=f"{', '.join(of)}: {caveat.message}")
+        if len(parts) > 1
+        else caveat
+        for caveat, of in names.items()
+    ]
+    return list(dict.fromkeys([*outcome.caveats, *of_parts]))
 
 
 def method_sentences(outcome: Outcome) -> tuple[str, str]:
