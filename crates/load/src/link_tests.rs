@@ -178,9 +178,10 @@ fn write_until_stuck(mut stream: &TcpStream) -> usize {
 
 #[test]
 fn a_small_receive_buffer_keeps_the_window_small() {
-    // Each has in it what the server's own buffer takes, which the kernel makes 16 KiB.
+    // Each has in it what the server's own buffer takes, which the kernel makes 16 KiB, and what
+    // the server sends to see whether there is room: that is more, the longer it takes.
     let (small, medium, usual) = (taken_unread(2_048), taken_unread(32_768), taken_unread(0));
-    assert!(small < 16_384 + 4 * 2_048, "{small}");
+    assert!(small < 32_768, "{small}");
     assert!((32_768..16_384 + 3 * 32_768).contains(&medium), "{medium}");
     assert!(medium < usual, "{medium} and {usual}");
 }

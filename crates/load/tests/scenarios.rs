@@ -87,15 +87,20 @@ fn each_fault_of_an_answer_ends_in_its_own_bucket() {
     for (fault, expected) in FAULTS {
         let oracle = rig::oracle();
         let arm = rig::arm(&oracle, &[&format!("/fault/{fault}")]);
-        let mut seen = 0;
         for (way, spec) in ways(&arm) {
+            let case = format!("{fault} at {way}");
             // A connection that the server closed behind an answer is told apart elsewhere: here
             // each has a connection of its own.
             let timeout_s = if expected == LATE { 0.15 } else { 10.0 };
             let spec = LoadSpec { requests_per_connection: 1, timeout_s, ..spec };
-            ends_as(&run_one(&spec), expected, &format!("{fault} at {way}"));
-            seen += N;
-            assert_eq!(oracle.stats().requests, seen, "{fault}");
+            // One that was not let run may be out of patience before it has sent anything.
+            within_three_tries(|| {
+                let before = oracle.stats().requests;
+                ends_as(&run_one(&spec), expected, &case);
+                let seen = oracle.stats().requests - before;
+                assert!(seen == N || expected == LATE && seen < N, "{case}: {seen} were seen");
+                ensure(seen == N, || format!("{case}: {seen} of {N} were seen"))
+            });
         }
     }
 }
