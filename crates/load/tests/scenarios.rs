@@ -8,7 +8,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use httpdyno_load::{Arm, ErrorKind, LoadSpec, Request, Tls, TlsVersions, WindowResult};
 use httpdyno_oracle::{Door, Oracle, OracleConfig, Place, Reception};
-use rig::{arrival, brief, counted, ensure, errors, run_one, within_three_tries};
+use rig::{all_timed_out, arrival, brief, counted, ensure, errors, run_one, within_three_tries};
 
 const N: u64 = 12;
 
@@ -29,28 +29,16 @@ fn ways(arm: &Arm) -> Vec<(String, LoadSpec)> {
     ways
 }
 
-/// Everything ended as expected: `None` is completed.
+/// Everything ended as expected: `None` is completed. Of patience that ended, a try tells when.
 #[track_caller]
-fn ends_as(result: &WindowResult, expected: Option<ErrorKind>, case: &str) {
-    let errors = errors(result);
-    let expected: Vec<_> = expected.map(|kind| (kind.name(), N)).into_iter().collect();
-    assert_eq!(errors, expected, "{case}: {}", brief(result));
+fn ends_as(result: &WindowResult, expected: Option<ErrorKind>, case: &str) -> Result<(), String> {
     assert_eq!(result.offered, N, "{case}");
-}
-
-/// Everything timed out, and while it was connecting: what a client that was not let run had not
-/// even begun to send times out as a request.
-#[track_caller]
-fn runs_out_of_patience(spec: &LoadSpec, case: &str) {
-    within_three_tries(|| {
-        let result = run_one(spec);
-        let errors = errors(&result);
-        assert_eq!(result.offered, N, "{case}");
-        assert!(errors.iter().all(|(name, _)| name.ends_with("timeout")), "{case}: {errors:?}");
-        assert_eq!(errors.iter().map(|(_, count)| count).sum::<u64>(), N, "{case}: {errors:?}");
-        let is_told = errors == [(ErrorKind::ConnectTimeout.name(), N)];
-        ensure(is_told, || format!("{case}: {}", brief(&result)))
-    });
+    if let Some(kind @ (ErrorKind::Timeout | ErrorKind::ConnectTimeout)) = expected {
+        return all_timed_out(result, N, kind, case);
+    }
+    let expected: Vec<_> = expected.map(|kind| (kind.name(), N)).into_iter().collect();
+    assert_eq!(errors(result), expected, "{case}: {}", brief(result));
+    Ok(())
 }
 
 const BAD: Option<ErrorKind> = Some(ErrorKind::BadResponse);
@@ -96,7 +84,7 @@ fn each_fault_of_an_answer_ends_in_its_own_bucket() {
             // One that was not let run may be out of patience before it has sent anything.
             within_three_tries(|| {
                 let before = oracle.stats().requests;
-                ends_as(&run_one(&spec), expected, &case);
+                ends_as(&run_one(&spec), expected, &case)?;
                 let seen = oracle.stats().requests - before;
                 assert!(seen == N || expected == LATE && seen < N, "{case}: {seen} were seen");
                 ensure(seen == N, || format!("{case}: {seen} of {N} were seen"))
@@ -159,8 +147,9 @@ fn a_connection_that_ends_before_a_request_is_told_by_how_it_ends() {
         for (way, spec) in ways(&arm(&oracle, None)) {
             let is_late = expected.is_some_and(|kind| kind.name().ends_with("timeout"));
             let timeout_s = if is_late { 0.15 } else { 10.0 };
-            let result = run_one(&LoadSpec { timeout_s, ..spec });
-            ends_as(&result, expected, &format!("{reception:?} at {way}"));
+            let spec = LoadSpec { timeout_s, ..spec };
+            let case = format!("{reception:?} at {way}");
+            within_three_tries(|| ends_as(&run_one(&spec), expected, &case));
         }
         assert_eq!(oracle.stats().requests, 0);
     }
@@ -181,12 +170,10 @@ fn a_handshake_that_fails_is_told_by_how_it_fails() {
     ] {
         let oracle = door(reception, true);
         for (way, spec) in ways(&arm(&oracle, Some(trusting(&oracle)))) {
+            let is_late = expected == Some(ErrorKind::ConnectTimeout);
+            let spec = LoadSpec { timeout_s: if is_late { 0.15 } else { 10.0 }, ..spec };
             let case = format!("{reception:?} at {way}");
-            if expected == Some(ErrorKind::ConnectTimeout) {
-                runs_out_of_patience(&LoadSpec { timeout_s: 0.15, ..spec }, &case);
-            } else {
-                ends_as(&run_one(&spec), expected, &case);
-            }
+            within_three_tries(|| ends_as(&run_one(&spec), expected, &case));
         }
     }
 }
@@ -199,7 +186,7 @@ fn a_body_over_tls_that_is_cut_off_is_short_even_where_the_end_of_the_connection
         arm.requests = vec![Request::get("localhost", &format!("/fault/{fault}?length=1000"))];
         for (way, spec) in ways(&arm) {
             let result = run_one(&spec);
-            ends_as(&result, Some(ErrorKind::ShortBody), &format!("{fault} at {way}"));
+            ends_as(&result, Some(ErrorKind::ShortBody), &format!("{fault} at {way}")).unwrap();
         }
     }
 }

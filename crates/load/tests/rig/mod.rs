@@ -178,3 +178,20 @@ pub(crate) fn brief(result: &WindowResult) -> String {
 pub(crate) fn errors(result: &WindowResult) -> Vec<(&'static str, u64)> {
     result.errors.iter().map(|(kind, count)| (kind.name(), count)).collect()
 }
+
+/// All `n` ended for want of an answer, none in another way: that holds on any machine. Whether at
+/// this point, a try tells: a client that is not let run for so long as it is patient gives up at
+/// an earlier one.
+#[track_caller]
+pub(crate) fn all_timed_out(
+    result: &WindowResult,
+    n: u64,
+    kind: ErrorKind,
+    case: &str,
+) -> Result<(), String> {
+    let of = |kind| result.errors.of(kind);
+    let timeouts = of(ErrorKind::Timeout) + of(ErrorKind::ConnectTimeout);
+    assert_eq!((timeouts, result.completed), (n, 0), "{case}: {}", brief(result));
+    assert_eq!(result.errors.iter().map(|(_, count)| count).sum::<u64>(), n, "{case}");
+    ensure(of(kind) == n, || format!("{case}: {}", brief(result)))
+}
