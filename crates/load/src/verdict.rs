@@ -15,7 +15,8 @@
 //! 3. Closed loop: `client_cpu`, if the busiest thread of the client ran, stood in the queue for a
 //!    CPU or was held back [`DEMAND_SHORT`] of the time, so it hardly ever had nothing to do; or
 //!    stood in that queue or was held back [`WAIT_SHORT`] of the time, and found [`MOST`] of the
-//!    answers there when it came to look, so the server had been idle meanwhile; or if this process
+//!    answers there when it came to look, so the server had been idle meanwhile (of a server that
+//!    never answers, all that it finds are connections that the kernel took); or if this process
 //!    was stopped from outside, or its control group throttled, for [`FROZEN_SHORT`] of the time. A
 //!    server in the same group is held back with it; what it can do by itself is not to be seen
 //!    then. It is held back by a stop, by a quota, or where the host of a virtual machine runs
@@ -136,6 +137,8 @@ pub(crate) struct Case<'a> {
     /// Requests of those that were given up because they waited for a connection, all the time
     /// or most of it.
     pub(crate) starved: u64,
+    /// Anything came back from the server.
+    pub(crate) is_answered: bool,
     pub(crate) evidence: &'a Evidence,
 }
 
@@ -151,7 +154,7 @@ pub(crate) fn verdict(case: &Case) -> LimitedBy {
     if !is_open_loop && is_unanswered(evidence) {
         return LimitedBy::Network;
     }
-    if let Some(client) = if is_open_loop { late_client(case) } else { slow_client(evidence) } {
+    if let Some(client) = if is_open_loop { late_client(case) } else { slow_client(case) } {
         return client;
     }
     if is_of_network(case) {
@@ -171,8 +174,8 @@ pub(crate) fn verdict(case: &Case) -> LimitedBy {
 }
 
 /// The client in a closed loop.
-fn slow_client(evidence: &Evidence) -> Option<LimitedBy> {
-    is_short(evidence).then_some(LimitedBy::ClientCpu)
+fn slow_client(case: &Case) -> Option<LimitedBy> {
+    is_short(case).then_some(LimitedBy::ClientCpu)
 }
 
 /// The client in an open loop: what it lacked matters only where something came of it.
@@ -182,7 +185,7 @@ fn late_client(case: &Case) -> Option<LimitedBy> {
     if late + waiting(case) <= FEW * due && !is_behind(evidence) {
         return None;
     }
-    if is_short(evidence) {
+    if is_short(case) {
         return Some(LimitedBy::ClientCpu);
     }
     if late <= MANY_LATE * due || late <= waiting(case) {
@@ -192,9 +195,11 @@ fn late_client(case: &Case) -> Option<LimitedBy> {
     Some(if is_explained { LimitedBy::ClientCpu } else { LimitedBy::ClientSchedule })
 }
 
-fn is_short(evidence: &Evidence) -> bool {
+fn is_short(case: &Case) -> bool {
+    let evidence = case.evidence;
     let lost = evidence.client_wait_ratio + held_back_ratio(evidence);
-    let is_waited_for = lost >= WAIT_SHORT && evidence.client_ready_ratio >= MOST;
+    let found_answers = case.is_answered && evidence.client_ready_ratio >= MOST;
+    let is_waited_for = lost >= WAIT_SHORT && found_answers;
     is_waited_for
         || evidence.client_cpu_ratio + lost >= DEMAND_SHORT
         || evidence.client_frozen_ratio >= FROZEN_SHORT

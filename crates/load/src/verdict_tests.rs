@@ -3,7 +3,7 @@
 use super::*;
 
 /// What the rule says after `change`: 1,000 requests in a second or two, all in order.
-fn limit(is_open_loop: bool, change: impl Fn(&mut Evidence, &mut Failed)) -> LimitedBy {
+fn limit(is_open_loop: bool, change: impl Fn(&mut Evidence, &mut Ending)) -> LimitedBy {
     let mut evidence = Evidence {
         client_cpu_ratio: 0.2,
         client_wait_ratio: 0.02,
@@ -14,9 +14,10 @@ fn limit(is_open_loop: bool, change: impl Fn(&mut Evidence, &mut Failed)) -> Lim
         unloaded_requests: 16.0,
         ..Evidence::default()
     };
-    let mut failed = Failed::default();
+    let mut failed = Ending::default();
     change(&mut evidence, &mut failed);
-    let Failed { failed, starved } = failed;
+    let Ending { failed, starved, is_silent } = failed;
+    let is_answered = !is_silent;
     let busy_ratio = evidence.busy_ratio;
     verdict(&Case {
         is_open_loop,
@@ -25,14 +26,16 @@ fn limit(is_open_loop: bool, change: impl Fn(&mut Evidence, &mut Failed)) -> Lim
         due: 1000,
         busy_ratio,
         starved,
+        is_answered,
         evidence: &evidence,
     })
 }
 
 #[derive(Default)]
-struct Failed {
+struct Ending {
     failed: u64,
     starved: u64,
+    is_silent: bool,
 }
 
 fn closed(change: impl Fn(&mut Evidence)) -> LimitedBy {
@@ -51,10 +54,26 @@ fn in_a_closed_loop_it_is_the_server_unless_somebody_else_was_short() {
     assert_eq!(closed(|e| e.client_cpu_ratio = 0.95), LimitedBy::ClientCpu);
     assert_eq!(limit(false, |_, f| f.failed = 500), LimitedBy::Server);
     assert_eq!(closed(|e| e.busy_ratio = 0.3), LimitedBy::Rate, "users who think");
-    let nobody_answers = |e: &mut Evidence, f: &mut Failed| {
+    let nobody_answers = |e: &mut Evidence, f: &mut Ending| {
         (e.busy_ratio, f.failed) = (0.0, 1000);
     };
     assert_eq!(limit(false, nobody_answers), LimitedBy::Server);
+}
+
+#[test]
+fn a_client_that_was_away_is_not_what_a_server_that_never_answers_waited_for() {
+    for is_open_loop in [false, true] {
+        let told = |is_silent| {
+            limit(is_open_loop, |e, f| {
+                // What it found when it came to look were connections that had been taken.
+                (e.client_stolen_ratio, e.client_ready_ratio) = (0.27, 0.66);
+                *f = Ending { failed: 800, is_silent, ..Ending::default() };
+                (e.waited_requests, e.achieved_per_s) = (500.0, 0.0);
+            })
+        };
+        assert_eq!(told(true), LimitedBy::Server, "{is_open_loop}");
+        assert_eq!(told(false), LimitedBy::ClientCpu, "{is_open_loop}");
+    }
 }
 
 #[test]
@@ -131,7 +150,7 @@ fn a_late_client_is_named_with_what_it_lacked() {
 
 #[test]
 fn the_server_is_never_named_where_the_client_was_short() {
-    let saturated = |e: &mut Evidence, f: &mut Failed| {
+    let saturated = |e: &mut Evidence, f: &mut Ending| {
         (e.waited_requests, e.service_inflation_ratio) = (900.0, 30.0);
         (e.achieved_per_s, f.failed) = (200.0, 100);
     };
@@ -178,7 +197,7 @@ fn a_wait_for_connections_is_the_servers_fault_only_if_it_is_the_slower_for_it()
         });
         assert_eq!(told, limited_by, "{inflation} by {n_unloaded}");
     }
-    let starved = |_: &mut Evidence, f: &mut Failed| (f.failed, f.starved) = (11, 11);
+    let starved = |_: &mut Evidence, f: &mut Ending| (f.failed, f.starved) = (11, 11);
     assert_eq!(limit(true, starved), LimitedBy::Connections);
 }
 
