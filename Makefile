@@ -61,9 +61,9 @@ lint: setup
 	$(BIN)/lint-imports
 
 # The origin with known timing is built like the tests that use it.
-test-rust:
+test-rust: setup
 	cargo build --locked -p httpdyno-oracle
-	cargo test --workspace --locked
+	$(BIN)/python -m tests.rust
 
 test-python: setup
 	cargo build --locked -p httpdyno-oracle
