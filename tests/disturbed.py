@@ -39,8 +39,15 @@ def pytest_runtest_setup() -> None:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     repeated = terminalreporter.stats.get("rerun", [])
     if repeated:
-        terminalreporter.write_sep("=", "repeated", yellow=True)
+        terminalreporter.write_sep("=", "tried again", yellow=True)
         terminalreporter.write_line(
-            f"{len(repeated)} times a test failed while the machine's host took more than "
-            f"{MOST_STOLEN_RATIO:.0%} of a core from it, and was tried again"
+            f"the machine's host took more than {MOST_STOLEN_RATIO:.0%} of a core from these tests "
+            "while they failed, and so each was tried again:"
         )
+    for report in repeated:
+        terminalreporter.write_line(f"  {report.nodeid}: {_reason(report)}")
+
+
+def _reason(report: pytest.TestReport) -> str:
+    crash = getattr(report.longrepr, "reprcrash", None)
+    return str(report.longrepr if crash is None else crash.message).partition("\n")[0]
