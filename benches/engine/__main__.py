@@ -1,7 +1,8 @@
 """Measure the engine: one line for each part of a figure, and all raw runs as JSON.
 
 Exit code 0 when every figure could be measured, whatever came out; 1 when one could not, or with
-`--strict` when one missed its target; 2 when the request makes no sense.
+`--strict` when one missed its target; 2 when the request makes no sense; 130 when it was
+interrupted: the figures that were measured by then stand, and their raw runs are written.
 """
 
 import argparse
@@ -11,7 +12,6 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from types import FrameType
 
 from benches.engine import (
     calls,
@@ -45,6 +45,7 @@ FIGURES: dict[int, tuple[str, Measure]] = {
     11: ("answers read right", fuzz.measure),
 }
 
+_INTERRUPTED = 130
 _QUIET_CORES = 0.1
 """What others may use before it is said: they delay client and origin, and blur ratios."""
 
@@ -52,7 +53,7 @@ _QUIET_CORES = 0.1
 def main() -> int:
     """Measure what was asked for; return the exit code."""
     arguments = _parsed()
-    signal.signal(signal.SIGTERM, _leave)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     allow_descriptors()
     server_cpu, client_cpu = cores()
     with tempfile.TemporaryDirectory(prefix="bench-engine-") as scratch:
@@ -66,9 +67,23 @@ def main() -> int:
             scratch=Path(scratch),
         )
         _print_head(setting)
-        figures = [_measured(number, setting) for number in arguments.only]
+        figures, is_interrupted = _all_measured(arguments.only, setting)
     _write(figures, arguments.json)
-    return _concluded(figures, is_strict=arguments.strict)
+    status = _concluded(figures, is_strict=arguments.strict)
+    return _INTERRUPTED if is_interrupted else status
+
+
+def _all_measured(numbers: list[int], setting: Setting) -> tuple[list[Figure], bool]:
+    """Return those that were measured, and whether they are not all because of a signal."""
+    figures: list[Figure] = []
+    try:
+        for number in numbers:
+            figures.append(_measured(number, setting))
+    except KeyboardInterrupt:
+        left = ", ".join(map(str, numbers[len(figures) :]))
+        print(f"interrupted: not measured {left}")
+        return figures, True
+    return figures, False
 
 
 def _measured(number: int, setting: Setting) -> Figure:
@@ -115,10 +130,6 @@ def _concluded(figures: list[Figure], *, is_strict: bool) -> int:
     print(f"{len(met)} of {len(figures)} figures met, {len(figures) - len(measured)} not measured")
     is_wrong = len(measured) < len(figures) or (is_strict and len(met) < len(figures))
     return int(is_wrong)
-
-
-def _leave(_number: int, _frame: FrameType | None) -> None:
-    sys.exit(143)
 
 
 def _parsed() -> argparse.Namespace:

@@ -1,5 +1,6 @@
 """The bench against numbers whose truth is known: what it prints has to be what it says."""
 
+import json
 import math
 import sys
 
@@ -311,27 +312,43 @@ def test_a_ratio_meets_its_target_only_with_the_whole_interval():
     assert Part(name="", estimate=None).word == ""
 
 
-def test_what_could_not_be_measured_fails_and_a_missed_target_only_when_strict(
-    monkeypatch, tmp_path, capsys
-):
+@pytest.fixture
+def status(monkeypatch, tmp_path):
+    """Return a function that measures: 1 misses its target, 2 fails, 3 is interrupted."""
+
     def missed(_setting):
         return Figure(number=1, name="one", parts=[Part(name="x", estimate=exactly(2), at_most=1)])
 
     def broken(_setting):
         raise BenchError("no such thing")
 
-    monkeypatch.setattr(program, "FIGURES", {1: ("one", missed), 2: ("two", broken)})
+    def interrupted(_setting):
+        raise KeyboardInterrupt
+
+    figures = {1: ("one", missed), 2: ("two", broken), 3: ("three", interrupted)}
+    monkeypatch.setattr(program, "FIGURES", figures)
     monkeypatch.setattr(program, "check_built", lambda: None)
     monkeypatch.setattr("signal.signal", lambda *_: None)
 
-    def status(*arguments):
+    def measuring(*arguments):
         file = str(tmp_path / "raw.json")
         monkeypatch.setattr(sys, "argv", ["bench", "--json", file, *arguments])
         return program.main()
 
+    return measuring
+
+
+def test_what_could_not_be_measured_fails_and_a_missed_target_only_when_strict(status, capsys):
     assert status("--only", "1") == 0
     assert status("--only", "1", "--strict") == 1
     assert status("--only", "1,2") == 1
     printed = capsys.readouterr().out
     assert "missed" in printed
     assert "not measured: no such thing" in printed
+
+
+def test_what_was_measured_before_an_interruption_is_kept(status, tmp_path, capsys):
+    assert status("--only", "1,3,2") == 130
+    assert "interrupted: not measured 3, 2" in capsys.readouterr().out
+    [kept] = json.loads((tmp_path / "raw.json").read_text())["figures"]
+    assert kept["number"] == 1
