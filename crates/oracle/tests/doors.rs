@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use client::{End, MS_NS, PATIENCE, ask, connect, expect_answer, read_answer, read_to_end, start};
-use client::{wait_for, whole};
+use client::{end_of_connecting, wait_for, whole};
 use httpdyno_oracle::{Door, Oracle, OracleConfig, Place, Reception};
 
 fn with_doors(doors: Vec<Door>) -> Oracle {
@@ -141,8 +141,8 @@ fn door_of(reception: Reception) -> Door {
 fn receptions_without_a_byte_from_the_client_are_as_they_say() {
     let receptions = [Reception::ResetAtAccept, Reception::FinAtAccept, Reception::HangAtAccept];
     let oracle = with_doors(receptions.map(door_of).to_vec());
-    assert_eq!(read_to_end(&mut connect(tcp(&oracle, 1))), (String::new(), End::Reset));
-    assert_eq!(read_to_end(&mut connect(tcp(&oracle, 2))), (String::new(), End::Fin));
+    assert_eq!(end_of_connecting(tcp(&oracle, 1)), End::Reset);
+    assert_eq!(end_of_connecting(tcp(&oracle, 2)), End::Fin);
     let mut stream = connect(tcp(&oracle, 3));
     ask(&mut stream, "GET", "/");
     stream.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
@@ -196,8 +196,7 @@ fn the_next_connections_are_received_as_they_are_told_and_no_more_of_them() {
 
     oracle.receive(Reception::ResetAtAccept, None);
     for _ in 0..3 {
-        let mut stream: TcpStream = connect(oracle.addr());
-        assert_eq!(read_to_end(&mut stream).1, End::Reset);
+        assert_eq!(end_of_connecting(oracle.addr()), End::Reset);
     }
     oracle.receive(Reception::Usual, None);
     client::check(&oracle, ("GET", "/"), &whole(), End::Open);

@@ -32,9 +32,29 @@ pub(crate) fn whole() -> String {
 }
 
 pub(crate) fn connect(addr: SocketAddr) -> TcpStream {
-    let stream = TcpStream::connect(addr).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    stream
+    try_to_connect(addr).unwrap()
+}
+
+/// To where a reset may come before the call that connects has returned.
+pub(crate) fn try_to_connect(addr: SocketAddr) -> std::io::Result<TcpStream> {
+    let stream = TcpStream::connect(addr)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    Ok(stream)
+}
+
+/// How a connection ends that the server may end before the client knows that it is one.
+pub(crate) fn end_of_connecting(addr: SocketAddr) -> End {
+    match try_to_connect(addr) {
+        Ok(mut stream) => {
+            let (got, end) = read_to_end(&mut stream);
+            assert_eq!(got, "");
+            end
+        }
+        Err(error) => {
+            assert_eq!(error.kind(), ErrorKind::ConnectionReset);
+            End::Reset
+        }
+    }
 }
 
 pub(crate) fn ask(stream: &mut impl Write, method: &str, path: &str) {

@@ -10,7 +10,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ClientConfig, ClientConnection, HandshakeKind, RootCertStore, StreamOwned};
 
-use crate::client::connect;
+use crate::client::try_to_connect;
 
 pub(crate) type Stream = StreamOwned<ClientConnection, TcpStream>;
 
@@ -60,7 +60,13 @@ impl Client {
 
     /// Connect to the first door with TLS; nothing is written yet.
     pub(crate) fn connect(&self, oracle: &Oracle) -> Stream {
-        StreamOwned::new(self.begin(), connect(oracle.tls_addr().unwrap()))
+        self.try_to_connect(oracle).unwrap()
+    }
+
+    /// To where a reset may come before the call that connects has returned.
+    pub(crate) fn try_to_connect(&self, oracle: &Oracle) -> std::io::Result<Stream> {
+        let stream = try_to_connect(oracle.tls_addr().unwrap())?;
+        Ok(StreamOwned::new(self.begin(), stream))
     }
 
     /// The client's side of a connection that is made elsewhere.
