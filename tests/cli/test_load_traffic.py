@@ -162,8 +162,9 @@ def test_poisson_gaps_vary_and_even_ones_do_not(server, load):
     since = server.ask("log")["arrivals"][-1]["at_ns"] + 1
     load(server.url, "--rate", "200/s", "-d", "1500ms")
     even = arrivals_s()
-    # Of exponential gaps 26 % are above 1.35 means.
-    assert sum(b - a > 1.35 * 0.005 for a, b in pairwise(drawn)) > 0.15 * len(drawn)
+    # As many as are due in the time, or, of those that are drawn, about as many: sd 17.
+    assert len(drawn) != 300
+    assert abs(len(drawn) - 300) < 70
 
     # A busy machine delays many, but the schedule goes on: some are where it had them, and none
     # before. Those that are drawn stray by many gaps.
