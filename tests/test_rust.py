@@ -1,6 +1,7 @@
 """Which Rust tests are tried again, and that nothing else that fails is passed over."""
 
 import sys
+from itertools import chain
 
 import pytest
 from tests import rust
@@ -71,19 +72,25 @@ def test_all_that_failed_are_tried_again_until_one_fails_undisturbed():
     assert asked == ["--no-fail-fast", "a::late", "b::worse"]
 
 
-def test_one_slice_that_was_disturbed_is_enough(monkeypatch):
+@pytest.mark.parametrize(
+    ("stolen_s", "was_disturbed"),
+    [([0.0, 0.0, 0.0], False), ([0.0, 1.0, 0.0], True), ([0.0, 0.0, 1.0], True)],
+)
+def test_one_slice_that_was_disturbed_is_enough(monkeypatch, stolen_s, was_disturbed):
     watch = Watch(slice_s=0.0)
-    stolen_s = iter([0.0, 0.0, 0.0, 1.0, 1.0, 1.0])
+    taken_s = chain.from_iterable((0.0, each) for each in stolen_s)
+    left = 2 * len(stolen_s)
 
     def steal_s():
-        after_s = next(stolen_s)
-        if next_is_last := after_s == 1.0:
+        nonlocal left
+        left -= 1
+        if left == 0:
             watch.end()
-        return after_s if next_is_last else 0.0
+        return next(taken_s)
 
     monkeypatch.setattr(rust, "steal_s", steal_s)
     watch.look()
-    assert watch.was_disturbed
+    assert watch.was_disturbed is was_disturbed
 
 
 def test_what_a_program_says_is_shown_and_kept(capsys):

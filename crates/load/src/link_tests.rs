@@ -179,9 +179,11 @@ fn write_until_stuck(mut stream: &TcpStream) -> usize {
 #[test]
 fn a_small_receive_buffer_keeps_the_window_small() {
     // Each has in it what the server's own buffer takes, which the kernel makes 16 KiB, and what
-    // the server sends to see whether there is room: that is more, the longer it takes.
-    let (small, medium, usual) = (taken_unread(2_048), taken_unread(32_768), taken_unread(0));
-    assert!(small < 32_768, "{small}");
+    // the server sends to see whether there is room: where a busy machine lengthens the wait, that
+    // is more, so the least of some tries counts.
+    let smallest = (0..3).map(|_| taken_unread(2_048)).min();
+    let (small, medium, usual) = (smallest.unwrap(), taken_unread(32_768), taken_unread(0));
+    assert!(small < 16_384 + 4 * 2_048, "{small}");
     assert!((32_768..16_384 + 3 * 32_768).contains(&medium), "{medium}");
     assert!(medium < usual, "{medium} and {usual}");
 }

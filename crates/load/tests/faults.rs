@@ -9,7 +9,7 @@ use httpdyno_load::{Arm, ErrorKind, LoadSpec, Request};
 use httpdyno_oracle::{CloseAfter, Oracle, OracleConfig};
 use rig::{
     all_timed_out, arm, arrival, brief, counted, ensure, errors, oracle, run_one, timed,
-    within_three_tries,
+    unless_taken, within_three_tries,
 };
 use socket2::{Domain, Socket, Type};
 
@@ -70,7 +70,7 @@ fn each_fault_ends_in_its_own_kind_and_the_server_saw_as_many() {
 fn answers_that_do_not_come_in_time_are_timeouts_at_their_age() {
     // The last one drips for half a second: alive all the time, and too late nevertheless.
     for path in ["/fault/never", "/fixed/10s", "/drip/50/1/10ms"] {
-        within_three_tries(|| {
+        unless_taken(|| {
             let oracle = oracle();
             for (way, spec) in ways(&arm(&oracle, &[path])) {
                 let result = run_one(&LoadSpec { timeout_s: 0.2, connections: 24, ..spec });

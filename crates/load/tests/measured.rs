@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use httpdyno_load::{ErrorKind, Live, LoadSpec, Request, Run, Slow, Window};
 use httpdyno_oracle::{Oracle, OracleConfig};
 use rig::{
-    PATIENCE, arm, arrival, brief, counted, ensure, finish, run, run_one, timed, within_three_tries,
+    PATIENCE, arm, arrival, brief, counted, ensure, finish, run, run_one, timed, unless_taken,
 };
 
 const MS: u64 = 1_000_000;
@@ -194,7 +194,7 @@ fn in_a_closed_loop_the_first_to_be_taken_up_are_traced() {
 fn a_window_can_be_looked_at_while_it_is_under_way() {
     let oracle = rig::oracle();
     let spec = LoadSpec { threads: 2, ..open(timed(arm(&oracle, &["/"]), 1.5)) };
-    within_three_tries(|| {
+    unless_taken(|| {
         let run = Run::start(&spec, None).unwrap();
         let mut looks: Vec<Live> = Vec::new();
         while !run.wait(Duration::from_millis(20)).unwrap() {

@@ -130,10 +130,10 @@ fn the_mean_number_of_sessions_at_a_time_is_what_littles_law_says() {
         let result = run_one(&spec);
         assert!(errors(&result).is_empty(), "{}", brief(&result));
         let per_visit = result.offered as f64 / result.visits.started as f64;
-        // 800 visits, whose lengths have a standard deviation of 3.5: five standard errors. Where
-        // the machine is slow, many are cut off at the window's end.
-        let is_mean = (per_visit - 4.0).abs() < 0.6;
-        ensure(is_mean, || format!("{per_visit} steps of a visit"))?;
+        // Those that are under way at the window's end are cut off: 16, and a slow machine has more.
+        ensure(result.visits.cut < 50, || format!("{} visits were cut off", result.visits.cut))?;
+        // 800 visits, whose lengths have a standard deviation of 3.5: five standard errors.
+        assert!((per_visit - 4.0).abs() < 0.6, "{per_visit} steps of a visit");
         // At the server: the time that connections were open, over the time of the run.
         let connections = oracle.connections().connections;
         let open_ns: u64 = connections.iter().map(|c| c.closed_ns.unwrap() - c.accepted_ns).sum();

@@ -303,7 +303,7 @@ def outcome_caveats(outcome: Outcome) -> list[Caveat]:
         else caveat
         for caveat, of in names.items()
     ]
-    return list(dict.fromkeys([*outcome.caveats, *of_parts]))
+    return [*dict.fromkeys(outcome.caveats), *of_parts]
 
 
 def method_sentences(outcome: Outcome) -> tuple[str, str]:

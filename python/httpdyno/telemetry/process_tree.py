@@ -13,7 +13,7 @@ time. One that is gone at either point was reaped in between, and then everythin
 
 What remains: the kernel prints reaped time in ticks, user and system cut apart, so a sum is up to
 two ticks (20 ms) too low for each process that reaps children; that does not add up over
-readings. Where children are reaped faster than the tree can be read, a reading may lack what one
+readings. Where children are reaped faster than the tree can be read, a reading may lack what some
 of them used; the next has it. A server that ignores SIGCHLD loses its children's time in the
 kernel already. A process whose parent died first is still followed, and what it used until the
 last reading before its own end is kept.

@@ -12,7 +12,7 @@ use httpdyno_load::{
 };
 use httpdyno_oracle::{Oracle, OracleConfig};
 #[allow(unused_imports, reason = "each test program uses its own part of this")]
-pub(crate) use witness::{Witness, ensure, skipped, within_three_tries};
+pub(crate) use witness::{Witness, ensure, skipped, unless_taken, within_three_tries};
 
 /// No run here takes nearly as long; it only keeps a hung engine from hanging the suite.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
@@ -179,9 +179,9 @@ pub(crate) fn errors(result: &WindowResult) -> Vec<(&'static str, u64)> {
     result.errors.iter().map(|(kind, count)| (kind.name(), count)).collect()
 }
 
-/// All `n` ended for want of an answer, none in another way: that holds on any machine. Whether at
-/// this point, a try tells: a client that is not let run for so long as it is patient gives up at
-/// an earlier one.
+/// All `n` ended for want of an answer, none in another way: that holds on any machine. That it
+/// was at this point needs one that is there: a client that is not let run for so long as it is
+/// patient gives up at an earlier one.
 #[track_caller]
 pub(crate) fn all_timed_out(
     result: &WindowResult,

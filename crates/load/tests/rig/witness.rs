@@ -103,6 +103,22 @@ pub(crate) fn within_three_tries(mut attempt: impl FnMut() -> Result<(), String>
     panic!("three times: {reasons:#?}");
 }
 
+/// Try what cannot go wrong on cores that are there: again, up to three times in all, only where
+/// they were taken away meanwhile. One undisturbed try that fails is enough.
+#[track_caller]
+pub(crate) fn unless_taken(mut attempt: impl FnMut() -> Result<(), String>) {
+    let mut reasons = Vec::new();
+    for _ in 0..3 {
+        let witness = Witness::start();
+        match attempt() {
+            Ok(()) => return,
+            Err(reason) => reasons.push(reason),
+        }
+        assert!(witness.saw_a_core_taken(), "undisturbed: {reasons:#?}");
+    }
+    skipped(&format!("the cores were taken away in each try: {reasons:#?}"));
+}
+
 /// What a try needs; why it is not so, where it is not.
 pub(crate) fn ensure(is_so: bool, reason: impl FnOnce() -> String) -> Result<(), String> {
     if is_so { Ok(()) } else { Err(reason()) }
