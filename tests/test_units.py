@@ -1,4 +1,4 @@
-"""Quantities as people type them."""
+"""Quantities as people type and read them."""
 
 import pytest
 
@@ -7,6 +7,7 @@ from httpdyno.units import (
     bandwidth_bytes_per_s,
     duration_s,
     factor,
+    format_duration,
     rate_or_zero_per_s,
     rate_per_s,
     share_ratio,
@@ -66,3 +67,21 @@ def test_what_is_none_is_quoted_and_an_example_is_given(read, text):
         read(text)
     assert f"`{text}`" in str(caught.value)
     assert "`" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0.0412, "41.2 ms"),
+        (39.6, "39.6 s"),
+        (147.0, "2 min 27 s"),
+        (3239.7, "54 min 00 s"),
+        (-3239.7, "-54 min 00 s"),
+        (5999.4, "99 min 59 s"),
+        (5999.6, "1 h 40 min"),
+        (22_037.0, "6 h 07 min"),
+        (float("nan"), "–"),
+    ],
+)
+def test_a_duration_is_told_in_units_that_are_read_at_a_glance(seconds, text):
+    assert format_duration(seconds) == text

@@ -121,12 +121,19 @@ def bandwidth_bytes_per_s(text: str) -> float:
 
 
 def format_duration(seconds: float) -> str:
-    """Return a duration with three significant digits and its best unit: `41.2 ms`."""
+    """Return a duration with three significant digits and its best unit: `41.2 ms`.
+
+    From 100 s on it is in minutes and seconds, from 100 min on in hours and minutes.
+    """
     if not math.isfinite(seconds):
         return "–"
     size = abs(seconds)
     if size >= 100:  # noqa: PLR2004 - from here minutes read better
-        return f"{int(seconds // 60)} min {seconds % 60:02.0f} s"
+        # Rounded first: what is left of a minute would round to a whole one, `53 min 60 s`.
+        whole, (upper, lower) = round(size), ("min", "s")
+        if whole >= 6000:  # noqa: PLR2004 - and from here hours do
+            whole, (upper, lower) = round(size / 60), ("h", "min")
+        return f"{'-' * (seconds < 0)}{whole // 60} {upper} {whole % 60:02d} {lower}"
     for limit, factor, unit in ((1.0, 1.0, "s"), (1e-3, 1e3, "ms")):
         if size >= limit:
             return f"{_three_digits(seconds * factor)} {unit}"
