@@ -36,6 +36,20 @@ def test_a_server_that_answers_is_0(site, capsys):
     assert told.rpartition(" ")[2].isdecimal()
 
 
+HEAVY = ("numpy", "pydantic", "scipy", "altair", "jinja2", "sqlalchemy")
+
+
+@pytest.mark.parametrize("words", [["-n", "1"], ["-n", "19", "-c", "3", "--json", "-"]])
+def test_a_handful_of_requests_loads_nothing_that_costs_more_than_they_do(site, words):
+    code = (
+        "import sys; from httpdyno.cli.app import run;"
+        f"code = run(['load', 'http://{site.address}/', *{words!r}]);"
+        f"print(code, [name for name in {HEAVY!r} if name in sys.modules])"
+    )
+    seen = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert seen.stdout.splitlines()[-1] == "0 []"
+
+
 def test_a_path_that_answers_404_is_1_and_the_first_line_says_so(site, capsys):
     assert load(f"http://{site.address}/no", "-c", "2", "-n", "30") == 1
     first = capsys.readouterr().out.splitlines()[0]

@@ -13,7 +13,7 @@ from statistics import NormalDist
 import numpy as np
 
 from httpdyno.model import Batches, HistogramData
-from httpdyno.stats.estimate import Estimate
+from httpdyno.stats.estimation import Estimate
 from httpdyno.stats.interval_series import IntervalSeries, interval_series
 from httpdyno.stats.summary import Summary, summarise
 

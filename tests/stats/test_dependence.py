@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from scipy import stats
 from tests.stats.simulated import wandering
 
-from httpdyno.stats.dependence import MIN_INTERVALS, Dependence, mean_variances, two_sided_p
+from httpdyno.stats.dependence import Dependence, mean_variances, two_sided_p
+from httpdyno.stats.estimation import MIN_INTERVALS
 
 N_SERIES = 400
 N = 200

@@ -20,8 +20,8 @@ from tests.stats.simulated import (
 )
 
 from httpdyno.model import HistogramData
-from httpdyno.stats.dependence import MIN_INTERVALS
 from httpdyno.stats.estimate import mean_latency, throughput
+from httpdyno.stats.estimation import MIN_INTERVALS
 
 N_RUNS = 120
 CONFIDENCE = 0.95

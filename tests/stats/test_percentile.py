@@ -19,8 +19,9 @@ from tests.stats.simulated import (
     wandering_truth,
 )
 
+from httpdyno.stats.estimation import lower_edge_ns, percentile_name
 from httpdyno.stats.histogram import MIN_TAIL_COUNT
-from httpdyno.stats.percentile import lower_edge_ns, percentile, percentile_name
+from httpdyno.stats.percentile import percentile
 
 N_RUNS = 120
 WANDERING = {"median_s": 0.01, "sigma": 0.4}

@@ -3,6 +3,9 @@ import math
 import msgspec
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import structs
 from tests.stats.simulated import (
     RUN_S,
     batches,
@@ -21,8 +24,10 @@ from tests.stats.simulated import (
 )
 
 from httpdyno.model import Batches, HistogramData
-from httpdyno.stats.estimate import Estimate
-from httpdyno.stats.summary import Summary, summarise
+from httpdyno.stats.analysis import from_intervals
+from httpdyno.stats.estimation import Estimate
+from httpdyno.stats.histogram import merge
+from httpdyno.stats.summary import QUANTILES, Summary, summarise
 
 
 def _seed():
@@ -155,3 +160,25 @@ def test_reason_and_interval_exclude_each_other():
     for rate_per_s in (5, 50, 500, 2000):
         for each in _figures(summary(queue_run(rng, rate_per_s, 0.7))).values():
             assert (each.low is None) == (each.high is None) == bool(each.reason)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=6),
+    st.floats(0, 0.9),
+    st.booleans(),
+)
+def test_of_a_handful_of_requests_the_same_is_said_without_arrays(ended, measured_s, has_interval):
+    batches = Batches(
+        interval_s=0.01 if has_interval else 0.0,
+        offered=tuple(n for n, _ in ended),
+        completed=tuple(n for n, _ in ended),
+        errors=tuple(0 for _ in ended),
+        latency=tuple(histogram(np.full(n, 0.001 * (i + 1))) for i, (_, n) in enumerate(ended)),
+    )
+    latency = merge(batches.latency)
+    shown = summarise(batches, measured_s=measured_s, latency=latency)
+    rate, figures, beginning = from_intervals(batches, measured_s, latency, QUANTILES, 0.95)
+    assert shown.latency_s == figures
+    assert shown.warm_up == beginning
+    assert structs.replace(shown.throughput_per_s, value=None) == structs.replace(rate, value=None)
+    assert shown.throughput_per_s.value == pytest.approx(rate.value)

@@ -82,6 +82,10 @@ pub(crate) struct Connection {
     pub(crate) n_answers: u64,
     /// Opened for a slow user.
     pub(crate) is_slow: bool,
+    /// There was more to read than a turn of the loop allows; it is read on in the next one.
+    pub(crate) is_unread: bool,
+    /// The peer will send no more, as was said before all of it was read.
+    pub(crate) is_ending: bool,
     /// How fast a slow one may be.
     pub(crate) pace: Option<Box<Pace>>,
     backoff_ns: u64,
@@ -158,6 +162,8 @@ impl Connection {
             scanner: Scanner::new(),
             n_answers: 0,
             is_slow: false,
+            is_unread: false,
+            is_ending: false,
             pace: None,
             backoff_ns: MIN_BACKOFF_NS,
         }
@@ -195,6 +201,7 @@ impl Connection {
         self.sent_before = self.link.as_ref().map_or(0, Link::sent_bytes);
         self.written = 0;
         self.is_written = false;
+        self.is_unread = false;
         self.written_ns = Some(now_ns);
         self.backoff_ns = MIN_BACKOFF_NS;
         self.saw_reset = false;
@@ -282,6 +289,7 @@ impl Connection {
             }
         }
         self.phase = Phase::Closed;
+        (self.is_unread, self.is_ending) = (false, false);
         self.life = self.life.wrapping_add(1);
     }
 

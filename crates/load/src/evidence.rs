@@ -40,6 +40,9 @@ pub struct Evidence {
     pub busy_connections: f64,
     /// The part of the connections that they are.
     pub busy_ratio: f64,
+    /// Requests, pages and steps of visits that were due, each once: what waited or was late is a
+    /// part of them. 0 in a closed loop.
+    pub due_requests: f64,
     /// Requests that were due when no connection was idle.
     pub waited_requests: f64,
     /// Requests that were sent over a millisecond late, and not for want of a connection.
@@ -84,7 +87,7 @@ pub struct Evidence {
 
 impl Evidence {
     /// The figures by name.
-    pub fn figures(&self) -> [(&'static str, f64); 28] {
+    pub fn figures(&self) -> [(&'static str, f64); 29] {
         [
             ("client_cpu_ratio", self.client_cpu_ratio),
             ("client_wait_ratio", self.client_wait_ratio),
@@ -96,6 +99,7 @@ impl Evidence {
             ("lateness_p99_s", self.lateness_p99_s),
             ("busy_connections", self.busy_connections),
             ("busy_ratio", self.busy_ratio),
+            ("due_requests", self.due_requests),
             ("waited_requests", self.waited_requests),
             ("late_requests", self.late_requests),
             ("service_inflation_ratio", self.service_inflation_ratio),
@@ -140,6 +144,7 @@ impl Evidence {
             lateness_p99_s: tally.lateness.distribution().quantile_ns(0.99) as f64 / 1e9,
             busy_connections,
             busy_ratio: part(busy_connections, n_connections as f64),
+            due_requests: tally.due as f64,
             waited_requests: tally.waited as f64,
             late_requests: tally.late as f64,
             service_inflation_ratio: inflation.ratio,

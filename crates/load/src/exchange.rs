@@ -155,8 +155,11 @@ impl Worker {
         }
     }
 
-    /// Read what there is of an answer. When `is_closed` the peer will send no more.
+    /// Read what there is of an answer, as far as a turn of the loop allows. When `is_closed` the
+    /// peer will send no more.
     pub(crate) fn read(&mut self, member: u32, mut is_closed: bool) {
+        let mut n_read = 0;
+        is_closed |= self.connections[member as usize].is_ending;
         if self.connections[member as usize].pace.is_some() {
             self.tick();
         }
@@ -196,7 +199,12 @@ impl Worker {
                     match self.scan(member, count) {
                         // A short read took all there was; a later byte brings a new event.
                         Ok(Progress::Partial) if is_drained && !is_closed => return,
-                        Ok(Progress::Partial) => {}
+                        Ok(Progress::Partial) => {
+                            n_read += count;
+                            if self.turn.is_spent(n_read, self.now_ns) {
+                                return self.read_on_later(member, is_closed);
+                            }
+                        }
                         Ok(Progress::Whole { consumed }) => {
                             let is_surplus = consumed < count;
                             self.surplus += u64::from(is_surplus);
@@ -207,7 +215,10 @@ impl Worker {
                     }
                 }
                 Err(error) => match error.kind() {
-                    IoErrorKind::Interrupted => {}
+                    IoErrorKind::Interrupted => {
+                        // By what is about the connection only, which is not worth a count.
+                        return self.read_on_later(member, is_closed);
+                    }
                     IoErrorKind::WouldBlock if !connection.saw_reset => {
                         if let Some(pace) = &mut connection.pace {
                             pace.has_more = false;
@@ -224,6 +235,25 @@ impl Worker {
                     }
                 },
             }
+        }
+    }
+
+    /// Leave the rest of what a connection has to the next turn.
+    fn read_on_later(&mut self, member: u32, is_closed: bool) {
+        let connection = &mut self.connections[member as usize];
+        connection.is_ending |= is_closed;
+        if !connection.is_unread {
+            connection.is_unread = true;
+            self.turn.leave(member);
+        }
+    }
+
+    /// Read a connection that had more than a turn allowed.
+    pub(crate) fn read_on(&mut self, member: u32) {
+        let connection = &mut self.connections[member as usize];
+        let is_unread = std::mem::take(&mut connection.is_unread);
+        if is_unread && connection.phase == Phase::Busy {
+            self.read(member, false);
         }
     }
 

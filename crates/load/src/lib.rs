@@ -86,6 +86,7 @@ mod trace;
 mod traffic;
 #[cfg(test)]
 mod transport_rig;
+mod turn;
 mod verdict;
 mod visit;
 mod visit_draw;

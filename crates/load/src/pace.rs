@@ -234,6 +234,9 @@ impl Worker {
 
     /// How long nothing can be due; `None`: for ever.
     pub(crate) fn time_to_sleep(&self, is_before_measuring: bool) -> Option<Duration> {
+        if self.turn.n_unread() > 0 {
+            return Some(Duration::ZERO);
+        }
         let plan = &self.progress.plan;
         let mut until_ns = u64::MAX;
         if self.progress.is_sending {

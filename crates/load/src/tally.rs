@@ -64,7 +64,8 @@ pub(crate) struct Tally {
     pub(crate) busy_ns: u128,
     /// Of it, of slow users.
     pub(crate) slow_busy_ns: u128,
-    /// Requests, pages and steps of visits that the schedule had become due, or pauses their end.
+    /// Requests, pages and steps of visits that were due, by the schedule or as a pause ended. Each
+    /// is counted once.
     pub(crate) due: u64,
     /// As far as it was spent to connect without an answer to the first `SYN`.
     pub(crate) unanswered_ns: u128,

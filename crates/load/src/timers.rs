@@ -40,12 +40,7 @@ impl Worker {
             let Timer { at_ns, kind, member, life } = timer;
             match kind {
                 TimerKind::Start => self.set_to_work(member),
-                TimerKind::Resume => {
-                    if self.progress.plan.is_open_loop() {
-                        self.tally.punctuality(at_ns, self.now_ns, None);
-                    }
-                    self.resume(member, at_ns);
-                }
+                TimerKind::Resume => self.resume(member, at_ns),
                 TimerKind::Refusal | TimerKind::Connect | TimerKind::Line
                     if self.connections[member as usize].life != life => {}
                 TimerKind::Refusal => self.refuse(member),

@@ -30,6 +30,8 @@ pub(crate) enum Handshake {
 const READ_BYTES: usize = 64 * 1024;
 /// Less is not worth a read; a reader with less room gets the rest later.
 const MIN_READ_BYTES: usize = 512;
+/// Reads in a row that bring no plaintext: a server has a few tickets to give, not an endless row.
+const MAX_FILLS: usize = 16;
 /// Plaintext encrypted at a time: four records.
 const WRITE_BYTES: usize = 64 * 1024;
 /// Its ciphertext: 22 bytes more for each record, and a message about keys at times.
@@ -117,9 +119,10 @@ impl TlsSession {
         self.failure.clone().map_or(Ok(()), |failure| Err(tls_failure(failure)))
     }
 
-    /// Plaintext into `room`: how much, or 0 after the server's goodbye.
+    /// Plaintext into `room`: how much, or 0 after the server's goodbye. `Interrupted` after so many
+    /// records without any that others must have their turn.
     pub(crate) fn read(&mut self, wire: &mut Wire, room: &mut [u8]) -> io::Result<usize> {
-        loop {
+        for _ in 0..MAX_FILLS {
             if !self.plain.is_empty() {
                 return Ok(self.plain.pour(room));
             }
@@ -134,6 +137,7 @@ impl TlsSession {
                 return Ok(filled);
             }
         }
+        Err(ErrorKind::Interrupted.into())
     }
 
     /// Read once from the socket, and work on it; returns how much plaintext is in `room`.

@@ -23,6 +23,7 @@ use crate::sys::{self, Epoll, Waker};
 use crate::tally::{Room, Tally};
 use crate::target::Target;
 use crate::timers::Timer;
+use crate::turn::Turn;
 use crate::visit::{User, Visit};
 use crate::warmth::Warmth;
 use crate::window::{Model, Plan, Progress, Share};
@@ -96,6 +97,7 @@ pub(crate) struct Worker {
     /// Connections whose requests ended while events are taken, and whose users go on after that.
     pub(crate) held_back: Vec<(u32, Result<(), ErrorKind>)>,
     pub(crate) is_holding_back: bool,
+    pub(crate) turn: Turn,
     /// Where the thread polls before due times, if it could be had.
     pub(crate) warmth: Option<Warmth>,
     meter: EffortMeter,
@@ -145,6 +147,7 @@ impl Worker {
         let epoll = Epoll::new().map_err(Error::system("epoll_create1"))?;
         epoll.add_waker(&waker, WAKER_TOKEN).map_err(Error::system("epoll_ctl"))?;
         let warmth = (setup.spin_ns > 0).then(|| Warmth::new().ok()).flatten();
+        let turn = Turn::new(connections.len());
         let mut worker = Self {
             is_plain: is_plain(&spec, targets),
             shared,
@@ -166,6 +169,7 @@ impl Worker {
             surplus: 0,
             held_back: Vec::with_capacity(sys::MAX_EVENTS),
             is_holding_back: false,
+            turn,
             warmth,
             meter: EffortMeter::default(),
             setup,
@@ -264,7 +268,7 @@ impl Worker {
                 warmth.keep(self.now_ns, self.progress.next_due_ns);
             }
             let n_events = self.epoll.wait(timeout).map_err(Error::system("epoll_pwait2"))?;
-            self.tally.turn(self.now_ns, n_events);
+            self.tally.turn(self.now_ns, n_events + self.turn.n_unread());
             self.take_events(n_events);
         }
         self.tick();
@@ -281,6 +285,7 @@ impl Worker {
         self.pools[plan.arm].mix_from = Some(self.progress.mix_until());
         self.progress = Progress::none();
         self.timers.clear();
+        self.turn.clear();
         debug_assert!(self.connections.iter().all(|each| each.is_parked), "all came home");
         Ok(())
     }
@@ -295,7 +300,9 @@ impl Worker {
     /// the time of writing, so an answer that is there already is stamped that much sooner, and to
     /// do the same thing many times is cheaper than to alternate. A schedule does not wait.
     fn take_events(&mut self, n_events: usize) {
-        self.is_holding_back = n_events > 1 && self.progress.plan.model == Model::Closed;
+        let n_unread = self.turn.begin();
+        let is_closed_loop = self.progress.plan.model == Model::Closed;
+        self.is_holding_back = n_events + n_unread > 1 && is_closed_loop;
         for index in 0..n_events {
             let event = self.epoll.event(index);
             if event.token == WAKER_TOKEN {
@@ -303,10 +310,13 @@ impl Worker {
                 continue;
             }
             self.on_event(event);
-            if self.progress.next_due_ns <= self.now_ns && self.progress.is_sending {
-                self.send_due();
-            }
+            self.send_if_due();
         }
+        for index in 0..n_unread {
+            self.read_on(self.turn.earlier(index));
+            self.send_if_due();
+        }
+        self.turn.end();
         self.is_holding_back = false;
         for index in 0..self.held_back.len() {
             let (member, outcome) = self.held_back[index];
@@ -314,6 +324,13 @@ impl Worker {
             self.go_on(member, outcome);
         }
         self.held_back.clear();
+    }
+
+    #[inline]
+    fn send_if_due(&mut self) {
+        if self.progress.next_due_ns <= self.now_ns && self.progress.is_sending {
+            self.send_due();
+        }
     }
 
     /// Take a connection that is free out of its list: open if there is one, and of a line as

@@ -112,6 +112,23 @@ fn sessions_make_their_steps_and_take_their_connections_along() {
 }
 
 #[test]
+fn each_step_of_a_session_is_due_once_whether_a_pause_comes_before_it_or_not() {
+    for think in [Think::None, Think::Fixed { s: 0.01 }] {
+        let oracle = oracle();
+        let spec = LoadSpec {
+            arrival: Arrival::Sessions { stages: constant(0.2, 100.0) },
+            connections: 64,
+            users: Users { visit: Length::Fixed(3), think, ..Users::PLAIN },
+            ..timed(arm(&oracle, &["/"]), f64::INFINITY)
+        };
+        let result = run_one(&spec);
+        assert!(result.visits.started > 0);
+        assert_eq!(result.offered, 3 * result.visits.started, "{}", brief(&result));
+        assert_eq!(result.evidence.due_requests as u64, result.offered, "{think:?}");
+    }
+}
+
+#[test]
 fn the_mean_number_of_sessions_at_a_time_is_what_littles_law_says() {
     // 200 sessions a second, each of a geometric number of steps with mean 4, pauses of mean 20 ms
     // between them and answers after 5 ms: 3 × 20 + 4 × 5 ms. That makes 16 at a time.

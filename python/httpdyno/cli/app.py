@@ -17,7 +17,7 @@ from typing import Annotated
 import typer
 
 from httpdyno import __version__
-from httpdyno.cli.option_group import GroupedCommand
+from httpdyno.cli.option_group import CommandGroup, GroupedCommand
 from httpdyno.errors import AdapterError, HttpdynoError
 
 COMMANDS = {
@@ -114,7 +114,12 @@ def _line_to_complete() -> list[str]:
 
 def app_with(names: Collection[str]) -> typer.Typer:
     """Return the application with these commands; the others are just their sentence."""
-    app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False, epilog=_EXIT_CODES)
+    app = typer.Typer(
+        cls=CommandGroup,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        epilog=_EXIT_CODES,
+    )
     app.callback(invoke_without_command=True)(_root)
     for name, sentence in COMMANDS.items():
         if name in names:

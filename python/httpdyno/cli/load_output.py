@@ -6,8 +6,8 @@ The command takes the options as they are, makes `LoadOutputs` of them before an
 """
 
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated
 
@@ -18,11 +18,7 @@ from httpdyno.cli.output import STDOUT, check_writable, write_json, write_text
 from httpdyno.errors import UsageError
 from httpdyno.load.measured import Detail
 from httpdyno.model import LoadOutcome
-from httpdyno.report.load.csv import load_csv
-from httpdyno.report.load.hgrm import load_hgrm
-from httpdyno.report.load.hlog import load_hlog
 from httpdyno.report.load.json import load_json
-from httpdyno.report.load.prometheus import load_prometheus
 from httpdyno.report.load.text import load_text, threshold_text
 from httpdyno.report.load.threshold import is_good_enough, parsed
 
@@ -129,8 +125,8 @@ class LoadOutputs:
         if self.json is not None:
             write_json(load_json(outcome), self.json)
         for option, to in self._files():
-            if option in _WRITERS:
-                _write(_WRITERS[option](outcome), to)
+            if option != "--json":
+                _write(_written_as(option, outcome), to)
         return 0 if is_good_enough(outcome) else 1
 
     def _files(self) -> list[tuple[str, str]]:
@@ -146,19 +142,11 @@ class LoadOutputs:
         return [(option, to) for option, to in given.items() if to is not None]
 
 
-def _html(outcome: LoadOutcome) -> str:
-    from httpdyno.report.load.html import load_html  # noqa: PLC0415 - draws charts
-
-    return load_html(outcome)
-
-
-_WRITERS: dict[str, Callable[[LoadOutcome], str]] = {
-    "--csv": load_csv,
-    "--hgrm": load_hgrm,
-    "--hlog": load_hlog,
-    "--prometheus": load_prometheus,
-    "--html": _html,
-}
+def _written_as(option: str, outcome: LoadOutcome) -> str:
+    """Return a file's text. Only what makes it is imported: charts, say, take long."""
+    name = option.removeprefix("--")
+    module = import_module(f"httpdyno.report.load.{name}")
+    return str(getattr(module, f"load_{name}")(outcome))
 
 
 def _write(text: str, to: str) -> None:

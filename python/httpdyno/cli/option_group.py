@@ -5,11 +5,12 @@ A command with many options takes a few such groups instead of a parameter for e
 
 from collections.abc import Callable
 from copy import copy
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from inspect import Parameter, Signature
 from typing import Annotated, Any, TypeVar, get_args
 
-from typer.core import TyperCommand
+from typer._coercion import RuntimeParam
+from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 from typer.models import OptionInfo
 
 from httpdyno.errors import UsageError
@@ -81,8 +82,46 @@ def _under(heading: str, annotation: Any) -> Any:  # noqa: ANN401 - a type with 
     return Annotated[kind, info]
 
 
+@dataclass(frozen=True)
+class _AsTyped(RuntimeParam):
+    """Takes a word as it was typed, or as its option's own reader reads it."""
+
+    def _coerce_value(self, value: Any, param: Any, ctx: Any) -> Any:  # noqa: ANN401
+        read = self.parameter_info.parser or str
+        if param.multiple or param.nargs != 1:
+            return [read(each) for each in value]
+        return value if isinstance(value, int) else read(value)
+
+
+def _taking_words(parameters: list[Any]) -> list[Any]:
+    """Return the parameters, which take words as they are.
+
+    Typer would read them with pydantic, which takes longer to import than a short load test runs,
+    and would build a validator for each option, given or not.
+    """
+    for each in parameters:
+        if isinstance(each, TyperOption | TyperArgument):
+            kind, info = each.type_descriptor.annotation, each.type_descriptor.parameter_info
+            is_switch = getattr(each, "is_flag", False) or getattr(each, "count", False)
+            if kind in {str, list[str]} or info.parser is not None or is_switch:
+                each._runtime_param = _AsTyped(annotation=kind, parameter_info=info)
+    return parameters
+
+
+class CommandGroup(TyperGroup):
+    """The commands, and the options before them."""
+
+    def get_params(self, ctx: Any) -> list[Any]:  # noqa: ANN401 - typer's own
+        """Return the options, that for help too."""
+        return _taking_words(super().get_params(ctx))
+
+
 class GroupedCommand(TyperCommand):
     """A command whose help shows its options under their headings."""
+
+    def get_params(self, ctx: Any) -> list[Any]:  # noqa: ANN401 - typer's own
+        """Return arguments and options, that for help too."""
+        return _taking_words(super().get_params(ctx))
 
     def format_options(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - typer's own
         """Write the sections."""

@@ -6,12 +6,12 @@ such requests had taken longer is a lower bound ("≥").
 """
 
 import math
-
-import numpy as np
+from bisect import bisect_right
+from itertools import accumulate
 
 from httpdyno.model import HistogramData
+from httpdyno.stats.estimation import lower_edge_ns
 from httpdyno.stats.histogram import count
-from httpdyno.stats.percentile import lower_edge_ns
 
 
 def highest_quantile_s(latency: HistogramData, censored: HistogramData, q: float) -> float:
@@ -24,15 +24,14 @@ def highest_quantile_s(latency: HistogramData, censored: HistogramData, q: float
     """
     if count(latency) == 0:
         return math.nan
-    bounds_ns = np.asarray(latency.bounds_ns)
     # Where buckets differ in width, a censored request may lie as low as its bucket begins.
-    lowest_ns = np.array([lower_edge_ns(bound, is_coarse=True) for bound in censored.bounds_ns])
-    n_given_up = np.concatenate([[0], np.cumsum(censored.counts)])
-    n_ended = np.cumsum(latency.counts) - n_given_up[np.searchsorted(lowest_ns, bounds_ns, "right")]
-    is_reached = n_ended >= max(1, math.ceil(q * count(latency)))
-    if not is_reached.any():
-        return math.inf
-    return min(float(bounds_ns[int(np.argmax(is_reached))]) / 1e9, latency.max_s)
+    lowest_ns = [lower_edge_ns(bound, is_coarse=True) for bound in censored.bounds_ns]
+    n_given_up = list(accumulate(censored.counts, initial=0))
+    rank = max(1, math.ceil(q * count(latency)))
+    for bound_ns, n_up_to in zip(latency.bounds_ns, accumulate(latency.counts), strict=True):
+        if n_up_to - n_given_up[bisect_right(lowest_ns, bound_ns)] >= rank:
+            return min(bound_ns / 1e9, latency.max_s)
+    return math.inf
 
 
 def could_move(latency: HistogramData, censored: HistogramData, q: float) -> bool:

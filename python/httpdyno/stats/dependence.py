@@ -33,9 +33,6 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-MIN_INTERVALS = 40
-"""Fewer leave fewer than eight coefficients, which tell nothing of dependence."""
-
 _INTERVALS_PER_WAVE = 5
 _MAX_WAVES = 48
 """The spectrum is looked at from one wave over two runs up to one over ten intervals; at most

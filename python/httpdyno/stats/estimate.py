@@ -14,9 +14,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from httpdyno.model import HistogramData, Record
-from httpdyno.stats.dependence import MIN_INTERVALS, STRETCHES_PER_MEMORY, Dependence, Floats
-from httpdyno.stats.histogram import MIN_TAIL_COUNT, count, mean_s
+from httpdyno.model import HistogramData
+from httpdyno.stats.dependence import STRETCHES_PER_MEMORY, Dependence, Floats
+from httpdyno.stats.estimation import MIN_INTERVALS, MIN_REQUESTS, Estimate, too_few
+from httpdyno.stats.histogram import count, mean_s
 from httpdyno.stats.interval_series import IntervalSeries
 from httpdyno.units import format_duration
 
@@ -29,24 +30,6 @@ what all the other waves say is called a drift."""
 
 LONGER = 1.2
 """What a run that was too short is advised to be, beyond the least that would do."""
-
-_MIN_REQUESTS = 2 * MIN_TAIL_COUNT
-
-
-class Estimate(Record, frozen=True):
-    """A figure with its interval; both ends are None where there is a reason for it."""
-
-    value: float | None
-    """None where the sample cannot carry it."""
-    confidence: float
-    low: float | None = None
-    high: float | None = None
-    n_batches: int = 0
-    """The equal intervals that it rests on."""
-    reason: str = ""
-    """One sentence why there is no interval, or no value; empty where there is."""
-    is_lower_bound: bool = False
-    """Whether the true value may be larger: requests that never ended could move it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +45,8 @@ def throughput(series: IntervalSeries, *, confidence: float) -> Estimate:
     n = series.n_intervals
     value = float(series.completed.mean()) / series.interval_s if n else None
     n_completed = int(series.completed.sum())
-    if n_completed < _MIN_REQUESTS:
-        reason = _too_few("throughput", n_completed, "right answers")
+    if n_completed < MIN_REQUESTS:
+        reason = too_few("throughput", n_completed, "right answers")
         return without_interval(value, series, confidence, reason)
     spread = spread_of("throughput", series.completed, series.interval_s, confidence)
     if value is None or spread.reason:
@@ -101,8 +84,8 @@ def mean_latency(
     data = whole or series.distribution()
     n_requests = int(series.counts.sum())
     value = mean_s(data) if count(data) else None
-    if n_requests < _MIN_REQUESTS:
-        reason = _too_few("the mean latency", n_requests, "requests")
+    if n_requests < MIN_REQUESTS:
+        reason = too_few("the mean latency", n_requests, "requests")
         return without_interval(value, series, confidence, reason)
     mean = float(series.sums_s.sum()) / n_requests
     errors = (series.sums_s - mean * series.ended) * series.n_intervals / n_requests
@@ -164,7 +147,3 @@ def spread_of(name: str, values: Floats, interval_s: float, confidence: float) -
             "no steady level to estimate"
         )
     return Spread(half_width=dependence.half_width(confidence))
-
-
-def _too_few(name: str, n: int, what: str) -> str:
-    return f"an interval of {name} takes {_MIN_REQUESTS} {what}, there were {n}"

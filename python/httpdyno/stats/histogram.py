@@ -4,10 +4,11 @@ Buckets come from one fixed log-linear grid, so distributions merge exactly: per
 taken from merged counts and never averaged.
 """
 
+import math
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable
-
-import numpy as np
+from itertools import accumulate
 
 from httpdyno.model import HistogramData
 
@@ -58,9 +59,9 @@ def quantile_s(data: HistogramData, q: float) -> float:
     """
     if not data.counts:
         return float("nan")
-    cumulative = np.cumsum(data.counts)
-    rank = max(1, int(np.ceil(q * cumulative[-1])))
-    index = int(np.searchsorted(cumulative, rank))
+    cumulative = list(accumulate(data.counts))
+    rank = max(1, math.ceil(q * cumulative[-1]))
+    index = bisect_left(cumulative, rank)
     return min(data.bounds_ns[index] / 1e9, data.max_s)
 
 

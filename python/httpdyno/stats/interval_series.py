@@ -1,6 +1,5 @@
 """A run as equal intervals, in arrays: what intervals and the end of a warm-up are found from."""
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,9 +7,7 @@ from numpy.typing import NDArray
 
 from httpdyno.model import Batches, HistogramData
 from httpdyno.stats.dependence import Floats
-
-_ROUNDING = 1e-6
-"""Of an interval: so much may be missing of the last one."""
+from httpdyno.stats.estimation import n_whole_intervals
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +75,7 @@ def interval_series(batches: Batches, measured_s: float) -> IntervalSeries:
         measured_s: The length of the measured part.
     """
     interval_s = batches.interval_s
-    n = math.floor(measured_s / interval_s + _ROUNDING) if interval_s > 0 else 0
+    n = n_whole_intervals(batches, measured_s)
     n_seen = min(n, len(batches.completed))
     n_timed = min(n, len(batches.latency))
     completed, sums_s = np.zeros(n), np.zeros(n)

@@ -21,7 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from httpdyno.model import HistogramData
-from httpdyno.stats.estimate import LONGER, Estimate, Spread, spread_of, without_interval
+from httpdyno.stats.estimate import LONGER, Spread, spread_of, without_interval
+from httpdyno.stats.estimation import Estimate, lower_edge_ns, percentile_name, too_few_for
 from httpdyno.stats.histogram import MIN_TAIL_COUNT, can_show, count, quantile_s
 from httpdyno.stats.interval_series import IntervalSeries
 from httpdyno.units import format_duration
@@ -46,11 +47,11 @@ def percentile(
     """
     data = whole or series.distribution()
     if not can_show(data, q):
-        return without_interval(None, series, confidence, _too_few(q, count(data)))
+        return without_interval(None, series, confidence, too_few_for(q, count(data)))
     value = quantile_s(data, q)
     n_requests = int(series.counts.sum())
     if n_requests * min(q, 1 - q) < MIN_TAIL_COUNT:
-        reason = f"an interval of {_too_few(q, n_requests)}"
+        reason = f"an interval of {too_few_for(q, n_requests)}"
         return without_interval(value, series, confidence, reason)
     share = _share(series, q, confidence)
     if share.reason:
@@ -72,26 +73,6 @@ def percentile(
         confidence=confidence,
         n_batches=series.n_intervals,
     )
-
-
-def percentile_name(q: float) -> str:
-    """Return `p99.9` for 0.999."""
-    return f"p{round(100 * q, 6):g}"
-
-
-def lower_edge_ns(bound_ns: int, *, is_coarse: bool) -> int:
-    """Return where the bucket with that upper bound begins.
-
-    Buckets are those of HdrHistogram with three significant digits (coarse: two): 1024 (128) for
-    each power of two.
-    """
-    bits = 8 if is_coarse else 11
-    return bound_ns + 1 - (1 << max(0, bound_ns.bit_length() - bits))
-
-
-def _too_few(q: float, n_requests: int) -> str:
-    needed = math.ceil(round(MIN_TAIL_COUNT / min(q, 1 - q), 6))
-    return f"{percentile_name(q)} takes {needed:,} requests, there were {n_requests:,}"
 
 
 def _share(series: IntervalSeries, q: float, confidence: float) -> Spread:

@@ -5,11 +5,20 @@ from msgspec import structs
 
 from httpdyno.model import Batches, HistogramData, Record
 from httpdyno.stats.censoring import could_move
-from httpdyno.stats.estimate import Estimate, mean_latency, throughput
+from httpdyno.stats.estimation import (
+    MIN_INTERVALS,
+    MIN_REQUESTS,
+    REFERENCE_RATIO,
+    Estimate,
+    WarmUp,
+    lower_edge_ns,
+    n_whole_intervals,
+    percentile_name,
+    too_few,
+    too_few_for,
+    too_short,
+)
 from httpdyno.stats.histogram import can_show, count, mean_s, quantile_s
-from httpdyno.stats.interval_series import interval_series
-from httpdyno.stats.percentile import lower_edge_ns, percentile, percentile_name
-from httpdyno.stats.warmup import WarmUp, warm_up
 
 QUANTILES = (0.5, 0.9, 0.99, 0.999)
 
@@ -49,28 +58,50 @@ def summarise(
         censored: Those of them that never ended.
         confidence: Of each interval by itself.
     """
-    run = interval_series(batches, measured_s)
-    beginning = warm_up(run)
-    series = run.after(beginning.n_cut)
-    whole = latency if beginning.n_cut == 0 else None
-    estimates = {
-        "mean": mean_latency(series, confidence=confidence, whole=whole),
-        **{
-            percentile_name(q): percentile(series, q, confidence=confidence, whole=whole)
-            for q in QUANTILES
-        },
-    }
-    rate = throughput(series, confidence=confidence)
-    if beginning.reason:
-        rate = _unsteady(rate, beginning.reason)
-        estimates = {name: _unsteady(each, beginning.reason) for name, each in estimates.items()}
+    found = _of_a_handful(batches, measured_s, latency, confidence)
+    if found is None:
+        # Its arrays take longer to load than a test of a handful of requests takes.
+        from httpdyno.stats.analysis import from_intervals  # noqa: PLC0415
+
+        found = from_intervals(batches, measured_s, latency, QUANTILES, confidence)
+    rate, estimates, beginning = found
     if censored is not None and count(censored):
         estimates = _with_lower_bounds(estimates, latency, censored)
     return Summary(throughput_per_s=rate, latency_s=estimates, warm_up=beginning)
 
 
-def _unsteady(estimate: Estimate, reason: str) -> Estimate:
-    return structs.replace(estimate, low=None, high=None, reason=estimate.reason or reason)
+def _of_a_handful(
+    batches: Batches, measured_s: float, latency: HistogramData, confidence: float
+) -> tuple[Estimate, dict[str, Estimate], WarmUp] | None:
+    """Return the bare figures of a run that is too short and of too few requests for intervals.
+
+    None where it is not; else just what the analysis would say.
+    """
+    n = n_whole_intervals(batches, measured_s)
+    n_completed = sum(batches.completed[:n])
+    n_requests = sum(count(each) for each in batches.latency[:n])
+    if n * REFERENCE_RATIO >= MIN_INTERVALS or max(n_completed, n_requests) >= MIN_REQUESTS:
+        return None
+
+    def bare(value: float | None, reason: str) -> Estimate:
+        return Estimate(value=value, confidence=confidence, n_batches=n, reason=reason)
+
+    rate = bare(
+        n_completed / n / batches.interval_s if n else None,
+        too_few("throughput", n_completed, "right answers"),
+    )
+    mean = bare(
+        mean_s(latency) if count(latency) else None,
+        too_few("the mean latency", n_requests, "requests"),
+    )
+    estimates = {"mean": mean}
+    for q in QUANTILES:
+        estimates[percentile_name(q)] = (
+            bare(quantile_s(latency, q), f"an interval of {too_few_for(q, n_requests)}")
+            if can_show(latency, q)
+            else bare(None, too_few_for(q, count(latency)))
+        )
+    return rate, estimates, too_short(batches.interval_s)
 
 
 def _with_lower_bounds(

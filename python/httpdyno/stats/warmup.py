@@ -20,8 +20,8 @@ the variance.
 
 import numpy as np
 
-from httpdyno.model import Record
-from httpdyno.stats.dependence import MIN_INTERVALS, Dependence, Floats
+from httpdyno.stats.dependence import Dependence, Floats
+from httpdyno.stats.estimation import MIN_INTERVALS, REFERENCE_RATIO, WarmUp, too_short
 from httpdyno.stats.interval_series import IntervalSeries
 from httpdyno.units import format_duration
 
@@ -29,9 +29,6 @@ MAX_CUT_RATIO = 0.3
 """The longest beginning of a run that is cut."""
 
 _STEP_RATIO = 0.025
-_REFERENCE_RATIO = 0.5
-"""The end of the run that the beginning is held against."""
-
 _FOUND_P = 0.005
 """A series whose least probable beginning is below this has a warm-up. Beginnings of
 twelve lengths are looked at, so of steady series 1 to 2 % have one by this; of whole runs, with
@@ -44,26 +41,11 @@ after it would be found by itself."""
 _SLOW_SHARE = 0.1
 
 
-class WarmUp(Record, frozen=True):
-    """The beginning of a run that is not counted, and whether the rest is steady."""
-
-    n_cut: int = 0
-    """Intervals."""
-    cut_s: float = 0.0
-    test: str = ""
-    """One sentence: what was tested, and what came out."""
-    reason: str = ""
-    """Why no part of the run is steady; empty where one is."""
-
-
 def warm_up(series: IntervalSeries) -> WarmUp:
     """Find the beginning of a run that is unlike the rest."""
     n = series.n_intervals
-    if n * _REFERENCE_RATIO < MIN_INTERVALS:
-        needed_s = MIN_INTERVALS / _REFERENCE_RATIO * series.interval_s
-        return WarmUp(
-            test=f"a run of less than {format_duration(needed_s)} is too short to look for one"
-        )
+    if n * REFERENCE_RATIO < MIN_INTERVALS:
+        return too_short(series.interval_s)
     beginnings = {name: _Beginning(values) for name, values in _looked_at(series).items()}
     if not beginnings:
         return WarmUp(test="no warm-up found (all intervals are the same)")
@@ -76,7 +58,7 @@ def warm_up(series: IntervalSeries) -> WarmUp:
     if p_values[name] >= _FOUND_P:
         return WarmUp(test=f"no warm-up found ({found})")
     longest_text = format_duration(longest * series.interval_s)
-    ends = [step for step in steps if step <= n - round(_REFERENCE_RATIO * n)]
+    ends = [step for step in steps if step <= n - round(REFERENCE_RATIO * n)]
     for cut in cuts:
         if all(each.least_p(cut, ends) > _GONE_P for each in beginnings.values()):
             cut_s = cut * series.interval_s
@@ -108,7 +90,7 @@ class _Beginning:
 
     def __init__(self, values: Floats) -> None:
         self._values = values
-        self._n_reference = round(_REFERENCE_RATIO * len(values))
+        self._n_reference = round(REFERENCE_RATIO * len(values))
         reference = values[-self._n_reference :]
         self._level = float(reference.mean())
         self._dependence = Dependence(reference)

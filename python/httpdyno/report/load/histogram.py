@@ -1,11 +1,12 @@
 """A latency distribution drawn with characters: a sparkline, bars, and the percentile spectrum."""
 
 import math
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import accumulate, groupby
 
-import numpy as np
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -26,6 +27,8 @@ _BAR_WIDTH = 36
 _SPARKS = "▁▂▃▄▅▆▇█"
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _STEPS_PER_HALVING = 5
+_ROUNDING = 1e-9
+_LOWEST_S = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -47,12 +50,13 @@ def bars(data: HistogramData, *, at_most: int = _MOST_BARS, skips_gaps: bool = F
     """
     if count(data) == 0:
         return []
-    values_s = np.minimum(np.asarray(data.bounds_ns, dtype=float) / 1e9, max(data.max_s, 1e-9))
-    values_s = np.maximum(values_s, 1e-9)
-    counts = np.asarray(data.counts)
-    best = _binned(values_s, counts, _BARS_PER_DECADE[0])
+    highest_s = max(data.max_s, _LOWEST_S)
+    logs = [
+        math.log10(max(min(bound_ns / 1e9, highest_s), _LOWEST_S)) for bound_ns in data.bounds_ns
+    ]
+    best = _binned(logs, data.counts, _BARS_PER_DECADE[0])
     for finer in _BARS_PER_DECADE[1:]:
-        seen = _binned(values_s, counts, finer)
+        seen = _binned(logs, data.counts, finer)
         if (len(without_gaps(seen)) if skips_gaps else len(seen)) > at_most:
             break
         best = seen
@@ -68,29 +72,15 @@ def without_gaps(seen: Sequence[Bar]) -> list[Bar | None]:
     return kept
 
 
-def _binned(values_s: np.ndarray, counts: np.ndarray, per_decade: int) -> list[Bar]:
-    first, last = _first(values_s, per_decade), _last(values_s, per_decade)
-    index = np.ceil(np.log10(values_s) * per_decade - _ROUNDING).astype(int) - first
-    totals = np.bincount(index, weights=counts, minlength=last - first + 1)
+def _binned(logs: Sequence[float], counts: Sequence[int], per_decade: int) -> list[Bar]:
+    """Return the bars from that of the first value to that of the last, by their logarithms."""
+    totals: Counter[int] = Counter()
+    for log, n in zip(logs, counts, strict=True):
+        totals[math.ceil(log * per_decade - _ROUNDING)] += n
     return [
-        Bar(
-            low_s=10 ** ((first + i - 1) / per_decade),
-            high_s=10 ** ((first + i) / per_decade),
-            n=int(n),
-        )
-        for i, n in enumerate(totals)
+        Bar(low_s=10 ** ((i - 1) / per_decade), high_s=10 ** (i / per_decade), n=totals[i])
+        for i in range(min(totals), max(totals) + 1)
     ]
-
-
-_ROUNDING = 1e-9
-
-
-def _first(values_s: np.ndarray, per_decade: int) -> int:
-    return math.ceil(math.log10(values_s[0]) * per_decade - _ROUNDING)
-
-
-def _last(values_s: np.ndarray, per_decade: int) -> int:
-    return math.ceil(math.log10(values_s[-1]) * per_decade - _ROUNDING)
 
 
 def sparkline(data: HistogramData, width: int = _SPARK_WIDTH) -> str:
@@ -151,13 +141,13 @@ def spectrum(
     """
     if count(data) == 0:
         return []
-    cumulative = np.cumsum(data.counts)
-    total = int(cumulative[-1])
+    cumulative = list(accumulate(data.counts))
+    total = cumulative[-1]
     rows: list[tuple[float, float, int]] = []
     q = 0.0
     while True:
-        index = int(np.searchsorted(cumulative, max(1, math.ceil(q * total - _ROUNDING))))
-        rows.append((min(data.bounds_ns[index] / 1e9, data.max_s), q, int(cumulative[index])))
+        index = bisect_left(cumulative, max(1, math.ceil(q * total - _ROUNDING)))
+        rows.append((min(data.bounds_ns[index] / 1e9, data.max_s), q, cumulative[index]))
         if cumulative[index] == total:
             break
         half = 2.0 ** (math.floor(math.log2(1 / (1 - q))) + 1)

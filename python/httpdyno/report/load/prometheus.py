@@ -8,9 +8,9 @@ Source:
 """
 
 import math
+from bisect import bisect_right
 from collections.abc import Mapping
-
-import numpy as np
+from itertools import accumulate
 
 from httpdyno.model import HistogramData, LoadOutcome
 from httpdyno.report.load.offer import model_name
@@ -47,11 +47,11 @@ class _Page:
         self.sample(name, value)
 
     def histogram(self, name: str, data: HistogramData, labels: Labels | None = None) -> None:
-        cumulative = np.concatenate([[0], np.cumsum(data.counts)])
+        cumulative = list(accumulate(data.counts, initial=0))
         for limit_s in BUCKETS_S:
-            reached = int(np.searchsorted(data.bounds_ns, round(limit_s * 1e9), side="right"))
+            reached = bisect_right(data.bounds_ns, round(limit_s * 1e9))
             le = {"le": f"{limit_s:.10g}"}
-            self.sample(f"{name}_bucket", int(cumulative[reached]), {**(labels or {}), **le})
+            self.sample(f"{name}_bucket", cumulative[reached], {**(labels or {}), **le})
         self.sample(f"{name}_bucket", count(data), {**(labels or {}), "le": "+Inf"})
         self.sample(f"{name}_sum", data.sum_s, labels)
         self.sample(f"{name}_count", count(data), labels)

@@ -6,7 +6,7 @@ from functools import lru_cache
 from httpdyno.model import Batches, HistogramData, LoadOutcome
 from httpdyno.report.load.parts import Grid
 from httpdyno.report.phrase import NOTHING
-from httpdyno.stats.estimate import Estimate
+from httpdyno.stats.estimation import Estimate
 from httpdyno.stats.summary import Summary, summarise
 from httpdyno.units import format_duration, format_rate
 
