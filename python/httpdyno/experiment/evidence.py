@@ -56,7 +56,7 @@ class ArmFigures:
 def arm_figures(windows: Sequence[WindowRecord]) -> ArmFigures:
     """Return one arm's figures over all these windows together."""
     measured_s = math.fsum(w.measurement.measured_s for w in windows)
-    measured = sum(w.measurement.measured_completed for w in windows)
+    measured = math.fsum(w.measurement.measured_right for w in windows)
     completed = sum(w.measurement.completed for w in windows)
     offered = sum(w.measurement.offered for w in windows)
     cpu_s = math.fsum(w.telemetry.cpu_s for w in windows)
