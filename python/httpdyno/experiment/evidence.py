@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
+from httpdyno.experiment.little import little_caveats
 from httpdyno.model import (
     ArmSummary,
     Caveat,
@@ -200,7 +201,7 @@ def ratio_intervals(
 def window_caveats(starts: Sequence[StartRecord]) -> tuple[Caveat, ...]:
     """Return the doubts that the windows themselves raise."""
     windows = [window for start in starts for window in start.windows]
-    caveats = []
+    caveats = little_caveats(starts)
     limits = Counter(w.measurement.limited_by for w in windows)
     for limit, n in sorted(limits.items()):
         if limit not in {"", "server", "rate"} and n > len(windows) / 10:

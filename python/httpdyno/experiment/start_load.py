@@ -137,13 +137,15 @@ class StartLoad:
     def _choice(self) -> WindowChoice:
         request = self.request
         n_blocks = len(request.order)
-        if not self._is_credited:
+        # A study that wants neither warm-up nor lead-in asks for what fresh servers do at first.
+        is_fresh = request.warm_up_s <= 0 and request.lead_in_s <= 0
+        if not self._is_credited or is_fresh:
             return WindowChoice(
                 n_blocks=n_blocks,
                 spread_s=0.0,
                 lead_in_s=request.lead_in_s,
                 measure_s=request.window_s,
-                tail_s=0.0,
+                tail_s=PILOT_TAIL_S if self._is_credited else 0.0,
                 cycle_s=0.0,
                 window_s=request.lead_in_s + request.window_s,
             )

@@ -159,6 +159,7 @@ def _cycles(result: _native.WindowResult, n_users: int) -> Cycles | None:
         n_open=int(seen["open"]),
         n_starved=int(seen["starved"]),
         open_credit=seen["open_credit"],
+        is_fresh=result.measure_start_ns <= result.opened_ns,
     )
 
 

@@ -153,6 +153,8 @@ class Cycles(Record, frozen=True, omit_defaults=True):
     """Users whose cycle lasted from before the measured part until the load ended."""
     open_credit: float = 0.0
     """What the cycles that did not end would have added to `credit`, at most."""
+    is_fresh: bool = False
+    """The measured part began with the load: of a start from scratch, not of a steady loop."""
 
 
 class Measurement(Record, frozen=True, omit_defaults=True):
