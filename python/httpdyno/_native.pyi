@@ -109,11 +109,19 @@ class Window:
 
     The arm is loaded for `lead_in_s`, then measured for `measure_s` or until `n_requests` steps
     were offered (0: no such limit), then nothing new is sent and what is in flight is waited for.
-    With sessions `n_requests` counts visits.
+    With sessions `n_requests` counts visits. `credit` is (spread_s, tail_s): the users of a closed
+    loop begin within `spread_s`, before the lead-in; the load goes on for at most `tail_s` after
+    the measured part until every user has begun another step, and cycles are counted.
     """
 
     def __new__(
-        cls, *, arm: int, lead_in_s: float, measure_s: float, n_requests: int
+        cls,
+        *,
+        arm: int,
+        lead_in_s: float,
+        measure_s: float,
+        n_requests: int,
+        credit: tuple[float, float] | None,
     ) -> Window: ...
 
 @final
@@ -375,6 +383,12 @@ class WindowResult:
         """Of the whole window: started, finished, left, cut, new_users, returning_users.
 
         `left` had a request that timed out; `cut` were under way when the window ended.
+        """
+    @property
+    def cycles(self) -> dict[str, float] | None:
+        """What the users' cycles gave; None where the window is not credited, or was stopped.
+
+        credit, begun, begun_right, begun_s, begun_s2, longest_s, open, starved, open_credit.
         """
     @property
     def batches(self) -> Batches: ...

@@ -50,6 +50,7 @@ pub(crate) fn check(spec: &LoadSpec) -> Result<Vec<Target>, Error> {
     let is_endless = spec.arrival.duration_s().is_none_or(f64::is_infinite);
     for (index, window) in spec.windows.iter().enumerate() {
         check_window(index, window, spec.arms.len(), is_endless)?;
+        check_credit(index, window, &spec.arrival)?;
     }
     let targets = targets(spec)?;
     check_descriptors(spec)?;
@@ -92,6 +93,23 @@ fn check_window(
         return Err(Error::invalid(field("measure_s"), 0, "a time above 0"));
     }
     Ok(())
+}
+
+/// Refuse to credit what has no cycles, or no end that is planned.
+fn check_credit(index: usize, window: &Window, arrival: &Arrival) -> Result<(), Error> {
+    let Some(credit) = &window.credit else { return Ok(()) };
+    let field = |name: &str| format!("windows[{index}].credit{name}");
+    check_time(&field(".spread_s"), credit.spread_s)?;
+    check_time(&field(".tail_s"), credit.tail_s)?;
+    if credit.tail_s == 0.0 {
+        return Err(Error::invalid(field(".tail_s"), 0, "a time above 0"));
+    }
+    let is_timed = window.n_requests == 0 && window.measure_s.is_finite();
+    if is_timed && matches!(arrival, Arrival::Closed) {
+        return Ok(());
+    }
+    let expected = "none but for a window of a closed loop that ends by time alone";
+    Err(Error::invalid(field(""), "given", expected))
 }
 
 /// Refuse arrivals and users that make no sense.
@@ -221,7 +239,13 @@ mod tests {
     fn good() -> LoadSpec {
         LoadSpec {
             arms: vec![Arm::new("127.0.0.1:80", vec![Request::get("h", "/")])],
-            windows: vec![Window { arm: 0, lead_in_s: 0.0, measure_s: 1.0, n_requests: 0 }],
+            windows: vec![Window {
+                arm: 0,
+                lead_in_s: 0.0,
+                measure_s: 1.0,
+                n_requests: 0,
+                credit: None,
+            }],
             connections: 2,
             arrival: Arrival::Closed,
             users: Users::PLAIN,

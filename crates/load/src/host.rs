@@ -157,6 +157,8 @@ mod tests {
             n_requests: 0,
             drain_ns: 0,
             model: Model::Closed,
+            spread_ns: 0,
+            tail_ns: 0,
         }
     }
 

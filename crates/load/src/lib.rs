@@ -8,7 +8,7 @@
 //! let arm = Arm::new("127.0.0.1:8080", vec![Request::get("127.0.0.1:8080", "/")]);
 //! let spec = LoadSpec {
 //!     arms: vec![arm],
-//!     windows: vec![Window { arm: 0, lead_in_s: 0.1, measure_s: 1.0, n_requests: 0 }],
+//!     windows: vec![Window { arm: 0, lead_in_s: 0.1, measure_s: 1.0, n_requests: 0, credit: None }],
 //!     connections: 8,
 //!     arrival: Arrival::constant(500.0),
 //!     users: Users::PLAIN,
@@ -42,6 +42,8 @@ mod connecting;
 mod connection;
 mod cookie_date;
 mod counts;
+mod credited;
+mod cycles;
 mod effort;
 mod endpoint;
 mod error;
@@ -100,6 +102,7 @@ use std::ops::ControlFlow;
 
 pub use batches::Batches;
 pub use counts::Visits;
+pub use cycles::Cycles;
 pub use error::Error;
 pub use evidence::Evidence;
 pub use histogram::Distribution;
@@ -111,8 +114,8 @@ pub use result::{PageCounts, WindowResult};
 pub use run::Run;
 pub use series::Series;
 pub use spec::{
-    Arm, Arrival, Length, LoadSpec, Request, Slow, Stage, Step, Think, Tls, TlsVersions, Users,
-    Window,
+    Arm, Arrival, Credit, Length, LoadSpec, Request, Slow, Stage, Step, Think, Tls, TlsVersions,
+    Users, Window,
 };
 pub use trace::Trace;
 pub use verdict::LimitedBy;

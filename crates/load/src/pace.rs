@@ -8,7 +8,6 @@ use crate::counts::{Ended, PageEnd};
 use crate::outcome::ErrorKind;
 use crate::random::stream;
 use crate::spec::Slow;
-use crate::timers::{Timer, TimerKind};
 use crate::visits::Arrival;
 use crate::window::Model;
 use crate::worker::Worker;
@@ -22,6 +21,9 @@ impl Worker {
         let plan = self.progress.plan;
         if self.now_ns < plan.opened_ns {
             return;
+        }
+        if plan.is_credited() && self.now_ns >= plan.measure_end_ns {
+            return self.go_on_for_the_others();
         }
         if self.now_ns >= plan.measure_end_ns {
             // What was due before the end is sent where a connection is idle, however late: that
@@ -55,9 +57,9 @@ impl Worker {
             self.tick();
             if start_per_s > 0.0 {
                 let offset_ns = self.global_user(u64::from(user)) as f64 * 1e9 / start_per_s;
-                let at_ns = self.progress.plan.opened_ns.saturating_add(offset_ns as u64);
-                let kind = TimerKind::Start;
-                self.timers.push(Reverse(Timer { at_ns, kind, member: user, life: 0 }));
+                self.start_later(user, offset_ns);
+            } else if self.progress.plan.spread_ns > 0 {
+                self.start_later(user, self.spread_offset_ns(u64::from(user)));
             } else if self.progress.is_sending {
                 self.set_to_work(user);
             }
@@ -104,6 +106,7 @@ impl Worker {
     pub(crate) fn end_sending(&mut self, at_ns: u64) {
         let plan = self.progress.plan;
         self.progress.is_sending = false;
+        self.progress.sent_until_ns = self.now_ns;
         self.progress.drained_by_ns = at_ns.saturating_add(plan.drain_ns);
         self.progress.next_due_ns = u64::MAX;
         self.cut_pauses_short();
@@ -208,8 +211,9 @@ impl Worker {
         if self.progress.is_sending {
             let stopped_ns = stopped_ns.max(self.progress.plan.opened_ns).min(self.now_ns);
             self.drop_due(stopped_ns);
+            let plan_end_ns = self.progress.plan.measure_end_ns;
             self.end_sending(self.now_ns);
-            self.progress.plan.measure_end_ns = stopped_ns;
+            self.progress.plan.measure_end_ns = stopped_ns.min(plan_end_ns);
             self.progress.plan.n_requests = 0;
         }
         self.give_up(ErrorKind::Unfinished);
@@ -241,6 +245,12 @@ impl Worker {
         let mut until_ns = u64::MAX;
         if self.progress.is_sending {
             until_ns = plan.measure_end_ns;
+            if plan.is_credited() && self.now_ns >= plan.measure_end_ns {
+                until_ns = plan.sending_end_ns();
+                if self.setup.n_threads > 1 {
+                    until_ns = until_ns.min(self.now_ns + LOOK_NS);
+                }
+            }
             if self.now_ns < plan.opened_ns {
                 until_ns = plan.opened_ns;
             } else if is_before_measuring {

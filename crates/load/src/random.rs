@@ -26,6 +26,8 @@ pub(crate) mod stream {
     pub(crate) const RETURNING: u64 = 7;
     /// Whether a user is a slow one.
     pub(crate) const IS_SLOW: u64 = 8;
+    /// When a user of a closed loop begins; the index is the user's.
+    pub(crate) const BEGIN: u64 = 9;
 }
 
 /// An odd number near 2⁶⁴ divided by the golden ratio: its multiples are spread evenly.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::batches::Batches;
+use crate::cycles::Cycles;
 use crate::evidence::Evidence;
 use crate::histogram::Distribution;
 use crate::host::HostChange;
@@ -75,6 +76,8 @@ pub struct WindowResult {
     pub pages: PageCounts,
     /// Visits of the whole window.
     pub visits: Visits,
+    /// What the users' cycles gave; `None` where the window is not credited, or was stopped.
+    pub cycles: Option<Cycles>,
     /// TLS handshakes that made a new session.
     pub handshakes_full: u64,
     /// TLS handshakes that took up an earlier session.
@@ -133,6 +136,7 @@ impl WindowResult {
         let measure_end_ns = tally.measure_end_ns;
         // A run that was stopped in the lead-in has measured nothing.
         let measure_start_ns = plan.measure_start_ns.min(measure_end_ns);
+        let is_cut = measure_end_ns < plan.measure_end_ns;
         let measured_s = (measure_end_ns - measure_start_ns) as f64 / 1e9;
         let evidence = Evidence::of(tally, n_connections, measured_s, host);
         let usual_busy_s = tally.busy_ns.saturating_sub(tally.slow_busy_ns) as f64 / 1e9;
@@ -178,6 +182,7 @@ impl WindowResult {
             by_population: populations.map(|parts| [parts[0].part(), parts[1].part()]),
             pages: tally.pages.counts(),
             visits: tally.visits,
+            cycles: (plan.is_credited() && !is_cut).then_some(tally.cycles),
             handshakes_full: tally.handshakes_full,
             handshakes_resumed: tally.handshakes_resumed,
             batches,

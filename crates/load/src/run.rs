@@ -212,7 +212,9 @@ impl Score {
     fn plan(&self, index: usize) -> Plan {
         let window = &self.windows[index];
         let opened_ns = sys::monotonic_ns() + START_DELAY_NS;
-        let measure_start_ns = opened_ns + nanoseconds(window.lead_in_s);
+        let credit = window.credit.unwrap_or_default();
+        let spread_ns = nanoseconds(credit.spread_s);
+        let measure_start_ns = opened_ns + spread_ns + nanoseconds(window.lead_in_s);
         let measure_end_ns = if window.measure_s.is_finite() {
             measure_start_ns + nanoseconds(window.measure_s)
         } else {
@@ -227,6 +229,8 @@ impl Score {
             n_requests: window.n_requests,
             drain_ns: self.drain_ns,
             model: self.model,
+            spread_ns,
+            tail_ns: nanoseconds(credit.tail_s),
         }
     }
 }
@@ -308,6 +312,7 @@ impl Conductor {
         host: &mut HostMeter,
     ) -> Result<(), Error> {
         self.board.shared.claimed.store(0, Ordering::Relaxed);
+        self.board.shared.passed.store(0, Ordering::Relaxed);
         let mut failure = None;
         for (thread, tally) in self.threads.iter().zip(tallies.drain(..)) {
             if thread.mailbox.send(Command::Run(plan, tally)).is_err() {

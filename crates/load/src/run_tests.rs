@@ -74,11 +74,11 @@ fn spec(addresses: &[SocketAddr], windows: &[Window]) -> LoadSpec {
 }
 
 fn counted(n_requests: u64) -> Window {
-    Window { arm: 0, lead_in_s: 0.0, measure_s: f64::INFINITY, n_requests }
+    Window { arm: 0, lead_in_s: 0.0, measure_s: f64::INFINITY, n_requests, credit: None }
 }
 
 fn timed(arm: usize, lead_in_s: f64, measure_s: f64) -> Window {
-    Window { arm, lead_in_s, measure_s, n_requests: 0 }
+    Window { arm, lead_in_s, measure_s, n_requests: 0, credit: None }
 }
 
 fn finished(run: &Run) -> Vec<Arc<WindowResult>> {

@@ -13,6 +13,8 @@ pub(crate) struct Shared {
     stopped_ns: AtomicU64,
     /// Requests that were claimed in a closed-loop window with `n_requests`.
     pub(crate) claimed: AtomicU64,
+    /// Users that have begun a step after the measured part of a credited window.
+    pub(crate) passed: AtomicU64,
     pub(crate) live: LiveBoard,
 }
 

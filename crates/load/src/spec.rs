@@ -201,6 +201,19 @@ pub struct Window {
     /// Ends the measured part when this many steps (with sessions: visits) were offered in it; 0:
     /// no such limit.
     pub n_requests: u64,
+    /// Closed loop: credit the measured part with the part of each cycle that lies within it.
+    pub credit: Option<Credit>,
+}
+
+/// How a closed-loop window is credited with what its users got done, see [`crate::Cycles`].
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Credit {
+    /// The users begin within so long, each at a random instant of its share of it; the lead-in
+    /// comes after that. 0: all at once. Where they start at a rate, that holds instead.
+    pub spread_s: f64,
+    /// After the measured part the load goes on unchanged until every user has begun another step:
+    /// so each cycle's length is known and was had under load. For at most so long; above 0.
+    pub tail_s: f64,
 }
 
 impl Arrival {

@@ -2,6 +2,7 @@
 
 use crate::batches::BatchRecorder;
 pub(crate) use crate::counts::{Ended, PageEnd, Pages, Room, Visits};
+use crate::cycles::Cycles;
 use crate::effort::Effort;
 use crate::histogram::{Coarse, Fine};
 use crate::in_flight::{InFlight, Readiness};
@@ -56,6 +57,7 @@ pub(crate) struct Tally {
     pub(crate) tracer: Tracer,
     pub(crate) pages: Pages,
     pub(crate) visits: Visits,
+    pub(crate) cycles: Cycles,
     pub(crate) in_flight: InFlight,
     pub(crate) strain: Strain,
     /// Time that failed measured requests spent on connections.
@@ -122,6 +124,7 @@ impl Tally {
             tracer: Tracer::new(room.n_traced),
             pages: Pages::new(),
             visits: Visits::default(),
+            cycles: Cycles::default(),
             in_flight: InFlight::default(),
             strain: Strain::new(n_requests, room.n_connections),
             failed_ns: 0,
@@ -174,6 +177,7 @@ impl Tally {
         self.tracer.reset();
         self.pages.reset();
         self.visits = Visits::default();
+        self.cycles = Cycles::default();
         self.in_flight = InFlight::default();
         self.strain.reset();
         (self.failed_ns, self.busy_ns, self.slow_busy_ns, self.unanswered_ns) = (0, 0, 0, 0);
@@ -443,6 +447,7 @@ impl Tally {
         self.series.merge(&other.series);
         self.pages.merge(&other.pages);
         self.visits.merge(&other.visits);
+        self.cycles.merge(&other.cycles);
         self.in_flight.merge(&other.in_flight);
         self.strain.merge(&other.strain);
         self.failed_ns += other.failed_ns;

@@ -15,6 +15,8 @@ fn a_reset_tally_is_as_new() {
         n_requests: 0,
         drain_ns: 0,
         model: Model::Open,
+        spread_ns: 0,
+        tail_ns: 0,
     };
     let mut tally = Tally::new(&room);
     let outcomes = [Ok(()), Err(ErrorKind::Timeout), Err(ErrorKind::ConnectTimeout)];

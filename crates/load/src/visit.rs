@@ -35,6 +35,12 @@ pub(crate) struct Visit {
     pub(crate) n_asked: u32,
     /// A connection that it borrowed for a page before, and which leads to the next such one.
     pub(crate) spare: Option<u32>,
+    /// When the cycle under way began; 0: none did.
+    pub(crate) cycle_ns: u64,
+    /// Right answers in it.
+    pub(crate) n_right: u32,
+    /// The user has begun a step after the measured part of a credited window.
+    pub(crate) has_passed: bool,
     /// This step belongs to the measured part.
     pub(crate) is_measured: bool,
     /// The step is a page that did not end yet.

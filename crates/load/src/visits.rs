@@ -117,10 +117,13 @@ impl Worker {
         let plan = self.progress.plan;
         let is_closed = plan.model == Model::Closed;
         let at_ns = if is_closed { self.now_ns } else { due_ns };
-        if !self.progress.is_sending || at_ns >= plan.measure_end_ns {
+        if plan.is_credited() {
+            self.turn_cycle(owner);
+        }
+        if !self.progress.is_sending || at_ns >= plan.sending_end_ns() {
             return self.end_visit(owner, VisitEnd::Cut, 0);
         }
-        let is_measured = at_ns >= plan.measure_start_ns;
+        let is_measured = plan.measures(at_ns);
         if is_closed && is_measured && plan.n_requests > 0 {
             let claimed = self.shared.claimed.fetch_add(1, Ordering::Relaxed);
             if claimed >= plan.n_requests {

@@ -16,6 +16,11 @@ pub(crate) struct Plan {
     pub(crate) n_requests: u64,
     pub(crate) drain_ns: u64,
     pub(crate) model: Model,
+    /// The users of a closed loop begin within so long, in a random order; 0: all at once.
+    pub(crate) spread_ns: u64,
+    /// Load goes on for at most so long after the measured part, until every user has begun
+    /// another step; 0: cycles are not looked at.
+    pub(crate) tail_ns: u64,
 }
 
 /// What makes a request due.
@@ -49,6 +54,21 @@ impl Plan {
     /// its last answer.
     fn counted_until_ns(&self) -> u64 {
         if self.n_requests == 0 { self.measure_end_ns } else { u64::MAX }
+    }
+
+    /// What each cycle's share in the measured part was is credited.
+    pub(crate) fn is_credited(&self) -> bool {
+        self.tail_ns > 0
+    }
+
+    /// Nothing is sent from then on.
+    pub(crate) fn sending_end_ns(&self) -> u64 {
+        self.measure_end_ns.saturating_add(self.tail_ns)
+    }
+
+    /// A step that begins then belongs to the measured part.
+    pub(crate) fn measures(&self, at_ns: u64) -> bool {
+        (self.measure_start_ns..self.measure_end_ns).contains(&at_ns)
     }
 
     /// The window has no planned end: it is over when all was sent and answered.
@@ -99,6 +119,8 @@ pub(crate) struct Progress {
     pub(crate) has_begun: bool,
     /// When a request was due and no connection was idle, if the queue is not empty since.
     pub(crate) blocked_since_ns: Option<u64>,
+    /// When sending ended.
+    pub(crate) sent_until_ns: u64,
     /// Give up waiting at this time. Set when sending ends.
     pub(crate) drained_by_ns: u64,
     /// When this thread's next arrival is due; `u64::MAX`: never.
@@ -127,6 +149,7 @@ impl Progress {
             is_over: false,
             has_begun: false,
             blocked_since_ns: None,
+            sent_until_ns: 0,
             drained_by_ns: u64::MAX,
             next_due_ns: u64::MAX,
             next_index: 0,
@@ -152,6 +175,8 @@ impl Progress {
             n_requests: 0,
             drain_ns: 0,
             model: Model::Closed,
+            spread_ns: 0,
+            tail_ns: 0,
         };
         let share = Share { thread: 0, n_threads: 1, period: 1 };
         Self { is_sending: false, ..Self::new(plan, &Arrival::Closed, 0, share, 0) }

@@ -10,6 +10,8 @@ fn plan(model: Model, measure_end_ns: u64, n_requests: u64) -> Plan {
         n_requests,
         drain_ns: 0,
         model,
+        spread_ns: 0,
+        tail_ns: 0,
     }
 }
 

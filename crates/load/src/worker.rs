@@ -282,6 +282,9 @@ impl Worker {
         let measure_end_ns =
             if plan.has_open_end() { self.tally.last_end_ns } else { plan.measure_end_ns };
         self.tally.measure_end_ns = measure_end_ns.max(plan.opened_ns);
+        if plan.is_credited() {
+            self.close_cycles();
+        }
         self.pools[plan.arm].mix_from = Some(self.progress.mix_until());
         self.progress = Progress::none();
         self.timers.clear();

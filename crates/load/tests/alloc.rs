@@ -86,7 +86,7 @@ fn varied(address: SocketAddr) -> (Arm, Users) {
 fn allocations_of((arm, users): (Arm, Users), n_requests: u64, arrival: Arrival) -> (u64, u64) {
     let spec = LoadSpec {
         arms: vec![arm],
-        windows: vec![Window { arm: 0, lead_in_s: 0.0, measure_s: 60.0, n_requests }],
+        windows: vec![Window { arm: 0, lead_in_s: 0.0, measure_s: 60.0, n_requests, credit: None }],
         connections: 4,
         requests_per_connection: 0,
         arrival,

@@ -86,6 +86,7 @@ fn arms_with_tables_of_different_lengths_have_their_own_parts() {
         lead_in_s: 0.0,
         measure_s: f64::INFINITY,
         n_requests: 30,
+        credit: None,
     });
     let results = run(&rig::spec(arms, windows.to_vec()));
     let lengths: Vec<usize> = results.iter().map(|result| result.by_request.len()).collect();
@@ -155,7 +156,7 @@ fn batches_show_when_the_server_stood_still() {
 fn the_first_requests_are_traced_instant_by_instant_over_all_threads() {
     let oracle = rig::oracle();
     let lead_in_s = 0.1;
-    let window = Window { arm: 0, lead_in_s, measure_s: 0.5, n_requests: 0 };
+    let window = Window { arm: 0, lead_in_s, measure_s: 0.5, n_requests: 0, credit: None };
     let spec = rig::spec(vec![arm(&oracle, &["/fixed/1ms", "/status/500"])], vec![window; 2]);
     let spec = LoadSpec { threads: 2, n_traced: 60, ..open(spec) };
     for result in run(&spec) {

@@ -16,7 +16,10 @@ use rig::{arm, arrival, brief, ensure, errors, finish, oracle, run, within_three
 const ORDER: [usize; 6] = [0, 1, 1, 0, 1, 0];
 
 fn windows(lead_in_s: f64, measure_s: f64) -> Vec<Window> {
-    ORDER.iter().map(|&arm| Window { arm, lead_in_s, measure_s, n_requests: 0 }).collect()
+    ORDER
+        .iter()
+        .map(|&arm| Window { arm, lead_in_s, measure_s, n_requests: 0, credit: None })
+        .collect()
 }
 
 /// An edge as it was told: window, opening or closing, when.
@@ -129,7 +132,13 @@ fn a_window_of_so_many_requests_offers_exactly_these_after_its_lead_in() {
         within_three_tries(|| {
             let oracle = oracle();
             let windows = [0.0, 0.03]
-                .map(|lead_in_s| Window { arm: 0, lead_in_s, measure_s: 20.0, n_requests: 37 })
+                .map(|lead_in_s| Window {
+                    arm: 0,
+                    lead_in_s,
+                    measure_s: 20.0,
+                    n_requests: 37,
+                    credit: None,
+                })
                 .to_vec();
             let spec = rig::spec(vec![arm(&oracle, &["/fixed/1ms"])], windows);
             let results = run(&LoadSpec { arrival: arrival(rate_per_s), threads, ..spec });
@@ -152,7 +161,8 @@ fn each_window_goes_on_with_the_arms_requests_where_the_last_one_left_them() {
         let oracle = oracle();
         let arms = vec![arm(&oracle, &["/a", "/b", "/c"]); 2];
         // Each is over before its arm's requests are: the last of them would never be sent.
-        let window = |arm| Window { arm, lead_in_s: 0.0, measure_s: 20.0, n_requests: 2 };
+        let window =
+            |arm| Window { arm, lead_in_s: 0.0, measure_s: 20.0, n_requests: 2, credit: None };
         let windows = [0, 0, 1, 0].map(window).to_vec();
         let spec = LoadSpec {
             connections: 1,
@@ -171,7 +181,7 @@ fn each_window_goes_on_with_the_arms_requests_where_the_last_one_left_them() {
 #[test]
 fn lead_in_and_drain_are_not_measured() {
     let oracle = oracle();
-    let window = Window { arm: 0, lead_in_s: 0.15, measure_s: 0.15, n_requests: 0 };
+    let window = Window { arm: 0, lead_in_s: 0.15, measure_s: 0.15, n_requests: 0, credit: None };
     let spec = rig::spec(vec![arm(&oracle, &["/fixed/10ms"])], vec![window]);
     for rate_per_s in [0.0, 200.0] {
         within_three_tries(|| {
@@ -201,8 +211,13 @@ fn what_a_drain_does_not_wait_for_is_unfinished_and_does_not_reach_the_next_wind
     within_three_tries(|| {
         let (slow, fast) = (oracle(), oracle());
         let arms = vec![arm(&slow, &["/fault/never"]), arm(&fast, &["/"])];
-        let windows =
-            [0, 1, 0, 1].map(|arm| Window { arm, lead_in_s: 0.0, measure_s: 0.05, n_requests: 0 });
+        let windows = [0, 1, 0, 1].map(|arm| Window {
+            arm,
+            lead_in_s: 0.0,
+            measure_s: 0.05,
+            n_requests: 0,
+            credit: None,
+        });
         let spec = rig::spec(arms, windows.to_vec());
         let results = run(&LoadSpec { drain_s: 0.05, ..spec });
         // Where a busy machine sleeps through a window, nobody asks; through a drain, none answer.

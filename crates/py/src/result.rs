@@ -179,6 +179,24 @@ impl WindowResult {
         .into()
     }
 
+    /// What the users' cycles gave; None where the window is not credited, or was stopped.
+    #[getter]
+    fn cycles(&self) -> Option<BTreeMap<&'static str, f64>> {
+        let cycles = self.0.cycles?;
+        let figures = [
+            ("credit", cycles.credit),
+            ("begun", cycles.begun as f64),
+            ("begun_right", cycles.begun_right as f64),
+            ("begun_s", cycles.begun_s),
+            ("begun_s2", cycles.begun_s2),
+            ("longest_s", cycles.longest_s),
+            ("open", cycles.open as f64),
+            ("starved", cycles.starved as f64),
+            ("open_credit", cycles.open_credit),
+        ];
+        Some(figures.into())
+    }
+
     #[getter]
     fn batches(&self) -> Batches {
         Batches(Arc::clone(&self.0))

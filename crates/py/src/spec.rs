@@ -100,11 +100,18 @@ pub(crate) struct Window(load::Window);
 #[pymethods]
 impl Window {
     #[new]
-    #[pyo3(signature = (*, arm, lead_in_s, measure_s, n_requests))]
-    fn new(arm: i128, lead_in_s: f64, measure_s: f64, n_requests: i128) -> PyResult<Self> {
+    #[pyo3(signature = (*, arm, lead_in_s, measure_s, n_requests, credit))]
+    fn new(
+        arm: i128,
+        lead_in_s: f64,
+        measure_s: f64,
+        n_requests: i128,
+        credit: Option<(f64, f64)>,
+    ) -> PyResult<Self> {
         let arm = count("arm", arm)?;
         let n_requests = count("n_requests", n_requests)?;
-        Ok(Self(load::Window { arm, lead_in_s, measure_s, n_requests }))
+        let credit = credit.map(|(spread_s, tail_s)| load::Credit { spread_s, tail_s });
+        Ok(Self(load::Window { arm, lead_in_s, measure_s, n_requests, credit }))
     }
 }
 

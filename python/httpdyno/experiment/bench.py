@@ -1,5 +1,6 @@
 """The seam between the logic of experiments and real servers under real load."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
@@ -21,6 +22,10 @@ class StartRequest:
     warm_up_s: float
     left_out: frozenset[int] = frozenset()
     """Arms that are not started: they failed before, and their silence costs the others time."""
+    limit_s: float = math.inf
+    """With windows that would take longer the start is refused: nothing could be claimed then."""
+    n_needed: int = 0
+    """How many such starts it takes before anything is claimed; for the words of a refusal."""
 
 
 class Bench(Protocol):

@@ -15,6 +15,7 @@ from httpdyno.experiment.evidence import (
     ratio_intervals,
     window_caveats,
 )
+from httpdyno.experiment.little import little_doubt
 from httpdyno.model import (
     ArmSummary,
     Comparison,
@@ -138,6 +139,9 @@ def _claim(
     if n < min_starts or interval is None:
         words = f"{n} starts of at least {min_starts}"
         return Claim(verdict="inconclusive", reason=words, interval=interval, n_starts=n)
+    doubt = little_doubt(starts) if metric == "throughput_per_s" else ""
+    if doubt:
+        return Claim(verdict="inconclusive", reason=doubt, interval=interval, n_starts=n)
     word = verdict(
         interval,
         margin_ratio=objective.margin_ratio,

@@ -77,6 +77,8 @@ class Session:
         order = block_order(
             len(arms), n_blocks, seed=self.plan.seed, comparison=index, start=number
         )
+        # Windows grow with latency: what cannot fit into the budget is known before it is gone.
+        missing = method.min_starts - number
         return StartRequest(
             comparison=index,
             start=number,
@@ -85,6 +87,8 @@ class Session:
             window_s=method.window_s,
             lead_in_s=method.lead_in_s,
             warm_up_s=method.warm_up_s,
+            limit_s=self.left_s / missing if missing > 0 else math.inf,
+            n_needed=missing,
         )
 
     def _save(self, window: WindowRecord) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
+from httpdyno.experiment.little import little_caveats
 from httpdyno.model import (
     ArmSummary,
     Caveat,
@@ -56,7 +57,7 @@ class ArmFigures:
 def arm_figures(windows: Sequence[WindowRecord]) -> ArmFigures:
     """Return one arm's figures over all these windows together."""
     measured_s = math.fsum(w.measurement.measured_s for w in windows)
-    measured = sum(w.measurement.measured_completed for w in windows)
+    measured = math.fsum(w.measurement.measured_right for w in windows)
     completed = sum(w.measurement.completed for w in windows)
     offered = sum(w.measurement.offered for w in windows)
     cpu_s = math.fsum(w.telemetry.cpu_s for w in windows)
@@ -200,7 +201,7 @@ def ratio_intervals(
 def window_caveats(starts: Sequence[StartRecord]) -> tuple[Caveat, ...]:
     """Return the doubts that the windows themselves raise."""
     windows = [window for start in starts for window in start.windows]
-    caveats = []
+    caveats = little_caveats(starts)
     limits = Counter(w.measurement.limited_by for w in windows)
     for limit, n in sorted(limits.items()):
         if limit not in {"", "server", "rate"} and n > len(windows) / 10:

@@ -6,7 +6,6 @@ next ones come up, because between starts every second is taken from the evidenc
 """
 
 import difflib
-import math
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -21,12 +20,12 @@ from typing import Self
 from msgspec import structs
 
 from httpdyno.experiment.bench import StartRequest
-from httpdyno.load.engine import SPIN_S, LoadHandle, WindowPlan, start_load, suited_threads
+from httpdyno.experiment.start_load import StartLoad
+from httpdyno.experiment.window_choice import CycleMoments
 from httpdyno.model import (
     Configuration,
     Effective,
     HostFacts,
-    Measurement,
     StartRecord,
     Study,
     TrialStatus,
@@ -39,7 +38,6 @@ from httpdyno.telemetry.process_tree import ProcessTree
 from httpdyno.telemetry.window import WindowTelemetry
 
 READY_TIMEOUT_S = 20.0
-_POLL_S = 0.05
 _MIN_CPUS_TO_SPLIT = 4
 """Below, client and server share all cores: pinning one away would change the question."""
 
@@ -56,6 +54,8 @@ class ServerBench:
         self._host: HostFacts | None = None
         self._client_cpus = client_cpus()
         self._since_s = time.monotonic()
+        self._cycles: dict[str, CycleMoments] = {}
+        """What is known of each configuration's cycles."""
 
     def __enter__(self) -> Self:
         # The stopper outlives every server; servers themselves are spawned by this thread.
@@ -104,7 +104,7 @@ class ServerBench:
         arms = self._spawn(request)
         try:
             self._await_ready(arms)
-            windows = _Load(self._study, request, arms, self._client_cpus, self._seed).run(save)
+            windows = self._load(request, arms, save)
             _see_crashes(arms)
         finally:
             self._end(arms)
@@ -155,6 +155,35 @@ class ServerBench:
             else:
                 arm.effective = answer
 
+    def _load(
+        self,
+        request: StartRequest,
+        arms: "Sequence[_Arm]",
+        save: Callable[[WindowRecord], None],
+    ) -> list[WindowRecord]:
+        running = {
+            number: arm.running
+            for number, arm in enumerate(arms)
+            if arm.is_up and arm.running is not None
+        }
+        trees = [ProcessTree(each.root_pid) for each in running.values()]
+        labels = {number: request.arms[number].label() for number in running}
+        load = StartLoad(
+            workload=self._study.workload,
+            request=request,
+            addresses={number: each.address for number, each in running.items()},
+            watcher=lambda of_window, last: WindowTelemetry(trees, of_window, pss_windows=last),
+            seed=self._seed,
+            cpus=self._client_cpus,
+            known={n: self._cycles.get(label, CycleMoments()) for n, label in labels.items()},
+        )
+        windows = load.run(save)
+        for number, moments in load.seen.items():
+            self._cycles[labels[number]] = load.known[number] + moments
+        if load.silence is not None:
+            arms[load.silence.arm].fail(load.silence.status, load.silence.detail)
+        return windows
+
     def _end(self, arms: "Sequence[_Arm]") -> None:
         self._finish_ending()
         self._ending = [
@@ -195,131 +224,6 @@ def _see_crashes(arms: Sequence[_Arm]) -> None:
     for arm in arms:
         if arm.is_up and arm.running is not None and not arm.running.is_alive():
             arm.fail("crashed", arm.running.last_words())
-
-
-class _Load:
-    """One start's load: warm-up of every arm, then its blocks."""
-
-    def __init__(
-        self,
-        study: Study,
-        request: StartRequest,
-        arms: Sequence[_Arm],
-        cpus: Sequence[int],
-        seed: int,
-    ) -> None:
-        self._study = study
-        self._request = request
-        self._arms = arms
-        self._cpus = cpus
-        self._seed = seed
-        # The engine's arms are those that run; theirs are the indices in its windows.
-        self._up = [number for number, arm in enumerate(arms) if arm.is_up]
-        self._plan: list[WindowPlan] = []
-        self._blocks: list[int] = []
-        """The block of each window; −1 is warm-up."""
-
-    def run(self, save: Callable[[WindowRecord], None]) -> list[WindowRecord]:
-        """Load the arms; return the windows, without the warm-up."""
-        if not self._up:
-            return []
-        self._lay_out()
-        telemetry = WindowTelemetry(
-            [ProcessTree(self._running(number).root_pid) for number in self._up],
-            [window.arm for window in self._plan],
-            pss_windows=self._last_windows(),
-        )
-        handle = start_load(
-            self._study.workload,
-            [self._running(number).address for number in self._up],
-            self._plan,
-            threads=suited_threads(self._study.workload),
-            cpus=self._cpus,
-            seed=self._seed,
-            spin_s=SPIN_S if self._cpus and self._study.workload.is_open_loop else 0.0,
-            on_edge=telemetry.on_edge,
-        )
-        return self._follow(handle, telemetry, save)
-
-    def _running(self, number: int) -> Running:
-        running = self._arms[number].running
-        if running is None:
-            raise RuntimeError(f"arm {number} does not run")
-        return running
-
-    def _lay_out(self) -> None:
-        request = self._request
-        for index in range(len(self._up) if request.warm_up_s > 0 else 0):
-            self._plan.append(WindowPlan(arm=index, lead_in_s=0.0, measure_s=request.warm_up_s))
-            self._blocks.append(-1)
-        for block, order in enumerate(request.order):
-            for number in order:
-                if number in self._up:
-                    self._plan.append(
-                        WindowPlan(
-                            arm=self._up.index(number),
-                            lead_in_s=request.lead_in_s,
-                            measure_s=request.window_s,
-                        )
-                    )
-                    self._blocks.append(block)
-
-    def _last_windows(self) -> frozenset[int]:
-        """Return each arm's last window: reading proportional memory is slow, so once a start."""
-        return frozenset({window.arm: index for index, window in enumerate(self._plan)}.values())
-
-    def _follow(
-        self,
-        handle: LoadHandle,
-        telemetry: WindowTelemetry,
-        save: Callable[[WindowRecord], None],
-    ) -> list[WindowRecord]:
-        records: list[WindowRecord] = []
-        n_seen, is_over = 0, False
-        try:
-            while not is_over:
-                is_over = handle.wait(_POLL_S)
-                measurements = handle.measurements()[n_seen:]
-                for measurement in measurements:
-                    if self._is_silent(n_seen, measurement):
-                        # What the stop cuts short is nobody's fault: it is not looked at.
-                        handle.stop()
-                        handle.wait(math.inf)
-                        return records
-                    if self._blocks[n_seen] >= 0:
-                        records.append(self._record(n_seen, measurement, telemetry))
-                        save(records[-1])
-                    n_seen += 1
-        except BaseException:
-            handle.stop()
-            handle.wait(math.inf)
-            raise
-        return records
-
-    def _is_silent(self, index: int, measurement: Measurement) -> bool:
-        """Tell whether an arm answered nothing: its silence would eat the whole budget."""
-        arm = self._arms[self._up[self._plan[index].arm]]
-        is_silent = measurement.completed == 0 and measurement.offered > 0
-        if is_silent:
-            kinds = ", ".join(f"{n} {kind}" for kind, n in measurement.errors.items())
-            statuses = ", ".join(f"{n} with {code}" for code, n in measurement.statuses.items())
-            arm.fail(
-                "infeasible" if measurement.statuses else "hung",
-                f"no right answer in a whole window: {kinds} {statuses}".rstrip(),
-            )
-        return is_silent
-
-    def _record(
-        self, index: int, measurement: Measurement, telemetry: WindowTelemetry
-    ) -> WindowRecord:
-        return WindowRecord(
-            comparison=self._request.comparison,
-            start=self._request.start,
-            block=self._blocks[index],
-            arm=self._up[self._plan[index].arm],
-            measurement=measurement,
-            telemetry=telemetry.of(index),
-        )
 
 
 def client_cpus() -> tuple[int, ...]:

@@ -42,18 +42,28 @@ class WindowPlan:
     measure_s: float
     n_requests: int = 0
     """The window ends after that many, if they come first; 0 is no such limit."""
+    spread_s: float = 0.0
+    """Credited windows: the users begin within so long, at random; the lead-in comes after it."""
+    tail_s: float = 0.0
+    """Closed loop: the load goes on for at most so long after the measured part, until every user
+    has begun another step, and what each cycle gave to it is credited; 0 just counts answers."""
 
 
 class LoadHandle:
     """A run under way on the engine's own threads."""
 
     def __init__(
-        self, run: _native.LoadRun, detail: Detail = Detail.WINDOW, schedule_hash: str = ""
+        self,
+        run: _native.LoadRun,
+        detail: Detail = Detail.WINDOW,
+        schedule_hash: str = "",
+        n_users: int = 0,
     ) -> None:
         self.schedule_hash = schedule_hash
         """Two runs with the same one are due to send the same at the same instants."""
         self._run = run
         self._detail = detail
+        self._n_users = n_users
         self._measurements: list[Measurement] = []
 
     def wait(self, timeout_s: float = math.inf) -> bool:
@@ -86,7 +96,7 @@ class LoadHandle:
         # Callers poll this while the run goes on: each window is converted once.
         results = self._run.results()
         new = results[len(self._measurements) :]
-        self._measurements += [measurement(each, self._detail) for each in new]
+        self._measurements += [measurement(each, self._detail, self._n_users) for each in new]
         return list(self._measurements)
 
 
@@ -138,6 +148,7 @@ def start_load(  # noqa: PLR0913 - the engine's settings, each of them optional
                     lead_in_s=window.lead_in_s,
                     measure_s=window.measure_s,
                     n_requests=window.n_requests,
+                    credit=(window.spread_s, window.tail_s) if window.tail_s > 0 else None,
                 )
                 for window in windows
             ],
@@ -155,7 +166,8 @@ def start_load(  # noqa: PLR0913 - the engine's settings, each of them optional
             spin_s=spin_s,
             n_traced=n_traced,
         )
-        return LoadHandle(_native.start(spec, on_edge), detail, f"{spec.schedule_hash:016x}")
+        run = _native.start(spec, on_edge)
+        return LoadHandle(run, detail, f"{spec.schedule_hash:016x}", workload.connections)
     except _native.EngineError as error:
         raise EngineError(str(error)) from error
 

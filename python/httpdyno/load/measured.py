@@ -5,6 +5,7 @@ from enum import Enum, auto
 from httpdyno import _native
 from httpdyno.model import (
     Batches,
+    Cycles,
     HistogramData,
     LiveLoad,
     Measurement,
@@ -33,8 +34,10 @@ class Detail(Enum):
     """All that one load test has to tell: phases, each request's part, time batches, a trace."""
 
 
-def measurement(result: _native.WindowResult, detail: Detail = Detail.WINDOW) -> Measurement:
-    """Return what one window saw."""
+def measurement(
+    result: _native.WindowResult, detail: Detail = Detail.WINDOW, n_users: int = 0
+) -> Measurement:
+    """Return what one window of so many users saw."""
     is_whole = detail is Detail.WHOLE
     return Measurement(
         opened_s=result.opened_ns / 1e9,
@@ -69,6 +72,7 @@ def measurement(result: _native.WindowResult, detail: Detail = Detail.WINDOW) ->
         trace=_trace(result) if is_whole else NO_TRACE,
         client_cpu_s=result.client_cpu_s,
         busy_connection_s=result.busy_connection_s,
+        cycles=_cycles(result, n_users),
         limited_by=result.limited_by,
         evidence=dict(result.evidence),
     )
@@ -138,6 +142,25 @@ def _pages(result: _native.WindowResult) -> Pages:
 def _visits(result: _native.WindowResult) -> Visits:
     counts = result.visits
     return Visits(**counts) if any(counts.values()) else NO_VISITS
+
+
+def _cycles(result: _native.WindowResult, n_users: int) -> Cycles | None:
+    seen = result.cycles
+    if seen is None:
+        return None
+    return Cycles(
+        credit=seen["credit"],
+        n_users=n_users,
+        begun=int(seen["begun"]),
+        begun_right=int(seen["begun_right"]),
+        begun_s=seen["begun_s"],
+        begun_s2=seen["begun_s2"],
+        longest_s=seen["longest_s"],
+        n_open=int(seen["open"]),
+        n_starved=int(seen["starved"]),
+        open_credit=seen["open_credit"],
+        is_fresh=result.measure_start_ns <= result.opened_ns,
+    )
 
 
 def _batches(result: _native.WindowResult) -> Batches:

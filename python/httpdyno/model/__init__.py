@@ -15,6 +15,7 @@ from httpdyno.model.knob import Configuration, Knob, KnobInfo, level_text
 from httpdyno.model.load_outcome import LoadOutcome
 from httpdyno.model.measurement import (
     Batches,
+    Cycles,
     HistogramData,
     HostFacts,
     LiveLoad,
@@ -55,6 +56,7 @@ __all__ = [
     "Comparison",
     "Configuration",
     "Constant",
+    "Cycles",
     "Effective",
     "HistogramData",
     "HostFacts",

@@ -128,6 +128,35 @@ class Trace(Record, frozen=True, omit_defaults=True):
 NO_TRACE = Trace()
 
 
+class Cycles(Record, frozen=True, omit_defaults=True):
+    """What the users of a closed loop got done, cycle by cycle, while the window was measured.
+
+    A cycle goes from the beginning of a user's step to that of the next one, pause included.
+    """
+
+    credit: float
+    """Right answers of the measured part; a cycle over one of its edges gives the share of its
+    own that its time within is of its length."""
+    n_users: int
+    begun: int
+    """Cycles that began in the measured part, followed to their ends."""
+    begun_right: int
+    """Their right answers."""
+    begun_s: float
+    """The sum of their lengths."""
+    begun_s2: float
+    """The sum of the squares of their lengths."""
+    longest_s: float
+    n_open: int = 0
+    """Of those begun, how many did not end while the load went on."""
+    n_starved: int = 0
+    """Users whose cycle lasted from before the measured part until the load ended."""
+    open_credit: float = 0.0
+    """What the cycles that did not end would have added to `credit`, at most."""
+    is_fresh: bool = False
+    """The measured part began with the load: of a start from scratch, not of a steady loop."""
+
+
 class Measurement(Record, frozen=True, omit_defaults=True):
     """One window of load. `offered == completed + sum(errors)`."""
 
@@ -171,13 +200,20 @@ class Measurement(Record, frozen=True, omit_defaults=True):
     trace: Trace = NO_TRACE
     client_cpu_s: float = 0.0
     busy_connection_s: float = 0.0
+    cycles: Cycles | None = None
+    """Of a closed-loop window that was asked for them."""
     limited_by: str = ""
     evidence: dict[str, float] = msgspec.field(default_factory=dict)
 
     @property
     def throughput_per_s(self) -> float:
         """Right answers per second of the measured part."""
-        return self.measured_completed / self.measured_s if self.measured_s > 0 else 0.0
+        return self.measured_right / self.measured_s if self.measured_s > 0 else 0.0
+
+    @property
+    def measured_right(self) -> float:
+        """Right answers of the measured part: by cycles where those are known, else as ended."""
+        return self.measured_completed if self.cycles is None else self.cycles.credit
 
     @property
     def n_errors(self) -> int:

@@ -82,7 +82,7 @@ def study_from(raw: dict[str, Any], file: Path, knob_infos: KnobInfos) -> Study:
         method=check.method(typed.method, typed.knobs, typed.objective),
         budget_s=check.duration("budget.time", typed.budget.time),
     )
-    check_windows(study.workload, study.method.window_s, check.wrong)
+    check_windows(study.workload, study.method, study.objective, check.wrong)
     check.unused_knobs(study, knob_infos(typed.server.adapter))
     return study
 

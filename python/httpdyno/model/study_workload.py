@@ -6,8 +6,9 @@ from pathlib import Path
 import msgspec
 
 from httpdyno.errors import StudyFileError, UsageError
-from httpdyno.model.arrival import Replay, Stages, length_s
-from httpdyno.model.workload import RequestSpec, VisitStep, Workload
+from httpdyno.model.arrival import Replay, Sessions, Stages, length_s
+from httpdyno.model.study import Method
+from httpdyno.model.workload import Objective, RequestSpec, VisitStep, Workload
 from httpdyno.model.workload_table import RequestTable, WorkloadTable, workload_from
 
 Wrong = Callable[[str, object, str], StudyFileError]
@@ -36,15 +37,43 @@ def study_workload(table: WorkloadTable, file: Path, wrong: Wrong) -> Workload:
     return msgspec.structs.replace(workload, arrival=arrival)
 
 
-def check_windows(workload: Workload, window_s: float, wrong: Wrong) -> None:
-    """Refuse stages that no window sees the end of: each window begins them anew."""
+def check_windows(workload: Workload, method: Method, objective: Objective, wrong: Wrong) -> None:
+    """Refuse what windows of that kind cannot tell.
+
+    Raises:
+        StudyFileError: The objective compares nothing, or a window holds no more than a part of
+            what the workload is.
+    """
+    _check_objective(workload, objective, wrong)
     whole_s = length_s(workload.arrival)
-    if isinstance(workload.arrival, Stages) and whole_s is not None and whole_s > window_s:
+    if isinstance(workload.arrival, Stages) and whole_s is not None and whole_s > method.window_s:
         raise wrong(
             "method.window",
-            f"{window_s:g}s",
+            f"{method.window_s:g}s",
             f"the {whole_s:g} s that workload.stages take: each window begins them anew",
         )
+    visit_s = (workload.users.visit.mean_steps - 1) * workload.users.think.mean_s
+    if isinstance(workload.arrival, Sessions) and visit_s > method.lead_in_s:
+        raise wrong(
+            "method.lead_in",
+            f"{method.lead_in_s:g}s",
+            f"at least the {visit_s:g} s of pauses in a visit: each window begins without "
+            "visitors, and measures before as many are there as there will be",
+        )
+
+
+def _check_objective(workload: Workload, objective: Objective, wrong: Wrong) -> None:
+    """Refuse throughput where the schedule decides it: both sides have the rate that is offered."""
+    if not workload.is_open_loop:
+        return
+    for key, metric in (("metric", objective.metric), ("tie_breaker", objective.tie_breaker)):
+        if metric == "throughput_per_s":
+            raise wrong(
+                f"objective.{key}",
+                metric,
+                '"latency_p99_s", "cpu_s_per_request" or another one that the server decides: here '
+                "the schedule of the workload decides the throughput (a closed loop does not)",
+            )
 
 
 class _Keys:

@@ -22,7 +22,8 @@ def window_row(run_key: int, claim: int, window: WindowRecord) -> dict[str, Any]
         window: What was measured.
     """
     measurement = window.measurement
-    completed = measurement.measured_completed
+    # The CPU time is the whole window's, so it is divided by all that it was used for.
+    completed = measurement.completed
     has_latency = bool(measurement.latency.counts)
     return {
         "run_id": run_key,

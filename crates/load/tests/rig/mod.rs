@@ -29,13 +29,14 @@ pub(crate) fn arm(oracle: &Oracle, paths: &[&str]) -> Arm {
 
 /// A closed loop of four kept connections on one thread, one window of so many requests.
 pub(crate) fn counted(arm: Arm, n_requests: u64) -> LoadSpec {
-    let window = Window { arm: 0, lead_in_s: 0.0, measure_s: f64::INFINITY, n_requests };
+    let window =
+        Window { arm: 0, lead_in_s: 0.0, measure_s: f64::INFINITY, n_requests, credit: None };
     spec(vec![arm], vec![window])
 }
 
 /// The same for so many seconds.
 pub(crate) fn timed(arm: Arm, measure_s: f64) -> LoadSpec {
-    let window = Window { arm: 0, lead_in_s: 0.0, measure_s, n_requests: 0 };
+    let window = Window { arm: 0, lead_in_s: 0.0, measure_s, n_requests: 0, credit: None };
     spec(vec![arm], vec![window])
 }
 

@@ -1,0 +1,166 @@
+"""Whether what was counted agrees with Little's law; pure.
+
+Users over the mean length of their cycles is their rate, whatever the distribution (Little, A proof
+for the queuing formula L = λW, 1961). The credited throughput and this one come from different
+things, answers by their share in the window and lengths of the cycles that began there; where they
+disagree, the load was not stationary, or somebody's figures are wrong. Then nothing is claimed of
+the throughput.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import stdev
+
+from httpdyno.model import Caveat, Cycles, StartRecord, WindowRecord
+
+TOLERANCE = 0.02
+"""The largest disagreement that chance need not explain."""
+
+FRESH_TOLERANCE = 0.05
+"""Windows that begin with the load are not steady, so the law does not hold in them: instead the
+last cycle of every user may be wrong, and all of them together must be no more than this."""
+
+CHANCE = 3.0
+"""So many standard errors more are put down to chance."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LittleCheck:
+    """One arm's throughput by two ways, over some starts."""
+
+    arm: int
+    credited_per_s: float
+    by_cycles_per_s: float
+    """0 where no cycle was seen to begin."""
+    chance: float
+    """Three standard errors of the logarithm of their ratio."""
+    open_ratio: float
+    """What cycles without an end might have added to the credit, over the credit."""
+    is_whole: bool
+    """Every window had its cycles followed."""
+    fresh_ratio: float | None = None
+    """Of windows that begin with the load, as the study wants them: users over right answers."""
+
+    @property
+    def log_ratio(self) -> float:
+        """Log of credited over the other; infinite where there is nothing to compare."""
+        if self.credited_per_s <= 0 or self.by_cycles_per_s <= 0:
+            return math.inf
+        return math.log(self.credited_per_s / self.by_cycles_per_s)
+
+    @property
+    def complaint(self) -> str:
+        """What is wrong, in a sentence; empty where all is well."""
+        name = "ab"[self.arm] if self.arm < len("ab") else f"arm {self.arm + 1}"
+        if not self.is_whole:
+            return f"some windows of {name} were measured without following their users' cycles"
+        if self.by_cycles_per_s <= 0:
+            return f"no cycle of {name} began in a window, so its throughput cannot be checked"
+        if self.fresh_ratio is not None and self.fresh_ratio > FRESH_TOLERANCE:
+            return (
+                f"windows of {name} that begin with the load hold too few answers of each user "
+                f"to be exact within {FRESH_TOLERANCE:.0%}"
+            )
+        if self.open_ratio > TOLERANCE:
+            return (
+                f"requests of {name} that had no answer in time might have added "
+                f"{self.open_ratio:.0%} to its throughput"
+            )
+        if self.fresh_ratio is None and abs(self.log_ratio) > TOLERANCE + self.chance:
+            return (
+                f"{name} was credited with {self.credited_per_s:.4g}/s, but its users' cycles make "
+                f"{self.by_cycles_per_s:.4g}/s (Little's law)"
+            )
+        return ""
+
+
+def little_check(starts: Sequence[StartRecord], arm: int) -> LittleCheck | None:
+    """Return the check of an arm; None where no window is credited (open loop), or none is there.
+
+    The totals over all starts are compared, because a ratio of few cycles is biased; the spread
+    of the starts' own ratios tells what chance does.
+    """
+    rows = [[w for w in start.windows if w.arm == arm] for start in starts]
+    windows = [window for row in rows for window in row]
+    if not any(window.measurement.cycles for window in windows):
+        return None
+    credited, by_cycles = _rates(windows)
+    logs = [math.log(a / b) for a, b in map(_rates, rows) if a > 0 and b > 0]
+    cycles = [w.measurement.cycles for w in windows if w.measurement.cycles is not None]
+    credit = math.fsum(each.credit for each in cycles)
+    open_credit = math.fsum(each.open_credit for each in cycles)
+    return LittleCheck(
+        arm=arm,
+        credited_per_s=credited,
+        by_cycles_per_s=by_cycles,
+        chance=CHANCE * stdev(logs) / math.sqrt(len(logs)) if len(logs) > 1 else 0.0,
+        open_ratio=open_credit / credit if credit > 0 else math.inf,
+        is_whole=len(cycles) == len(windows),
+        fresh_ratio=_fresh_ratio(cycles),
+    )
+
+
+def _fresh_ratio(cycles: Sequence[Cycles]) -> float | None:
+    fresh = [each for each in cycles if each.is_fresh]
+    if not fresh:
+        return None
+    credit = math.fsum(each.credit for each in fresh)
+    return sum(each.n_users for each in fresh) / credit if credit > 0 else math.inf
+
+
+def little_doubt(starts: Sequence[StartRecord], arms: Sequence[int] = (0, 1)) -> str:
+    """Return why the throughput of these arms may not be claimed; empty where it may."""
+    checks = (little_check(starts, arm) for arm in arms)
+    complaints = [check.complaint for check in checks if check is not None]
+    return "; ".join(each for each in complaints if each)
+
+
+def little_caveats(starts: Sequence[StartRecord]) -> list[Caveat]:
+    """Return the doubts about the throughput of all arms of these starts."""
+    n_arms = max((len(start.statuses) for start in starts), default=0)
+    doubt = little_doubt(starts, range(n_arms)) if len(starts) > 1 else ""
+    caveats = []
+    if doubt:
+        caveats.append(
+            Caveat(
+                kind="little",
+                message=f"{doubt}: the load was not steady, so no difference in throughput is "
+                "claimed; a longer `method.lead_in` and `method.window` give it time to settle",
+            )
+        )
+    starved = [w for start in starts for w in start.windows if _n_starved(w)]
+    if starved:
+        n_windows = sum(len(start.windows) for start in starts)
+        most = max(starved, key=_n_starved)
+        cycles = most.measurement.cycles
+        caveats.append(
+            Caveat(
+                kind="starved_users",
+                message=f"in {len(starved)} of {n_windows} windows some users, up to "
+                f"{_n_starved(most)} of {cycles.n_users if cycles else 0}, got no answer at all: "
+                "the server kept them waiting for the others",
+            )
+        )
+    return caveats
+
+
+def _n_starved(window: WindowRecord) -> int:
+    cycles = window.measurement.cycles
+    return cycles.n_starved if cycles is not None else 0
+
+
+def _rates(windows: Sequence[WindowRecord]) -> tuple[float, float]:
+    """Return the credited throughput of some windows, and that of their users' cycles."""
+    measured_s = math.fsum(w.measurement.measured_s for w in windows)
+    pairs = [(w.measurement, w.measurement.cycles) for w in windows]
+    begun_s = math.fsum(cycles.begun_s for _, cycles in pairs if cycles)
+    if measured_s <= 0 or begun_s <= 0:
+        return 0.0, 0.0
+    right = sum(cycles.begun_right for _, cycles in pairs if cycles)
+    # Who waits from before the window until after it takes no part in the cycles that are seen.
+    users_s = math.fsum(
+        (cycles.n_users - cycles.n_starved) * seen.measured_s for seen, cycles in pairs if cycles
+    )
+    credited = math.fsum(seen.measured_right for seen, _ in pairs)
+    return credited / measured_s, users_s / measured_s * right / begun_s

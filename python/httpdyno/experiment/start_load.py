@@ -1,0 +1,243 @@
+"""One start's load on servers that answer: the warm-up of every arm, then its blocks of windows.
+
+In a closed loop the warm-up is looked at as well: its cycles say how long the windows must be.
+"""
+
+import hashlib
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from httpdyno.errors import UsageError
+from httpdyno.experiment.bench import StartRequest
+from httpdyno.experiment.window_choice import (
+    PILOT_TAIL_S,
+    CycleMoments,
+    WindowChoice,
+    choose_windows,
+)
+from httpdyno.load.engine import SPIN_S, Edge, LoadHandle, WindowPlan, start_load, suited_threads
+from httpdyno.model import Measurement, Telemetry, TrialStatus, WindowRecord, Workload
+from httpdyno.units import format_duration
+
+_POLL_S = 0.05
+
+
+class Watch(Protocol):
+    """Reads servers' counters at the edges of windows."""
+
+    def on_edge(self, window: int, is_opening: bool) -> None:
+        """Take note of an edge."""
+
+    def of(self, window: int) -> Telemetry:
+        """Return what was seen over a window that has ended."""
+
+
+Watcher = Callable[[Sequence[int], frozenset[int]], Watch]
+"""Makes a watch from the engine's arm of each window, and the last window of each."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Silence:
+    """An arm that gave no right answer in a whole window: its silence would eat the budget."""
+
+    arm: int
+    status: TrialStatus
+    detail: str
+
+
+@dataclass(kw_only=True)
+class StartLoad:
+    """The load of one start on the arms that are up."""
+
+    workload: Workload
+    request: StartRequest
+    addresses: Mapping[int, str]
+    """Where each arm that is up answers, by its number in the request."""
+    watcher: Watcher
+    seed: int
+    """The plan's; each start draws from its own."""
+    cpus: Sequence[int] = ()
+    known: Mapping[int, CycleMoments] = field(default_factory=dict)
+    """What earlier starts say of the arms' cycles."""
+    silence: Silence | None = None
+    """Set when an arm fell silent, which ends the load."""
+    seen: dict[int, CycleMoments] = field(default_factory=dict)
+    """What this start says of them."""
+
+    def run(self, save: Callable[[WindowRecord], None]) -> list[WindowRecord]:
+        """Load the arms; return the windows, without the warm-up.
+
+        Raises:
+            UsageError: With windows as long as the latencies demand, the start would take longer
+                than it may.
+        """
+        if not self.addresses or not self._warm_up():
+            return []
+        choice = self._choice()
+        self._require_time(choice)
+        plan: list[WindowPlan] = []
+        blocks: list[int] = []
+        for block, order in enumerate(self.request.order[: choice.n_blocks]):
+            for number in order:
+                if number in self.addresses:
+                    plan.append(
+                        WindowPlan(
+                            arm=self._up.index(number),
+                            lead_in_s=choice.lead_in_s,
+                            measure_s=choice.measure_s,
+                            spread_s=choice.spread_s,
+                            tail_s=choice.tail_s,
+                        )
+                    )
+                    blocks.append(block)
+        last = frozenset({window.arm: index for index, window in enumerate(plan)}.values())
+        watch = self.watcher([window.arm for window in plan], last)
+        records: list[WindowRecord] = []
+
+        def keep(index: int, measurement: Measurement) -> None:
+            record = WindowRecord(
+                comparison=self.request.comparison,
+                start=self.request.start,
+                block=blocks[index],
+                arm=self._up[plan[index].arm],
+                measurement=measurement,
+                telemetry=watch.of(index),
+            )
+            records.append(record)
+            save(record)
+
+        self._play(plan, 1, watch.on_edge, keep)
+        return records
+
+    @property
+    def _up(self) -> list[int]:
+        """The arms that run, in the order of the engine's own."""
+        return sorted(self.addresses)
+
+    @property
+    def _is_credited(self) -> bool:
+        return not self.workload.is_open_loop
+
+    def _warm_up(self) -> bool:
+        """Load each arm for a while; False where one fell silent."""
+        warm_up_s = self.request.warm_up_s
+        if warm_up_s <= 0:
+            return True
+        tail_s = min(PILOT_TAIL_S, self.workload.timeout_s) if self._is_credited else 0.0
+        plan = [
+            WindowPlan(arm=index, lead_in_s=0.0, measure_s=warm_up_s, tail_s=tail_s)
+            for index in range(len(self._up))
+        ]
+        self._play(plan, 0, None, lambda _index, _measurement: None)
+        return self.silence is None
+
+    def _choice(self) -> WindowChoice:
+        request = self.request
+        n_blocks = len(request.order)
+        # A study that wants neither warm-up nor lead-in asks for what fresh servers do at first.
+        is_fresh = request.warm_up_s <= 0 and request.lead_in_s <= 0
+        if not self._is_credited or is_fresh:
+            return WindowChoice(
+                n_blocks=n_blocks,
+                spread_s=0.0,
+                lead_in_s=request.lead_in_s,
+                measure_s=request.window_s,
+                tail_s=PILOT_TAIL_S if self._is_credited else 0.0,
+                cycle_s=0.0,
+                window_s=request.lead_in_s + request.window_s,
+            )
+        arms = [
+            self.known.get(number, CycleMoments()) + self.seen.get(number, CycleMoments())
+            for number in self._up
+        ]
+        return choose_windows(
+            arms,
+            n_users=self.workload.connections,
+            n_blocks=n_blocks,
+            window_s=request.window_s,
+            lead_in_s=request.lead_in_s,
+        )
+
+    def _require_time(self, choice: WindowChoice) -> None:
+        """Refuse what cannot fit before it is begun, not when the budget is gone."""
+        windows_s = choice.n_blocks * len(self._up) * choice.window_s
+        if windows_s <= self.request.limit_s:
+            return
+        n, limit_s = self.request.n_needed, self.request.limit_s
+        raise UsageError(
+            f"the server takes about {format_duration(choice.cycle_s)} for a cycle of request and "
+            f"pause, so the windows of one start take {format_duration(windows_s)}; the budget "
+            f"leaves {format_duration(limit_s)} for each of {n} starts",
+            hint=f"{n} such starts take about {format_duration(n * windows_s * 1.3)}; "
+            "see `--budget`. More connections shorten windows where latencies vary much.",
+        )
+
+    def _play(
+        self,
+        plan: Sequence[WindowPlan],
+        part: int,
+        on_edge: Edge | None,
+        keep: Callable[[int, Measurement], None],
+    ) -> None:
+        """Have the engine run windows; hand on each as it ends, until an arm falls silent."""
+        shares = bool(self.cpus) and self.workload.is_open_loop
+        handle = start_load(
+            self.workload,
+            [self.addresses[number] for number in self._up],
+            plan,
+            threads=suited_threads(self.workload),
+            cpus=self.cpus,
+            seed=start_seed(self.seed, self.request.comparison, self.request.start, part),
+            spin_s=SPIN_S if shares else 0.0,
+            on_edge=on_edge,
+        )
+        with _stopped_on_error(handle):
+            n_seen, is_over = 0, False
+            while not is_over:
+                is_over = handle.wait(_POLL_S)
+                for measurement in handle.measurements()[n_seen:]:
+                    number = self._up[plan[n_seen].arm]
+                    self._see(number, measurement)
+                    if self.silence is not None:
+                        # What the stop cuts short is nobody's fault: it is not looked at.
+                        handle.stop()
+                        handle.wait(math.inf)
+                        return
+                    keep(n_seen, measurement)
+                    n_seen += 1
+
+    def _see(self, number: int, measurement: Measurement) -> None:
+        if measurement.cycles is not None:
+            moments = CycleMoments.of([measurement.cycles])
+            self.seen[number] = self.seen.get(number, CycleMoments()) + moments
+        if measurement.completed == 0 and measurement.offered > 0:
+            kinds = ", ".join(f"{n} {kind}" for kind, n in measurement.errors.items())
+            statuses = ", ".join(f"{n} with {code}" for code, n in measurement.statuses.items())
+            self.silence = Silence(
+                arm=number,
+                status="infeasible" if measurement.statuses else "hung",
+                detail=f"no right answer in a whole window: {kinds} {statuses}".rstrip(),
+            )
+
+
+@contextmanager
+def _stopped_on_error(handle: LoadHandle) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        handle.stop()
+        handle.wait(math.inf)
+        raise
+
+
+def start_seed(seed: int, comparison: int, start: int, part: int = 1) -> int:
+    """Return the engine's seed for one part of a start: 0 the warm-up, 1 the windows.
+
+    Were it the same for each start, all would send the same mix at the same gaps, and what that
+    happens to favour would count as proven. The arms of a start do share it.
+    """
+    text = f"{seed} {comparison} {start} {part}".encode()
+    return int.from_bytes(hashlib.blake2b(text, digest_size=7).digest())

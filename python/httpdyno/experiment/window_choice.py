@@ -1,0 +1,136 @@
+"""How long the windows of a start must be for its latencies; pure.
+
+What is measured of a closed loop is credited by cycles (`model.measurement.Cycles`), which has no
+bias once the loop is stationary: when what a user is doing at the window's first instant does not
+depend on when it began. Users begin spread over time, and load for a while before: both are told in
+multiples of the mean length of the cycle that a random instant falls into, E[C²] / E[C]. It is the
+cycle's length where all are alike, twice the mean where they are exponential, and the long ones'
+length where few are long; so it says how long it takes to forget how one began.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from httpdyno.model import Cycles
+
+SPREAD = 1.0
+"""Users begin within so many of these lengths. Over one, cycles of one length are at even phase."""
+
+LEAD_IN = 2.0
+"""They load for so many more before anything is measured. Simulated bias then (spread 1, 400,000
+users): none for constant cycles, below 0.2 % for exponential ones, about 1 % for lognormal ones
+of σ = 1 and for one in five that takes six times as long as the others; the two arms of a ratio
+have most of it in common. With a lead-in of 1 the last two are 2 to 4 % off."""
+
+CYCLES_PER_VARIATION = 50.0
+"""Times the squared coefficient of variation, that is how many cycles a start must hold of an arm:
+the logarithm of a total of n of them is too low by that square over 2 n, so by 1 % at most, and by
+less in a ratio."""
+
+TAIL = 4.0
+"""Load goes on for at most so many of these lengths after the measured part; it ends as soon as
+each user has begun another step."""
+
+LEAST_TAIL_S = 0.2
+PILOT_TAIL_S = 2.0
+"""Of the warm-up, from which cycles are known: a cycle that lasts longer is taken for as long."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CycleMoments:
+    """What is known of an arm's cycles; sums add up."""
+
+    n: float = 0.0
+    sum_s: float = 0.0
+    sum_s2: float = 0.0
+
+    @classmethod
+    def of(cls, seen: Iterable[Cycles]) -> "CycleMoments":
+        """Return those of all cycles that began in some windows."""
+        known = list(seen)
+        return cls(
+            n=math.fsum(each.begun for each in known),
+            sum_s=math.fsum(each.begun_s for each in known),
+            sum_s2=math.fsum(each.begun_s2 for each in known),
+        )
+
+    def __add__(self, other: "CycleMoments") -> "CycleMoments":
+        return CycleMoments(
+            n=self.n + other.n, sum_s=self.sum_s + other.sum_s, sum_s2=self.sum_s2 + other.sum_s2
+        )
+
+    @property
+    def mean_s(self) -> float:
+        """Mean length; 0 where none is known."""
+        return self.sum_s / self.n if self.n else 0.0
+
+    @property
+    def met_s(self) -> float:
+        """Mean length of the cycle that a random instant falls into."""
+        return self.sum_s2 / self.sum_s if self.sum_s else 0.0
+
+    @property
+    def variation(self) -> float:
+        """Squared coefficient of variation."""
+        return max(0.0, self.met_s / self.mean_s - 1) if self.mean_s else 0.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WindowChoice:
+    """The windows of a start: all alike, so that what they do to the arms is the same."""
+
+    n_blocks: int
+    spread_s: float
+    lead_in_s: float
+    measure_s: float
+    tail_s: float
+    cycle_s: float
+    """The mean cycle of the slowest arm."""
+    window_s: float
+    """What one window is expected to take from its first request to its last answer."""
+
+
+def choose_windows(
+    arms: Sequence[CycleMoments],
+    *,
+    n_users: int,
+    n_blocks: int,
+    window_s: float,
+    lead_in_s: float,
+) -> WindowChoice:
+    """Return windows that are long enough for these cycles, and no shorter than what was asked.
+
+    Longer windows are fewer: a start measures each arm for as long as asked, or as long as its
+    cycles demand. The slowest and the most variable arm decide for all.
+
+    Args:
+        arms: What is known of each arm's cycles; (n_arms,).
+        n_users: Users of the closed loop.
+        n_blocks: The most windows of each arm.
+        window_s: The measured part that was asked for.
+        lead_in_s: The lead-in that was asked for.
+    """
+    met_s = max((arm.met_s for arm in arms), default=0.0)
+    cycle_s = max((arm.mean_s for arm in arms), default=0.0)
+    spread_s = SPREAD * met_s
+    lead_s = max(lead_in_s, LEAD_IN * met_s)
+    # After the measured part each user ends its cycle, and what it began meanwhile.
+    around_s = spread_s + lead_s + 2 * met_s
+    varied_s = max(
+        (CYCLES_PER_VARIATION * arm.variation * arm.mean_s / n_users for arm in arms), default=0.0
+    )
+    whole_s = max(n_blocks * window_s, varied_s)
+    least_s = max(window_s, met_s)
+    # No more windows than have a measured part as long as what is lost around it.
+    n = min(n_blocks, max(1, int(whole_s / max(least_s, around_s - lead_in_s) + 1e-9)))
+    measure_s = max(least_s, whole_s / n)
+    return WindowChoice(
+        n_blocks=n,
+        spread_s=spread_s,
+        lead_in_s=lead_s,
+        measure_s=measure_s,
+        tail_s=max(LEAST_TAIL_S, TAIL * met_s),
+        cycle_s=cycle_s,
+        window_s=around_s + measure_s,
+    )
