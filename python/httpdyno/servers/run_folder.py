@@ -366,12 +366,25 @@ def _clear(folder: Path) -> tuple[int, list[str]]:
 def _removed(folder: Path) -> str:
     """Remove the folder; return what was wrong, empty when it is gone."""
     try:
-        shutil.rmtree(folder)
+        if os.geteuid() == 0:
+            _reclaim(folder)
+        shutil.rmtree(folder)  # by descriptors: no link can lead it astray
     except FileNotFoundError:
         return ""
     except OSError as error:
         return f"`{folder}` cannot be removed: {error}"
     return ""
+
+
+def _reclaim(folder: Path) -> None:
+    """Close the folder and all below it to the server's user, who may still be writing in it.
+
+    From the top, which is root's already: what is closed nobody can put anything into. Through
+    descriptors, because a path may lead elsewhere a moment after it was looked at.
+    """
+    for _, _, _, handle in os.fwalk(folder, follow_symlinks=False):
+        os.fchown(handle, 0, 0)
+        os.fchmod(handle, 0o700)
 
 
 def _append(record: int, entry: dict[str, Any]) -> None:
