@@ -167,7 +167,7 @@ class _Insight:
 
     def lacking(self) -> str:
         wanted = in_force.processes_at_start(self._in_force().values)
-        running = len(self._process.members()) - 1
+        running = self._process.n_children()
         return f"{running} of {wanted} processes are up" if running < wanted else ""
 
     def effective(self) -> Effective | NotRunning:
