@@ -103,8 +103,8 @@ def test_a_prepare_command_that_fails_says_so_in_its_own_words(tmp_path, place, 
 def test_a_prepare_command_may_not_take_for_ever(tmp_path, place, variables, monkeypatch):
     monkeypatch.setattr("httpdyno.servers.staging._PREPARE_S", 0.05)
     refusal = staged(tmp_path, place, variables, prepare=("sleep", "600"))
-    assert refusal.status == "refused"
-    assert refusal.detail.startswith("`sleep 600` did not end within")
+    assert refusal.status == "hung"
+    assert refusal.detail == "`sleep 600` did not end within 0.05 s"
 
 
 def test_the_environment_is_small_and_has_the_studys_rendered(place, variables, monkeypatch):

@@ -58,10 +58,10 @@ class RunRoot:
         self._numbers = itertools.count(1)
         self._is_released = False
 
-    def new_place(self, label: str) -> Place:
-        """Return a new place for one instance; the label is for people who look."""
+    def new_place(self, label: str, *, cpus: tuple[int, ...] = ()) -> Place:
+        """Return a new place for one instance, on some cores; the label is for people who look."""
         name = f"{next(self._numbers):04d}-{re.sub(r'[^a-zA-Z0-9]+', '-', label)[:40].strip('-')}"
-        place = Place(folder=self.folder / name, memory_folder=self.memory_folder / name)
+        place = Place(folder=self.folder / name, memory_folder=self.memory_folder / name, cpus=cpus)
         for folder in (place.folder, place.memory_folder):
             # Adapters hand them over to the server's user when that is another one.
             folder.mkdir(mode=0o700)

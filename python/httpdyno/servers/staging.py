@@ -8,8 +8,9 @@ from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
 from httpdyno.errors import AdapterError
-from httpdyno.model import ServerSpec
+from httpdyno.model import ServerSpec, TrialStatus
 from httpdyno.servers.adapter import NotRunning, Place
+from httpdyno.servers.patience import Patience
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.render import (
     Variables,
@@ -19,7 +20,8 @@ from httpdyno.servers.render import (
     rendered_templates,
 )
 
-_PREPARE_S = 30.0
+_PREPARE_S = 20.0
+"""As long as a server may take to come up."""
 _TEMPORARY = "tmp"
 _INHERITED = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "TZ")
 """What servers get of httpdyno's own environment. No more, so that a shell variable such as
@@ -65,8 +67,8 @@ def stage(
         extra: The adapter's own files: name relative to the run folder → text.
 
     Returns:
-        The refusal of the `prepare` command where it fails: that may be the configuration's doing,
-        because the command may use knobs. None where all is well.
+        What the `prepare` command says where it fails or hangs: that may be the configuration's
+        doing, because the command may use knobs. None where all is well.
 
     Raises:
         AdapterError: A file is missing or leads out of the place.
@@ -180,16 +182,24 @@ def _prepare(spec: ServerSpec, place: Place, variables: Variables) -> NotRunning
         environment=environment(spec, variables, place),
         log=place.folder / "prepare.log",
     )
+    status: TrialStatus = "refused"
     try:
-        if not process.wait(_PREPARE_S):
-            how = f"did not end within {_PREPARE_S:.0f} s"
+        if not _ends(process, Patience(_PREPARE_S)):
+            status, how = "hung", f"did not end within {_PREPARE_S:g} s"
         elif process.exit_code != 0:
             how = f"ended with {process.exit_code}: {last_lines(process.last_words())}"
         else:
             return None
     finally:
         process.stop()
-    return NotRunning(status="refused", detail=f"`{' '.join(command)}` {how}")
+    return NotRunning(status=status, detail=f"`{' '.join(command)}` {how}")
+
+
+def _ends(process: ServerProcess, patience: Patience) -> bool:
+    while not patience.is_over:
+        if process.wait(patience.slice_s):
+            return True
+    return process.wait(0.0)
 
 
 def last_lines(text: str, *, n_lines: int = 5) -> str:
