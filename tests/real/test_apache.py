@@ -128,16 +128,19 @@ def test_a_template_that_renders_to_nothing_is_not_written(case):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give up being root")
-def test_started_by_root_it_answers_as_another_user_that_owns_its_place(case):
+def test_started_by_root_it_answers_as_another_user_that_may_only_write_where_it_is_told(case):
     with claim() as root:
         place = root.new_place("own")
-        running = case.adapter.spawn(case.spec, case.study_folder, case.configuration, place)
+        spec = replace(case.spec, writable=("state",))
+        running = case.adapter.spawn(spec, case.study_folder, case.configuration, place)
         assert not isinstance(running, NotRunning)
         assert isinstance(running.await_ready(READY_S), Effective)
         user = pwd.getpwnam(server_user())
         assert user.pw_uid != 0
-        for folder in (place.folder, place.memory_folder, place.folder / "site"):
-            assert folder.stat().st_uid == user.pw_uid
+        assert (place.folder / "state").stat().st_uid == user.pw_uid
+        for path in (place.folder, place.memory_folder, *place.folder.rglob("*")):
+            assert path.stat().st_uid == (user.pw_uid if path.name == "state" else 0)
+            assert path.name in {"state", "tmp"} or not path.stat().st_mode & 0o022
         connection = http.client.HTTPConnection(running.address)
         connection.request("GET", "/index.html")
         assert connection.getresponse().read() == b"hello"

@@ -1,11 +1,14 @@
 """One start of real servers under real load, and a whole small study on them."""
 
+import os
+
 import pytest
 
 from httpdyno.experiment.bench import StartRequest, block_order
 from httpdyno.experiment.planning import compare_plan
 from httpdyno.experiment.run import run_plan
 from httpdyno.experiment.server_bench import ServerBench
+from httpdyno.load.core_plan import CorePlan
 from httpdyno.model import Configuration, WindowRecord
 from httpdyno.model.study_file import load_study
 from httpdyno.registry import load_adapter
@@ -38,7 +41,7 @@ to = "app/moods.py"
 [[knobs]]
 name = "mood"
 start = "good"
-levels = ["slow", "silent", "wrong", "deadly"]
+levels = ["slow", "silent", "wrong", "deadly", "fragile"]
 
 [workload]
 connections = 4
@@ -69,8 +72,11 @@ def application(environ, start_response):
         if MOOD == "deadly":
             os.kill(os.getppid(), 9)
             os._exit(1)
+        if MOOD == "fragile":
+            os._exit(0)
     status = "500 Wrong" if MOOD == "wrong" and path == "/" else "200 OK"
-    body = json.dumps({"mood": MOOD}).encode() if path == "/settings" else b"fine"
+    settings = {"mood": MOOD, "cpus": sorted(os.sched_getaffinity(0))}
+    body = json.dumps(settings).encode() if path == "/settings" else b"fine"
     start_response(status, [("Content-Length", str(len(body)))])
     return [body]
 """
@@ -83,7 +89,7 @@ def study(tmp_path):
     return load_study(tmp_path, lambda name: load_adapter(name).knobs())
 
 
-def _start(study, *moods):
+def _start(study, *moods, cores=None):
     arms = tuple(Configuration(values={"mood": mood}) for mood in moods)
     request = StartRequest(
         comparison=1,
@@ -95,8 +101,14 @@ def _start(study, *moods):
         warm_up_s=study.method.warm_up_s,
     )
     saved: list[WindowRecord] = []
-    with ServerBench(adapter=load_adapter("gunicorn"), study=study, seed=3) as bench:
+    with ServerBench(
+        adapter=load_adapter("gunicorn"), study=study, seed=3, cores=cores or CorePlan()
+    ) as bench:
         record = bench.measure_start(request, saved.append)
+        host = bench.host()
+    assert (host.client_cpus, host.server_cpus) == (
+        (cores.client, cores.server) if cores else ((), ())
+    )
     assert tuple(saved) == record.windows
     return record
 
@@ -118,7 +130,12 @@ def test_a_start_gives_each_arms_windows_with_the_cpu_time_they_cost(study):
 
 @pytest.mark.parametrize(
     ("mood", "status", "said"),
-    [("silent", "hung", "timeout"), ("wrong", "infeasible", "500"), ("deadly", "hung", "")],
+    [
+        ("silent", "hung", "timeout"),
+        ("wrong", "infeasible", "500"),
+        ("deadly", "crashed", "its first process ended under load"),
+        ("fragile", "crashed", "1 of its 1 processes ended under load"),
+    ],
 )
 def test_an_arm_that_fails_under_load_is_told_and_the_other_is_not_blamed(
     study, mood, status, said
@@ -127,6 +144,15 @@ def test_an_arm_that_fails_under_load_is_told_and_the_other_is_not_blamed(
     assert record.statuses == ("complete", status)
     assert said in record.details[1]
     assert all(window.arm == 0 for window in record.windows)
+    assert all(window.measurement.completed for window in record.windows)
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one core cannot be split")
+def test_the_server_and_the_client_stay_on_their_own_cores(study):
+    client, server, *_ = sorted(os.sched_getaffinity(0))
+    record = _start(study, "good", cores=CorePlan(client=(client,), server=(server,)))
+    assert record.statuses == ("complete",)
+    assert record.effective[0].values["cpus"] == f"[{server}]"
     assert all(window.measurement.completed for window in record.windows)
 
 

@@ -1,3 +1,4 @@
+import itertools
 import os
 import signal
 import sys
@@ -8,10 +9,17 @@ from pathlib import Path
 import pytest
 
 from httpdyno.errors import AdapterError
+from httpdyno.servers import session
 from httpdyno.servers.adapter import Place
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.run_folder import claim
-from httpdyno.servers.session import MARK, end_all, marked_processes, process_info
+from httpdyno.servers.session import (
+    MARK,
+    end_all,
+    live_processes,
+    marked_processes,
+    process_info,
+)
 
 DEADLINE_S = 10
 ENVIRONMENT = {"PATH": "/bin:/usr/bin"}
@@ -198,3 +206,57 @@ def test_a_killed_child_leaves_no_zombie(place):
     process.kill()
     process.stop()
     assert not Path(f"/proc/{process.pid}").exists()
+
+
+ESCAPING = """
+import os, sys, time
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        os.chdir("{cwd}")
+        os.closerange(0, 100)
+        os.execve("/bin/sh", ["sh", "-c", "exec {keep} sleep 600"], {{}})
+    os._exit(0)
+os.wait()
+print("up", flush=True)
+time.sleep(600)
+"""
+
+
+def sleepers():
+    """Return the sessions' leaders that an escaped process of these tests could be in."""
+    return {
+        process.pid
+        for process in live_processes()
+        if Path(f"/proc/{process.pid}/cmdline").read_bytes() == b"sleep\x00600\x00"
+    }
+
+
+def test_one_that_left_session_parent_environment_and_folder_is_ended(place):
+    before = sleepers()
+    process = spawned(place, sys.executable, "-c", ESCAPING.format(cwd="/", keep=""))
+    wait_for(lambda: process.last_words() == "up\n" and sleepers() - before)
+    escaped = sleepers() - before
+    assert not escaped & {each.pid for each in process.members()}
+    process.stop()
+    assert not escaped & sleepers()
+
+
+def test_stopping_looks_at_no_other_process_of_this_machine(place, monkeypatch):
+    process = spawned(place, sys.executable, "-c", STUBBORN)
+    wait_for(lambda: process.last_words().count("up") == 3)
+    n_looks = itertools.count()
+
+    def look():
+        next(n_looks)
+        return live_processes()
+
+    monkeypatch.setattr(session, "live_processes", look)
+    process.stop()
+    assert next(n_looks) == 0
+
+
+def test_one_that_is_stopped_before_it_became_its_program_tells_its_exit(place):
+    process = spawned(place, "sleep", "600")
+    process.stop()
+    assert process.exit_code == -signal.SIGTERM

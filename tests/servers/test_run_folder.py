@@ -3,6 +3,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,9 @@ import pytest
 from httpdyno.errors import AdapterError
 from httpdyno.servers import run_folder
 from httpdyno.servers.adapter import Place
+from httpdyno.servers.control_group import parent_group
 from httpdyno.servers.run_folder import claim, disk_root, reap_leftovers, remove_place
-from httpdyno.servers.session import process_info
+from httpdyno.servers.session import child_pids, process_info
 
 DEADLINE_S = 10
 OWNER = """
@@ -19,12 +21,15 @@ import sys
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.run_folder import claim
 root = claim()
+processes = []
 for label in sys.argv[1:]:
     place = root.new_place(label)
     (place.memory_folder / "state").write_text("x")
     log = place.folder / "log"
-    process = ServerProcess.spawn(["/bin/sleep", "600"], place=place, environment={}, log=log)
-    print(process.pid)
+    processes += [
+        ServerProcess.spawn(["/bin/sleep", "600"], place=place, environment={}, log=log)
+    ]
+    print(processes[-1].pid)
 print(root.folder, flush=True)
 sys.stdin.read()
 """
@@ -105,8 +110,8 @@ def test_a_living_owners_folder_is_left_alone(owner):
 def test_a_dead_owners_servers_are_ended_and_its_folders_removed(owner):
     pids, folder = facts(owner)
     memory = json.loads((folder / "owner.jsonl").read_text().splitlines()[0])["memory_folder"]
-    for pid in pids:
-        os.kill(pid, signal.SIGSTOP)  # so that they cannot end by themselves
+    for pid in (*pids, *child_pids(owner.pid)):
+        os.kill(pid, signal.SIGSTOP)  # so that they cannot end by themselves, nor by their keepers
     owner.kill()
     owner.wait(DEADLINE_S)
     done = reap_leftovers()
@@ -219,3 +224,84 @@ def test_root_refuses_a_run_folder_that_servers_users_cannot_reach(own_folders, 
     monkeypatch.setenv("HTTPDYNO_RUN_DIR", str(closed / "run"))
     with pytest.raises(AdapterError, match="cannot be reached by servers' users"):
         claim()
+
+
+ESCAPED = """
+import os, sys, time
+from httpdyno.servers import process as server_process
+from httpdyno.servers.run_folder import claim
+net, shell = sys.argv[1:]
+if net != "group":
+    server_process.make_group = lambda name: None
+escaping = '''
+import os, sys, time
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        print(os.getpid(), flush=True)
+        os.chdir(sys.argv[1])
+        os.closerange(0, 100)
+        os.execve("/bin/sh", ["sh", "-c", sys.argv[2]], {})
+    os._exit(0)
+os.wait()
+time.sleep(600)
+'''
+root = claim()
+place = root.new_place(net)
+folder = place.folder if net == "folder" else "/"
+process = server_process.ServerProcess.spawn(
+    [sys.executable, "-c", escaping, str(folder), shell.replace("RUN", str(place.folder))],
+    place=place, environment={}, log=place.folder / "log",
+)
+while not process.last_words().endswith("\\n"):
+    time.sleep(0.005)
+print(process.last_words().strip())
+print(os.getpgid(process._kept.keeper_pid), flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize(
+    ("net", "shell"),
+    [
+        ("folder", "exec sleep 600"),
+        ("file", "exec sleep 600 5>RUN/open"),
+        pytest.param(
+            "group",
+            "exec sleep 600",
+            marks=pytest.mark.skipif(parent_group() is None, reason="no control group here"),
+        ),
+    ],
+)
+def test_what_escaped_is_ended_also_where_its_keeper_was_killed_with_its_owner(net, shell):
+    with subprocess.Popen(
+        [sys.executable, "-c", ESCAPED, net, shell],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as owner:
+        assert owner.stdout is not None
+        escaped, keeper = (int(owner.stdout.readline()) for _ in range(2))
+        wait_for(lambda: Path(f"/proc/{escaped}/cmdline").read_bytes().startswith(b"sleep"))
+        owner.send_signal(signal.SIGSTOP)
+        os.kill(keeper, signal.SIGKILL)
+        owner.kill()
+    assert process_info(escaped) is not None
+    reap_leftovers()
+    wait_for(lambda: process_info(escaped) is None)
+
+
+def test_nothing_is_left_soon_after_a_kill_though_no_other_command_came(owner):
+    pids, folder = facts(owner)
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)  # it cannot follow a signal to end
+    owner.kill()
+    wait_for(lambda: not any(process_info(pid) for pid in pids))
+    assert folder.exists(), "files stay for the next command"
+
+
+def wait_for(condition):
+    deadline_s = time.monotonic() + DEADLINE_S
+    while not condition():
+        assert time.monotonic() < deadline_s
+        time.sleep(0.005)

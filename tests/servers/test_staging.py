@@ -1,4 +1,5 @@
 import os
+import pwd
 
 import pytest
 
@@ -6,7 +7,13 @@ from httpdyno.errors import AdapterError
 from httpdyno.model import ServerSpec, Template
 from httpdyno.servers.render import Variables
 from httpdyno.servers.run_folder import claim
-from httpdyno.servers.staging import environment, hand_over, last_lines, stage
+from httpdyno.servers.staging import (
+    environment,
+    hand_over,
+    last_lines,
+    stage,
+    writable_folders,
+)
 
 
 @pytest.fixture
@@ -96,8 +103,8 @@ def test_a_prepare_command_that_fails_says_so_in_its_own_words(tmp_path, place, 
 def test_a_prepare_command_may_not_take_for_ever(tmp_path, place, variables, monkeypatch):
     monkeypatch.setattr("httpdyno.servers.staging._PREPARE_S", 0.05)
     refusal = staged(tmp_path, place, variables, prepare=("sleep", "600"))
-    assert refusal.status == "refused"
-    assert refusal.detail.startswith("`sleep 600` did not end within")
+    assert refusal.status == "hung"
+    assert refusal.detail == "`sleep 600` did not end within 0.05 s"
 
 
 def test_the_environment_is_small_and_has_the_studys_rendered(place, variables, monkeypatch):
@@ -114,20 +121,38 @@ def test_the_environment_is_small_and_has_the_studys_rendered(place, variables, 
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
-def test_everything_is_handed_over_but_not_what_links_lead_to(place, own_folders):
+def test_only_what_is_writable_is_handed_over_and_never_what_links_lead_to(
+    tmp_path, place, variables, own_folders
+):
     outside = own_folders / "outside"
     outside.write_text("mine")
-    (place.folder / "deep").mkdir()
-    (place.folder / "deep" / "file").write_text("x")
-    (place.folder / "link").symlink_to(outside)
-    hand_over(place, "nobody")
-    owners = {
-        path.lstat().st_uid
-        for path in (place.folder, place.memory_folder, *place.folder.rglob("*"))
+    spec = ServerSpec(adapter="x", writable=("state", "{{ memory }}/deep/er"))
+    stage(spec, tmp_path, place, variables, extra={"own.conf": "own", "lib/a": "a"})
+    environment(spec, variables, place)
+    (place.folder / "own.conf").chmod(0o777)
+    (place.folder / "state" / "file").write_text("x")
+    (place.folder / "state" / "link").symlink_to(outside)
+    hand_over(place, "nobody", writable_folders(spec, variables))
+    theirs = pwd.getpwnam("nobody").pw_uid
+    given = {
+        str(path.relative_to(home))
+        for home in (place.folder, place.memory_folder)
+        for path in (home, *home.rglob("*"))
+        if path.lstat().st_uid == theirs
     }
-    assert len(owners) == 1
-    assert 0 not in owners
+    assert given == {"state", "state/file", "state/link", "deep/er"}
     assert outside.stat().st_uid == 0
+    modes = {
+        path.name: oct(path.stat().st_mode & 0o7777)
+        for path in (place.folder, place.folder / "own.conf", place.folder / "tmp")
+    }
+    assert modes == {place.folder.name: "0o750", "own.conf": "0o750", "tmp": "0o1770"}
+
+
+@pytest.mark.parametrize("name", [".", "{{ memory }}", "conf", "../elsewhere"])
+def test_what_root_reads_cannot_be_writable(tmp_path, place, variables, name):
+    with pytest.raises(AdapterError, match=r"cannot be writable|leads out of the run folder"):
+        staged(tmp_path, place, variables, extra={"conf/own.conf": "own"}, writable=(name,))
 
 
 def test_last_words_are_few_and_short():

@@ -199,7 +199,7 @@ def _broken_final(final: Comparison | None, study: Study) -> list[Caveat]:
 
 
 def _host_caveats(host: HostFacts) -> list[Caveat]:
-    if host.client_cpus:
+    if host.client_cpus and host.server_cpus and not {*host.client_cpus} & {*host.server_cpus}:
         return []
     words = (
         f"the load client and the server shared {host.n_cpus} cores: throughput is lower than with "

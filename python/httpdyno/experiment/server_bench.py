@@ -6,7 +6,6 @@ next ones come up, because between starts every second is taken from the evidenc
 """
 
 import difflib
-import os
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -20,8 +19,11 @@ from typing import Self
 from msgspec import structs
 
 from httpdyno.experiment.bench import StartRequest
+from httpdyno.experiment.silence import crash_words, silence
 from httpdyno.experiment.start_load import StartLoad
 from httpdyno.experiment.window_choice import CycleMoments
+from httpdyno.load.core_plan import CorePlan, own_core_plan
+from httpdyno.load.engine import suited_threads
 from httpdyno.model import (
     Configuration,
     Effective,
@@ -33,26 +35,27 @@ from httpdyno.model import (
 )
 from httpdyno.servers.adapter import NotRunning, Running, ServerAdapter
 from httpdyno.servers.run_folder import RunRoot, claim
+from httpdyno.servers.session import child_pids
 from httpdyno.telemetry.host import host_facts
 from httpdyno.telemetry.process_tree import ProcessTree
 from httpdyno.telemetry.window import WindowTelemetry
 
 READY_TIMEOUT_S = 20.0
-_MIN_CPUS_TO_SPLIT = 4
-"""Below, client and server share all cores: pinning one away would change the question."""
 
 
 class ServerBench:
     """Starts a study's server as its arms want it; use as a context manager."""
 
-    def __init__(self, *, adapter: ServerAdapter, study: Study, seed: int) -> None:
+    def __init__(
+        self, *, adapter: ServerAdapter, study: Study, seed: int, cores: CorePlan | None = None
+    ) -> None:
         self._adapter = adapter
         self._study = study
         self._seed = seed
         self._root: RunRoot | None = None
         self._ending: list[Future[None]] = []
         self._host: HostFacts | None = None
-        self._client_cpus = client_cpus()
+        self._cores = own_core_plan(suited_threads(study.workload)) if cores is None else cores
         self._since_s = time.monotonic()
         self._cycles: dict[str, CycleMoments] = {}
         """What is known of each configuration's cycles."""
@@ -80,7 +83,9 @@ class ServerBench:
         """Return this machine's facts, read once."""
         if self._host is None:
             facts = host_facts(self._adapter.version())
-            self._host = structs.replace(facts, client_cpus=tuple(self._client_cpus))
+            self._host = structs.replace(
+                facts, client_cpus=self._cores.client, server_cpus=self._cores.server
+            )
         return self._host
 
     def configuration_diff(self, start: Configuration, final: Configuration) -> str:
@@ -131,7 +136,12 @@ class ServerBench:
                 if number in request.left_out:
                     arms.append(_Arm(running=None, status="infeasible", detail="failed before"))
                     continue
-                place = self._root.new_place(f"c{request.comparison}-s{request.start}-{number}")
+                if hung := _hung_alike(request.arms[:number], arms, configuration):
+                    arms.append(_Arm(running=None, status=hung.status, detail=hung.detail))
+                    continue
+                place = self._root.new_place(
+                    f"c{request.comparison}-s{request.start}-{number}", cpus=self._cores.server
+                )
                 spawned = self._adapter.spawn(
                     self._study.server, Path(self._study.folder), configuration, place
                 )
@@ -141,19 +151,18 @@ class ServerBench:
             raise
         return arms
 
-    @staticmethod
-    def _await_ready(arms: "Sequence[_Arm]") -> None:
-        began_s = time.monotonic()
-        for arm in arms:
-            if arm.running is None:
-                continue
-            left_s = max(0.1, began_s + READY_TIMEOUT_S - time.monotonic())
-            answer = arm.running.await_ready(left_s)
-            arm.ready_s = time.monotonic() - began_s
-            if isinstance(answer, NotRunning):
-                arm.fail(answer.status, answer.detail)
-            else:
-                arm.effective = answer
+    def _await_ready(self, arms: "Sequence[_Arm]") -> None:
+        """Wait for all arms at the same time, so that each has all of it and none waits for one."""
+        spawned = [arm for arm in arms if arm.running is not None]
+        with ThreadPoolExecutor(max_workers=max(1, len(spawned))) as waiters:
+            waiting = [waiters.submit(arm.await_ready) for arm in spawned]
+            try:
+                for each in waiting:
+                    each.result()
+            except BaseException:
+                # A server that ends is not waited for any longer.
+                self._end(arms)
+                raise
 
     def _load(
         self,
@@ -174,14 +183,15 @@ class ServerBench:
             addresses={number: each.address for number, each in running.items()},
             watcher=lambda of_window, last: WindowTelemetry(trees, of_window, pss_windows=last),
             seed=self._seed,
-            cpus=self._client_cpus,
+            cpus=self._cores.client,
             known={n: self._cycles.get(label, CycleMoments()) for n, label in labels.items()},
         )
         windows = load.run(save)
         for number, moments in load.seen.items():
             self._cycles[labels[number]] = load.known[number] + moments
         if load.silence is not None:
-            arms[load.silence.arm].fail(load.silence.status, load.silence.detail)
+            number, arm = load.silence.arm, arms[load.silence.arm]
+            arm.fail(*silence(load.silence.measurement, running[number], arm.workers))
         return windows
 
     def _end(self, arms: "Sequence[_Arm]") -> None:
@@ -205,12 +215,26 @@ class _Arm:
     detail: str = ""
     ready_s: float = 0.0
     effective: Effective = field(default_factory=Effective)
+    workers: frozenset[int] = frozenset()
+    """The root process's children when it was ready."""
 
     @classmethod
     def of(cls, spawned: Running | NotRunning) -> "_Arm":
         if isinstance(spawned, NotRunning):
             return cls(running=None, status=spawned.status, detail=spawned.detail)
         return cls(running=spawned)
+
+    def await_ready(self) -> None:
+        if self.running is None:
+            return
+        began_s = time.monotonic()
+        answer = self.running.await_ready(READY_TIMEOUT_S)
+        self.ready_s = time.monotonic() - began_s
+        if isinstance(answer, NotRunning):
+            self.fail(answer.status, answer.detail)
+            return
+        self.effective = answer
+        self.workers = frozenset(child_pids(self.running.root_pid))
 
     def fail(self, status: TrialStatus, detail: str) -> None:
         self.status, self.detail = status, detail
@@ -220,13 +244,24 @@ class _Arm:
         return self.running is not None and self.status == "complete"
 
 
+def _hung_alike(
+    before: Sequence[Configuration], arms: Sequence[_Arm], configuration: Configuration
+) -> _Arm | None:
+    """Return an arm of the same configuration that hung before it was spawned: another would too.
+
+    Whoever compares a configuration with itself does not wait for the same thing twice.
+    """
+    return next(
+        (
+            arm
+            for other, arm in zip(before, arms, strict=True)
+            if other == configuration and arm.running is None and arm.status == "hung"
+        ),
+        None,
+    )
+
+
 def _see_crashes(arms: Sequence[_Arm]) -> None:
     for arm in arms:
         if arm.is_up and arm.running is not None and not arm.running.is_alive():
-            arm.fail("crashed", arm.running.last_words())
-
-
-def client_cpus() -> tuple[int, ...]:
-    """Return the cores that are the load client's own; empty on a machine too small to split."""
-    cpus = sorted(os.sched_getaffinity(0))
-    return (cpus[-1],) if len(cpus) >= _MIN_CPUS_TO_SPLIT else ()
+            arm.fail("crashed", crash_words(arm.running))

@@ -19,7 +19,7 @@ from httpdyno.experiment.window_choice import (
     choose_windows,
 )
 from httpdyno.load.engine import SPIN_S, Edge, LoadHandle, WindowPlan, start_load, suited_threads
-from httpdyno.model import Measurement, Telemetry, TrialStatus, WindowRecord, Workload
+from httpdyno.model import Measurement, Telemetry, WindowRecord, Workload
 from httpdyno.units import format_duration
 
 _POLL_S = 0.05
@@ -44,8 +44,7 @@ class Silence:
     """An arm that gave no right answer in a whole window: its silence would eat the budget."""
 
     arm: int
-    status: TrialStatus
-    detail: str
+    measurement: Measurement
 
 
 @dataclass(kw_only=True)
@@ -188,7 +187,8 @@ class StartLoad:
             self.workload,
             [self.addresses[number] for number in self._up],
             plan,
-            threads=suited_threads(self.workload),
+            # Never two on one core while others are free.
+            threads=len(self.cpus) or suited_threads(self.workload),
             cpus=self.cpus,
             seed=start_seed(self.seed, self.request.comparison, self.request.start, part),
             spin_s=SPIN_S if shares else 0.0,
@@ -214,13 +214,7 @@ class StartLoad:
             moments = CycleMoments.of([measurement.cycles])
             self.seen[number] = self.seen.get(number, CycleMoments()) + moments
         if measurement.completed == 0 and measurement.offered > 0:
-            kinds = ", ".join(f"{n} {kind}" for kind, n in measurement.errors.items())
-            statuses = ", ".join(f"{n} with {code}" for code, n in measurement.statuses.items())
-            self.silence = Silence(
-                arm=number,
-                status="infeasible" if measurement.statuses else "hung",
-                detail=f"no right answer in a whole window: {kinds} {statuses}".rstrip(),
-            )
+            self.silence = Silence(arm=number, measurement=measurement)
 
 
 @contextmanager

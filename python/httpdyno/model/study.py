@@ -34,6 +34,9 @@ class ServerSpec(Record, frozen=True):
     """Answers below 500 once the server is ready."""
     effective_path: str = ""
     """Where the application says its own settings, as a JSON object; compared with the knobs."""
+    writable: tuple[str, ...] = ()
+    """Folders that the server's own user may write in, made for each start; `{{ … }}` as templates.
+    All else in the run folder is only for reading by a server that answers as another user."""
     prepare: tuple[str, ...] = ()
     """A command run in the run folder before each start, for test data; `{{ … }}` as templates."""
 

@@ -161,6 +161,7 @@ class _Checker:
             ready_path=table.ready_path,
             effective_path=table.effective_path,
             prepare=table.prepare,
+            writable=table.writable,
         )
 
     def _existing(self, key: str, name: str, folder: Path) -> None:

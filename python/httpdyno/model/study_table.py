@@ -28,6 +28,7 @@ class ServerTable(Record, frozen=True):
     ready_path: str = "/"
     effective_path: str = ""
     prepare: tuple[str, ...] = ()
+    writable: tuple[str, ...] = ()
     files: tuple[FileEntry, ...] = ()
     templates: tuple[Template, ...] = ()
     settings: dict[str, Level] = msgspec.field(default_factory=dict)

@@ -22,6 +22,8 @@ class Place:
     """On disk, made for this instance, readable by the server's own user."""
     memory_folder: Path
     """The same on a RAM-backed file system (`/dev/shm` where there is one)."""
+    cpus: tuple[int, ...] = ()
+    """The cores that its processes run on; empty is all."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -103,7 +105,4 @@ class ServerAdapter(Protocol):
     def spawn(
         self, spec: ServerSpec, study_folder: Path, configuration: Configuration, place: Place
     ) -> Running | NotRunning:
-        """Write the files and start the server in the foreground; does not wait for readiness.
-
-        Must be called from a thread that outlives the server (the child dies with it).
-        """
+        """Write the files and start the server in the foreground; does not wait for readiness."""

@@ -10,6 +10,7 @@ from msgspec import structs
 
 from httpdyno.model import Configuration, Effective, ServerSpec, level_text
 from httpdyno.servers.adapter import NotRunning, Place
+from httpdyno.servers.patience import Patience
 from httpdyno.servers.port import HeldPort
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.ready import application_settings, await_answer
@@ -78,9 +79,9 @@ class Instance:
 
     def await_ready(self, timeout_s: float) -> NotRunning | Effective:
         """Wait until it answers and is all there, then read the effective configuration back."""
-        deadline = time.monotonic() + timeout_s
+        patience = Patience(timeout_s)
         readiness = await_answer(
-            self._port, self._asked.spec.ready_path, self._process.is_alive, timeout_s=timeout_s
+            self._port, self._asked.spec.ready_path, self._process.is_alive, patience
         )
         if readiness.kind == "exited":
             return self._exited()
@@ -90,10 +91,12 @@ class Instance:
             return NotRunning(
                 status="refused" if readiness.kind == "fails" else "hung", detail=detail
             )
+        is_last = False
         while self._process.is_alive() and (lacking := self._insight.lacking()):
-            if time.monotonic() > deadline:
+            if is_last:
                 detail = f"{lacking} after {timeout_s:g} s\n{self.last_words()}".strip()
                 return NotRunning(status="hung", detail=detail)
+            is_last = patience.is_over
             time.sleep(_POLL_S)
         effective = self._insight.effective()
         if isinstance(effective, NotRunning):

@@ -1,27 +1,48 @@
 """A server process: own foreground child, leader of its own session, never left behind.
 
-The child gets SIGTERM when httpdyno dies, even by `kill -9`. Linux sends that signal when the
-*thread* that started the child ends, so spawn from a thread that outlives the server.
+Its parent is a keeper (`keeper.py`), one for each server: whatever comes from the server stays the
+keeper's to end, and when httpdyno dies, even by `kill -9`, the keeper ends it all. Only where the
+keeper itself was killed are the machine's other processes looked at.
 """
 
 import os
 import select
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from httpdyno.errors import AdapterError, RevertError
-from httpdyno.servers import launch
+from httpdyno.servers import keeper
 from httpdyno.servers.adapter import Place
+from httpdyno.servers.control_group import end_group, make_group, remove_group
+from httpdyno.servers.keeper import Job
 from httpdyno.servers.run_folder import record_session
-from httpdyno.servers.session import MARK, ProcessInfo, end_all, marked_processes, session_members
+from httpdyno.servers.session import (
+    MARK,
+    ProcessInfo,
+    child_pids,
+    end_all,
+    marked_processes,
+    processes_in,
+    session_members,
+)
 
-_LAUNCHER = str(Path(launch.__file__).resolve())
+_KEEPER = str(Path(keeper.__file__).resolve())
+_INHERITED = ("LD_LIBRARY_PATH",)
+"""What the keeper gets of httpdyno's environment: its interpreter may need it."""
+_LAUNCH_S = 20.0
+"""For the keeper to come up, on a machine that is very busy."""
+_END_S = 10.0
+"""For the keeper to end everything; it allows itself about half of that."""
 _REAP_S = 5.0
+_EXIT_S = 2.0
 _LOG_BYTES = 65_536
 
 
@@ -29,13 +50,21 @@ class ServerProcess:
     """The root process of a server and everything that comes from it."""
 
     def __init__(
-        self, child: subprocess.Popen[bytes], started_ticks: int, mark: str, log: Path
+        self,
+        kept: "_Kept",
+        *,
+        place: Place,
+        log: Path,
     ) -> None:
-        self._child = child
-        self._started_ticks = started_ticks
-        self._mark = mark
+        self.pid = kept.pid
+        """The root process; also its session and process group id."""
+        self._kept = kept
+        self._place = place
         self._log = log
+        self._root = os.pidfd_open(kept.pid)
+        self._exit_code: int | None = None
         self._lock = threading.Lock()
+        self._exit_lock = threading.Lock()
         self._asked_at_s: float | None = None
         self._is_stopped = False
 
@@ -53,7 +82,7 @@ class ServerProcess:
 
         Args:
             command: Program and arguments, for the foreground.
-            place: Where it runs; of a claimed `RunRoot`.
+            place: Where it runs, and on which cores; of a claimed `RunRoot`.
             environment: The whole environment; the mark is added.
             log: Where its output and errors go; also what it is marked with.
             output_to: Where its output goes when that is to be apart from its errors.
@@ -61,53 +90,40 @@ class ServerProcess:
         Raises:
             AdapterError: No process can be started, or it cannot be recorded.
         """
-        mark = str(log)
-        go_read, go_write = os.pipe()
+        job = Job(
+            command=list(command),
+            environment={**environment, MARK: str(log)},
+            cpus=list(place.cpus),
+            group="",
+        )
+        if nul := next((text for text in job.texts() if "\0" in text), None):
+            raise AdapterError(f"`{nul!r}` of the command or its environment holds a NUL")
+        kept = _Kept(make_group(f"{place.folder.parent.name}-{place.folder.name}-{log.name}"))
         try:
-            with log.open("ab") as errors, (output_to or log).open("ab") as output:
-                child = subprocess.Popen(  # noqa: S603 - the command is the adapter's
-                    [
-                        *(sys.executable, "-I", "-S", _LAUNCHER),
-                        *(str(go_read), str(os.getpid())),
-                        *command,
-                    ],
-                    cwd=place.folder,
-                    env={**environment, MARK: mark},
-                    stdin=subprocess.DEVNULL,
-                    stdout=output,
-                    stderr=errors,
-                    pass_fds=(go_read,),
-                    start_new_session=True,
-                )
-        except OSError as error:
-            os.close(go_write)
-            raise AdapterError(f"no process can be started: {error}") from error
-        finally:
-            os.close(go_read)
-        try:
-            started_ticks = record_session(place, child.pid)
-            os.write(go_write, b"g")
-        except BaseException:
-            child.kill()
-            child.wait()
+            kept.launch(job, place, log, output_to or log)
+            process = cls(kept, place=place, log=log)
+            kept.started_ticks = record_session(
+                place, kept.pid, keeper=kept.keeper_pid, group=kept.group
+            )
+            kept.say(b"g")
+        except BaseException as error:
+            kept.give_up()
+            if isinstance(error, OSError):
+                raise AdapterError(f"no process can be started: {error}") from error
             raise
-        finally:
-            os.close(go_write)
-        return cls(child, started_ticks, mark, log)
-
-    @property
-    def pid(self) -> int:
-        """The root process; also its session and process group id."""
-        return self._child.pid
+        return process
 
     @property
     def exit_code(self) -> int | None:
-        """As `subprocess` has it: negative for a signal; None while it runs."""
-        return self._child.poll()
+        """As `subprocess` has it: negative for a signal; None while it runs, or if nobody knows."""
+        with self._exit_lock:
+            if self._exit_code is None and not self.is_alive():
+                self._exit_code = self._kept.told_exit()
+            return self._exit_code
 
     def is_alive(self) -> bool:
         """Whether the root process still runs."""
-        return self._child.poll() is None
+        return not self._is_stopped and not self.wait(0.0)
 
     def first_words(self) -> str:
         """The beginning of its log: what it said while it started."""
@@ -119,37 +135,32 @@ class ServerProcess:
 
     def wait(self, timeout_s: float) -> bool:
         """Wait for the root process's end; return whether it came."""
-        if self._child.poll() is not None:
+        if self._is_stopped:
             return True
-        try:
-            handle = os.pidfd_open(self.pid)
-        except ProcessLookupError:
-            return self._child.poll() is not None
-        try:
-            poller = select.poll()
-            poller.register(handle, select.POLLIN)
-            poller.poll(max(0.0, timeout_s) * 1e3)
-        finally:
-            os.close(handle)
-        return self._child.poll() is not None
+        poller = select.poll()
+        poller.register(self._root, select.POLLIN)
+        return bool(poller.poll(max(0.0, timeout_s) * 1e3))
 
     def members(self) -> list[ProcessInfo]:
         """Return the live processes of its session and their descendants."""
-        return session_members(self.pid, self._started_ticks)
+        return session_members(self.pid, self._kept.started_ticks)
+
+    def n_children(self) -> int:
+        """Return how many processes the root process is the parent of."""
+        return len(child_pids(self.pid))
 
     def request_stop(self) -> None:
         """Ask it to end and return at once; idempotent."""
         if self._asked_at_s is None:
             self._asked_at_s = time.monotonic()
-            if self.is_alive():
-                self._child.terminate()
+            self._signal(signal.SIGTERM)
 
     def finish_stop(self, graceful_s: float = 1.0) -> None:
         """Wait for the end that was asked for, enforce it, and see that nothing is left.
 
         Args:
             graceful_s: Time since `request_stop` in which it may end by itself; after that
-                its whole session gets TERM, then KILL.
+                all that came from it gets TERM, then KILL.
 
         Raises:
             RevertError: A process could not be ended.
@@ -160,14 +171,12 @@ class ServerProcess:
             self.request_stop()
             asked_at_s = self._asked_at_s or time.monotonic()
             self.wait(asked_at_s + graceful_s - time.monotonic())
-            left = end_all(self.members)
-            left += end_all(lambda: marked_processes(self._mark))
-            if left or not self.wait(_REAP_S):
-                pids = " ".join(str(p.pid) for p in left) or str(self.pid)
-                raise RevertError(
-                    f"server processes could not be ended: {pids}", hint=f"Run `kill -9 {pids}`."
-                )
+            self._end_all()
+            # The exit code is asked for after the end, too.
+            self._exit_code = self.exit_code
             self._is_stopped = True
+            self._kept.close()
+            os.close(self._root)
 
     def stop(self) -> None:
         """End it and all that came from it; idempotent, and callable from any thread.
@@ -180,8 +189,110 @@ class ServerProcess:
 
     def kill(self) -> None:
         """Kill the root process alone, as a crash would."""
-        if self.is_alive():
-            self._child.send_signal(signal.SIGKILL)
+        self._signal(signal.SIGKILL)
+
+    def _signal(self, number: int) -> None:
+        with suppress(ProcessLookupError):
+            if not self._is_stopped:
+                signal.pidfd_send_signal(self._root, number)
+
+    def _end_all(self) -> None:
+        if self._kept.end_all():
+            return
+        # The keeper was killed, or there is something that even root cannot kill.
+        left = end_all(self.members)
+        left += end_all(lambda: marked_processes(str(self._log)))
+        left += end_all(lambda: processes_in([self._place.folder, self._place.memory_folder]))
+        if left or not self.wait(_REAP_S):
+            pids = " ".join(str(p.pid) for p in left) or str(self.pid)
+            raise RevertError(
+                f"server processes could not be ended: {pids}", hint=f"Run `kill -9 {pids}`."
+            )
+        self._kept.give_up()
+
+
+class _Kept:
+    """A server's keeper, as httpdyno talks with it."""
+
+    def __init__(self, group: Path | None) -> None:
+        self.group = group
+        self.pid = 0
+        self.started_ticks = 0
+        self._keeper: subprocess.Popen[bytes] | None = None
+        self._control, self._theirs = socket.socketpair()
+        self._control.settimeout(_LAUNCH_S)
+
+    @property
+    def keeper_pid(self) -> int:
+        return self._keeper.pid if self._keeper else 0
+
+    def launch(self, job: Job, place: Place, log: Path, output_to: Path) -> None:
+        """Start the keeper and let it have the server's process wait for its go."""
+        with self._theirs as theirs, _opened(log) as errors, _opened(output_to) as output:
+            self._keeper = subprocess.Popen(  # noqa: S603 - our own program
+                [sys.executable, "-I", "-S", _KEEPER, str(theirs.fileno())],
+                cwd=place.folder,
+                env={name: os.environ[name] for name in _INHERITED if name in os.environ},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=errors,
+                pass_fds=(theirs.fileno(),),
+                start_new_session=True,
+            )
+        job.group = str(self.group or "")
+        self.say(job.packed())
+        said = self._control.recv(64)
+        if not said.startswith(b"ready "):
+            words = log_text(log, from_end=True).strip()
+            raise AdapterError(f"no process can be started: {words or 'its keeper ended'}")
+        self.pid = int(said.split()[1])
+
+    def say(self, words: bytes) -> None:
+        self._control.sendall(words)
+
+    def told_exit(self) -> int | None:
+        """Return the exit code that the keeper tells; None if it was killed before it could."""
+        try:
+            self._control.settimeout(_EXIT_S)
+            said = self._control.recv(64)
+        except OSError:
+            return None
+        return os.waitstatus_to_exitcode(int(said.split()[1])) if said[:5] == b"exit " else None
+
+    def end_all(self) -> bool:
+        """Let the keeper end all that came from the server; return whether nothing is left."""
+        with suppress(OSError):  # it was killed
+            self.say(b"e")
+        # Without any child more it ends, and then there is nothing left.
+        return self._has_ended(_END_S) and self._keeper is not None and not self._keeper.returncode
+
+    def give_up(self) -> None:
+        """Do without it: what had no go yet has not run."""
+        self.close()
+        if not self._has_ended(_END_S) and self._keeper is not None:
+            self._keeper.kill()
+            self._keeper.wait()
+        if self.group is not None:
+            end_group(self.group)
+            remove_group(self.group)
+
+    def close(self) -> None:
+        self._control.close()
+        self._theirs.close()
+
+    def _has_ended(self, timeout_s: float) -> bool:
+        try:
+            if self._keeper is not None:
+                self._keeper.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+
+def _opened(log: Path) -> BinaryIO:
+    """Open a log for more; never through a link."""
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    return os.fdopen(os.open(log, flags, 0o600), "ab")
 
 
 def log_text(path: Path, *, from_end: bool = False) -> str:

@@ -1,6 +1,5 @@
 """Waiting until a server answers, and asking its application for its own settings."""
 
-import http.client
 import json
 import time
 from collections.abc import Callable
@@ -8,12 +7,20 @@ from typing import Literal
 
 import msgspec
 
+from httpdyno.servers.patience import Patience
 from httpdyno.servers.port import HeldPort
-from httpdyno.servers.render import LOOPBACK
+from httpdyno.servers.probe import Answer, ask
 
 _POLL_S = 0.005
 _FAILING_S = 2.0
 """An application that answers 500 for this long is not just warming up."""
+_LAST_TRY_S = 0.5
+"""For the try after the time is up: it may have come up while this process was not looking."""
+_BODY_S = 1.0
+"""For the rest of an answer whose status is known: whether it is whole is for the load to see."""
+_BODY_BYTES = 1 << 16
+_SETTINGS_BYTES = 1 << 20
+_OK = 200
 _SERVER_ERROR = 500
 
 
@@ -25,62 +32,57 @@ class Readiness(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def await_answer(
-    port: HeldPort, path: str, is_alive: Callable[[], bool], *, timeout_s: float
+    port: HeldPort, path: str, is_alive: Callable[[], bool], patience: Patience
 ) -> Readiness:
     """Wait until a GET is answered below 500, the server exits, keeps failing, or time is up."""
-    deadline = time.monotonic() + timeout_s
     failing_since_s: float | None = None
-    answer = "nothing"
-    while (now := time.monotonic()) < deadline:
+    while True:
+        is_last = patience.is_over
         if not is_alive():
             return Readiness(kind="exited")
-        status, answer = _get(port, path, deadline - now)
-        if 0 < status < _SERVER_ERROR:
+        answer = _tried(port, path, Patience(_LAST_TRY_S) if is_last else patience)
+        if 0 < answer.status < _SERVER_ERROR:
             return Readiness(kind="answers")
-        if status >= _SERVER_ERROR:
-            failing_since_s = failing_since_s or now
-            if time.monotonic() - failing_since_s > _FAILING_S:
-                return Readiness(kind="fails", detail=f"it answers `{answer}` to GET {path}")
+        if answer.status >= _SERVER_ERROR:
+            now_s = patience.spent_s
+            failing_since_s = now_s if failing_since_s is None else failing_since_s
+            if now_s - failing_since_s > _FAILING_S:
+                return Readiness(kind="fails", detail=f"it answers `{answer.words}` to GET {path}")
+        if is_last:
+            return Readiness(
+                kind="silent",
+                detail=f"no answer to GET {path} within {patience.timeout_s:g} s ({answer.words})",
+            )
         time.sleep(_POLL_S)
-    return Readiness(
-        kind="silent", detail=f"no answer to GET {path} within {timeout_s:g} s ({answer})"
-    )
 
 
 def application_settings(port: HeldPort, path: str, *, timeout_s: float) -> dict[str, str] | str:
     """Return what the application says of its settings as name → text, or what was wrong."""
-    connection = http.client.HTTPConnection(LOOPBACK, port.number, timeout=timeout_s)
+    patience = Patience(timeout_s)
+    answer = ask(port.number, path, patience, body_patience=patience, most_bytes=_SETTINGS_BYTES)
+    if not answer.status:
+        return f"no answer to GET {path}: {answer.words}"
+    if answer.status != _OK:
+        return f"it answers `{answer.words}` to GET {path}"
+    if not answer.is_whole:
+        return f"the answer to GET {path} did not end within {timeout_s:g} s"
     try:
-        connection.request("GET", path, headers={"Connection": "close"})
-        response = connection.getresponse()
-        body = response.read(1 << 20)
-        if response.status != http.client.OK:
-            return f"it answers `{response.status} {response.reason}` to GET {path}"
-        found = json.loads(body)
-    except (OSError, http.client.HTTPException) as error:
-        return f"no answer to GET {path}: {error}"
-    except ValueError:
-        return f"GET {path} did not bring a JSON object"
-    finally:
-        connection.close()
+        found = json.loads(answer.body)
+    except (ValueError, RecursionError):
+        found = None
     if not isinstance(found, dict):
         return f"GET {path} did not bring a JSON object"
     return {name: _text(value) for name, value in found.items()}
 
 
-def _get(port: HeldPort, path: str, timeout_s: float) -> tuple[int, str]:
-    """Return status and status line; status 0 where there was no answer."""
-    connection = http.client.HTTPConnection(LOOPBACK, port.number, timeout=max(timeout_s, _POLL_S))
-    try:
-        connection.request("GET", path, headers={"Connection": "close"})
-        response = connection.getresponse()
-        response.read(1 << 16)
-    except (OSError, http.client.HTTPException) as error:
-        return 0, str(error) or type(error).__name__
-    else:
-        return response.status, f"{response.status} {response.reason}"
-    finally:
-        connection.close()
+def _tried(port: HeldPort, path: str, patience: Patience) -> Answer:
+    return ask(
+        port.number,
+        path,
+        patience,
+        body_patience=Patience(_BODY_S),
+        most_bytes=_BODY_BYTES,
+    )
 
 
 def _text(value: object) -> str:

@@ -13,25 +13,37 @@ import json
 import os
 import re
 import shutil
+import signal
 import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from httpdyno.errors import AdapterError, RevertError
 from httpdyno.servers.adapter import Place
-from httpdyno.servers.session import end_all, marked_processes, process_info, session_members
+from httpdyno.servers.control_group import end_group, is_group, remove_group
+from httpdyno.servers.session import (
+    ProcessInfo,
+    await_end,
+    end_all,
+    is_live,
+    marked_processes,
+    members_of,
+    process_info,
+    processes_in,
+    send,
+)
 
 ROOT_VARIABLE = "HTTPDYNO_RUN_DIR"
 _RECORD = "owner.jsonl"
 _LOCK = "lock"
 _LOCK_PATIENCE_S = 30.0
 _ATTEMPTS = 10
+_KEEPER_S = 2.0
 _MEMORY = Path("/dev/shm")  # noqa: S108 - roots are made in it with care, in `_safe_root`
 _OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
@@ -46,10 +58,10 @@ class RunRoot:
         self._numbers = itertools.count(1)
         self._is_released = False
 
-    def new_place(self, label: str) -> Place:
-        """Return a new place for one instance; the label is for people who look."""
+    def new_place(self, label: str, *, cpus: tuple[int, ...] = ()) -> Place:
+        """Return a new place for one instance, on some cores; the label is for people who look."""
         name = f"{next(self._numbers):04d}-{re.sub(r'[^a-zA-Z0-9]+', '-', label)[:40].strip('-')}"
-        place = Place(folder=self.folder / name, memory_folder=self.memory_folder / name)
+        place = Place(folder=self.folder / name, memory_folder=self.memory_folder / name, cpus=cpus)
         for folder in (place.folder, place.memory_folder):
             # Adapters hand them over to the server's user when that is another one.
             folder.mkdir(mode=0o700)
@@ -92,6 +104,8 @@ class _Owner:
     memory_folder: Path | None
     sessions: tuple[tuple[int, int], ...]
     """(leader, start time in ticks) of each."""
+    keepers: tuple[tuple[int, int], ...]
+    groups: tuple[Path, ...]
 
 
 def claim() -> RunRoot:
@@ -124,8 +138,14 @@ def claim() -> RunRoot:
     return RunRoot(folder, memory_folder, (record, memory_lock))
 
 
-def record_session(place: Place, leader: int) -> int:
+def record_session(place: Place, leader: int, *, keeper: int = 0, group: Path | None = None) -> int:
     """Write down that a session was opened for the place; return its leader's start time.
+
+    Args:
+        place: Of a claimed root.
+        leader: The session's first process.
+        keeper: The process that keeps it, if there is one.
+        group: The control group that it is in, if there is one.
 
     Raises:
         AdapterError: The place is not one of a claimed root, or the leader is gone already.
@@ -140,7 +160,12 @@ def record_session(place: Place, leader: int) -> int:
     try:
         if info is None:
             raise AdapterError(f"process {leader} was gone before it could be recorded")
-        _append(record, {"leader": leader, "started_ticks": info.started_ticks})
+        entry: dict[str, Any] = {"leader": leader, "started_ticks": info.started_ticks}
+        if (kept := process_info(keeper)) is not None:
+            entry |= {"keeper": keeper, "keeper_started_ticks": kept.started_ticks}
+        if group is not None:
+            entry["group"] = str(group)
+        _append(record, entry)
     finally:
         os.close(record)
     return info.started_ticks
@@ -333,6 +358,8 @@ def _owner(folder: Path) -> _Owner:
         boot=str(head.get("boot", "")),
         memory_folder=Path(memory) if memory else None,
         sessions=tuple((e["leader"], e["started_ticks"]) for e in entries if "leader" in e),
+        keepers=tuple((e["keeper"], e["keeper_started_ticks"]) for e in entries if "keeper" in e),
+        groups=tuple(Path(e["group"]) for e in entries if "group" in e),
     )
 
 
@@ -340,38 +367,70 @@ def _clear(folder: Path) -> tuple[int, list[str]]:
     """End the owner's processes and remove its folders; return how many ended, and complaints."""
     owner = _owner(folder)
     n_ended, complaints = 0, []
-    # After a reboot the same pids and ticks may be anybody's.
-    if owner.boot == _boot_id():
-        seen: set[int] = set()
-        for leader, started_ticks in owner.sessions:
-            members = partial(session_members, leader, started_ticks)
-            seen |= {process.pid for process in members()}
-            end_all(members)
-        strays = marked_processes(str(folder))
-        seen |= {process.pid for process in strays}
-        left = end_all(lambda: marked_processes(str(folder)))
-        left += [p for session in owner.sessions for p in session_members(*session)]
-        complaints += [f"process {process.pid} in `{folder}` cannot be ended" for process in left]
-        n_ended = len(seen) - len({process.pid for process in left})
-    if complaints:
-        return n_ended, complaints
     memory = owner.memory_folder
     # Only what this owner can have made: a damaged record must not name anything else.
-    if memory is not None and folder.name in {memory.name, memory.parent.name}:
+    if memory is not None and folder.name not in {memory.name, memory.parent.name}:
+        memory = None
+    # After a reboot the same pids and ticks may be anybody's.
+    if owner.boot == _boot_id():
+        n_ended, left = _end_processes(owner, [folder, memory] if memory else [folder])
+        complaints += [f"process {process.pid} in `{folder}` cannot be ended" for process in left]
+    if complaints:
+        return n_ended, complaints
+    if memory is not None:
         complaints += [complaint] if (complaint := _removed(memory)) else []
     complaints += [complaint] if (complaint := _removed(folder)) else []
     return n_ended, complaints
 
 
+def _end_processes(owner: _Owner, folders: list[Path]) -> tuple[int, list[ProcessInfo]]:
+    """End all that came from an owner's servers; return how many ended, and what is left."""
+    keepers = dict(owner.keepers)
+    seen: set[int] = set()
+
+    def members() -> list[ProcessInfo]:
+        found = members_of([*owner.sessions, *owner.keepers])
+        found += marked_processes(str(folders[0]))
+        found += processes_in(folders)
+        servers = {p.pid: p for p in found if keepers.get(p.pid) != p.started_ticks}
+        seen.update(servers)
+        return list(servers.values())
+
+    left = end_all(members)
+    # Keepers last, since what has lost every other mark is still their child.
+    kept = [p for p in members_of(owner.keepers) if keepers.get(p.pid) == p.started_ticks]
+    send(kept, signal.SIGKILL)
+    await_end(kept, _KEEPER_S)
+    left += [process for process in kept if is_live(process)]
+    for group in owner.groups:
+        if is_group(group):
+            end_group(group)
+            remove_group(group)
+    return len(seen) - len({process.pid for process in left}), left
+
+
 def _removed(folder: Path) -> str:
     """Remove the folder; return what was wrong, empty when it is gone."""
     try:
-        shutil.rmtree(folder)
+        if os.geteuid() == 0:
+            _reclaim(folder)
+        shutil.rmtree(folder)  # by descriptors: no link can lead it astray
     except FileNotFoundError:
         return ""
     except OSError as error:
         return f"`{folder}` cannot be removed: {error}"
     return ""
+
+
+def _reclaim(folder: Path) -> None:
+    """Close the folder and all below it to the server's user, who may still be writing in it.
+
+    From the top, which is root's already: what is closed nobody can put anything into. Through
+    descriptors, because a path may lead elsewhere a moment after it was looked at.
+    """
+    for _, _, _, handle in os.fwalk(folder, follow_symlinks=False):
+        os.fchown(handle, 0, 0)
+        os.fchmod(handle, 0o700)
 
 
 def _append(record: int, entry: dict[str, Any]) -> None:

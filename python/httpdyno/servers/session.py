@@ -1,15 +1,18 @@
-"""Finding and ending the processes of a server: by session, by descent and by a mark.
+"""Finding and ending the processes of a server whose keeper is gone.
 
 A server is the leader of its own session, so `session id = its pid` finds all of its processes
-also after it died. Two nets more for those that left the session (setsid): descent from a member,
-and a mark in the environment that every descendant inherits. Process ids are reused, so nothing
+also after it died. Three nets more for those that left the session (setsid): descent from a member,
+a mark in the environment that every descendant inherits, and the folders that a process runs in or
+has files open of. Process ids are reused, so nothing
 is ever signalled by number alone: a start time (clock ticks since boot) goes with it.
 """
 
 import os
+import select
 import signal
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,7 +21,6 @@ MARK = "HTTPDYNO_INSTANCE"
 
 _TERM_S = 0.5
 _KILL_S = 5.0
-_POLL_S = 0.005
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -29,6 +31,7 @@ class ProcessInfo:
     parent: int
     session: int
     started_ticks: int
+    has_terminal: bool = False
 
 
 def process_info(pid: int) -> ProcessInfo | None:
@@ -42,7 +45,11 @@ def process_info(pid: int) -> ProcessInfo | None:
     if fields[0] in {b"Z", b"X"}:
         return None
     return ProcessInfo(
-        pid=pid, parent=int(fields[1]), session=int(fields[3]), started_ticks=int(fields[19])
+        pid=pid,
+        parent=int(fields[1]),
+        session=int(fields[3]),
+        started_ticks=int(fields[19]),
+        has_terminal=fields[4] != b"0",
     )
 
 
@@ -66,13 +73,22 @@ def session_members(leader: int, started_ticks: int) -> list[ProcessInfo]:
         leader: The pid that the session was opened by.
         started_ticks: When that process started.
     """
+    return members_of([(leader, started_ticks)])
+
+
+def members_of(sessions: Iterable[tuple[int, int]]) -> list[ProcessInfo]:
+    """Return the live processes of sessions, (leader, its start) each, and their descendants."""
     processes = live_processes()
+    starts = {p.pid: p.started_ticks for p in processes}
     # As long as the session has members the kernel does not give its number to a new process;
     # so a leader that started at another time means that ours is gone and the number is reused.
-    if any(p.pid == leader and p.started_ticks != started_ticks for p in processes):
-        return []
+    ours = {
+        leader: started_ticks
+        for leader, started_ticks in sessions
+        if starts.get(leader, started_ticks) == started_ticks
+    }
     members = {
-        p.pid: p for p in processes if p.session == leader and p.started_ticks >= started_ticks
+        p.pid: p for p in processes if p.session in ours and p.started_ticks >= ours[p.session]
     }
     grown = True
     while grown:
@@ -80,6 +96,16 @@ def session_members(leader: int, started_ticks: int) -> list[ProcessInfo]:
         members.update((p.pid, p) for p in children)
         grown = bool(children)
     return list(members.values())
+
+
+def child_pids(pid: int) -> list[int]:
+    """Return the children of a process, zombies included; empty when it is gone."""
+    folder = Path(f"/proc/{pid}/task")
+    try:
+        lists = [(task / "children").read_text(encoding="ascii") for task in folder.iterdir()]
+    except FileNotFoundError:  # it is gone, or the kernel lists none
+        return [process.pid for process in live_processes() if process.parent == pid]
+    return [int(child) for each in lists for child in each.split()]
 
 
 def marked_processes(mark: str) -> list[ProcessInfo]:
@@ -95,6 +121,32 @@ def marked_processes(mark: str) -> list[ProcessInfo]:
         if any(entry == exact or entry.startswith(below) for entry in environment):
             found.append(info)
     return found
+
+
+def processes_in(folders: Iterable[Path]) -> list[ProcessInfo]:
+    """Return the live processes that run in the folders, or have files of them open.
+
+    Without those on a terminal: a person who looks at a log is no server, and none of ours has a
+    terminal. Without this process, which holds the locks.
+    """
+    inside = tuple(f"{folder}/" for folder in folders)
+    return [
+        info
+        for info in live_processes()
+        if info.pid != os.getpid()
+        and not info.has_terminal
+        and any(f"{path}/".startswith(inside) for path in _paths_of(info.pid))
+    ]
+
+
+def _paths_of(pid: int) -> Iterator[str]:
+    """Yield where a process is, what it runs and what it has open."""
+    links = [f"/proc/{pid}/{name}" for name in ("cwd", "root", "exe")]
+    with suppress(OSError):
+        links += [f"/proc/{pid}/fd/{name}" for name in os.listdir(f"/proc/{pid}/fd")]  # noqa: PTH208
+    for link in links:
+        with suppress(OSError):
+            yield os.readlink(link).removesuffix(" (deleted)")  # noqa: PTH115
 
 
 def send(processes: Iterable[ProcessInfo], number: int) -> None:
@@ -125,15 +177,30 @@ def end_all(members: Callable[[], list[ProcessInfo]]) -> list[ProcessInfo]:
         pids = {each.pid for each in found}
         return found + [each for each in seen.values() if each.pid not in pids and is_live(each)]
 
+    left = remaining()
     for number, patience_s in ((signal.SIGTERM, _TERM_S), (signal.SIGKILL, _KILL_S)):
-        left = remaining()
-        deadline = time.monotonic() + patience_s
+        deadline_s = time.monotonic() + patience_s
         send(left, number)
-        while left and time.monotonic() < deadline:
-            time.sleep(_POLL_S)
+        while left and time.monotonic() < deadline_s:
+            await_end(left, deadline_s - time.monotonic())
             left = remaining()
             if number == signal.SIGKILL:
                 send(left, number)  # those forked since
-        if not left:
-            break
     return left
+
+
+def await_end(processes: Iterable[ProcessInfo], timeout_s: float) -> None:
+    """Wait until all of them have ended, or the time is up."""
+    deadline_s = time.monotonic() + timeout_s
+    for process in processes:
+        try:
+            handle = os.pidfd_open(process.pid)
+        except OSError:
+            continue
+        try:
+            poller = select.poll()
+            poller.register(handle, select.POLLIN)
+            if is_live(process):
+                poller.poll(max(0.0, deadline_s - time.monotonic()) * 1e3)
+        finally:
+            os.close(handle)

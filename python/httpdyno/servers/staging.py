@@ -3,15 +3,26 @@
 import os
 import pwd
 import shutil
+import stat
+from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
 from httpdyno.errors import AdapterError
-from httpdyno.model import ServerSpec
+from httpdyno.model import ServerSpec, TrialStatus
 from httpdyno.servers.adapter import NotRunning, Place
+from httpdyno.servers.patience import Patience
 from httpdyno.servers.process import ServerProcess
-from httpdyno.servers.render import Variables, inside, render_text, rendered_templates
+from httpdyno.servers.render import (
+    Variables,
+    diff_name,
+    inside,
+    render_text,
+    rendered_templates,
+)
 
-_PREPARE_S = 30.0
+_PREPARE_S = 20.0
+"""As long as a server may take to come up."""
+_TEMPORARY = "tmp"
 _INHERITED = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "TZ")
 """What servers get of httpdyno's own environment. No more, so that a shell variable such as
 GUNICORN_CMD_ARGS cannot change what is measured."""
@@ -20,7 +31,7 @@ _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 def environment(spec: ServerSpec, variables: Variables, place: Place) -> dict[str, str]:
     """Return the server's environment: a small clean one and the study's, rendered."""
-    temporary = place.folder / "tmp"
+    temporary = place.folder / _TEMPORARY
     temporary.mkdir(exist_ok=True)
     inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
     own = {
@@ -44,7 +55,9 @@ def stage(
     *,
     extra: dict[str, str],
 ) -> NotRunning | None:
-    """Copy the study's files, write its templates and `extra`, and run its `prepare` command.
+    """Put everything into the place, and run the study's `prepare` command there.
+
+    That is the study's files, its templates, `extra`, and the folders that the server writes in.
 
     Args:
         spec: The target.
@@ -54,8 +67,8 @@ def stage(
         extra: The adapter's own files: name relative to the run folder → text.
 
     Returns:
-        The refusal of the `prepare` command where it fails: that may be the configuration's doing,
-        because the command may use knobs. None where all is well.
+        What the `prepare` command says where it fails or hangs: that may be the configuration's
+        doing, because the command may use knobs. None where all is well.
 
     Raises:
         AdapterError: A file is missing or leads out of the place.
@@ -71,20 +84,79 @@ def stage(
             path.write_text(text, encoding="utf-8")
         except OSError as error:
             raise AdapterError(f"`{path}` cannot be written: {error.strerror}") from error
+    for folder in writable_folders(spec, variables, written):
+        _make_writable(Path(folder))
     return _prepare(spec, place, variables) if spec.prepare else None
 
 
-def hand_over(place: Place, user: str) -> None:
-    """Give both folders of the place to the user that the server answers requests as."""
+def hand_over(place: Place, user: str, writable: Iterable[PurePosixPath]) -> None:
+    """Let the server's user read the place, and write in its `writable` folders and in `tmp`.
+
+    All else stays root's, and so do the folders that it is in: the server's user can neither
+    change nor replace what root reads. Until the very end nobody but root can enter the place, so
+    there is nobody to race with. Nothing happens where the server answers as ourselves.
+    """
     if os.geteuid() != 0:
         return
     entry = pwd.getpwnam(user)
-    for home in (place.folder, place.memory_folder):
-        os.chown(home, entry.pw_uid, entry.pw_gid)
-        for folder, folders, files in os.walk(home):
-            for name in (*folders, *files):
-                # Never through a link: what it leads to is not ours to give away.
-                os.chown(Path(folder) / name, entry.pw_uid, entry.pw_gid, follow_symlinks=False)
+    homes = (place.folder, place.memory_folder)
+    for home in homes:
+        home.chmod(0o700)
+        _set_tree(home, 0, entry.pw_gid)
+    for folder in writable:
+        _set_tree(Path(folder), entry.pw_uid, entry.pw_gid)
+        os.chown(folder, entry.pw_uid, entry.pw_gid)
+        Path(folder).chmod(0o700)
+    # As /tmp is: its user may make files, but not rename or remove those that root made.
+    (place.folder / _TEMPORARY).chmod(0o1770)
+    for home in homes:
+        os.chown(home, 0, entry.pw_gid)
+        home.chmod(0o750)
+
+
+def _set_tree(home: Path, owner: int, group: int) -> None:
+    """Set who owns what is below a folder: the owner may do what he may, his group read it."""
+    for folder, folders, files in os.walk(home):
+        for name in (*folders, *files):
+            path = Path(folder) / name
+            # Never through a link: what it leads to is not ours to give away.
+            os.chown(path, owner, group, follow_symlinks=False)
+            if not path.is_symlink():
+                own = path.stat().st_mode & stat.S_IRWXU
+                path.chmod(own | (own >> 3) & (stat.S_IRGRP | stat.S_IXGRP))
+
+
+def writable_folders(
+    spec: ServerSpec, variables: Variables, written: Iterable[PurePosixPath] = ()
+) -> tuple[PurePosixPath, ...]:
+    """Return the folders that the server's user may write in.
+
+    Args:
+        spec: The target.
+        variables: For its templates.
+        written: What httpdyno writes; none of it may lie in such a folder.
+
+    Raises:
+        AdapterError: One leads out of the place, or holds what the server reads as root.
+    """
+    homes = {PurePosixPath(variables.run), PurePosixPath(variables.memory)}
+    folders = tuple(inside(name, variables) for name in spec.writable)
+    for name, folder in zip(spec.writable, folders, strict=True):
+        held = next((path for path in written if path.is_relative_to(folder)), None)
+        if folder in homes or held is not None:
+            what = diff_name(held, variables) if held else "all that the server reads"
+            raise AdapterError(
+                f"`{name}` cannot be writable: it holds `{what}`",
+                hint="Name a folder of its own for what the server writes.",
+            )
+    return folders
+
+
+def _make_writable(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise AdapterError(f"`{folder}` cannot be made: {error.strerror}") from error
 
 
 def _copy(source: Path, target: PurePosixPath, *, name: str) -> None:
@@ -110,16 +182,24 @@ def _prepare(spec: ServerSpec, place: Place, variables: Variables) -> NotRunning
         environment=environment(spec, variables, place),
         log=place.folder / "prepare.log",
     )
+    status: TrialStatus = "refused"
     try:
-        if not process.wait(_PREPARE_S):
-            how = f"did not end within {_PREPARE_S:.0f} s"
+        if not _ends(process, Patience(_PREPARE_S)):
+            status, how = "hung", f"did not end within {_PREPARE_S:g} s"
         elif process.exit_code != 0:
             how = f"ended with {process.exit_code}: {last_lines(process.last_words())}"
         else:
             return None
     finally:
         process.stop()
-    return NotRunning(status="refused", detail=f"`{' '.join(command)}` {how}")
+    return NotRunning(status=status, detail=f"`{' '.join(command)}` {how}")
+
+
+def _ends(process: ServerProcess, patience: Patience) -> bool:
+    while not patience.is_over:
+        if process.wait(patience.slice_s):
+            return True
+    return process.wait(0.0)
 
 
 def last_lines(text: str, *, n_lines: int = 5) -> str:

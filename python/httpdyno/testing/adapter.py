@@ -209,8 +209,11 @@ class AdapterConformance:
             name = Path(folder).parent.name
             assert not any(name in sentence for sentence in reap_leftovers()), "the owner lives"
             members = _members(int(pid))
-            # Stopped, it cannot follow the signal that it gets when its owner dies.
-            _suspend(int(pid))
+            # Stopped, neither can follow the news that their owner is dead.
+            server = process_info(int(pid))
+            assert server is not None
+            for each in (server.parent, server.pid):
+                _suspend(each)
             owner.kill()
             owner.wait(_DEADLINE_S)
         done = reap_leftovers()

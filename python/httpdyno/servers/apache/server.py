@@ -35,7 +35,13 @@ from httpdyno.servers.port import HeldPort
 from httpdyno.servers.process import ServerProcess, log_text
 from httpdyno.servers.render import Variables, diff_name, rendered_templates
 from httpdyno.servers.run_folder import remove_place
-from httpdyno.servers.staging import environment, hand_over, last_lines, stage
+from httpdyno.servers.staging import (
+    environment,
+    hand_over,
+    last_lines,
+    stage,
+    writable_folders,
+)
 
 _DUMP = "dump.txt"
 _QUIET = re.compile(r"\[\w+:(?:notice|info|debug|trace\d)\]")
@@ -118,7 +124,7 @@ class Apache:
         if refusal:
             return refusal
         own_environment = environment(spec, variables, place)
-        hand_over(place, variables.server_user)
+        hand_over(place, variables.server_user, writable_folders(spec, variables))
         process = ServerProcess.spawn(
             [
                 installation.binary,
@@ -161,7 +167,7 @@ class _Insight:
 
     def lacking(self) -> str:
         wanted = in_force.processes_at_start(self._in_force().values)
-        running = len(self._process.members()) - 1
+        running = self._process.n_children()
         return f"{running} of {wanted} processes are up" if running < wanted else ""
 
     def effective(self) -> Effective | NotRunning:

@@ -1,0 +1,298 @@
+"""The parent of one server: starts it, and stays until nothing that came from it is left.
+
+Run as `python -I -S keeper.py SOCKET`. It is a program of its own because what happens between fork
+and exec must not run in a copy of a threaded interpreter, and because it is what the kernel calls a
+subreaper: a process whose parent dies becomes the keeper's child, whatever it did to its session,
+its environment, its folder and its files. So when the keeper has no child any more, nothing is
+left; no look at other processes is needed for that.
+
+Over the socket httpdyno sends the job, then `g` (go: the server stands in the record on disk, so
+that there never is one which no record knows), and at last `e` (end all that is left). End of file
+instead means that httpdyno is gone, by whatever signal: then the server is asked to end, and what
+does not is killed. The keeper says `ready PID` before the go and `exit STATUS` when the server's
+first process has ended; its own exit code says whether nothing is left.
+"""
+
+import ctypes
+import os
+import select
+import signal
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+_PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
+_NOT_LAUNCHED = 127
+_GRACEFUL_S = 1.0
+"""How long a server may take to end by itself when httpdyno is gone."""
+_TERM_S = 0.5
+_KILL_S = 5.0
+_POLL_S = 0.02
+"""Between looks for what was forked meanwhile. A process that ends wakes the keeper at once."""
+_AT_ONCE = 200
+"""As many are signalled together: each is held by a descriptor, and those are few."""
+_KERNEL_LISTS_CHILDREN = os.path.exists("/proc/thread-self/children")  # noqa: PTH110
+"""Only with CONFIG_PROC_CHILDREN, which most distributions' kernels have."""
+_IGNORED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
+_RESTORED = (*_IGNORED, signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ)
+
+
+class Job:
+    """What is to be started, as httpdyno sends it: `packed` makes it, the keeper reads it."""
+
+    def __init__(
+        self, command: list[str], environment: dict[str, str], cpus: list[int], group: str
+    ) -> None:
+        self.command = command
+        self.environment = environment
+        self.cpus = cpus
+        """Where its processes may run; empty is anywhere."""
+        self.group = group
+        """Folder of the control group that it runs in; empty is none."""
+
+    def texts(self) -> list[str]:
+        """Return all texts of it; none may hold a NUL."""
+        return [*self.command, *self.environment, *self.environment.values()]
+
+    def packed(self) -> bytes:
+        """Return it with its length before it."""
+        variables = [f"{name}={value}" for name, value in self.environment.items()]
+        cpus = ",".join(str(cpu) for cpu in self.cpus)
+        fields = [cpus, self.group, str(len(variables)), *variables, *self.command]
+        body = b"\0".join(os.fsencode(field) for field in fields)
+        return len(body).to_bytes(8, "little") + body
+
+    @classmethod
+    def read(cls, handle: int) -> "Job | None":
+        """Read one; None when httpdyno is gone."""
+        length = _exactly(handle, 8)
+        body = length and _exactly(handle, int.from_bytes(length, "little"))
+        if not body:
+            return None
+        cpus, group, n, *rest = (os.fsdecode(field) for field in body.split(b"\0"))
+        pairs = (variable.partition("=") for variable in rest[: int(n)])
+        return cls(
+            command=rest[int(n) :],
+            environment={name: value for name, _, value in pairs},
+            cpus=[int(cpu) for cpu in cpus.split(",") if cpu],
+            group=group,
+        )
+
+
+class _Keeper:
+    def __init__(self, control: int, job: Job) -> None:
+        self._control = control
+        self._job = job
+        self._wakes, wakes_up = os.pipe()
+        for end in (self._wakes, wakes_up):
+            os.set_blocking(end, False)
+        signal.set_wakeup_fd(wakes_up)
+        signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
+        self._root = 0
+        self._is_over = False
+        """Whether the server's first process has ended."""
+
+    def keep(self) -> int:
+        """Start the server, wait until its end is asked for; return the exit code."""
+        go_read, go_write = os.pipe()
+        self._root = os.fork()
+        if self._root == 0:
+            os._exit(_become(self._job, self._control, go_read))
+        os.close(go_read)
+        _let_go_of_files()
+        while (said := self._heard()) not in (b"e", b""):
+            if said == b"g":
+                _write_to(go_write, b"g")
+                os.close(go_write)
+        if said == b"" and not self._is_over:
+            os.kill(self._root, signal.SIGTERM)
+            self._wait(lambda: self._is_over, _GRACEFUL_S)
+        is_clean = self._end_all()
+        if self._job.group:
+            _remove_group(self._job.group)
+        return 0 if is_clean else 1
+
+    def _heard(self) -> bytes:
+        """Return what httpdyno said, empty when it is gone; reap meanwhile."""
+        poller = select.poll()
+        poller.register(self._control, select.POLLIN)
+        poller.register(self._wakes, select.POLLIN)
+        while True:
+            handles = [handle for handle, _ in poller.poll()]
+            self._has_children()
+            if self._control in handles:
+                try:
+                    return os.read(self._control, 1)
+                except OSError:
+                    return b""
+
+    def _end_all(self) -> bool:
+        """End all that is left; return whether nothing is."""
+        asked: set[int] = set()
+
+        def ask() -> bool:
+            new = [pid for pid in self._below() if pid not in asked]
+            asked.update(new)
+            self._send(new, signal.SIGTERM)
+            return not self._has_children()
+
+        def kill() -> bool:
+            if self._job.group:
+                _write(f"{self._job.group}/cgroup.kill", b"1")
+            self._send(self._below(), signal.SIGKILL)
+            return not self._has_children()
+
+        return self._wait(ask, _TERM_S) or self._wait(kill, _KILL_S)
+
+    def _wait(self, is_done: Callable[[], bool], patience_s: float) -> bool:
+        deadline_s = time.monotonic() + patience_s
+        while not is_done():
+            if time.monotonic() > deadline_s:
+                return False
+            select.select([self._wakes], [], [], _POLL_S)
+            self._has_children()
+        return True
+
+    def _has_children(self) -> bool:
+        """Reap those that ended; return whether there are others."""
+        with suppress(BlockingIOError):
+            while os.read(self._wakes, 1024):
+                pass
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return False
+            if pid == 0:
+                return True
+            if pid == self._root:
+                self._is_over = True
+                _write_to(self._control, f"exit {status}\n".encode())
+
+    def _below(self) -> list[int]:
+        """Return all processes that came from this one."""
+        found: list[int] = []
+        waiting = [os.getpid()]
+        while waiting:
+            below = _children(waiting.pop())
+            found += below
+            waiting += below
+        return found
+
+    def _send(self, pids: list[int], number: int) -> None:
+        """Signal those that still are ours once they are held: a pid may be another's by now."""
+        for first in range(0, len(pids), _AT_ONCE):
+            handles: dict[int, int] = {}
+            for pid in pids[first : first + _AT_ONCE]:
+                with suppress(OSError):
+                    handles[pid] = os.pidfd_open(pid)
+            ours = set(self._below())
+            for pid, handle in handles.items():
+                with suppress(OSError):
+                    if pid in ours:
+                        signal.pidfd_send_signal(handle, number)
+                os.close(handle)
+
+
+def main(control: int) -> int:
+    """Keep what the socket says; return the exit code."""
+    os.set_inheritable(control, False)
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    for number in _IGNORED:
+        signal.signal(number, signal.SIG_IGN)
+    job = Job.read(control)
+    return _NOT_LAUNCHED if job is None else _Keeper(control, job).keep()
+
+
+def _become(job: Job, control: int, go: int) -> int:
+    """Become the server; return an exit code when that cannot be."""
+    keeper = os.getppid()
+    os.setsid()
+    # For the case that the keeper itself is killed.
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
+    signal.set_wakeup_fd(-1)
+    for number in _RESTORED:
+        signal.signal(number, signal.SIG_DFL)
+    try:
+        if job.cpus:
+            os.sched_setaffinity(0, job.cpus)
+        if job.group:
+            _write(f"{job.group}/cgroup.procs", b"0")
+        _write_to(control, f"ready {os.getpid()}\n".encode())
+        if os.read(go, 1) == b"" or os.getppid() != keeper:
+            return _NOT_LAUNCHED
+        os.execvpe(job.command[0], job.command, job.environment)  # noqa: S606 - what it is for
+    except OSError as error:
+        os.write(2, f"cannot run {job.command[0]}: {error.strerror}\n".encode())
+    return _NOT_LAUNCHED
+
+
+def _let_go_of_files() -> None:
+    """Hold nothing of the server's: neither its log nor its folder."""
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for handle in range(3):
+        os.dup2(nothing, handle)
+    os.close(nothing)
+    os.chdir("/")
+
+
+def _children(pid: int) -> list[int]:
+    if not _KERNEL_LISTS_CHILDREN:
+        return _scanned_children(pid)
+    found: list[int] = []
+    try:
+        threads = os.listdir(f"/proc/{pid}/task")  # noqa: PTH208 - a folder only the kernel has
+    except OSError:
+        return found
+    for thread in threads:
+        with (
+            suppress(OSError),
+            open(f"/proc/{pid}/task/{thread}/children", "rb") as file,  # noqa: PTH123
+        ):
+            found += [int(child) for child in file.read().split()]
+    return found
+
+
+def _scanned_children(pid: int) -> list[int]:
+    found = []
+    for name in os.listdir("/proc"):  # noqa: PTH208
+        try:
+            with open(f"/proc/{int(name)}/stat", "rb") as file:  # noqa: PTH123
+                stat = file.read()
+        except (OSError, ValueError):
+            continue
+        if int(stat[stat.rfind(b")") + 2 :].split()[1]) == pid:
+            found.append(int(name))
+    return found
+
+
+def _remove_group(group: str) -> None:
+    for folder, _, _ in os.walk(group, topdown=False):
+        with suppress(OSError):
+            os.rmdir(folder)  # noqa: PTH106
+
+
+def _exactly(handle: int, n: int) -> bytes:
+    found = b""
+    while len(found) < n:
+        piece = os.read(handle, n - len(found))
+        if not piece:
+            return b""
+        found += piece
+    return found
+
+
+def _write(path: str, content: bytes) -> None:
+    with suppress(OSError), open(path, "wb", buffering=0) as file:  # noqa: PTH123
+        file.write(content)
+
+
+def _write_to(handle: int, content: bytes) -> None:
+    with suppress(OSError):  # who should read it is gone
+        os.write(handle, content)
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(sys.argv[1])))

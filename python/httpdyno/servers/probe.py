@@ -1,0 +1,144 @@
+"""One GET to a server that may do anything with it: every wait has an end, whatever trickles in."""
+
+import http.client
+import io
+import re
+import socket
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from httpdyno.servers.patience import Patience
+from httpdyno.servers.render import LOOPBACK
+
+_MOST_HEAD_BYTES = 1 << 17
+_PIECE_BYTES = 1 << 16
+_STATUS_LINE = re.compile(rb"HTTP/\d\.\d (\d{3})([^\r\n]*)")
+_HEAD_END = re.compile(rb"\r?\n\r?\n")
+_LENGTH = re.compile(rb"\ncontent-length:[ \t]*(\d{1,18})[ \t]*\r?\n", re.IGNORECASE)
+_CHUNKED = re.compile(rb"\ntransfer-encoding:[^\r\n]*chunked", re.IGNORECASE)
+_LAST_CHUNK = b"0\r\n\r\n"
+_INTERIM = 200
+"""Below are answers that announce another one."""
+_SHOWN_BYTES = 60
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Answer:
+    """What came of a GET."""
+
+    status: int
+    """0 where there was no answer."""
+    words: str
+    """The status line, or why there was none."""
+    body: bytes = b""
+    is_whole: bool = False
+
+
+def ask(
+    port: int, path: str, patience: Patience, *, body_patience: Patience, most_bytes: int
+) -> Answer:
+    """Send a GET over a connection of its own and return what came.
+
+    Args:
+        port: On loopback.
+        path: What to ask for; what is no ASCII is sent percent-encoded.
+        patience: Until the head of the answer is whole.
+        body_patience: From then on.
+        most_bytes: Of the body; more is left unread.
+    """
+    # What may stand in a target as it is (RFC 3986, 2.2 and 2.3), and `%` for what is encoded.
+    target = quote(path, safe="/?#[]@!$&'()*+,;=:%~|^")
+    request = f"GET {target} HTTP/1.1\r\nHost: {LOOPBACK}:{port}\r\nConnection: close\r\n\r\n"
+    try:
+        with socket.create_connection((LOOPBACK, port), timeout=patience.slice_s) as connection:
+            connection.sendall(request.encode("ascii"))
+            return _answer(connection, patience, body_patience, most_bytes)
+    except TimeoutError:
+        return Answer(status=0, words="timed out")
+    except OSError as error:
+        return Answer(status=0, words=str(error) or type(error).__name__)
+
+
+def _answer(
+    connection: socket.socket, patience: Patience, body_patience: Patience, most_bytes: int
+) -> Answer:
+    raw = bytearray()
+    while True:
+        end = _HEAD_END.search(raw)
+        if end is None:
+            if len(raw) > _MOST_HEAD_BYTES:
+                return Answer(status=0, words=f"a head of more than {_MOST_HEAD_BYTES} bytes")
+            if not raw[:5].startswith(b"HTTP/"[: len(raw)]):
+                return _no_answer(raw)
+            if not _more(connection, raw, patience):
+                return _no_answer(raw)
+            continue
+        line = _STATUS_LINE.match(raw)
+        if line is None:
+            return _no_answer(raw)
+        if int(line[1]) >= _INTERIM:
+            break
+        del raw[: end.end()]
+    words = (line[1] + line[2]).decode("latin-1").strip()
+    body, is_whole = _body(connection, raw, end.end(), body_patience, most_bytes)
+    return Answer(status=int(line[1]), words=words, body=body, is_whole=is_whole)
+
+
+def _body(
+    connection: socket.socket, raw: bytearray, begins: int, patience: Patience, most_bytes: int
+) -> tuple[bytes, bool]:
+    head = bytes(raw[:begins])
+    length = _LENGTH.search(head)
+    is_chunked = _CHUNKED.search(head) is not None
+    is_whole = False
+    while not is_whole and len(raw) - begins <= most_bytes:
+        if is_chunked:
+            is_whole = raw.endswith(_LAST_CHUNK)
+        elif length is not None:
+            is_whole = len(raw) - begins >= int(length[1])
+        if not is_whole and not _more(connection, raw, patience):
+            is_whole = not patience.is_over and length is None and not is_chunked
+            break
+    return (_decoded(bytes(raw)) if is_whole else b""), is_whole
+
+
+def _more(connection: socket.socket, raw: bytearray, patience: Patience) -> bool:
+    """Add what comes next; return whether anything came in time."""
+    while not patience.is_over:
+        connection.settimeout(patience.slice_s)
+        try:
+            piece = connection.recv(_PIECE_BYTES)
+        except TimeoutError:
+            continue
+        raw += piece
+        return bool(piece)
+    return False
+
+
+def _no_answer(raw: bytearray) -> Answer:
+    if not raw:
+        return Answer(status=0, words="it said nothing")
+    return Answer(status=0, words=f"no HTTP: {bytes(raw[:_SHOWN_BYTES])!r}")
+
+
+def _decoded(raw: bytes) -> bytes:
+    """Return the body of a whole answer, out of its chunks."""
+    response = http.client.HTTPResponse(_Recorded(raw))  # type: ignore[arg-type] # it only reads
+    try:
+        response.begin()
+        return response.read()
+    except (http.client.HTTPException, ValueError):
+        return b""
+    finally:
+        response.close()
+
+
+class _Recorded:
+    """What `HTTPResponse` needs of a socket."""
+
+    def __init__(self, raw: bytes) -> None:
+        self._raw = raw
+
+    def makefile(self, mode: str) -> io.BytesIO:
+        del mode
+        return io.BytesIO(self._raw)

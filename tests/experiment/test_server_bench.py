@@ -1,0 +1,125 @@
+"""How arms come up side by side; real servers are in tests/real."""
+
+import threading
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from msgspec import structs
+
+from httpdyno.experiment.bench import StartRequest
+from httpdyno.experiment.run import _host_caveats
+from httpdyno.experiment.server_bench import ServerBench
+from httpdyno.experiment.silence import silence
+from httpdyno.model import Configuration, ServerSpec
+from httpdyno.model.measurement import Measurement
+from httpdyno.servers.adapter import NotRunning
+from httpdyno.telemetry.host import host_facts
+
+DEADLINE_S = 10.0
+
+
+class Server:
+    """One that comes up only when it is ended, or does what it is told."""
+
+    root_pid = 0
+    address = "127.0.0.1:1"
+
+    def __init__(self, comes_up=None):
+        self._comes_up = comes_up
+        self._is_over = threading.Event()
+
+    def await_ready(self, timeout_s):
+        if self._comes_up is not None:
+            return self._comes_up()
+        assert self._is_over.wait(DEADLINE_S), "nobody ended it"
+        return NotRunning(status="crashed", detail="")
+
+    def is_alive(self):
+        return not self._is_over.is_set()
+
+    def last_words(self):
+        return "farewell"
+
+    def stop(self):
+        self._is_over.set()
+
+
+def measured(*servers, configurations=None):
+    """Measure a start of these servers, or of what stands in their place."""
+    left = list(servers)
+    adapter = SimpleNamespace(
+        spawn=lambda *_arguments: left.pop(0), version=lambda: "1", name="fake"
+    )
+    study = SimpleNamespace(
+        server=ServerSpec(adapter="fake"), folder=".", workload=SimpleNamespace(connections=1)
+    )
+    arms = configurations or tuple(
+        Configuration(values={"n": number}) for number in range(len(servers))
+    )
+    request = StartRequest(
+        comparison=1, start=0, arms=arms, order=((),), window_s=1, lead_in_s=0, warm_up_s=0
+    )
+    with ServerBench(adapter=cast(Any, adapter), study=cast(Any, study), seed=1) as bench:
+        return bench.measure_start(request, lambda _window: None)
+
+
+def test_an_interruption_while_arms_come_up_ends_the_others_at_once():
+    def interrupted():
+        raise KeyboardInterrupt
+
+    slow = Server()
+    with pytest.raises(KeyboardInterrupt):
+        measured(Server(interrupted), slow)
+    assert not slow.is_alive()
+
+
+def test_arms_are_waited_for_at_the_same_time():
+    together = threading.Barrier(2, timeout=DEADLINE_S)
+
+    def comes_up():
+        together.wait()
+        return NotRunning(status="refused", detail="no")
+
+    record = measured(Server(comes_up), Server(comes_up))
+    assert record.statuses == ("refused", "refused")
+
+
+def test_what_hung_before_it_was_spawned_is_not_tried_twice_in_a_start():
+    hung = NotRunning(status="hung", detail="`prepare` did not end within 20 s")
+    same = (Configuration(values={"n": 1}),) * 2
+    record = measured(hung, configurations=same)
+    assert record.statuses == ("hung", "hung")
+    assert record.details == (hung.detail,) * 2
+
+
+@pytest.mark.parametrize(
+    ("errors", "statuses", "server", "status", "said"),
+    [
+        ({"timeout": 4}, {}, (True, ()), "hung", "4 timeout"),
+        ({"timeout": 4}, {}, (False, ()), "crashed", "first process ended under load: farewell"),
+        ({"refused": 9}, {}, (False, ()), "crashed", "9 refused"),
+        ({"wrong_status": 9}, {500: 9}, (True, ()), "infeasible", "9 with 500"),
+        ({"reset": 9}, {}, (True, (2**22 + 1,)), "crashed", "1 of its 1 processes ended"),
+        ({"reset": 9}, {}, (True, ()), "infeasible", "9 reset"),
+        ({"reset": 9, "timeout": 1}, {}, (True, (2**22 + 1,)), "hung", "1 timeout"),
+    ],
+)
+def test_silence_has_the_word_for_what_happened(errors, statuses, server, status, said):
+    is_alive, workers = server
+    running = Server()
+    if not is_alive:
+        running.stop()
+    measurement = cast(Measurement, SimpleNamespace(errors=errors, statuses=statuses))
+    found, detail = silence(measurement, cast(Any, running), workers)
+    assert found == status
+    assert said in detail
+
+
+@pytest.mark.parametrize(
+    ("client", "server", "is_doubted"),
+    [((), (), True), ((3,), (), True), ((3,), (2, 3), True), ((3,), (0, 1, 2), False)],
+)
+def test_shared_cores_are_a_doubt_wherever_the_two_are_not_apart(client, server, is_doubted):
+    host = structs.replace(host_facts(), client_cpus=client, server_cpus=server)
+    assert [caveat.kind for caveat in _host_caveats(host)] == ["shared_cores"] * is_doubted

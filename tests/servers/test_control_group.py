@@ -1,0 +1,70 @@
+import os
+import subprocess
+
+import pytest
+
+from httpdyno.servers import control_group
+from httpdyno.servers.control_group import (
+    end_group,
+    is_group,
+    make_group,
+    parent_group,
+    remove_group,
+    usable_parent,
+)
+
+DEADLINE_S = 10.0
+
+
+def mounts(folder, root="/"):
+    return (
+        f"24 1 0:22 / /proc rw - proc proc rw\n"
+        f"30 1 0:26 {root} {folder} rw,nosuid shared:4 - cgroup2 cgroup2 rw\n"
+    )
+
+
+def test_groups_are_made_in_our_own_group(tmp_path):
+    (tmp_path / "user").mkdir()
+    (tmp_path / "user/cgroup.subtree_control").write_text("\n")
+    found = usable_parent(mounts(tmp_path), "3:cpuset:/\n0::/user\n")
+    assert found == tmp_path / "user"
+
+
+def test_a_mount_of_a_part_of_the_tree_is_understood(tmp_path):
+    (tmp_path / "user").mkdir()
+    assert usable_parent(mounts(tmp_path, "/slice"), "0::/slice/user\n") == tmp_path / "user"
+    assert usable_parent(mounts(tmp_path, "/other"), "0::/slice/user\n") is None
+
+
+def test_where_a_group_would_get_a_share_of_its_own_none_is_made(tmp_path):
+    (tmp_path / "cgroup.subtree_control").write_text("cpu memory\n")
+    assert usable_parent(mounts(tmp_path), "0::/\n") is None
+
+
+@pytest.mark.parametrize("own", ["", "3:cpuset:/\n"])
+def test_without_the_second_version_there_is_none(tmp_path, own):
+    assert usable_parent(mounts(tmp_path), own) is None
+    assert usable_parent("", "0::/\n") is None
+
+
+def test_without_a_parent_no_group_is_made(monkeypatch):
+    monkeypatch.setattr(control_group, "parent_group", lambda: None)
+    assert make_group("x") is None
+
+
+@pytest.mark.skipif(parent_group() is None, reason="no control group can be made here")
+def test_a_group_is_ended_whole_and_removed():
+    group = make_group(f"test-{os.getpid()}")
+    assert group is not None
+    assert is_group(group)
+    with subprocess.Popen(["/bin/sleep", "600"]) as process:
+        (group / "cgroup.procs").write_text(str(process.pid))
+        end_group(group)
+        assert process.wait(DEADLINE_S) == -9
+    remove_group(group)
+    assert not group.exists()
+    end_group(group)  # gone: nothing to do
+
+
+def test_a_folder_elsewhere_is_none_of_our_groups(tmp_path):
+    assert not is_group(tmp_path / "httpdyno-x")
