@@ -1,6 +1,8 @@
 import math
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec import structs
 from tests.report import sample
 
@@ -16,24 +18,27 @@ from httpdyno.report.phrase import (
     metric_name,
     next_command,
     of_objective,
+    proven_bound_text,
+    ratio_bounds_text,
     ratio_key,
     ratio_text,
     verdict_words,
 )
+from httpdyno.units import format_bounds, format_rate
 
 
 def test_headlines_say_the_verdict_before_the_number() -> None:
     assert {name: headline(o) for name, o in sample.all_outcomes().items()} == {
-        "ladder": "better: 4.90 × the throughput (4.60 … 5.23)",
+        "ladder": "better: 4.90 × the throughput (4.59 … 5.23)",
         "sweep": "the knee of MaxRequestWorkers is 8, at 6,190/s; the best is 16, at 6,205/s",
-        "compare": "a and b are equivalent: 1.003 × the throughput (0.997 … 1.009)",
+        "compare": "a and b are equivalent: 1.003 × the throughput (0.996 … 1.010)",
         "failed_start": "nothing was proven to help: no change was kept",
         "interrupted": "interrupted after 2 of 6 steps; "
         "2 changes kept, 2.82 × by their product, not confirmed",
         "unbounded": "inconclusive: 1.20 × the throughput so far (unbounded)",
-        "tie_break": "inconclusive: 1.00 × the throughput so far (0.97 … 1.03)",
-        "tied_compare": "b is better by CPU per request: 0.81 × (0.75 … 0.87), "
-        "throughput 1.00 × (0.97 … 1.03)",
+        "tie_break": "inconclusive: 1.00 × the throughput so far (0.97 … 1.04)",
+        "tied_compare": "b is better by CPU per request: 0.81 × (0.75 … 0.88), "
+        "throughput 1.00 × (0.97 … 1.04)",
     }
 
 
@@ -73,8 +78,8 @@ def test_after_a_tie_the_ratio_that_decided_is_named_beside_the_one_that_tied() 
     assert of_objective(compared) == compared.ratios["throughput"]
     assert verdict_words(compared) == "better by CPU"
     assert evidence_text(compared) == (
-        "by CPU per request: 0.81 × (0.75 … 0.87; 95 % anytime-valid over 6 starts), "
-        "throughput 1.00 × (0.97 … 1.03)"
+        "by CPU per request: 0.81 × (0.75 … 0.88; 95 % anytime-valid over 6 starts), "
+        "throughput 1.00 × (0.97 … 1.04)"
     )
 
 
@@ -105,3 +110,56 @@ def test_changes_are_called_proven_only_when_the_final_comparison_proved_them() 
     assert changes_title(whole) == "proven changes"
     assert changes_title(unproven) == "changes kept, not confirmed"
     assert changes_title(sample.interrupted()) == "changes kept so far"
+
+
+@st.composite
+def intervals(draw: st.DrawFn) -> RatioInterval:
+    """Intervals as sequences make them: around a ratio, often with an end close to 1."""
+    logs = st.floats(-6, 6) | st.floats(-0.01, 0.01) | st.floats(-1e-6, 1e-6)
+    low, middle, high = (math.exp(each) for each in sorted(draw(st.tuples(logs, logs, logs))))
+    return RatioInterval(ratio=middle, low=low, high=high, confidence=0.95)
+
+
+@given(intervals())
+def test_an_interval_is_rounded_outward_and_never_across_the_line_that_decides(
+    interval: RatioInterval,
+) -> None:
+    middle, ends = ratio_bounds_text(interval).rstrip(")").split(" × (")
+    low, high = (float(end) for end in ends.split(" … "))
+    assert low <= interval.low <= interval.high <= high
+    assert low <= float(middle) <= high
+    assert (interval.low > 1, interval.high < 1) == (low > 1, high < 1)
+
+
+@pytest.mark.parametrize(
+    ("low", "ratio", "high", "text"),
+    [
+        (0.7201, 0.851, 0.9996, "0.85 × (0.72 … 0.9996)"),
+        (1.0003, 1.31, 1.721, "1.31 × (1.0003 … 1.73)"),
+        (0.7249, 0.9998, 0.9999, "0.9998 × (0.72 … 0.9999)"),
+        (0.9999, 1.21, 1.449, "1.21 × (0.99 … 1.45)"),
+        (0.0021, 0.0032, 0.0049, "0.0032 × (0.0021 … 0.0049)"),
+        (0.0012, 0.0321, 1.3, "0.032 × (0.0012 … 1.30)"),
+    ],
+)
+def test_an_end_near_the_line_gets_the_digits_that_keep_it_on_its_side(
+    low: float, ratio: float, high: float, text: str
+) -> None:
+    assert ratio_bounds_text(RatioInterval(ratio=ratio, low=low, high=high, confidence=0.95)) == (
+        text
+    )
+
+
+def test_a_proven_bound_is_no_more_than_what_is_proven() -> None:
+    final = sample.ladder().final
+    assert final is not None
+    near = RatioInterval(ratio=1.4, low=1.0049, high=1.9, confidence=0.95)
+    assert proven_bound_text(near, more_is_better=True) == "1.004"
+    assert proven_bound_text(near, more_is_better=False) == "1.90"
+
+
+@given(st.floats(1e-3, 1e9), st.floats(0, 3))
+def test_rates_of_an_interval_are_rounded_outward(low: float, width: float) -> None:
+    high = low * (1 + width)
+    ends = format_bounds(low, high, format_rate).replace(",", "").replace("/s", "").split(" … ")
+    assert float(ends[0]) <= low <= high <= float(ends[1])

@@ -27,7 +27,7 @@ from httpdyno.model import (
 from httpdyno.stats.histogram import quantile_s
 from httpdyno.stats.sequence import ratio_interval, starts_needed
 from httpdyno.stats.verdict import distance_to_decision, verdict
-from httpdyno.units import format_duration
+from httpdyno.units import format_beside, format_duration, format_percent
 
 METRIC_NAMES = {
     "throughput_per_s": "throughput",
@@ -179,15 +179,13 @@ def _reason(
 def limit_broken(arm: ArmSummary, objective: Objective) -> str:
     """Return the objective's limit that the arm breaks, in words; empty when it keeps all."""
     if arm.error_ratio > objective.max_error_ratio:
-        return (
-            f"{arm.error_ratio:.2%} of requests failed; "
-            f"the limit is {objective.max_error_ratio:.2%}"
-        )
+        failed = format_beside(arm.error_ratio, objective.max_error_ratio, format_percent)
+        return f"{failed} of requests failed; the limit is {objective.max_error_ratio * 100:g} %"
     # From however few requests: a limit that needs a large sample to bind would protect nobody.
     p99_s = quantile_s(arm.latency, 0.99)
     if objective.max_p99_s is not None and p99_s > objective.max_p99_s:
         return (
-            f"p99 latency is {format_duration(p99_s)}; "
+            f"p99 latency is {format_beside(p99_s, objective.max_p99_s, format_duration)}; "
             f"the limit is {format_duration(objective.max_p99_s)}"
         )
     return ""

@@ -15,7 +15,7 @@ from httpdyno.model import (
     SweepPoint,
     level_text,
 )
-from httpdyno.units import format_duration, format_rate
+from httpdyno.units import Toward, format_bounds, format_duration, format_number, format_rate
 
 RATIO_KEYS = {"throughput_per_s": "throughput", "cpu_s_per_request": "cpu_per_request"}
 NAMES = {
@@ -32,6 +32,8 @@ UNBOUNDED_PER_S = 1e9
 """A throughput that no server has: an interval that reaches it has no upper end yet."""
 _FINE = 0.05
 """Intervals narrower than this need a third decimal to show their width."""
+_MOST_DECIMALS = 17
+"""With so many, a text tells a float from all others near 1."""
 
 
 def ratio_key(metric: str) -> str:
@@ -77,20 +79,62 @@ def ratio_text(ratio: float | None, *, decimals: int | None = None) -> str:
     """Return a ratio with the digits that matter at its size, without `×`."""
     if ratio is None or not math.isfinite(ratio):
         return NOTHING
-    if decimals is None:
-        decimals = 0 if ratio >= 100 else 1 if ratio >= 10 else 2  # noqa: PLR2004 - three digits
-    return f"{ratio:.{decimals}f}"
+    return format_number(ratio, _digits(ratio) if decimals is None else decimals)
 
 
-def _decimals(interval: RatioInterval) -> int | None:
-    return 3 if interval.high - interval.low < _FINE and interval.ratio < 10 else None  # noqa: PLR2004
+def _digits(ratio: float) -> int:
+    """Return how many decimals matter: three digits in all, two where it is below a tenth."""
+    if 0 < ratio < 0.1:  # noqa: PLR2004 - a tenth
+        return 1 - math.floor(math.log10(ratio))
+    return 0 if ratio >= 100 else 1 if ratio >= 10 else 2  # noqa: PLR2004 - three digits
+
+
+def _interval_texts(interval: RatioInterval) -> tuple[str, str, str]:
+    """Return low end, middle and high end; every place that shows an interval has them from here.
+
+    The ends are rounded outward, but not across 1: what is wholly on one side of it reads so.
+    The middle lies between the ends as they are shown.
+    """
+    is_fine = interval.high - interval.low < _FINE and interval.ratio < 10  # noqa: PLR2004
+
+    def decimals(value: float) -> int:
+        return max(3, _digits(value)) if is_fine else _digits(value)
+
+    low, high = interval.low, interval.high
+    low_text = _beside_1(low, decimals(low), "down") if low > 0 else "0"
+    high_text = _beside_1(high, decimals(high), "up") if math.isfinite(high) else "∞"
+    if not math.isfinite(interval.ratio):
+        return low_text, NOTHING, high_text
+    wanted = decimals(interval.ratio)
+    middle = format_number(interval.ratio, wanted)
+    while wanted < _MOST_DECIMALS and not (
+        _number(low_text) <= _number(middle) <= _number(high_text)
+    ):
+        wanted += 1
+        middle = format_number(interval.ratio, wanted)
+    return low_text, middle, high_text
+
+
+def _beside_1(value: float, decimals: int, toward: Toward) -> str:
+    """Return an end of an interval, with as many digits as keep it on its side of 1."""
+    text = format_number(value, decimals, toward=toward)
+    while decimals < _MOST_DECIMALS and _side(_number(text)) != _side(value):
+        decimals += 1
+        text = format_number(value, decimals, toward=toward)
+    return text
+
+
+def _side(ratio: float) -> int:
+    return (ratio > 1) - (ratio < 1)
+
+
+def _number(text: str) -> float:
+    return math.inf if text == "∞" else float(text.replace(",", ""))
 
 
 def interval_ratio_text(interval: RatioInterval | None) -> str:
     """Return an interval's middle, as precise as its width asks for."""
-    if interval is None:
-        return NOTHING
-    return ratio_text(interval.ratio, decimals=_decimals(interval))
+    return NOTHING if interval is None else _interval_texts(interval)[1]
 
 
 def bounds_text(interval: RatioInterval | None) -> str:
@@ -99,9 +143,7 @@ def bounds_text(interval: RatioInterval | None) -> str:
         return NOTHING
     if interval.low <= 0 and not math.isfinite(interval.high):
         return "unbounded"
-    decimals = _decimals(interval)
-    low = ratio_text(interval.low, decimals=decimals)
-    high = ratio_text(interval.high, decimals=decimals) if math.isfinite(interval.high) else "∞"
+    low, _, high = _interval_texts(interval)
     return f"{low} … {high}"
 
 
@@ -146,9 +188,10 @@ def plural(n: int, noun: str) -> str:
     return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
 
 
-def proven_bound(interval: RatioInterval, *, more_is_better: bool) -> float:
+def proven_bound_text(interval: RatioInterval, *, more_is_better: bool) -> str:
     """Return the end of the interval that a claim may be made of."""
-    return interval.low if more_is_better else interval.high
+    low, _, high = _interval_texts(interval)
+    return low if more_is_better else high
 
 
 def _claim(comparison: Comparison, *, is_given: bool) -> str:
@@ -210,7 +253,7 @@ def throughput_bounds(point: SweepPoint) -> tuple[float, float] | None:
 def rate_bounds_text(point: SweepPoint) -> str:
     """Return `6,116/s … 6,265/s`; `unbounded` where the data bound nothing yet."""
     bounds = throughput_bounds(point)
-    return "unbounded" if bounds is None else " … ".join(format_rate(end) for end in bounds)
+    return "unbounded" if bounds is None else format_bounds(*bounds, format_rate)
 
 
 def of_best_text(point: SweepPoint, sweep: Sweep) -> str:

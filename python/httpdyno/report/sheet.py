@@ -35,14 +35,14 @@ from httpdyno.report.phrase import (
     of_objective,
     outcome_caveats,
     plural,
-    proven_bound,
+    proven_bound_text,
     ratio_bounds_text,
     ratio_key,
     ratio_text,
     so_far,
     step_name,
 )
-from httpdyno.units import format_bytes, format_duration, format_rate
+from httpdyno.units import format_bytes, format_duration, format_percent, format_rate
 
 
 def sheet(outcome: Outcome, *, drawn: Drawn) -> dict[str, Any]:
@@ -131,7 +131,7 @@ def _final_hero(outcome: Outcome, final: Comparison) -> dict[str, Any]:
     claim = f"{name}, b over a" if _is_compare(outcome) else f"the {name} of the start"
     lines = [f"interval {bounds_text(interval)}, {confidence_text(interval, final.n_starts)}"]
     if final.verdict == "better":
-        bound = ratio_text(proven_bound(interval, more_is_better=more_is_better))
+        bound = proven_bound_text(interval, more_is_better=more_is_better)
         side = "at least" if more_is_better else "at most"
         lines.insert(0, f"proven: {side} {bound} ×")
     else:
@@ -189,7 +189,7 @@ def _tiles(final: Comparison | None) -> list[dict[str, str]]:
             for name in ("p50", _tail(a, b))
         ),
         ("memory", _memory(a), _memory(b)),
-        ("errors", _percent(a.error_ratio), _percent(b.error_ratio)),
+        ("errors", format_percent(a.error_ratio), format_percent(b.error_ratio)),
     ]
     return [{"name": name, "before": before, "after": after} for name, before, after in tiles]
 
@@ -203,10 +203,6 @@ def _tail(a: ArmSummary, b: ArmSummary) -> str:
 
 def _memory(arm: ArmSummary) -> str:
     return NOTHING if arm.pss_bytes is None else format_bytes(arm.pss_bytes)
-
-
-def _percent(ratio: float) -> str:
-    return f"{ratio * 100:.2g} %"
 
 
 def _changes(outcome: Outcome) -> dict[str, Any] | None:

@@ -50,7 +50,7 @@ from httpdyno.report.phrase import (
     step_name,
     throughput_bounds,
 )
-from httpdyno.units import format_bytes, format_duration, format_rate
+from httpdyno.units import format_bytes, format_duration, format_percent, format_rate
 
 VERDICT_STYLES: dict[Verdict, str] = {
     "better": "green",
@@ -203,7 +203,7 @@ def arms_table(comparison: Comparison, names: tuple[str, str]) -> Table:
             format_duration(arm.cpu_s_per_request) if measured else NOTHING,
             _latency(arm.latency_s, "p50"),
             _latency(arm.latency_s, "p99"),
-            f"{arm.error_ratio * 100:.2g} %" if measured else NOTHING,
+            format_percent(arm.error_ratio) if measured else NOTHING,
             NOTHING if arm.pss_bytes is None else format_bytes(arm.pss_bytes),
         )
     return table
