@@ -174,6 +174,15 @@ def format_duration(seconds: float, /, *, toward: Toward = "nearest") -> str:
     return f"{_three_digits(seconds * 1e6, toward)} µs"
 
 
+def format_guess(seconds: float) -> str:
+    """Return an estimated duration without digits that nobody believes: `16 s`, `21 min`, `3 h`."""
+    if seconds < 100:  # noqa: PLR2004 - from here minutes read better
+        return f"{max(1, round(seconds))} s"
+    if seconds < 6000:  # noqa: PLR2004 - and from here hours do
+        return f"{round(seconds / 60)} min"
+    return f"{round(seconds / 3600):,} h"
+
+
 def format_rate(per_s: float, /, *, toward: Toward = "nearest") -> str:
     """Return a rate with thousands marks: `1,998/s`."""
     if not math.isfinite(per_s):

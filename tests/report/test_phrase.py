@@ -1,45 +1,131 @@
 import math
+import re
+from pathlib import Path
+from typing import get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
-from tests.report import sample
+from tests.report import sample, sample_trouble
+from tests.report.page import parsed
+from tests.report.plain import plain_text
 
-from httpdyno.model import RatioInterval
-from httpdyno.report.phrase import (
-    bounds_text,
+from httpdyno.model import Caveat, Outcome, RatioInterval, Verdict
+from httpdyno.report import page
+from httpdyno.report.drawing import VERDICT_COLOURS
+from httpdyno.report.finding import (
     changes_title,
     configuration_changes,
+    headline,
+    next_command,
+)
+from httpdyno.report.html import outcome_html
+from httpdyno.report.json import outcome_json
+from httpdyno.report.phrase import (
+    bounds_text,
     deciding,
     evidence_text,
-    headline,
     interval_text,
     metric_name,
-    next_command,
     of_objective,
     proven_bound_text,
     ratio_bounds_text,
     ratio_key,
     ratio_text,
+    verdict_badge,
     verdict_words,
 )
+from httpdyno.report.terminal import VERDICT_STYLES, outcome_text
 from httpdyno.units import format_bounds, format_rate
 
 
 def test_headlines_say_the_verdict_before_the_number() -> None:
-    assert {name: headline(o) for name, o in sample.all_outcomes().items()} == {
+    assert {name: headline(o) for name, o in sample_trouble.all_outcomes().items()} == {
         "ladder": "better: 4.90 × the throughput (4.59 … 5.23)",
         "sweep": "the knee of MaxRequestWorkers is 8, at 6,190/s; the best is 16, at 6,205/s",
         "compare": "a and b are equivalent: 1.003 × the throughput (0.996 … 1.010)",
-        "failed_start": "nothing was proven to help: no change was kept",
+        "failed_start": "no change was proven to help: of 6 steps, 1 crashed",
         "interrupted": "interrupted after 2 of 6 steps; "
         "2 changes kept, 2.82 × by their product, not confirmed",
         "unbounded": "inconclusive: 1.20 × the throughput so far (unbounded)",
         "tie_break": "inconclusive: 1.00 × the throughput so far (0.97 … 1.04)",
         "tied_compare": "b is better by CPU per request: 0.81 × (0.75 … 0.88), "
         "throughput 1.00 × (0.97 … 1.04)",
+        "out_of_time": "ran out of time before 5 steps: about 7 min more would try them; "
+        "of 1 tried, 1 worse",
+        "not_measured": "not measured: one request takes 3.10 s, longer than a window of 250 ms; "
+        "give windows of 12 s and a budget of 20 min",
+        "settled_on_start": "settled on the start: all kept changes together, worse: "
+        "0.790 × the throughput (0.766 … 0.815); "
+        "ran out of time before 1 step: about 95 s more would try it",
     }
+
+
+REFUSED = "AH00180: MaxRequestWorkers of 512 exceeds ServerLimit\nAH00181: and more"
+
+
+def refused(verdict: Verdict) -> Outcome:
+    """Return a comparison whose candidate the server refused after some starts had ratios."""
+    whole = sample.a_against_a()
+    assert whole.final is not None
+    broken = structs.replace(whole.final.b, status="refused", detail=REFUSED)
+    final = structs.replace(whole.final, verdict=verdict, b=broken, reason="the candidate failed")
+    return structs.replace(whole, final=final)
+
+
+@pytest.mark.parametrize("verdict", ["failed", "worse"])
+def test_a_refused_candidate_is_never_worse_and_has_no_ratio(verdict: Verdict) -> None:
+    outcome = refused(verdict)
+    assert outcome.final is not None
+    assert verdict_badge(outcome.final) == "refused"
+    assert headline(outcome) == f"b was refused: {REFUSED.splitlines()[0]} …"
+    assert (deciding(outcome.final), of_objective(outcome.final)) == (None, None)
+    document = outcome_json(outcome)["final"]
+    assert (document["verdict"], document["after_arm"]["status"]) == ("failed", "refused")
+    assert document["throughput_ratio"] is None
+    shown = [plain_text(outcome_text(outcome)), " ".join(parsed(outcome_html(outcome)).text)]
+    for text in shown:
+        assert "refused" in text
+        assert "AH00181: and more" in text
+        assert "worse" not in text.partition('{"schema_version"')[0].partition("</style>")[2]
+
+
+@pytest.mark.parametrize("verdict", get_args(Verdict))
+def test_each_verdict_has_a_colour_wherever_it_is_shown(verdict: Verdict) -> None:
+    assert verdict in VERDICT_STYLES
+    assert verdict in VERDICT_COLOURS
+    css = (Path(page.__file__).parent / "templates" / "sheet.css").read_text(encoding="utf-8")
+    for kind in ("big", "badge"):
+        assert re.search(rf"\.{kind}\.{verdict}\b[^{{}}]*{{ color: ", css)
+
+
+def test_a_run_that_had_time_for_nothing_does_not_say_that_nothing_helps() -> None:
+    none = structs.replace(sample_trouble.out_of_time(), steps=(), not_tried_s=None)
+    assert headline(none) == ("ran out of time before 5 steps: a longer `--budget` would try them")
+
+
+def test_steps_without_time_are_named_once_in_words_and_page() -> None:
+    outcome = sample_trouble.out_of_time()
+    doubt = Caveat(kind="steps_not_tried", message="not tried for want of time: state_dir")
+    doubted = structs.replace(outcome, caveats=(doubt,))
+    text = plain_text(outcome_text(doubted))
+    assert "not tried: state_dir → memory, asp_debug → 0" in text
+    assert "for want of time" not in text
+    assert parsed(outcome_html(doubted)).text.count("not tried") == 5
+
+
+def test_undecided_steps_are_told_in_one_line_with_their_times() -> None:
+    whole = sample.ladder()
+    steps = [
+        structs.replace(
+            step,
+            comparison=structs.replace(step.comparison, verdict="inconclusive", needed_s=needed_s),
+        )
+        for step, needed_s in zip(whole.steps, (16.3, 1301.0, 9000.0), strict=False)
+    ]
+    text = " ".join(plain_text(outcome_text(structs.replace(whole, steps=tuple(steps)))).split())
+    assert "would decide: state_dir 16 s, asp_debug 22 min, access_file 2 h the server" in text
 
 
 def test_a_failed_study_says_why() -> None:
@@ -63,7 +149,7 @@ def test_ratios_have_the_digits_that_matter(ratio: float | None, text: str) -> N
 
 def test_a_narrow_interval_gets_the_digit_that_shows_its_width() -> None:
     narrow = RatioInterval(ratio=1.003, low=0.997, high=1.009, confidence=0.95)
-    assert interval_text(narrow, 6) == ("1.003 × (0.997 … 1.009; 95 % anytime-valid over 6 starts)")
+    assert interval_text(narrow, 6) == ("1.003 × (0.997 … 1.009; 95 % confidence, 6 starts)")
 
 
 def test_half_open_intervals_have_an_end_that_says_so() -> None:
@@ -78,7 +164,7 @@ def test_after_a_tie_the_ratio_that_decided_is_named_beside_the_one_that_tied() 
     assert of_objective(compared) == compared.ratios["throughput"]
     assert verdict_words(compared) == "better by CPU"
     assert evidence_text(compared) == (
-        "by CPU per request: 0.81 × (0.75 … 0.88; 95 % anytime-valid over 6 starts), "
+        "by CPU per request: 0.81 × (0.75 … 0.88; 95 % confidence, 6 starts), "
         "throughput 1.00 × (0.97 … 1.04)"
     )
 

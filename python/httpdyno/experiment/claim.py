@@ -168,10 +168,11 @@ def _reason(
 ) -> str:
     n, needed = starts
     if word == "equivalent":
-        return f"the whole interval lies within ±{objective.margin_ratio:.1%}"
+        return f"the whole interval lies within ±{objective.margin_ratio * 100:g} %"
     if word == "inconclusive":
-        more = f"about {needed} starts would decide" if needed else "no number of starts in reach"
-        return f"the interval still holds 1 after {n} starts; {more}"
+        # How much more would decide is told as time, by `needed_s`: nobody buys starts.
+        never = "" if needed else "; no number of starts in reach would decide"
+        return f"the interval still holds 1, no difference, after {n} starts{never}"
     side = "above" if interval.low > 1 else "below"
     return f"the whole interval lies {side} 1 after {n} starts"
 

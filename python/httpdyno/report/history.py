@@ -9,7 +9,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from httpdyno.model import Outcome, Record
-from httpdyno.report.phrase import headline
+from httpdyno.report.finding import headline
 from httpdyno.units import format_duration
 
 _STYLES = {"complete": "green", "interrupted": "yellow", "failed": "red", "running": "cyan"}
