@@ -191,7 +191,7 @@ class Outcome(Record, frozen=True):
     configuration: Configuration = Configuration()
     """The best proven configuration."""
     overlay_diff: str = ""
-    """Unified diff of the server's rendered configuration, start against final."""
+    """Unified diff of the server's files and environment, start against final."""
     caveats: tuple[Caveat, ...] = ()
     message: str = ""
     not_tried: tuple[Step, ...] = ()

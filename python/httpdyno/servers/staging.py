@@ -9,7 +9,13 @@ from httpdyno.errors import AdapterError
 from httpdyno.model import ServerSpec
 from httpdyno.servers.adapter import NotRunning, Place
 from httpdyno.servers.process import ServerProcess
-from httpdyno.servers.render import Variables, inside, render_text, rendered_templates
+from httpdyno.servers.render import (
+    Variables,
+    inside,
+    rendered_environment,
+    rendered_prepare,
+    rendered_templates,
+)
 
 _PREPARE_S = 30.0
 _INHERITED = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "TZ")
@@ -23,16 +29,12 @@ def environment(spec: ServerSpec, variables: Variables, place: Place) -> dict[st
     temporary = place.folder / "tmp"
     temporary.mkdir(exist_ok=True)
     inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
-    own = {
-        name: render_text(value, variables, source=f"environment.{name}")
-        for name, value in spec.environment.items()
-    }
     return {
         "PATH": _PATH,
         **inherited,
         "HOME": str(place.folder),
         "TMPDIR": str(temporary),
-        **own,
+        **rendered_environment(spec, variables),
     }
 
 
@@ -103,7 +105,7 @@ def _copy(source: Path, target: PurePosixPath, *, name: str) -> None:
 
 
 def _prepare(spec: ServerSpec, place: Place, variables: Variables) -> NotRunning | None:
-    command = [render_text(part, variables, source="prepare") for part in spec.prepare]
+    command = list(rendered_prepare(spec, variables))
     process = ServerProcess.spawn(
         command,
         place=place,
