@@ -1,6 +1,9 @@
 import json
 import re
+import shutil
+import subprocess
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from msgspec import structs
@@ -10,7 +13,7 @@ from tests.report.page import embedded, parsed, skeleton
 from httpdyno.model import Caveat, Outcome
 from httpdyno.report.html import outcome_html
 from httpdyno.report.json import outcome_json
-from httpdyno.report.page import script_json
+from httpdyno.report.page import glued, script_json
 
 OUTCOMES = sample_trouble.all_outcomes()
 EVIL = "</script><script>alert(1)</script><b>&amp;\"'"
@@ -138,7 +141,6 @@ def test_a_candidate_that_did_not_start_says_so_in_the_server_s_words(
 
 def test_importing_the_page_maker_draws_nothing_in() -> None:
     """Heavy imports wait until a page is made: `httpdyno --help` must stay quick."""
-    import subprocess  # noqa: PLC0415
     import sys  # noqa: PLC0415
 
     code = (
@@ -149,3 +151,23 @@ def test_importing_the_page_maker_draws_nothing_in() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=30
     )
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="there is no browser to print with")
+def test_a_sheet_is_printed_without_pages_that_are_half_empty(pages: Pages, tmp_path: Path) -> None:
+    """Eight pages it was, three of them two cards each."""
+    sheet, pdf = tmp_path / "sheet.html", tmp_path / "sheet.pdf"
+    sheet.write_text(pages["ladder"], encoding="utf-8")
+    command = ["chromium", "--headless", "--no-sandbox", f"--user-data-dir={tmp_path}/profile"]
+    command += [f"--print-to-pdf={pdf}", sheet.as_uri()]
+    subprocess.run(command, capture_output=True, check=True, timeout=50)
+    assert 1 <= len(re.findall(rb"/Type /Page\b", pdf.read_bytes())) <= 5
+
+
+def test_numbers_are_held_to_their_units(pages: Pages) -> None:
+    assert glued("10.0/s, 4.59 … 5.23, 16.9 ms of 6 starts") == (
+        "10.0/\u2060s, 4.59\u00a0…\u00a05.23, 16.9\u00a0ms of 6\u00a0starts"
+    )
+    assert "proven: at least 4.59\u00a0×" in pages["ladder"]
+    # What is to be copied into a file keeps its spaces.
+    assert "+MaxConnectionsPerChild 500<" in pages["ladder"]
