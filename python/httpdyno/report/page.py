@@ -7,7 +7,8 @@ from typing import Any
 
 import msgspec
 
-_NO_BREAK = "\N{NO-BREAK SPACE}"
+from httpdyno.report.prose import held
+
 _JOINER = "\N{WORD JOINER}"
 _TEMPLATES = Path(__file__).parent / "templates"
 
@@ -54,9 +55,7 @@ def glued(text: str) -> str:
 
     Not for what people copy into a file: its spaces are no spaces any more.
     """
-    text = re.sub(r"(?<=\d) (?=[^\W\d]|[%×])", _NO_BREAK, text)
-    text = re.sub(r"(?<=[\w%]) … (?=[\d∞])", f"{_NO_BREAK}…{_NO_BREAK}", text)
-    return re.sub(r"(?<=\d)/(?=s\b)", f"/{_JOINER}", text)
+    return re.sub(r"(?<=\d)/(?=s\b)", f"/{_JOINER}", held(text))
 
 
 def script_json(data: dict[str, Any]) -> str:

@@ -55,6 +55,7 @@ from httpdyno.report.phrase import (
     step_name,
     verdict_badge,
 )
+from httpdyno.report.prose import Prose
 from httpdyno.report.sweep_text import sweep_chart
 from httpdyno.units import format_bytes, format_duration, format_percent, format_rate
 
@@ -87,7 +88,8 @@ def outcome_text(outcome: Outcome) -> RenderableType:
     caveats = outcome_caveats(outcome)
     if caveats:
         parts += [Text(), *(_caveat_line(caveat) for caveat in caveats)]
-    return Group(*parts, Text(), *_closing(outcome))
+    parts += [Text(), *_closing(outcome)]
+    return Group(*(Prose(part) if isinstance(part, Text) else part for part in parts))
 
 
 def ladder_table(steps: Sequence[LadderStep]) -> Table:
@@ -183,7 +185,7 @@ def comparison_lines(
     else:
         lines = [claim.append(evidence_text(comparison)), *_reasons(comparison)]
     if book_ratio is not None:
-        lines.append(Padding(Text(f"published: {ratio_text(book_ratio)} ×"), _INDENT))
+        lines.append(Padding(Prose(Text(f"published: {ratio_text(book_ratio)} ×")), _INDENT))
     if comparison.a.throughput_per_s > 0 or comparison.b.throughput_per_s > 0:
         lines += [Text(), Padding(arms_table(comparison, names), _INDENT)]
     answers = answers_lines(list(zip(names, (comparison.a, comparison.b), strict=True)))
@@ -215,12 +217,12 @@ def _reasons(comparison: Comparison) -> list[RenderableType]:
         for name in NAMES
         if name in comparison.ratios and name not in said
     ]
-    lines: list[RenderableType] = [Padding(why, _INDENT)]
+    lines: list[RenderableType] = [Padding(Prose(why), _INDENT)]
     words = ", ".join(others)
     # The word once: `p50 latency 0.2 ×, p99 latency 0.3 ×` is a line too long.
     first, _, more = words.partition(" latency ")
     words = f"{first} latency {more.replace(' latency', '')}" if more else words
-    return lines + ([Padding(Text(words), _INDENT)] if words else [])
+    return lines + ([Padding(Prose(Text(words)), _INDENT)] if words else [])
 
 
 def arms_table(comparison: Comparison, names: tuple[str, str]) -> Table:
