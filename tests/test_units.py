@@ -7,7 +7,10 @@ from httpdyno.units import (
     bandwidth_bytes_per_s,
     duration_s,
     factor,
+    format_beside,
     format_duration,
+    format_percent,
+    format_rate,
     rate_or_zero_per_s,
     rate_per_s,
     share_ratio,
@@ -85,3 +88,36 @@ def test_what_is_none_is_quoted_and_an_example_is_given(read, text):
 )
 def test_a_duration_is_told_in_units_that_are_read_at_a_glance(seconds, text):
     assert format_duration(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("ratio", "text"),
+    [
+        (0.0, "0 %"),
+        (0.00004, "< 0.01 %"),
+        (0.0031, "0.31 %"),
+        (0.005, "0.5 %"),
+        (0.123, "12 %"),
+        (0.9996, "> 99 %"),
+        (1.0, "100 %"),
+        (2.5, "250 %"),
+    ],
+)
+def test_a_share_tells_nothing_and_all_from_nearly_so(ratio, text):
+    assert format_percent(ratio) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "limit", "write", "text"),
+    [
+        (0.05001, 0.05, format_duration, "50.1 ms"),
+        (0.04999, 0.05, format_duration, "49.9 ms"),
+        (0.05, 0.05, format_duration, "50.0 ms"),
+        (0.0712, 0.05, format_duration, "71.2 ms"),
+        (100.2, 100.0, format_duration, "1 min 41 s"),
+        (999.96, 1000.0, format_rate, "999/s"),
+        (0.001004, 0.001, format_percent, "0.11 %"),
+    ],
+)
+def test_what_breaks_a_limit_never_reads_as_the_limit_itself(value, limit, write, text):
+    assert format_beside(value, limit, write) == text

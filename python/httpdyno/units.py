@@ -6,9 +6,23 @@ the only way in and out.
 
 import math
 import re
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
+from typing import Literal, Protocol
 
 from httpdyno.errors import UsageError
 
+Toward = Literal["nearest", "down", "up"]
+"""Where a figure is rounded to. Ends of intervals go outward: what is read off them holds."""
+
+
+class Format(Protocol):
+    """How a quantity is written, such as `format_rate`."""
+
+    def __call__(self, value: float, /, *, toward: Toward = "nearest") -> str:
+        """Return the quantity with its unit."""
+
+
+_ROUNDING = {"nearest": ROUND_HALF_EVEN, "down": ROUND_FLOOR, "up": ROUND_CEILING}
 _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 _DURATION_PART = re.compile(r"(\d+(?:\.\d+)?)(us|ms|min|s|m|h)")
 _RATE = re.compile(r"(\d+(?:\.\d+)?)\s*(?:/\s*(s|m|min|h))?")
@@ -120,7 +134,27 @@ def bandwidth_bytes_per_s(text: str) -> float:
     return number * _BITS[unit] / 8 if unit in _BITS else number * _BYTES[unit]
 
 
-def format_duration(seconds: float) -> str:
+def format_number(value: float, decimals: int, *, toward: Toward = "nearest") -> str:
+    """Return a finite number with so many decimals, and thousands marks."""
+    # From the shortest text that means this float: 4.61 is not to become 4.62 on the way up
+    # because its nearest binary number is a hair above it.
+    exact = Decimal(repr(float(value)))
+    return f"{exact.quantize(Decimal(1).scaleb(-decimals), _ROUNDING[toward]):,f}"
+
+
+def format_bounds(low: float, high: float, text: Format) -> str:
+    """Return an interval, `6,116/s … 6,265/s`, its ends rounded outward."""
+    return f"{text(low, toward='down')} … {text(high, toward='up')}"
+
+
+def format_beside(value: float, limit: float, text: Format) -> str:
+    """Return a quantity that was held against a limit, rounded so that both read as different."""
+    if value == limit or text(value) != text(limit):
+        return text(value)
+    return text(value, toward="up" if value > limit else "down")
+
+
+def format_duration(seconds: float, /, *, toward: Toward = "nearest") -> str:
     """Return a duration with three significant digits and its best unit: `41.2 ms`.
 
     From 100 s on it is in minutes and seconds, from 100 min on in hours and minutes.
@@ -130,21 +164,47 @@ def format_duration(seconds: float) -> str:
     size = abs(seconds)
     if size >= 100:  # noqa: PLR2004 - from here minutes read better
         # Rounded first: what is left of a minute would round to a whole one, `53 min 60 s`.
-        whole, (upper, lower) = round(size), ("min", "s")
+        whole, (upper, lower) = abs(_whole(seconds, toward)), ("min", "s")
         if whole >= 6000:  # noqa: PLR2004 - and from here hours do
-            whole, (upper, lower) = round(size / 60), ("h", "min")
+            whole, (upper, lower) = abs(_whole(seconds / 60, toward)), ("h", "min")
         return f"{'-' * (seconds < 0)}{whole // 60} {upper} {whole % 60:02d} {lower}"
     for limit, factor, unit in ((1.0, 1.0, "s"), (1e-3, 1e3, "ms")):
         if size >= limit:
-            return f"{_three_digits(seconds * factor)} {unit}"
-    return f"{_three_digits(seconds * 1e6)} µs"
+            return f"{_three_digits(seconds * factor, toward)} {unit}"
+    return f"{_three_digits(seconds * 1e6, toward)} µs"
 
 
-def format_rate(per_s: float) -> str:
+def format_guess(seconds: float) -> str:
+    """Return an estimated duration without digits that nobody believes: `16 s`, `21 min`, `3 h`."""
+    if seconds < 100:  # noqa: PLR2004 - from here minutes read better
+        return f"{max(1, round(seconds))} s"
+    if seconds < 6000:  # noqa: PLR2004 - and from here hours do
+        return f"{round(seconds / 60)} min"
+    return f"{round(seconds / 3600):,} h"
+
+
+def format_rate(per_s: float, /, *, toward: Toward = "nearest") -> str:
     """Return a rate with thousands marks: `1,998/s`."""
     if not math.isfinite(per_s):
         return "–"
-    return f"{per_s:,.0f}/s" if per_s >= 1000 else f"{_three_digits(per_s)}/s"  # noqa: PLR2004
+    return f"{_three_digits(per_s, toward)}/s"
+
+
+def format_percent(ratio: float, /, *, toward: Toward = "nearest") -> str:
+    """Return a share as `0.31 %` or `12 %`: two digits, and no more.
+
+    Nothing and all are told apart from nearly nothing and nearly all.
+    """
+    percent = ratio * 100
+    if 0 < percent < _LEAST_PERCENT:
+        return f"< {_LEAST_PERCENT} %"
+    if 99 < percent < 100:  # noqa: PLR2004 - all but a few
+        return "> 99 %"
+    if not percent or percent >= 10:  # noqa: PLR2004 - two digits before the point
+        return f"{format_number(percent, 0, toward=toward)} %"
+    text = format_number(percent, 1 - math.floor(math.log10(abs(percent))), toward=toward)
+    # 0.5 %, not 0.50 %.
+    return f"{text.rstrip('0').rstrip('.')} %"
 
 
 def format_bytes(n_bytes: float) -> str:
@@ -157,8 +217,16 @@ def format_bytes(n_bytes: float) -> str:
     return f"{_three_digits(size)} GiB"
 
 
-def _three_digits(value: float) -> str:
+_LEAST_PERCENT = 0.01
+"""Below, a share is as good as nothing, but it is not nothing."""
+
+
+def _whole(value: float, toward: Toward) -> int:
+    return int(Decimal(repr(float(value))).to_integral_value(_ROUNDING[toward]))
+
+
+def _three_digits(value: float, toward: Toward = "nearest") -> str:
     if value == 0:
         return "0"
     digits = max(0, 2 - math.floor(math.log10(abs(value))))
-    return f"{value:.{digits}f}"
+    return format_number(value, digits, toward=toward)

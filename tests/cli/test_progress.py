@@ -67,7 +67,7 @@ def test_a_log_gets_one_plain_line_for_each_step():
     lines = shown(STAGE, START, START, StepDone(step=STEP)).splitlines()
     assert lines == [
         "step 1 of 2  workers: 1 → 4  1 min 05 s, about 1 min 30 s left",
-        "step 1 of 2  workers: 1 → 4  better  2.00 × (1.80 … 2.20; 95 % anytime-valid over "
+        "step 1 of 2  workers: 1 → 4  better  2.00 × (1.80 … 2.20; 95 % confidence, "
         "6 starts)  kept",
     ]
 
@@ -81,7 +81,7 @@ def test_notices_and_the_final_comparison_are_kept_lines():
     lines = shown(Notice(message="the [noise] is high"), FinalDone(comparison=COMPARISON))
     assert lines.splitlines() == [
         "note: the [noise] is high",
-        "final  better  2.00 × (1.80 … 2.20; 95 % anytime-valid over 6 starts)",
+        "final  better  2.00 × (1.80 … 2.20; 95 % confidence, 6 starts)",
     ]
 
 
@@ -93,7 +93,7 @@ def test_a_tie_break_names_the_ratio_that_decided():
         ratios={**COMPARISON.ratios, "cpu_per_request": cheaper},
     )
     assert shown(FinalDone(comparison=tied)).strip() == (
-        "final  better by CPU per request: 0.81 × (0.75 … 0.87; 95 % anytime-valid over "
+        "final  better by CPU per request: 0.81 × (0.75 … 0.87; 95 % confidence, "
         "6 starts), throughput 2.00 × (1.80 … 2.20)"
     )
 

@@ -42,7 +42,8 @@ class Elements(HTMLParser):
         assert self.open.pop() == tag
 
     def handle_data(self, data: str) -> None:
-        self.text.append(data)
+        # What holds a number to its unit on the page is a space, or nothing, to who reads it.
+        self.text.append(data.replace("\N{NO-BREAK SPACE}", " ").replace("\N{WORD JOINER}", ""))
 
 
 def parsed(page: str) -> Elements:

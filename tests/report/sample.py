@@ -80,6 +80,7 @@ def arm(
         n_starts=n_starts,
         throughput_per_s=throughput_per_s,
         cpu_s_per_request=cores / throughput_per_s,
+        statuses={"200": int(throughput_per_s * 6)},
         latency_s={
             "mean": mean_s(latency),
             **{
@@ -400,7 +401,7 @@ def failed_start(status: TrialStatus = "crashed") -> Outcome:
         index=0,
         a=step.comparison.a,
         b=broken,
-        verdict="worse",
+        verdict="failed",
         reason="the candidate crashed at its start",
         metric="throughput_per_s",
         n_starts=0,

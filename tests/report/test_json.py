@@ -6,11 +6,11 @@ from typing import Any
 import msgspec
 import pytest
 from msgspec import structs
-from tests.report import sample
+from tests.report import sample, sample_trouble
 
 from httpdyno.report.json import OutcomeJson, outcome_json, outcome_schema
 
-OUTCOMES = sample.all_outcomes()
+OUTCOMES = sample_trouble.all_outcomes()
 
 
 def rounded(value: Any) -> Any:

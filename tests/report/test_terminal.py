@@ -3,13 +3,14 @@ from typing import Literal
 
 import pytest
 from msgspec import structs
-from tests.report import sample
+from tests.report import sample, sample_trouble
 from tests.report.plain import WIDTH, plain_text
 
 from httpdyno.model import Caveat, Objective
-from httpdyno.report.terminal import bar, outcome_text, point_line, standing_line, step_line
+from httpdyno.report.sweep_text import bar, point_line
+from httpdyno.report.terminal import outcome_text, standing_line, step_line
 
-OUTCOMES = sample.all_outcomes()
+OUTCOMES = sample_trouble.all_outcomes()
 
 
 @pytest.mark.parametrize("name", OUTCOMES)
@@ -29,7 +30,7 @@ def test_the_ladder_s_columns_are_whole_in_eighty_columns() -> None:
     text = plain_text(outcome_text(OUTCOMES["ladder"]))
     row = next(line for line in text.splitlines() if line.startswith("MaxConnectionsPerChild"))
     assert row.split() == [
-        *("MaxConnectionsPerChild", "1.64", "1.60", "…", "1.69"),
+        *("MaxConnectionsPerChild", "1.64", "1.59", "…", "1.69"),
         *("better", "4.64", "0.61", "0.67", "1.31"),
     ]
 
@@ -140,16 +141,16 @@ def test_progress_lines_say_where_a_run_stands() -> None:
     assert sweep is not None
     assert step_line(step, 1, 6).plain == (
         "step 1 of 6  state_dir: disk → memory  better  "
-        "2.43 × (2.36 … 2.51; 95 % anytime-valid over 6 starts)  kept"
+        "2.43 × (2.35 … 2.51; 95 % confidence, 6 starts)  kept"
     )
     assert step_line(sample.tie_break().steps[0], 1, 1).plain == (
         "step 1 of 1  state_dir: disk → memory  better by CPU per request: "
-        "0.81 × (0.75 … 0.87; 95 % anytime-valid over 6 starts), "
-        "throughput 1.00 × (0.97 … 1.03)  kept"
+        "0.81 × (0.75 … 0.88; 95 % confidence, 6 starts), "
+        "throughput 1.00 × (0.97 … 1.04)  kept"
     )
     assert standing_line("step 1 of 6", 1, None).plain == "step 1 of 6  1 start  no interval yet"
     assert standing_line("final", 4, sample.interval(2.0, 0.1)).plain == (
-        "final  4 starts  2.00 × (1.81 … 2.21)"
+        "final  4 starts  2.00 × (1.80 … 2.22)"
     )
     assert point_line(sweep.points[3]).plain == "8  6,190/s (6,116/s … 6,265/s)"
     assert point_line(sweep.points[-1]).plain.startswith("512  refused: AH00180")

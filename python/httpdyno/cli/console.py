@@ -1,11 +1,33 @@
 """The two consoles: results on stdout, everything else on stderr."""
 
+import re
+import sys
+from typing import IO, Any
+
 from rich.console import Console
+
+_SPACES_AT_THE_END = re.compile(r"[ \t]+(?=\n|\Z)")
+
+
+class _Trimmed:
+    """A text file that gets no spaces at the ends of lines: tables are padded with them."""
+
+    def __init__(self, file: IO[str]) -> None:
+        self._file = file
+
+    def write(self, text: str) -> int:
+        """Write the text; of a whole print, as rich does."""
+        return self._file.write(_SPACES_AT_THE_END.sub("", text))
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever the file has
+        return getattr(self._file, name)
 
 
 def results() -> Console:
     """Return the console that results are printed on."""
-    return Console(highlight=False, emoji=False)
+    # Nothing is wrong with them on a terminal, where they may carry a colour.
+    file: Any = None if sys.stdout.isatty() else _Trimmed(sys.stdout)
+    return Console(file=file, highlight=False, emoji=False)
 
 
 def messages() -> Console:

@@ -19,7 +19,8 @@ from httpdyno.experiment.event import (
     StepDone,
 )
 from httpdyno.report.phrase import plural
-from httpdyno.report.terminal import claim_text, point_line, standing_line, step_line
+from httpdyno.report.sweep_text import point_line
+from httpdyno.report.terminal import claim_text, standing_line, step_line
 
 _REFRESH_PER_S = 4.0
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"

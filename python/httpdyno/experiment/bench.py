@@ -41,7 +41,7 @@ class Bench(Protocol):
         """
 
     def configuration_diff(self, start: Configuration, final: Configuration) -> str:
-        """Return the unified diff of the server's files, as rendered for the two."""
+        """Return what differs between the two as the server gets them, as a unified diff."""
 
     def host(self) -> HostFacts:
         """Return the machine and software that this bench measures on."""

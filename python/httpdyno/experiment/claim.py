@@ -28,7 +28,7 @@ from httpdyno.model import (
 from httpdyno.stats.histogram import quantile_s
 from httpdyno.stats.sequence import ratio_interval, starts_needed
 from httpdyno.stats.verdict import distance_to_decision, verdict
-from httpdyno.units import format_duration
+from httpdyno.units import format_beside, format_duration, format_percent
 
 METRIC_NAMES = {
     "throughput_per_s": "throughput",
@@ -172,10 +172,11 @@ def _reason(
 ) -> str:
     n, needed = starts
     if word == "equivalent":
-        return f"the whole interval lies within ±{objective.margin_ratio:.1%}"
+        return f"the whole interval lies within ±{objective.margin_ratio * 100:g} %"
     if word == "inconclusive":
-        more = f"about {needed} starts would decide" if needed else "no number of starts in reach"
-        return f"the interval still holds 1 after {n} starts; {more}"
+        # How much more would decide is told as time, by `needed_s`: nobody buys starts.
+        never = "" if needed else "; no number of starts in reach would decide"
+        return f"the interval still holds 1, no difference, after {n} starts{never}"
     side = "above" if interval.low > 1 else "below"
     return f"the whole interval lies {side} 1 after {n} starts"
 
@@ -183,15 +184,13 @@ def _reason(
 def limit_broken(arm: ArmSummary, objective: Objective) -> str:
     """Return the objective's limit that the arm breaks, in words; empty when it keeps all."""
     if arm.error_ratio > objective.max_error_ratio:
-        return (
-            f"{arm.error_ratio:.2%} of requests failed; "
-            f"the limit is {objective.max_error_ratio:.2%}"
-        )
+        failed = format_beside(arm.error_ratio, objective.max_error_ratio, format_percent)
+        return f"{failed} of requests failed; the limit is {objective.max_error_ratio * 100:g} %"
     # From however few requests: a limit that needs a large sample to bind would protect nobody.
     p99_s = quantile_s(arm.latency, 0.99)
     if objective.max_p99_s is not None and p99_s > objective.max_p99_s:
         return (
-            f"p99 latency is {format_duration(p99_s)}; "
+            f"p99 latency is {format_beside(p99_s, objective.max_p99_s, format_duration)}; "
             f"the limit is {format_duration(objective.max_p99_s)}"
         )
     return ""

@@ -7,7 +7,7 @@ count is biased. Windows of a block lie side by side in time, so drift cancels i
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
@@ -129,6 +129,8 @@ def arm_summary(
         throughput_per_s=_finite(figures.throughput_per_s),
         cpu_s_per_request=_finite(figures.cpu_s_per_request),
         error_ratio=figures.error_ratio,
+        statuses=_summed(w.measurement.statuses for w in windows),
+        errors=_summed(w.measurement.errors for w in windows),
         latency_s={"mean": mean_s(latency), **shown, "max": latency.max_s} if windows else {},
         latency=latency,
         pss_bytes=fmean(sizes) if sizes else None,
@@ -139,6 +141,14 @@ def arm_summary(
             _finite(arm_figures(arm_windows(start, arm)).throughput_per_s) for start in starts
         ),
     )
+
+
+def _summed(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """Return the sums by key, without those that are nothing."""
+    total: Counter[str] = Counter()
+    for each in counts:
+        total.update(each)
+    return {key: n for key, n in total.items() if n}
 
 
 def _effective(starts: Sequence[StartRecord], arm: int) -> Effective:

@@ -5,7 +5,6 @@ on standing connections, end them. The servers of the last start end in the back
 next ones come up, because between starts every second is taken from the evidence.
 """
 
-import difflib
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -34,6 +33,7 @@ from httpdyno.model import (
     WindowRecord,
 )
 from httpdyno.servers.adapter import NotRunning, Running, ServerAdapter
+from httpdyno.servers.difference import difference
 from httpdyno.servers.run_folder import RunRoot, claim
 from httpdyno.servers.session import child_pids
 from httpdyno.telemetry.host import host_facts
@@ -89,17 +89,11 @@ class ServerBench:
         return self._host
 
     def configuration_diff(self, start: Configuration, final: Configuration) -> str:
-        """Return the unified diff of the server's files, as rendered for the two."""
+        """Return what differs between the two as the server gets them, environment included."""
         spec, folder = self._study.server, Path(self._study.folder)
-        before = self._adapter.render(spec, folder, start).files
-        after = self._adapter.render(spec, folder, final).files
-        parts: list[str] = []
-        for name in sorted({*before, *after}):
-            old, new = before.get(name, ""), after.get(name, "")
-            parts += difflib.unified_diff(
-                old.splitlines(keepends=True), new.splitlines(keepends=True), name, name
-            )
-        return "".join(parts)
+        return difference(
+            self._adapter.render(spec, folder, start), self._adapter.render(spec, folder, final)
+        )
 
     def measure_start(
         self, request: StartRequest, save: Callable[[WindowRecord], None]

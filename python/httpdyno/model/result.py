@@ -7,9 +7,11 @@ import msgspec
 from httpdyno.model.base import Level, Record
 from httpdyno.model.knob import Configuration, level_text
 from httpdyno.model.measurement import HistogramData, HostFacts, Measurement, Telemetry
-from httpdyno.model.study import Plan
+from httpdyno.model.study import Plan, Step
 
-Verdict = Literal["better", "worse", "equivalent", "inconclusive"]
+Verdict = Literal["better", "worse", "equivalent", "inconclusive", "failed", "not_measured"]
+"""`failed`: the candidate was refused, crashed, hung or broke; its status says which.
+`not_measured`: no figure can be had; the reason says why, and what to do."""
 TrialStatus = Literal["complete", "refused", "crashed", "hung", "unstable", "infeasible"]
 
 
@@ -82,6 +84,10 @@ class ArmSummary(Record, frozen=True):
     throughput_per_s: float = 0.0
     cpu_s_per_request: float = 0.0
     error_ratio: float = 0.0
+    statuses: dict[str, int] = msgspec.field(default_factory=dict)
+    """Answers by their status, of all windows."""
+    errors: dict[str, int] = msgspec.field(default_factory=dict)
+    """Requests that did not get the right answer, by kind, of all windows."""
     latency_s: dict[str, float] = msgspec.field(default_factory=dict)
     """mean, p50, p90, p99, p999, max."""
     latency: HistogramData = HistogramData()
@@ -185,6 +191,10 @@ class Outcome(Record, frozen=True):
     configuration: Configuration = Configuration()
     """The best proven configuration."""
     overlay_diff: str = ""
-    """Unified diff of the server's rendered configuration, start against final."""
+    """Unified diff of the server's files and environment, start against final."""
     caveats: tuple[Caveat, ...] = ()
     message: str = ""
+    not_tried: tuple[Step, ...] = ()
+    """Steps that were left out for want of time."""
+    not_tried_s: float | None = None
+    """Time that they would take, estimated."""

@@ -39,6 +39,7 @@ from httpdyno.report.phrase import (
     metric_name,
     of_objective,
     plural,
+    shown_verdict,
     step_name,
     verdict_words,
 )
@@ -137,25 +138,26 @@ def _step_row(step: LadderStep, running: float, book: float) -> dict[str, Any]:
 def _row(
     name: str, change: str, comparison: Comparison, *, running: float, book: float | None
 ) -> dict[str, Any]:
+    verdict = shown_verdict(comparison)
     interval = of_objective(comparison)
     bounded = interval is not None and interval.low > 0 and math.isfinite(interval.high)
     middle = running * interval.ratio if interval else None
     words = verdict_words(comparison)
-    claim = f"{interval_ratio_text(interval)} ×, {words}" if interval else "not run"
+    claim = f"{interval_ratio_text(interval)} ×, {words}" if interval else words
     whole = f"{name} {change}: {claim}"
     return {
         "line": whole if len(whole) <= _LINE_LENGTH else f"{name}: {claim}",
         "name": name,
         "change": change,
-        "verdict": comparison.verdict,
-        "colour": VERDICT_COLOURS[comparison.verdict],
+        "verdict": verdict,
+        "colour": VERDICT_COLOURS[verdict],
         "from": running,
         "middle": middle,
         "low": running * interval.low if interval and bounded else middle,
         "high": running * interval.high if interval and bounded else middle,
         "book": book,
-        "ratio": f"{interval_ratio_text(interval)} ×" if interval else comparison.b.status,
-        "bounds": f"{bounds_text(interval)}, {words}" if interval else comparison.verdict,
+        "ratio": f"{interval_ratio_text(interval)} ×" if interval else words,
+        "bounds": f"{bounds_text(interval)}, {words}" if interval else "",
     }
 
 
@@ -204,7 +206,7 @@ def strip_svg(comparison: Comparison, margin_ratio: float, *, width: int = NARRO
     margin = 1 + margin_ratio
     shade = {"low": max(low, 1 / margin), "high": min(high, margin)}
     whole = [{"low": ends[0], "high": ends[1], "mid": interval.ratio}] if ends else []
-    colour = VERDICT_COLOURS[comparison.verdict]
+    colour = VERDICT_COLOURS[shown_verdict(comparison)]
     row = alt.Y("y:Q", scale=alt.Scale(domain=[0, 1]), axis=None)
     layers = [
         chart_of([shade])

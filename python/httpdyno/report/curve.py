@@ -16,16 +16,7 @@ from httpdyno.model import (
     Sweep,
     level_text,
 )
-from httpdyno.report.drawing import (
-    AFTER,
-    BEFORE,
-    BOOK,
-    INK,
-    WIDE,
-    Chart,
-    chart_of,
-    svg_of,
-)
+from httpdyno.report.drawing import AFTER, BEFORE, BOOK, INK, WIDE, Chart, chart_of, svg_of
 from httpdyno.report.phrase import has_run, p99_of, throughput_bounds
 from httpdyno.stats.histogram import MIN_TAIL_COUNT, count, quantile_s
 

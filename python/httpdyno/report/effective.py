@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from httpdyno.model import ArmSummary, Comparison, Effective, Outcome
-from httpdyno.report.phrase import NOTHING, arm_names, plural
+from httpdyno.report.finding import arm_names
+from httpdyno.report.phrase import NOTHING, plural
 
 
 def effective_table(outcome: Outcome) -> dict[str, Any] | None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from httpdyno.model import ArmSummary, Comparison, Outcome, level_text
 from httpdyno.report import chart, curve
+from httpdyno.report.answer import errors_text
 from httpdyno.report.drawing import NARROW, WIDE
 from httpdyno.report.json import book_ratios
 from httpdyno.report.phrase import (
@@ -17,13 +18,15 @@ from httpdyno.report.phrase import (
     of_objective,
     rate_bounds_text,
     ratio_text,
+    shown_ratios,
+    status_badge,
     verdict_words,
 )
 from httpdyno.units import format_duration, format_rate
 
 Drawn = Callable[[str], Any]
 """Marks a drawing as markup, so that the template does not escape it."""
-_BOOK_DIAMOND = "Open diamonds are the figures of the founding documents."
+_BOOK_DIAMOND = "Open diamonds are the published figures that the study measures again."
 
 
 def _figure(
@@ -102,7 +105,7 @@ def _ladder_table(outcome: Outcome) -> dict[str, Any]:
 
 
 def _ratios(comparison: Comparison, names: Sequence[str]) -> list[str]:
-    return [interval_ratio_text(comparison.ratios.get(name)) for name in names]
+    return [interval_ratio_text(shown_ratios(comparison).get(name)) for name in names]
 
 
 def _sweep_figure(outcome: Outcome, drawn: Drawn) -> dict[str, Any] | None:
@@ -112,8 +115,9 @@ def _sweep_figure(outcome: Outcome, drawn: Drawn) -> dict[str, Any] | None:
     book = book_ratios(outcome)
     caption = f"Lines through the dots are intervals. Knee: {sweep.rule}."
     if book:
-        caption += " The dashed curve is the book's, scaled to the same best."
-    head = [sweep.knob, "status", "throughput", "interval", "of best", "CPU/request", "p99", "book"]
+        caption += " The dashed curve is the published one, scaled to the same best."
+    names = ("throughput", "interval", "of best", "CPU/request", "p99", "errors", "book")
+    head = [sweep.knob, "status", *names]
     rows = [
         [
             level_text(point.level),
@@ -123,10 +127,11 @@ def _sweep_figure(outcome: Outcome, drawn: Drawn) -> dict[str, Any] | None:
             of_best_text(point, sweep),
             format_duration(point.arm.cpu_s_per_request),
             format_duration(point.latency_p99_s or math.nan),
+            errors_text(point.arm) or NOTHING,
             ratio_text(book.get(point.level)),
         ]
         if has_run(point)
-        else [level_text(point.level), point.arm.status, *[NOTHING] * 6]
+        else [level_text(point.level), status_badge(point.arm.status), *[NOTHING] * len(names)]
         for point in sweep.points
     ]
     return _figure(

@@ -9,7 +9,8 @@ from rich.padding import Padding
 from rich.text import Text
 
 from httpdyno.model import Outcome, Record
-from httpdyno.report.phrase import headline
+from httpdyno.report.finding import headline
+from httpdyno.report.prose import Prose
 from httpdyno.units import format_duration
 
 _STYLES = {"complete": "green", "interrupted": "yellow", "failed": "red", "running": "cyan"}
@@ -62,5 +63,7 @@ def history_text(rows: Sequence[HistoryRow]) -> RenderableType:
                 (row.status, _STYLES.get(row.status, "")),
             )
         )
-        lines.append(Padding(Text.assemble((row.study, "bold"), f": {row.headline}"), _INDENT))
+        lines.append(
+            Padding(Prose(Text.assemble((row.study, "bold"), f": {row.headline}")), _INDENT)
+        )
     return Group(*lines)

@@ -5,6 +5,7 @@ can return nothing else.
 """
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -22,13 +23,15 @@ from httpdyno.model import (
     Outcome,
     RatioInterval,
     Record,
+    Step,
     Sweep,
     TrialStatus,
     Verdict,
     Workload,
     level_text,
 )
-from httpdyno.report.phrase import NAMES, headline, p99_of, throughput_bounds
+from httpdyno.report.finding import headline
+from httpdyno.report.phrase import NAMES, p99_of, shown_ratios, shown_verdict, throughput_bounds
 
 SCHEMA_VERSION = 1
 
@@ -53,6 +56,10 @@ class ArmJson(Record, frozen=True):
     throughput_per_s: float
     cpu_s_per_request: float
     error_ratio: float
+    statuses: dict[str, int]
+    """Answers by their status, of all windows."""
+    errors: dict[str, int]
+    """Requests that did not get the right answer, by kind, of all windows."""
     latency_s: dict[str, float]
     pss_bytes: float | None
     n_processes: float
@@ -176,6 +183,11 @@ class OutcomeJson(Record, frozen=True):
     calibration: dict[str, float]
     configuration: dict[str, Level]
     overlay_diff: str
+    """What to change in the server's files, environment and command line, start against final."""
+    not_tried: tuple[str, ...]
+    """Steps that were left out for want of time."""
+    not_tried_s: float | None
+    """Time that they would take, estimated."""
 
 
 def outcome_json(outcome: Outcome) -> dict[str, Any]:
@@ -201,6 +213,8 @@ def outcome_json(outcome: Outcome) -> dict[str, Any]:
         calibration=_finite(outcome.calibration),
         configuration=outcome.configuration.values,
         overlay_diff=outcome.overlay_diff,
+        not_tried=_labels(outcome.not_tried),
+        not_tried_s=outcome.not_tried_s,
     )
     plain: dict[str, Any] = msgspec.to_builtins(record)
     return plain
@@ -229,11 +243,15 @@ def _plan(outcome: Outcome) -> PlanJson:
         workload=study.workload,
         objective=study.objective,
         method=study.method,
-        steps=tuple(Configuration(values={s.knob: s.to}).label() for s in outcome.plan.steps),
+        steps=_labels(outcome.plan.steps),
         start=study.start_configuration().values,
         book_figure=study.book_figure,
         book_ratio=study.book_ratio,
     )
+
+
+def _labels(steps: Sequence[Step]) -> tuple[str, ...]:
+    return tuple(Configuration(values={step.knob: step.to}).label() for step in steps)
 
 
 def _ratio(interval: RatioInterval | None) -> RatioJson | None:
@@ -261,6 +279,8 @@ def _arm(arm: ArmSummary) -> ArmJson:
         throughput_per_s=arm.throughput_per_s,
         cpu_s_per_request=arm.cpu_s_per_request,
         error_ratio=arm.error_ratio,
+        statuses=arm.statuses,
+        errors=arm.errors,
         latency_s=_finite(arm.latency_s),
         pss_bytes=arm.pss_bytes,
         n_processes=arm.n_processes,
@@ -272,10 +292,10 @@ def _arm(arm: ArmSummary) -> ArmJson:
 
 def _claim(comparison: Comparison) -> dict[str, Any]:
     """Return what steps and the final comparison have in common, as keyword arguments."""
-    ratios = {f"{name}_ratio": _ratio(comparison.ratios.get(name)) for name in NAMES}
+    ratios = {f"{name}_ratio": _ratio(shown_ratios(comparison).get(name)) for name in NAMES}
     return {
         **ratios,
-        "verdict": comparison.verdict,
+        "verdict": shown_verdict(comparison),
         "reason": comparison.reason,
         "metric": comparison.metric,
         "decided_by": comparison.decided_by,

@@ -1,11 +1,15 @@
 """What every page is made with: templates that escape, and data that no page can mistake."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from httpdyno.report.prose import held
+
+_JOINER = "\N{WORD JOINER}"
 _TEMPLATES = Path(__file__).parent / "templates"
 
 
@@ -35,7 +39,8 @@ def rendered(
     environment = Environment(
         loader=FileSystemLoader(_TEMPLATES), autoescape=True, undefined=StrictUndefined
     )
-    environment.filters |= {name: marked(each) for name, each in (filters or {}).items()}
+    own = {"glued": glued, **(filters or {})}
+    environment.filters |= {name: marked(each) for name, each in own.items()}
     sheets = "".join((_TEMPLATES / name).read_text(encoding="utf-8") for name in css)
     page = environment.get_template(template).render(
         **values,
@@ -43,6 +48,14 @@ def rendered(
         data=Markup(script_json(data)),  # noqa: S704 - escaped there
     )
     return f"{page}\n"
+
+
+def glued(text: str) -> str:
+    """Return the text with each number held to its unit, or to the noun that it counts.
+
+    Not for what people copy into a file: its spaces are no spaces any more.
+    """
+    return re.sub(r"(?<=\d)/(?=s\b)", f"/{_JOINER}", held(text))
 
 
 def script_json(data: dict[str, Any]) -> str:

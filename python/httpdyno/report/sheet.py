@@ -2,9 +2,10 @@
 
 from typing import Any
 
-from httpdyno.model import ArmSummary, Comparison, LadderStep, Outcome, level_text
-from httpdyno.report import chart
-from httpdyno.report.effective import effective_table, limit_text
+from httpdyno.model import ArmSummary, Comparison, Outcome, level_text
+from httpdyno.report.answer import answers_table
+from httpdyno.report.card import evidence, skipped
+from httpdyno.report.effective import effective_table
 from httpdyno.report.figure import (
     Drawn,
     cost_figure,
@@ -13,36 +14,41 @@ from httpdyno.report.figure import (
     main_figure,
     starts_figure,
 )
+from httpdyno.report.finding import (
+    arm_names,
+    changes_title,
+    configuration_changes,
+    final_label,
+    headline,
+    is_settled_on_start,
+    method_sentences,
+    n_tried,
+    out_of_time_text,
+    outcome_caveats,
+)
 from httpdyno.report.load.offer import offer_text
 from httpdyno.report.phrase import (
     MORE_IS_BETTER,
-    NAMES,
     NOTHING,
-    arm_names,
     bounds_text,
-    changes_title,
     confidence_text,
-    configuration_changes,
     decider,
     deciding,
     evidence_text,
-    final_label,
-    headline,
     interval_ratio_text,
-    method_sentences,
     metric_name,
     needed_text,
     of_objective,
-    outcome_caveats,
     plural,
-    proven_bound,
+    proven_bound_text,
     ratio_bounds_text,
     ratio_key,
     ratio_text,
-    so_far,
-    step_name,
+    shown_verdict,
+    verdict_badge,
 )
-from httpdyno.units import format_bytes, format_duration, format_rate
+from httpdyno.report.provenance import provenance
+from httpdyno.units import format_bytes, format_duration, format_percent, format_rate
 
 
 def sheet(outcome: Outcome, *, drawn: Drawn) -> dict[str, Any]:
@@ -65,12 +71,14 @@ def sheet(outcome: Outcome, *, drawn: Drawn) -> dict[str, Any]:
         else "Before and after",
         "latency": latency_figure(arms, drawn),
         "starts": starts_figure(arms, drawn),
+        "answers": answers_table(arms),
         "evidence_title": "Every step's evidence" if outcome.steps else "The evidence",
-        "steps": _evidence(outcome, drawn),
-        "skipped": _skipped(outcome),
+        "confidence": f"{outcome.plan.study.objective.deciding_confidence * 100:g} %",
+        "steps": evidence(outcome, drawn),
+        "skipped": skipped(outcome),
         "caveats": outcome_caveats(outcome),
         "method": method_sentences(outcome),
-        "provenance": _provenance(outcome),
+        "provenance": provenance(outcome),
         "effective": effective_table(outcome),
     }
 
@@ -100,9 +108,9 @@ def _hero(outcome: Outcome) -> dict[str, Any]:
     if outcome.status != "failed":
         if outcome.sweep is not None:
             return _sweep_hero(outcome)
-        interval = None if outcome.final is None else deciding(outcome.final)
-        if outcome.final is not None and interval is not None:
-            return _final_hero(outcome, outcome.final)
+        if outcome.final is not None:
+            has_figure = deciding(outcome.final) is not None
+            return (_final_hero if has_figure else _wordy_hero)(outcome, outcome.final)
     figure, unit = _plain_figure(outcome)
     lines = [outcome.message] if outcome.message and outcome.status != "failed" else []
     return {
@@ -110,6 +118,7 @@ def _hero(outcome: Outcome) -> dict[str, Any]:
         "unit": unit,
         "claim": headline(outcome),
         "verdict": "",
+        "badge": "",
         "lines": lines,
     }
 
@@ -118,8 +127,23 @@ def _plain_figure(outcome: Outcome) -> tuple[str, str]:
     """Return the large figure of an outcome that rests on no final comparison."""
     if outcome.status == "failed":
         return "failed", ""
-    n_kept = sum(step.kept for step in outcome.steps)
-    return str(n_kept), f"of {plural(len(outcome.plan.steps), 'change')} kept"
+    planned = plural(len(outcome.plan.steps), "step")
+    if outcome.not_tried:
+        return str(n_tried(outcome)), f"of {planned} tried"
+    return str(sum(step.kept for step in outcome.steps)), f"of {planned} kept"
+
+
+def _wordy_hero(outcome: Outcome, final: Comparison) -> dict[str, Any]:
+    """Return a hero without a figure: the candidate failed, or nothing could be measured."""
+    detail = final.b.detail if final.b.status != "complete" else ""
+    return {
+        "figure": verdict_badge(final),
+        "unit": "",
+        "claim": headline(outcome),
+        "verdict": shown_verdict(final),
+        "badge": "",
+        "lines": [each for each in dict.fromkeys((detail, final.reason)) if each],
+    }
 
 
 def _final_hero(outcome: Outcome, final: Comparison) -> dict[str, Any]:
@@ -129,9 +153,11 @@ def _final_hero(outcome: Outcome, final: Comparison) -> dict[str, Any]:
     more_is_better = ratio_key(decider(final)) in MORE_IS_BETTER
     name = metric_name(decider(final))
     claim = f"{name}, b over a" if _is_compare(outcome) else f"the {name} of the start"
+    if is_settled_on_start(outcome):
+        claim = headline(outcome)
     lines = [f"interval {bounds_text(interval)}, {confidence_text(interval, final.n_starts)}"]
     if final.verdict == "better":
-        bound = ratio_text(proven_bound(interval, more_is_better=more_is_better))
+        bound = proven_bound_text(interval, more_is_better=more_is_better)
         side = "at least" if more_is_better else "at most"
         lines.insert(0, f"proven: {side} {bound} ×")
     else:
@@ -142,13 +168,16 @@ def _final_hero(outcome: Outcome, final: Comparison) -> dict[str, Any]:
     if outcome.plan.study.book_ratio is not None and not _is_compare(outcome):
         book = outcome.plan.study.book_figure
         lines.append(
-            f"the book: {ratio_text(outcome.plan.study.book_ratio)} ×{f', {book}' if book else ''}"
+            f"published: {ratio_text(outcome.plan.study.book_ratio)} ×{f', {book}' if book else ''}"
         )
+    if outcome.not_tried and not is_settled_on_start(outcome):
+        lines.append(out_of_time_text(outcome))
     return {
         "figure": interval_ratio_text(interval),
         "unit": "×",
         "claim": claim,
-        "verdict": final.verdict,
+        "verdict": shown_verdict(final),
+        "badge": verdict_badge(final),
         "lines": lines,
     }
 
@@ -156,19 +185,28 @@ def _final_hero(outcome: Outcome, final: Comparison) -> dict[str, Any]:
 def _sweep_hero(outcome: Outcome) -> dict[str, Any]:
     sweep = outcome.sweep
     if sweep is None or not sweep.points:
-        return {"figure": "0", "unit": "levels", "claim": "", "verdict": "", "lines": []}
+        return {
+            "figure": "0",
+            "unit": "levels",
+            "claim": "",
+            "verdict": "",
+            "badge": "",
+            "lines": [],
+        }
     lines = [f"rule: {sweep.rule}"]
     if outcome.final is not None:
         lines.append(
-            f"{final_label(outcome)}: {outcome.final.verdict}, {evidence_text(outcome.final)}"
+            f"{final_label(outcome)}: {verdict_badge(outcome.final)}, "
+            f"{evidence_text(outcome.final)}"
         )
     if outcome.plan.study.book_figure:
-        lines.append(f"the book: {outcome.plan.study.book_figure}")
+        lines.append(f"published: {outcome.plan.study.book_figure}")
     return {
         "figure": level_text(sweep.knee),
         "unit": sweep.unit,
         "claim": headline(outcome),
         "verdict": "",
+        "badge": "",
         "lines": lines,
     }
 
@@ -189,7 +227,7 @@ def _tiles(final: Comparison | None) -> list[dict[str, str]]:
             for name in ("p50", _tail(a, b))
         ),
         ("memory", _memory(a), _memory(b)),
-        ("errors", _percent(a.error_ratio), _percent(b.error_ratio)),
+        ("errors", format_percent(a.error_ratio), format_percent(b.error_ratio)),
     ]
     return [{"name": name, "before": before, "after": after} for name, before, after in tiles]
 
@@ -203,10 +241,6 @@ def _tail(a: ArmSummary, b: ArmSummary) -> str:
 
 def _memory(arm: ArmSummary) -> str:
     return NOTHING if arm.pss_bytes is None else format_bytes(arm.pss_bytes)
-
-
-def _percent(ratio: float) -> str:
-    return f"{ratio * 100:.2g} %"
 
 
 def _changes(outcome: Outcome) -> dict[str, Any] | None:
@@ -228,137 +262,3 @@ def _diff_kind(line: str) -> str:
     if line.startswith(("+++", "---", "@@")):
         return "meta"
     return {"+": "add", "-": "del"}.get(line[:1], "same")
-
-
-def _evidence(outcome: Outcome, drawn: Drawn) -> list[dict[str, Any]]:
-    margin_ratio = outcome.plan.study.objective.margin_ratio
-    cards = [_step_card(step, drawn, margin_ratio=margin_ratio) for step in outcome.steps]
-    if outcome.final is not None:
-        is_ladder = not _is_compare(outcome) and outcome.sweep is None
-        line = "all kept changes together" if is_ladder else "two configurations"
-        cards.append(
-            {
-                "knob": final_label(outcome),
-                "title": "",
-                "before": line,
-                "after": "",
-                **_card(outcome.final, drawn, margin_ratio=margin_ratio),
-            }
-        )
-    return cards
-
-
-def _step_card(step: LadderStep, drawn: Drawn, *, margin_ratio: float) -> dict[str, Any]:
-    return {
-        "knob": step_name(step),
-        "title": step.title,
-        "before": level_text(step.before),
-        "after": level_text(step.after),
-        **_card(
-            step.comparison,
-            drawn,
-            margin_ratio=margin_ratio,
-            kept=step.kept,
-            book_ratio=step.book_ratio,
-        ),
-    }
-
-
-def _card(
-    comparison: Comparison,
-    drawn: Drawn,
-    *,
-    margin_ratio: float,
-    kept: bool | None = None,
-    book_ratio: float | None = None,
-) -> dict[str, Any]:
-    interval, key = of_objective(comparison), ratio_key(comparison.metric)
-    name = "" if comparison.decided_by else f"{metric_name(comparison.metric)} "
-    detail = comparison.b.detail if comparison.b.status != "complete" else ""
-    sentence = "; ".join(
-        text
-        for text in (
-            f"{name}{evidence_text(comparison)}",
-            comparison.reason,
-            needed_text(comparison),
-            {True: "kept", False: "not kept", None: ""}[kept],
-            detail,
-        )
-        if text
-    )
-    facts = [
-        (NAMES[name], f"{interval_ratio_text(comparison.ratios[name])} ×")
-        for name in ("throughput", "cpu_per_request", "latency_p50", "latency_p99")
-        if name in comparison.ratios and name != key
-    ]
-    if book_ratio is not None:
-        facts.append(("the book", f"{ratio_text(book_ratio)} ×"))
-    if "between_starts" in comparison.noise:
-        facts.append(("noise of a start", f"±{comparison.noise['between_starts'] * 100:.1f} %"))
-    return {
-        "verdict": comparison.verdict,
-        "svg": drawn(chart.strip_svg(comparison, margin_ratio)) if interval else "",
-        "drawn": f"drawn: {metric_name(comparison.metric)}" if comparison.decided_by else "",
-        "sentence": sentence,
-        "facts": facts,
-    }
-
-
-def _skipped(outcome: Outcome) -> list[dict[str, str]]:
-    return [
-        {
-            "verdict": step.comparison.verdict,
-            "change": step.change,
-            "why": "; ".join(
-                text
-                for text in (
-                    evidence_text(step.comparison),
-                    step.comparison.reason,
-                    needed_text(step.comparison),
-                )
-                if text
-            ),
-        }
-        for step in outcome.steps
-        if not step.kept
-    ]
-
-
-def _provenance(outcome: Outcome) -> list[tuple[str, str]]:
-    host, study = outcome.host, outcome.plan.study
-    facts = [
-        ("study", f"{study.name}, {study.method.kind}, {outcome.status}"),
-        ("began", outcome.began_at),
-        ("took", f"{format_duration(outcome.duration_s)} of {format_duration(study.budget_s)}"),
-        ("seed", str(outcome.plan.seed)),
-        ("httpdyno", f"{host.httpdyno}, Python {host.python}"),
-        ("server", host.server or study.server.adapter),
-        ("kernel", host.kernel),
-        ("CPU", f"{host.cpu}, {plural(host.n_cpus, 'core')}"),
-        ("memory", format_bytes(host.memory_bytes)),
-        ("load average before", " ".join(f"{load:.2f}" for load in host.load_average)),
-        ("client on cores", _cores(host.client_cpus)),
-        ("server on cores", _cores(host.server_cpus)),
-        ("workload", offer_text(study.workload)),
-        ("requests", ", ".join(f"{r.method} {r.path}" for r in study.workload.requests)),
-    ]
-    facts += [(name.replace("_", " "), f"{value:,}") for name, value in host.limits.items()]
-    facts += [_calibration_fact(name, value) for name, value in outcome.calibration.items()]
-    limit = limit_text(outcome)
-    if limit:
-        facts.append(("who was the limit", limit))
-    if outcome.final is None and outcome.steps:
-        facts.append(("kept so far", so_far(outcome)))
-    return facts
-
-
-def _calibration_fact(name: str, value: float) -> tuple[str, str]:
-    """Return a figure of the calibration by the unit that its name ends in."""
-    words = name.removeprefix("n_").removesuffix("_s").replace("_", " ")
-    if name.endswith("_s"):
-        return f"calibration: {words}", format_duration(value)
-    return f"calibration: {words}", f"{value:.4g}"
-
-
-def _cores(cpus: tuple[int, ...]) -> str:
-    return " ".join(str(cpu) for cpu in cpus) or "any"

@@ -12,53 +12,61 @@ from rich.table import Table
 from rich.text import Text
 
 from httpdyno.model import (
+    ArmSummary,
     Caveat,
     Comparison,
     LadderStep,
     Outcome,
     RatioInterval,
-    Sweep,
-    SweepPoint,
     Verdict,
     level_text,
+)
+from httpdyno.report.answer import answers_lines, answers_text
+from httpdyno.report.finding import (
+    arm_names,
+    changes_title,
+    configuration_changes,
+    headline,
+    next_command,
+    not_tried_text,
+    outcome_caveats,
+    so_far,
+    undecided_text,
 )
 from httpdyno.report.phrase import (
     NAMES,
     NOTHING,
-    arm_names,
     bounds_text,
-    changes_title,
-    configuration_changes,
     decider,
     evidence_text,
-    has_run,
-    headline,
+    has_figure,
     interval_ratio_text,
     metric_name,
     needed_text,
-    next_command,
-    of_best_text,
     of_objective,
-    outcome_caveats,
     plural,
-    rate_bounds_text,
     ratio_bounds_text,
     ratio_key,
     ratio_text,
     short_name,
-    so_far,
+    shown_ratios,
+    shown_verdict,
+    status_badge,
     step_name,
-    throughput_bounds,
+    verdict_badge,
 )
-from httpdyno.units import format_bytes, format_duration, format_rate
+from httpdyno.report.prose import Prose
+from httpdyno.report.sweep_text import sweep_chart
+from httpdyno.units import format_bytes, format_duration, format_percent, format_rate
 
 VERDICT_STYLES: dict[Verdict, str] = {
     "better": "green",
     "worse": "red",
     "equivalent": "dim",
     "inconclusive": "yellow",
+    "failed": "red",
+    "not_measured": "yellow",
 }
-_BAR_WIDTH = 30
 _KNOB_WIDTH = 22
 _INDENT = (0, 0, 0, 2)
 
@@ -70,6 +78,8 @@ def outcome_text(outcome: Outcome) -> RenderableType:
         parts.append(Text(outcome.message))
     if outcome.steps:
         parts += [Text(), ladder_table(outcome.steps), *_failures(outcome)]
+    if outcome.not_tried:
+        parts.append(Text(not_tried_text(outcome)))
     if outcome.sweep is not None:
         parts += [Text(), sweep_chart(outcome.sweep)]
     conclusion = _conclusion(outcome)
@@ -78,7 +88,8 @@ def outcome_text(outcome: Outcome) -> RenderableType:
     caveats = outcome_caveats(outcome)
     if caveats:
         parts += [Text(), *(_caveat_line(caveat) for caveat in caveats)]
-    return Group(*parts, Text(), *_closing(outcome))
+    parts += [Text(), *_closing(outcome)]
+    return Group(*(Prose(part) if isinstance(part, Text) else part for part in parts))
 
 
 def ladder_table(steps: Sequence[LadderStep]) -> Table:
@@ -99,8 +110,9 @@ def ladder_table(steps: Sequence[LadderStep]) -> Table:
     for step in steps:
         table.add_row(*_ladder_row(step, others, has_book=has_book))
     table.caption = Text(
-        f"ratio: {NAMES.get(key, key)} over that of the best so far; total: product of the kept; "
-        f"{', '.join(f'{short_name(name)}: {NAMES[name]}' for name in others)} (ratios)",
+        f"ratio: {NAMES.get(key, key)} over that of the best so far; total: the kept ones "
+        f"multiplied; {', '.join(f'{short_name(name)}: {NAMES[name]}' for name in others)}, as "
+        f"ratios{'; book: the published figure' if has_book else ''}",
         "dim",
     )
     table.caption_justify = "left"
@@ -124,7 +136,7 @@ def _ladder_row(step: LadderStep, others: Sequence[str], *, has_book: bool) -> l
     cells: list[RenderableType] = [
         change,
         interval_ratio_text(interval),
-        bounds_text(interval) if interval else compared.b.status,
+        bounds_text(interval),
         _decided_text(compared),
         ratio_text(step.running_ratio),
         *(ratio_text(_middle(compared, name)) for name in others),
@@ -136,20 +148,20 @@ def _ladder_row(step: LadderStep, others: Sequence[str], *, has_book: bool) -> l
 
 def _decided_text(compared: Comparison) -> Text:
     """Return the verdict, and the tie breaker where that decided."""
-    text = verdict_text(compared.verdict)
+    text = verdict_text(compared)
     if compared.decided_by:
         text.append(f"\nby {short_name(compared.decided_by)}", "dim")
     return text
 
 
 def _middle(comparison: Comparison, name: str) -> float | None:
-    interval = comparison.ratios.get(name)
+    interval = shown_ratios(comparison).get(name)
     return None if interval is None else interval.ratio
 
 
-def verdict_text(verdict: Verdict) -> Text:
+def verdict_text(comparison: Comparison) -> Text:
     """Return the verdict, coloured where colour is to be had."""
-    return Text(verdict, VERDICT_STYLES[verdict])
+    return Text(verdict_badge(comparison), VERDICT_STYLES[shown_verdict(comparison)])
 
 
 def _conclusion(outcome: Outcome) -> list[RenderableType]:
@@ -167,26 +179,50 @@ def comparison_lines(
     comparison: Comparison, names: tuple[str, str], *, book_ratio: float | None = None
 ) -> tuple[RenderableType, ...]:
     """Return a comparison: the claim, why, the other figures, both arms side by side."""
-    said = {ratio_key(comparison.metric), ratio_key(decider(comparison))}
     claim = Text(f"{names[1]} over {names[0]}  ", "bold")
-    claim.append(evidence_text(comparison))
+    if not has_figure(comparison):
+        lines: list[RenderableType] = [claim.append(_without_figure(comparison))]
+    else:
+        lines = [claim.append(evidence_text(comparison)), *_reasons(comparison)]
+    if book_ratio is not None:
+        lines.append(Padding(Prose(Text(f"published: {ratio_text(book_ratio)} ×")), _INDENT))
+    if comparison.a.throughput_per_s > 0 or comparison.b.throughput_per_s > 0:
+        lines += [Text(), Padding(arms_table(comparison, names), _INDENT)]
+    answers = answers_lines(list(zip(names, (comparison.a, comparison.b), strict=True)))
+    if answers:
+        table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=False)
+        for name, text in answers:
+            table.add_row(*([Text(name)] * bool(name)), Text(text))
+        lines += [Text(), Padding(table, _INDENT)]
+    return tuple(lines)
+
+
+def _without_figure(comparison: Comparison) -> Text:
+    """Return why there is no figure: the server's own words in full, or what to do."""
+    verdict = verdict_text(comparison)
+    words = comparison.b.detail or comparison.reason
+    return verdict.append(f": {words}" if words else "", "default")
+
+
+def _reasons(comparison: Comparison) -> list[RenderableType]:
+    """Return why the verdict is what it is, and the figures that did not decide."""
+    said = {ratio_key(comparison.metric), ratio_key(decider(comparison))}
     name = metric_name(decider(comparison))
-    why = Text.assemble(f"{name}: ", verdict_text(comparison.verdict), f", {comparison.reason}")
+    why = Text.assemble(f"{name}: ", verdict_text(comparison), f", {comparison.reason}")
     needed = needed_text(comparison)
     if needed:
         why.append(f"; {needed}")
-    lines: list[RenderableType] = [claim, Padding(why, _INDENT)]
-    if book_ratio is not None:
-        lines.append(Padding(Text(f"the book: {ratio_text(book_ratio)} ×"), _INDENT))
     others = [
         f"{NAMES[name]} {interval_ratio_text(comparison.ratios[name])} ×"
         for name in NAMES
         if name in comparison.ratios and name not in said
     ]
-    if others:
-        lines.append(Padding(Text(", ".join(others)), _INDENT))
-    lines += [Text(), Padding(arms_table(comparison, names), _INDENT)]
-    return tuple(lines)
+    lines: list[RenderableType] = [Padding(Prose(why), _INDENT)]
+    words = ", ".join(others)
+    # The word once: `p50 latency 0.2 ×, p99 latency 0.3 ×` is a line too long.
+    first, _, more = words.partition(" latency ")
+    words = f"{first} latency {more.replace(' latency', '')}" if more else words
+    return lines + ([Padding(Prose(Text(words)), _INDENT)] if words else [])
 
 
 def arms_table(comparison: Comparison, names: tuple[str, str]) -> Table:
@@ -199,14 +235,18 @@ def arms_table(comparison: Comparison, names: tuple[str, str]) -> Table:
         measured = arm.throughput_per_s > 0
         table.add_row(
             name,
-            format_rate(arm.throughput_per_s) if measured else arm.status,
+            format_rate(arm.throughput_per_s) if measured else _unmeasured(arm),
             format_duration(arm.cpu_s_per_request) if measured else NOTHING,
             _latency(arm.latency_s, "p50"),
             _latency(arm.latency_s, "p99"),
-            f"{arm.error_ratio * 100:.2g} %" if measured else NOTHING,
+            format_percent(arm.error_ratio) if measured else NOTHING,
             NOTHING if arm.pss_bytes is None else format_bytes(arm.pss_bytes),
         )
     return table
+
+
+def _unmeasured(arm: ArmSummary) -> str:
+    return "not measured" if arm.status == "complete" else status_badge(arm.status)
 
 
 def _latency(latency_s: dict[str, float], name: str) -> str:
@@ -214,14 +254,17 @@ def _latency(latency_s: dict[str, float], name: str) -> str:
 
 
 def _failures(outcome: Outcome) -> list[RenderableType]:
-    return [
-        Text.assemble(
-            (f"{step.change}: {step.comparison.b.status}", "red"),
-            f": {step.comparison.b.detail or step.comparison.reason}",
-        )
-        for step in outcome.steps
-        if step.comparison.b.status != "complete"
-    ]
+    """Return what the table has no room for: why a step has no figure, and failed requests."""
+    lines: list[RenderableType] = []
+    for step in outcome.steps:
+        compared = step.comparison
+        if not has_figure(compared):
+            lines.append(Text(f"{step.change}: ").append(_without_figure(compared)))
+        if compared.a.errors or compared.b.errors:
+            arms = [("before", compared.a), ("after", compared.b)]
+            told = "; ".join(f"{name} {answers_text(arm)}" for name, arm in arms)
+            lines.append(Text(f"{step.change}: {told}", "yellow"))
+    return lines
 
 
 def _change_lines(outcome: Outcome) -> list[RenderableType]:
@@ -234,75 +277,13 @@ def _change_lines(outcome: Outcome) -> list[RenderableType]:
     return [Text(), Text(changes_title(outcome), "bold"), Padding(table, _INDENT)]
 
 
-def sweep_chart(sweep: Sweep) -> RenderableType:
-    """Return a bar for each level, its interval as `├─┤`, and the knee with its rule."""
-    ends = (throughput_bounds(p) or (0.0, p.arm.throughput_per_s) for p in sweep.points)
-    top = max((end for _, end in ends), default=0.0)
-    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="dim")
-    table.add_column(Text(sweep.unit or "level"), justify="right")
-    table.add_column("", width=_BAR_WIDTH, no_wrap=True)
-    table.add_column("throughput", justify="right")
-    table.add_column("of best", justify="right")
-    table.add_column("p99", justify="right")
-    table.add_column("")
-    for point in sweep.points:
-        table.add_row(*_sweep_row(sweep, point, top))
-    return Group(
-        Text(f"{sweep.knob}, throughput", "bold"),
-        table,
-        Text(f"knee: {level_text(sweep.knee)}, {sweep.rule}"),
-        *(
-            Text(f"{level_text(p.level)}: {p.arm.status}: {p.arm.detail}", "red")
-            for p in sweep.points
-            if p.arm.status != "complete"
-        ),
-    )
-
-
-def _sweep_row(sweep: Sweep, point: SweepPoint, top: float) -> list[RenderableType]:
-    level = level_text(point.level)
-    if not has_run(point):
-        return [level, Text(point.arm.status, "red"), NOTHING, NOTHING, NOTHING, ""]
-    marks = [
-        name
-        for name, marked in (("knee", sweep.knee), ("best", sweep.best))
-        if level_text(marked) == level
-    ]
-    return [
-        level,
-        bar(point, top),
-        format_rate(point.arm.throughput_per_s),
-        of_best_text(point, sweep),
-        format_duration(point.latency_p99_s or math.nan),
-        Text(", ".join(marks), "bold"),
-    ]
-
-
-def bar(point: SweepPoint, top: float, *, width: int = _BAR_WIDTH) -> Text:
-    """Return one level's bar, `top` wide at most, its interval drawn over its end."""
-    if top <= 0:
-        return Text()
-    scale = (width - 1) / top
-    middle = round(point.arm.throughput_per_s * scale)
-    cells = ["█" if i <= middle else " " for i in range(width)]
-    bounds = throughput_bounds(point)
-    low, high = (min(round(end * scale), width - 1) for end in bounds or (0.0, 0.0))
-    if high > low:
-        cells[low : high + 1] = ["├", *"─" * (high - low - 1), "┤"]
-    return Text("".join(cells).rstrip())
-
-
 def _caveat_line(caveat: Caveat) -> RenderableType:
     return Text.assemble(("caveat: ", "yellow"), caveat.message)
 
 
 def _closing(outcome: Outcome) -> list[RenderableType]:
-    # Of a step that was tried again, the second try is what counts.
-    last = {(step.knob, step.after): step for step in outcome.steps}
-    undecided = [step for step in last.values() if needed_text(step.comparison)]
-    lines: list[RenderableType] = [
-        Text(f"{step.knob} is undecided: {needed_text(step.comparison)}") for step in undecided
-    ]
+    undecided = undecided_text(outcome)
+    lines: list[RenderableType] = [Text(undecided)] if undecided else []
     took = f"took {format_duration(outcome.duration_s)}, seed {outcome.plan.seed}"
     lines.append(Text("; ".join([*_state(outcome), took])))
     lines.append(Text.assemble("next: ", (f"`{next_command(outcome)}`", "cyan")))
@@ -319,7 +300,7 @@ def _state(outcome: Outcome) -> list[str]:
 def claim_text(comparison: Comparison) -> Text:
     """Return the verdict and the ratio that decided, for progress."""
     gap = " " if comparison.decided_by else "  "
-    return Text.assemble(verdict_text(comparison.verdict), gap, evidence_text(comparison))
+    return Text.assemble(verdict_text(comparison), gap, evidence_text(comparison))
 
 
 def step_line(step: LadderStep, number: int, n_steps: int) -> Text:
@@ -340,11 +321,3 @@ def standing_line(stage: str, n_starts: int, interval: RatioInterval | None) -> 
     """Return where an unfinished comparison stands, for progress."""
     where = "no interval yet" if interval is None else ratio_bounds_text(interval)
     return Text(f"{stage}  {plural(n_starts, 'start')}  {where}")
-
-
-def point_line(point: SweepPoint) -> Text:
-    """Return a sweep's level in one line, for progress."""
-    if not has_run(point):
-        return Text(f"{level_text(point.level)}  {point.arm.status}: {point.arm.detail}")
-    rate = format_rate(point.arm.throughput_per_s)
-    return Text(f"{level_text(point.level)}  {rate} ({rate_bounds_text(point)})")

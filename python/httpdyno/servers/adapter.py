@@ -7,7 +7,7 @@ exception; exceptions are for what stops the study (not installed, no disk, no p
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -32,6 +32,10 @@ class Rendered:
 
     files: Mapping[str, str]
     """Name relative to the run folder → text, with the run folder's path written as `RUN`."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """What the study sets; the server gets little besides."""
+    prepare: tuple[str, ...] = ()
+    """The command that is run before each start, an argument each; empty for none."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

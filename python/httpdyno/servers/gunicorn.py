@@ -33,6 +33,8 @@ from httpdyno.servers.render import (
     inside,
     render_file,
     render_text,
+    rendered_environment,
+    rendered_prepare,
     rendered_templates,
 )
 from httpdyno.servers.run_folder import remove_place
@@ -110,7 +112,11 @@ class Gunicorn:
         templates = rendered_templates(spec, study_folder, variables)
         files = {diff_name(target, variables): text for target, text in templates.items()}
         files[_CONFIG] = _config_text(spec, study_folder, configuration, variables)
-        return Rendered(files=files)
+        return Rendered(
+            files=files,
+            environment=rendered_environment(spec, variables),
+            prepare=rendered_prepare(spec, variables),
+        )
 
     def spawn(
         self, spec: ServerSpec, study_folder: Path, configuration: Configuration, place: Place

@@ -154,6 +154,19 @@ def rendered_templates(
     return files
 
 
+def rendered_environment(spec: ServerSpec, variables: Variables) -> dict[str, str]:
+    """Return the study's environment variables."""
+    return {
+        name: render_text(value, variables, source=f"environment.{name}")
+        for name, value in spec.environment.items()
+    }
+
+
+def rendered_prepare(spec: ServerSpec, variables: Variables) -> tuple[str, ...]:
+    """Return the study's command before each start; empty for none."""
+    return tuple(render_text(part, variables, source="prepare") for part in spec.prepare)
+
+
 def inside(to: str, variables: Variables) -> PurePosixPath:
     """Return where `to` leads: a path in the run folder or in the memory folder.
 

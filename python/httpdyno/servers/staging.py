@@ -16,7 +16,8 @@ from httpdyno.servers.render import (
     Variables,
     diff_name,
     inside,
-    render_text,
+    rendered_environment,
+    rendered_prepare,
     rendered_templates,
 )
 
@@ -34,16 +35,12 @@ def environment(spec: ServerSpec, variables: Variables, place: Place) -> dict[st
     temporary = place.folder / _TEMPORARY
     temporary.mkdir(exist_ok=True)
     inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
-    own = {
-        name: render_text(value, variables, source=f"environment.{name}")
-        for name, value in spec.environment.items()
-    }
     return {
         "PATH": _PATH,
         **inherited,
         "HOME": str(place.folder),
         "TMPDIR": str(temporary),
-        **own,
+        **rendered_environment(spec, variables),
     }
 
 
@@ -175,7 +172,7 @@ def _copy(source: Path, target: PurePosixPath, *, name: str) -> None:
 
 
 def _prepare(spec: ServerSpec, place: Place, variables: Variables) -> NotRunning | None:
-    command = [render_text(part, variables, source="prepare") for part in spec.prepare]
+    command = list(rendered_prepare(spec, variables))
     process = ServerProcess.spawn(
         command,
         place=place,

@@ -1,6 +1,5 @@
 """How far the figures of a load test may be off, and where its warm-up ended."""
 
-from collections.abc import Callable
 from functools import lru_cache
 
 from httpdyno.model import Batches, HistogramData, LoadOutcome
@@ -8,7 +7,7 @@ from httpdyno.report.load.parts import Grid
 from httpdyno.report.phrase import NOTHING
 from httpdyno.stats.estimation import Estimate
 from httpdyno.stats.summary import Summary, summarise
-from httpdyno.units import format_duration, format_rate
+from httpdyno.units import Format, format_bounds, format_duration, format_rate
 
 
 def summary_of(outcome: LoadOutcome) -> Summary:
@@ -36,7 +35,7 @@ def half_width_text(outcome: LoadOutcome) -> str:
     rate = summary.throughput_per_s
     if rate.low is None or rate.high is None or summary.warm_up.n_cut:
         return ""
-    return format_rate((rate.high - rate.low) / 2)
+    return format_rate((rate.high - rate.low) / 2, toward="up")
 
 
 def no_interval_text(outcome: LoadOutcome) -> str:
@@ -74,7 +73,7 @@ def interval_grid(outcome: LoadOutcome) -> Grid:
     return Grid(head=("", "value", confidence), rows=tuple(rows), note=summary.warm_up.test)
 
 
-def _row(name: str, estimate: Estimate, text: Callable[[float], str]) -> tuple[str, ...]:
+def _row(name: str, estimate: Estimate, text: Format) -> tuple[str, ...]:
     if estimate.value is None:
         return (name, NOTHING, f"none: {estimate.reason}")
     mark = "≥ " if estimate.is_lower_bound else ""
@@ -82,14 +81,14 @@ def _row(name: str, estimate: Estimate, text: Callable[[float], str]) -> tuple[s
     return (name, f"{mark}{text(estimate.value)}", interval)
 
 
-def _estimate_text(estimate: Estimate, text: Callable[[float], str]) -> str:
+def _estimate_text(estimate: Estimate, text: Format) -> str:
     if estimate.value is None:
         return NOTHING
     bounds = _bounds(estimate, text)
     return f"{text(estimate.value)} ({bounds})" if bounds else text(estimate.value)
 
 
-def _bounds(estimate: Estimate, text: Callable[[float], str]) -> str:
+def _bounds(estimate: Estimate, text: Format) -> str:
     if estimate.low is None or estimate.high is None:
         return ""
-    return f"{text(estimate.low)} … {text(estimate.high)}"
+    return format_bounds(estimate.low, estimate.high, text)

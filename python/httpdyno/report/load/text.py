@@ -26,6 +26,7 @@ from httpdyno.report.load.parts import (
 from httpdyno.report.load.sure import half_width_text, interval_grid, warm_up_text
 from httpdyno.report.load.threshold import judgements
 from httpdyno.report.load.words import is_good, verdict_line
+from httpdyno.report.prose import Prose
 from httpdyno.stats.histogram import count
 
 _INDENT = "  "
@@ -65,9 +66,9 @@ def _head(outcome: LoadOutcome) -> list[RenderableType]:
     measurement = outcome.measurement
     style = "bold green" if is_good(measurement) else "bold red"
     line = verdict_line(measurement, outcome.workload, half_width=half_width_text(outcome))
-    parts: list[RenderableType] = [Text(line, style)]
+    parts: list[RenderableType] = [Prose(Text(line, style))]
     offer = offer_text(outcome.workload)
-    parts.append(Text(f"{outcome.url}, {offer}" if outcome.url else offer))
+    parts.append(Prose(Text(f"{outcome.url}, {offer}" if outcome.url else offer)))
     errors = {kind.replace("_", " "): n for kind, n in measurement.errors.items() if n}
     if errors:
         parts += [Text(), Text("errors"), _counts(errors.items())]

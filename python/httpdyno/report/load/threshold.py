@@ -12,9 +12,15 @@ from dataclasses import dataclass
 from httpdyno.errors import UsageError
 from httpdyno.model import HistogramData, LoadOutcome, Measurement, Objective
 from httpdyno.report.load.figure import censored_service_time, figure
-from httpdyno.report.load.words import percent_text
 from httpdyno.report.phrase import oxford, plural
-from httpdyno.units import duration_s, format_duration, format_rate, rate_or_zero_per_s
+from httpdyno.units import (
+    duration_s,
+    format_beside,
+    format_duration,
+    format_percent,
+    format_rate,
+    rate_or_zero_per_s,
+)
 
 _HINT = (
     "such as `p99 > 200ms`, `max > 1s`, `page p90 > 2s`, `ttfb mean > 50ms`, `errors > 0.1%`, "
@@ -150,16 +156,19 @@ def judged(threshold: Threshold, measurement: Measurement) -> Judgement:
         return _judged_errors(threshold, measurement)
     if threshold.subject == "rate":
         value = measurement.throughput_per_s
-        return _answered(threshold, value, f"the rate was {format_rate(value)}")
+        said = format_beside(value, threshold.limit, format_rate)
+        return _answered(threshold, value, f"the rate was {said}")
     return _judged_figure(threshold, measurement)
 
 
 def _judged_errors(threshold: Threshold, measurement: Measurement) -> Judgement:
     n, ratio = measurement.n_errors, measurement.n_errors / measurement.offered
-    said = (
-        f"{plural(n, 'error')} of {plural(measurement.offered, 'request')}, {percent_text(ratio)}"
+    is_count = threshold.figure == "count"
+    share = (
+        format_percent(ratio) if is_count else format_beside(ratio, threshold.limit, format_percent)
     )
-    return _answered(threshold, float(n) if threshold.figure == "count" else ratio, said)
+    said = f"{plural(n, 'error')} of {plural(measurement.offered, 'request')}, {share}"
+    return _answered(threshold, float(n) if is_count else ratio, said)
 
 
 def _judged_figure(threshold: Threshold, measurement: Measurement) -> Judgement:
@@ -174,16 +183,15 @@ def _judged_figure(threshold: Threshold, measurement: Measurement) -> Judgement:
     if seen.value_s is None:
         return _unanswered(threshold, seen.reason)
     holds = _COMPARE[threshold.operator]
-    said = f"{name} was {format_duration(seen.value_s)}"
+    value = format_beside(seen.value_s, threshold.limit, format_duration)
+    said = f"{name} was {value}"
     if seen.at_most_s is not None:
         highest = holds(seen.at_most_s, threshold.limit)
         if highest != holds(seen.value_s, threshold.limit):
-            said = (
-                f"{name} was at least {format_duration(seen.value_s)}, and may be beyond the limit"
-            )
+            said = f"{name} was at least {value}, and may be beyond the limit"
             return _unanswered(threshold, f"{said}: some {noun}s never ended")
     if seen.is_at_least:
-        said = f"{name} was at least {format_duration(seen.value_s)}"
+        said = f"{name} was at least {value}"
     return _answered(threshold, seen.value_s, said)
 
 

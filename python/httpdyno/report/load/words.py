@@ -38,12 +38,6 @@ def verdict_line(measurement: Measurement, workload: Workload, *, half_width: st
     return f"{text}: {_failures(measurement, workload)}" if measurement.errors else text
 
 
-def percent_text(ratio: float) -> str:
-    """Return `0.31 %` or `12 %`: two digits, and no more."""
-    percent = ratio * 100
-    return f"{percent:.2g} %" if percent < 10 else f"{percent:.0f} %"  # noqa: PLR2004
-
-
 def is_good(measurement: Measurement) -> bool:
     """Whether every request got the right answer, and there was one."""
     return measurement.completed > 0 and not measurement.n_errors

@@ -33,7 +33,13 @@ from httpdyno.servers.apache.knob import KNOBS
 from httpdyno.servers.instance import Asked, Instance
 from httpdyno.servers.port import HeldPort
 from httpdyno.servers.process import ServerProcess, log_text
-from httpdyno.servers.render import Variables, diff_name, rendered_templates
+from httpdyno.servers.render import (
+    Variables,
+    diff_name,
+    rendered_environment,
+    rendered_prepare,
+    rendered_templates,
+)
 from httpdyno.servers.run_folder import remove_place
 from httpdyno.servers.staging import (
     environment,
@@ -84,7 +90,11 @@ class Apache:
         templates = rendered_templates(spec, study_folder, variables)
         files = {diff_name(target, variables): text for target, text in templates.items()}
         files.update(config_files(spec, study_folder, configuration, variables, found()))
-        return Rendered(files=files)
+        return Rendered(
+            files=files,
+            environment=rendered_environment(spec, variables),
+            prepare=rendered_prepare(spec, variables),
+        )
 
     def spawn(
         self, spec: ServerSpec, study_folder: Path, configuration: Configuration, place: Place

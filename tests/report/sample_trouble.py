@@ -1,0 +1,87 @@
+"""Outcomes of studies in which something went wrong, as `sample` makes those that went well."""
+
+import math
+
+from msgspec import structs
+from tests.report import sample
+
+from httpdyno.model import ArmSummary, Outcome, RatioInterval
+
+
+def half_failing(whole: ArmSummary) -> ArmSummary:
+    """Return the arm as if every other request had been answered with 503."""
+    n = whole.statuses["200"] // 2
+    return structs.replace(
+        whole,
+        error_ratio=0.5,
+        statuses={"200": n, "503": n},
+        errors={"wrong_status": n, "timeout": 3},
+    )
+
+
+def out_of_time() -> Outcome:
+    """Return a ladder whose time was gone after a first step that failed half of its requests."""
+    whole = sample.ladder()
+    step = whole.steps[5]
+    compared = structs.replace(step.comparison, b=half_failing(step.comparison.b))
+    return structs.replace(
+        whole,
+        id="20250611-asp-1a7e",
+        steps=(structs.replace(step, comparison=compared, running_ratio=1.0),),
+        final=None,
+        configuration=whole.plan.study.start_configuration(),
+        overlay_diff="",
+        not_tried=whole.plan.steps[:5],
+        not_tried_s=412.0,
+    )
+
+
+def not_measured() -> Outcome:
+    """Return two configurations of which no figure could be had."""
+    whole = sample.a_against_a()
+    assert whole.final is not None
+    compared = structs.replace(
+        whole.final,
+        verdict="not_measured",
+        reason="one request takes 3.10 s, longer than a window of 250 ms; give windows of 12 s "
+        "and a budget of 20 min",
+        ratios={"latency_p50": RatioInterval(ratio=1.1, low=0.0, high=math.inf, confidence=0.95)},
+        per_start_ratio=(),
+        a=ArmSummary(configuration=whole.final.a.configuration, n_starts=2),
+        b=ArmSummary(configuration=whole.final.b.configuration, n_starts=2),
+    )
+    return structs.replace(whole, id="20250611-book-0000", final=compared)
+
+
+def settled_on_start() -> Outcome:
+    """Return a ladder whose kept changes turned out worse together, with steps left over."""
+    whole = sample.ladder()
+    assert whole.final is not None
+    final = sample.comparison(
+        7,
+        whole.final.a,
+        structs.replace(whole.final.b, throughput_per_s=88.8),
+        "worse",
+        "the whole interval lies below 1 after 6 starts",
+        half_width=0.03,
+    )
+    return structs.replace(
+        whole,
+        id="20250611-asp-bac0",
+        steps=whole.steps[:2],
+        final=final,
+        configuration=whole.plan.study.start_configuration(),
+        overlay_diff="",
+        not_tried=whole.plan.steps[5:],
+        not_tried_s=95.0,
+    )
+
+
+def all_outcomes() -> dict[str, Outcome]:
+    """Return every sample by name, those that went well too."""
+    return {
+        **sample.all_outcomes(),
+        "out_of_time": out_of_time(),
+        "not_measured": not_measured(),
+        "settled_on_start": settled_on_start(),
+    }
