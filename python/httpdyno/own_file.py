@@ -30,10 +30,12 @@ def opened_own(path: Path, flags: int) -> int:
     careful = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
     handle = os.open(path, flags | careful, 0o600)
     info = os.fstat(handle)
-    if info.st_uid != os.geteuid() or not stat.S_ISREG(info.st_mode):
+    is_regular = stat.S_ISREG(info.st_mode)
+    # Whoever owns the folder could replace it anyway.
+    is_own = info.st_uid in {os.geteuid(), path.parent.stat().st_uid}
+    if not (is_regular and is_own):
         os.close(handle)
-        whose = "not a regular file" if info.st_uid == os.geteuid() else "another user's"
-        raise OSError(errno.EPERM, whose, str(path))
+        raise OSError(errno.EPERM, "another user's" if is_regular else "not a regular file", path)
     return handle
 
 

@@ -227,14 +227,18 @@ class Store:
         owner = from_text(row.owner, Owner, f"the owner of run {run_id}")
         return owner if owner.is_alive(is_shared=self._database.is_shared) else None
 
+    def _seems_alive(self, row: sa.Row[Any]) -> bool:
+        """Whether somebody is at the run; not where what is stored of that cannot be read."""
+        try:
+            return self._living_owner(row, str(row.id)) is not None
+        except StoreError:
+            return False
+
     def _summary(self, row: sa.Row[Any]) -> RunSummary:
-        is_dead = row.status == "running" and self._living_owner(row, str(row.id)) is None
+        is_dead = row.status == "running" and not self._seems_alive(row)
         duration_s = row.duration_s
         if row.status == "running" and row.last_saved_at is not None:
-            passed = datetime.fromisoformat(row.last_saved_at) - datetime.fromisoformat(
-                row.began_at
-            )
-            duration_s = max(duration_s, passed.total_seconds())
+            duration_s = max(duration_s, _passed_s(row.began_at, row.last_saved_at))
         return RunSummary(
             id=str(row.id),
             study=row.study,
@@ -250,6 +254,14 @@ class Store:
             ratio_low=row.ratio_low,
             ratio_high=row.ratio_high,
         )
+
+
+def _passed_s(began_at: str, ended_at: str) -> float:
+    try:
+        passed = datetime.fromisoformat(ended_at) - datetime.fromisoformat(began_at)
+    except (ValueError, TypeError):  # no instants, or one without its zone
+        return 0.0
+    return passed.total_seconds()
 
 
 def _key(run_id: str) -> int:
