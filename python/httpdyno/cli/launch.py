@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from textwrap import fill
 
 import msgspec
+from msgspec.structs import replace
 
 from httpdyno.cli.console import results
 from httpdyno.cli.library import open_study
@@ -94,11 +95,11 @@ def _new_plan(request: Request) -> Plan:
 
 
 def _stored_plan(request: Request) -> Plan:
-    if request.budget is not None or request.seed is not None:
+    if request.seed is not None:
         raise UsageError(
-            f"run `{request.resume}` has its own budget and seed",
-            hint="leave out `--budget` and `--seed` with `--resume`",
+            f"run `{request.resume}` has its own seed", hint="leave out `--seed` with `--resume`"
         )
+    budget_s = budget_or_none(request.budget)
     with Store.open() as store:
         plan = store.plan(request.resume or "")
     if request.study is not None and not _is_study(request.study, plan.study.name):
@@ -106,6 +107,9 @@ def _stored_plan(request: Request) -> Plan:
             f"run `{request.resume}` is of the study `{plan.study.name}`, not `{request.study}`",
             hint="`--resume` needs no study",
         )
+    if budget_s is not None:
+        # The whole run's, with what was spent of it already.
+        plan = replace(plan, study=replace(plan.study, budget_s=budget_s))
     return plan
 
 

@@ -118,6 +118,12 @@ class Store:
             text = _run(connection, run_id, runs.c.plan).plan
         return from_text(text, Plan, f"the plan of run {run_id}")
 
+    def replan(self, run_id: str, plan: Plan) -> None:
+        """Store another plan for a run that goes on: with more time, say."""
+        with self._database.writing() as connection:
+            _run(connection, run_id, runs.c.id)
+            connection.execute(_update(run_id).values(plan=to_text(plan)))
+
     def host(self, run_id: str) -> HostFacts:
         """Return the machine that the run was begun on."""
         with self._database.reading() as connection:
