@@ -39,6 +39,10 @@ def command(  # noqa: PLR0913 - one parameter for each option
             show_default=False,
         ),
     ] = None,
+    same: Annotated[
+        bool,
+        typer.Option("--same", help="Allow a configuration against itself, to try the method."),
+    ] = False,
     budget: Annotated[
         str, typer.Option("--budget", metavar="TIME", help="The time that it may take.")
     ] = _BUDGET,
@@ -55,10 +59,16 @@ def command(  # noqa: PLR0913 - one parameter for each option
     outputs = Outputs(json=json, html=html)
     outputs.check()
     opened = open_study(study)
+    reference, candidate = parse_configuration(a or [], opened), parse_configuration(b, opened)
+    if reference == candidate and not same:
+        raise UsageError(
+            f"a and b are the same configuration: {candidate.label()}",
+            hint="name another, or add `--same` to see that no difference is found",
+        )
     plan = compare_plan(
         opened,
-        parse_configuration(a or [], opened),
-        parse_configuration(b, opened),
+        reference,
+        candidate,
         seed=seed_or_new(seed),
         budget_s=budget_or_none(budget),
     )

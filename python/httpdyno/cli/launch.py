@@ -7,13 +7,15 @@ from textwrap import fill
 import msgspec
 from msgspec.structs import replace
 
-from httpdyno.cli.console import results
+from httpdyno.cli.console import messages, results
 from httpdyno.cli.library import open_study
 from httpdyno.cli.output import Outputs, write_json
 from httpdyno.cli.running import run_and_report
 from httpdyno.errors import UsageError
 from httpdyno.experiment.planning import make_plan, plan_lines
+from httpdyno.experiment.rehearsal import rehearse
 from httpdyno.model import Plan
+from httpdyno.registry import load_adapter
 from httpdyno.store import Store
 from httpdyno.units import duration_s
 
@@ -46,7 +48,10 @@ def execute(
     plan: Plan, outputs: Outputs, *, resume: str | None = None, is_dry_run: bool = False
 ) -> int:
     """Run a plan and report it, or print it and stop."""
+    notes = () if resume else rehearse(plan, load_adapter(plan.study.server.adapter))
     if is_dry_run:
+        for note in notes:
+            messages().print(note, soft_wrap=True, markup=False)
         show_plan(plan, outputs)
         return 0
     return run_and_report(plan, outputs, resume=resume)
