@@ -35,7 +35,9 @@ def opened_own(path: Path, flags: int) -> int:
     is_own = info.st_uid in {os.geteuid(), path.parent.stat().st_uid}
     if not (is_regular and is_own):
         os.close(handle)
-        raise OSError(errno.EPERM, "another user's" if is_regular else "not a regular file", path)
+        raise OSError(
+            errno.EPERM, "another user's" if is_regular else "not a regular file", f"{path}"
+        )
     return handle
 
 

@@ -8,6 +8,7 @@ import msgspec
 from msgspec.structs import replace
 
 from httpdyno.cli.console import messages, results
+from httpdyno.cli.door import say
 from httpdyno.cli.library import open_study
 from httpdyno.cli.output import Outputs, write_json
 from httpdyno.cli.running import run_and_report
@@ -62,7 +63,7 @@ def show_plan(plan: Plan, outputs: Outputs) -> None:
     if outputs.has_text:
         for line in plan_lines(plan):
             # Beside the first column, which is as wide as the longest of its words.
-            print(fill(line, results().width, subsequent_indent=" " * _PLAN_INDENT))
+            say(fill(line, results().width, subsequent_indent=" " * _PLAN_INDENT))
     if outputs.json is not None:
         write_json(msgspec.to_builtins(plan), outputs.json)
 

@@ -5,7 +5,6 @@ The command takes the options as they are, makes `LoadOutputs` of them before an
 `write`, whose result is the exit code.
 """
 
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Annotated
 import typer
 
 from httpdyno.cli.console import messages, results
+from httpdyno.cli.door import say_raw
 from httpdyno.cli.output import STDOUT, check_writable, write_json, write_text
 from httpdyno.errors import UsageError
 from httpdyno.load.measured import Detail
@@ -163,6 +163,6 @@ _WRITERS: dict[str, Callable[[LoadOutcome], str]] = {
 
 def _write(text: str, to: str) -> None:
     if to == STDOUT:
-        sys.stdout.write(text)
+        say_raw(text)
     else:
         write_text(Path(to), text)

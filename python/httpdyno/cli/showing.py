@@ -1,6 +1,7 @@
 """Put an outcome where it was asked for."""
 
 from httpdyno.cli.console import results
+from httpdyno.cli.door import say
 from httpdyno.cli.output import Outputs, write_json, write_text
 from httpdyno.model import Outcome
 from httpdyno.report.html import outcome_html
@@ -18,4 +19,4 @@ def show_outcome(outcome: Outcome, outputs: Outputs) -> None:
     if path is not None:
         write_text(path, outcome_html(outcome))
         if outputs.has_text:
-            print(f"report: {path}")
+            say(f"report: {path}")

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from httpdyno.cli.console import results
+from httpdyno.cli.door import say
 from httpdyno.cli.launch import Request, launch
 from httpdyno.cli.library import bundled_studies, open_study
 from httpdyno.cli.option import (
@@ -66,7 +67,7 @@ def list_studies(json: JsonOption = None) -> int:
     if outputs.has_text:
         results().print(Group(*(_listed(each, bool(missing[each.name])) for each in studies)))
         if any(missing.values()):
-            print("\n`httpdyno doctor` says what is missing and how to install it")
+            say("\n`httpdyno doctor` says what is missing and how to install it")
     return 0
 
 
@@ -140,7 +141,7 @@ def run(  # noqa: PLR0913 - one parameter for each option
 def schema() -> int:
     """Print the JSON Schema of study files, for editors."""
     document: dict[str, Any] = study_schema()
-    print(json_text.dumps(document, indent=2))
+    say(json_text.dumps(document, indent=2))
     return 0
 
 

@@ -21,6 +21,7 @@ from typing import Self
 from msgspec import structs
 
 from httpdyno.experiment.bench import StartRequest
+from httpdyno.interruption import cleaning
 from httpdyno.load.engine import SPIN_S, LoadHandle, WindowPlan, start_load, suited_threads
 from httpdyno.model import (
     Configuration,
@@ -70,7 +71,7 @@ class ServerBench:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        with ExitStack() as stack:
+        with cleaning(), ExitStack() as stack:
             if self._root is not None:
                 stack.callback(self._root.release)
             stack.callback(self._stopper.shutdown)

@@ -62,9 +62,7 @@ def load_study(path: Path, knob_infos: KnobInfos) -> Study:
     file = path / "study.toml" if is_there(path) and path.is_dir() else path
     try:
         text = read_regular(file, limit_bytes=_LARGEST_BYTES).decode("utf-8")
-        if _DEEP_KEY.search(text):  # which tomllib takes minutes for
-            raise RecursionError
-        raw = tomllib.loads(text)
+        raw = _tables(text)
     except OSError as error:
         raise StudyFileError(
             f"study file `{file}` cannot be read: {reason(error)}",
@@ -77,6 +75,12 @@ def load_study(path: Path, knob_infos: KnobInfos) -> Study:
     except ValueError as error:  # TOMLDecodeError, and numbers of thousands of digits
         raise StudyFileError(f"`{file}` is not TOML: {error}") from error
     return study_from(raw, file, knob_infos)
+
+
+def _tables(text: str) -> dict[str, Any]:
+    if _DEEP_KEY.search(text):  # which tomllib takes minutes for
+        raise RecursionError
+    return tomllib.loads(text)
 
 
 def study_from(raw: dict[str, Any], file: Path, knob_infos: KnobInfos) -> Study:

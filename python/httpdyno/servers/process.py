@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from httpdyno.errors import AdapterError, RevertError
+from httpdyno.interruption import cleaning
 from httpdyno.servers import launch
 from httpdyno.servers.adapter import Place
 from httpdyno.servers.run_folder import record_session
@@ -154,7 +155,7 @@ class ServerProcess:
         Raises:
             RevertError: A process could not be ended.
         """
-        with self._lock:
+        with cleaning(), self._lock:
             if self._is_stopped:
                 return
             self.request_stop()

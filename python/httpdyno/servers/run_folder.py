@@ -7,6 +7,7 @@ however the process ends), so the next command can tell a dead owner from a livi
 still runs of its sessions, and remove its folders.
 """
 
+import atexit
 import fcntl
 import itertools
 import json
@@ -24,6 +25,7 @@ from typing import Any, Self, TypeGuard
 
 from httpdyno.errors import AdapterError, RevertError
 from httpdyno.foreign import reason
+from httpdyno.interruption import cleaning
 from httpdyno.own_file import HeldError, is_locked, locked, opened_own
 from httpdyno.servers.adapter import Place
 from httpdyno.servers.root_folder import (
@@ -54,6 +56,9 @@ class RunRoot:
         self._locks = locks
         self._numbers = itertools.count(1)
         self._is_released = False
+        self._pid = os.getpid()
+        # Where a signal comes between whoever releases and its first statement.
+        atexit.register(self.release)
 
     def new_place(self, label: str) -> Place:
         """Return a new place for one instance; the label is for people who look."""
@@ -73,15 +78,18 @@ class RunRoot:
         Raises:
             RevertError: A process could not be ended, or a file not be removed.
         """
-        if self._is_released:
+        if self._is_released or os.getpid() != self._pid:
             return
-        _, left = _clear(self.folder)
-        if left:
-            raise RevertError("; ".join(left), hint="End it by hand, then run any command again.")
-        self._is_released = True
-        for lock in self._locks:
-            os.close(lock)
-        _drop_if_empty(self.memory_folder.parent)
+        with cleaning():
+            _, left = _clear(self.folder)
+            if left:
+                hint = "End it by hand, then run any command again."
+                raise RevertError("; ".join(left), hint=hint)
+            self._is_released = True
+            atexit.unregister(self.release)
+            for lock in self._locks:
+                os.close(lock)
+            _drop_if_empty(self.memory_folder.parent)
 
     def __enter__(self) -> Self:
         return self
@@ -192,7 +200,8 @@ def reap_leftovers() -> list[str]:
         with _locked(root):
             for folder in _own_runs(root):
                 if not is_locked(folder / _RECORD):
-                    done += _reaped(folder)
+                    with cleaning():
+                        done += _reaped(folder)
     # In memory each folder's own lock says enough; the disk root's keeps claims out meanwhile.
     with _locked(disk_root()) if roots else nullcontext():
         for root in memory_roots:
