@@ -18,6 +18,7 @@ from httpdyno.cli.output import STDOUT, check_writable, write_json, write_text
 from httpdyno.errors import UsageError
 from httpdyno.load.measured import Detail
 from httpdyno.model import LoadOutcome
+from httpdyno.model.secret import load_without_values
 from httpdyno.report.load.csv import load_csv
 from httpdyno.report.load.hgrm import load_hgrm
 from httpdyno.report.load.hlog import load_hlog
@@ -120,6 +121,8 @@ class LoadOutputs:
         Raises:
             UsageError: A file cannot be written after all.
         """
+        # Credentials are in headers, and the reports are for others to read.
+        outcome = load_without_values(outcome)
         # The text comes first: it must not be lost to a disk that is full.
         if all(to != STDOUT for _, to in self._files()):
             text = load_text(outcome, has_histogram=self.has_histogram, is_verbose=self.is_verbose)

@@ -22,6 +22,8 @@ class Outputs:
     """A file, or `-` for stdout instead of the text."""
     html: str | None = None
     """A file; `{id}` in it is the run's id."""
+    has_secrets: bool = False
+    """Whether values of cookies, the environment and their like are written too."""
 
     @property
     def has_text(self) -> bool:

@@ -22,11 +22,13 @@ from httpdyno.cli.option import (
     JsonOption,
     ResumableStudyArgument,
     ResumeOption,
+    SecretsOption,
     SeedOption,
     StudyArgument,
 )
 from httpdyno.cli.output import Outputs, write_json
 from httpdyno.model import Knob, Study, level_text
+from httpdyno.model.secret import without_values
 from httpdyno.model.study_file import study_schema
 from httpdyno.registry import load_adapter
 from httpdyno.report.load.offer import offer_text
@@ -85,7 +87,7 @@ def show(study: StudyArgument, json: JsonOption = None) -> int:
     outputs.check()
     opened = open_study(study)
     if outputs.json is not None:
-        write_json(msgspec.to_builtins(opened), outputs.json)
+        write_json(msgspec.to_builtins(without_values(opened)), outputs.json)
     if outputs.has_text:
         console = results()
         console.print(Text(f"{opened.name}: {opened.title}", "bold"))
@@ -115,6 +117,7 @@ def run(  # noqa: PLR0913 - one parameter for each option
     dry_run: DryRunOption = False,
     html: HtmlOption = None,
     json: JsonOption = None,
+    with_secrets: SecretsOption = False,
 ) -> int:
     """Run a study: a ladder of changes, or a sweep of one knob."""
     return launch(
@@ -126,6 +129,7 @@ def run(  # noqa: PLR0913 - one parameter for each option
             is_dry_run=dry_run,
             html=html,
             json=json,
+            has_secrets=with_secrets,
         )
     )
 

@@ -5,6 +5,7 @@ counts once `save_start` returned; what it stored before is kept, and replaced w
 resumed and measures that start anew.
 """
 
+import os
 from datetime import datetime
 from types import TracebackType
 from typing import Any, Self
@@ -15,6 +16,7 @@ from sqlalchemy.engine import Connection
 
 from httpdyno.errors import StoreError
 from httpdyno.model import HostFacts, Outcome, Plan, RunSummary, StartRecord, WindowRecord
+from httpdyno.model.secret import with_digests
 from httpdyno.store.database import Database
 from httpdyno.store.owner import Owner
 from httpdyno.store.payload import from_text, to_text
@@ -30,6 +32,7 @@ class Store:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._me = Owner.me()
+        self._salt = os.urandom(4).hex()
 
     @classmethod
     def open(cls, url: str | None = None) -> Self:
@@ -75,7 +78,7 @@ class Store:
             "owner": to_text(self._me),
             "n_claims": 1,
             "metric": plan.study.objective.metric,
-            "plan": to_text(plan),
+            "plan": to_text(with_digests(plan, self._salt)),
             "host": to_text(host),
         }
         with self._database.writing() as connection:
@@ -113,16 +116,17 @@ class Store:
             )
 
     def plan(self, run_id: str) -> Plan:
-        """Return what the run is to do."""
+        """Return what the run is to do; secrets are digests in it (`model.secret`)."""
         with self._database.reading() as connection:
             text = _run(connection, run_id, runs.c.plan).plan
         return from_text(text, Plan, f"the plan of run {run_id}")
 
     def replan(self, run_id: str, plan: Plan) -> None:
         """Store another plan for a run that goes on: with more time, say."""
+        stored = with_digests(plan, self._salt)
         with self._database.writing() as connection:
             _run(connection, run_id, runs.c.id)
-            connection.execute(_update(run_id).values(plan=to_text(plan)))
+            connection.execute(_update(run_id).values(plan=to_text(stored)))
 
     def host(self, run_id: str) -> HostFacts:
         """Return the machine that the run was begun on."""
@@ -201,7 +205,7 @@ class Store:
             "status": outcome.status,
             "duration_s": outcome.duration_s,
             "owner": to_text(self._me) if is_running else None,
-            "outcome": to_text(outcome),
+            "outcome": to_text(with_digests(outcome, self._salt)),
             **final_columns(outcome),
         }
         with self._database.writing() as connection:
