@@ -8,7 +8,8 @@ HttpdynoError                                                 exit code
 ├── AdapterError          the server cannot be configured     3
 │   └── RevertError       it was not put back as it was found 4
 ├── EngineError           the load engine cannot run          3
-└── StoreError            the study database cannot be used   3
+├── StoreError            the study database cannot be used   3
+└── OutputError           what was found cannot be shown      3
 
 What an experiment is there to find out (a refused configuration, a crash or a timeout under
 load) is the outcome of a trial, never an exception.
@@ -63,5 +64,11 @@ class EngineError(HttpdynoError):
 
 class StoreError(HttpdynoError):
     """The study database cannot be used."""
+
+    exit_code = 3
+
+
+class OutputError(HttpdynoError):
+    """What was found cannot be shown: stdout is closed, or the disk behind it full."""
 
     exit_code = 3

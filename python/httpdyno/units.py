@@ -55,7 +55,8 @@ def duration_s(text: str) -> float:
         raise UsageError(
             f"`{text}` is not a duration", hint="Give a number and a unit: `250ms`, `30s`, `3m`."
         )
-    return sum(float(number) * _SECONDS[unit] for number, unit in parts)
+    seconds = sum(float(number) * _SECONDS[unit] for number, unit in parts)
+    return _finite(seconds, text, "Give a number and a unit: `250ms`, `30s`, `3m`.")
 
 
 def rate_per_s(text: str) -> float:
@@ -79,7 +80,8 @@ def rate_or_zero_per_s(text: str) -> float:
     match = _RATE.fullmatch(text.strip())
     if match is None:
         raise UsageError(f"`{text}` is not a rate", hint="Give requests per second: `500/s`.")
-    return float(match[1]) / _SECONDS[match[2] or "s"]
+    per_s = float(match[1]) / _SECONDS[match[2] or "s"]
+    return _finite(per_s, text, "Give requests per second: `500/s`.")
 
 
 def share_ratio(text: str) -> float:
@@ -91,7 +93,7 @@ def share_ratio(text: str) -> float:
     match = _PERCENTAGE.fullmatch(text.strip())
     if match is None:
         raise UsageError(f"`{text}` is not a percentage", hint="Such as `30%`.")
-    return float(match[1]) / 100
+    return _finite(float(match[1]) / 100, text, "Such as `30%`.")
 
 
 def factor(text: str) -> float:
@@ -103,7 +105,7 @@ def factor(text: str) -> float:
     match = _FACTOR.fullmatch(text.strip())
     if match is None:
         raise UsageError(f"`{text}` is not a factor", hint="Such as `2x`.")
-    return float(match[1])
+    return _finite(float(match[1]), text, "Such as `2x`.")
 
 
 def size_bytes(text: str) -> int:
@@ -131,7 +133,15 @@ def bandwidth_bytes_per_s(text: str) -> float:
             f"`{text}` is not a bandwidth", hint="Give a number and a unit: `28.8kbit`, `64KiB/s`."
         )
     number, unit = float(match[1]), match[2]
-    return number * _BITS[unit] / 8 if unit in _BITS else number * _BYTES[unit]
+    per_s = number * _BITS[unit] / 8 if unit in _BITS else number * _BYTES[unit]
+    return _finite(per_s, text, "Give a number and a unit: `28.8kbit`, `64KiB`.")
+
+
+def _finite(value: float, text: str, hint: str) -> float:
+    """Return the value; a number of hundreds of digits is none."""
+    if not math.isfinite(value):
+        raise UsageError(f"`{text[:20]}…` is beyond any number", hint=hint)
+    return value
 
 
 def format_number(value: float, decimals: int, *, toward: Toward = "nearest") -> str:

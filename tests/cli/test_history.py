@@ -1,6 +1,7 @@
 """`httpdyno history` and `httpdyno report`: what is stored."""
 
 import json
+import sqlite3
 
 import pytest
 from msgspec.structs import replace
@@ -37,6 +38,16 @@ def test_the_newest_run_comes_first(stored, capsys):
     assert [row["id"] for row in rows] == [stored[1], stored[0]]
     assert rows[0]["headline"] == "no result yet; 0 windows stored"
     assert rows[1]["status"] == "complete"
+
+
+def test_a_run_whose_outcome_cannot_be_read_does_not_hide_the_others(stored, own_folders, capsys):
+    with sqlite3.connect(own_folders / "data" / "httpdyno.db") as connection:
+        connection.execute("UPDATE runs SET outcome = '{\"a\":' WHERE id = ?", (stored[0],))
+    connection.close()
+    assert run(["history", "--json", "-"]) == 0
+    rows = json.loads(capsys.readouterr().out)["runs"]
+    assert [row["id"] for row in rows] == [stored[1], stored[0]]
+    assert rows[1]["headline"].startswith(f"the outcome of run {stored[0]} cannot be read")
 
 
 def test_the_text_fits_80_columns(stored, capsys, monkeypatch):

@@ -3,6 +3,7 @@
 import json
 import math
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -49,7 +50,7 @@ def test_the_reports_name_can_hold_the_run():
 def test_a_folder_that_is_not_there_is_named_before_the_run(tmp_path, option):
     path = str(tmp_path / "none" / "out")
     with pytest.raises(UsageError, match="folder that does not exist") as caught:
-        Outputs(**{option: path}).check()
+        replace(Outputs(), **{option: path}).check()
     assert f"--{option} {path}" in str(caught.value)
 
 

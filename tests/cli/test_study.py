@@ -122,10 +122,18 @@ def test_a_run_of_a_study_given_by_path_is_resumed_with_that_path(plans, tmp_pat
     assert plans[0][2] == run_id
 
 
-@pytest.mark.parametrize("extra", [["--seed", "1"], ["--budget", "1m"]])
-def test_a_resumed_run_keeps_its_budget_and_seed(plans, capsys, extra):
-    assert run(["tune", "--resume", "1", *extra]) == 2
-    assert "its own budget and seed" in capsys.readouterr().err
+def test_a_resumed_run_keeps_its_seed(plans, capsys):
+    assert run(["tune", "--resume", "1", "--seed", "1"]) == 2
+    assert "its own seed" in capsys.readouterr().err
+
+
+def test_a_run_whose_budget_was_too_short_can_be_resumed_with_another(plans):
+    outcome = ladder()
+    with Store.open() as store:
+        run_id = store.create_run(outcome.plan, outcome.host)
+    assert run(["tune", "--resume", run_id, "--budget", "10m"]) == 0
+    [(plan, _, resume)] = plans
+    assert (plan.study.budget_s, plan.seed, resume) == (600.0, outcome.plan.seed, run_id)
 
 
 def test_a_run_of_another_study_is_not_resumed(plans, capsys):

@@ -256,7 +256,7 @@ def test_a_log_without_a_usable_line_says_why(tmp_path, content, words, hint):
 def test_a_log_that_is_not_there_or_a_folder_is_named(tmp_path):
     with pytest.raises(UsageError, match="cannot be read: no such file or directory"):
         read(tmp_path / "none.log")
-    with pytest.raises(UsageError, match="cannot be read: is a directory"):
+    with pytest.raises(UsageError, match="cannot be read: it is a folder"):
         read(tmp_path)
 
 

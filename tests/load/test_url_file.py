@@ -70,7 +70,7 @@ def test_what_is_wrong_with_a_file_is_told_with_its_line(tmp_path, content, word
 def test_a_file_that_cannot_be_read_is_named(tmp_path):
     with pytest.raises(UsageError, match="cannot be read: no such file"):
         read_url_file(tmp_path / "none")
-    with pytest.raises(UsageError, match="cannot be read: is a directory"):
+    with pytest.raises(UsageError, match="cannot be read: it is a folder"):
         read_url_file(Path(tmp_path))
 
 

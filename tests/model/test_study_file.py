@@ -1,3 +1,4 @@
+import os
 import tomllib
 
 import pytest
@@ -80,7 +81,22 @@ def test_a_study_is_read_with_units_converted_and_defaults_filled_in(folder):
     [
         ("connections = 5", 'connections = "five"', "workload.connections is 'five'; expected"),
         ("connections = 5", "connections = 0", "workload.connections is 0; expected at least 1"),
-        ("connections = 5", "conections = 5", "workload: object contains unknown field"),
+        ("connections = 5", "conections = 5", "workload.conections is not a key that there is"),
+        (
+            "connections = 5",
+            f"connections = {2**63}",
+            "workload.connections is 92233720",
+        ),
+        (
+            "book_ratio = [1.5, 1.1]",
+            "book_ratio = [1.5, nan]",
+            "book_ratio[1] is nan; expected",
+        ),
+        ("levels = [2, 4]", "levels = [2, inf]", "knobs[0].levels[1] is inf; expected a finite"),
+        ('timeout = "2s"', f'timeout = "{"9" * 400}s"', "workload.timeout is '999"),
+        ('base = "server.conf.j2"', 'base = "a\\u0000b"', "server.base holds a NUL"),
+        ('base = "server.conf.j2"', f'base = "{"x" * 5000}"', "server.base is 'xxx"),
+        ('base = "server.conf.j2"', 'ready_path = "/é"', "server.ready_path is '/é'; expected a"),
         ('timeout = "2s"', 'timeout = "2"', "workload.timeout is '2'; expected a time"),
         ('time = "1m30s"', 'time = "0s"', "budget.time is '0s'; expected more than zero"),
         ("levels = [2, 4]", "levels = [2, 4000]", "(workers) is 4000; expected at most 1000"),
@@ -103,7 +119,6 @@ def test_a_study_is_read_with_units_converted_and_defaults_filled_in(folder):
         ("format = 1", "format = 2", "format is 2; invalid enum value"),
         ('base = "server.conf.j2"', 'base = "gone.conf"', "server.base is 'gone.conf'; expected a"),
         ('name = "debug"', 'name = "workers"', "expected a name that is not set twice"),
-        ('name = "debug"', 'name = "debugg"', "knob debugg is neither a setting of fake nor used"),
         ('window = "500ms"', "min_starts = 5", "method.min_starts is 5; expected at least 6"),
         ('window = "500ms"', 'kind = "sweep"\nknob = "x"', "method.knob is 'x'; expected the knob"),
     ],
@@ -114,6 +129,40 @@ def test_a_wrong_value_is_named_with_file_key_value_and_expectation(folder, befo
         _study(folder, GOOD.replace(before, after))
     assert said in str(caught.value)
     assert "study.toml" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "nearest"),
+    [
+        ("connections = 5", "conections = 5", "connections"),
+        ("[budget]", "[bugdet]", "budget"),
+        ("book_ratio", "book_raito", "book_ratio"),
+        ('path = "/list"', 'pth = "/list"', "path"),
+        ('adapter = "fake"', 'adapter = "fake"\n[[server.files]]\nform = "a"', "from"),
+    ],
+)
+def test_an_unknown_key_names_the_nearest_one_of_its_table(folder, before, after, nearest):
+    with pytest.raises(StudyFileError, match="is not a key that there is") as caught:
+        _study(folder, GOOD.replace(before, after))
+    assert caught.value.hint == f"did you mean `{nearest}`?"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"\xff", b"a = " + b"9" * 5000, b"a = " + b"[" * 100_000, b"a." * 50_000 + b"b = 1", b"\0"],
+    ids=["bytes", "digits", "lists", "dots", "NUL"],
+)
+def test_what_no_study_can_be_is_one_sentence(folder, content):
+    (folder / "study.toml").write_bytes(content)
+    with pytest.raises(StudyFileError, match=r"study\.toml`"):
+        load_study(folder, lambda _adapter: INFOS)
+
+
+@pytest.mark.parametrize("path", ["/dev/zero", "a\0b", "x" * 5000, "fifo"])
+def test_what_is_no_file_is_not_read(folder, path):
+    os.mkfifo(folder / "fifo")
+    with pytest.raises(StudyFileError, match="cannot be read"):
+        load_study(folder / path, lambda _adapter: INFOS)
 
 
 def test_what_is_not_toml_or_not_there_is_said(folder):
@@ -137,6 +186,8 @@ def test_a_configuration_is_the_start_with_some_values_changed(folder):
     ("text", "said"),
     [
         ("threads=4", "`threads=4` sets no knob of study shop"),
+        (f"workers={2**70}", "expected a number of at most 64 bits"),
+        (f"workers={'9' * 5000}", "expected a number"),
         ("workers", "`workers` sets no knob"),
         ("workers=many", "knob workers is `many`; expected a number"),
         ("debug=1", "knob debug is `1`; expected true or false"),

@@ -1,3 +1,4 @@
+import errno
 import json
 import os
 import signal
@@ -9,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from httpdyno.errors import AdapterError
-from httpdyno.servers import run_folder
+from httpdyno.servers import root_folder, run_folder
 from httpdyno.servers.adapter import Place
 from httpdyno.servers.control_group import parent_group
-from httpdyno.servers.run_folder import claim, disk_root, reap_leftovers, remove_place
+from httpdyno.servers.root_folder import disk_root, memory_root_or
+from httpdyno.servers.run_folder import claim, reap_leftovers, remove_place
 from httpdyno.servers.session import child_pids, process_info
 
 DEADLINE_S = 10
@@ -151,7 +153,7 @@ def test_a_folder_in_memory_whose_record_is_gone_is_removed_once_nobody_owns_it(
 
 
 def test_where_nothing_was_left_nothing_is_made_and_nobody_is_waited_for(own_folders, monkeypatch):
-    monkeypatch.setattr(run_folder, "_MEMORY", own_folders / "memory")
+    monkeypatch.setattr(root_folder, "_MEMORY", own_folders / "memory")
     assert reap_leftovers() == []
     assert not (own_folders / "run").exists()
     with claim() as root, run_folder._locked(root.folder.parent):
@@ -174,12 +176,27 @@ def test_after_a_reboot_recorded_numbers_mean_nothing():
     assert not dead.exists()
 
 
-@pytest.mark.parametrize("record", [None, "", '{"pid": 1, "boo', '{"pid": 1}\n{"lead'])
-def test_a_record_that_was_cut_short_does_not_stop_the_reaping(record):
+@pytest.mark.parametrize(
+    "record",
+    [
+        None,
+        b"",
+        b'{"pid": 1, "boo',
+        b'{"pid": 1}\n{"lead',
+        b"\xff\xfe\x00",
+        b'[]\n7\n"x"\nnull',
+        b'{"pid": "one", "boot": {}, "memory_folder": 7}\n{"leader": "x", "started_ticks": null}',
+        b'{"pid": 1, "memory_folder": "a\\u0000b"}\n{"leader": 1}',
+        b'{"pid": ' + b"9" * 5000 + b"}",
+        b"[" * 100_000,
+    ],
+    ids=lambda record: "none" if record is None else repr(record[:24]),
+)
+def test_a_record_that_was_cut_short_or_garbled_does_not_stop_the_reaping(record):
     dead = disk_root() / "run-1-1-abc"
     dead.mkdir()
     if record is not None:
-        (dead / "owner.jsonl").write_text(record)
+        (dead / "owner.jsonl").write_bytes(record)
     assert mentions(str(dead))
     assert not dead.exists()
 
@@ -305,3 +322,91 @@ def wait_for(condition):
     while not condition():
         assert time.monotonic() < deadline_s
         time.sleep(0.005)
+
+
+def test_a_place_with_folders_deeper_than_pythons_stack_is_removed():
+    with claim() as root:
+        place = root.new_place("x")
+        here = Path.cwd()
+        try:
+            os.chdir(place.folder)
+            for _ in range(sys.getrecursionlimit() + 100):
+                Path("a").mkdir()
+                os.chdir("a")
+        finally:
+            os.chdir(here)
+        remove_place(place)
+        assert not place.folder.exists()
+
+
+def test_a_place_that_cannot_be_made_is_said_in_one_sentence(monkeypatch):
+    with claim() as root:
+
+        def full(*_args, **_options):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, "mkdir", full)
+            with pytest.raises(AdapterError, match="cannot be made: no space left on device"):
+                root.new_place("x")
+
+
+@pytest.mark.parametrize("name", ["lock", "run-1-1-abc/owner.jsonl"])
+def test_a_fifo_of_ours_where_a_record_or_lock_belongs_holds_nobody(name):
+    file = disk_root() / name
+    file.parent.mkdir(exist_ok=True)
+    os.mkfifo(file)
+    dead = disk_root() / "run-2-2-abc"
+    dead.mkdir()
+    if name == "lock":
+        with pytest.raises(AdapterError, match=r"`.*lock` cannot be used: not a regular file"):
+            reap_leftovers()
+    else:
+        assert mentions(str(dead))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make folders that are another's")
+def test_folders_of_another_user_are_neither_used_nor_waited_for(own_folders, monkeypatch):
+    monkeypatch.delenv("HTTPDYNO_RUN_DIR")
+    for variable in ("_DISK", "_MEMORY"):
+        common = own_folders / variable
+        common.mkdir()
+        common.chmod(0o1777)
+        monkeypatch.setattr(root_folder, variable, common)
+        foreign = common / f"httpdyno-{os.geteuid()}"
+        (foreign / "run-1-1-abc").mkdir(parents=True)
+        for name in ("lock", "run-1-1-abc/owner.jsonl", "run-1-1-abc/lock"):
+            os.mkfifo(foreign / name)
+        for each in (foreign, foreign / "run-1-1-abc"):
+            os.chown(each, 65534, 65534)
+    assert reap_leftovers() == []
+    with claim() as root:
+        place = root.new_place("x")
+        assert place.folder.parent.parent == own_folders / "_DISK" / "httpdyno-0-1"
+        assert place.memory_folder.parent.parent == own_folders / "_MEMORY" / "httpdyno-0-1"
+    assert (own_folders / "_MEMORY" / "httpdyno-0" / "run-1-1-abc").exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make folders that are another's")
+def test_where_all_names_in_memory_are_taken_the_disk_does(own_folders, monkeypatch):
+    monkeypatch.setattr(root_folder, "_MEMORY", own_folders)
+    for name in ("httpdyno-0", *(f"httpdyno-0-{number}" for number in range(1, 4))):
+        (own_folders / name).mkdir()
+        os.chown(own_folders / name, 65534, 65534)
+    assert memory_root_or(Path("/elsewhere")) == Path("/elsewhere")
+
+
+def test_a_folder_for_all_keeps_its_mode_and_ours_is_made_in_it(own_folders, monkeypatch):
+    common = own_folders / "common"
+    common.mkdir()
+    common.chmod(0o1777)
+    monkeypatch.setenv("HTTPDYNO_RUN_DIR", str(common))
+    assert disk_root() == common / f"httpdyno-{os.geteuid()}"
+    assert common.stat().st_mode & 0o7777 == 0o1777
+
+
+def test_a_lock_that_is_not_let_go_says_who_holds_it(monkeypatch):
+    monkeypatch.setattr(run_folder, "_LOCK_PATIENCE_S", 0.05)
+    with run_folder._locked(disk_root()), pytest.raises(AdapterError) as caught:
+        claim()
+    assert f"process {os.getpid()} holds `{disk_root() / 'lock'}`" in str(caught.value)

@@ -3,7 +3,8 @@ from pathlib import Path
 import pytest
 
 from httpdyno.errors import StoreError
-from httpdyno.store.location import data_folder, store_location
+from httpdyno.store import database
+from httpdyno.store.location import Location, data_folder, store_location
 
 
 @pytest.mark.parametrize(
@@ -38,8 +39,38 @@ def test_a_postgresql_url_gets_its_driver_and_is_named_without_its_password():
 
 
 @pytest.mark.parametrize(
+    ("url", "name"),
+    [
+        ("postgresql://me:a/secret/b@db/runs", "me@db/runs"),
+        ("postgresql://me:secret@x@db:5432/runs?password=secret", "me@db:5432/runs"),
+        ("postgresql://me:secret%2F@[::1/runs", "me@[::1/runs"),
+    ],
+)
+def test_no_part_of_a_password_is_in_the_name_nor_in_what_a_driver_says(url, name):
+    location = Location(file=None, url=url)
+    assert location.name == f"postgresql://{name}"
+    assert any("secret" in each for each in location.passwords)
+    said = database._explained(location, ValueError(f"cannot parse port 'a/secret' of {url}"))
+    assert "secret" not in str(said)
+
+
+@pytest.mark.parametrize("password", ["a/secret", "secret@b"])
+def test_a_password_that_must_be_encoded_is_refused_without_showing_it(password):
+    with pytest.raises(StoreError, match=r"password .* `postgresql://me@db/runs` holds") as caught:
+        store_location(f"postgresql://me:{password}@db/runs", {})
+    assert "secret" not in f"{caught.value} {caught.value.hint}"
+
+
+@pytest.mark.parametrize("port", ["secret", "99999999", "9" * 5000])
+def test_a_postgresql_url_with_an_odd_port_is_one_sentence(port):
+    with pytest.raises(StoreError):
+        database.Database.open(f"postgresql://me@127.0.0.1:{port}/runs")
+
+
+@pytest.mark.parametrize(
     ("text", "message"),
     [
+        ("~nobody-of-that-name/store.db", "no such home folder"),
         ("mysql://me:secret@db/runs", "of kind `mysql`"),
         ("sqlite://", "of kind `sqlite`"),
         ("sqlite:///", "names no file"),

@@ -17,7 +17,21 @@ def test_text_that_is_not_ascii_stays_readable():
     assert "é" in to_text(sample_plan())
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"seed": 1}'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        "{}",
+        '{"seed": 1}',
+        "[" * 100_000,
+        '{"seed": ' + "9" * 5000 + "}",
+        '{"study": {"workload": {"keep_alive": 0, "rate_per_s": []}}}',
+        '{"workload": [7]}',
+    ],
+    ids=lambda text: text[:12],
+)
 def test_what_is_no_such_record_is_named(text):
     with pytest.raises(StoreError, match=r"the plan of run 3 cannot be read") as caught:
         from_text(text, Plan, "the plan of run 3")

@@ -1,3 +1,4 @@
+import os
 import shutil
 import sqlite3
 import subprocess
@@ -6,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from httpdyno import own_file
 from httpdyno.errors import StoreError
-from httpdyno.store import Store
+from httpdyno.own_file import locked
+from httpdyno.store import Store, database
 from httpdyno.testing.record import (
     sample_host,
     sample_outcome,
@@ -122,13 +125,98 @@ def test_a_run_whose_process_died_reads_as_interrupted_and_can_be_claimed(file):
         assert store.runs()[0].status == "running"
 
 
-def test_a_newer_schema_is_refused_with_both_versions(file):
+@pytest.mark.parametrize(
+    ("version", "kind"), [("9999", "a newer"), ("0000", "an older"), ("abc", "another")]
+)
+def test_an_unknown_schema_is_refused_with_both_versions(file, version, kind):
     Store.open(str(file)).close()
     with sqlite3.connect(file) as connection:
-        connection.execute("UPDATE alembic_version SET version_num = '9999'")
+        connection.execute("UPDATE alembic_version SET version_num = ?", (version,))
     connection.close()
-    with pytest.raises(StoreError, match=r"newer httpdyno \(schema 9999, this one .* 0001\)"):
+    said = rf"by {kind} httpdyno \(schema {version}; this one reads and writes 0001\)"
+    with pytest.raises(StoreError, match=said):
         Store.open(str(file))
+
+
+def modes(file):
+    return {each.name: each.stat().st_mode & 0o777 for each in file.parent.iterdir()}
+
+
+def test_nobody_else_can_read_a_store_whatever_the_umask(file):
+    before = os.umask(0)
+    try:
+        with Store.open(str(file)) as store:
+            store.create_run(sample_plan(), sample_host())
+            seen = modes(file)
+    finally:
+        os.umask(before)
+    assert {"httpdyno.db", "httpdyno.db-wal", "httpdyno.db.lock"} <= set(seen)
+    assert set(seen.values()) == {0o600}
+    assert file.parent.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_store_that_was_open_to_all_is_closed_to_them(file):
+    Store.open(str(file)).close()
+    for name in modes(file):
+        (file.parent / name).chmod(0o644)
+    with Store.open(str(file)):
+        assert set(modes(file).values()) == {0o600}
+
+
+def test_only_what_is_a_store_gets_another_mode(tmp_path):
+    file = tmp_path / "notes.txt"
+    file.write_text("not a database, but long enough to have a header " * 10)
+    file.chmod(0o644)
+    with pytest.raises(StoreError, match="not an SQLite database"):
+        Store.open(str(file))
+    assert file.stat().st_mode & 0o777 == 0o644
+
+
+@pytest.mark.parametrize("how", ["deleted", "replaced"])
+def test_a_store_that_is_deleted_amid_a_run_is_noticed_at_the_next_window(store, file, run_id, how):
+    file.rename(file.with_name("elsewhere"))
+    if how == "replaced":
+        file.touch()
+    with pytest.raises(StoreError, match="was deleted or replaced while it was in use"):
+        store.save_window(run_id, sample_start().windows[0])
+
+
+def test_a_setting_up_that_is_held_says_by_whom_and_ends(file, monkeypatch, caplog):
+    monkeypatch.setattr(database, "BUSY_TIMEOUT_S", 0.05)
+    monkeypatch.setattr(own_file, "_SILENT_S", 0.0)
+    file.parent.mkdir()
+    with locked(Path(f"{file}.lock"), patience_s=0), pytest.raises(StoreError) as caught:
+        Store.open(str(file))
+    holder = f"process {os.getpid()}"
+    assert f"set up by another process: {holder} holds `{file}.lock`" in str(caught.value)
+    assert f"waiting for {holder}" in caplog.text
+
+
+@pytest.mark.parametrize("name", ["httpdyno.db", "httpdyno.db.lock"])
+def test_a_fifo_where_the_store_or_its_lock_belongs_holds_nobody(file, name):
+    file.parent.mkdir()
+    os.mkfifo(file.parent / name)
+    with pytest.raises(StoreError, match="not a regular file"):
+        Store.open(str(file))
+
+
+@pytest.mark.parametrize(
+    "given",
+    ["a\0b", "x" * 5000, "\udcff\0", "/dev/zero", "/", "~nobody-of-that-name/x", "/proc/x"],
+)
+def test_what_no_store_can_be_is_one_sentence(given):
+    with pytest.raises(StoreError) as caught:
+        Store.open(given)
+    assert caught.value.__suppress_context__ or caught.value.hint
+
+
+def test_a_run_whose_owner_or_instants_cannot_be_read_is_listed(store, file, run_id):
+    store.save_window(run_id, sample_start().windows[0])
+    with sqlite3.connect(file) as connection:
+        connection.execute("UPDATE runs SET owner = '[7', began_at = 'yesterday'")
+    connection.close()
+    [run] = store.runs()
+    assert (run.id, run.status, run.duration_s) == (run_id, "interrupted", 0.0)
 
 
 def test_a_database_of_schema_0001_still_opens(tmp_path):

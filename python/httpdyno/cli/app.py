@@ -7,18 +7,27 @@ command answer at once; the table below carries the sentence that help shows for
 import logging
 import os
 import re
-import signal
 import sys
 import traceback
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from importlib import import_module
 from typing import Annotated
 
 import typer
 
 from httpdyno import __version__
+from httpdyno.cli.door import (
+    guard_streams,
+    let_stdout_go_nowhere,
+    log_to_stderr,
+    say,
+    tell,
+    tell_coloured,
+)
 from httpdyno.cli.option_group import CommandGroup, GroupedCommand
-from httpdyno.errors import AdapterError, HttpdynoError
+from httpdyno.errors import AdapterError, HttpdynoError, OutputError
+from httpdyno.interruption import let_no_signal_change_the_end, take_signals
 
 COMMANDS = {
     "demo": "Tune the bundled application and write a report of what helped.",
@@ -38,6 +47,8 @@ EXIT_INTERRUPTED = 130
 EXIT_UNREAD = 141
 """As a shell says of a program that SIGPIPE ended."""
 
+_RED, _CYAN = 31, 36
+
 _EXIT_CODES = """Exit codes: 0 done; 1 done, and the answer is no; 2 the request is wrong; 3 the
 server, the host or the store cannot be used; 4 something was not put back as it was; 70 a bug;
 130 interrupted."""
@@ -47,11 +58,14 @@ _COMPLETION_VARIABLE = "_HTTPDYNO_COMPLETE"
 
 def main() -> None:
     """Run the command line and end the process with its exit code."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        # An end that is asked for politely cleans up like Ctrl-C; `nohup` stays in force.
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, signal.default_int_handler)
-    sys.exit(run(sys.argv[1:]))
+    guard_streams()
+    take_signals()
+    try:
+        code = run(sys.argv[1:])
+    except KeyboardInterrupt:  # just as it ended by itself
+        code = _interrupted()
+    let_no_signal_change_the_end()
+    sys.exit(code)
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -66,6 +80,9 @@ def run(arguments: Sequence[str]) -> int:
         sys.stdout.flush()
     except BrokenPipeError:
         return _unread()
+    except OutputError as error:
+        let_stdout_go_nowhere()
+        return _fail(str(error), error.hint, error.exit_code)
     except SystemExit as error:
         # The libraries for terminal and command line both turn a broken pipe into this.
         if isinstance(error.__context__, BrokenPipeError):
@@ -80,6 +97,8 @@ def _run(arguments: Sequence[str]) -> int:
             _reap()
         command = typer.main.get_command(app_for(arguments))
         code = command.main(list(arguments), prog_name="httpdyno", standalone_mode=False)
+    except OutputError:
+        raise
     except HttpdynoError as error:
         return _fail(str(error), error.hint, error.exit_code)
     except typer.TyperException as error:
@@ -89,7 +108,7 @@ def _run(arguments: Sequence[str]) -> int:
     except BrokenPipeError:
         raise
     except Exception:
-        traceback.print_exc()
+        tell(traceback.format_exc())
         return _fail("this is a bug in httpdyno", "report it with the lines above", EXIT_BUG)
     # The command line library turns Ctrl-C into this code by itself.
     return _interrupted() if code == EXIT_INTERRUPTED else int(code or 0)
@@ -145,8 +164,7 @@ def _reap() -> None:
     except AdapterError as error:
         # Commands that need the folder say so themselves; the others do without it.
         lines = [f"what a killed httpdyno may have left was not looked for: {error}"]
-    for line in lines:
-        print(line, file=sys.stderr)
+    tell(*lines)
 
 
 def _add_command(app: typer.Typer, name: str) -> None:
@@ -163,7 +181,7 @@ def _not_imported() -> None:
 
 def _show_version(is_asked: bool) -> None:
     if is_asked:
-        print(f"httpdyno {__version__}")
+        say(f"httpdyno {__version__}")
         raise typer.Exit
 
 
@@ -182,30 +200,29 @@ def _root(
 ) -> None:
     """Load a web server, change one setting at a time, prove what helped."""
     level = (logging.WARNING, logging.INFO, logging.DEBUG)[min(verbose, 2)]
-    logging.basicConfig(level=level, stream=sys.stderr, format="%(levelname)s %(name)s %(message)s")
+    log_to_stderr(level)
     if context.invoked_subcommand is None:
-        print(context.get_help())
+        say(context.get_help())
         raise typer.Exit(EXIT_USAGE)
 
 
 def _unread() -> int:
-    """Let what is still to be printed go nowhere, so that the interpreter's end is quiet too."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.__stdout__.fileno() if sys.__stdout__ else 1)
-    os.close(nowhere)
+    let_stdout_go_nowhere()
     return EXIT_UNREAD
 
 
 def _interrupted() -> int:
-    print("interrupted", file=sys.stderr)
+    tell("interrupted")
     return EXIT_INTERRUPTED
 
 
 def _fail(message: str, hint: str, code: int) -> int:
-    sys.stdout.flush()
-    print(f"{_red('error')}: {sentence(message)}", file=sys.stderr)
+    with suppress(OutputError):
+        sys.stdout.flush()
+    tell_coloured("error", _RED, sentence(message))
     if hint:
-        print(f"\n{_cyan('hint')}: {sentence(hint)}", file=sys.stderr)
+        tell("")
+        tell_coloured("hint", _CYAN, sentence(hint))
     return code
 
 
@@ -226,17 +243,3 @@ def _help_hint(error: typer.TyperException) -> str:
     context = getattr(error, "ctx", None)
     path = context.command_path if context is not None else "httpdyno"
     return f"`{path} --help` says what it takes"
-
-
-def _red(text: str) -> str:
-    return _coloured(text, 31)
-
-
-def _cyan(text: str) -> str:
-    return _coloured(text, 36)
-
-
-def _coloured(text: str, colour: int) -> str:
-    if not sys.stderr.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
-        return text
-    return f"\x1b[1;{colour}m{text}\x1b[0m"

@@ -6,7 +6,14 @@ import typer
 
 from httpdyno.cli.launch import budget_or_none, execute, seed_or_new
 from httpdyno.cli.library import open_study
-from httpdyno.cli.option import DryRunOption, HtmlOption, JsonOption, SeedOption, StudyArgument
+from httpdyno.cli.option import (
+    DryRunOption,
+    HtmlOption,
+    JsonOption,
+    SecretsOption,
+    SeedOption,
+    StudyArgument,
+)
 from httpdyno.cli.output import Outputs
 from httpdyno.errors import UsageError
 from httpdyno.experiment.planning import compare_plan
@@ -39,6 +46,10 @@ def command(  # noqa: PLR0913 - one parameter for each option
             show_default=False,
         ),
     ] = None,
+    same: Annotated[
+        bool,
+        typer.Option("--same", help="Allow a configuration against itself, to try the method."),
+    ] = False,
     budget: Annotated[
         str, typer.Option("--budget", metavar="TIME", help="The time that it may take.")
     ] = _BUDGET,
@@ -46,19 +57,26 @@ def command(  # noqa: PLR0913 - one parameter for each option
     dry_run: DryRunOption = False,
     html: HtmlOption = None,
     json: JsonOption = None,
+    with_secrets: SecretsOption = False,
 ) -> int:
     """Compare two configurations of a study's server.
 
     Knobs that are not named keep the value that the study starts from. Both run side by side and
     are loaded in turns, so that what else happens on the machine hits both.
     """
-    outputs = Outputs(json=json, html=html)
+    outputs = Outputs(json=json, html=html, has_secrets=with_secrets)
     outputs.check()
     opened = open_study(study)
+    reference, candidate = parse_configuration(a or [], opened), parse_configuration(b, opened)
+    if reference == candidate and not same:
+        raise UsageError(
+            f"a and b are the same configuration: {candidate.label()}",
+            hint="name another, or add `--same` to see that no difference is found",
+        )
     plan = compare_plan(
         opened,
-        parse_configuration(a or [], opened),
-        parse_configuration(b, opened),
+        reference,
+        candidate,
         seed=seed_or_new(seed),
         budget_s=budget_or_none(budget),
     )

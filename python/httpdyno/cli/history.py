@@ -5,6 +5,7 @@ from msgspec.structs import replace
 from httpdyno.cli.console import results
 from httpdyno.cli.option import JsonOption
 from httpdyno.cli.output import Outputs, write_json
+from httpdyno.errors import StoreError
 from httpdyno.model import Outcome, RunSummary
 from httpdyno.report.history import HistoryRow, history_json, history_row, history_text
 from httpdyno.report.phrase import plural
@@ -22,7 +23,7 @@ def command(json: JsonOption = None) -> int:
     outputs = Outputs(json=json)
     outputs.check()
     with Store.open() as store:
-        rows = [run_row(run, store.outcome(run.id)) for run in store.runs()]
+        rows = [_stored_row(store, run) for run in store.runs()]
     if outputs.json is not None:
         write_json({"runs": history_json(rows)}, outputs.json)
     if outputs.has_text:
@@ -35,6 +36,18 @@ def run_row(run: RunSummary, outcome: Outcome | None) -> HistoryRow:
     if outcome is not None:
         # The store knows better than the outcome whether anybody is still at it.
         return history_row(replace(outcome, status=run.status))
+    return _row(run, f"no result yet; {plural(run.n_windows, 'window')} stored")
+
+
+def _stored_row(store: Store, run: RunSummary) -> HistoryRow:
+    try:
+        return run_row(run, store.outcome(run.id))
+    except StoreError as error:
+        # One that cannot be read must not hide the others.
+        return _row(run, f"{error}")
+
+
+def _row(run: RunSummary, headline: str) -> HistoryRow:
     return HistoryRow(
         id=run.id,
         study=run.study,
@@ -42,5 +55,5 @@ def run_row(run: RunSummary, outcome: Outcome | None) -> HistoryRow:
         status=run.status,
         began_at=run.began_at,
         duration_s=run.duration_s,
-        headline=f"no result yet; {plural(run.n_windows, 'window')} stored",
+        headline=headline,
     )

@@ -2,17 +2,23 @@
 
 import random
 from dataclasses import dataclass
+from pathlib import Path
 from textwrap import fill
 
 import msgspec
+from msgspec.structs import replace
 
-from httpdyno.cli.console import results
-from httpdyno.cli.library import open_study
+from httpdyno.cli.console import messages, results
+from httpdyno.cli.door import say
+from httpdyno.cli.library import bundled_studies, open_study
 from httpdyno.cli.output import Outputs, write_json
 from httpdyno.cli.running import run_and_report
-from httpdyno.errors import UsageError
+from httpdyno.errors import StudyFileError, UsageError
 from httpdyno.experiment.planning import make_plan, plan_lines
-from httpdyno.model import Plan
+from httpdyno.experiment.rehearsal import rehearse
+from httpdyno.model import Plan, Study
+from httpdyno.model.secret import has_digests, with_secrets_of, without_values
+from httpdyno.registry import load_adapter
 from httpdyno.store import Store
 from httpdyno.units import duration_s
 
@@ -31,11 +37,12 @@ class Request:
     is_dry_run: bool = False
     html: str | None = None
     json: str | None = None
+    has_secrets: bool = False
 
 
 def launch(request: Request) -> int:
     """Plan what was asked for, and run it or say what it would be."""
-    outputs = Outputs(json=request.json, html=request.html)
+    outputs = Outputs(json=request.json, html=request.html, has_secrets=request.has_secrets)
     outputs.check()
     plan = _stored_plan(request) if request.resume else _new_plan(request)
     return execute(plan, outputs, resume=request.resume, is_dry_run=request.is_dry_run)
@@ -45,7 +52,10 @@ def execute(
     plan: Plan, outputs: Outputs, *, resume: str | None = None, is_dry_run: bool = False
 ) -> int:
     """Run a plan and report it, or print it and stop."""
+    notes = () if resume else rehearse(plan, load_adapter(plan.study.server.adapter))
     if is_dry_run:
+        for note in notes:
+            messages().print(note, soft_wrap=True, markup=False)
         show_plan(plan, outputs)
         return 0
     return run_and_report(plan, outputs, resume=resume)
@@ -56,9 +66,10 @@ def show_plan(plan: Plan, outputs: Outputs) -> None:
     if outputs.has_text:
         for line in plan_lines(plan):
             # Beside the first column, which is as wide as the longest of its words.
-            print(fill(line, results().width, subsequent_indent=" " * _PLAN_INDENT))
+            say(fill(line, results().width, subsequent_indent=" " * _PLAN_INDENT))
     if outputs.json is not None:
-        write_json(msgspec.to_builtins(plan), outputs.json)
+        shown = plan if outputs.has_secrets else without_values(plan)
+        write_json(msgspec.to_builtins(shown), outputs.json)
 
 
 def seed_or_new(seed: int | None) -> int:
@@ -94,11 +105,11 @@ def _new_plan(request: Request) -> Plan:
 
 
 def _stored_plan(request: Request) -> Plan:
-    if request.budget is not None or request.seed is not None:
+    if request.seed is not None:
         raise UsageError(
-            f"run `{request.resume}` has its own budget and seed",
-            hint="leave out `--budget` and `--seed` with `--resume`",
+            f"run `{request.resume}` has its own seed", hint="leave out `--seed` with `--resume`"
         )
+    budget_s = budget_or_none(request.budget)
     with Store.open() as store:
         plan = store.plan(request.resume or "")
     if request.study is not None and not _is_study(request.study, plan.study.name):
@@ -106,7 +117,32 @@ def _stored_plan(request: Request) -> Plan:
             f"run `{request.resume}` is of the study `{plan.study.name}`, not `{request.study}`",
             hint="`--resume` needs no study",
         )
+    if has_digests(plan.study):
+        plan = replace(plan, study=with_secrets_of(plan.study, _study_as_it_is(request, plan)))
+    if budget_s is not None:
+        # The whole run's, with what was spent of it already.
+        plan = replace(plan, study=replace(plan.study, budget_s=budget_s))
     return plan
+
+
+def _study_as_it_is(request: Request, plan: Plan) -> Study:
+    """Return the study that a stored run is of, read again: the store keeps no secrets.
+
+    Raises:
+        UsageError: It is not where it was.
+    """
+    folder = Path(plan.study.folder)
+    bundled = bundled_studies().get(plan.study.name)
+    is_bundled = bundled is not None and bundled.parent == folder
+    named = request.study if request.study not in {None, plan.study.name} else None
+    try:
+        return open_study(named or (plan.study.name if is_bundled else str(folder)))
+    except StudyFileError as error:
+        raise UsageError(
+            f"run `{request.resume}` needs its study file again, for what the store does not keep "
+            f"(cookies, the environment): {error}",
+            hint=f"name the file: `httpdyno study run FILE --resume {request.resume}`",
+        ) from error
 
 
 def _is_study(name_or_path: str, name: str) -> bool:

@@ -4,7 +4,9 @@ from difflib import get_close_matches
 from pathlib import Path
 
 import httpdyno
-from httpdyno.errors import StudyFileError
+from httpdyno.errors import StudyFileError, UsageError
+from httpdyno.foreign import is_there
+from httpdyno.load.check import check_workload
 from httpdyno.model import Study
 from httpdyno.model.study_file import load_study
 from httpdyno.registry import load_adapter
@@ -24,7 +26,13 @@ def open_study(name_or_path: str) -> Study:
     Raises:
         StudyFileError: There is none, or it is wrong.
     """
-    return load_study(study_path(name_or_path), lambda name: load_adapter(name).knobs())
+    file = study_path(name_or_path)
+    study = load_study(file, lambda name: load_adapter(name).knobs())
+    try:
+        check_workload(study.workload)
+    except UsageError as error:
+        raise StudyFileError(f"`{file}`: the workload: {error}", hint=error.hint) from error
+    return study
 
 
 def study_path(name_or_path: str) -> Path:
@@ -36,14 +44,22 @@ def study_path(name_or_path: str) -> Path:
     bundled = bundled_studies()
     if name_or_path in bundled:
         return bundled[name_or_path]
-    path = Path(name_or_path).expanduser()
-    file = path / STUDY_FILE if path.is_dir() else path
-    if file.is_file():
+    path = _expanded(name_or_path)
+    is_folder = is_there(path) and path.is_dir()
+    file = path / STUDY_FILE if is_folder else path
+    if is_there(file):
         return file
-    if path.is_dir():
+    if is_folder:
         raise StudyFileError(f"the folder `{name_or_path}` holds no {STUDY_FILE}")
     close = get_close_matches(name_or_path, bundled, n=1)
     hint = (
         f"did you mean `{close[0]}`?" if close else "`httpdyno study list` shows the bundled ones"
     )
     raise StudyFileError(f"`{name_or_path}` is neither a bundled study nor a file", hint=hint)
+
+
+def _expanded(text: str) -> Path:
+    try:
+        return Path(text).expanduser()
+    except RuntimeError:  # `~` of nobody
+        return Path(text)

@@ -18,6 +18,7 @@ from httpdyno.cli.load_plan import Asked, LoadPlan, load_plan
 from httpdyno.cli.load_progress import LoadProgress, interruptions, watch
 from httpdyno.cli.load_wire_options import ClientOptions, ConnectionOptions, TlsOptions
 from httpdyno.cli.option_group import takes
+from httpdyno.foreign import is_there
 from httpdyno.load.engine import start_load
 from httpdyno.model import LoadOutcome
 from httpdyno.report.load.offer import offer_text
@@ -130,7 +131,7 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each group of options
 def _announce(log: str | None) -> None:
     """Say that a log is being read, where that takes more than a moment."""
     file = Path(log or "")
-    if file.is_file() and file.stat().st_size >= _LONG_LOG_BYTES:
+    if is_there(file) and file.is_file() and file.stat().st_size >= _LONG_LOG_BYTES:
         size = format_bytes(file.stat().st_size)
         messages().print(f"reading {log}, {size}", soft_wrap=True, markup=False)
 

@@ -5,7 +5,6 @@ The command takes the options as they are, makes `LoadOutputs` of them before an
 `write`, whose result is the exit code.
 """
 
-import sys
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -14,10 +13,12 @@ from typing import Annotated
 import typer
 
 from httpdyno.cli.console import messages, results
+from httpdyno.cli.door import say_raw
 from httpdyno.cli.output import STDOUT, check_writable, write_json, write_text
 from httpdyno.errors import UsageError
 from httpdyno.load.measured import Detail
 from httpdyno.model import LoadOutcome
+from httpdyno.model.secret import load_without_values
 from httpdyno.report.load.json import load_json
 from httpdyno.report.load.text import load_text, threshold_text
 from httpdyno.report.load.threshold import is_good_enough, parsed
@@ -116,6 +117,8 @@ class LoadOutputs:
         Raises:
             UsageError: A file cannot be written after all.
         """
+        # Credentials are in headers, and the reports are for others to read.
+        outcome = load_without_values(outcome)
         # The text comes first: it must not be lost to a disk that is full.
         if all(to != STDOUT for _, to in self._files()):
             text = load_text(outcome, has_histogram=self.has_histogram, is_verbose=self.is_verbose)
@@ -151,6 +154,6 @@ def _written_as(option: str, outcome: LoadOutcome) -> str:
 
 def _write(text: str, to: str) -> None:
     if to == STDOUT:
-        sys.stdout.write(text)
+        say_raw(text)
     else:
         write_text(Path(to), text)

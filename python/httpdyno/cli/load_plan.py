@@ -3,7 +3,6 @@
 import math
 import os
 from dataclasses import dataclass, fields, replace
-from pathlib import Path
 from typing import Any
 
 from msgspec import structs
@@ -23,6 +22,7 @@ from httpdyno.cli.load_options import (
 from httpdyno.cli.load_request import Requests, expected_by_log, requests_from, server_of_log
 from httpdyno.cli.load_wire_options import ClientOptions, ConnectionOptions, TlsOptions
 from httpdyno.errors import UsageError
+from httpdyno.foreign import opened_regular, reason
 from httpdyno.load.access_log import Recording, read_access_log
 from httpdyno.load.check import check_workload
 from httpdyno.load.engine import WindowPlan
@@ -244,11 +244,9 @@ def _check_file(option: str, file: str | None) -> None:
     if file is None:
         return
     try:
-        with Path(file).open("rb"):
-            pass
+        opened_regular(file).close()
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise UsageError(f"`--{option} {file}` cannot be read: {reason}") from error
+        raise UsageError(f"`--{option} {file}` cannot be read: {reason(error)}") from error
 
 
 def _window(options: TrafficOptions, workload: Workload) -> WindowPlan:

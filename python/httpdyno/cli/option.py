@@ -66,6 +66,14 @@ SeedOption = Annotated[
     ),
 ]
 
+SecretsOption = Annotated[
+    bool,
+    typer.Option(
+        "--with-secrets",
+        help="Write values of cookies, credentials and the environment into JSON and HTML too.",
+    ),
+]
+
 ResumeOption = Annotated[
     str | None,
     typer.Option("--resume", metavar="ID", help="Go on with a stored run, where it ended."),

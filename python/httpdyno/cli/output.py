@@ -2,13 +2,14 @@
 
 import json
 import os
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from httpdyno.cli.door import say
 from httpdyno.errors import UsageError
+from httpdyno.foreign import reason, visible
 
 STDOUT = "-"
 
@@ -21,6 +22,8 @@ class Outputs:
     """A file, or `-` for stdout instead of the text."""
     html: str | None = None
     """A file; `{id}` in it is the run's id."""
+    has_secrets: bool = False
+    """Whether values of cookies, the environment and their like are written too."""
 
     @property
     def has_text(self) -> bool:
@@ -50,12 +53,22 @@ def check_writable(path: Path, option: str) -> None:
     Raises:
         UsageError: With the option, the path and the reason.
     """
+    try:
+        _check_place(path, option)
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or "no file can have such a name"
+        raise UsageError(f"`{option} {path}` cannot be written: {why.lower()}") from error
+
+
+def _check_place(path: Path, option: str) -> None:
     if path.is_dir():
         raise UsageError(f"`{option} {path}` is a folder, expected a file")
     if not path.parent.is_dir():
         raise UsageError(f"`{option} {path}` is in a folder that does not exist")
     if not os.access(path if path.exists() else path.parent, os.W_OK):
         raise UsageError(f"`{option} {path}` cannot be written")
+    if path.is_fifo():
+        raise UsageError(f"`{option} {path}` is a FIFO, expected a file")
 
 
 def write_text(path: Path, text: str) -> None:
@@ -65,16 +78,17 @@ def write_text(path: Path, text: str) -> None:
         UsageError: It cannot be written.
     """
     try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"`{path}` cannot be written: {error.strerror}") from error
+        path.write_text(visible(text), encoding="utf-8")
+    except (OSError, ValueError) as error:
+        why = reason(error) if isinstance(error, OSError) else "no file can have such a name"
+        raise UsageError(f"`{path}` cannot be written: {why}") from error
 
 
 def write_json(document: Mapping[str, Any], to: str) -> None:
     """Write a document as JSON to a file, or to stdout for `-`."""
     # Infinity and NaN are no JSON; documents say null where the data bound nothing.
-    text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
     if to == STDOUT:
-        sys.stdout.write(text)
+        say(text)
     else:
-        write_text(Path(to), text)
+        write_text(Path(to), f"{text}\n")

@@ -43,5 +43,6 @@ def _run(plan: Plan, resume: str | None) -> Outcome:
         else:
             run_id = resume
             store.claim_run(run_id)
+            store.replan(run_id, plan)
         with RunProgress(messages(), len(plan.steps)) as progress:
             return run_plan(plan, bench=bench, store=store, run_id=run_id, watch=progress)

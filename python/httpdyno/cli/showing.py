@@ -1,8 +1,10 @@
 """Put an outcome where it was asked for."""
 
 from httpdyno.cli.console import results
+from httpdyno.cli.door import say
 from httpdyno.cli.output import Outputs, write_json, write_text
 from httpdyno.model import Outcome
+from httpdyno.model.secret import without_values
 from httpdyno.report.html import outcome_html
 from httpdyno.report.json import outcome_json
 from httpdyno.report.terminal import outcome_text
@@ -10,6 +12,8 @@ from httpdyno.report.terminal import outcome_text
 
 def show_outcome(outcome: Outcome, outputs: Outputs) -> None:
     """Print an outcome, and write the files that were asked for."""
+    if not outputs.has_secrets:
+        outcome = without_values(outcome)
     if outputs.has_text:
         results().print(outcome_text(outcome))
     if outputs.json is not None:
@@ -18,4 +22,4 @@ def show_outcome(outcome: Outcome, outputs: Outputs) -> None:
     if path is not None:
         write_text(path, outcome_html(outcome))
         if outputs.has_text:
-            print(f"report: {path}")
+            say(f"report: {path}")

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from httpdyno.cli.console import results
+from httpdyno.cli.door import say
 from httpdyno.cli.launch import Request, launch
 from httpdyno.cli.library import bundled_studies, open_study
 from httpdyno.cli.option import (
@@ -21,11 +22,13 @@ from httpdyno.cli.option import (
     JsonOption,
     ResumableStudyArgument,
     ResumeOption,
+    SecretsOption,
     SeedOption,
     StudyArgument,
 )
 from httpdyno.cli.output import Outputs, write_json
 from httpdyno.model import Knob, Study, level_text
+from httpdyno.model.secret import without_values
 from httpdyno.model.study_file import study_schema
 from httpdyno.registry import load_adapter
 from httpdyno.report.load.offer import offer_text
@@ -66,7 +69,7 @@ def list_studies(json: JsonOption = None) -> int:
     if outputs.has_text:
         results().print(Group(*(_listed(each, bool(missing[each.name])) for each in studies)))
         if any(missing.values()):
-            print("\n`httpdyno doctor` says what is missing and how to install it")
+            say("\n`httpdyno doctor` says what is missing and how to install it")
     return 0
 
 
@@ -84,7 +87,7 @@ def show(study: StudyArgument, json: JsonOption = None) -> int:
     outputs.check()
     opened = open_study(study)
     if outputs.json is not None:
-        write_json(msgspec.to_builtins(opened), outputs.json)
+        write_json(msgspec.to_builtins(without_values(opened)), outputs.json)
     if outputs.has_text:
         console = results()
         console.print(Text(f"{opened.name}: {opened.title}", "bold"))
@@ -114,6 +117,7 @@ def run(  # noqa: PLR0913 - one parameter for each option
     dry_run: DryRunOption = False,
     html: HtmlOption = None,
     json: JsonOption = None,
+    with_secrets: SecretsOption = False,
 ) -> int:
     """Run a study: a ladder of changes, or a sweep of one knob."""
     return launch(
@@ -125,6 +129,7 @@ def run(  # noqa: PLR0913 - one parameter for each option
             is_dry_run=dry_run,
             html=html,
             json=json,
+            has_secrets=with_secrets,
         )
     )
 
@@ -140,7 +145,7 @@ def run(  # noqa: PLR0913 - one parameter for each option
 def schema() -> int:
     """Print the JSON Schema of study files, for editors."""
     document: dict[str, Any] = study_schema()
-    print(json_text.dumps(document, indent=2))
+    say(json_text.dumps(document, indent=2))
     return 0
 
 

@@ -8,6 +8,7 @@ from httpdyno.cli.option import (
     JsonOption,
     ResumableStudyArgument,
     ResumeOption,
+    SecretsOption,
     SeedOption,
 )
 
@@ -27,6 +28,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
     dry_run: DryRunOption = False,
     html: HtmlOption = None,
     json: JsonOption = None,
+    with_secrets: SecretsOption = False,
 ) -> int:
     """Tune a study's server, keeping each change that is proven.
 
@@ -41,5 +43,6 @@ def command(  # noqa: PLR0913 - one parameter for each option
             is_dry_run=dry_run,
             html=html,
             json=json,
+            has_secrets=with_secrets,
         )
     )

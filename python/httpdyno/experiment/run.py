@@ -241,7 +241,9 @@ class _Report:
         before = session.store.outcome(session.run_id)
         # A resumed run keeps what is known until it has found it again.
         self.outcome = (
-            structs.replace(before, status="running", message="") if before else self._new()
+            structs.replace(before, status="running", message="", plan=session.plan)
+            if before
+            else self._new()
         )
 
     def _new(self) -> Outcome:

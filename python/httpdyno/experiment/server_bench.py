@@ -21,6 +21,7 @@ from httpdyno.experiment.bench import StartRequest
 from httpdyno.experiment.silence import crash_words, silence
 from httpdyno.experiment.start_load import StartLoad
 from httpdyno.experiment.window_choice import CycleMoments
+from httpdyno.interruption import cleaning
 from httpdyno.load.core_plan import CorePlan, own_core_plan
 from httpdyno.load.engine import suited_threads
 from httpdyno.model import (
@@ -73,7 +74,7 @@ class ServerBench:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        with ExitStack() as stack:
+        with cleaning(), ExitStack() as stack:
             if self._root is not None:
                 stack.callback(self._root.release)
             stack.callback(self._stopper.shutdown)

@@ -17,6 +17,7 @@ import zlib
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
@@ -24,10 +25,15 @@ from typing import BinaryIO
 from urllib.parse import quote_from_bytes
 
 from httpdyno.errors import UsageError
+from httpdyno.foreign import opened_regular, reason
 from httpdyno.load.target import KEPT_IN_PATH
 from httpdyno.model import Replay, RequestSpec
 
 _S = 1_000_000_000
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_YEAR_NS = 31_557_600 * _S
+_LONGEST_NS = 1 << 62
+"""About 146 years; the engine counts 64 bits of nanoseconds."""
 _GZIP = b"\x1f\x8b"
 _SHOWN_BYTES = 60
 
@@ -102,10 +108,11 @@ def read_access_log(
     try:
         with _opened(file) as stream:
             reader.read(_blocks(stream))
-    except (OSError, EOFError, zlib.error) as error:
-        reason = getattr(error, "strerror", None) or str(error)
+    except OSError as error:
+        raise UsageError(f"the access log `{file}` cannot be read: {reason(error)}") from error
+    except (EOFError, zlib.error) as error:
         raise UsageError(
-            f"the access log `{file}` cannot be read: {reason[:1].lower()}{reason[1:]}"
+            f"the access log `{file}` cannot be read: {str(error)[:1].lower()}{str(error)[1:]}"
         ) from error
     if not reader.at_ns:
         raise reader.nothing(file, replay)
@@ -113,6 +120,12 @@ def read_access_log(
     if not reader.has_fractions and replay.spread != "burst":
         at_ns = _spread(at_ns, random.Random(seed) if replay.spread == "random" else None)
     first_ns = at_ns[0]
+    if (at_ns[-1] - first_ns) / replay.speed > _LONGEST_NS:
+        raise UsageError(
+            f"the access log `{file}` spans {(at_ns[-1] - first_ns) / _YEAR_NS:,.0f} years: no "
+            "replay lasts that long",
+            hint="leave out the lines whose year is wrong, or raise `--speed`",
+        )
     return Recording(
         requests=tuple(reader.requests),
         offsets_ns=array("Q", [int((each - first_ns) / replay.speed) for each in at_ns]),
@@ -125,10 +138,16 @@ def read_access_log(
     )
 
 
-def _opened(file: Path) -> BinaryIO:
-    with file.open("rb") as stream:
+@contextmanager
+def _opened(file: Path) -> Iterator[BinaryIO]:
+    with opened_regular(file) as stream:
         is_packed = stream.read(len(_GZIP)) == _GZIP
-    return gzip.open(file, "rb") if is_packed else file.open("rb")  # type: ignore[return-value]
+        stream.seek(0)
+        if not is_packed:
+            yield stream
+            return
+        with gzip.open(stream, "rb") as unpacked:
+            yield unpacked  # type: ignore[misc]
 
 
 def _blocks(stream: BinaryIO) -> Iterator[bytes]:
@@ -288,9 +307,9 @@ def _time_ns(text: bytes) -> int | None:
             int(second),
             tzinfo=timezone(-offset if zone[:1] == b"-" else offset),
         )
-    except ValueError:
+        since = at - _EPOCH
+    except (ValueError, OverflowError):  # the year 1 begins before itself in eastern zones
         return None
-    since = at - datetime(1970, 1, 1, tzinfo=UTC)
     seconds = since.days * 86_400 + since.seconds
     return seconds * _S + int(fraction.ljust(9, b"0") or b"0")
 

@@ -3,9 +3,9 @@
 import math
 import re
 import string
-from pathlib import Path
 
 from httpdyno.errors import UsageError
+from httpdyno.foreign import opened_regular, reason
 from httpdyno.model import (
     Closed,
     Constant,
@@ -200,7 +200,7 @@ def check_request(request: RequestSpec) -> None:
     if length is not None and length < 0:
         raise UsageError(f"a body of {length} bytes is none, expected 0 or more")
     if request.body_file:
-        _check_readable(Path(request.body_file))
+        _check_readable(request.body_file)
 
 
 def _check_path(path: str) -> None:
@@ -221,9 +221,8 @@ def _check_placeholders(text: str, where: str, hint: str) -> None:
             raise UsageError(f"{where} holds `{{{word}}}`, expected one of {known}", hint=hint)
 
 
-def _check_readable(file: Path) -> None:
+def _check_readable(file: str) -> None:
     try:
-        with file.open("rb"):
-            pass
+        opened_regular(file).close()
     except OSError as error:
-        raise UsageError(f"the body `{file}` cannot be read: {error.strerror}") from error
+        raise UsageError(f"the body `{file}` cannot be read: {reason(error)}") from error

@@ -2,10 +2,10 @@
 
 import math
 from collections.abc import Sequence
-from pathlib import Path
 
 from httpdyno import __version__, _native
 from httpdyno.errors import EngineError, UsageError
+from httpdyno.foreign import read_regular, reason
 from httpdyno.load.access_log import Recording
 from httpdyno.model import (
     Closed,
@@ -21,6 +21,8 @@ from httpdyno.model import (
 from httpdyno.model.arrival import RateStage
 
 _FOR_EVER = math.inf
+_LARGEST_FILE_BYTES = 1 << 30
+"""Of a body or a certificate; it is kept in memory."""
 
 
 def native_arms(
@@ -142,9 +144,9 @@ def check_tls(tls: TlsSpec) -> None:
 
 def _read(file: str) -> bytes:
     try:
-        return Path(file).read_bytes()
+        return read_regular(file, limit_bytes=_LARGEST_FILE_BYTES)
     except OSError as error:
-        raise UsageError(f"`{file}` cannot be read: {error.strerror}") from error
+        raise UsageError(f"`{file}` cannot be read: {reason(error)}") from error
 
 
 def render_request(request: RequestSpec, authority: str) -> _native.Request:

@@ -186,8 +186,8 @@ def _socket_path(text: str) -> str:
     path = Path(text).absolute()
     try:
         is_socket = stat.S_ISSOCK(path.stat().st_mode)
-    except OSError as error:
-        reason = _lower_first(error.strerror or str(error))
+    except (OSError, ValueError) as error:
+        reason = _lower_first(getattr(error, "strerror", "") or str(error))
         raise UsageError(f"the unix socket `{text}` cannot be used: {reason}") from error
     if not is_socket:
         raise UsageError(f"`{text}` is not a socket", hint="give the path that the server binds")

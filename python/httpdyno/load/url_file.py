@@ -5,16 +5,21 @@
 A page is a line of its own kind: `[WEIGHT] DOCUMENT: OBJECT OBJECT …`.
 """
 
+import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from httpdyno.errors import UsageError
+from httpdyno.foreign import opened_regular, read_regular, reason
 
 LINE_HINT = "such as `/cart`, `8 /cart`, or `2 POST /login name=joe`"
 PAGE_HINT = "such as `/index.html: /a.css /b.js`"
 FROM_FILE = "@"
+
+_LARGEST_BYTES = 64 << 20
+"""About a million requests; each is rendered in memory."""
 
 _WEIGHT = r"(?:(?P<weight>\d+(?:\.\d+)?)\s+)?"
 _LINE = re.compile(
@@ -55,7 +60,7 @@ def request_line(text: str, folder: Path) -> RequestLine:
     body, body_file = body_from(found["body"] or "", folder)
     return RequestLine(
         url=found["url"],
-        weight=float(found["weight"] or 1),
+        weight=_weight(found["weight"]),
         method=found["method"] or "",
         body=body,
         body_file=body_file,
@@ -74,7 +79,7 @@ def page_line(text: str) -> RequestLine:
         raise UsageError(f"`{text}` {reason}", hint=PAGE_HINT)
     return RequestLine(
         url=found["document"],
-        weight=float(found["weight"] or 1),
+        weight=_weight(found["weight"]),
         objects=tuple(found["objects"].split()),
     )
 
@@ -86,10 +91,9 @@ def read_url_file(file: Path) -> list[RequestLine]:
         UsageError: It cannot be read, has a line that is no request, or no request at all.
     """
     try:
-        lines = file.read_text(encoding="utf-8").splitlines()
+        lines = read_regular(file, limit_bytes=_LARGEST_BYTES).decode("utf-8").splitlines()
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise UsageError(f"the URL file `{file}` cannot be read: {reason}") from error
+        raise UsageError(f"the URL file `{file}` cannot be read: {reason(error)}") from error
     except UnicodeDecodeError as error:
         raise UsageError(f"the URL file `{file}` is not text in UTF-8") from error
     requests = []
@@ -117,15 +121,20 @@ def body_from(text: str, folder: Path) -> tuple[str, str]:
         return text, ""
     file = folder / text.removeprefix(FROM_FILE)
     try:
-        with file.open("rb"):
-            pass
+        opened_regular(file).close()
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
         raise UsageError(
-            f"the body `{text}` cannot be read: {reason}",
+            f"the body `{text}` cannot be read: {reason(error)}",
             hint="`@` stands before the name of a file",
         ) from error
     return "", str(file.absolute())
+
+
+def _weight(text: str | None) -> float:
+    weight = float(text or 1)
+    if math.isinf(weight):
+        raise UsageError(f"a weight of {len(text or '')} digits is none", hint=LINE_HINT)
+    return weight
 
 
 def prefixed(option: str, read: Callable[[str], RequestLine], text: str) -> RequestLine:

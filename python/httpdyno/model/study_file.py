@@ -14,9 +14,15 @@ from typing import Any
 import msgspec
 
 from httpdyno.errors import StudyFileError, UsageError
+from httpdyno.foreign import is_there, read_regular, reason
 from httpdyno.model.base import Level
 from httpdyno.model.knob import Configuration, Knob, KnobInfo
 from httpdyno.model.study import Method, ServerSpec, Study
+from httpdyno.model.study_complaint import (
+    is_possible_number,
+    nearest,
+    typed_study,
+)
 from httpdyno.model.study_table import (
     KnobTable,
     MethodTable,
@@ -31,8 +37,12 @@ from httpdyno.units import duration_s
 KnobInfos = Callable[[str], Mapping[str, KnobInfo]]
 """From an adapter's name to what it can set; raises HttpdynoError for an unknown adapter."""
 
+_LARGEST_BYTES = 1 << 20
+_DEEP_KEY = re.compile(r"(?:[^\s.=\[\]]+[ \t]*\.[ \t]*){64}")
 _LEAST_STARTS = 6
 """An interval is exact for normal log ratios; fewer starts would lean on that too much."""
+
+_PATH = re.compile(r"/[!-~]*")
 
 CURVE = "throughput_per_s"
 METRIC = re.compile(r"throughput_per_s|cpu_s_per_request|latency_p(50|90|99|999)_s")
@@ -49,24 +59,33 @@ def load_study(path: Path, knob_infos: KnobInfos) -> Study:
     Raises:
         StudyFileError: It is not there, is not TOML, or says something that makes no sense.
     """
-    file = path / "study.toml" if path.is_dir() else path
+    file = path / "study.toml" if is_there(path) and path.is_dir() else path
     try:
-        raw = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
+        text = read_regular(file, limit_bytes=_LARGEST_BYTES).decode("utf-8")
+        raw = _tables(text)
+    except OSError as error:
         raise StudyFileError(
-            f"study file `{file}` cannot be read: {error}", hint="`httpdyno study list` names some."
+            f"study file `{file}` cannot be read: {reason(error)}",
+            hint="`httpdyno study list` names some.",
         ) from error
-    except tomllib.TOMLDecodeError as error:
+    except UnicodeDecodeError as error:
+        raise StudyFileError(f"study file `{file}` is not text in UTF-8: {error}") from error
+    except RecursionError:
+        raise StudyFileError(f"`{file}` has too many tables or lists in each other") from None
+    except ValueError as error:  # TOMLDecodeError, and numbers of thousands of digits
         raise StudyFileError(f"`{file}` is not TOML: {error}") from error
     return study_from(raw, file, knob_infos)
 
 
+def _tables(text: str) -> dict[str, Any]:
+    if _DEEP_KEY.search(text):  # which tomllib takes minutes for
+        raise RecursionError
+    return tomllib.loads(text)
+
+
 def study_from(raw: dict[str, Any], file: Path, knob_infos: KnobInfos) -> Study:
     """Return the study that the TOML tables of `file` describe."""
-    try:
-        typed = msgspec.convert(raw, StudyFile)
-    except msgspec.ValidationError as error:
-        raise StudyFileError(_with_value(f"{error}", raw, file)) from error
+    typed = typed_study(raw, file)
     check = _Checker(file)
     study = Study(
         name=typed.name,
@@ -83,7 +102,6 @@ def study_from(raw: dict[str, Any], file: Path, knob_infos: KnobInfos) -> Study:
         budget_s=check.duration("budget.time", typed.budget.time),
     )
     check_windows(study.workload, study.method, study.objective, check.wrong)
-    check.unused_knobs(study, knob_infos(typed.server.adapter))
     return study
 
 
@@ -100,7 +118,7 @@ def configuration_from(text: str, study: Study) -> Configuration:
         if not equals or name not in configuration.values:
             raise UsageError(
                 f"`{part}` sets no knob of study {study.name}; expected KNOB=VALUE",
-                hint=f"Its knobs: {known}.",
+                hint=nearest(name, configuration.values) or f"Its knobs: {known}.",
             )
         configuration = configuration.replaced(name, _level(name, written, study.knob(name).start))
     return configuration
@@ -114,9 +132,12 @@ def _level(name: str, written: str, like: Level) -> Level:
     if isinstance(like, str):
         return written
     try:
-        return int(written) if isinstance(like, int) else float(written)
+        value = int(written) if isinstance(like, int) else float(written)
     except ValueError as error:
         raise UsageError(f"knob {name} is `{written}`; expected a number") from error
+    if not is_possible_number(value):
+        raise UsageError(f"knob {name} is `{written}`; expected a number of at most 64 bits")
+    return value
 
 
 class _Checker:
@@ -143,6 +164,12 @@ class _Checker:
 
     def server(self, table: ServerTable) -> ServerSpec:
         folder = self._file.parent
+        for key, path in (
+            ("ready_path", table.ready_path),
+            ("effective_path", table.effective_path),
+        ):
+            if (path or key == "ready_path") and not _PATH.fullmatch(path):
+                raise self.wrong(f"server.{key}", path, "a path from `/` on, in ASCII, no spaces")
         for index, template in enumerate(table.templates):
             self._existing(f"server.templates[{index}].source", template.source, folder)
         if table.base:
@@ -165,7 +192,7 @@ class _Checker:
         )
 
     def _existing(self, key: str, name: str, folder: Path) -> None:
-        if not (folder / name).exists():
+        if not is_there(folder / name):
             raise self.wrong(key, name, f"a file in {folder}")
 
     def knobs(
@@ -193,9 +220,9 @@ class _Checker:
         if table.book_ratio and len(table.book_ratio) != len(table.levels):
             raise self.wrong(f"{key}.book_ratio", list(table.book_ratio), "one for each level")
         for value in values:
-            complaint = info.complaint(value) if info else ""
-            if complaint:
-                raise self.wrong(key, value, complaint.removeprefix("expected "))
+            wrong = info.complaint(value) if info else ""
+            if wrong:
+                raise self.wrong(key, value, wrong.removeprefix("expected "))
 
     @staticmethod
     def _knob(table: KnobTable, info: KnobInfo | None) -> Knob:
@@ -256,47 +283,8 @@ class _Checker:
             min_starts=table.min_starts,
         )
 
-    def unused_knobs(self, study: Study, infos: Mapping[str, KnobInfo]) -> None:
-        """Refuse a knob that the server does not have and no template mentions: it does nothing."""
-        folder = Path(study.folder)
-        sources = [template.source for template in study.server.templates]
-        texts = [
-            (folder / name).read_text(encoding="utf-8", errors="replace")
-            for name in filter(None, (study.server.base, *sources))
-        ]
-        texts += [*study.server.environment.values(), *study.server.prepare]
-        for knob in study.knobs:
-            if knob.name not in infos and not any(knob.name in text for text in texts):
-                raise StudyFileError(
-                    f"`{self._file}`: knob {knob.name} is neither a setting of "
-                    f"{study.server.adapter} nor used in any template or environment variable",
-                    hint=f"Use {{{{ knob.{knob.name} }}}} somewhere, or check its spelling; "
-                    f"settings of {study.server.adapter}: {', '.join(sorted(infos))}.",
-                )
-
 
 def _family(value: Level) -> str:
     if isinstance(value, bool | str):
         return type(value).__name__
     return "number"
-
-
-def _with_value(message: str, raw: dict[str, Any], file: Path) -> str:
-    """Return msgspec's complaint with the file, the key as in TOML and the value there."""
-    what, _, path = message.partition(" - at `$")
-    key = path.rstrip("`").removeprefix(".")
-    if not key:
-        return f"`{file}`: {_lower(what)}"
-    value: Any = raw
-    for part in re.findall(r"[^.\[\]]+", key):
-        try:
-            value = value[int(part)] if part.isdigit() else value[part]
-        except (KeyError, IndexError, TypeError):
-            return f"`{file}`: {key}: {_lower(what)}"
-    if isinstance(value, dict | list):
-        return f"`{file}`: {key}: {_lower(what)}"
-    return f"`{file}`: {key} is {value!r}; {_lower(what)}"
-
-
-def _lower(text: str) -> str:
-    return text[:1].lower() + text[1:]

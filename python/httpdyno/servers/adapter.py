@@ -91,8 +91,14 @@ class ServerAdapter(Protocol):
     def knobs(self) -> Mapping[str, KnobInfo]:
         """Return what can be set, by name. Studies may add knobs of their application."""
 
+    def settings(self) -> Mapping[str, str]:
+        """Return what `[server.settings]` may hold and this adapter reads: name → what it is."""
+
     def missing(self, spec: ServerSpec) -> tuple[str, ...]:
         """Return what is not installed and how to install it, a sentence each; empty is good."""
+
+    def complaint(self, spec: ServerSpec, study_folder: Path, configuration: Configuration) -> str:
+        """Return in words what is known to be wrong with the study's files; empty is good."""
 
     def version(self) -> str:
         """Return the server's own version line.

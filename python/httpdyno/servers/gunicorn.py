@@ -23,6 +23,7 @@ from typing import Any
 from httpdyno.errors import AdapterError
 from httpdyno.model import Configuration, Effective, KnobInfo, Level, ServerSpec, level_text
 from httpdyno.servers.adapter import NotRunning, Place, Rendered, Running
+from httpdyno.servers.gunicorn_application import application_complaint
 from httpdyno.servers.gunicorn_knob import KNOBS
 from httpdyno.servers.instance import Asked, Instance
 from httpdyno.servers.port import HeldPort
@@ -84,6 +85,13 @@ class Gunicorn:
         """Return what can be set, by name."""
         return KNOBS
 
+    def settings(self) -> Mapping[str, str]:
+        """Return what it reads of a study's settings."""
+        return {
+            "application": "`module:callable`, required",
+            "directory": "where the application is in the run folder",
+        }
+
     def missing(self, spec: ServerSpec) -> tuple[str, ...]:
         """Return what is not installed and how to install it."""
         del spec
@@ -103,6 +111,11 @@ class Gunicorn:
             raise AdapterError(
                 "gunicorn is not installed", hint="Run `pip install gunicorn`."
             ) from error
+
+    def complaint(self, spec: ServerSpec, study_folder: Path, configuration: Configuration) -> str:
+        """Return in words why its application cannot be found; empty when it may be."""
+        variables = Variables.placeholders(spec, configuration, server_user=_own_user())
+        return application_complaint(spec, study_folder, variables)
 
     def render(
         self, spec: ServerSpec, study_folder: Path, configuration: Configuration

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from httpdyno.errors import AdapterError, RevertError
+from httpdyno.interruption import cleaning
 from httpdyno.servers import keeper
 from httpdyno.servers.adapter import Place
 from httpdyno.servers.control_group import end_group, make_group, remove_group
@@ -165,7 +166,7 @@ class ServerProcess:
         Raises:
             RevertError: A process could not be ended.
         """
-        with self._lock:
+        with cleaning(), self._lock:
             if self._is_stopped:
                 return
             self.request_stop()

@@ -27,12 +27,14 @@ from pathlib import Path, PurePosixPath
 from jinja2 import Environment, StrictUndefined, TemplateError, TemplateSyntaxError, UndefinedError
 
 from httpdyno.errors import AdapterError
+from httpdyno.foreign import read_regular, reason
 from httpdyno.model import Configuration, Level, ServerSpec, level_text
 
 RUN_PLACEHOLDER = "RUN"
 MEMORY_PLACEHOLDER = "MEMORY"
 PORT_PLACEHOLDER = "PORT"
 
+_LARGEST_BYTES = 16 << 20
 LOOPBACK = "127.0.0.1"
 
 _NAMES = "`knob.…`, `setting.…`, `run`, `memory`, `address`, `port`, `python`, `server_user`"
@@ -132,9 +134,11 @@ def render_file(path: Path, variables: Variables, *, name: str) -> str:
         AdapterError: It cannot be read, or is not a template of ours.
     """
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise AdapterError(f"`{name}` of the study cannot be read: {error}") from error
+        text = read_regular(path, limit_bytes=_LARGEST_BYTES).decode("utf-8")
+    except OSError as error:
+        raise AdapterError(f"`{name}` of the study cannot be read: {reason(error)}") from error
+    except UnicodeDecodeError as error:
+        raise AdapterError(f"`{name}` of the study is not text in UTF-8: {error}") from error
     return render_text(text, variables, source=name)
 
 

@@ -7,6 +7,7 @@ however the process ends), so the next command can tell a dead owner from a livi
 still runs of its sessions, and remove its folders.
 """
 
+import atexit
 import fcntl
 import itertools
 import json
@@ -14,18 +15,29 @@ import os
 import re
 import shutil
 import signal
-import stat
-import time
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeGuard
 
 from httpdyno.errors import AdapterError, RevertError
+from httpdyno.foreign import reason
+from httpdyno.interruption import cleaning
+from httpdyno.own_file import HeldError, is_locked, locked, opened_own
 from httpdyno.servers.adapter import Place
 from httpdyno.servers.control_group import end_group, is_group, remove_group
+from httpdyno.servers.root_folder import (
+    ROOT_VARIABLE,
+    disk_root,
+    is_own_folder,
+    memory_root_or,
+    own_disk_roots,
+    own_memory_roots,
+    safe_root,
+)
 from httpdyno.servers.session import (
     ProcessInfo,
     await_end,
@@ -38,14 +50,13 @@ from httpdyno.servers.session import (
     send,
 )
 
-ROOT_VARIABLE = "HTTPDYNO_RUN_DIR"
 _RECORD = "owner.jsonl"
 _LOCK = "lock"
 _LOCK_PATIENCE_S = 30.0
 _ATTEMPTS = 10
 _KEEPER_S = 2.0
-_MEMORY = Path("/dev/shm")  # noqa: S108 - roots are made in it with care, in `_safe_root`
-_OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
+_RECORD_BYTES = 16 << 20
+"""More is no record: a start adds less than 300 bytes for each of its servers."""
 
 
 class RunRoot:
@@ -57,14 +68,20 @@ class RunRoot:
         self._locks = locks
         self._numbers = itertools.count(1)
         self._is_released = False
+        self._pid = os.getpid()
+        # Where a signal comes between whoever releases and its first statement.
+        atexit.register(self.release)
 
     def new_place(self, label: str, *, cpus: tuple[int, ...] = ()) -> Place:
         """Return a new place for one instance, on some cores; the label is for people who look."""
         name = f"{next(self._numbers):04d}-{re.sub(r'[^a-zA-Z0-9]+', '-', label)[:40].strip('-')}"
         place = Place(folder=self.folder / name, memory_folder=self.memory_folder / name, cpus=cpus)
         for folder in (place.folder, place.memory_folder):
-            # Adapters hand them over to the server's user when that is another one.
-            folder.mkdir(mode=0o700)
+            try:
+                # Adapters hand them over to the server's user when that is another one.
+                folder.mkdir(mode=0o700)
+            except OSError as error:
+                raise _cannot_be_made(folder, error) from error
         return place
 
     def release(self) -> None:
@@ -73,15 +90,18 @@ class RunRoot:
         Raises:
             RevertError: A process could not be ended, or a file not be removed.
         """
-        if self._is_released:
+        if self._is_released or os.getpid() != self._pid:
             return
-        _, left = _clear(self.folder)
-        if left:
-            raise RevertError("; ".join(left), hint="End it by hand, then run any command again.")
-        self._is_released = True
-        for lock in self._locks:
-            os.close(lock)
-        _drop_if_empty(self.memory_folder.parent)
+        with cleaning():
+            _, left = _clear(self.folder)
+            if left:
+                hint = "End it by hand, then run any command again."
+                raise RevertError("; ".join(left), hint=hint)
+            self._is_released = True
+            atexit.unregister(self.release)
+            for lock in self._locks:
+                os.close(lock)
+            _drop_if_empty(self.memory_folder.parent)
 
     def __enter__(self) -> Self:
         return self
@@ -120,21 +140,24 @@ def claim() -> RunRoot:
     name = f"run-{os.getpid()}-{started_ticks}-{os.urandom(4).hex()}"
     folder = root / name
     memory_folder = memory_root / (name if memory_root != root else f"{name}/memory")
+    head = {
+        "pid": os.getpid(),
+        "started_ticks": started_ticks,
+        "boot": _boot_id(),
+        "memory_folder": str(memory_folder),
+    }
     with _locked(root):
-        folder.mkdir(mode=0o755)
-        folder.chmod(0o755)  # whatever the umask
-        record = os.open(folder / _RECORD, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
-        fcntl.flock(record, fcntl.LOCK_EX)
-        _append(
-            record,
-            {
-                "pid": os.getpid(),
-                "started_ticks": started_ticks,
-                "boot": _boot_id(),
-                "memory_folder": str(memory_folder),
-            },
-        )
-        memory_lock = _make_in_memory(memory_folder)
+        try:
+            folder.mkdir(mode=0o755)
+            folder.chmod(0o755)  # whatever the umask
+            record = os.open(folder / _RECORD, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+            fcntl.flock(record, fcntl.LOCK_EX)
+            _append(record, head)
+            memory_lock = _make_in_memory(memory_folder)
+        except OSError as error:
+            _removed(memory_folder.with_name(f".{name}"))
+            _removed(folder)
+            raise _cannot_be_made(folder, error) from error
     return RunRoot(folder, memory_folder, (record, memory_lock))
 
 
@@ -152,7 +175,7 @@ def record_session(place: Place, leader: int, *, keeper: int = 0, group: Path | 
     """
     info = process_info(leader)
     try:
-        record = os.open(place.folder.parent / _RECORD, os.O_WRONLY | os.O_APPEND)
+        record = opened_own(place.folder.parent / _RECORD, os.O_WRONLY | os.O_APPEND)
     except OSError as error:
         raise AdapterError(
             f"`{place.folder}` is not in a claimed run folder: {error.strerror}"
@@ -166,6 +189,10 @@ def record_session(place: Place, leader: int, *, keeper: int = 0, group: Path | 
         if group is not None:
             entry["group"] = str(group)
         _append(record, entry)
+    except OSError as error:
+        raise AdapterError(
+            f"process {leader} cannot be recorded in `{place.folder.parent}`: {reason(error)}"
+        ) from error
     finally:
         os.close(record)
     return info.started_ticks
@@ -189,106 +216,74 @@ def reap_leftovers() -> list[str]:
     Folders of living ones are not touched, so any number of httpdyno may run at once. Where
     there is nothing to do nothing is made, and nobody waits for anybody.
     """
-    root = _chosen_root()
-    if not _is_ownerless_anywhere(root, _MEMORY / _root_name()):
+    roots = own_disk_roots()
+    memory_roots = own_memory_roots()
+    if not _is_ownerless_anywhere(roots, memory_roots):
         return []
     done: list[str] = []
-    # In memory each folder's own lock says enough, so that a root need not be made for it.
-    with _locked(disk_root()) if root.is_dir() else nullcontext():
-        for folder in sorted(root.glob("run-*")):
-            if _is_held(folder / _RECORD):
-                continue
-            pid = _owner(folder).pid
-            whose = f"httpdyno process {pid}" if pid else "an httpdyno process"
-            ended, left = _clear(folder)
-            if ended:
-                done.append(f"ended {ended} server processes that {whose} had left running")
-            done.append(f"removed `{folder}` of {whose}, which was killed" if not left else left[0])
-            done.extend(left[1:])
-        memory_root = memory_root_or(root)
-        if memory_root != root:
-            done += _remove_ownerless(memory_root)
-            _drop_if_empty(memory_root)
+    for root in roots:
+        with _locked(root):
+            for folder in _own_runs(root):
+                if not is_locked(folder / _RECORD):
+                    with cleaning():
+                        done += _reaped(folder)
+    # In memory each folder's own lock says enough; the disk root's keeps claims out meanwhile.
+    with _locked(disk_root()) if roots else nullcontext():
+        for root in memory_roots:
+            done += _remove_ownerless(root)
+            _drop_if_empty(root)
     return done
 
 
-def disk_root() -> Path:
-    """Return this user's root for runs on disk, made if need be.
-
-    Raises:
-        AdapterError: It cannot be made, belongs to somebody else, or Apache's user cannot reach it.
-    """
-    return _safe_root(_chosen_root())
-
-
-def memory_root_or(otherwise: Path) -> Path:
-    """Return this user's RAM-backed root; the other one where this machine has none."""
-    if not (_MEMORY.is_dir() and os.access(_MEMORY, os.W_OK | os.X_OK)):
-        return otherwise
-    return _safe_root(_MEMORY / _root_name())
+def _reaped(folder: Path) -> list[str]:
+    """End and remove what a dead owner left; return what was done, in words."""
+    pid = _owner(folder).pid
+    whose = f"httpdyno process {pid}" if pid else "an httpdyno process"
+    ended, left = _clear(folder)
+    done = []
+    if ended:
+        done.append(f"ended {ended} server processes that {whose} had left running")
+    done.append(f"removed `{folder}` of {whose}, which was killed" if not left else left[0])
+    return done + left[1:]
 
 
-def _chosen_root() -> Path:
-    chosen = os.environ.get(ROOT_VARIABLE, "")
-    return (Path(chosen) if chosen else Path("/var/tmp") / _root_name()).absolute()  # noqa: S108
+def _own_runs(root: Path) -> list[Path]:
+    """Return the owners' folders in a root; what is not this user's is not looked into."""
+    return [folder for folder in sorted(root.glob("run-*")) if is_own_folder(folder)]
 
 
-def _root_name() -> str:
-    return f"httpdyno-{os.geteuid()}"
-
-
-def _is_ownerless_anywhere(root: Path, memory_root: Path) -> bool:
+def _is_ownerless_anywhere(roots: list[Path], memory_roots: list[Path]) -> bool:
     """Whether there is work for a reaper, seen without a lock: it looks again with it."""
-    records = [folder / _RECORD for folder in root.glob("run-*")]
-    locks = [folder / _LOCK for folder in memory_root.glob("run-*")]
-    return not all(_is_held(file) for file in (*records, *locks))
-
-
-def _safe_root(root: Path) -> Path:
-    try:
-        root.mkdir(mode=0o755, parents=True, exist_ok=True)
-        info = root.lstat()
-        # Others can write where our roots are made: theirs must not pass for ours.
-        if not stat.S_ISDIR(info.st_mode) or info.st_uid != os.geteuid():
-            raise AdapterError(
-                f"`{root}` is not a folder of this user",
-                hint=f"Remove it, or set {ROOT_VARIABLE} to a folder of your own.",
-            )
-        if info.st_mode & _OTHERS_MAY_WRITE or info.st_mode & 0o755 != 0o755:  # noqa: PLR2004
-            root.chmod(0o755)
-        closed = [p for p in root.parents if not p.stat().st_mode & stat.S_IXOTH]
-    except OSError as error:
-        raise AdapterError(
-            f"`{root}` cannot be used for runs: {error}",
-            hint=f"Set {ROOT_VARIABLE} to a folder of your own.",
-        ) from error
-    if closed and os.geteuid() == 0:
-        raise AdapterError(
-            f"`{root}` cannot be reached by servers' users: `{closed[0]}` is closed to them",
-            hint=f"Set {ROOT_VARIABLE} to a folder below one that all can enter.",
-        )
-    return root
+    records = [folder / _RECORD for root in roots for folder in _own_runs(root)]
+    locks = [folder / _LOCK for root in memory_roots for folder in _own_runs(root)]
+    return not all(is_locked(file) for file in (*records, *locks))
 
 
 @contextmanager
 def _locked(root: Path) -> Iterator[None]:
     """Hold the root's lock, so that claiming and reaping never see each other half done."""
-    handle = os.open(root / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        deadline = time.monotonic() + _LOCK_PATIENCE_S
-        while True:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError as error:
-                if time.monotonic() > deadline:
-                    raise AdapterError(
-                        f"another httpdyno holds `{root / _LOCK}` for {_LOCK_PATIENCE_S:.0f} s"
-                    ) from error
-                time.sleep(0.01)
-        yield
-    finally:
-        os.close(handle)
+        with locked(root / _LOCK, patience_s=_LOCK_PATIENCE_S):
+            yield
+    except HeldError as error:
+        raise AdapterError(
+            f"the run folder is in use: {error}",
+            hint=f"Wait for it or end it, or set {ROOT_VARIABLE} to another folder.",
+        ) from error
+    except OSError as error:
+        if error.filename != str(root / _LOCK):
+            raise
+        raise AdapterError(
+            f"the lock `{root / _LOCK}` cannot be used: {reason(error)}",
+            hint="Remove it.",
+        ) from error
+
+
+def _cannot_be_made(folder: Path, error: OSError) -> AdapterError:
+    return AdapterError(
+        f"`{folder}` cannot be made: {reason(error)}",
+        hint=f"Make room there, or set {ROOT_VARIABLE} to a folder of your own.",
+    )
 
 
 def _make_in_memory(folder: Path) -> int:
@@ -303,7 +298,7 @@ def _make_in_memory(folder: Path) -> int:
             unfinished.mkdir(mode=0o755)
             break
         except FileNotFoundError:  # another httpdyno just removed the empty root
-            _safe_root(folder.parent)
+            safe_root(folder.parent)
     unfinished.chmod(0o755)
     lock = os.open(unfinished / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
     fcntl.flock(lock, fcntl.LOCK_EX)
@@ -313,8 +308,8 @@ def _make_in_memory(folder: Path) -> int:
 
 def _remove_ownerless(memory_root: Path) -> list[str]:
     done = []
-    for folder in sorted(memory_root.glob("run-*")):
-        if not _is_held(folder / _LOCK):
+    for folder in _own_runs(memory_root):
+        if not is_locked(folder / _LOCK):
             complaint = _removed(folder)
             done.append(complaint or f"removed `{folder}`, which no httpdyno owns")
     return done
@@ -325,42 +320,47 @@ def _drop_if_empty(folder: Path) -> None:
         folder.rmdir()
 
 
-def _is_held(file: Path) -> bool:
-    """Whether a living process holds the lock on it; not if there is no such file."""
-    try:
-        handle = os.open(file, os.O_RDONLY)
-    except OSError:
-        return False  # its maker was killed before it could start anything
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(handle)
-    return False
-
-
 def _owner(folder: Path) -> _Owner:
+    entries = _entries(folder / _RECORD)
+    # The first is the owner's; one that tells nothing is as good as none.
+    head = entries[0] if entries else {}
+    pid, memory = head.get("pid"), head.get("memory_folder")
+    return _Owner(
+        pid=pid if _is_number(pid) else 0,
+        boot=str(head.get("boot", "")),
+        memory_folder=Path(memory) if isinstance(memory, str) and memory else None,
+        sessions=tuple(
+            (each["leader"], each["started_ticks"])
+            for each in entries
+            if _is_number(each.get("leader")) and _is_number(each.get("started_ticks"))
+        ),
+    )
+
+
+def _entries(record: Path) -> list[dict[str, Any]]:
+    """Return what of a record can be read: the last line may be cut short, any be garbled.
+
+    What cannot be read names no process: one is let go only when its line was written whole.
+    """
     try:
-        lines = (folder / _RECORD).read_text(encoding="utf-8").splitlines()
+        handle = opened_own(record, os.O_RDONLY)
     except OSError:
-        lines = []
+        return []
+    with os.fdopen(handle, "rb") as file:
+        lines = file.read(_RECORD_BYTES).splitlines()
     entries = []
     for line in lines:
         try:
-            entries.append(json.loads(line))
-        except ValueError:
-            continue  # the last one, cut short by the kill: its process was never let go
-    head: dict[str, Any] = entries[0] if entries else {}
-    memory = head.get("memory_folder", "")
-    return _Owner(
-        pid=int(head.get("pid", 0)),
-        boot=str(head.get("boot", "")),
-        memory_folder=Path(memory) if memory else None,
-        sessions=tuple((e["leader"], e["started_ticks"]) for e in entries if "leader" in e),
-        keepers=tuple((e["keeper"], e["keeper_started_ticks"]) for e in entries if "keeper" in e),
-        groups=tuple(Path(e["group"]) for e in entries if "group" in e),
-    )
+            entry = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(entry, dict):
+            entries.append(entry)
+    return entries
+
+
+def _is_number(value: object) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 < value < 1 << 63
 
 
 def _clear(folder: Path) -> tuple[int, list[str]]:
@@ -417,7 +417,12 @@ def _removed(folder: Path) -> str:
         shutil.rmtree(folder)  # by descriptors: no link can lead it astray
     except FileNotFoundError:
         return ""
-    except OSError as error:
+    except RecursionError:
+        # Folders in folders, deeper than Python's own stack.
+        command = ["/bin/rm", "-rf", "--", str(folder)]
+        subprocess.run(command, check=False, capture_output=True)  # noqa: S603 - our own folder
+        return f"`{folder}` cannot be removed: it is too deep" if folder.exists() else ""
+    except (OSError, ValueError) as error:
         return f"`{folder}` cannot be removed: {error}"
     return ""
 

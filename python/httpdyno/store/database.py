@@ -5,10 +5,11 @@ beside an SQLite database (an advisory lock in PostgreSQL) lets one of them set 
 others wait; the kernel drops the lock of a process that dies.
 """
 
-import fcntl
+import os
 import sqlite3
+import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,13 @@ from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.exc import NoSuchModuleError, SQLAlchemyError
 
 from httpdyno.errors import StoreError
-from httpdyno.store.location import Location, store_location
+from httpdyno.own_file import HeldError, locked
+from httpdyno.store.location import Location, data_folder, store_location
 from httpdyno.store.schema import HEAD
+
+_BESIDE = ("-wal", "-shm", "-journal", ".lock")
+"""What SQLite and we keep beside a database; SQLite gives its own the database's mode."""
+_FOR_OTHERS = 0o077
 
 BUSY_TIMEOUT_S = 30.0
 """How long to wait while another process writes. A write takes milliseconds; a disk that is
@@ -51,6 +57,8 @@ class Database:
         self.name = location.name
         self.is_shared = location.file is None
         """Other hosts can use it too."""
+        self._location = location
+        self._identity = _identity(location.file)
 
     @classmethod
     def open(cls, given: str | None = None) -> "Database":
@@ -60,44 +68,96 @@ class Database:
             StoreError: It cannot be opened, made or written, or a newer version wrote it.
         """
         location = store_location(given)
-        with _translated(location.name):
+        with _translated(location):
             engine = _engine(location)
-        database = cls(engine, location)
         try:
-            with _translated(database.name), _set_up_alone(location.file):
-                _bring_up_to_date(engine, database.name)
+            with _translated(location), _set_up_alone(location.file):
+                _bring_up_to_date(engine, location.name)
+                # Only now is it known to be ours, as earlier versions left it: for all to read.
+                _tighten_all(location.file)
         except BaseException:
             engine.dispose()
             raise
-        return database
+        return cls(engine, location)
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """A transaction that sees one state of the database and changes nothing."""
-        with _translated(self.name), self._engine.connect() as connection:
+        self._see_that_it_is_there()
+        with _translated(self._location), self._engine.connect() as connection:
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """A transaction that holds the only right to write; committed when the block ends."""
-        with _translated(self.name), _write_transaction(self._engine) as connection:
+        self._see_that_it_is_there()
+        with _translated(self._location), _write_transaction(self._engine) as connection:
             yield connection
 
     def close(self) -> None:
         """Close every connection; idempotent."""
         self._engine.dispose()
 
+    def _see_that_it_is_there(self) -> None:
+        # SQLite writes on into a file that has no name any more, and all of it is lost.
+        if _identity(self._location.file) != self._identity:
+            raise StoreError(
+                f"the store `{self.name}` was deleted or replaced while it was in use",
+                hint="What was stored in it is gone with it; begin the run anew.",
+            )
+
 
 def _engine(location: Location) -> Engine:
     if location.file is None:
         return sa.create_engine(location.url)
-    location.file.parent.mkdir(parents=True, exist_ok=True)
+    _make_private(location.file)
     # Not as a URL in text: in that, a percent sign or a question mark would mean something else.
     url = sa.URL.create("sqlite", database=str(location.file))
     engine = sa.create_engine(url, connect_args={"timeout": BUSY_TIMEOUT_S})
     sa.event.listen(engine, "connect", _configure_sqlite)
     sa.event.listen(engine, "begin", _begin_sqlite)
     return engine
+
+
+def _make_private(file: Path) -> None:
+    """Make the file where there is none, and let nobody but its owner read it.
+
+    What was measured is stored with what was sent: cookies, form fields, names of hosts.
+    """
+    folder = file.parent
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        # Never one that is there: closing it would drop the locks that SQLite has on it.
+        os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    except FileExistsError:
+        if not stat.S_ISREG(file.stat().st_mode):
+            raise StoreError(
+                f"the store `{file}` is not a regular file", hint="Give a file of its own."
+            ) from None
+
+
+def _tighten_all(file: Path | None) -> None:
+    if file is None:
+        return
+    if file.parent == data_folder({**os.environ, "HTTPDYNO_DATA_DIR": ""}):
+        _tighten(file.parent)  # a folder that somebody named may be for others too
+    for each in (file, *(Path(f"{file}{end}") for end in _BESIDE)):
+        with suppress(FileNotFoundError):  # another process's last connection takes some away
+            _tighten(each)
+
+
+def _tighten(path: Path) -> None:
+    info = path.stat()
+    if info.st_uid == os.geteuid() and info.st_mode & _FOR_OTHERS:
+        path.chmod(stat.S_IMODE(info.st_mode) & ~_FOR_OTHERS)
+
+
+def _identity(file: Path | None) -> tuple[int, int] | None:
+    try:
+        info = file.stat() if file else None
+    except OSError:
+        return (0, 0)
+    return (info.st_dev, info.st_ino) if info else None
 
 
 def _configure_sqlite(connection: Any, _record: object) -> None:  # noqa: ANN401 - DB-API's own
@@ -133,10 +193,15 @@ def _set_up_alone(file: Path | None) -> Iterator[None]:
     if file is None or _is_current(file):
         yield
         return
-    with Path(f"{file}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        _switch_to_wal(file)
-        yield
+    try:
+        with locked(Path(f"{file}.lock"), patience_s=BUSY_TIMEOUT_S):
+            _switch_to_wal(file)
+            yield
+    except HeldError as error:
+        raise StoreError(
+            f"the store `{file}` is being set up by another process: {error}",
+            hint="Wait for it, or end it.",
+        ) from error
 
 
 def _is_current(file: Path) -> bool:
@@ -197,18 +262,27 @@ def _migrate(connection: Connection, version: str | None, name: str) -> None:
         config.set_main_option("path_separator", "os")
         known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
         if version is not None and version not in known:
-            raise StoreError(
-                f"the store `{name}` was written by a newer httpdyno (schema {version}, "
-                f"this one knows up to {HEAD})",
-                hint="Use the newer httpdyno, or set `HTTPDYNO_DATA_DIR` to another folder.",
-            )
+            raise _unknown_schema(name, version)
         config.attributes["connection"] = connection
         command.upgrade(config, "head")
 
 
+def _unknown_schema(name: str, version: str) -> StoreError:
+    kind = "another"
+    if version.isascii() and version.isdigit():
+        kind = "a newer" if int(version) > int(HEAD) else "an older"
+    return StoreError(
+        f"the store `{name}` was written by {kind} httpdyno (schema {version[:40]}; this one "
+        f"reads and writes {HEAD})",
+        hint=f"Use {kind.replace('a newer', 'the newer').replace('an older', 'the older')} "
+        "httpdyno, or set `HTTPDYNO_DATA_DIR` to another folder.",
+    )
+
+
 @contextmanager
-def _translated(name: str) -> Iterator[None]:
+def _translated(location: Location) -> Iterator[None]:
     """Turn what SQLAlchemy, the drivers and the file system raise into one sentence."""
+    name = location.name
     try:
         yield
     except (ModuleNotFoundError, NoSuchModuleError) as error:
@@ -221,12 +295,18 @@ def _translated(name: str) -> Iterator[None]:
         raise StoreError(
             f"the store `{name}` cannot be opened: {cause}", hint=_ELSEWHERE
         ) from error
-    except (SQLAlchemyError, sqlite3.Error) as error:
-        raise _explained(name, error) from error
+    except (SQLAlchemyError, sqlite3.Error, ValueError, OverflowError) as error:
+        # The driver's own error holds the password too, and would be shown by a traceback.
+        raise _explained(location, error) from None
 
 
-def _explained(name: str, error: Exception) -> StoreError:
-    cause = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
+def _explained(location: Location, error: Exception) -> StoreError:
+    name = location.name
+    cause = (
+        str(getattr(error, "orig", None) or error).strip() or type(error).__name__
+    ).splitlines()[0]
+    for password in location.passwords:
+        cause = cause.replace(password, "…")
     for marker, (reason, hint) in _HINTS.items():
         if marker in cause:
             return StoreError(f"the store `{name}` cannot be used: {reason}", hint=hint)

@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, unquote
 
 from httpdyno.errors import StoreError
 
@@ -26,9 +26,19 @@ class Location:
         """How messages name it: the path, or the URL without its password."""
         if self.file is not None:
             return str(self.file)
-        parts = urlsplit(self.url)
-        user, at, host = parts.netloc.rpartition("@")
-        return f"postgresql://{user.partition(':')[0]}{at}{host}{parts.path}"
+        # The last `@`: one in a password, or a `/`, must not make part of it pass for the host.
+        user, at, host = _without_query(self.url).rpartition("@")
+        return f"postgresql://{user.partition(':')[0]}{at}{host}"
+
+    @property
+    def passwords(self) -> tuple[str, ...]:
+        """What no message may hold, as it is written in the URL and as it is meant."""
+        written = _without_query(self.url).rpartition("@")[0].partition(":")[2]
+        asked = parse_qs(self.url.partition("?")[2]).get("password", [])
+        found = {written, unquote(written), *asked}
+        # Drivers that take a URL apart wrongly speak of a piece of it.
+        pieces = {piece for each in found for piece in each.replace("@", "/").split("/")}
+        return tuple(sorted((found | pieces) - {""}, key=len, reverse=True))
 
 
 def data_folder(environment: Mapping[str, str] = os.environ) -> Path:
@@ -37,7 +47,7 @@ def data_folder(environment: Mapping[str, str] = os.environ) -> Path:
         return Path(own).absolute()
     if shared := environment.get("XDG_DATA_HOME"):
         return Path(shared) / "httpdyno"
-    return Path("~/.local/share/httpdyno").expanduser()
+    return _expanded("~/.local/share/httpdyno")
 
 
 def store_location(
@@ -55,12 +65,32 @@ def store_location(
         path = text.removeprefix(_SQLITE)
         if path in {"", ":memory:"}:
             raise StoreError(f"`{text}` names no file", hint="Give a file that runs are kept in.")
-        return Location(file=Path(path).expanduser().absolute(), url="")
+        return Location(file=_expanded(path).absolute(), url="")
     scheme, _, rest = text.partition("://")
-    location = Location(file=None, url=f"postgresql+psycopg://{rest}")
     if scheme not in _POSTGRESQL:
         raise StoreError(
             f"runs cannot be stored in a database of kind `{scheme}`",
             hint="Give a file, or `postgresql://USER@HOST/DATABASE`.",
         )
+    location = Location(file=None, url=f"postgresql+psycopg://{rest}")
+    if any(each in location.passwords[0] for each in "/@" if location.passwords):
+        raise StoreError(
+            f"the password for the store `{location.name}` holds a `/` or an `@`",
+            hint="Write `/` as `%2F` and `@` as `%40` in it.",
+        )
     return location
+
+
+def _without_query(url: str) -> str:
+    """Return the URL without its scheme and query."""
+    return url.partition("://")[2].partition("?")[0]
+
+
+def _expanded(path: str) -> Path:
+    try:
+        return Path(path).expanduser()
+    except RuntimeError as error:
+        raise StoreError(
+            f"`{path}` cannot be found: there is no such home folder",
+            hint="Set `HTTPDYNO_DATA_DIR` to a folder.",
+        ) from error

@@ -33,7 +33,7 @@ def from_text(text: str, kind: type[R], what: str) -> R:
     """
     try:
         return msgspec.convert(_as_of_today(json.loads(text)), kind)
-    except (ValueError, msgspec.ValidationError) as error:
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise StoreError(
             f"{what} cannot be read: {error}",
             hint="It was stored by another version of httpdyno; measure it again.",

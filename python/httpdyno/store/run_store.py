@@ -5,6 +5,7 @@ counts once `save_start` returned; what it stored before is kept, and replaced w
 resumed and measures that start anew.
 """
 
+import os
 from datetime import datetime
 from types import TracebackType
 from typing import Any, Self
@@ -15,6 +16,7 @@ from sqlalchemy.engine import Connection
 
 from httpdyno.errors import StoreError
 from httpdyno.model import HostFacts, Outcome, Plan, RunSummary, StartRecord, WindowRecord
+from httpdyno.model.secret import with_digests
 from httpdyno.store.database import Database
 from httpdyno.store.owner import Owner
 from httpdyno.store.payload import from_text, to_text
@@ -30,6 +32,7 @@ class Store:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._me = Owner.me()
+        self._salt = os.urandom(4).hex()
 
     @classmethod
     def open(cls, url: str | None = None) -> Self:
@@ -75,7 +78,7 @@ class Store:
             "owner": to_text(self._me),
             "n_claims": 1,
             "metric": plan.study.objective.metric,
-            "plan": to_text(plan),
+            "plan": to_text(with_digests(plan, self._salt)),
             "host": to_text(host),
         }
         with self._database.writing() as connection:
@@ -113,10 +116,17 @@ class Store:
             )
 
     def plan(self, run_id: str) -> Plan:
-        """Return what the run is to do."""
+        """Return what the run is to do; secrets are digests in it (`model.secret`)."""
         with self._database.reading() as connection:
             text = _run(connection, run_id, runs.c.plan).plan
         return from_text(text, Plan, f"the plan of run {run_id}")
+
+    def replan(self, run_id: str, plan: Plan) -> None:
+        """Store another plan for a run that goes on: with more time, say."""
+        stored = with_digests(plan, self._salt)
+        with self._database.writing() as connection:
+            _run(connection, run_id, runs.c.id)
+            connection.execute(_update(run_id).values(plan=to_text(stored)))
 
     def host(self, run_id: str) -> HostFacts:
         """Return the machine that the run was begun on."""
@@ -195,7 +205,7 @@ class Store:
             "status": outcome.status,
             "duration_s": outcome.duration_s,
             "owner": to_text(self._me) if is_running else None,
-            "outcome": to_text(outcome),
+            "outcome": to_text(with_digests(outcome, self._salt)),
             **final_columns(outcome),
         }
         with self._database.writing() as connection:
@@ -227,14 +237,18 @@ class Store:
         owner = from_text(row.owner, Owner, f"the owner of run {run_id}")
         return owner if owner.is_alive(is_shared=self._database.is_shared) else None
 
+    def _seems_alive(self, row: sa.Row[Any]) -> bool:
+        """Whether somebody is at the run; not where what is stored of that cannot be read."""
+        try:
+            return self._living_owner(row, str(row.id)) is not None
+        except StoreError:
+            return False
+
     def _summary(self, row: sa.Row[Any]) -> RunSummary:
-        is_dead = row.status == "running" and self._living_owner(row, str(row.id)) is None
+        is_dead = row.status == "running" and not self._seems_alive(row)
         duration_s = row.duration_s
         if row.status == "running" and row.last_saved_at is not None:
-            passed = datetime.fromisoformat(row.last_saved_at) - datetime.fromisoformat(
-                row.began_at
-            )
-            duration_s = max(duration_s, passed.total_seconds())
+            duration_s = max(duration_s, _passed_s(row.began_at, row.last_saved_at))
         return RunSummary(
             id=str(row.id),
             study=row.study,
@@ -250,6 +264,14 @@ class Store:
             ratio_low=row.ratio_low,
             ratio_high=row.ratio_high,
         )
+
+
+def _passed_s(began_at: str, ended_at: str) -> float:
+    try:
+        passed = datetime.fromisoformat(ended_at) - datetime.fromisoformat(began_at)
+    except (ValueError, TypeError):  # no instants, or one without its zone
+        return 0.0
+    return passed.total_seconds()
 
 
 def _key(run_id: str) -> int:

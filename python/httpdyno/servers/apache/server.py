@@ -67,12 +67,25 @@ class Apache:
         """Return what can be set, by name."""
         return KNOBS
 
+    def settings(self) -> Mapping[str, str]:
+        """Return what it reads of a study's settings."""
+        return {
+            "modules": "names of modules to load, separated by spaces",
+            "mpm": "the multi-processing module",
+            "perl_modules": "Perl modules that the application needs",
+        }
+
     def missing(self, spec: ServerSpec) -> tuple[str, ...]:
         """Return what is not installed and how to install it."""
         perl = missing_perl_modules(tuple(str(spec.settings.get("perl_modules", "")).split()))
         if find_binary() is None:
             return ("Apache is not installed: `apt-get install apache2`", *perl)
         return (*missing_modules(found(), wanted_modules(spec)), *perl)
+
+    def complaint(self, spec: ServerSpec, study_folder: Path, configuration: Configuration) -> str:
+        """Return nothing: Apache says at its start what is wrong."""
+        del spec, study_folder, configuration
+        return ""
 
     def version(self) -> str:
         """Return Apache's own version.

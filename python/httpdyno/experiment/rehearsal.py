@@ -1,0 +1,213 @@
+"""What can be known before any server is started: that the study can run, and asks something.
+
+Everything is rendered once, for the start and for every level of every knob. A level that changes
+nothing of what the server reads would be measured against an identical server, for minutes, and
+come out as "no difference"; so it is refused by name.
+"""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path, PurePosixPath
+
+from msgspec import structs
+
+from httpdyno.errors import AdapterError, HttpdynoError, StudyFileError, UsageError
+from httpdyno.foreign import is_there
+from httpdyno.load.access_log import read_access_log
+from httpdyno.load.check import check_workload
+from httpdyno.model import Configuration, Level, Plan, Replay, ServerSpec, Study, level_text
+from httpdyno.model.study_complaint import nearest
+from httpdyno.servers.adapter import ServerAdapter
+from httpdyno.servers.render import Variables, inside, render_text
+from httpdyno.units import format_duration
+
+_USER = "USER"
+
+
+def rehearse(plan: Plan, adapter: ServerAdapter) -> tuple[str, ...]:
+    """Refuse a plan that cannot come to anything; return what could not be looked at, in words.
+
+    Raises:
+        StudyFileError: A knob, a level or a setting does nothing, or a file is not there.
+        UsageError: The budget is too short for any claim, or the workload makes no sense.
+        AdapterError: Something cannot be rendered.
+    """
+    study = plan.study
+    _check_budget(plan)
+    _check_load(study)
+    missing = adapter.missing(study.server)
+    if missing:
+        return (f"not looked at, because it cannot run here: {'; '.join(missing)}",)
+    _check_files(study)
+    rehearsal = _Rehearsal(study, adapter)
+    rehearsal.check_settings()
+    rehearsal.check_application()
+    if plan.compare is not None:
+        rehearsal.check_comparison(*plan.compare)
+    else:
+        rehearsal.check_knobs()
+    return ()
+
+
+def least_s(plan: Plan) -> float:
+    """Return the time of the windows alone that the first claim needs, one in each start."""
+    method = plan.study.method
+    n_arms = len(plan.steps) if method.kind == "sweep" and plan.compare is None else 2
+    return method.min_starts * n_arms * (method.warm_up_s + method.lead_in_s + method.window_s)
+
+
+def _check_budget(plan: Plan) -> None:
+    needed_s, budget_s = least_s(plan), plan.study.budget_s
+    if budget_s < needed_s:
+        raise UsageError(
+            f"a budget of {format_duration(budget_s)} is too short: the windows of "
+            f"{plan.study.method.min_starts} starts alone, which a claim needs, take "
+            f"{format_duration(needed_s)}",
+            hint=f"give several times that, such as `--budget {max(30, round(5 * needed_s))}s`",
+        )
+
+
+def _check_load(study: Study) -> None:
+    try:
+        check_workload(study.workload)
+        if isinstance(study.workload.arrival, Replay):
+            read_access_log(study.workload.arrival)
+    except UsageError as error:
+        raise UsageError(f"the workload of study {study.name}: {error}", hint=error.hint) from error
+
+
+def _check_files(study: Study) -> None:
+    for source, _ in study.server.files:
+        if not is_there(Path(study.folder) / source):
+            raise StudyFileError(
+                f"study {study.name}: server.files names `{source}`, which is not there",
+                hint="Install the package it comes from, or correct its path.",
+            )
+
+
+class _Rehearsal:
+    """Renders configurations of one study, each once."""
+
+    def __init__(self, study: Study, adapter: ServerAdapter) -> None:
+        self._study = study
+        self._adapter = adapter
+        self._known: dict[str, Mapping[str, str]] = {}
+
+    def check_settings(self) -> None:
+        """Refuse a setting that neither the adapter nor any template reads."""
+        study, known = self._study, self._adapter.settings()
+        start = study.start_configuration()
+        for name in study.server.settings:
+            if name not in known and not self._is_setting_read(name, start):
+                server = study.server.adapter
+                hint = nearest(name, known) or f"settings are {', '.join(sorted(known))}"
+                if name in self._adapter.knobs():
+                    hint = f"`{name}` is a knob of {server}: give it a [[knobs]] table"
+                raise StudyFileError(
+                    f"study {study.name}: server.settings.{name} does nothing: {server} has no "
+                    f"such setting, and no template uses {{{{ setting.{name} }}}}",
+                    hint=hint,
+                )
+
+    def check_application(self) -> None:
+        """Refuse what the adapter knows cannot start."""
+        study, start = self._study, self._study.start_configuration()
+        self._rendered(start)
+        wrong = self._adapter.complaint(study.server, Path(study.folder), start)
+        if wrong:
+            raise StudyFileError(
+                f"study {study.name}: {wrong}",
+                hint="Compare the application and directory of [server.settings] with the files.",
+            )
+
+    def check_comparison(self, a: Configuration, b: Configuration) -> None:
+        """Refuse two configurations that differ in words only."""
+        if a != b and self._rendered(a) == self._rendered(b):
+            changes = ", ".join(
+                f"{name} {level_text(old)} → {level_text(new)}"
+                for name, (old, new) in a.changes(b).items()
+            )
+            raise self._without_effect(f"{changes} changes nothing", next(iter(a.changes(b))))
+
+    def check_knobs(self) -> None:
+        """Refuse a level that renders as the start does, or as another level."""
+        for knob in self._study.knobs:
+            levels = dict.fromkeys((knob.start, *knob.levels))
+            for number, level in enumerate(levels):
+                for other in list(levels)[:number]:
+                    self._check_pair(knob.name, other, level)
+
+    def _check_pair(self, name: str, one: Level, other: Level) -> None:
+        for context in self._contexts(name):
+            if self._rendered(context.replaced(name, one)) != self._rendered(
+                context.replaced(name, other)
+            ):
+                return
+        raise self._without_effect(
+            f"{level_text(one)} and {level_text(other)} of knob {name} render the same", name
+        )
+
+    def _contexts(self, name: str) -> Iterator[Configuration]:
+        """Yield the start, and what a ladder may have made of it: one knob may need another."""
+        start = self._study.start_configuration()
+        yield start
+        others = [knob for knob in self._study.knobs if knob.name != name]
+        for knob in others:
+            for level in knob.levels:
+                yield start.replaced(knob.name, level)
+        last = {knob.name: (*knob.levels, knob.start)[-2] for knob in others}
+        yield Configuration(values={**start.values, **last})
+
+    def _without_effect(self, what: str, name: str) -> StudyFileError:
+        study = self._study
+        known = self._adapter.knobs()
+        if name in known:
+            hint = f"{study.server.adapter} writes them the same way; leave one out"
+        else:
+            hint = nearest(name, known) or (
+                f"use {{{{ knob.{name} }}}} in the base, a template or an environment variable; "
+                f"knobs of {study.server.adapter} itself: {', '.join(sorted(known))}"
+            )
+        return StudyFileError(
+            f"study {study.name}: {what}: the server would be the same", hint=hint
+        )
+
+    def _is_setting_read(self, name: str, start: Configuration) -> bool:
+        settings = {key: value for key, value in self._study.server.settings.items() if key != name}
+        without = structs.replace(self._study.server, settings=settings)
+        try:
+            return self._everything(without, start) != self._rendered(start)
+        except AdapterError:
+            return True  # a template that is strict about its names uses it
+
+    def _rendered(self, configuration: Configuration) -> Mapping[str, str]:
+        key = repr(configuration.values)  # in which `1` and `True` are two
+        found = self._known.get(key)
+        if found is None:
+            try:
+                found = self._everything(self._study.server, configuration)
+            except HttpdynoError as error:
+                raise type(error)(
+                    f"study {self._study.name} with {configuration.label()}: {error}",
+                    hint=error.hint,
+                ) from error
+            self._known[key] = found
+        return found
+
+    def _everything(self, spec: ServerSpec, configuration: Configuration) -> Mapping[str, str]:
+        """Return all that a server gets, under names that tell what each is."""
+        folder = Path(self._study.folder)
+        files = self._adapter.render(spec, folder, configuration).files
+        variables = Variables.placeholders(spec, configuration, server_user=_USER)
+        texts = {f"file {name}": text for name, text in files.items()}
+        for name, value in spec.environment.items():
+            texts[f"variable {name}"] = text = render_text(
+                value, variables, source=f"environment.{name}"
+            )
+            if "\0" in text:
+                raise AdapterError(f"`environment.{name}` holds a NUL, which no variable can")
+        for number, part in enumerate(spec.prepare):
+            texts[f"prepare {number}"] = render_text(part, variables, source="prepare")
+        for source, to in spec.files:
+            target: PurePosixPath = inside(to, variables)
+            texts[f"copy {source}"] = str(target)
+        return texts

@@ -1,0 +1,89 @@
+"""What others made, taken with care: files that need not be files, and text that is to be shown.
+
+Everything that is read at a path somebody gave, or where others may write, goes through
+`opened_regular`: opening a FIFO waits for ever, and a device never ends. Everything foreign that
+is printed or written goes through `visible`: what a server, a log or a study says must not move
+the cursor, change colours or turn the order of words round.
+"""
+
+import errno
+import os
+import re
+import stat
+from pathlib import Path
+from typing import BinaryIO
+
+_KINDS = {
+    stat.S_IFDIR: "a folder",
+    stat.S_IFIFO: "a FIFO",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFSOCK: "a socket",
+}
+
+# C0 without tab and line feed, DEL and C1; what turns the direction of text (Unicode Standard
+# Annex 9, section 2); two line breaks that only some see; halves of characters, which are bytes
+# of a name that is not UTF-8 and cannot be written.
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+
+
+def visible(text: str) -> str:
+    r"""Return the text with all that would steer a terminal or the reading order written out.
+
+    As `\u001b`, which JSON and JavaScript read as the same character; so JSON text may go
+    through here too, and means what it meant.
+    """
+    return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def opened_regular(path: Path | str) -> BinaryIO:
+    """Open a regular file for reading; never waits for whoever would write at its other end.
+
+    Raises:
+        OSError: It cannot be opened, or is none; the reason is its `strerror`.
+    """
+    handle = _descriptor(path)
+    kind = stat.S_IFMT(os.fstat(handle).st_mode)
+    if kind != stat.S_IFREG:
+        os.close(handle)
+        what = _KINDS.get(kind, "something else")
+        raise OSError(errno.EINVAL, f"it is {what}, not a regular file", str(path))
+    return os.fdopen(handle, "rb")
+
+
+def read_regular(path: Path | str, *, limit_bytes: int) -> bytes:
+    """Return what a regular file holds.
+
+    Raises:
+        OSError: As `opened_regular`; or it is longer than the limit.
+    """
+    with opened_regular(path) as file:
+        content = file.read(limit_bytes + 1)
+    if len(content) > limit_bytes:
+        raise OSError(errno.EFBIG, f"larger than {limit_bytes >> 10:,} KiB", str(path))
+    return content
+
+
+def reason(error: OSError) -> str:
+    """Return why something failed, as it stands in a sentence: `no such file or directory`."""
+    text = error.strerror or str(error)
+    return text[:1].lower() + text[1:] if text[1:2].islower() else text
+
+
+def is_there(path: Path) -> bool:
+    """Tell whether there is something; False also for names that no file can have."""
+    try:
+        path.lstat()
+        path.stat()
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def _descriptor(path: Path | str) -> int:
+    try:
+        return os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+    except ValueError as error:  # a NUL, or a character that the file system's encoding lacks
+        raise OSError(errno.EINVAL, "no file can have such a name", repr(path)) from error

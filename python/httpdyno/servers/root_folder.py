@@ -1,0 +1,112 @@
+"""The user's roots, on disk and in memory: where the folders of all its httpdyno are made.
+
+Both stand where anybody may make folders, so one of our name may be somebody else's. It is neither
+used nor looked into; another name is taken.
+"""
+
+import os
+import stat
+from contextlib import suppress
+from pathlib import Path
+
+from httpdyno.errors import AdapterError
+
+ROOT_VARIABLE = "HTTPDYNO_RUN_DIR"
+_DISK = Path("/var/tmp")  # noqa: S108 - roots are made in it with care, in `safe_root`
+_MEMORY = Path("/dev/shm")  # noqa: S108 - likewise
+_NAMES_TRIED = 4
+_OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
+
+
+def disk_root() -> Path:
+    """Return this user's root for runs on disk, made if need be.
+
+    Raises:
+        AdapterError: It cannot be made, belongs to somebody else, or Apache's user cannot reach it.
+    """
+    candidates = _disk_roots()
+    for root in candidates[:-1]:
+        if is_own_folder(root) or not os.path.lexists(root):
+            return safe_root(root)
+    return safe_root(candidates[-1])
+
+
+def memory_root_or(otherwise: Path) -> Path:
+    """Return this user's RAM-backed root; the other one where none can be had."""
+    if not (_MEMORY.is_dir() and os.access(_MEMORY, os.W_OK | os.X_OK)):
+        return otherwise
+    for number in range(_NAMES_TRIED):
+        # Anybody may have made a folder of our name here; that must not stop us.
+        with suppress(AdapterError):
+            return safe_root(_MEMORY / _root_name(number))
+    return otherwise
+
+
+def own_disk_roots() -> list[Path]:
+    """Return the roots on disk that this user has, all that there may be runs in."""
+    return [root for root in _disk_roots() if is_own_folder(root)]
+
+
+def own_memory_roots() -> list[Path]:
+    """Return the same in memory."""
+    roots = [_MEMORY / _root_name(number) for number in range(_NAMES_TRIED)]
+    return [root for root in roots if is_own_folder(root)]
+
+
+def is_own_folder(folder: Path) -> bool:
+    """Whether it is a folder, no link, and of this user."""
+    try:
+        info = folder.lstat()
+    except (OSError, ValueError):
+        return False
+    return stat.S_ISDIR(info.st_mode) and info.st_uid == os.geteuid()
+
+
+def safe_root(root: Path) -> Path:
+    """Return a root, made if need be, that is this user's alone to write in.
+
+    Raises:
+        AdapterError: It cannot be made, belongs to somebody else, or Apache's user cannot reach it.
+    """
+    try:
+        root.mkdir(mode=0o755, parents=True, exist_ok=True)
+        info = root.lstat()
+        # Others can write where our roots are made: theirs must not pass for ours.
+        if not stat.S_ISDIR(info.st_mode) or info.st_uid != os.geteuid():
+            raise AdapterError(
+                f"`{root}` is not a folder of this user",
+                hint=f"Remove it, or set {ROOT_VARIABLE} to a folder of your own.",
+            )
+        if info.st_mode & _OTHERS_MAY_WRITE or info.st_mode & 0o755 != 0o755:  # noqa: PLR2004
+            root.chmod(0o755)
+        closed = [p for p in root.parents if not p.stat().st_mode & stat.S_IXOTH]
+    except (OSError, ValueError) as error:
+        raise AdapterError(
+            f"`{root}` cannot be used for runs: {error}",
+            hint=f"Set {ROOT_VARIABLE} to a folder of your own.",
+        ) from error
+    if closed and os.geteuid() == 0:
+        raise AdapterError(
+            f"`{root}` cannot be reached by servers' users: `{closed[0]}` is closed to them",
+            hint=f"Set {ROOT_VARIABLE} to a folder below one that all can enter.",
+        )
+    return root
+
+
+def _disk_roots() -> list[Path]:
+    """Return where this user's root on disk is or may be, the first choice first."""
+    chosen = os.environ.get(ROOT_VARIABLE, "")
+    if not chosen:
+        return [_DISK / _root_name(number) for number in range(_NAMES_TRIED)]
+    root = Path(chosen).absolute()
+    try:
+        info = root.lstat()
+    except (OSError, ValueError):
+        return [root]
+    # A folder for all, such as /tmp, stays as it is: ours is made in it.
+    is_for_all = stat.S_ISDIR(info.st_mode) and bool(info.st_mode & stat.S_ISVTX)
+    return [root / _root_name(number) for number in range(_NAMES_TRIED)] if is_for_all else [root]
+
+
+def _root_name(number: int = 0) -> str:
+    return f"httpdyno-{os.geteuid()}" + (f"-{number}" if number else "")

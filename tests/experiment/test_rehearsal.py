@@ -1,0 +1,171 @@
+"""What is refused before any server is started."""
+
+import os
+
+import pytest
+
+from httpdyno.cli.app import run
+from httpdyno.cli.library import bundled_studies, open_study
+from httpdyno.errors import HttpdynoError, StudyFileError, UsageError
+from httpdyno.experiment.planning import compare_plan, make_plan
+from httpdyno.experiment.rehearsal import rehearse
+from httpdyno.model import Study
+from httpdyno.registry import load_adapter
+
+STUDY = """
+format = 1
+name = "shop"
+title = "A shop"
+
+[server]
+adapter = "gunicorn"
+base = "base.py"
+
+[server.settings]
+application = "shop:application"
+directory = "app"
+colour = "red"
+
+[server.environment]
+MOOD = "{{ knob.mood }}"
+
+[[server.files]]
+from = "shop.py"
+to = "app/shop.py"
+
+[[knobs]]
+name = "workers"
+start = 1
+levels = [2]
+
+[[knobs]]
+name = "mood"
+start = "good"
+levels = ["bad"]
+
+[workload]
+connections = 2
+
+[budget]
+time = "1m"
+"""
+BASE = "colour = '{{ setting.colour }}'\n"
+
+
+@pytest.fixture
+def study(tmp_path):
+    def write(text: str = STUDY, base: str = BASE) -> Study:
+        (tmp_path / "study.toml").write_text(text)
+        (tmp_path / "base.py").write_text(base)
+        (tmp_path / "shop.py").write_text("application = None\n")
+        return open_study(str(tmp_path))
+
+    return write
+
+
+def rehearsed(study):
+    return rehearse(make_plan(study, seed=1), load_adapter("gunicorn"))
+
+
+@pytest.mark.parametrize("name", bundled_studies())
+def test_every_level_of_the_bundled_studies_does_something(name):
+    found = open_study(name)
+    notes = rehearse(make_plan(found, seed=1), load_adapter(found.server.adapter))
+    assert all("cannot run here" in note for note in notes)
+
+
+def test_a_study_that_asks_something_is_let_through(study):
+    assert rehearsed(study()) == ()
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ('MOOD = "{{ knob.mood }}"', 'MOOD = "knob.mood"', "good and bad of knob mood render the"),
+        (
+            'MOOD = "{{ knob.mood }}"',
+            "MOOD = \"{{ 'x' if knob.mood == 'worse' else 'y' }}\"",
+            "good and bad of knob mood render the same: the server would be the same",
+        ),
+        ('MOOD = "{{ knob.mood }}"', 'MOOD = "{{ knob.mod }}"', "'knob.mod' is undefined"),
+        ('name = "workers"', 'name = "wrokers"', "1 and 2 of knob wrokers render the same"),
+        ('directory = "app"', 'direcotry = "app"', "server.settings.direcotry does nothing"),
+        ('colour = "red"', "threads = 4", "server.settings.threads does nothing"),
+        ('to = "app/shop.py"', 'to = "../shop.py"', "leads out of the run folder"),
+        (
+            'to = "app/shop.py"',
+            'to = "elsewhere/shop.py"',
+            "module `shop` is neither",
+        ),
+        ("shop:application", "shopp:application", "module `shopp` is neither installed nor"),
+        ('"shop.py"\nto', '"/nowhere/shop.py"\nto', "`/nowhere/shop.py`, which is not there"),
+        ('time = "1m"', 'time = "5s"', "a budget of 5.00 s is too short: the windows of 6 starts"),
+        ("connections = 2", "connections = 2000000000", "2000000000 connections cannot send"),
+        (
+            "connections = 2",
+            'connections = 2\n[[workload.requests]]\npath = "/"\nheaders = { "a b" = "c" }',
+            "`a b` is not a header's name",
+        ),
+    ],
+)
+def test_what_cannot_come_to_anything_is_refused_by_name(study, before, after, said):
+    assert before in STUDY
+    base = BASE if "colour" in STUDY.replace(before, after) else ""
+    with pytest.raises(HttpdynoError) as caught:
+        rehearsed(study(STUDY.replace(before, after), base))
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "hint"),
+    [
+        ('name = "workers"', 'name = "wrokers"', "did you mean `workers`?"),
+        ('directory = "app"', 'direcotry = "app"', "did you mean `directory`?"),
+        ('colour = "red"', "threads = 4", "`threads` is a knob of gunicorn: give it a [[knobs]]"),
+    ],
+)
+def test_the_hint_names_what_was_probably_meant(study, before, after, hint):
+    base = BASE if "colour" in STUDY.replace(before, after) else ""
+    with pytest.raises(StudyFileError) as caught:
+        rehearsed(study(STUDY.replace(before, after), base))
+    assert hint in caught.value.hint
+
+
+def test_a_knob_that_only_works_beside_another_is_let_through(study):
+    text = STUDY.replace("{{ knob.mood }}", "{{ knob.mood if knob.workers > 1 else '' }}")
+    assert rehearsed(study(text)) == ()
+
+
+def test_a_comparison_of_what_renders_the_same_is_refused(study):
+    found = study(STUDY.replace("{{ knob.mood }}", "{{ knob.mood | length > 9 }}"))
+    start = found.start_configuration()
+    plan = compare_plan(found, start, start.replaced("mood", "bad"), seed=1)
+    with pytest.raises(StudyFileError, match="mood good → bad changes nothing"):
+        rehearse(plan, load_adapter("gunicorn"))
+
+
+def test_a_base_that_is_no_file_is_not_read(study, tmp_path):
+    found = study()
+    (tmp_path / "base.py").unlink()
+    os.mkfifo(tmp_path / "base.py")
+    with pytest.raises(HttpdynoError, match=r"`base.py` of the study cannot be read: it is a FIFO"):
+        rehearsed(found)
+
+
+def test_a_replay_is_read(study, tmp_path):
+    (tmp_path / "access.log").write_text("nothing\n")
+    with pytest.raises(UsageError, match="holds no line in common or combined log format"):
+        rehearsed(study(STUDY.replace("connections = 2", 'replay = "access.log"')))
+
+
+def test_a_dry_run_refuses_what_a_run_would(study, capsys, tmp_path):
+    study(STUDY.replace("{{ knob.mood }}", "x"))
+    assert run(["tune", str(tmp_path), "--dry-run"]) == 2
+    assert "of knob mood render the same" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("extra", "code"), [([], 2), (["--same"], 0)])
+def test_a_configuration_against_itself_has_to_be_asked_for(capsys, extra, code):
+    words = ["compare", "bookmarks", "--b", "workers=1", "--dry-run", *extra]
+    assert run(words) == code
+    assert ("a and b are the same configuration" in capsys.readouterr().err) is (code == 2)
