@@ -11,6 +11,8 @@ from httpdyno.model import Outcome, Plan
 from httpdyno.registry import load_adapter
 from httpdyno.store import Store
 
+EXIT_NOT_BORNE_OUT = 1
+"""Done, and the answer is no: what the steps kept was taken back at the end."""
 EXIT_INTERRUPTED = 130
 
 
@@ -22,7 +24,9 @@ def run_and_report(plan: Plan, outputs: Outputs, *, resume: str | None = None) -
     """
     outcome = _run(plan, resume)
     show_outcome(outcome, outputs)
-    return EXIT_INTERRUPTED if outcome.status == "interrupted" else 0
+    if outcome.status == "interrupted":
+        return EXIT_INTERRUPTED
+    return EXIT_NOT_BORNE_OUT if outcome.withdrawn else 0
 
 
 def _run(plan: Plan, resume: str | None) -> Outcome:

@@ -7,7 +7,7 @@ count is biased. Windows of a block lie side by side in time, so drift cancels i
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
@@ -82,9 +82,16 @@ def log_ratios(
     for start in starts:
         low = arm_figures(arm_windows(start, a)).value(ratio_name)
         high = arm_figures(arm_windows(start, b)).value(ratio_name)
-        if low > 0 and high > 0:
+        is_known = 0 < low < math.inf and 0 < high < math.inf
+        # Latencies of requests that timed out are there too, but no figure is made of them alone.
+        if is_known and has_answers(start, a) and has_answers(start, b):
             ratios.append(math.log(high / low))
     return ratios
+
+
+def has_answers(start: StartRecord, arm: int) -> bool:
+    """Tell whether an arm gave any right answer in the windows of a start."""
+    return any(window.measurement.completed for window in arm_windows(start, arm))
 
 
 def block_log_ratios(starts: Sequence[StartRecord]) -> list[list[float]]:
@@ -134,10 +141,19 @@ def arm_summary(
         n_processes=fmean([w.telemetry.n_processes for w in windows]) if windows else 0.0,
         effective=_effective(starts, arm),
         limited_by=dict(Counter(w.measurement.limited_by for w in windows)),
+        errors=_added(w.measurement.errors for w in windows),
+        statuses=_added(w.measurement.statuses for w in windows),
         start_throughputs_per_s=tuple(
             _finite(arm_figures(arm_windows(start, arm)).throughput_per_s) for start in starts
         ),
     )
+
+
+def _added(parts: Iterable[dict[str, int]]) -> dict[str, int]:
+    total: Counter[str] = Counter()
+    for part in parts:
+        total.update(part)
+    return dict(total)
 
 
 def _effective(starts: Sequence[StartRecord], arm: int) -> Effective:
@@ -192,7 +208,8 @@ def ratio_intervals(
         if not carries(starts, name):
             continue
         interval = ratio_interval(log_ratios(starts, name), confidence=confidence)
-        if interval is not None:
+        # An interval without an end says nothing that its absence does not.
+        if interval is not None and math.isfinite(interval.high):
             result[name] = interval
     return result
 

@@ -7,9 +7,12 @@ import msgspec
 from httpdyno.model.base import Level, Record
 from httpdyno.model.knob import Configuration, level_text
 from httpdyno.model.measurement import HistogramData, HostFacts, Measurement, Telemetry
-from httpdyno.model.study import Plan
+from httpdyno.model.study import Plan, Step
 
-Verdict = Literal["better", "worse", "equivalent", "inconclusive"]
+Verdict = Literal["better", "worse", "equivalent", "inconclusive", "failed", "not_measured"]
+"""`failed`: the candidate was refused, crashed, hung or broke; the arm's status says which.
+`not_measured`: no figure can be had; the reason says why and what to do."""
+
 TrialStatus = Literal["complete", "refused", "crashed", "hung", "unstable", "infeasible"]
 
 
@@ -54,6 +57,8 @@ class StartRecord(Record, frozen=True):
     duration_s: float
     statuses: tuple[TrialStatus, ...]
     """How each arm came out; (n_arms,)."""
+    configurations: tuple[Configuration, ...] = ()
+    """What was measured; (n_arms,). Empty in what an earlier version stored."""
     details: tuple[str, ...] = ()
     """The server's own words where it did not complete; (n_arms,)."""
     ready_s: tuple[float, ...] = ()
@@ -93,6 +98,10 @@ class ArmSummary(Record, frozen=True):
     """What the running server said of itself, in its first complete start."""
     limited_by: dict[str, int] = msgspec.field(default_factory=dict)
     """Windows by the load engine's verdict on who was the limit."""
+    errors: dict[str, int] = msgspec.field(default_factory=dict)
+    """Requests that did not get the right answer, by kind."""
+    statuses: dict[str, int] = msgspec.field(default_factory=dict)
+    """Answers by status, right ones and wrong ones."""
 
 
 class Comparison(Record, frozen=True):
@@ -183,8 +192,14 @@ class Outcome(Record, frozen=True):
     sweep: Sweep | None = None
     calibration: dict[str, float] = msgspec.field(default_factory=dict)
     configuration: Configuration = Configuration()
-    """The best proven configuration."""
+    """The best proven configuration; the start where the final claim did not bear the best out."""
     overlay_diff: str = ""
     """Unified diff of the server's rendered configuration, start against final."""
     caveats: tuple[Caveat, ...] = ()
+    not_tried: tuple[Step, ...] = ()
+    """Steps of the plan for which there was no time."""
+    needed_s: float | None = None
+    """Time that they would take, estimated; None where all were tried."""
+    withdrawn: str = ""
+    """Why what the steps kept was taken back at the end, in a sentence; empty where it was not."""
     message: str = ""

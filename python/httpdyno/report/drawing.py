@@ -21,6 +21,8 @@ VERDICT_COLOURS = {
     "worse": "var(--worse)",
     "equivalent": "var(--equivalent)",
     "inconclusive": "var(--inconclusive)",
+    "failed": "var(--worse)",
+    "not_measured": "var(--inconclusive)",
 }
 WIDE, NARROW = 840, 340
 _RATIO_TICKS = (

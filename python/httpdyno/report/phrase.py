@@ -171,6 +171,8 @@ def headline(outcome: Outcome) -> str:
     """Return what a study found, in one line."""
     if outcome.status == "failed":
         return f"failed: {outcome.message or 'no reason was recorded'}"
+    if outcome.withdrawn:
+        return outcome.withdrawn
     if outcome.sweep is not None:
         return _sweep_headline(outcome)
     if outcome.final is not None:

@@ -57,6 +57,8 @@ VERDICT_STYLES: dict[Verdict, str] = {
     "worse": "red",
     "equivalent": "dim",
     "inconclusive": "yellow",
+    "failed": "red",
+    "not_measured": "yellow",
 }
 _BAR_WIDTH = 30
 _KNOB_WIDTH = 22
