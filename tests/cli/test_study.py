@@ -11,6 +11,7 @@ from httpdyno.cli import launch
 from httpdyno.cli.app import run
 from httpdyno.cli.compare import parse_configuration
 from httpdyno.cli.library import bundled_studies, open_study
+from httpdyno.cli.running import Resumed
 from httpdyno.errors import UsageError
 from httpdyno.store import Store
 
@@ -105,7 +106,7 @@ def test_a_run_is_resumed_by_its_id_alone(plans):
         run_id = store.create_run(outcome.plan, outcome.host)
     assert run(["study", "run", "--resume", run_id]) == 0
     [(plan, _, resume)] = plans
-    assert (plan, resume) == (outcome.plan, run_id)
+    assert (plan, resume) == (outcome.plan, Resumed(run_id=run_id))
 
 
 def test_a_run_of_a_study_given_by_path_is_resumed_with_that_path(plans, tmp_path):
@@ -119,7 +120,7 @@ def test_a_run_of_a_study_given_by_path_is_resumed_with_that_path(plans, tmp_pat
         file.read_text().replace('name = "bookmarks"', f'name = "{outcome.plan.study.name}"')
     )
     assert run(["study", "run", str(folder), "--resume", run_id]) == 0
-    assert plans[0][2] == run_id
+    assert plans[0][2].run_id == run_id
 
 
 @pytest.mark.parametrize("extra", [["--seed", "1"], ["--budget", "1m"]])
@@ -147,6 +148,7 @@ def test_a_run_of_another_study_is_not_resumed(plans, capsys):
         (["tune", "bookmarks", "--seed", "-1"], 2, "a seed of -1"),
         (["tune", "bookmarks", "--html", "-"], 2, "not stdout"),
         (["tune", "--resume", "99"], 3, "99"),
+        (["tune", "bookmarks", "--accept-changes"], 2, "`--accept-changes` is for a run that goes"),
         (["compare", "bookmarks", "--b", "wrokers=2"], 2, "`wrokers=2`"),
         (["compare", "bookmarks", "--b", "workers"], 2, "`workers`"),
         (["compare", "bookmarks", "--b", "workers=many"], 2, "`many`"),

@@ -15,6 +15,7 @@ from httpdyno.cli.console import results
 from httpdyno.cli.launch import Request, launch
 from httpdyno.cli.library import bundled_studies, open_study
 from httpdyno.cli.option import (
+    AcceptChangesOption,
     BudgetOption,
     DryRunOption,
     HtmlOption,
@@ -111,6 +112,7 @@ def run(  # noqa: PLR0913 - one parameter for each option
     budget: BudgetOption = None,
     seed: SeedOption = None,
     resume: ResumeOption = None,
+    accept_changes: AcceptChangesOption = False,
     dry_run: DryRunOption = False,
     html: HtmlOption = None,
     json: JsonOption = None,
@@ -122,6 +124,7 @@ def run(  # noqa: PLR0913 - one parameter for each option
             budget=budget,
             seed=seed,
             resume=resume,
+            accepts_changes=accept_changes,
             is_dry_run=dry_run,
             html=html,
             json=json,

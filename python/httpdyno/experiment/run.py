@@ -13,6 +13,7 @@ from httpdyno.experiment.claim import METRIC_NAMES, limit_broken
 from httpdyno.experiment.comparison import Allowance, Session, run_comparison
 from httpdyno.experiment.event import Event, FinalDone, Notice, Stage
 from httpdyno.experiment.evidence import arm_summary, window_caveats
+from httpdyno.experiment.inputs import changed_names, input_digests
 from httpdyno.experiment.ladder import climb, fewest_s, final_comparison, final_reserve_s
 from httpdyno.experiment.sweep import run_sweep
 from httpdyno.model import (
@@ -35,20 +36,35 @@ CALIBRATION_INDEX = 0
 """Comparisons are numbered: 0 is the A/A calibration, then the steps, last the final one."""
 
 
-def run_plan(
-    plan: Plan, *, bench: Bench, store: StudyStore, run_id: str, watch: Callable[[Event], None]
+def run_plan(  # noqa: PLR0913 - effects in, each by its name
+    plan: Plan,
+    *,
+    bench: Bench,
+    store: StudyStore,
+    run_id: str,
+    watch: Callable[[Event], None],
+    doubts: Sequence[Caveat] = (),
 ) -> Outcome:
     """Do what the plan says; return what was found, also when interrupted.
 
     Every window, start and step is stored as it ends. Run again with the same `run_id`, it takes
     the stored starts first and goes on where they end.
 
+    Args:
+        plan: What to do.
+        bench: Where starts are measured.
+        store: Where they are kept.
+        run_id: The run's id in the store.
+        watch: Is told what happens.
+        doubts: What is known against the result before it is there.
+
     Raises:
         HttpdynoError: The study cannot go on; what was found so far is stored.
     """
     session = Session(plan=plan, bench=bench, store=store, run_id=run_id, watch=watch)
     report = _Report(session)
-    report.doubt(*_host_caveats(report.outcome.host))
+    report.doubt(*_host_caveats(report.outcome.host), *doubts)
+    before = input_digests(plan.study) if plan.inputs else {}
     try:
         if plan.compare is not None:
             _compare(session, report, plan.compare)
@@ -56,7 +72,9 @@ def run_plan(
             _sweep(session, report)
         else:
             _ladder(session, report)
+        report.doubt(*_changed_amid(plan, before))
     except KeyboardInterrupt:
+        report.doubt(*_changed_amid(plan, before))
         return report.note(
             status="interrupted",
             message=f"interrupted; `httpdyno study run --resume {run_id}` goes on from here",
@@ -65,6 +83,13 @@ def run_plan(
         report.note(status="failed", message=f"{error}")
         raise
     return report.note(status="complete")
+
+
+def _changed_amid(plan: Plan, before: dict[str, str]) -> list[Caveat]:
+    """Return the doubt that files were changed while they were measured with."""
+    names = changed_names(before, input_digests(plan.study)) if before else []
+    words = f"changed while the run was at it: {', '.join(f'`{name}`' for name in names)}"
+    return [Caveat(kind="changed_amid_run", message=words)] if names else []
 
 
 def _ladder(session: Session, report: "_Report") -> None:

@@ -12,7 +12,7 @@ from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.render import Variables, inside, render_text, rendered_templates
 
 _PREPARE_S = 30.0
-_INHERITED = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "TZ")
+INHERITED = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "TZ")
 """What servers get of httpdyno's own environment. No more, so that a shell variable such as
 GUNICORN_CMD_ARGS cannot change what is measured."""
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -22,7 +22,7 @@ def environment(spec: ServerSpec, variables: Variables, place: Place) -> dict[st
     """Return the server's environment: a small clean one and the study's, rendered."""
     temporary = place.folder / "tmp"
     temporary.mkdir(exist_ok=True)
-    inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
+    inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
     own = {
         name: render_text(value, variables, source=f"environment.{name}")
         for name, value in spec.environment.items()
