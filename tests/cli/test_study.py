@@ -154,6 +154,8 @@ def test_a_run_of_another_study_is_not_resumed(plans, capsys):
         (["compare", "bookmarks", "--b", "workers=many"], 2, "`many`"),
         (["compare", "bookmarks", "--b", "workers=-1"], 2, "expected at least"),
         (["compare", "bookmarks"], 2, "missing option"),
+        (["compare", "bookmarks", "--b", "workers=2", "--b", "threads=4"], 2, "was given 2 times"),
+        (["compare", "bookmarks", "--b", "workers=2,workers=4"], 2, "sets workers twice"),
     ],
 )
 def test_bad_input_is_one_sentence_before_any_server(plans, capsys, words, code, sentence):
@@ -190,14 +192,14 @@ def test_the_reference_is_the_start_unless_it_is_named(plans):
     assert plans[0][0].study.budget_s == 60
 
 
-def test_a_configuration_can_be_given_in_pieces():
-    study = open_study("bookmarks")
-    first, second = study.knobs[0], study.knobs[1]
-    whole = f"{first.name}={first.levels[0]}"
-    pieces = [whole, f"{second.name}={str(second.levels[0]).lower()}"]
-    assert parse_configuration(pieces, study) == parse_configuration([",".join(pieces)], study)
+def test_two_candidates_are_not_made_one_and_the_way_out_says_how_to_give_one(plans, capsys):
+    assert run(["compare", "bookmarks", "--b", "workers=2", "--b", "threads=4"]) == 2
+    said = capsys.readouterr().err
+    assert "`workers=2` and `threads=4`" in said
+    assert "`--b workers=2,threads=4`" in said
+    assert plans == []
 
 
 def test_a_value_outside_the_knobs_domain_is_refused():
     with pytest.raises(UsageError, match="outside the knob's domain"):
-        parse_configuration(["workers=0"], open_study("bookmarks"))
+        parse_configuration("workers=0", open_study("bookmarks"))
