@@ -87,9 +87,18 @@ def _what_failed(windows: Sequence[WindowRecord], requests: Sequence[RequestSpec
         errors.update(window.measurement.errors)
         statuses.update(window.measurement.statuses)
     kind = errors.most_common(1)[0][0] if errors else "no_answer"
-    wrong = Counter({code: n for code, n in statuses.items() if not _is_right(int(code), request)})
+    # Statuses are counted over all requests: what is right for another may be this one's or not.
+    wrong = Counter(
+        {
+            code: n
+            for code, n in statuses.items()
+            if not any(_is_right(int(code), each) for each in requests or (None,))
+        }
+    )
     if kind == "wrong_status" and wrong:
         return f"{name} got status {wrong.most_common(1)[0][0]}"
+    if kind == "wrong_status" and request is not None:
+        return f"{name} did not get status {request.expect_status or '2xx or 3xx'}"
     return f"{name} failed ({kind.replace('_', ' ')})"
 
 
