@@ -59,9 +59,11 @@ class _Turning(FakeBench):
     def measure_start(self, request, save):
         if request.comparison == self.final:
             self.throughput_per_s = self.later
+            self.start_sd = self.later_sd or self.start_sd
         return super().measure_start(request, save)
 
     later: Any
+    later_sd = 0.0
     final = 9
 
 
@@ -116,14 +118,21 @@ def sweep_study(study):
     )
 
 
-def test_a_knee_with_fewer_stands_where_it_is_proven_equal(sweep_study):
+@pytest.mark.parametrize(
+    ("start_sd", "verdict", "workers"),
+    [(0.001, "equivalent", 8), (0.02, "inconclusive", 8), (0.15, "inconclusive", 16)],
+)
+def test_a_knee_with_fewer_stands_where_it_is_proven_to_lose_little(
+    sweep_study, start_sd, verdict, workers
+):
     rates: dict[Level, float] = {1: 200.0, 8: 800.0, 16: 800.0}
-    quiet = FakeBench(
-        throughput_per_s=lambda values: rates[values["workers"]], start_sd=0.001, window_sd=0.001
-    )
-    outcome = _run(sweep_study, quiet)
-    assert outcome.final.verdict == "equivalent"
-    assert (outcome.withdrawn, outcome.configuration.values) == ("", {"workers": 8})
+    bench = _Turning(throughput_per_s=lambda values: rates[values["workers"]], start_sd=0.001)
+    bench.final, bench.later, bench.later_sd = 2, bench.throughput_per_s, start_sd
+    outcome = _run(structs.replace(sweep_study, budget_s=300.0), bench)
+    assert outcome.sweep.knee == 8
+    assert outcome.final.verdict == verdict
+    assert outcome.configuration.values == {"workers": workers}
+    assert (outcome.withdrawn == "") is (workers == 8)
 
 
 def test_a_knee_that_is_worse_than_the_start_on_fresh_starts_is_not_settled_on(sweep_study):

@@ -9,10 +9,10 @@ from msgspec import structs
 from httpdyno.errors import HttpdynoError, UsageError
 from httpdyno.experiment.bench import Bench
 from httpdyno.experiment.calibration import N_STARTS, Pace, pace
-from httpdyno.experiment.claim import METRIC_NAMES, limit_broken
+from httpdyno.experiment.claim import MAY_LOSE, METRIC_NAMES, limit_broken
 from httpdyno.experiment.comparison import Allowance, Session, run_comparison
 from httpdyno.experiment.event import Event, FinalDone, Notice, Stage
-from httpdyno.experiment.evidence import arm_summary, window_caveats
+from httpdyno.experiment.evidence import RATIO_OF_METRIC, arm_summary, window_caveats
 from httpdyno.experiment.inputs import changed_names, input_digests
 from httpdyno.experiment.ladder import climb, fewest_s, final_comparison, final_reserve_s
 from httpdyno.experiment.sweep import run_sweep
@@ -190,15 +190,21 @@ def _sweep(session: Session, report: "_Report") -> None:
     report.note(final=final)
     broken = _broken_final(final, study)
     report.doubt(*broken)
-    # Fewer win ties, as on the curve: that the two are equal is then all that is to be proven.
-    is_fewer = _is_fewer(curve.knee, start.values[study.method.knob])
-    is_tie_won = final is not None and final.verdict == "equivalent" and is_fewer and not broken
     what = f"{study.method.knob} {level_text(curve.knee)}, the curve's knee,"
-    report.settle(best, withdrawn="" if is_tie_won else _withdrawn(final, broken, what))
+    is_tie = _wins_tie(final, curve.knee, start.values[study.method.knob])
+    report.settle(best, withdrawn="" if is_tie and not broken else _withdrawn(final, broken, what))
 
 
-def _is_fewer(level: Level, start: Level) -> bool:
-    return not isinstance(level, str) and not isinstance(start, str) and level < start
+def _wins_tie(final: Comparison | None, knee: Level, start: Level) -> bool:
+    """Tell whether the knee stands by being fewer, as on the curve: nothing shows a difference.
+
+    As with other tie breakers, little may be lost by it, and that is proven.
+    """
+    interval = final.ratios.get(RATIO_OF_METRIC[final.metric]) if final else None
+    if final is None or interval is None or isinstance(knee, str) or isinstance(start, str):
+        return False
+    is_tie = final.verdict in {"equivalent", "inconclusive"}
+    return is_tie and knee < start and interval.low >= 1 - MAY_LOSE
 
 
 def _compare(
