@@ -11,6 +11,7 @@ from httpdyno.cli import launch
 from httpdyno.cli.app import run
 from httpdyno.cli.compare import parse_configuration
 from httpdyno.cli.library import bundled_studies, open_study
+from httpdyno.cli.running import Resumed
 from httpdyno.errors import UsageError
 from httpdyno.store import Store
 
@@ -105,7 +106,7 @@ def test_a_run_is_resumed_by_its_id_alone(plans):
         run_id = store.create_run(outcome.plan, outcome.host)
     assert run(["study", "run", "--resume", run_id]) == 0
     [(plan, _, resume)] = plans
-    assert (plan, resume) == (outcome.plan, run_id)
+    assert (plan, resume) == (outcome.plan, Resumed(run_id=run_id))
 
 
 def test_a_run_of_a_study_given_by_path_is_resumed_with_that_path(plans, tmp_path):
@@ -119,7 +120,7 @@ def test_a_run_of_a_study_given_by_path_is_resumed_with_that_path(plans, tmp_pat
         file.read_text().replace('name = "bookmarks"', f'name = "{outcome.plan.study.name}"')
     )
     assert run(["study", "run", str(folder), "--resume", run_id]) == 0
-    assert plans[0][2] == run_id
+    assert plans[0][2].run_id == run_id
 
 
 def test_a_resumed_run_keeps_its_seed(plans, capsys):
@@ -155,11 +156,14 @@ def test_a_run_of_another_study_is_not_resumed(plans, capsys):
         (["tune", "bookmarks", "--seed", "-1"], 2, "a seed of -1"),
         (["tune", "bookmarks", "--html", "-"], 2, "not stdout"),
         (["tune", "--resume", "99"], 3, "99"),
+        (["tune", "bookmarks", "--accept-changes"], 2, "`--accept-changes` is for a run that goes"),
         (["compare", "bookmarks", "--b", "wrokers=2"], 2, "`wrokers=2`"),
         (["compare", "bookmarks", "--b", "workers"], 2, "`workers`"),
         (["compare", "bookmarks", "--b", "workers=many"], 2, "`many`"),
         (["compare", "bookmarks", "--b", "workers=-1"], 2, "expected at least"),
         (["compare", "bookmarks"], 2, "missing option"),
+        (["compare", "bookmarks", "--b", "workers=2", "--b", "threads=4"], 2, "was given 2 times"),
+        (["compare", "bookmarks", "--b", "workers=2,workers=4"], 2, "sets workers twice"),
     ],
 )
 def test_bad_input_is_one_sentence_before_any_server(plans, capsys, words, code, sentence):
@@ -196,14 +200,14 @@ def test_the_reference_is_the_start_unless_it_is_named(plans):
     assert plans[0][0].study.budget_s == 60
 
 
-def test_a_configuration_can_be_given_in_pieces():
-    study = open_study("bookmarks")
-    first, second = study.knobs[0], study.knobs[1]
-    whole = f"{first.name}={first.levels[0]}"
-    pieces = [whole, f"{second.name}={str(second.levels[0]).lower()}"]
-    assert parse_configuration(pieces, study) == parse_configuration([",".join(pieces)], study)
+def test_two_candidates_are_not_made_one_and_the_way_out_says_how_to_give_one(plans, capsys):
+    assert run(["compare", "bookmarks", "--b", "workers=2", "--b", "threads=4"]) == 2
+    said = capsys.readouterr().err
+    assert "`workers=2` and `threads=4`" in said
+    assert "`--b workers=2,threads=4`" in said
+    assert plans == []
 
 
 def test_a_value_outside_the_knobs_domain_is_refused():
     with pytest.raises(UsageError, match="outside the knob's domain"):
-        parse_configuration(["workers=0"], open_study("bookmarks"))
+        parse_configuration("workers=0", open_study("bookmarks"))

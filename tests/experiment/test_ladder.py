@@ -74,6 +74,8 @@ def test_a_budget_for_some_steps_tries_those_and_names_the_others(study):
     assert outcome.final.n_starts >= 6
     [caveat] = [c for c in outcome.caveats if c.kind == "steps_not_tried"]
     assert "bad → true, inert → b" in caveat.message
+    assert [(step.knob, step.to) for step in outcome.not_tried] == [("bad", True), ("inert", "b")]
+    assert outcome.needed_s > 0
 
 
 def test_a_budget_in_which_nothing_can_be_proven_is_refused_with_the_time_it_takes(study):
@@ -89,7 +91,7 @@ def test_a_refused_configuration_is_a_step_not_an_error(study):
     )
     outcome = _run(make_plan(study, seed=1), bench)
     step = outcome.steps[1]
-    assert (step.comparison.verdict, step.kept) == ("worse", False)
+    assert (step.comparison.verdict, step.kept) == ("failed", False)
     assert step.comparison.b.status == "refused"
     assert "refused" in step.comparison.reason
     assert step.comparison.n_starts == 1
@@ -99,20 +101,31 @@ def test_a_refused_configuration_is_a_step_not_an_error(study):
 def test_a_starting_configuration_that_does_not_run_stops_the_study_and_is_stored(study):
     store = MemoryStore()
     bench = FakeBench(throughput_per_s=_throughput, status=lambda _values: "crashed")
-    with pytest.raises(TargetError, match="starting configuration did not run"):
+    with pytest.raises(TargetError, match="starting configuration failed in 3 starts in a row"):
         _run(make_plan(study, seed=1), bench, store)
     assert store.outcomes[-1].status == "failed"
 
 
-def test_faster_but_failing_requests_is_not_kept(study):
+def test_faster_but_failing_requests_is_judged_at_once_and_not_kept(study):
     bench = FakeBench(
         throughput_per_s=_throughput,
-        error_ratio=lambda values: 0.01 if values["good"] == 1 else 0.0,
+        error_ratio=lambda values: 0.1 if values["good"] == 1 else 0.0,
     )
-    outcome = _run(make_plan(study, seed=1), bench)
-    assert outcome.steps[0].comparison.verdict == "better"
-    assert not outcome.steps[0].kept
-    assert "of requests failed; the limit is 0.1 %" in outcome.steps[0].comparison.reason
+    step = _run(make_plan(study, seed=1), bench).steps[0]
+    assert (step.comparison.verdict, step.kept, step.comparison.n_starts) == ("failed", False, 1)
+    assert step.comparison.b.status == "infeasible"
+    assert "GET / got status 500 in " in step.comparison.reason
+    assert "the limit is 0.10%" in step.comparison.reason
+
+
+def test_a_few_failures_more_than_the_limit_take_a_whole_comparison_to_judge(study):
+    bench = FakeBench(
+        throughput_per_s=_throughput,
+        error_ratio=lambda values: 0.0015 if values["good"] == 1 else 0.0,
+    )
+    step = _run(make_plan(study, seed=1), bench).steps[0]
+    assert (step.comparison.verdict, step.kept) == ("better", False)
+    assert "of requests failed; the limit is 0.10%" in step.comparison.reason
 
 
 def test_nothing_kept_is_no_final_claim(study):
@@ -148,6 +161,18 @@ def test_comparing_a_configuration_with_itself_finds_no_difference(study):
     assert wrong <= 4  # of 40 at 5 %: five or more would come up in under 5 % of such trials
 
 
+def test_an_undecided_comparison_uses_its_budget_however_hopeless(study):
+    """It has no other steps that the time could decide."""
+    start = study.start_configuration()
+    bench = FakeBench(
+        throughput_per_s=lambda values: 402.0 if values["good"] else 400.0, start_sd=0.1
+    )
+    outcome = _run(compare_plan(study, start, start.replaced("good", 1), seed=1), bench)
+    assert outcome.final.verdict == "inconclusive"
+    one_start_s = outcome.duration_s / outcome.final.n_starts
+    assert study.budget_s * 0.97 - one_start_s <= outcome.duration_s <= study.budget_s * 0.97
+
+
 def test_the_events_tell_the_story_in_order(study):
     events: list[Event] = []
     _run(make_plan(study, seed=7), watch=events.append)
@@ -174,6 +199,16 @@ def test_what_a_limit_hid_is_tried_again_when_the_limit_is_gone(study):
     assert len(set(indices)) == len(indices)
 
 
+def test_a_level_that_another_one_of_its_knob_superseded_is_not_tried_again(study):
+    """Level 1 brings nothing, level 2 does; so 2 → 1 is no step that anybody asked for."""
+    bench = FakeBench(throughput_per_s=lambda values: 800.0 if values["good"] == 2 else 400.0)
+    outcome = _run(make_plan(study, seed=7), bench)
+    first, second = outcome.steps[:2]
+    assert (first.change, first.kept) == ("good: 0 → 1", False)
+    assert (second.change, second.kept) == ("good: 0 → 2", True)
+    assert all(step.attempt == 1 for step in outcome.steps)
+
+
 def test_nothing_is_tried_again_when_nothing_later_was_kept(study):
     outcome = _run(make_plan(study, seed=7))
     assert all(step.attempt == 1 for step in outcome.steps)
@@ -193,9 +228,9 @@ def test_cheaper_requests_at_the_same_throughput_decide_where_a_tie_breaker_is_n
     assert "CPU per request decides" in step.comparison.reason
     assert step.comparison.ratios["throughput"].confidence == pytest.approx(0.975)
     assert step.running_ratio == pytest.approx(1.0, abs=0.02)
-    # The final claim is about throughput alone.
-    assert outcome.final.decided_by == ""
-    assert "CPU" not in outcome.final.reason
+    # The final claim is made on what decided the steps.
+    assert (outcome.final.verdict, outcome.final.decided_by) == ("better", "cpu_s_per_request")
+    assert outcome.configuration.values["bad"]
 
 
 def test_an_equivalent_metric_leaves_its_tie_breaker_the_time_to_decide(study):
@@ -254,7 +289,7 @@ def test_a_limit_on_p99_binds_however_few_requests_there_are(study):
 def test_too_few_requests_for_a_percentile_decide_nothing_by_it(study):
     objective = structs.replace(study.objective, metric="latency_p999_s")
     outcome = _run(make_plan(structs.replace(study, objective=objective), seed=7))
-    assert outcome.steps[0].comparison.verdict == "inconclusive"
+    assert outcome.steps[0].comparison.verdict == "not_measured"
     assert "too few requests for its p99.9 latency" in outcome.steps[0].comparison.reason
 
 
@@ -269,7 +304,7 @@ def test_a_compared_configuration_that_breaks_a_limit_is_doubted_and_not_settled
     start = study.start_configuration()
     bench = FakeBench(
         throughput_per_s=_throughput,
-        error_ratio=lambda values: 0.05 if values["good"] == 2 else 0.0,
+        error_ratio=lambda values: 0.0015 if values["good"] == 2 else 0.0,
     )
     plan = compare_plan(study, start, start.replaced("good", 2), seed=1)
     outcome = _run(plan, bench)

@@ -99,6 +99,57 @@ def test_a_budget_that_cannot_hold_the_fewest_rounds_is_refused_after_the_first(
         _run(structs.replace(sweep_study, budget_s=20.0))
 
 
+@pytest.mark.parametrize(("round_s", "is_enough"), [(25.0, False), (4.0, True)])
+def test_a_level_that_hangs_in_round_one_does_not_hide_what_a_round_costs(
+    sweep_study, round_s, is_enough
+):
+    """The load ends when a level falls silent, so that round is short: 2 s of 60."""
+
+    class Hanging(FakeBench):
+        def measure_start(self, request, save):
+            record = super().measure_start(request, save)
+            n_arms = len(record.statuses)
+            if request.start > 0 or n_arms == 2:
+                return structs.replace(record, duration_s=round_s * n_arms / 6)
+            statuses = tuple("hung" if arm == 5 else s for arm, s in enumerate(record.statuses))
+            return structs.replace(record, statuses=statuses, windows=(), duration_s=2.0)
+
+    bench = Hanging(throughput_per_s=lambda values: TRUTH[values["workers"]])
+    study = structs.replace(sweep_study, budget_s=60.0)
+    study = structs.replace(study, knobs=(structs.replace(study.knobs[0], start=16),))
+    store = MemoryStore()
+
+    def run():
+        plan = make_plan(study, seed=5)
+        return run_plan(plan, bench=bench, store=store, run_id="1", watch=lambda _event: None)
+
+    if is_enough:
+        outcome = run()
+        assert outcome.final is not None
+        assert outcome.sweep.points[5].arm.status == "hung"
+    else:
+        with pytest.raises(UsageError, match="too short to claim anything: a round of all levels"):
+            run()
+        assert bench.starts_measured == 2, "refused when the first whole round was known"
+    assert sum(start.duration_s for start in store.complete) <= 60.0
+
+
+def test_levels_that_fail_one_after_the_other_do_not_use_more_than_the_budget(sweep_study):
+    class Dying(FakeBench):
+        def measure_start(self, request, save):
+            record = super().measure_start(request, save)
+            statuses = tuple(
+                "hung" if arm >= 5 - request.start else s for arm, s in enumerate(record.statuses)
+            )
+            return structs.replace(record, statuses=statuses, windows=(), duration_s=30.0)
+
+    bench = Dying(throughput_per_s=lambda values: TRUTH[values["workers"]])
+    plan = make_plan(structs.replace(sweep_study, budget_s=60.0), seed=5)
+    with pytest.raises(UsageError, match="is over before one whole round of workers was measured"):
+        run_plan(plan, bench=bench, store=MemoryStore(), run_id="1", watch=lambda _event: None)
+    assert bench.starts_measured == 2
+
+
 def test_levels_of_a_sweep_are_numbers_in_order(sweep_study):
     assert sweep_levels(sweep_study) == (1, 2, 4, 8, 16, 64)
     words = structs.replace(

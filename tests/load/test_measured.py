@@ -54,6 +54,12 @@ def test_each_request_of_a_mix_has_its_part(site):
     assert count(good.latency) == N // 2
 
 
+def test_a_window_of_many_says_which_request_failed_by_counts_alone(site):
+    good, bad = run(site, MIX, Detail.WINDOW).by_request
+    assert (good.completed, bad.errors) == (N // 2, {"wrong_status": N // 2})
+    assert good.latency is bad.latency is None
+
+
 def test_usual_users_come_before_slow_ones(site):
     slow = SlowUsers(ratio=0.5, bytes_per_s=20_000.0)
     seen = run(site, Workload(connections=4, slow=slow), Detail.WINDOW, n_requests=20)
@@ -96,9 +102,10 @@ def test_the_instants_of_the_first_requests_are_kept_if_asked_for(site):
 
 
 def test_a_window_of_many_is_stored_without_what_only_one_test_tells(site):
-    lean = run(site, MIX, Detail.WINDOW)
+    mix = Workload(requests=(RequestSpec(), RequestSpec(method="POST")), connections=2)
+    lean = run(site, mix, Detail.WINDOW)
     stored = json.loads(to_text(lean))
-    whole = json.loads(to_text(run(site, MIX, Detail.WHOLE)))
+    whole = json.loads(to_text(run(site, mix, Detail.WHOLE)))
     absent = {"phases", "by_request", "batches"}
     empty = {"trace", "pages", "censored", "by_population", "lateness"}
     assert not (absent | empty) & stored.keys()

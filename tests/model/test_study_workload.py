@@ -135,3 +135,17 @@ def test_the_schema_for_editors_knows_every_setting():
     definitions = study_schema()["$defs"]
     assert set(definitions["WorkloadTable"]["properties"]) == set(WorkloadTable.__struct_fields__)
     assert {"weight", "objects"} <= set(definitions["RequestTable"]["properties"])
+
+
+def test_a_body_goes_as_a_form_unless_the_study_says_what_it_is(tmp_path):
+    form = ("Content-Type", "application/x-www-form-urlencoded")
+    (tmp_path / "form.txt").write_text("a=1")
+    for body in ("a=1", "@form.txt"):
+        [request] = read(tmp_path, f"[[requests]]\nmethod = 'POST'\nbody = '{body}'").requests
+        assert request.headers == (form,)
+    [typed] = read(
+        tmp_path, "[[requests]]\nbody = '{}'\nheaders = { content-type = 'application/json' }"
+    ).requests
+    assert typed.headers == (("content-type", "application/json"),)
+    [bare] = read(tmp_path, "[[requests]]\npath = '/'").requests
+    assert bare.headers == ()

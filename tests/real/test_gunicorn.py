@@ -96,11 +96,12 @@ def test_an_application_that_does_not_do_as_asked_is_refused(case):
     assert answer == NotRunning(status="refused", detail="level is low where high was asked")
 
 
-def test_threads_turn_the_sync_class_into_another_and_that_is_refused(case):
+def test_threads_turn_the_sync_class_into_another_and_that_is_no_refusal(case):
     answer = started(case, {"worker_class": "sync", "threads": 4})
-    assert isinstance(answer, NotRunning)
-    assert "worker_class is gthread where sync was asked" in answer.detail
+    assert isinstance(answer, Effective), answer
+    assert answer.values["worker_class"] == answer.asked["worker_class"] == "gthread"
     assert isinstance(started(case, {"worker_class": "gthread", "threads": 4}), Effective)
+    assert started(case, {"worker_class": "sync", "threads": 1}).values["worker_class"] == "sync"
 
 
 def test_an_application_that_cannot_be_imported_crashed(case):

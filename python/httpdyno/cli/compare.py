@@ -35,7 +35,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
     *,
     b: Annotated[
         list[str],
-        typer.Option("--b", metavar="KNOB=VALUE,…", help="The candidate; may be given repeatedly."),
+        typer.Option("--b", metavar="KNOB=VALUE,…", help="The candidate, all its knobs in one."),
     ],
     a: Annotated[
         list[str] | None,
@@ -67,7 +67,8 @@ def command(  # noqa: PLR0913 - one parameter for each option
     outputs = Outputs(json=json, html=html, has_secrets=with_secrets)
     outputs.check()
     opened = open_study(study)
-    reference, candidate = parse_configuration(a or [], opened), parse_configuration(b, opened)
+    reference = parse_configuration(_only("--a", a or []), opened)
+    candidate = parse_configuration(_only("--b", b), opened)
     if reference == candidate and not same:
         raise UsageError(
             f"a and b are the same configuration: {candidate.label()}",
@@ -83,13 +84,32 @@ def command(  # noqa: PLR0913 - one parameter for each option
     return execute(plan, outputs, is_dry_run=dry_run)
 
 
-def parse_configuration(pieces: list[str], study: Study) -> Configuration:
+def _only(option: str, given: list[str]) -> str:
+    """Return what an option was given, once.
+
+    Raises:
+        UsageError: It was given again: two candidates, or one in pieces, nobody can tell.
+    """
+    if len(given) > 1:
+        raise UsageError(
+            f"`{option}` was given {len(given)} times: `{'` and `'.join(given)}`",
+            hint=f"one configuration is one `{option} {','.join(given)}`; "
+            "two candidates take two comparisons",
+        )
+    return given[0] if given else ""
+
+
+def parse_configuration(text: str, study: Study) -> Configuration:
     """Return the start configuration with `KNOB=VALUE,…` put in.
 
     Raises:
-        UsageError: An unknown knob, or a value that it cannot have.
+        UsageError: An unknown knob, one that is set twice, or a value that it cannot have.
     """
-    configuration = configuration_from(",".join(pieces), study)
+    configuration = configuration_from(text, study)
+    names = [piece.partition("=")[0].strip() for piece in text.split(",")]
+    twice = next((name for name in names if name and names.count(name) > 1), "")
+    if twice:
+        raise UsageError(f"`{text}` sets {twice} twice", hint="two candidates take two comparisons")
     infos = load_adapter(study.server.adapter).knobs()
     for name, value in configuration.values.items():
         complaint = infos[name].complaint(value) if name in infos else ""

@@ -12,7 +12,7 @@ from httpdyno.cli.console import messages, results
 from httpdyno.cli.door import say
 from httpdyno.cli.library import bundled_studies, open_study
 from httpdyno.cli.output import Outputs, write_json
-from httpdyno.cli.running import run_and_report
+from httpdyno.cli.running import Resumed, run_and_report
 from httpdyno.errors import StudyFileError, UsageError
 from httpdyno.experiment.planning import make_plan, plan_lines
 from httpdyno.experiment.rehearsal import rehearse
@@ -34,6 +34,8 @@ class Request:
     budget: str | None = None
     seed: int | None = None
     resume: str | None = None
+    accepts_changes: bool = False
+    """Goes on although what the run reads is not what it was."""
     is_dry_run: bool = False
     html: str | None = None
     json: str | None = None
@@ -45,11 +47,16 @@ def launch(request: Request) -> int:
     outputs = Outputs(json=request.json, html=request.html, has_secrets=request.has_secrets)
     outputs.check()
     plan = _stored_plan(request) if request.resume else _new_plan(request)
-    return execute(plan, outputs, resume=request.resume, is_dry_run=request.is_dry_run)
+    resume = (
+        Resumed(run_id=request.resume, accepts_changes=request.accepts_changes)
+        if request.resume
+        else None
+    )
+    return execute(plan, outputs, resume=resume, is_dry_run=request.is_dry_run)
 
 
 def execute(
-    plan: Plan, outputs: Outputs, *, resume: str | None = None, is_dry_run: bool = False
+    plan: Plan, outputs: Outputs, *, resume: Resumed | None = None, is_dry_run: bool = False
 ) -> int:
     """Run a plan and report it, or print it and stop."""
     notes = () if resume else rehearse(plan, load_adapter(plan.study.server.adapter))
@@ -98,6 +105,10 @@ def budget_or_none(text: str | None) -> float | None:
 
 
 def _new_plan(request: Request) -> Plan:
+    if request.accepts_changes:
+        raise UsageError(
+            "`--accept-changes` is for a run that goes on", hint="give `--resume ID` with it"
+        )
     if request.study is None:
         raise UsageError("no study was named", hint="`httpdyno study list` shows the bundled ones")
     study = open_study(request.study)

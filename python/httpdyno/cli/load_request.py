@@ -15,11 +15,10 @@ from httpdyno.load.url_file import (
     read_url_file,
     request_line,
 )
-from httpdyno.model import RequestSpec, VisitStep
+from httpdyno.model import FORM_TYPE, RequestSpec, VisitStep
 
 _ANY_STATUS = "ok"
 _USUAL_STATUS = 200
-_FORM = ("Content-Type", "application/x-www-form-urlencoded")
 _OF_LOG = ("data", "mix", "method", "page", "url_file")
 _OF_URLS = ("data", "method")
 
@@ -174,7 +173,7 @@ class _Builder:
 
     def headers(self, *, has_body: bool) -> tuple[tuple[str, str], ...]:
         names = {name.lower() for name, _ in self._given}
-        usual = [("Host", self._target.authority), *([_FORM] if has_body else [])]
+        usual = [("Host", self._target.authority), *([FORM_TYPE] if has_body else [])]
         return (*(each for each in usual if each[0].lower() not in names), *self._given)
 
     def _object(self, url: str) -> int:

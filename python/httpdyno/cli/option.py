@@ -79,6 +79,15 @@ ResumeOption = Annotated[
     typer.Option("--resume", metavar="ID", help="Go on with a stored run, where it ended."),
 ]
 
+AcceptChangesOption = Annotated[
+    bool,
+    typer.Option(
+        "--accept-changes",
+        help="Go on with a stored run though its files or its machine are not what they were; "
+        "the report says so.",
+    ),
+]
+
 DryRunOption = Annotated[
     bool,
     typer.Option("--dry-run", help="Say what would be done, and do nothing."),

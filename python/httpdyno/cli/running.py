@@ -1,20 +1,36 @@
 """Run a plan on real servers, show it as it goes, and put the outcome where it was asked for."""
 
+from dataclasses import dataclass
+
+from msgspec import structs
+
 from httpdyno.cli.console import messages
 from httpdyno.cli.output import Outputs
 from httpdyno.cli.progress import RunProgress
 from httpdyno.cli.showing import show_outcome
-from httpdyno.errors import AdapterError
+from httpdyno.errors import AdapterError, UsageError
+from httpdyno.experiment.inputs import changes_since, input_digests
 from httpdyno.experiment.run import run_plan
 from httpdyno.experiment.server_bench import ServerBench
-from httpdyno.model import Outcome, Plan
+from httpdyno.model import Caveat, HostFacts, Outcome, Plan
 from httpdyno.registry import load_adapter
 from httpdyno.store import Store
 
+EXIT_NOT_BORNE_OUT = 1
+"""Done, and the answer is no: what the steps kept was taken back at the end."""
 EXIT_INTERRUPTED = 130
 
 
-def run_and_report(plan: Plan, outputs: Outputs, *, resume: str | None = None) -> int:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Resumed:
+    """A stored run to go on with."""
+
+    run_id: str
+    accepts_changes: bool = False
+    """Although what it reads is not what it was."""
+
+
+def run_and_report(plan: Plan, outputs: Outputs, *, resume: Resumed | None = None) -> int:
     """Run the plan, or go on with a stored run of it; return the exit code.
 
     Raises:
@@ -22,10 +38,12 @@ def run_and_report(plan: Plan, outputs: Outputs, *, resume: str | None = None) -
     """
     outcome = _run(plan, resume)
     show_outcome(outcome, outputs)
-    return EXIT_INTERRUPTED if outcome.status == "interrupted" else 0
+    if outcome.status == "interrupted":
+        return EXIT_INTERRUPTED
+    return EXIT_NOT_BORNE_OUT if outcome.withdrawn else 0
 
 
-def _run(plan: Plan, resume: str | None) -> Outcome:
+def _run(plan: Plan, resume: Resumed | None) -> Outcome:
     study = plan.study
     adapter = load_adapter(study.server.adapter)
     missing = adapter.missing(study.server)
@@ -38,11 +56,36 @@ def _run(plan: Plan, resume: str | None) -> Outcome:
         Store.open() as store,
         ServerBench(adapter=adapter, study=study, seed=plan.seed) as bench,
     ):
+        doubts: tuple[Caveat, ...] = ()
         if resume is None:
+            plan = structs.replace(plan, inputs=input_digests(study))
             run_id = store.create_run(plan, bench.host())
         else:
-            run_id = resume
+            run_id = resume.run_id
+            doubts = _changes(plan, resume, store.host(run_id), bench.host())
             store.claim_run(run_id)
             store.replan(run_id, plan)
         with RunProgress(messages(), len(plan.steps)) as progress:
-            return run_plan(plan, bench=bench, store=store, run_id=run_id, watch=progress)
+            return run_plan(
+                plan, bench=bench, store=store, run_id=run_id, watch=progress, doubts=doubts
+            )
+
+
+def _changes(plan: Plan, resume: Resumed, before: HostFacts, now: HostFacts) -> tuple[Caveat, ...]:
+    """Return the doubt that a run goes on with something else than it began with.
+
+    Raises:
+        UsageError: It does, and nobody accepted that.
+    """
+    changes = changes_since(plan, before, now)
+    if not changes:
+        return ()
+    words = "; ".join(changes)
+    if not resume.accepts_changes:
+        raise UsageError(
+            f"run {resume.run_id} was begun with something else: {words}",
+            hint="what was measured before and what will be are not of one question: put it back, "
+            "begin a new run, or give `--accept-changes`, which the report will say",
+        )
+    message = f"the run went on with something else than it had begun with: {words}"
+    return (Caveat(kind="accepted_changes", message=message),)

@@ -2,6 +2,7 @@
 
 from httpdyno.cli.launch import Request, launch
 from httpdyno.cli.option import (
+    AcceptChangesOption,
     BudgetOption,
     DryRunOption,
     HtmlOption,
@@ -25,6 +26,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
     budget: BudgetOption = None,
     seed: SeedOption = None,
     resume: ResumeOption = None,
+    accept_changes: AcceptChangesOption = False,
     dry_run: DryRunOption = False,
     html: HtmlOption = None,
     json: JsonOption = None,
@@ -40,6 +42,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
             budget=budget,
             seed=seed,
             resume=resume,
+            accepts_changes=accept_changes,
             is_dry_run=dry_run,
             html=html,
             json=json,

@@ -5,23 +5,29 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, stdev
 
+from msgspec import structs
+
 from httpdyno.experiment.evidence import (
     RATIO_OF_METRIC,
     arm_status,
     arm_summary,
+    arm_windows,
     carries,
     log_ratios,
     noise,
     ratio_intervals,
+    smallest_count,
     window_caveats,
 )
 from httpdyno.experiment.little import little_doubt
+from httpdyno.experiment.soundness import failing_words
 from httpdyno.model import (
     ArmSummary,
     Comparison,
     Configuration,
     Objective,
     RatioInterval,
+    RequestSpec,
     StartRecord,
     Verdict,
 )
@@ -61,28 +67,53 @@ class Claim:
         return self.verdict != "inconclusive" and not self.may_change
 
 
-def claim(starts: Sequence[StartRecord], objective: Objective, *, min_starts: int) -> Claim:
+MAY_LOSE = 0.1
+"""The tie breaker may decide when the metric is proven to lose less than this.
+
+Not when it is merely undecided: where little is known, much may be lost. And not only when it is
+equivalent: a hundredth takes many times the starts, for a change whose worth is proven already.
+Over a whole ladder it is what all steps together may lose against the start.
+"""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Terms:
+    """What a claim is made by."""
+
+    objective: Objective
+    min_starts: int
+    """Below, no figure is claimed."""
+    requests: tuple[RequestSpec, ...] = ()
+    """Of the workload, for the words of what failed."""
+    may_lose_ratio: float = MAY_LOSE
+    """The tie breaker may decide where the metric is proven to lose no more than this."""
+
+
+def claim(starts: Sequence[StartRecord], terms: Terms) -> Claim:
     """Return what may be said of arm 1 against arm 0 after these starts.
 
-    The objective's metric decides. Where it shows no difference, or none yet, its tie breaker may;
-    each of the two then has half of the risk, so that both together keep the confidence.
+    In each of them arm 0 ran as it should. The objective's metric decides. Where it shows no
+    difference, or none yet, its tie breaker may; each of the two then has half of the risk, so that
+    both together keep the confidence.
     """
-    status, detail = arm_status(starts, 1)
-    if status != "complete":
-        words = f"the candidate {_STATUS_WORDS[status]}: {detail}".rstrip(": ")
-        return Claim(verdict="worse", reason=words, n_starts=len(starts))
+    objective, min_starts = terms.objective, terms.min_starts
+    failure = _failure(starts, terms)
+    if failure:
+        return Claim(verdict="failed", reason=failure, n_starts=len(starts))
     first = _claim(starts, objective, objective.metric, min_starts)
-    if first.verdict in {"better", "worse"} or not objective.tie_breaker:
+    if first.verdict in {"better", "worse", "not_measured"} or not objective.tie_breaker:
         return first
     second = _claim(starts, objective, objective.tie_breaker, min_starts)
-    if second.verdict not in {"better", "worse"} or not _loses_little(first.interval, objective):
-        needed = _needed(first, second, starts, objective)
+    is_told = second.verdict in {"better", "worse"}
+    loss = 1.0 if first.interval is None else _loss(first.interval, objective)
+    if not is_told or loss > terms.may_lose_ratio:
+        needed = _needed(first, second, starts, terms)
         return replace(first, starts_needed=needed, may_change=not second.is_decided)
     names = METRIC_NAMES[objective.metric], METRIC_NAMES[objective.tie_breaker]
     state = (
         "is equivalent"
         if first.verdict == "equivalent"
-        else f"is proven to lose less than {MAY_LOSE:.0%}"
+        else f"is proven to lose at most {_percent_up(loss)}"
     )
     return replace(
         second,
@@ -92,32 +123,40 @@ def claim(starts: Sequence[StartRecord], objective: Objective, *, min_starts: in
     )
 
 
-MAY_LOSE = 0.1
-"""The tie breaker may decide when the metric is proven to lose less than this.
-
-Not when it is merely undecided: where little is known, much may be lost. And not only when it is
-equivalent: a hundredth takes many times the starts, for a change whose worth is proven already.
-"""
-
-
-def _loses_little(interval: RatioInterval | None, objective: Objective) -> bool:
-    if interval is None:
-        return False
-    if objective.metric == "throughput_per_s":
-        return interval.low >= 1 - MAY_LOSE
-    return interval.high <= 1 / (1 - MAY_LOSE)
+def _failure(starts: Sequence[StartRecord], terms: Terms) -> str:
+    """Return in words how the candidate failed; empty where it ran."""
+    status, detail = arm_status(starts, 1)
+    if status != "complete":
+        return f"the candidate {_STATUS_WORDS[status]}: {detail}".rstrip(": ")
+    windows = [window for start in starts for window in arm_windows(start, 1)]
+    words = failing_words(windows, terms.objective, terms.requests)
+    return f"the candidate {_STATUS_WORDS['infeasible']}: {words}" if words else ""
 
 
-def _needed(
-    first: Claim, second: Claim, starts: Sequence[StartRecord], objective: Objective
-) -> int | None:
+def worst_ratio(interval: RatioInterval, objective: Objective) -> float:
+    """Return the least that the metric keeps, by its interval; below 1 where it may lose."""
+    is_more_better = objective.metric == "throughput_per_s"
+    return interval.low if is_more_better else 1 / interval.high
+
+
+def _loss(interval: RatioInterval, objective: Objective) -> float:
+    return max(0.0, 1 - worst_ratio(interval, objective))
+
+
+def _percent_up(ratio: float) -> str:
+    """Return a share that is not rounded below what it is."""
+    return f"{math.ceil(ratio * 1000) / 1000:.1%}"
+
+
+def _needed(first: Claim, second: Claim, starts: Sequence[StartRecord], terms: Terms) -> int | None:
     """Return the starts after which the metric alone, or both together, are expected to decide."""
+    objective = terms.objective
     alone = first.starts_needed
     ratios = log_ratios(starts, RATIO_OF_METRIC[objective.metric])
     if len(ratios) < 2 or second.interval is None:  # noqa: PLR2004 - a spread takes two
         return alone
     gain = fmean(ratios) if objective.metric == "throughput_per_s" else -fmean(ratios)
-    room = gain - math.log(1 - MAY_LOSE)
+    room = gain - math.log1p(-terms.may_lose_ratio)
     if room <= 0:
         return alone
     little = starts_needed(stdev(ratios), room, alpha=1 - objective.deciding_confidence)
@@ -126,14 +165,25 @@ def _needed(
     return min((n for n in (alone, together) if n is not None), default=None)
 
 
+_SILENT_STARTS = 2
+"""Starts without any figure after which no further one is waited for."""
+
+
 def _claim(
     starts: Sequence[StartRecord], objective: Objective, metric: str, min_starts: int
 ) -> Claim:
-    ratios = log_ratios(starts, RATIO_OF_METRIC[metric])
+    name = RATIO_OF_METRIC[metric]
+    ratios = log_ratios(starts, name)
     confidence = objective.deciding_confidence
-    if len(starts) >= min_starts and not carries(starts, RATIO_OF_METRIC[metric]):
-        words = f"a start holds too few requests for its {METRIC_NAMES[metric]}"
-        return Claim(verdict="inconclusive", reason=words, n_starts=len(starts))
+    if len(starts) >= min_starts and not carries(starts, name):
+        words = (
+            f"a start holds {smallest_count(starts):,} requests, too few requests for its "
+            f"{METRIC_NAMES[metric]}; a longer `method.window` or more `blocks_per_start` has more"
+        )
+        return Claim(verdict="not_measured", reason=words, n_starts=len(starts))
+    if not ratios and len(starts) >= _SILENT_STARTS:
+        words = _no_figure(starts, metric)
+        return Claim(verdict="not_measured", reason=words, n_starts=len(starts))
     interval = ratio_interval(ratios, confidence=confidence)
     n = len(ratios)
     if n < min_starts or interval is None:
@@ -155,6 +205,24 @@ def _claim(
         interval=interval,
         n_starts=n,
         starts_needed=needed,
+    )
+
+
+def _no_figure(starts: Sequence[StartRecord], metric: str) -> str:
+    """Return why no start gives a ratio of this metric, and what to do."""
+    windows = [window.measurement for start in starts for window in start.windows]
+    if not windows:
+        return f"no window was measured in {len(starts)} starts"
+    if metric == "cpu_s_per_request":
+        return (
+            f"the CPU time of a start is too short to be read in {len(starts)} starts; "
+            "a longer `method.window` has more"
+        )
+    longest_s = max(window.latency.max_s for window in windows)
+    answered = f": answers take up to {format_duration(longest_s)}" if longest_s > 0 else ""
+    return (
+        f"no answer lay within the windows of {format_duration(windows[0].measured_s)} of both "
+        f"arms{answered}; a longer `method.window` may hold some"
     )
 
 
@@ -200,21 +268,26 @@ def comparison(
     index: int,
     starts: Sequence[StartRecord],
     configurations: tuple[Configuration, Configuration],
-    objective: Objective,
-    *,
-    min_starts: int,
+    terms: Terms,
 ) -> Comparison:
-    """Return the comparison that these starts make."""
-    state = claim(starts, objective, min_starts=min_starts)
+    """Return the comparison that these starts make, all that there will be."""
+    objective, min_starts = terms.objective, terms.min_starts
+    state = claim(starts, terms)
     ratios = log_ratios(starts, RATIO_OF_METRIC[objective.metric])
     duration_s = math.fsum(start.duration_s for start in starts)
+    if state.verdict == "inconclusive" and len(starts) < min_starts:
+        words = f"the time was over after {len(starts)} starts of at least {min_starts}"
+        state = replace(state, verdict="not_measured", reason=words, starts_needed=min_starts)
     left = (state.starts_needed or 0) - len(starts)
     per_start_s = duration_s / len(starts) if starts else 0.0
-    undecided = state.verdict == "inconclusive"
+    undecided = state.verdict in {"inconclusive", "not_measured"}
+    b = arm_summary(starts, 1, configurations[1])
+    if state.verdict == "failed" and b.status == "complete":
+        b = structs.replace(b, status="infeasible", detail=state.reason)
     return Comparison(
         index=index,
         a=arm_summary(starts, 0, configurations[0]),
-        b=arm_summary(starts, 1, configurations[1]),
+        b=b,
         verdict=state.verdict,
         reason=state.reason,
         metric=objective.metric,

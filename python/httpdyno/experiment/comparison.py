@@ -4,12 +4,22 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from httpdyno.errors import TargetError, UsageError
+from msgspec import structs
+
+from httpdyno.errors import StoreError, TargetError, UsageError
 from httpdyno.experiment.bench import Bench, StartRequest, block_order
-from httpdyno.experiment.claim import Claim, claim, comparison
-from httpdyno.experiment.event import Event, StartDone
-from httpdyno.experiment.evidence import arm_status
-from httpdyno.model import Comparison, Configuration, Objective, Plan, StartRecord, WindowRecord
+from httpdyno.experiment.claim import MAY_LOSE, Claim, Terms, claim, comparison
+from httpdyno.experiment.event import Event, Notice, StartDone
+from httpdyno.experiment.soundness import disturbance, start_trouble
+from httpdyno.model import (
+    Caveat,
+    Comparison,
+    Configuration,
+    Objective,
+    Plan,
+    StartRecord,
+    WindowRecord,
+)
 from httpdyno.store.protocol import StudyStore
 from httpdyno.units import format_duration
 
@@ -18,6 +28,9 @@ HOPELESS_FACTOR = 4.0
 decides other steps. It stays `inconclusive`, with its interval, so nothing is claimed by it."""
 
 MAX_STARTS = 400
+
+N_FAILED_STARTS = 3
+"""A start that fails is tried again. So many in a row are no accident: they end the run."""
 
 CLOSING_RATIO = 0.03
 """Of the budget, for what comes after the last start: ending the servers, writing the report."""
@@ -36,6 +49,10 @@ class Session:
     """Time of all starts so far, stored ones of a resumed run included."""
     stage: str = ""
     _stored: dict[int, list[StartRecord]] = field(default_factory=dict)
+    _dropped: dict[int, list[str]] = field(default_factory=dict)
+    """Why starts of a comparison were not used."""
+    _next: dict[int, int] = field(default_factory=dict)
+    """The number of a comparison's next start."""
 
     def __post_init__(self) -> None:
         for start in self.store.starts(self.run_id):
@@ -62,13 +79,83 @@ class Session:
         stored = self._stored.get(index, [])
         if number < len(stored):
             record = stored[number]
+            if record.configurations and record.configurations != arms:
+                raise _other_history(self.run_id, record, arms)
         else:
             request = self._request(index, number, arms, n_blocks)
             request = replace(request, left_out=left_out)
             record = self.bench.measure_start(request, self._save)
+            record = structs.replace(record, configurations=arms)
             self.store.save_start(self.run_id, record)
         self.spent_s += record.duration_s
         return record
+
+    def sound_start(
+        self,
+        index: int,
+        arms: tuple[Configuration, ...],
+        n_blocks: int,
+        *,
+        left_out: frozenset[int] = frozenset(),
+        references: tuple[int, ...] = (0,),
+    ) -> StartRecord:
+        """Return a comparison's next start that can be used; those that cannot are tried again.
+
+        What a resumed run has stored of such starts is passed over, and not charged to its time:
+        whatever was wrong then may be mended.
+
+        Args:
+            index: Of the comparison.
+            arms: Side by side.
+            n_blocks: Of windows.
+            left_out: Arms that are not started.
+            references: Arms that must run as they should. Without any, some arm must run.
+
+        Raises:
+            TargetError: Several in a row could not be used.
+        """
+        failures = 0
+        while True:
+            number = self._next.get(index, 0)
+            self._next[index] = number + 1
+            record = self.start(index, number, arms, n_blocks, left_out)
+            words = start_trouble(record, references, self.plan.study)
+            if not words:
+                return record
+            self._dropped.setdefault(index, []).append(words)
+            if number < self.n_stored(index):
+                self.spent_s -= record.duration_s
+                continue
+            failures += 1
+            if failures == N_FAILED_STARTS:
+                raise self._failed(record, words, arms[references[0]] if references else None)
+            self.watch(Notice(message=f"a start is tried again: {words}"))
+
+    def dropped_caveats(self, index: int) -> tuple[Caveat, ...]:
+        """Return the doubt that starts of a comparison were tried again."""
+        dropped = self._dropped.get(index, [])
+        if not dropped:
+            return ()
+        times = "once" if len(dropped) == 1 else f"{len(dropped)} times"
+        words = f"a start was tried again {times}, because {dropped[-1]}"
+        return (Caveat(kind="dropped_starts", message=words),)
+
+    def _failed(
+        self, record: StartRecord, words: str, reference: Configuration | None
+    ) -> TargetError:
+        times = f"{N_FAILED_STARTS} starts in a row"
+        resume = f"`--resume {self.run_id}` measures on, once that is mended"
+        if disturbance(record):
+            return TargetError(f"{times} were disturbed: {words}", hint=resume)
+        if reference is None:
+            knob = self.plan.study.method.knob
+            return TargetError(f"no level of {knob} runs, in {times}: {words}", hint=resume)
+        is_start = reference == self.plan.study.start_configuration()
+        name = "starting" if is_start else "reference"
+        return TargetError(
+            f"the {name} configuration failed in {times}: {words}",
+            hint=f"it is {reference.label()}; {resume}",
+        )
 
     def _request(
         self, index: int, number: int, arms: tuple[Configuration, ...], n_blocks: int
@@ -109,8 +196,12 @@ class Allowance:
     """Planned for what comes after it, for an honest time left."""
     must_decide: bool = False
     """Refuse to go on when the fewest starts cannot fit: there is nothing else to gain."""
+    is_last: bool = False
+    """Nothing comes after it: what it does not use decides nothing else."""
     precise_log_ratio: float | None = None
     """Go on after the decision until the half-width is this small, as time allows."""
+    may_lose_ratio: float = MAY_LOSE
+    """What of the metric the tie breaker may give away for what it decides by."""
 
 
 def run_comparison(
@@ -129,17 +220,22 @@ def run_comparison(
         TargetError: The reference itself does not run.
     """
     study = session.plan.study
-    objective = objective or study.objective
+    terms = Terms(
+        objective=objective or study.objective,
+        min_starts=study.method.min_starts,
+        requests=study.workload.requests,
+        may_lose_ratio=allowance.may_lose_ratio,
+    )
     starts: list[StartRecord] = []
-    used_s = 0.0
+    began_s = session.spent_s
     while True:
-        record = session.start(index, len(starts), arms, allowance.n_blocks)
+        record = session.sound_start(index, arms, allowance.n_blocks)
         starts.append(record)
-        used_s += record.duration_s
-        _require_reference(starts, arms[0])
-        if len(starts) == 1 and allowance.must_decide and not session.n_stored(index):
+        used_s = session.spent_s - began_s
+        state = claim(starts, terms)
+        is_first = len(starts) == 1 and not session.n_stored(index)
+        if is_first and allowance.must_decide and not state.is_decided:
             require_budget(session, record.duration_s * study.method.min_starts, record)
-        state = claim(starts, objective, min_starts=study.method.min_starts)
         session.watch(
             StartDone(
                 stage=session.stage,
@@ -149,9 +245,26 @@ def run_comparison(
                 left_s=max(0.0, _more_s(state, used_s, starts, allowance)) + allowance.after_s,
             )
         )
-        if _is_over(state, starts, allowance, (study.method.min_starts, objective)):
+        if _is_over(state, used_s, starts, (allowance, terms)):
             break
-    return comparison(index, starts, arms, objective, min_starts=study.method.min_starts)
+    result = comparison(index, starts, arms, terms)
+    return structs.replace(result, caveats=(*result.caveats, *session.dropped_caveats(index)))
+
+
+def unaffordable(
+    session: Session,
+    index: int,
+    arms: tuple[Configuration, Configuration],
+    needed_s: float,
+) -> Comparison:
+    """Return a comparison for which there is no time, saying what it takes."""
+    study = session.plan.study
+    terms = Terms(objective=study.objective, min_starts=study.method.min_starts)
+    words = (
+        f"no time was left for {terms.min_starts} starts of both, "
+        f"which take about {format_duration(needed_s)}"
+    )
+    return structs.replace(comparison(index, [], arms, terms), reason=words, needed_s=needed_s)
 
 
 def require_budget(session: Session, needed_s: float, first: StartRecord) -> None:
@@ -171,38 +284,39 @@ def require_budget(session: Session, needed_s: float, first: StartRecord) -> Non
         )
 
 
-def _require_reference(starts: Sequence[StartRecord], configuration: Configuration) -> None:
-    status, detail = arm_status(starts, 0)
-    if status != "complete":
-        raise TargetError(
-            f"the reference configuration did not run ({status}): {detail}",
-            hint=f"It is: {configuration.label()}",
-        )
+def _other_history(run_id: str, record: StartRecord, arms: tuple[Configuration, ...]) -> StoreError:
+    had, wanted = ("; ".join(each.label() for each in of) for of in (record.configurations, arms))
+    return StoreError(
+        f"start {record.start} of comparison {record.comparison} of run {run_id} measured {had}, "
+        f"where {wanted} is to be measured now",
+        hint="another version of httpdyno decided otherwise; begin a new run",
+    )
 
 
 def _is_over(
     state: Claim,
+    used_s: float,
     starts: Sequence[StartRecord],
-    allowance: Allowance,
-    rules: tuple[int, Objective],
+    rules: tuple[Allowance, Terms],
 ) -> bool:
-    min_starts, objective = rules
-    used_s = math.fsum(start.duration_s for start in starts)
-    if arm_status(starts, 1)[0] != "complete" or len(starts) >= MAX_STARTS:
+    allowance, terms = rules
+    is_long = len(starts) >= MAX_STARTS and not allowance.is_last
+    if state.verdict in {"failed", "not_measured"} or is_long:
         return True
     # The next start must fit; the fewest starts are given even when the time is over by a little.
     mean_s = used_s / len(starts)
     is_late = used_s + mean_s > allowance.time_s
-    if len(starts) < min_starts:
-        return is_late and used_s + mean_s * (min_starts - len(starts)) > allowance.time_s * 1.25
-    if is_late and not _may_borrow(
-        state, mean_s, used_s, allowance, math.log1p(objective.margin_ratio)
-    ):
+    if len(starts) < terms.min_starts:
+        left = terms.min_starts - len(starts)
+        return is_late and used_s + mean_s * left > allowance.time_s * 1.25
+    margin = math.log1p(terms.objective.margin_ratio)
+    if is_late and not _may_borrow(state, mean_s, used_s, allowance, margin):
         return True
     if state.is_decided:
         return allowance.precise_log_ratio is None or _is_precise(state, allowance)
-    reachable = allowance.time_s / mean_s
-    return state.starts_needed is None or state.starts_needed > HOPELESS_FACTOR * reachable
+    reachable = HOPELESS_FACTOR * allowance.time_s / mean_s
+    is_hopeless = state.starts_needed is None or state.starts_needed > reachable
+    return is_hopeless and not allowance.is_last
 
 
 def _may_borrow(

@@ -83,9 +83,16 @@ def log_ratios(
     for start in starts:
         low = arm_figures(arm_windows(start, a)).value(ratio_name)
         high = arm_figures(arm_windows(start, b)).value(ratio_name)
-        if low > 0 and high > 0:
+        is_known = 0 < low < math.inf and 0 < high < math.inf
+        # Latencies of requests that timed out are there too, but no figure is made of them alone.
+        if is_known and has_answers(start, a) and has_answers(start, b):
             ratios.append(math.log(high / low))
     return ratios
+
+
+def has_answers(start: StartRecord, arm: int) -> bool:
+    """Tell whether an arm gave any right answer in the windows of a start."""
+    return any(window.measurement.completed for window in arm_windows(start, arm))
 
 
 def block_log_ratios(starts: Sequence[StartRecord]) -> list[list[float]]:
@@ -203,7 +210,8 @@ def ratio_intervals(
         if not carries(starts, name):
             continue
         interval = ratio_interval(log_ratios(starts, name), confidence=confidence)
-        if interval is not None:
+        # An interval without an end says nothing that its absence does not.
+        if interval is not None and math.isfinite(interval.high):
             result[name] = interval
     return result
 

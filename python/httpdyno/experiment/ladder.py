@@ -6,14 +6,17 @@ from dataclasses import dataclass, replace
 from msgspec import structs
 
 from httpdyno.experiment.calibration import Pace
-from httpdyno.experiment.claim import limit_broken
-from httpdyno.experiment.comparison import Allowance, Session, run_comparison
+from httpdyno.experiment.claim import MAY_LOSE, limit_broken, worst_ratio
+from httpdyno.experiment.comparison import Allowance, Session, run_comparison, unaffordable
 from httpdyno.experiment.event import FinalDone, Notice, Stage, StepDone
 from httpdyno.experiment.evidence import RATIO_OF_METRIC
-from httpdyno.model import Comparison, Configuration, LadderStep, Step, level_text
+from httpdyno.model import Comparison, Configuration, LadderStep, Objective, Step, level_text
 
 FINAL_LOG_RATIO = 0.05
 """The final claim goes on, as time allows, until its interval is about ±5 %."""
+
+_OVERTIME = 0.05
+"""Of the budget: what a final claim may use beyond it, rather than to leave all unproven."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -27,6 +30,34 @@ class Rung:
     to_come: int
     """Rungs that still want time, this one included."""
     stage: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Standing:
+    """Where a ladder stands between two steps."""
+
+    best: Configuration
+    running_ratio: float = 1.0
+    """Product of the metric's ratios of what was kept."""
+    kept_ratio: float = 1.0
+    """What the metric keeps at the least, by the intervals of all steps that a tie breaker kept.
+    Gains of other steps do not make up for it: they are no reason to give them away again."""
+
+    @property
+    def may_lose_ratio(self) -> float:
+        """What is left to the tie breaker of what it may give away against the start."""
+        return max(0.0, 1 - (1 - MAY_LOSE) / self.kept_ratio)
+
+    def after(self, tried: LadderStep, objective: Objective) -> "Standing":
+        """Return where it stands when this step was kept."""
+        result = tried.comparison
+        interval = result.ratios.get(RATIO_OF_METRIC[result.metric])
+        given = worst_ratio(interval, objective) if interval and result.decided_by else 1.0
+        return Standing(
+            best=self.best.replaced(tried.knob, tried.after),
+            running_ratio=tried.running_ratio,
+            kept_ratio=self.kept_ratio * min(1.0, given),
+        )
 
 
 def climb(
@@ -44,7 +75,7 @@ def climb(
         on_step: Called with all steps so far after each, to save them.
     """
     steps = session.plan.steps
-    best = session.plan.study.start_configuration()
+    standing = Standing(best=session.plan.study.start_configuration())
     done: tuple[LadderStep, ...] = ()
     waiting = [
         Rung(
@@ -59,31 +90,36 @@ def climb(
     is_again = False
     while waiting:
         rung = waiting.pop(0)
-        if best.values[rung.step.knob] == rung.step.to:
+        if standing.best.values[rung.step.knob] == rung.step.to:
             continue
         if not session.n_stored(rung.index) and not _has_time(session, pace, rung):
             break
         if rung.attempt == 1:
             n_again = len(_worth_another_try(done, steps))
             rung = replace(rung, to_come=rung.to_come + n_again)
-        tried = _climb_one(session, pace, rung, best, done[-1].running_ratio if done else 1.0)
+        tried = _climb_one(session, pace, rung, standing)
         done = (*done, tried)
         if tried.kept:
-            best = best.replaced(rung.step.knob, rung.step.to)
+            standing = standing.after(tried, session.plan.study.objective)
         session.watch(StepDone(step=tried))
         on_step(done)
         if not waiting and not is_again:
             is_again, waiting = True, _worth_another_try(done, steps)
-    return done, best
+    return done, standing.best
 
 
 def _worth_another_try(done: Sequence[LadderStep], steps: Sequence[Step]) -> list[Rung]:
-    """Return the undecided and equivalent steps that a later kept change may have freed."""
-    last_kept = max((number for number, step in enumerate(done) if step.kept), default=0)
+    """Return the undecided and equivalent steps that a later kept change may have freed.
+
+    Not those that were superseded: another level of the same knob was kept since.
+    """
+    last_kept = {step.knob: number for number, step in enumerate(done) if step.kept}
     wanted = [
         step.comparison.index
-        for step in done[:last_kept]
+        for number, step in enumerate(done)
         if step.comparison.verdict in {"inconclusive", "equivalent"}
+        and number < max(last_kept.values(), default=0)
+        and number > last_kept.get(step.knob, -1)
     ]
     return [
         Rung(
@@ -108,14 +144,9 @@ def fewest_s(session: Session, pace: Pace) -> float:
     return session.plan.study.method.min_starts * pace.start_s
 
 
-def _climb_one(
-    session: Session,
-    pace: Pace,
-    rung: Rung,
-    best: Configuration,
-    running_ratio: float,
-) -> LadderStep:
+def _climb_one(session: Session, pace: Pace, rung: Rung, standing: Standing) -> LadderStep:
     study, step, to_come = session.plan.study, rung.step, rung.to_come
+    best = standing.best
     knob = study.knob(step.knob)
     final_s = final_reserve_s(session, pace) * rung.attempt
     share_s = max((session.left_s - final_s) / to_come, fewest_s(session, pace))
@@ -139,6 +170,7 @@ def _climb_one(
             n_blocks=pace.n_blocks,
             start_s=pace.start_s,
             after_s=expected_s * (to_come - 1) + final_s,
+            may_lose_ratio=standing.may_lose_ratio,
         ),
     )
     broken = limit_broken(result.b, study.objective) if result.verdict == "better" else ""
@@ -157,7 +189,7 @@ def _climb_one(
         kept=kept,
         attempt=rung.attempt,
         book_ratio=step.book_ratio,
-        running_ratio=running_ratio * (_deciding_ratio(result) if kept else 1.0),
+        running_ratio=standing.running_ratio * (_metric_ratio(result) if kept else 1.0),
     )
 
 
@@ -167,17 +199,15 @@ def final_reserve_s(session: Session, pace: Pace) -> float:
 
 
 def final_comparison(
-    session: Session, pace: Pace, index: int, best: Configuration
+    session: Session, pace: Pace, index: int, best: Configuration, objective: Objective
 ) -> Comparison | None:
     """Compare the best proven configuration with the start on fresh starts.
 
     Fresh, because the steps that were kept are those that came out well: their product is an
-    optimist. None if nothing was kept.
+    optimist. None if nothing was kept. Where its fewest starts do not fit into what is left of the
+    budget, it is `not_measured`, and says what it takes.
     """
-    study = session.plan.study
-    start = study.start_configuration()
-    # The claim at the end is about the metric alone; nothing else may decide it.
-    objective = structs.replace(study.objective, tie_breaker="")
+    start = session.plan.study.start_configuration()
     if best == start:
         return None
     session.stage = "final"
@@ -189,23 +219,31 @@ def final_comparison(
             left_s=min(session.left_s, final_reserve_s(session, pace)),
         )
     )
-    result = run_comparison(
-        session,
-        index,
-        (start, best),
-        Allowance(
-            time_s=max(session.left_s, final_reserve_s(session, pace)),
-            limit_s=session.left_s,
-            n_blocks=pace.n_blocks,
-            start_s=pace.start_s,
-            precise_log_ratio=FINAL_LOG_RATIO,
-        ),
-        objective,
+    # Its time was set aside; what went wrong on the way may have used some of it up.
+    is_affordable = (
+        fewest_s(session, pace) <= session.left_s + _OVERTIME * session.plan.study.budget_s
     )
+    if is_affordable or session.n_stored(index):
+        result = run_comparison(
+            session,
+            index,
+            (start, best),
+            Allowance(
+                time_s=max(session.left_s, fewest_s(session, pace)),
+                limit_s=session.left_s,
+                n_blocks=pace.n_blocks,
+                start_s=pace.start_s,
+                is_last=True,
+                precise_log_ratio=FINAL_LOG_RATIO,
+            ),
+            objective,
+        )
+    else:
+        result = unaffordable(session, index, (start, best), fewest_s(session, pace))
     session.watch(FinalDone(comparison=result))
     return result
 
 
-def _deciding_ratio(result: Comparison) -> float:
+def _metric_ratio(result: Comparison) -> float:
     interval = result.ratios.get(RATIO_OF_METRIC[result.metric])
     return interval.ratio if interval else 1.0

@@ -6,13 +6,14 @@ from typing import Any
 
 from msgspec import structs
 
-from httpdyno.errors import HttpdynoError, TargetError, UsageError
+from httpdyno.errors import HttpdynoError, UsageError
 from httpdyno.experiment.bench import Bench
 from httpdyno.experiment.calibration import N_STARTS, Pace, pace
-from httpdyno.experiment.claim import limit_broken
+from httpdyno.experiment.claim import MAY_LOSE, METRIC_NAMES, limit_broken
 from httpdyno.experiment.comparison import Allowance, Session, run_comparison
 from httpdyno.experiment.event import Event, FinalDone, Notice, Stage
-from httpdyno.experiment.evidence import arm_summary, window_caveats
+from httpdyno.experiment.evidence import RATIO_OF_METRIC, arm_summary, window_caveats
+from httpdyno.experiment.inputs import changed_names, input_digests
 from httpdyno.experiment.ladder import climb, fewest_s, final_comparison, final_reserve_s
 from httpdyno.experiment.sweep import run_sweep
 from httpdyno.model import (
@@ -21,6 +22,7 @@ from httpdyno.model import (
     Configuration,
     HostFacts,
     LadderStep,
+    Level,
     Outcome,
     Plan,
     StartRecord,
@@ -34,20 +36,35 @@ CALIBRATION_INDEX = 0
 """Comparisons are numbered: 0 is the A/A calibration, then the steps, last the final one."""
 
 
-def run_plan(
-    plan: Plan, *, bench: Bench, store: StudyStore, run_id: str, watch: Callable[[Event], None]
+def run_plan(  # noqa: PLR0913 - effects in, each by its name
+    plan: Plan,
+    *,
+    bench: Bench,
+    store: StudyStore,
+    run_id: str,
+    watch: Callable[[Event], None],
+    doubts: Sequence[Caveat] = (),
 ) -> Outcome:
     """Do what the plan says; return what was found, also when interrupted.
 
     Every window, start and step is stored as it ends. Run again with the same `run_id`, it takes
     the stored starts first and goes on where they end.
 
+    Args:
+        plan: What to do.
+        bench: Where starts are measured.
+        store: Where they are kept.
+        run_id: The run's id in the store.
+        watch: Is told what happens.
+        doubts: What is known against the result before it is there.
+
     Raises:
         HttpdynoError: The study cannot go on; what was found so far is stored.
     """
     session = Session(plan=plan, bench=bench, store=store, run_id=run_id, watch=watch)
     report = _Report(session)
-    report.doubt(*_host_caveats(report.outcome.host))
+    report.doubt(*_host_caveats(report.outcome.host), *doubts)
+    before = input_digests(plan.study) if plan.inputs else {}
     try:
         if plan.compare is not None:
             _compare(session, report, plan.compare)
@@ -55,7 +72,9 @@ def run_plan(
             _sweep(session, report)
         else:
             _ladder(session, report)
+        report.doubt(*_changed_amid(plan, before))
     except KeyboardInterrupt:
+        report.doubt(*_changed_amid(plan, before))
         return report.note(
             status="interrupted",
             message=f"interrupted; `httpdyno study run --resume {run_id}` goes on from here",
@@ -66,17 +85,52 @@ def run_plan(
     return report.note(status="complete")
 
 
+def _changed_amid(plan: Plan, before: dict[str, str]) -> list[Caveat]:
+    """Return the doubt that files were changed while they were measured with."""
+    names = changed_names(before, input_digests(plan.study)) if before else []
+    words = f"changed while the run was at it: {', '.join(f'`{name}`' for name in names)}"
+    return [Caveat(kind="changed_amid_run", message=words)] if names else []
+
+
 def _ladder(session: Session, report: "_Report") -> None:
     plan = session.plan
     tempo = _calibrate(session, report, n_comparisons=len(plan.steps) + 1)
     _require_time(session, tempo)
     steps, best = climb(session, tempo, lambda done: report.note(steps=done))
-    report.doubt(*_not_tried(session, tempo, steps))
+    _leave_out(session, report, tempo, steps)
+    # What decided the steps decides the whole: the metric alone, unless its tie breaker kept some.
+    is_by_tie = any(step.kept and step.comparison.decided_by for step in steps)
+    objective = plan.study.objective
+    if not is_by_tie:
+        objective = structs.replace(objective, tie_breaker="")
     # Comparisons are numbered: steps, then their second tries, then the final one.
-    final = final_comparison(session, tempo, 2 * len(plan.steps) + 1, best)
+    final = final_comparison(session, tempo, 2 * len(plan.steps) + 1, best, objective)
     report.note(steps=steps, final=final)
-    report.doubt(*_broken_final(final, plan.study))
-    report.settle(best)
+    broken = _broken_final(final, plan.study)
+    report.doubt(*broken)
+    n_kept = sum(step.kept for step in steps)
+    what = "the change that was kept" if n_kept == 1 else f"the {n_kept} changes that were kept"
+    report.settle(best, withdrawn=_withdrawn(final, broken, what))
+
+
+def _withdrawn(final: Comparison | None, broken: Sequence[Caveat], what: str) -> str:
+    """Return why the start stays although a better one was found on the way; empty if it does not.
+
+    What the steps found is chosen because it came out well; the final claim, on fresh starts, is
+    what one may believe. Without its word nothing is settled on but the start.
+    """
+    if final is None or (final.verdict == "better" and not broken):
+        return ""
+    if broken:
+        return f"the start stays: {what} {broken[0].message.removeprefix(_BREAKS_PREFIX)}"
+    words = {
+        "worse": "came out worse on fresh starts",
+        "equivalent": "made no difference on fresh starts",
+        "failed": "failed on fresh starts",
+    }.get(final.verdict, "could not be proven on fresh starts")
+    name = METRIC_NAMES[final.decided_by or final.metric]
+    why = f"{name}: {final.reason}" if final.ratios else final.reason
+    return f"the start stays: {what} {words} ({why})"
 
 
 def _require_time(session: Session, tempo: Pace) -> None:
@@ -92,40 +146,65 @@ def _require_time(session: Session, tempo: Pace) -> None:
         )
 
 
-def _not_tried(session: Session, tempo: Pace, steps: Sequence[LadderStep]) -> list[Caveat]:
-    """Return the doubt that steps were left out for want of time."""
+def _leave_out(
+    session: Session, report: "_Report", tempo: Pace, steps: Sequence[LadderStep]
+) -> None:
+    """Say which steps were left out for want of time, and how much more they take."""
     last = max((step.comparison.index for step in steps), default=0)
-    left = [f"{step.knob} → {level_text(step.to)}" for step in session.plan.steps[last:]]
+    left = session.plan.steps[last:]
     if not left:
-        return []
-    more_s = len(left) * fewest_s(session, tempo)
-    words = (
-        f"not tried for want of time: {', '.join(left)}; "
-        f"about {format_duration(more_s)} more would do"
-    )
+        report.note(not_tried=(), not_tried_s=None)
+        return
+    needed_s = len(left) * fewest_s(session, tempo)
+    names = ", ".join(f"{step.knob} → {level_text(step.to)}" for step in left)
+    words = f"not tried for want of time: {names}; about {format_duration(needed_s)} more would do"
     session.watch(Notice(message=words))
-    return [Caveat(kind="steps_not_tried", message=words)]
+    report.note(not_tried=left, not_tried_s=needed_s)
+    report.doubt(Caveat(kind="steps_not_tried", message=words))
 
 
 def _sweep(session: Session, report: "_Report") -> None:
     study = session.plan.study
-    curve = run_sweep(session, 1, lambda sweep: report.note(sweep=sweep))
+    curve, pair_s = run_sweep(session, 1, lambda sweep: report.note(sweep=sweep))
     report.note(sweep=curve)
-    best = study.start_configuration().replaced(study.method.knob, curve.knee)
-    starts = [s for s in session.store.starts(session.run_id, 1) if len(s.statuses) > 1]
-    # Two of the sweep's arms cost what their share of its starts' time was.
-    start_s = starts[0].duration_s / len(starts[0].statuses) * 2
+    report.doubt(*session.dropped_caveats(1))
+    start = study.start_configuration()
+    best = start.replaced(study.method.knob, curve.knee)
+    of_start = next(p.arm for p in curve.points if p.level == start.values[study.method.knob])
+    if of_start.status != "complete":
+        words = (
+            f"the start itself is no level that will do ({of_start.status}: {of_start.detail}): "
+            "there is nothing to compare the knee with"
+        )
+        report.doubt(Caveat(kind="start_fails", message=words))
+        report.settle(best)
+        return
     tempo = Pace(
         n_blocks=study.method.blocks_per_start,
-        start_s=start_s,
+        start_s=pair_s,
         overhead_s=0.0,
         block_s=0.0,
         figures={},
     )
-    final = final_comparison(session, tempo, 2, best)
+    final = final_comparison(session, tempo, 2, best, study.objective)
     report.note(final=final)
-    report.doubt(*_broken_final(final, study))
-    report.settle(best)
+    broken = _broken_final(final, study)
+    report.doubt(*broken)
+    what = f"{study.method.knob} {level_text(curve.knee)}, the curve's knee,"
+    is_tie = _wins_tie(final, curve.knee, start.values[study.method.knob])
+    report.settle(best, withdrawn="" if is_tie and not broken else _withdrawn(final, broken, what))
+
+
+def _wins_tie(final: Comparison | None, knee: Level, start: Level) -> bool:
+    """Tell whether the knee stands by being fewer, as on the curve: nothing shows a difference.
+
+    As with other tie breakers, little may be lost by it, and that is proven.
+    """
+    interval = final.ratios.get(RATIO_OF_METRIC[final.metric]) if final else None
+    if final is None or interval is None or isinstance(knee, str) or isinstance(start, str):
+        return False
+    is_tie = final.verdict in {"equivalent", "inconclusive"}
+    return is_tie and knee < start and interval.low >= 1 - MAY_LOSE
 
 
 def _compare(
@@ -151,6 +230,7 @@ def _compare(
         limit_s=session.left_s,
         n_blocks=study.method.blocks_per_start,
         start_s=0.0,
+        is_last=True,
     )
     result = run_comparison(session, 1, arms, allowance)
     session.watch(FinalDone(comparison=result))
@@ -174,13 +254,10 @@ def _calibrate(session: Session, report: "_Report", *, n_comparisons: int) -> Pa
     start = study.start_configuration()
     blocks = min(study.method.blocks_per_start, max(2, study.method.blocks_per_start // 2))
     starts = [
-        session.start(CALIBRATION_INDEX, number, (start, start), blocks)
-        for number in range(N_STARTS)
+        session.sound_start(CALIBRATION_INDEX, (start, start), blocks, references=(0, 1))
+        for _ in range(N_STARTS)
     ]
-    for record in starts:
-        for status, detail in zip(record.statuses, record.details, strict=True):
-            if status != "complete":
-                raise _not_running(status, detail, start)
+    report.doubt(*session.dropped_caveats(CALIBRATION_INDEX))
     tempo = pace(starts, study, n_comparisons=n_comparisons)
     report.note(calibration=tempo.figures)
     seen = [
@@ -192,9 +269,12 @@ def _calibrate(session: Session, report: "_Report", *, n_comparisons: int) -> Pa
     return tempo
 
 
+_BREAKS_PREFIX = "the configuration measured at last "
+
+
 def _broken_final(final: Comparison | None, study: Study) -> list[Caveat]:
     broken = limit_broken(final.b, study.objective) if final else ""
-    words = f"the configuration measured at last breaks a limit: {broken}"
+    words = f"{_BREAKS_PREFIX}breaks a limit: {broken}"
     return [Caveat(kind="final_breaks_limit", message=words)] if broken else []
 
 
@@ -213,13 +293,6 @@ def _broken_start(starts: Sequence[StartRecord], study: Study) -> list[Caveat]:
     broken = limit_broken(arm, study.objective)
     words = f"the starting configuration itself breaks a limit: {broken}"
     return [Caveat(kind="start_breaks_limit", message=words)] if broken else []
-
-
-def _not_running(status: str, detail: str, configuration: Configuration) -> TargetError:
-    return TargetError(
-        f"the starting configuration did not run ({status}): {detail}",
-        hint=f"It is: {configuration.label()}",
-    )
 
 
 def _calibration_words(tempo: Pace, budget_s: float) -> str:
@@ -270,9 +343,20 @@ class _Report:
         self.note(caveats=(*known, *(each for each in caveats if each not in known)))
 
     def settle(
-        self, best: Configuration, arms: tuple[Configuration, Configuration] | None = None
+        self,
+        best: Configuration,
+        arms: tuple[Configuration, Configuration] | None = None,
+        *,
+        withdrawn: str = "",
     ) -> None:
-        """Say which configuration won, and what differs in the server's files."""
-        start, final = arms or (self._session.plan.study.start_configuration(), best)
-        diff = self._session.bench.configuration_diff(start, final)
-        self.note(configuration=best, overlay_diff=diff)
+        """Say which configuration won, and what differs in the server's files.
+
+        Args:
+            best: What was found.
+            arms: Between which the files differ; start and result unless given.
+            withdrawn: Why it is not settled on, but the start is.
+        """
+        start = self._session.plan.study.start_configuration()
+        result = start if withdrawn else best
+        diff = self._session.bench.configuration_diff(*(arms or (start, result)))
+        self.note(configuration=result, overlay_diff=diff, withdrawn=withdrawn)

@@ -18,6 +18,7 @@ from typing import Self
 from msgspec import structs
 
 from httpdyno.experiment.bench import StartRequest
+from httpdyno.experiment.pulse import Pulse, sleepless_s
 from httpdyno.experiment.silence import crash_words, silence
 from httpdyno.experiment.start_load import StartLoad
 from httpdyno.experiment.window_choice import CycleMoments
@@ -40,6 +41,7 @@ from httpdyno.servers.session import child_pids
 from httpdyno.telemetry.host import host_facts
 from httpdyno.telemetry.process_tree import ProcessTree
 from httpdyno.telemetry.window import WindowTelemetry
+from httpdyno.units import format_duration
 
 READY_TIMEOUT_S = 20.0
 
@@ -57,7 +59,8 @@ class ServerBench:
         self._ending: list[Future[None]] = []
         self._host: HostFacts | None = None
         self._cores = own_core_plan(suited_threads(study.workload)) if cores is None else cores
-        self._since_s = time.monotonic()
+        self._pulse = Pulse()
+        self._since_s = sleepless_s()
         self._cycles: dict[str, CycleMoments] = {}
         """What is known of each configuration's cycles."""
 
@@ -65,7 +68,8 @@ class ServerBench:
         # The stopper outlives every server; servers themselves are spawned by this thread.
         self._stopper = ThreadPoolExecutor(max_workers=8, thread_name_prefix="stop")
         self._root = claim()
-        self._since_s = time.monotonic()
+        self._pulse.__enter__()
+        self._since_s = sleepless_s()
         return self
 
     def __exit__(
@@ -77,6 +81,7 @@ class ServerBench:
         with cleaning(), ExitStack() as stack:
             if self._root is not None:
                 stack.callback(self._root.release)
+            stack.callback(self._pulse.__exit__, None, None, None)
             stack.callback(self._stopper.shutdown)
             stack.callback(self._finish_ending)
 
@@ -101,15 +106,21 @@ class ServerBench:
     ) -> StartRecord:
         """Start the arms, load them window by window, end them."""
         began_at = datetime.now(UTC).isoformat(timespec="milliseconds")
+        before_s = self._pulse.still_s()
         arms = self._spawn(request)
         try:
             self._await_ready(arms)
             windows = self._load(request, arms, save)
             _see_crashes(arms)
+            still_s = self._pulse.still_s()
+            if still_s:
+                _blame_nobody(arms, still_s)
         finally:
             self._end(arms)
-        now_s = time.monotonic()
-        duration_s, self._since_s = now_s - self._since_s, now_s
+        now_s = sleepless_s()
+        # What it slept through is nobody's time: a budget is for measuring.
+        passed_s, self._since_s = now_s - self._since_s, now_s
+        duration_s = max(0.0, passed_s - before_s - still_s)
         return StartRecord(
             comparison=request.comparison,
             start=request.start,
@@ -260,3 +271,10 @@ def _see_crashes(arms: Sequence[_Arm]) -> None:
     for arm in arms:
         if arm.is_up and arm.running is not None and not arm.running.is_alive():
             arm.fail("crashed", crash_words(arm.running))
+
+
+def _blame_nobody(arms: Sequence[_Arm], still_s: float) -> None:
+    """Call a start disturbed in which this process itself was not there to look."""
+    words = f"httpdyno itself stood still for {format_duration(still_s)}"
+    for arm in arms:
+        arm.fail("unstable", words)

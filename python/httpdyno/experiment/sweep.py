@@ -6,9 +6,9 @@ from statistics import fmean
 
 from msgspec import structs
 
-from httpdyno.errors import TargetError
+from httpdyno.errors import TargetError, UsageError
 from httpdyno.experiment.claim import limit_broken
-from httpdyno.experiment.comparison import Session, require_budget
+from httpdyno.experiment.comparison import CLOSING_RATIO, Session
 from httpdyno.experiment.event import PointDone, Stage
 from httpdyno.experiment.evidence import arm_figures, arm_status, arm_summary, arm_windows
 from httpdyno.experiment.planning import sweep_levels
@@ -23,6 +23,7 @@ from httpdyno.model import (
 )
 from httpdyno.stats.knee import KNEE_RULE, knee
 from httpdyno.stats.sequence import mean_interval, ratio_interval
+from httpdyno.units import format_duration
 
 SHARE = 0.8
 """Of the budget for the curve; the rest is for knee against start on fresh starts."""
@@ -37,20 +38,26 @@ def sweep_arms(study: Study) -> tuple[Configuration, ...]:
     return tuple(start.replaced(study.method.knob, level) for level in sweep_levels(study))
 
 
-def run_sweep(session: Session, index: int, on_round: Callable[[Sweep], object]) -> Sweep:
+def run_sweep(
+    session: Session, index: int, on_round: Callable[[Sweep], object]
+) -> tuple[Sweep, float]:
     """Measure rounds of starts of all levels until the curve is fine enough or time is up.
 
     A level that fails is left out of later rounds, and the round in which it fell silent is not
-    used: its end cut the other levels short.
+    used: its end cut the other levels short. So what a round costs is known from whole ones only,
+    and asked again after each: what cannot be had within the budget is refused as soon as that is
+    known.
+
+    Returns:
+        The curve, and what a start of two of its levels costs in seconds.
 
     Raises:
         TargetError: No level runs.
-        UsageError: The budget is too short for the fewest rounds.
+        UsageError: The budget is too short for the fewest rounds and the final claim.
     """
     study = session.plan.study
     method, arms = study.method, sweep_arms(study)
     session.stage = f"sweep of {method.knob}"
-    allowed_s = study.budget_s * SHARE
     session.watch(
         Stage(
             name=session.stage,
@@ -62,22 +69,73 @@ def run_sweep(session: Session, index: int, on_round: Callable[[Sweep], object])
     starts: list[StartRecord] = []
     while True:
         failed = frozenset(a for a in range(len(arms)) if arm_status(starts, a)[0] != "complete")
-        record = session.start(index, len(starts), arms, method.blocks_per_start, failed)
-        starts.append(record)
-        if len(starts) == 1 and not session.n_stored(index):
-            require_budget(session, record.duration_s * method.min_starts / SHARE, record)
+        starts.append(
+            session.sound_start(
+                index, arms, method.blocks_per_start, left_out=failed, references=()
+            )
+        )
         usable = usable_starts(starts, study)
-        mean_s = session.spent_s / len(starts)
-        rounds_s = max(method.min_starts - len(usable), 0) * mean_s
-        left_s = max(rounds_s, allowed_s - session.spent_s) + (study.budget_s - allowed_s)
         if not usable:
+            _require_rounds(session, starts, 0.0, 0.0)
             continue
+        round_s = fmean(start.duration_s for start in usable)
+        n_runs = sum(status == "complete" for status in usable[-1].statuses)
+        pair_s = round_s * 2 / n_runs
+        final_s = pair_s * method.min_starts
+        _require_rounds(session, usable, round_s, final_s)
         curve = sweep_of(starts, study)
         on_round(curve)
-        session.watch(PointDone(points=curve.points, elapsed_s=session.spent_s, left_s=left_s))
-        is_late = session.spent_s + mean_s > allowed_s
+        curve_left_s = min(
+            study.budget_s * SHARE - session.spent_s, session.left_s - final_s * FINAL_SLACK
+        )
+        fewest_s = max(method.min_starts - len(usable), 0) * round_s
+        session.watch(
+            PointDone(
+                points=curve.points,
+                elapsed_s=session.spent_s,
+                left_s=max(fewest_s, curve_left_s, 0.0) + final_s,
+            )
+        )
+        is_late = round_s > curve_left_s
         if len(usable) >= method.min_starts and (is_late or _is_fine(curve)):
-            return curve
+            return curve, pair_s
+
+
+FINAL_SLACK = 1.1
+"""What is set aside for the final claim, over what its fewest starts took in the sweep."""
+
+
+def _require_rounds(
+    session: Session, usable: Sequence[StartRecord], round_s: float, final_s: float
+) -> None:
+    """Refuse a budget that cannot hold the fewest rounds and the final claim.
+
+    Args:
+        session: Has what is left of the budget.
+        usable: The rounds that count so far, or, where none does, those that were spent.
+        round_s: Cost of a round; 0 where it is not known yet.
+        final_s: Cost of the final claim's fewest starts.
+
+    Raises:
+        UsageError: With the time that it takes.
+    """
+    study = session.plan.study
+    n_missing = max(0, study.method.min_starts - len(usable)) if round_s else 1
+    if n_missing == 0 or n_missing * round_s + final_s <= session.left_s:
+        return
+    if not round_s:
+        raise UsageError(
+            f"a budget of {format_duration(study.budget_s)} is over before one whole round of "
+            f"{study.method.knob} was measured: in each of {len(usable)} a level failed",
+            hint="leave out the levels that fail, or see `--budget`",
+        )
+    needed_s = (session.spent_s + n_missing * round_s + final_s) / (1 - CLOSING_RATIO) * 1.05
+    raise UsageError(
+        f"a budget of {format_duration(study.budget_s)} is too short to claim anything: "
+        f"a round of all levels takes {format_duration(round_s)}, it takes "
+        f"{study.method.min_starts} of them, and {format_duration(final_s)} for the final claim",
+        hint=f"it takes about {format_duration(needed_s)}; see `--budget`",
+    )
 
 
 def usable_starts(starts: Sequence[StartRecord], study: Study) -> list[StartRecord]:

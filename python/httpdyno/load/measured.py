@@ -29,7 +29,8 @@ class Detail(Enum):
     """How much of a window is converted."""
 
     WINDOW = auto()
-    """What a comparison of many windows needs and stores."""
+    """What a comparison of many windows needs and stores; of each request only counts, and those
+    only where some failed."""
     WHOLE = auto()
     """All that one load test has to tell: phases, each request's part, time batches, a trace."""
 
@@ -60,7 +61,9 @@ def measurement(
         lateness=histogram(result.lateness),
         censored=histogram(result.censored),
         phases=_phases(result) if is_whole else NO_PHASES,
-        by_request=tuple(_portion(each) for each in result.by_request) if is_whole else (),
+        by_request=tuple(_portion(each) for each in result.by_request)
+        if is_whole
+        else _counts_by_request(result),
         by_population=_populations(result),
         pages=_pages(result),
         visits=_visits(result),
@@ -118,6 +121,22 @@ def _portion(part: _native.Part) -> Portion:
         errors=dict(part.errors),
         latency=None if latency is None else histogram(latency),
         bytes_received=part.bytes_received,
+    )
+
+
+def _counts_by_request(result: _native.WindowResult) -> tuple[Portion, ...]:
+    """Return what became of each request, where something failed: which one must be said."""
+    if not result.measured_errors:
+        return ()
+    return tuple(
+        Portion(
+            offered=part.offered,
+            completed=part.completed,
+            errors=dict(part.errors),
+            latency=None,
+            bytes_received=part.bytes_received,
+        )
+        for part in result.by_request
     )
 
 

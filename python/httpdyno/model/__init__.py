@@ -45,9 +45,10 @@ from httpdyno.model.result import (
 from httpdyno.model.run import RunStatus, RunSummary
 from httpdyno.model.study import Method, Plan, ServerSpec, Step, Study, Template
 from httpdyno.model.users import SlowUsers, Think, Users, Visit
-from httpdyno.model.workload import Objective, RequestSpec, TlsSpec, VisitStep, Workload
+from httpdyno.model.workload import FORM_TYPE, Objective, RequestSpec, TlsSpec, VisitStep, Workload
 
 __all__ = [
+    "FORM_TYPE",
     "ArmSummary",
     "Arrival",
     "Batches",

@@ -56,6 +56,8 @@ class StartRecord(Record, frozen=True):
     duration_s: float
     statuses: tuple[TrialStatus, ...]
     """How each arm came out; (n_arms,)."""
+    configurations: tuple[Configuration, ...] = ()
+    """What was measured; (n_arms,). Empty in what an earlier version stored."""
     details: tuple[str, ...] = ()
     """The server's own words where it did not complete; (n_arms,)."""
     ready_s: tuple[float, ...] = ()
@@ -189,10 +191,12 @@ class Outcome(Record, frozen=True):
     sweep: Sweep | None = None
     calibration: dict[str, float] = msgspec.field(default_factory=dict)
     configuration: Configuration = Configuration()
-    """The best proven configuration."""
+    """The best proven configuration; the start where the final claim did not bear the best out."""
     overlay_diff: str = ""
     """Unified diff of the server's files and environment, start against final."""
     caveats: tuple[Caveat, ...] = ()
+    withdrawn: str = ""
+    """Why what the steps kept was taken back at the end, in a sentence; empty where it was not."""
     message: str = ""
     not_tried: tuple[Step, ...] = ()
     """Steps that were left out for want of time."""

@@ -71,6 +71,8 @@ class Study(Record, frozen=True):
     objective: Objective
     method: Method
     budget_s: float
+    file: str = ""
+    """The study file's name in its folder."""
     about: str = ""
     book_figure: str = ""
     """The founding documents' figure for the whole, in words."""
@@ -107,3 +109,6 @@ class Plan(Record, frozen=True):
     compare: tuple[Configuration, Configuration] | None = None
     """Set when the question is just: is the second better than the first?"""
     command: Literal["tune", "compare"] = "tune"
+    inputs: dict[str, str] = msgspec.field(default_factory=dict)
+    """Digests of what was read besides, by name: the study's files, inherited variables. Set when a
+    run begins; empty in what an earlier version stored."""

@@ -94,6 +94,7 @@ def study_from(raw: dict[str, Any], file: Path, knob_infos: KnobInfos) -> Study:
         book_figure=typed.book_figure,
         book_ratio=typed.book_ratio,
         folder=str(file.parent.resolve()),
+        file=file.name,
         server=check.server(typed.server),
         knobs=check.knobs(typed.knobs, knob_infos(typed.server.adapter), typed.server),
         workload=study_workload(typed.workload, file, check.wrong),

@@ -8,7 +8,7 @@ import msgspec
 from httpdyno.errors import StudyFileError, UsageError
 from httpdyno.model.arrival import Replay, Sessions, Stages, length_s
 from httpdyno.model.study import Method
-from httpdyno.model.workload import Objective, RequestSpec, VisitStep, Workload
+from httpdyno.model.workload import FORM_TYPE, Objective, RequestSpec, VisitStep, Workload
 from httpdyno.model.workload_table import RequestTable, WorkloadTable, workload_from
 
 Wrong = Callable[[str, object, str], StudyFileError]
@@ -136,12 +136,18 @@ def _request(table: RequestTable, key: str, folder: Path, wrong: Wrong) -> Reque
     return RequestSpec(
         path=table.path,
         method=table.method,
-        headers=tuple(table.headers.items()),
+        headers=_typed(tuple(table.headers.items()), has_body=bool(table.body)),
         body=body,
         body_file=body_file,
         expect_status=None if table.expect_status == "ok" else table.expect_status,
         expect_length=table.expect_length,
     )
+
+
+def _typed(headers: tuple[tuple[str, str], ...], *, has_body: bool) -> tuple[tuple[str, str], ...]:
+    """Return the headers with the type of a body that has none, as `load --data` sends it."""
+    is_typed = any(name.lower() == FORM_TYPE[0].lower() for name, _ in headers)
+    return (*headers, FORM_TYPE) if has_body and not is_typed else headers
 
 
 def _object(page: RequestTable, path: str, key: str, wrong: Wrong) -> RequestSpec:

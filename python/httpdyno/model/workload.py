@@ -6,6 +6,9 @@ from httpdyno.model.arrival import Arrival, Closed, is_open
 from httpdyno.model.base import Record
 from httpdyno.model.users import SlowUsers, Users
 
+FORM_TYPE = ("Content-Type", "application/x-www-form-urlencoded")
+"""The header of a body of which nobody says what it is: as browsers and curl send it."""
+
 
 class RequestSpec(Record, frozen=True):
     """One request, and what a right answer to it looks like.

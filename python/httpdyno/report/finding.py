@@ -25,6 +25,9 @@ def headline(outcome: Outcome) -> str:
     """Return what a study found, in one line."""
     if outcome.status == "failed":
         return f"failed: {outcome.message or 'no reason was recorded'}"
+    if outcome.withdrawn:
+        late = f"; {out_of_time_text(outcome)}" if outcome.not_tried else ""
+        return f"{outcome.withdrawn}{late}"
     if outcome.sweep is not None:
         return _sweep_headline(outcome)
     if outcome.final is not None:

@@ -24,7 +24,7 @@ from httpdyno.errors import AdapterError
 from httpdyno.model import Configuration, Effective, KnobInfo, Level, ServerSpec, level_text
 from httpdyno.servers.adapter import NotRunning, Place, Rendered, Running
 from httpdyno.servers.gunicorn_application import application_complaint
-from httpdyno.servers.gunicorn_knob import KNOBS
+from httpdyno.servers.gunicorn_knob import KNOBS, as_understood
 from httpdyno.servers.instance import Asked, Instance
 from httpdyno.servers.port import HeldPort
 from httpdyno.servers.process import ServerProcess
@@ -215,7 +215,10 @@ class _Insight:
             return NotRunning(status="refused", detail="gunicorn did not say its settings")
         return Effective(
             values={name: _text(said.get(name)) for name in KNOBS},
-            asked={name: _text(value) for name, value in self._asked.items()},
+            asked={
+                name: _text(value)
+                for name, value in as_understood(self._asked, said.get("threads", 1)).items()
+            },
             source="settings of the running arbiter",
         )
 

@@ -1,8 +1,10 @@
 """gunicorn's settings that can be tuned. Source of all: docs.gunicorn.org, Settings."""
 
+from collections.abc import Mapping
+
 from msgspec.structs import replace
 
-from httpdyno.model import KnobInfo
+from httpdyno.model import KnobInfo, Level
 
 _SOURCE = "docs.gunicorn.org/en/stable/settings.html#"
 
@@ -138,6 +140,23 @@ _DECLARED = (
         maximum=32_768,
     ),
 )
+
+
+def as_understood(asked: Mapping[str, Level], threads: int) -> dict[str, Level]:
+    """Return the settings that were asked for as gunicorn takes them.
+
+    The sync class has no threads: with more than one, gunicorn runs gthread in its place, and that
+    is what was asked for, not a setting that was ignored.
+
+    Args:
+        asked: Settings by name.
+        threads: Of each worker, whoever set them.
+
+    Source: gunicorn/config.py, `Config.worker_class_str` (gunicorn 27.0).
+    """
+    is_threaded = asked.get("worker_class") == "sync" and threads > 1
+    return {**asked, "worker_class": "gthread"} if is_threaded else dict(asked)
+
 
 KNOBS = {
     knob.name: replace(knob, source=_SOURCE + knob.name.replace("_", "-")) for knob in _DECLARED

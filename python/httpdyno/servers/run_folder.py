@@ -329,11 +329,18 @@ def _owner(folder: Path) -> _Owner:
         pid=pid if _is_number(pid) else 0,
         boot=str(head.get("boot", "")),
         memory_folder=Path(memory) if isinstance(memory, str) and memory else None,
-        sessions=tuple(
-            (each["leader"], each["started_ticks"])
-            for each in entries
-            if _is_number(each.get("leader")) and _is_number(each.get("started_ticks"))
-        ),
+        sessions=_processes(entries, "leader", "started_ticks"),
+        keepers=_processes(entries, "keeper", "keeper_started_ticks"),
+        groups=tuple(Path(e["group"]) for e in entries if isinstance(e.get("group"), str)),
+    )
+
+
+def _processes(entries: list[dict[str, Any]], pid: str, ticks: str) -> tuple[tuple[int, int], ...]:
+    """Return processes with their start times, where both can be read."""
+    return tuple(
+        (each[pid], each[ticks])
+        for each in entries
+        if _is_number(each.get(pid)) and _is_number(each.get(ticks))
     )
 
 

@@ -24,7 +24,7 @@ from httpdyno.servers.render import (
 _PREPARE_S = 20.0
 """As long as a server may take to come up."""
 _TEMPORARY = "tmp"
-_INHERITED = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "TZ")
+INHERITED = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "TZ")
 """What servers get of httpdyno's own environment. No more, so that a shell variable such as
 GUNICORN_CMD_ARGS cannot change what is measured."""
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -34,7 +34,7 @@ def environment(spec: ServerSpec, variables: Variables, place: Place) -> dict[st
     """Return the server's environment: a small clean one and the study's, rendered."""
     temporary = place.folder / _TEMPORARY
     temporary.mkdir(exist_ok=True)
-    inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
+    inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
     return {
         "PATH": _PATH,
         **inherited,

@@ -7,6 +7,7 @@ narrow at six of them. The sequence used here is exact for normal data of any sp
 """
 
 import math
+import sys
 from collections.abc import Sequence
 
 from httpdyno.model import RatioInterval
@@ -72,9 +73,12 @@ def ratio_interval(log_ratios: Sequence[float], *, confidence: float) -> RatioIn
     return RatioInterval(
         ratio=math.exp(math.fsum(log_ratios) / len(log_ratios)),
         low=math.exp(bounds[0]),
-        high=math.exp(bounds[1]),
+        high=math.exp(bounds[1]) if bounds[1] < _MOST_LOG else math.inf,
         confidence=confidence,
     )
+
+
+_MOST_LOG = math.log(sys.float_info.max)
 
 
 def half_width_factor(n: int, *, alpha: float, precision: float = PRIOR_PRECISION) -> float:

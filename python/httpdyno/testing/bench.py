@@ -32,7 +32,7 @@ class FakeBench:
     """Windows drawn from a known throughput, with noise of starts, of windows and slow drift."""
 
     throughput_per_s: Effect
-    """The true throughput of a configuration's values."""
+    """The true throughput of a configuration's values, wrong answers included."""
     cpu_s_per_request: Effect = lambda _values: 0.001
     status: Callable[[Mapping[str, Level]], TrialStatus] = lambda _values: "complete"
     error_ratio: Effect = lambda _values: 0.0
@@ -84,8 +84,9 @@ class FakeBench:
         values = request.arms[arm].values
         rate = self.throughput_per_s(values) * noise
         total_s = request.window_s + request.lead_in_s
-        measured, offered = round(rate * request.window_s), round(rate * total_s)
-        failed = round(offered * self.error_ratio(values))
+        offered, error_ratio = round(rate * total_s), self.error_ratio(values)
+        failed = round(offered * error_ratio)
+        measured = round(rate * request.window_s * (1 - error_ratio))
         latency_ns = max(1, round(8 / rate * 1e9))
         return WindowRecord(
             comparison=request.comparison,
@@ -99,7 +100,7 @@ class FakeBench:
                 offered=offered,
                 completed=offered - failed,
                 errors={"wrong_status": failed} if failed else {},
-                statuses={"200": offered - failed},
+                statuses={"200": offered - failed} | ({"500": failed} if failed else {}),
                 measured_offered=measured,
                 measured_completed=measured,
                 latency=HistogramData(
@@ -107,7 +108,9 @@ class FakeBench:
                     counts=(measured,),
                     sum_s=measured * latency_ns / 1e9,
                     max_s=latency_ns / 1e9,
-                ),
+                )
+                if measured
+                else HistogramData(),
             ),
             telemetry=Telemetry(
                 cpu_s=self.cpu_s_per_request(values) * (offered - failed), pss_bytes=1 << 20

@@ -1,0 +1,126 @@
+"""What a run read besides its plan, and whether it still is what it was.
+
+A server is rendered and started anew for each start, from the study's files as they are then, on
+the machine as it is then. Evidence from before and after a change of those is of two questions, not
+of one; so a plan keeps digests of all that is read, and a run that goes on compares.
+"""
+
+import hashlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from httpdyno.model import HostFacts, Plan, Replay, Study
+from httpdyno.servers.staging import INHERITED
+
+_CHUNK_BYTES = 1 << 20
+_GONE = "not there"
+_NOT_OURS = frozenset({"__pycache__"})
+"""Folders that Python writes as it reads; what is in them follows from the files beside them."""
+
+_HOST_FACTS = {
+    "httpdyno": "httpdyno",
+    "python": "Python",
+    "kernel": "the kernel",
+    "cpu": "the processor",
+    "n_cpus": "the number of cores",
+    "memory_bytes": "the memory",
+    "limits": "the limits of processes",
+    "server": "the server",
+    "client_cpus": "the load client's cores",
+    "server_cpus": "the server's cores",
+}
+"""What measurements depend on; not the load average, which is never the same."""
+
+
+def input_digests(study: Study) -> dict[str, str]:
+    """Return a digest of each file that a run of this study reads, and of what it inherits.
+
+    Names are as the study has them; `$PATH` and the like are variables that servers get. What is
+    neither a file nor a folder is not opened.
+    """
+    folder = Path(study.folder)
+    digests: dict[str, str] = {}
+    for name in dict.fromkeys(filter(None, _sources(study))):
+        for part in _files(folder / name):
+            is_ours = part.is_relative_to(folder)
+            digests[str(part.relative_to(folder) if is_ours else part)] = _digest(part)
+    for variable in INHERITED:
+        if variable in os.environ:
+            text = os.environ[variable].encode(errors="surrogateescape")
+            digests[f"${variable}"] = hashlib.sha256(text).hexdigest()
+    return digests
+
+
+def changed_names(before: dict[str, str], after: dict[str, str]) -> list[str]:
+    """Return the names whose digests differ, with those that came or went, sorted."""
+    return sorted(
+        name for name in {*before, *after} if before.get(name, _GONE) != after.get(name, _GONE)
+    )
+
+
+def changes_since(plan: Plan, before: HostFacts, now: HostFacts) -> list[str]:
+    """Return in words what is not as it was when the run began; empty where all is.
+
+    A plan of a version that kept no digests says nothing of its files.
+    """
+    changes = [f"{name}: {was} is now {now_is}" for name, was, now_is in _host_changes(before, now)]
+    if plan.inputs:
+        names = changed_names(plan.inputs, input_digests(plan.study))
+        changes += [f"`{name}` was changed" for name in names]
+    return changes
+
+
+def _host_changes(before: HostFacts, now: HostFacts) -> Iterator[tuple[str, str, str]]:
+    for field, name in _HOST_FACTS.items():
+        was, now_is = getattr(before, field), getattr(now, field)
+        if was != now_is:
+            yield name, _said(was), _said(now_is)
+
+
+def _said(value: object) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {each}" for key, each in value.items()) or "none"
+    if isinstance(value, tuple):
+        return ", ".join(str(each) for each in value) or "none"
+    return str(value) or "unknown"
+
+
+def _sources(study: Study) -> Iterator[str]:
+    """Return what the study names, relative to its folder or absolute."""
+    server, workload = study.server, study.workload
+    yield from (study.file, server.base)
+    yield from (source for source, _ in server.files)
+    yield from (template.source for template in server.templates)
+    yield from (request.body_file for request in workload.requests)
+    if isinstance(workload.arrival, Replay):
+        yield workload.arrival.log
+    if workload.tls is not None:
+        yield from (
+            workload.tls.roots_file,
+            workload.tls.certificate_file,
+            workload.tls.key_file,
+        )
+
+
+def _files(path: Path) -> Iterator[Path]:
+    """Return the file itself, or all files in a folder."""
+    if not path.is_dir():
+        yield path
+        return
+    for folder, folders, names in os.walk(path):
+        folders[:] = sorted(set(folders) - _NOT_OURS)
+        yield from (Path(folder) / name for name in sorted(names))
+
+
+def _digest(path: Path) -> str:
+    if not path.is_file():
+        return _GONE if not path.exists() else "no file"
+    digest = hashlib.sha256()
+    try:
+        with path.open("rb") as file:
+            while chunk := file.read(_CHUNK_BYTES):
+                digest.update(chunk)
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
+    return digest.hexdigest()

@@ -1,0 +1,68 @@
+"""What a run's outcome means to whoever started it."""
+
+from typing import Any
+
+import pytest
+from msgspec import structs
+from tests.report.sample import HOST, ladder
+
+from httpdyno.cli import running
+from httpdyno.cli.library import open_study
+from httpdyno.cli.output import Outputs
+from httpdyno.cli.running import Resumed
+from httpdyno.errors import UsageError
+from httpdyno.experiment.inputs import input_digests
+from httpdyno.experiment.planning import make_plan
+from httpdyno.store import Store
+
+
+@pytest.mark.parametrize(
+    ("found", "code", "first"),
+    [
+        ({}, 0, "better: 4.90 × the throughput"),
+        (
+            {"withdrawn": "the start stays: the 3 changes that were kept came out worse"},
+            1,
+            "the start stays: the 3 changes that were kept came out worse",
+        ),
+        ({"status": "interrupted"}, 130, "better: 4.90 × the throughput"),
+    ],
+)
+def test_the_first_line_and_the_exit_code_say_whether_the_best_stands(
+    monkeypatch, capsys, found, code, first
+):
+    outcome = structs.replace(ladder(), **found)
+    monkeypatch.setattr(running, "_run", lambda _plan, _resume: outcome)
+    assert running.run_and_report(outcome.plan, Outputs()) == code
+    assert capsys.readouterr().out.startswith(f"asp-bookmarks: {first}")
+
+
+@pytest.fixture
+def stored(monkeypatch, tmp_path):
+    """A run that was begun on a machine with another kernel, and stopped."""
+    plan = make_plan(open_study("bookmarks"), seed=1)
+    plan = structs.replace(plan, inputs=input_digests(plan.study))
+    with Store.open() as store:
+        run_id = store.create_run(plan, structs.replace(HOST, kernel="Linux 2.2"))
+        store.save_outcome(run_id, structs.replace(ladder(), status="interrupted"))
+    kept: dict[str, Any] = {}
+
+    def keep(_plan, *, doubts, **_more):
+        kept["doubts"] = doubts
+        return ladder()
+
+    monkeypatch.setattr(running, "run_plan", keep)
+    return plan, run_id, kept
+
+
+def test_a_run_is_not_resumed_on_another_machine_unless_that_is_accepted(stored):
+    plan, run_id, kept = stored
+    with pytest.raises(UsageError, match=r"the kernel: Linux 2\.2 is now Linux") as caught:
+        running.run_and_report(plan, Outputs(), resume=Resumed(run_id=run_id))
+    assert "`--accept-changes`" in caught.value.hint
+    assert kept == {}
+    accepted = Resumed(run_id=run_id, accepts_changes=True)
+    assert running.run_and_report(plan, Outputs(), resume=accepted) == 0
+    [caveat] = kept["doubts"]
+    assert caveat.kind == "accepted_changes"
+    assert "the kernel: Linux 2.2 is now Linux" in caveat.message

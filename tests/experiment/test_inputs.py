@@ -1,0 +1,112 @@
+"""What a run read, and that it is told when that is not what it was."""
+
+import os
+
+import pytest
+from msgspec import structs
+from tests.report.sample import HOST
+
+from httpdyno.experiment.inputs import changed_names, changes_since, input_digests
+from httpdyno.experiment.planning import make_plan
+from httpdyno.experiment.run import run_plan
+from httpdyno.model import Replay, RequestSpec, ServerSpec, Template, Workload
+from httpdyno.testing.bench import FakeBench
+from httpdyno.testing.memory_store import MemoryStore
+
+READ = {
+    "study.toml": "a study",
+    "app/views.py": "an application",
+    "app/deep/model.py": "more of it",
+    "base.conf": "a base",
+    "session.j2": "a template",
+    "form.txt": "a body",
+    "access.log": "a log",
+}
+
+
+@pytest.fixture
+def filed(study, tmp_path):
+    """A study that reads all kinds of files."""
+    for name, text in {**READ, "app/__pycache__/views.pyc": "", "notes.txt": "unread"}.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    return structs.replace(
+        study,
+        folder=str(tmp_path),
+        file="study.toml",
+        server=ServerSpec(
+            adapter="fake",
+            base="base.conf",
+            files=(("app", "site"),),
+            templates=(Template(source="session.j2", to="session.conf"),),
+        ),
+        workload=Workload(
+            requests=(RequestSpec(body_file=str(tmp_path / "form.txt")),),
+            arrival=Replay(log=str(tmp_path / "access.log")),
+        ),
+    )
+
+
+def test_all_that_is_read_has_a_digest_and_nothing_else(filed):
+    names = {name for name in input_digests(filed) if not name.startswith("$")}
+    assert names == set(READ)
+
+
+@pytest.mark.parametrize("name", READ)
+def test_a_changed_file_is_named(filed, name, tmp_path):
+    before = input_digests(filed)
+    (tmp_path / name).write_text("another", encoding="utf-8")
+    assert changed_names(before, input_digests(filed)) == [name]
+
+
+def test_what_came_and_what_went_is_named(filed, tmp_path):
+    before = input_digests(filed)
+    (tmp_path / "app" / "new.py").touch()
+    (tmp_path / "base.conf").unlink()
+    assert changed_names(before, input_digests(filed)) == ["app/new.py", "base.conf"]
+
+
+def test_an_inherited_variable_is_named_by_its_name_alone(filed, monkeypatch):
+    before = input_digests(filed)
+    monkeypatch.setenv("TZ", "Antarctica/Troll")
+    after = input_digests(filed)
+    assert changed_names(before, after) == ["$TZ"]
+    assert "Troll" not in str(after)
+
+
+def test_what_is_no_file_is_not_opened(filed, tmp_path):
+    os.mkfifo(tmp_path / "app" / "pipe")
+    assert input_digests(filed)["app/pipe"] == "no file"
+
+
+def test_another_machine_and_another_server_are_named_with_both_values(filed):
+    plan = make_plan(filed, seed=1)
+    now = structs.replace(HOST, kernel="Linux 7.0", server="Apache/2.6", load_average=(9, 9, 9))
+    assert changes_since(plan, HOST, now) == [
+        "the kernel: Linux 6.1.0-26-amd64 is now Linux 7.0",
+        "the server: Apache/2.4.62 (Debian) mod_perl/2.0.12 Perl/v5.36.0 is now Apache/2.6",
+    ]
+
+
+def test_a_plan_without_digests_says_nothing_of_files_and_one_with_them_does(filed, tmp_path):
+    plan = make_plan(filed, seed=1)
+    assert changes_since(plan, HOST, HOST) == []
+    plan = structs.replace(plan, inputs=input_digests(filed))
+    assert changes_since(plan, HOST, HOST) == []
+    (tmp_path / "session.j2").write_text("another", encoding="utf-8")
+    assert changes_since(plan, HOST, HOST) == ["`session.j2` was changed"]
+
+
+def test_a_file_that_is_changed_while_it_is_measured_with_is_a_caveat(filed, tmp_path):
+    class Editing(FakeBench):
+        def measure_start(self, request, save):
+            if request.comparison == 1:
+                (tmp_path / "app" / "views.py").write_text("edited", encoding="utf-8")
+            return super().measure_start(request, save)
+
+    plan = structs.replace(make_plan(filed, seed=1), inputs=input_digests(filed))
+    bench = Editing(throughput_per_s=lambda _values: 400.0)
+    store = MemoryStore()
+    outcome = run_plan(plan, bench=bench, store=store, run_id="1", watch=lambda _event: None)
+    [caveat] = [c for c in outcome.caveats if c.kind == "changed_amid_run"]
+    assert "`app/views.py`" in caveat.message

@@ -1,0 +1,68 @@
+"""In which words failing requests are told."""
+
+import pytest
+from msgspec import structs
+
+from httpdyno.experiment.soundness import failing_words
+from httpdyno.model import Measurement, Objective, RequestSpec, WindowRecord
+from httpdyno.model.measurement import Portion, Telemetry
+
+GET, POST = RequestSpec(path="/x"), RequestSpec(path="/add", method="POST", expect_status=303)
+
+
+def _window(errors, statuses, by_request=()):
+    failed = sum(errors.values())
+    load = Measurement(
+        opened_s=0.0,
+        measured_s=0.5,
+        total_s=0.6,
+        offered=624,
+        completed=624 - failed,
+        errors=errors,
+        statuses=statuses,
+        by_request=by_request,
+    )
+    return WindowRecord(
+        comparison=0, start=0, block=0, arm=0, measurement=load, telemetry=Telemetry(cpu_s=0.1)
+    )
+
+
+def _portions(get, post):
+    wrong = (
+        Portion(offered=312, errors={"wrong_status": get}),
+        Portion(offered=312, errors={"wrong_status": post}),
+    )
+    return tuple(structs.replace(each, latency=None) for each in wrong)
+
+
+@pytest.mark.parametrize(
+    ("window", "requests", "words"),
+    [
+        (_window({"wrong_status": 312}, {"200": 312, "500": 312}), (GET,), "GET /x got status 500"),
+        (_window({"timeout": 312}, {"200": 312}), (GET,), "GET /x failed (timeout)"),
+        (
+            _window({"wrong_status": 312}, {"200": 312, "415": 312}, _portions(1, 311)),
+            (GET, POST),
+            "POST /add got status 415",
+        ),
+        (
+            _window({"wrong_status": 312}, {"200": 624}, _portions(0, 312)),
+            (GET, POST),
+            "POST /add did not get status 303",
+        ),
+        (_window({"closed": 312}, {}), (GET, POST), "the workload failed (closed)"),
+    ],
+)
+def test_the_request_that_failed_and_how_is_named_with_its_count(window, requests, words):
+    said = failing_words([window], Objective(), requests)
+    assert said == f"{words} in 312 of 624 requests; the limit is 0.10%"
+
+
+def test_what_luck_may_have_done_is_no_proof():
+    few = _window({"timeout": 5}, {"200": 619})
+    assert failing_words([few], Objective(max_error_ratio=0.001), (GET,)) == ""
+    assert failing_words([few] * 4, Objective(max_error_ratio=0.001), (GET,)) != ""
+
+
+def test_without_requests_nothing_failed():
+    assert failing_words([], Objective(), (GET,)) == ""
