@@ -155,7 +155,12 @@ def test_a_base_that_is_no_file_is_not_read(study, tmp_path):
 def test_a_replay_is_read(study, tmp_path):
     (tmp_path / "access.log").write_text("nothing\n")
     with pytest.raises(UsageError, match="holds no line in common or combined log format"):
-        rehearsed(study(STUDY.replace("connections = 2", 'replay = "access.log"')))
+        rehearsed(
+            study(
+                STUDY.replace("connections = 2", 'replay = "access.log"')
+                + '\n[objective]\nmetric = "cpu_s_per_request"\n'
+            )
+        )
 
 
 def test_a_dry_run_refuses_what_a_run_would(study, capsys, tmp_path):
