@@ -159,14 +159,15 @@ class StartLoad:
             n_blocks=n_blocks,
             window_s=request.window_s,
             lead_in_s=request.lead_in_s,
+            limit_s=request.limit_s,
         )
 
     def _require_time(self, choice: WindowChoice) -> None:
         """Refuse what cannot fit before it is begun, not when the budget is gone."""
         windows_s = choice.n_blocks * len(self._up) * choice.window_s
-        if windows_s <= self.request.limit_s:
-            return
         n, limit_s = self.request.n_needed, self.request.limit_s
+        if n == 0 or windows_s <= limit_s:
+            return
         raise UsageError(
             f"the server takes about {format_duration(choice.cycle_s)} for a cycle of request and "
             f"pause, so the windows of one start take {format_duration(windows_s)}; the budget "
