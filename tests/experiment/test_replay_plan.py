@@ -23,7 +23,9 @@ def test_a_log_longer_than_a_window_is_refused_with_its_length(study, tmp_path):
         lambda it: make_plan(it, seed=1),
         lambda it: compare_plan(it, start, start, seed=1),
     ):
-        with pytest.raises(UsageError, match=r"takes 30.* s, and a window with its lead-in") as told:
+        with pytest.raises(
+            UsageError, match=r"takes 30.* s, and a window with its lead-in"
+        ) as told:
             plan(replayed)
         assert 'method.window = "' in (told.value.hint or "")
         whole = structs.replace(replayed.method, window_s=35.0)
