@@ -32,7 +32,7 @@ TAIL = 4.0
 """Load goes on for at most so many of these lengths after the measured part; it ends as soon as
 each user has begun another step."""
 
-LEAST_TAIL_S = 0.2
+LEAST_TAIL_S = 0.5
 PILOT_TAIL_S = 2.0
 """Of the warm-up, from which cycles are known: a cycle that lasts longer is taken for as long."""
 
