@@ -44,7 +44,7 @@ def _specification(job: dict[str, Any]) -> _native.LoadSpec:
     slow = job["slow"]
     made = {
         "arms": [_arm(arm) for arm in job["arms"]],
-        "windows": [_native.Window(**each) for each in job["windows"]],
+        "windows": [_native.Window(**each, credit=None) for each in job["windows"]],
         "arrival": _arrival(job["arrival"]),
         "users": _native.Users(**job["users"]),
         "slow": None if slow is None else _native.Slow(**slow),

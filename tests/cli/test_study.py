@@ -135,7 +135,7 @@ def test_a_run_whose_budget_was_too_short_can_be_resumed_with_another(plans):
     assert run(["tune", "--resume", run_id, "--budget", "10m"]) == 0
     [(plan, _, resume)] = plans
     assert (plan.study.budget_s, plan.seed) == (600.0, outcome.plan.seed)
-        assert resume.run_id == run_id
+    assert resume.run_id == run_id
 
 
 def test_a_run_of_another_study_is_not_resumed(plans, capsys):

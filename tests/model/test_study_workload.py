@@ -8,6 +8,8 @@ import pytest
 
 from httpdyno.errors import StudyFileError
 from httpdyno.model import (
+    Method,
+    Objective,
     Poisson,
     Replay,
     RequestSpec,
@@ -122,13 +124,34 @@ def test_what_makes_no_sense_is_named_by_its_key(tmp_path, text, sentence):
     assert sentence in str(caught.value)
 
 
+def check(workload, *, window_s=0.25, lead_in_s=0.1, metric="latency_p99_s", tie_breaker=""):
+    method = Method(window_s=window_s, lead_in_s=lead_in_s)
+    check_windows(workload, method, Objective(metric=metric, tie_breaker=tie_breaker), wrong)
+
+
 def test_stages_must_fit_into_a_window(tmp_path):
     ramp = read(tmp_path, "stages = '10s: 0/s..50/s'")
     assert isinstance(ramp.arrival, Stages)
-    check_windows(ramp, 10.0, wrong)
+    check(ramp, window_s=10.0)
     with pytest.raises(StudyFileError, match=r"method\.window is '0\.25s'; expected the 10 s"):
-        check_windows(ramp, 0.25, wrong)
-    check_windows(read(tmp_path, "sessions = '10s: 5/s'"), 0.25, wrong)
+        check(ramp)
+    check(read(tmp_path, "sessions = '10s: 5/s'"))
+
+
+def test_visits_must_fit_into_the_lead_in(tmp_path):
+    visits = read(tmp_path, "sessions = '10s: 5/s'\nvisit_exactly = 5\nthink = '2s'")
+    check(visits, lead_in_s=8.0)
+    with pytest.raises(StudyFileError, match=r"method\.lead_in is '0\.1s'; expected .* 8 s of"):
+        check(visits)
+
+
+@pytest.mark.parametrize("arrival", ["rate = '50/s'", "sessions = '10s: 5/s'"])
+@pytest.mark.parametrize("key", ["metric", "tie_breaker"])
+def test_a_throughput_that_the_schedule_decides_decides_nothing(tmp_path, arrival, key):
+    with pytest.raises(StudyFileError, match=rf"objective\.{key} is 'throughput_per_s'"):
+        check(read(tmp_path, arrival), **{key: "throughput_per_s"})
+    check(read(tmp_path, arrival), metric="latency_p99_s", tie_breaker="cpu_s_per_request")
+    check(read(tmp_path, ""), metric="throughput_per_s")
 
 
 def test_the_schema_for_editors_knows_every_setting():

@@ -48,7 +48,7 @@ connections = 4
 timeout = "1s"
 
 [method]
-window = "150ms"
+window = "250ms"
 lead_in = "20ms"
 warm_up = "50ms"
 blocks_per_start = 2

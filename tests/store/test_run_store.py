@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from httpdyno import own_file
@@ -65,6 +66,17 @@ def test_what_is_queried_has_columns(store, file, run_id):
         ).fetchone()
     connection.close()
     assert row == (800.0, 0.12 / 200, 0.001, 0.002, 210, 200, 10)
+
+
+def test_cpu_time_is_divided_by_all_that_it_was_used_for(store, file, run_id):
+    # Lead-in and drain cost CPU time as well as the measured part.
+    window = sample_window(completed=200)
+    load = msgspec.structs.replace(window.measurement, measured_completed=140)
+    store.save_window(run_id, msgspec.structs.replace(window, measurement=load))
+    with sqlite3.connect(file) as connection:
+        row = connection.execute("SELECT cpu_s_per_request FROM windows").fetchone()
+    connection.close()
+    assert row == (0.12 / 200,)
 
 
 def test_a_window_without_a_right_answer_has_no_cost_per_request(store, file, run_id):

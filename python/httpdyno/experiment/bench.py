@@ -23,9 +23,10 @@ class StartRequest:
     left_out: frozenset[int] = frozenset()
     """Arms that are not started: they failed before, and their silence costs the others time."""
     limit_s: float = math.inf
-    """With windows that would take longer the start is refused: nothing could be claimed then."""
+    """What the start may take: where latencies demand long windows, it has fewer of them."""
     n_needed: int = 0
-    """How many such starts it takes before anything is claimed; for the words of a refusal."""
+    """Above 0 the start is refused where even so its windows take longer than `limit_s`: it takes
+    so many such starts to claim anything."""
 
 
 class Bench(Protocol):

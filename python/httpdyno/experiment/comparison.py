@@ -164,8 +164,7 @@ class Session:
         order = block_order(
             len(arms), n_blocks, seed=self.plan.seed, comparison=index, start=number
         )
-        # Windows grow with latency: what cannot fit into the budget is known before it is gone.
-        missing = method.min_starts - number
+        min_starts = method.min_starts
         return StartRequest(
             comparison=index,
             start=number,
@@ -174,8 +173,9 @@ class Session:
             window_s=method.window_s,
             lead_in_s=method.lead_in_s,
             warm_up_s=method.warm_up_s,
-            limit_s=self.left_s / missing if missing > 0 else math.inf,
-            n_needed=missing,
+            limit_s=self.left_s / max(1, min_starts - number),
+            # What cannot fit into the budget is refused before any of it is spent.
+            n_needed=0 if self.spent_s else min_starts,
         )
 
     def _save(self, window: WindowRecord) -> None:

@@ -17,6 +17,7 @@ from httpdyno.model import (
     Caveat,
     Configuration,
     Effective,
+    HistogramData,
     RatioInterval,
     StartRecord,
     TrialStatus,
@@ -54,20 +55,90 @@ class ArmFigures:
         return self.latency_s[ratio_name.removeprefix("latency_")]
 
 
-def arm_figures(windows: Sequence[WindowRecord]) -> ArmFigures:
-    """Return one arm's figures over all these windows together."""
-    measured_s = math.fsum(w.measurement.measured_s for w in windows)
-    measured = math.fsum(w.measurement.measured_right for w in windows)
-    completed = sum(w.measurement.completed for w in windows)
-    offered = sum(w.measurement.offered for w in windows)
-    cpu_s = math.fsum(w.telemetry.cpu_s for w in windows)
-    latency = merge(w.measurement.latency for w in windows)
-    return ArmFigures(
-        throughput_per_s=measured / measured_s if measured_s > 0 else math.nan,
-        cpu_s_per_request=cpu_s / completed if completed else math.nan,
-        latency_s={name: quantile_s(latency, q) for name, q in PERCENTILES.items()},
-        error_ratio=(offered - completed) / offered if offered else 0.0,
-    )
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ArmTotals:
+    """What an arm's figures come from; that of several windows or starts adds up."""
+
+    measured_s: float
+    measured_right: float
+    completed: int
+    offered: int
+    cpu_s: float
+    latency: HistogramData
+    n_latencies: int
+
+    @classmethod
+    def of(cls, windows: Sequence[WindowRecord]) -> "ArmTotals":
+        """Return those of one arm's windows."""
+        seen = [window.measurement for window in windows]
+        latency = merge(each.latency for each in seen)
+        return cls(
+            measured_s=math.fsum(each.measured_s for each in seen),
+            measured_right=math.fsum(each.measured_right for each in seen),
+            completed=sum(each.completed for each in seen),
+            offered=sum(each.offered for each in seen),
+            cpu_s=math.fsum(window.telemetry.cpu_s for window in windows),
+            latency=latency,
+            n_latencies=count(latency),
+        )
+
+    @classmethod
+    def sum(cls, parts: Sequence["ArmTotals"]) -> "ArmTotals":
+        """Return those of all parts together."""
+        return cls(
+            measured_s=math.fsum(each.measured_s for each in parts),
+            measured_right=math.fsum(each.measured_right for each in parts),
+            completed=sum(each.completed for each in parts),
+            offered=sum(each.offered for each in parts),
+            cpu_s=math.fsum(each.cpu_s for each in parts),
+            latency=merge(each.latency for each in parts),
+            n_latencies=sum(each.n_latencies for each in parts),
+        )
+
+    @property
+    def figures(self) -> ArmFigures:
+        """The figures that they make."""
+        n = self.completed
+        return ArmFigures(
+            throughput_per_s=(
+                self.measured_right / self.measured_s if self.measured_s > 0 else math.nan
+            ),
+            cpu_s_per_request=self.cpu_s / n if n else math.nan,
+            latency_s={name: quantile_s(self.latency, q) for name, q in PERCENTILES.items()},
+            error_ratio=(self.offered - n) / self.offered if self.offered else 0.0,
+        )
+
+
+class _Known:
+    """Totals and figures of starts: a start does not change, and each look needs all of them."""
+
+    def __init__(self, room: int) -> None:
+        self._room = room
+        self._of: dict[tuple[int, int], tuple[StartRecord, ArmTotals, ArmFigures]] = {}
+        """By the start's identity, which is its own as long as it is kept here, and by arm."""
+
+    def of(self, start: StartRecord, arm: int) -> tuple[ArmTotals, ArmFigures]:
+        """Return those of an arm of a start, merged when first asked for."""
+        key = (id(start), arm)
+        if key not in self._of:
+            if len(self._of) >= self._room:
+                del self._of[next(iter(self._of))]
+            totals = ArmTotals.of(arm_windows(start, arm))
+            self._of[key] = (start, totals, totals.figures)
+        return self._of[key][1:]
+
+
+_known = _Known(room=2_048)
+
+
+def arm_totals(start: StartRecord, arm: int) -> ArmTotals:
+    """Return an arm's totals over a start."""
+    return _known.of(start, arm)[0]
+
+
+def start_figures(start: StartRecord, arm: int) -> ArmFigures:
+    """Return an arm's figures over a start."""
+    return _known.of(start, arm)[1]
 
 
 def arm_windows(start: StartRecord, arm: int) -> list[WindowRecord]:
@@ -81,8 +152,8 @@ def log_ratios(
     """Return log(b / a) of each start for which both arms have the figure; (≤ n_starts,)."""
     ratios = []
     for start in starts:
-        low = arm_figures(arm_windows(start, a)).value(ratio_name)
-        high = arm_figures(arm_windows(start, b)).value(ratio_name)
+        low = start_figures(start, a).value(ratio_name)
+        high = start_figures(start, b).value(ratio_name)
         is_known = 0 < low < math.inf and 0 < high < math.inf
         # Latencies of requests that timed out are there too, but no figure is made of them alone.
         if is_known and has_answers(start, a) and has_answers(start, b):
@@ -124,8 +195,8 @@ def arm_summary(
     """Return what one arm did over all these starts."""
     windows = [window for start in starts for window in arm_windows(start, arm)]
     status, detail = arm_status(starts, arm)
-    figures = arm_figures(windows)
-    latency = merge(w.measurement.latency for w in windows)
+    totals = ArmTotals.sum([arm_totals(start, arm) for start in starts])
+    figures, latency = totals.figures, totals.latency
     sizes = [w.telemetry.pss_bytes for w in windows if w.telemetry.pss_bytes is not None]
     shown = {n: figures.latency_s[n] for n, q in PERCENTILES.items() if can_show(latency, q)}
     return ArmSummary(
@@ -145,7 +216,7 @@ def arm_summary(
         effective=_effective(starts, arm),
         limited_by=dict(Counter(w.measurement.limited_by for w in windows)),
         start_throughputs_per_s=tuple(
-            _finite(arm_figures(arm_windows(start, arm)).throughput_per_s) for start in starts
+            _finite(start_figures(start, arm).throughput_per_s) for start in starts
         ),
     )
 
@@ -187,7 +258,7 @@ def smallest_count(starts: Sequence[StartRecord]) -> int:
     """Return the fewest latencies that any arm has in any start."""
     return min(
         (
-            sum(count(w.measurement.latency) for w in arm_windows(start, arm))
+            arm_totals(start, arm).n_latencies
             for start in starts
             for arm in range(len(start.statuses))
         ),

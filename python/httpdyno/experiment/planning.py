@@ -1,8 +1,11 @@
 """From a study to a plan: everything decided before anything is touched."""
 
+import math
+
 from msgspec import structs
 
 from httpdyno.errors import UsageError
+from httpdyno.load.access_log import read_access_log
 from httpdyno.model import (
     Arrival,
     Closed,
@@ -26,6 +29,7 @@ def make_plan(study: Study, *, seed: int, budget_s: float | None = None) -> Plan
     """Return the plan of a ladder or a sweep, with another budget if one is given."""
     if budget_s is not None:
         study = _with_budget(study, budget_s)
+    require_whole_replay(study)
     steps: list[Step] = []
     if study.method.kind == "ladder":
         for knob in study.knobs:
@@ -53,7 +57,30 @@ def compare_plan(
     """
     if budget_s is not None:
         study = _with_budget(study, budget_s)
+    require_whole_replay(study)
     return Plan(study=study, seed=seed, compare=(a, b), command="compare")
+
+
+def require_whole_replay(study: Study) -> None:
+    """Refuse a log that no window sees the end of: each window begins it anew.
+
+    Raises:
+        UsageError: With how long it takes.
+    """
+    arrival, method = study.workload.arrival, study.method
+    if not isinstance(arrival, Replay):
+        return
+    offsets_ns = read_access_log(arrival).offsets_ns
+    whole_s = offsets_ns[-1] / 1e9 if offsets_ns else 0.0
+    room_s = method.lead_in_s + method.window_s
+    if whole_s > room_s:
+        raise UsageError(
+            f"the log `{arrival.log}` takes {format_duration(whole_s)}, and a window with its "
+            f"lead-in {format_duration(room_s)}: each window begins it anew, so none would see "
+            "its end",
+            hint=f'Use `method.window = "{math.ceil(whole_s - method.lead_in_s)}s"`, a shorter '
+            "piece of the log, or a higher speed.",
+        )
 
 
 def sweep_levels(study: Study) -> tuple[float, ...]:

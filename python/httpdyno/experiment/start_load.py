@@ -5,6 +5,7 @@ In a closed loop the warm-up is looked at as well: its cycles say how long the w
 
 import hashlib
 import math
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -23,6 +24,8 @@ from httpdyno.model import Measurement, Telemetry, WindowRecord, Workload
 from httpdyno.units import format_duration
 
 _POLL_S = 0.05
+BESIDE_LOAD = 1.2
+"""For the time that servers take to come up, about, where a start's load is long."""
 
 
 class Watch(Protocol):
@@ -73,10 +76,11 @@ class StartLoad:
             UsageError: With windows as long as the latencies demand, the start would take longer
                 than it may.
         """
+        began_s = time.monotonic()
         if not self.addresses or not self._warm_up():
             return []
         choice = self._choice()
-        self._require_time(choice)
+        self._require_time(choice, time.monotonic() - began_s)
         plan: list[WindowPlan] = []
         blocks: list[int] = []
         for block, order in enumerate(self.request.order[: choice.n_blocks]):
@@ -158,19 +162,20 @@ class StartLoad:
             n_blocks=n_blocks,
             window_s=request.window_s,
             lead_in_s=request.lead_in_s,
+            limit_s=request.limit_s,
         )
 
-    def _require_time(self, choice: WindowChoice) -> None:
+    def _require_time(self, choice: WindowChoice, warm_up_s: float) -> None:
         """Refuse what cannot fit before it is begun, not when the budget is gone."""
-        windows_s = choice.n_blocks * len(self._up) * choice.window_s
-        if windows_s <= self.request.limit_s:
-            return
+        load_s = warm_up_s + choice.n_blocks * len(self._up) * choice.window_s
         n, limit_s = self.request.n_needed, self.request.limit_s
+        if n == 0 or load_s <= limit_s:
+            return
         raise UsageError(
             f"the server takes about {format_duration(choice.cycle_s)} for a cycle of request and "
-            f"pause, so the windows of one start take {format_duration(windows_s)}; the budget "
+            f"pause, so one start takes {format_duration(load_s)} of load; the budget "
             f"leaves {format_duration(limit_s)} for each of {n} starts",
-            hint=f"{n} such starts take about {format_duration(n * windows_s * 1.3)}; "
+            hint=f"{n} such starts take about {format_duration(n * load_s * BESIDE_LOAD)}; "
             "see `--budget`. More connections shorten windows where latencies vary much.",
         )
 

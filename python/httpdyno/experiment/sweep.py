@@ -10,7 +10,7 @@ from httpdyno.errors import TargetError, UsageError
 from httpdyno.experiment.claim import limit_broken
 from httpdyno.experiment.comparison import CLOSING_RATIO, Session
 from httpdyno.experiment.event import PointDone, Stage
-from httpdyno.experiment.evidence import arm_figures, arm_status, arm_summary, arm_windows
+from httpdyno.experiment.evidence import arm_status, arm_summary, start_figures
 from httpdyno.experiment.planning import sweep_levels
 from httpdyno.model import (
     ArmSummary,
@@ -150,7 +150,7 @@ def usable_starts(starts: Sequence[StartRecord], study: Study) -> list[StartReco
     return [
         start
         for start in starts
-        if all(arm_figures(arm_windows(start, arm)).throughput_per_s > 0 for arm in runs)
+        if all(start_figures(start, arm).throughput_per_s > 0 for arm in runs)
     ]
 
 
@@ -238,7 +238,7 @@ def _exp(value: float) -> float:
 
 
 def _throughputs(starts: Sequence[StartRecord], arm: int) -> list[float]:
-    return [arm_figures(arm_windows(start, arm)).throughput_per_s for start in starts]
+    return [start_figures(start, arm).throughput_per_s for start in starts]
 
 
 def _ratio_to_best(

@@ -32,7 +32,7 @@ TAIL = 4.0
 """Load goes on for at most so many of these lengths after the measured part; it ends as soon as
 each user has begun another step."""
 
-LEAST_TAIL_S = 0.2
+LEAST_TAIL_S = 0.5
 PILOT_TAIL_S = 2.0
 """Of the warm-up, from which cycles are known: a cycle that lasts longer is taken for as long."""
 
@@ -91,13 +91,14 @@ class WindowChoice:
     """What one window is expected to take from its first request to its last answer."""
 
 
-def choose_windows(
+def choose_windows(  # noqa: PLR0913 - what is known, and what was asked for
     arms: Sequence[CycleMoments],
     *,
     n_users: int,
     n_blocks: int,
     window_s: float,
     lead_in_s: float,
+    limit_s: float = math.inf,
 ) -> WindowChoice:
     """Return windows that are long enough for these cycles, and no shorter than what was asked.
 
@@ -110,20 +111,29 @@ def choose_windows(
         n_blocks: The most windows of each arm.
         window_s: The measured part that was asked for.
         lead_in_s: The lead-in that was asked for.
+        limit_s: Where all windows of all arms take longer, they are as few as the cycles allow;
+            that may still take longer.
     """
     met_s = max((arm.met_s for arm in arms), default=0.0)
-    cycle_s = max((arm.mean_s for arm in arms), default=0.0)
     spread_s = SPREAD * met_s
     lead_s = max(lead_in_s, LEAD_IN * met_s)
     # After the measured part each user ends its cycle, and what it began meanwhile.
     around_s = spread_s + lead_s + 2 * met_s
+    least_s = max(window_s, met_s)
     varied_s = max(
         (CYCLES_PER_VARIATION * arm.variation * arm.mean_s / n_users for arm in arms), default=0.0
     )
-    whole_s = max(n_blocks * window_s, varied_s)
-    least_s = max(window_s, met_s)
     # No more windows than have a measured part as long as what is lost around it.
-    n = min(n_blocks, max(1, int(whole_s / max(least_s, around_s - lead_in_s) + 1e-9)))
+    worthwhile_s = max(least_s, around_s - lead_in_s)
+
+    def number(whole_s: float) -> int:
+        return min(n_blocks, max(1, int(whole_s / worthwhile_s + 1e-9)))
+
+    whole_s = max(n_blocks * window_s, varied_s)
+    n = number(whole_s)
+    if len(arms) * (n * around_s + max(n * least_s, whole_s)) > limit_s:
+        whole_s = varied_s
+        n = number(whole_s)
     measure_s = max(least_s, whole_s / n)
     return WindowChoice(
         n_blocks=n,
@@ -131,6 +141,6 @@ def choose_windows(
         lead_in_s=lead_s,
         measure_s=measure_s,
         tail_s=max(LEAST_TAIL_S, TAIL * met_s),
-        cycle_s=cycle_s,
+        cycle_s=max((arm.mean_s for arm in arms), default=0.0),
         window_s=around_s + measure_s,
     )

@@ -1,0 +1,121 @@
+"""Little's law checks what is credited, and what it contradicts is not claimed."""
+
+import numpy as np
+import pytest
+from msgspec import structs
+from tests.experiment.cycles import LENGTHS, seen_cycles, start_of
+
+from httpdyno.experiment.claim import claim, comparison
+from httpdyno.experiment.little import little_check, little_doubt
+from httpdyno.experiment.window_choice import CycleMoments, choose_windows
+from httpdyno.model import Configuration, Cycles, Objective
+
+N_STARTS = 8
+
+
+def steady_starts(kind, ratio, mend=lambda cycles, _n_ended: cycles):
+    """Return starts of two arms, the second of which is faster by that ratio."""
+    rng = np.random.default_rng(5)
+    lengths = [lambda rng, n: 0.11 * LENGTHS[kind](rng, n)]
+    lengths.append(lambda rng, n: 0.11 / ratio * LENGTHS[kind](rng, n))
+    known = [
+        CycleMoments(n=1_000, sum_s=float(x.sum()), sum_s2=float((x * x).sum()))
+        for x in (draw(rng, 1_000) for draw in lengths)
+    ]
+    choice = choose_windows(known, n_users=8, n_blocks=4, window_s=0.25, lead_in_s=0.1)
+    return [
+        start_of(
+            number,
+            [
+                [mend(*seen_cycles(rng, draw, 8, choice)) for _ in range(choice.n_blocks)]
+                for draw in lengths
+            ],
+            choice.measure_s,
+        )
+        for number in range(N_STARTS)
+    ]
+
+
+@pytest.mark.parametrize("kind", LENGTHS)
+def test_a_steady_loop_agrees_and_is_claimed(kind):
+    starts = steady_starts(kind, 1.5)
+    assert little_doubt(starts) == ""
+    state = claim(starts, Objective(), min_starts=6)
+    assert state.verdict == "better"
+    assert state.interval is not None
+    assert state.interval.low <= 1.5 <= state.interval.high
+
+
+def test_a_window_that_counts_ended_answers_is_caught_and_nothing_is_claimed():
+    # Phases as if all users had begun together: whole answers of each.
+    def broken(cycles, n_ended):
+        del n_ended
+        return structs.replace(cycles, credit=cycles.n_users * (cycles.credit // cycles.n_users))
+
+    starts = steady_starts("constant", 1.2, broken)
+    assert "Little's law" in little_doubt(starts)
+    state = claim(starts, Objective(), min_starts=6)
+    assert state.verdict == "inconclusive"
+    assert "Little's law" in state.reason
+    arms = Configuration(values={"k": 1}), Configuration(values={"k": 2})
+    told = comparison(1, starts, arms, Objective(), min_starts=6)
+    assert [each.kind for each in told.caveats] == ["little"]
+    # Other figures do not hang on it.
+    cpu = claim(starts, Objective(metric="cpu_s_per_request"), min_starts=6)
+    assert "Little" not in cpu.reason
+
+
+def test_where_nothing_began_nothing_can_be_checked():
+    empty = Cycles(
+        credit=2.0, n_users=4, begun=0, begun_right=0, begun_s=0, begun_s2=0, longest_s=0
+    )
+    starts = [start_of(number, [[empty], [empty]], 1.0) for number in range(6)]
+    assert "no cycle of a began" in little_doubt(starts)
+
+
+def test_answers_that_never_came_are_no_small_matter():
+    def cut(cycles, _n_ended):
+        return structs.replace(cycles, open_credit=cycles.credit * 0.1, n_open=1)
+
+    assert "might have added 10%" in little_doubt(steady_starts("constant", 1.2, cut))
+
+
+def test_users_who_wait_all_the_time_are_left_out_and_told():
+    def starving(cycles, _n_ended):
+        return structs.replace(cycles, n_users=cycles.n_users + 3, n_starved=3)
+
+    starts = steady_starts("constant", 1.2, starving)
+    assert little_doubt(starts) == ""
+    arms = Configuration(values={"k": 1}), Configuration(values={"k": 2})
+    told = comparison(1, starts, arms, Objective(), min_starts=6)
+    assert [each.kind for each in told.caveats] == ["starved_users"]
+    assert "up to 3 of 11" in told.caveats[0].message
+
+
+def test_fresh_windows_must_hold_many_answers_of_each_user():
+    def fresh(cycles, _n_ended):
+        return structs.replace(cycles, is_fresh=True, begun_s=cycles.begun_s * 1.5)
+
+    few = steady_starts("constant", 1.2, fresh)
+    assert "begin with the load" in little_doubt(few)
+
+    def many(cycles, _n_ended):
+        return structs.replace(fresh(cycles, 0), credit=cycles.credit * 100)
+
+    assert little_doubt(steady_starts("constant", 1.2, many)) == ""
+
+
+def test_an_open_loop_has_no_users_to_check():
+    starts = steady_starts("constant", 1.2)
+    open_loop = [
+        structs.replace(
+            start,
+            windows=tuple(
+                structs.replace(w, measurement=structs.replace(w.measurement, cycles=None))
+                for w in start.windows
+            ),
+        )
+        for start in starts
+    ]
+    assert little_check(open_loop, 0) is None
+    assert "without following" in little_doubt([starts[0], open_loop[1]])

@@ -1,0 +1,98 @@
+"""One start's load on origins whose timing is known."""
+
+from dataclasses import replace
+
+import pytest
+from tests.load.origin import origin
+
+from httpdyno.errors import UsageError
+from httpdyno.experiment import start_load
+from httpdyno.experiment.bench import StartRequest, block_order
+from httpdyno.experiment.evidence import ArmTotals
+from httpdyno.experiment.start_load import StartLoad, start_seed
+from httpdyno.model import Configuration, Telemetry, WindowRecord, Workload
+
+
+class Nobody:
+    """Reads no counters."""
+
+    def on_edge(self, window, is_opening):
+        """Do nothing."""
+
+    def of(self, window):
+        del window
+        return Telemetry(cpu_s=0.0)
+
+
+def load_of(*addresses, n_blocks=4, **asked):
+    request = StartRequest(
+        comparison=1,
+        start=0,
+        arms=tuple(Configuration(values={"arm": n}) for n, _ in enumerate(addresses)),
+        order=block_order(len(addresses), n_blocks, seed=1, comparison=1, start=0),
+        window_s=0.1,
+        lead_in_s=0.05,
+        warm_up_s=0.05,
+    )
+    return StartLoad(
+        workload=Workload(connections=4, timeout_s=5.0),
+        request=replace(request, **asked),
+        addresses=dict(enumerate(addresses)),
+        watcher=lambda _arms, _last: Nobody(),
+        seed=3,
+    )
+
+
+def test_windows_follow_the_warm_ups_latencies_and_do_not_alias_with_them():
+    with origin("--service", "fixed:110ms") as slow, origin("--service", "fixed:90ms") as fast:
+        saved: list[WindowRecord] = []
+        load = load_of(slow.address, fast.address)
+        windows = load.run(saved.append)
+    assert windows == saved
+    assert load.silence is None
+    assert sorted(load.seen) == [0, 1]
+    assert load.seen[0].mean_s == pytest.approx(0.11, rel=0.1)
+    told = []
+    for arm in (0, 1):
+        mine = [window for window in windows if window.arm == arm]
+        assert all(window.measurement.measured_s >= 0.1 for window in mine)
+        assert all(window.measurement.total_s >= 2 * 0.11 for window in mine), "lead-in"
+        totals = ArmTotals.of(mine)
+        told.append(totals.measured_right / totals.measured_s)
+    # The machine may be slow, but that it counts 2 answers of each user or 3 is no such thing.
+    assert told[1] / told[0] == pytest.approx(110 / 90, rel=0.06)
+
+
+def test_what_cannot_fit_is_refused_with_the_time_that_it_takes():
+    with origin("--service", "fixed:150ms") as slow:
+        load = load_of(slow.address, slow.address, limit_s=0.5, n_needed=6)
+        with pytest.raises(UsageError, match=r"takes about 15\d ms .* 500 ms for each of 6") as it:
+            load.run(lambda _window: None)
+        assert "6 such starts take about" in it.value.hint
+        # Later on the evidence that there is counts, and the time is watched elsewhere.
+        assert load_of(slow.address, limit_s=0.5).run(lambda _window: None)
+
+
+def test_fresh_servers_get_no_load_before_the_windows_that_were_asked_for():
+    with origin("--service", "fixed:30ms") as server:
+        load = load_of(server.address, warm_up_s=0.0, lead_in_s=0.0, n_blocks=2)
+        first, second = load.run(lambda _window: None)
+    for window in (first, second):
+        assert window.measurement.measured_s == pytest.approx(0.1, abs=1e-6)
+        assert window.measurement.cycles.is_fresh
+
+
+def test_each_start_draws_from_a_seed_of_its_own(monkeypatch):
+    seeds = []
+
+    def noted(*_args, seed, **_settings):
+        seeds.append(seed)
+        raise UsageError("enough")
+
+    monkeypatch.setattr(start_load, "start_load", noted)
+    for asked in ({}, {"start": 1}, {"comparison": 2}, {"warm_up_s": 0.0}, {}):
+        with pytest.raises(UsageError, match="enough"):
+            load_of("127.0.0.1:1", "127.0.0.1:2", **asked).run(lambda _window: None)
+    assert len(set(seeds)) == 4
+    assert seeds[0] == seeds[-1], "the same plan draws the same"
+    assert start_seed(1, 1, 1) != start_seed(2, 1, 1)
