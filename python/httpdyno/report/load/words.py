@@ -4,6 +4,9 @@ from httpdyno.model import Measurement, Workload
 from httpdyno.report.phrase import oxford, plural
 from httpdyno.units import format_duration, format_rate
 
+_FEW = 0.01
+"""Of the answers: a rate that is off by less looks right."""
+
 ERROR_WORDS = {
     "refused": "were refused a connection",
     "reset": "had their connection reset",
@@ -35,7 +38,15 @@ def verdict_line(measurement: Measurement, workload: Workload, *, half_width: st
         duration = format_duration(measurement.measured_s)
         rate = format_rate(measurement.throughput_per_s)
         text += f", {rate}{f' ± {half_width}' if half_width else ''} over {duration}"
+        n_late = n_after_end(measurement)
+        if n_late > completed * _FEW:
+            text += f" ({n_late:,} after that, not in the rate)"
     return f"{text}: {_failures(measurement, workload)}" if measurement.errors else text
+
+
+def n_after_end(measurement: Measurement) -> int:
+    """Return how many right answers came after the measured part, which the rate is over."""
+    return measurement.completed - measurement.measured_completed
 
 
 def percent_text(ratio: float) -> str:
