@@ -22,17 +22,22 @@ ERROR_WORDS = {
 }
 
 
-def verdict_line(measurement: Measurement, workload: Workload, *, half_width: str = "") -> str:
+def verdict_line(
+    measurement: Measurement, workload: Workload, *, half_width: str = "", address: str = ""
+) -> str:
     """Return how many requests got the right answer, and what happened to the others.
 
     Args:
         measurement: The window.
         workload: What was asked for.
         half_width: How far off the throughput may be, such as `12/s`.
+        address: Where it was connected to, such as `127.0.0.1:80`.
     """
     offered, completed = measurement.offered, measurement.completed
     if offered == 0:
         return "no request was sent"
+    if measurement.errors.get("refused", 0) == offered and address:
+        return f"nothing listens at {address}: {_failures(measurement, workload)}"
     text = f"{completed:,} of {plural(offered, 'request')} completed"
     if completed:
         duration = format_duration(measurement.measured_s)
