@@ -37,12 +37,13 @@
 //!    because they had waited for a connection for most of their patience: `server`.
 //! 7. Closed loop: less than [`IDLE`] of the connections were busy on average, so the users
 //!    thought more than they waited: `rate`, the load asked for. More `connections` would carry
-//!    more, if there is evidence that they did not wait for each other in the server: nobody beside
-//!    the client used [`A_CORE`] on this machine, and either service times hardly vary and were
-//!    those of the first requests, which met an idle server ([`IDLE_LIKE`]); or they vary
-//!    ([`VARYING`]) and say nothing of each other ([`ALIKE`]) over many of them ([`ROUNDS`]). Else
-//!    `server`, also where it cannot be told, as with one connection, or where all waited for what
-//!    serves all at a time.
+//!    more, if there is evidence that they did not wait for each other in the server: service times
+//!    hardly vary and were those of the first requests, which met an idle server ([`IDLE_LIKE`]);
+//!    or they vary ([`VARYING`]) and say nothing of each other ([`ALIKE`]) over many of them
+//!    ([`ROUNDS`]). Who shares a CPU evenly shows neither way, so nobody beside the client may have
+//!    used [`A_CORE`] on this machine; but where others want it and service times are still
+//!    [`EVEN`], they are not made of CPU time. Else `server`, also where it cannot be told, as with
+//!    one connection.
 //! 8. Open loop, and over [`FEW`] of the requests waited for a connection, or ran out of patience
 //!    or time while they did, and more than were late: a client that is late sends in bursts, which
 //!    take all connections. Then `server` if answers took longer the more were under way
@@ -89,6 +90,8 @@ const IDLE_LIKE: f64 = 1.2;
 /// Standard deviation over mean of service times. Of less, what is alike in them or not is mostly
 /// this machine's unrest.
 const VARYING: f64 = 0.3;
+/// The same. Turns on a CPU take milliseconds: what waits for them varies by more.
+const EVEN: f64 = 0.05;
 /// Correlation of service times of answers that come one after the other, error included.
 const ALIKE: f64 = 0.1;
 /// So many requests on each connection: what begins together ends together for a while.
@@ -275,15 +278,17 @@ fn is_queueing(evidence: &Evidence) -> bool {
 /// Whether the server would have done more at a time, by all that a closed loop can see.
 fn has_room(evidence: &Evidence) -> bool {
     let Evidence { service_inflation_ratio: inflation, loaded_requests, .. } = *evidence;
-    if evidence.others_cpu_ratio >= A_CORE || inflation <= 0.0 || is_queueing(evidence) {
+    if inflation <= 0.0 || is_queueing(evidence) {
         return false;
     }
+    let is_core_left = evidence.others_cpu_ratio < A_CORE;
     let noise = 2.0 * evidence.service_spread_ratio / evidence.unloaded_requests.max(1.0).sqrt();
     let is_idle_like = inflation * (1.0 + noise) < IDLE_LIKE && inflation > 1.0 / IDLE_LIKE;
     let is_seen = loaded_requests >= ROUNDS * evidence.busy_connections;
     let likeness = evidence.service_likeness_ratio + 2.0 / loaded_requests.max(1.0).sqrt();
     let is_independent = is_seen && evidence.service_spread_ratio >= VARYING && likeness < ALIKE;
-    is_idle_like || is_independent
+    let is_even = evidence.service_spread_ratio < EVEN;
+    is_idle_like && (is_core_left || is_even) || is_independent && is_core_left
 }
 
 fn is_behind(evidence: &Evidence) -> bool {
