@@ -25,8 +25,10 @@ CONNECTIONS = 64
 COUNTS_MAY_DIFFER = 0.005
 """Between the origin and a client that finished: what was under way when it ended."""
 _WARM_S = 1.0
-_LONG_S = 20.0
+_LONG_S = 10.0
 _LONG_PAIRS = 2
+_MOST_OF_WHOLE = 1.0
+_MOST_FOR_ONE_S, _ONES = 0.25, 5
 
 Run = dict[str, Any]
 
@@ -87,8 +89,8 @@ def _measure_at(
             note="the rest is Python, waiting",
         )
     )
-    if not setting.is_quick:
-        runs["whole program"] = _whole_program(figure, setting, origin_name, origin, rivals[0])
+    runs["whole program"] = _whole_program(figure, setting, origin_name, origin, rivals[0])
+    runs["one request"] = _one_request(figure, setting, origin_name, origin)
     figure.raw[origin_name] = runs
 
 
@@ -179,7 +181,27 @@ def _whole_program(
             name=f"whole program, {_LONG_S:g} s, at {origin_name}",
             estimate=ratio(pairs),
             unit=f" × {rival.name}",
+            at_most=_MOST_OF_WHOLE,
+            by_bound=True,
             note=f"Python's start included; {_absolute(pairs)}",
         )
     )
     return pairs
+
+
+def _one_request(
+    figure: Figure, setting: Setting, origin_name: str, origin: Oracle | Nginx
+) -> list[float]:
+    """Measure what the program costs before and after any load."""
+    program = str(REPOSITORY / ".venv" / "bin" / "httpdyno")
+    command = [program, "load", f"http://{origin.address}/", "-n", "1"]
+    costs_s = [run(command, cpu=setting.client_cpu).checked().cpu_s for _ in range(_ONES)]
+    figure.parts.append(
+        Part(
+            name=f"whole program, one request, at {origin_name}",
+            estimate=median_of_runs(costs_s),
+            unit=" s",
+            at_most=_MOST_FOR_ONE_S,
+        )
+    )
+    return costs_s

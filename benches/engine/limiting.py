@@ -1,6 +1,6 @@
 """Figure 6: whether a run says rightly who kept it from doing more.
 
-Twelve scenarios are built out of processes, so that who is limiting is known beforehand; besides
+Thirteen scenarios are built out of processes, so that who is limiting is known beforehand; besides
 them fifty runs in which nothing is wrong.
 """
 
@@ -22,7 +22,7 @@ from benches.engine.process import Background, BenchError
 from benches.engine.quiet import Quiet
 from benches.engine.setting import Setting
 
-N_RIGHT, N_FALSE_ALARMS = 11, 1
+N_RIGHT, N_FALSE_ALARMS = 12, 1
 N_HEALTHY, N_HEALTHY_QUICK = 50, 10
 HEALTHY_RATES_PER_S = (500, 1_000, 2_000, 4_000)
 CLIENT = frozenset({"client_cpu", "client_schedule"})
@@ -156,6 +156,11 @@ SCENARIOS = (
         run=_plain("--service", "fixed:20ms", connections=4, arrival=engine.even(1_000)),
     ),
     Scenario(
+        name="5 connections of 20 ms",
+        limits=frozenset({"connections"}),
+        run=_plain("--service", "fixed:20ms", connections=5),
+    ),
+    Scenario(
         name="1,000/s, reached", limits=frozenset({"rate"}), run=_plain(arrival=engine.even(1_000))
     ),
     Scenario(name="8,000/s, all on one core", limits=CLIENT | {"rate"}, run=_one_core),
@@ -224,8 +229,9 @@ def _healthy(setting: Setting, index: int) -> Verdict:
     """Run with nothing wrong: in turn at a rate that all can do, and as many as are answered."""
     rate = HEALTHY_RATES_PER_S[index // 2 % len(HEALTHY_RATES_PER_S)]
     if index % 2:
-        run = _plain("--service", "exp:5ms", duration_s=_HEALTHY_S, connections=8)
-        name, expected = "closed loop of 5 ms", "server"
+        service = ("--service", "exp:5ms", "--workers", "2")
+        run = _plain(*service, duration_s=_HEALTHY_S, connections=8)
+        name, expected = "closed loop of 5 ms, two at a time", "server"
     else:
         run = _plain(duration_s=_HEALTHY_S, arrival=engine.even(rate))
         name, expected = f"{rate}/s", "rate"

@@ -2,6 +2,7 @@
 
 import resource
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -11,16 +12,19 @@ from benches.engine.cost import CONNECTIONS
 from benches.engine.figure import Figure, Part, exactly
 from benches.engine.interval import median_of_runs
 from benches.engine.origin import Oracle
-from benches.engine.process import BenchError, peak_bytes, resident_bytes
+from benches.engine.process import Background, BenchError, peak_bytes, resident_bytes
 from benches.engine.setting import REPOSITORY, Setting
 
 GROWTH_MB, PER_CONNECTION_KB, BASE_MB = 1.0, 4.0, 60.0
+WHOLE_GROWTH_MB = 2.0
 MB, KB = 1e6, 1e3
 _FROM, _TO = 1_000_000, 20_000_000
 _MANY_CONNECTIONS, _MANY_QUICK = 10_000, 1_000
 _SPARE_DESCRIPTORS = 200
 _LOOK_S = 0.2
 _PATIENCE_S = 3600.0
+_STEADY_S, _LAST_S = 3.0, 60.0
+"""Imports and first buffers are there by then; and how long a test may go on as it was."""
 _IDLE_SERVICE_S = 3
 """Connections wait so long for each answer that nearly all are idle at any time."""
 
@@ -34,6 +38,8 @@ def measure(setting: Setting) -> Figure:
     growth = _growth(figure, setting, first, last)
     connections, cost = _per_connection(figure, setting)
     base = _base(figure, setting)
+    last_s = setting.sized(int(_LAST_S), int(_LAST_S) // 6)
+    whole_growth = _whole_growth(figure, setting, float(last_s))
     figure.parts = [
         Part(
             name=f"growth from {first:,} to {last:,} requests",
@@ -53,6 +59,12 @@ def measure(setting: Setting) -> Figure:
             unit=" MB",
             at_most=BASE_MB,
             note="Python and all",
+        ),
+        Part(
+            name=f"whole program's growth, second {_STEADY_S:g} to {last_s}",
+            estimate=exactly(whole_growth / MB),
+            unit=" MB",
+            at_most=WHOLE_GROWTH_MB,
         ),
     ]
     figure.command = f"command time -v httpdyno load URL -c {CONNECTIONS} -n {last}"
@@ -130,6 +142,24 @@ def _base(figure: Figure, setting: Setting) -> list[int]:
         peaks = [peak_bytes(command, cpu=setting.client_cpu) for _ in range(setting.sized(3, 1))]
     figure.raw["whole program"] = peaks
     return peaks
+
+
+def _whole_growth(figure: Figure, setting: Setting, last_s: float) -> int:
+    """Return how much the program grew while it loaded, its progress and all."""
+    program = str(REPOSITORY / ".venv" / "bin" / "httpdyno")
+    with Oracle(setting, "--log-capacity", "0") as oracle:
+        words = ["load", f"http://{oracle.address}/", "-c", str(CONNECTIONS)]
+        # It is looked at until a moment before its end, when it says what it saw.
+        command = [program, *words, "-d", f"{last_s + 1:g}s"]
+        with Background(command, cpu=setting.client_cpu) as loading:
+            began_s = time.monotonic()
+            sizes: list[int] = []
+            while (elapsed_s := time.monotonic() - began_s) < last_s:
+                if elapsed_s >= _STEADY_S:
+                    sizes.append(resident_bytes(loading.pid))
+                time.sleep(_LOOK_S)
+    figure.raw["whole program by time"] = sizes
+    return max(sizes) - sizes[0]
 
 
 @contextmanager

@@ -291,3 +291,16 @@ def test_the_seed_repeats_the_requests_and_another_does_not(server, load):
         return [each["head"].split(" ")[1] for each in kept(server)[before:]]
 
     assert targets("7") == targets("7") != targets("8")
+
+
+@pytest.mark.parametrize(("workers", "limited_by"), [("all", "connections"), ("1", "server")])
+def test_a_closed_loop_says_whether_more_connections_would_bring_more(load, workers, limited_by):
+    options = ("--service", "fixed:20ms", *(("--workers", workers) if workers != "all" else ()))
+    with origin(*options) as server:
+        document = load(server.url, "-c", "5", "-d", "0.6s")
+    # On a busy machine 20 ms may come out uneven, the first of them too; then it cannot be told.
+    seen = document["evidence"]
+    is_disturbed = (
+        seen["service_spread_ratio"] > 0.03 or abs(seen["service_inflation_ratio"] - 1) > 0.1
+    )
+    assert document["limited_by"] == limited_by or (is_disturbed and workers == "all")

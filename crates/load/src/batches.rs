@@ -30,7 +30,8 @@ pub struct Batches {
     pub offered: Vec<u64>,
     /// Right answers that came in the interval, whenever their requests were sent.
     pub completed: Vec<u64>,
-    /// Requests that failed in the interval, measured or not.
+    /// Requests that failed in the interval, measured or not; and measured ones that were due in it
+    /// and that the window's end cut off.
     pub errors: Vec<u64>,
     latencies: Cells,
 }
@@ -103,6 +104,12 @@ impl BatchRecorder {
         if outcome.is_ok() || outcome.is_err_and(ErrorKind::is_censored) {
             self.open.record(age_ns);
         }
+    }
+
+    /// Count a measured request that the window's end cut off, by the time at which it was due.
+    pub(crate) fn cut_off(&mut self, since_start_ns: u64) {
+        let interval = self.reach(since_start_ns);
+        self.errors[interval] += 1;
     }
 
     /// Return the interval of an instant, after it was made to exist.

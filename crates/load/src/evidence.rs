@@ -52,6 +52,18 @@ pub struct Evidence {
     pub service_inflation_ratio: f64,
     /// How many first requests those were.
     pub unloaded_requests: f64,
+    /// Standard deviation over mean of the service times after those, of each request by itself.
+    pub service_spread_ratio: f64,
+    /// How alike those were that ended one after the other: their correlation. Requests that wait
+    /// in one queue wait for the same.
+    pub service_likeness_ratio: f64,
+    /// Of how many requests.
+    pub loaded_requests: f64,
+    /// CPU time on this machine that was not this process's over the measured part: 1 is a core.
+    /// The server's is in it, if it is on this machine.
+    pub others_cpu_ratio: f64,
+    /// What was left of this machine's CPUs: 1 is a core.
+    pub idle_cpu_ratio: f64,
     /// Offered in the measured part, per second.
     pub offered_per_s: f64,
     /// Right answers in the measured part, per second.
@@ -87,7 +99,7 @@ pub struct Evidence {
 
 impl Evidence {
     /// The figures by name.
-    pub fn figures(&self) -> [(&'static str, f64); 29] {
+    pub fn figures(&self) -> [(&'static str, f64); 34] {
         [
             ("client_cpu_ratio", self.client_cpu_ratio),
             ("client_wait_ratio", self.client_wait_ratio),
@@ -104,6 +116,11 @@ impl Evidence {
             ("late_requests", self.late_requests),
             ("service_inflation_ratio", self.service_inflation_ratio),
             ("unloaded_requests", self.unloaded_requests),
+            ("service_spread_ratio", self.service_spread_ratio),
+            ("service_likeness_ratio", self.service_likeness_ratio),
+            ("loaded_requests", self.loaded_requests),
+            ("others_cpu_ratio", self.others_cpu_ratio),
+            ("idle_cpu_ratio", self.idle_cpu_ratio),
             ("offered_per_s", self.offered_per_s),
             ("achieved_per_s", self.achieved_per_s),
             ("retries", self.retries),
@@ -149,6 +166,11 @@ impl Evidence {
             late_requests: tally.late as f64,
             service_inflation_ratio: inflation.ratio,
             unloaded_requests: inflation.n_light as f64,
+            service_spread_ratio: inflation.spread,
+            service_likeness_ratio: inflation.likeness,
+            loaded_requests: inflation.n_loaded as f64,
+            others_cpu_ratio: of_measured(host.taken.others_ns),
+            idle_cpu_ratio: of_measured(host.taken.idle_ns),
             offered_per_s: per_s(tally.measured_offered as f64),
             achieved_per_s: per_s(tally.measured_completed as f64),
             retries: tally.retries as f64,

@@ -32,6 +32,10 @@ struct Accounts {
     frozen_ns: u64,
     throttled_ns: Vec<u64>,
     stolen_ns: Vec<u64>,
+    /// Of all CPUs of the machine, and of this process.
+    busy_ns: u64,
+    idle_ns: u64,
+    own_ns: u64,
 }
 
 /// What the host took from the client.
@@ -46,6 +50,10 @@ pub(crate) struct Taken {
     /// The host of this virtual machine ran others on a CPU that the client may use, the one that
     /// lost most: where threads are not pinned, nobody knows which of them was on it.
     pub(crate) stolen_ns: u64,
+    /// CPU time on this machine that was not this process's: the server's, if it is here.
+    pub(crate) others_ns: u64,
+    /// Time for which CPUs of this machine had nothing to run, summed over them.
+    pub(crate) idle_ns: u64,
 }
 
 /// What happened over a window.
@@ -109,11 +117,15 @@ impl HostMeter {
     }
 
     fn read(&self) -> Accounts {
+        let (stolen_ns, busy_ns, idle_ns) = self.stolen.read();
         Accounts {
             at_ns: sys::monotonic_ns(),
             frozen_ns: self.watchdog.frozen_ns,
             throttled_ns: self.quota.read(),
-            stolen_ns: self.stolen.read(),
+            stolen_ns,
+            busy_ns,
+            idle_ns,
+            own_ns: sys::process_cpu_ns(),
         }
     }
 }
@@ -125,6 +137,11 @@ impl Accounts {
             frozen_ns: self.frozen_ns.saturating_sub(earlier.frozen_ns),
             throttled_ns: most_grown(&self.throttled_ns, &earlier.throttled_ns),
             stolen_ns: most_grown(&self.stolen_ns, &earlier.stolen_ns),
+            idle_ns: self.idle_ns.saturating_sub(earlier.idle_ns),
+            others_ns: self
+                .busy_ns
+                .saturating_sub(earlier.busy_ns)
+                .saturating_sub(self.own_ns.saturating_sub(earlier.own_ns)),
         }
     }
 }

@@ -102,7 +102,12 @@ impl ErrorKind {
     /// Whether the answer might have come later: the request's age is a lower bound of its
     /// latency.
     pub(crate) const fn is_censored(self) -> bool {
-        self.is_timeout() || matches!(self, Self::Unfinished | Self::Unsent)
+        self.is_timeout() || self.is_cut_off()
+    }
+
+    /// Whether it was the window's end or a stop that ended the request.
+    pub(crate) const fn is_cut_off(self) -> bool {
+        matches!(self, Self::Unfinished | Self::Unsent)
     }
 }
 

@@ -1,11 +1,12 @@
 //! Parts of the measured requests, apart: by their index in the table, by population.
 
-use crate::histogram::{Coarse, Distribution};
+use crate::histogram::{Distribution, Fine};
 use crate::outcome::{ErrorCounts, ErrorKind};
 
-/// Requests up to here have a latency distribution of their own. Each takes 37 kB per thread, of
-/// which the pages that are written to count; a table of hundreds must not take what the base of
-/// the process takes.
+/// Requests up to here have a latency distribution of their own, with the buckets of the whole one:
+/// so they add up to it. Each takes 270 kB of addresses per thread, of which the pages that are
+/// written to count, 8 kB for each doubling of the latency; a table of hundreds must not take what
+/// the base of the process takes.
 pub(crate) const MAX_DISTRIBUTIONS: usize = 64;
 
 /// What became of some of the measured requests. `offered == completed + errors.total()`.
@@ -19,7 +20,7 @@ pub struct Part {
     pub errors: ErrorCounts,
     /// Bytes of answers over the whole window; not counted by request.
     pub bytes_received: u64,
-    /// As in [`WindowResult::latency`](crate::WindowResult::latency), to two significant digits.
+    /// As in [`WindowResult::latency`](crate::WindowResult::latency), which all of them add up to.
     /// `None` for the requests of index 64 and above, which are only counted.
     pub latency: Option<Distribution>,
 }
@@ -31,7 +32,7 @@ pub(crate) struct PartRecorder {
     completed: u64,
     errors: ErrorCounts,
     pub(crate) bytes_received: u64,
-    latency: Option<Coarse>,
+    latency: Option<Fine>,
 }
 
 impl PartRecorder {
@@ -49,7 +50,7 @@ impl PartRecorder {
             completed: 0,
             errors: ErrorCounts::default(),
             bytes_received: 0,
-            latency: has_distribution.then(Coarse::new),
+            latency: has_distribution.then(Fine::new),
         }
     }
 
@@ -99,7 +100,7 @@ impl PartRecorder {
             completed: self.completed,
             errors: self.errors,
             bytes_received: self.bytes_received,
-            latency: self.latency.as_ref().map(Coarse::distribution),
+            latency: self.latency.as_ref().map(Fine::distribution),
         }
     }
 }

@@ -151,6 +151,7 @@ impl WindowResult {
             due: tally.due,
             busy_ratio: usual_busy_s / (n_connections as f64 * measured_s).max(1e-9),
             starved: tally.starved,
+            refused: judged.of(ErrorKind::Refused),
             is_answered: tally.bytes_received > 0,
             evidence: &evidence,
         });

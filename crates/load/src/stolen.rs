@@ -1,4 +1,5 @@
-//! For how long the host of a virtual machine ran others on the CPUs that the client may use.
+//! For how long the host of a virtual machine ran others on the CPUs that the client may use, and
+//! for how long this machine's CPUs ran at all: both are in `/proc/stat`.
 //!
 //! A thread that loses its CPU in this way is not on a run queue, and the kernel takes the time out
 //! of the thread's own account, too. So one that had work all the time looks as if it had slept.
@@ -18,6 +19,10 @@ const TICK_NS: u64 = 10_000_000;
 /// Of a CPU's line in `/proc/stat`, its name not counted (proc(5)): user, nice, system, idle,
 /// iowait, irq, softirq, steal.
 const STEAL_FIELD: usize = 7;
+/// Those of them in which a CPU of this machine ran something.
+const BUSY_FIELDS: [usize; 5] = [0, 1, 2, 5, 6];
+/// And in which it had nothing to run.
+const IDLE_FIELDS: [usize; 2] = [3, 4];
 
 impl StolenMeter {
     /// For some CPUs, or all that the calling thread may use, if there are none.
@@ -26,11 +31,22 @@ impl StolenMeter {
         Self { cpus }
     }
 
-    /// The time that was stolen from each of them so far, in nanoseconds; 0 where nobody knows.
-    pub(crate) fn read(&self) -> Vec<u64> {
-        let stolen = stolen_ns(&fs::read_to_string("/proc/stat").unwrap_or_default());
-        self.cpus.iter().map(|&cpu| stolen.get(cpu).copied().unwrap_or(0)).collect()
+    /// The time that was stolen from each of them so far, and those for which all of the machine's
+    /// CPUs together ran something and had nothing to run, in nanoseconds; 0 where nobody knows.
+    pub(crate) fn read(&self) -> (Vec<u64>, u64, u64) {
+        let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
+        let stolen = stolen_ns(&stat);
+        let of_client = self.cpus.iter().map(|&cpu| stolen.get(cpu).copied().unwrap_or(0));
+        (of_client.collect(), sum_ns(&stat, &BUSY_FIELDS), sum_ns(&stat, &IDLE_FIELDS))
     }
+}
+
+/// What the CPUs together spent so, in a `/proc/stat`: its first line.
+fn sum_ns(stat: &str, fields_wanted: &[usize]) -> u64 {
+    let fields = stat.lines().next().unwrap_or_default().split_ascii_whitespace().skip(1);
+    let ticks = fields.map(|field| field.parse::<u64>().unwrap_or(0));
+    let wanted = ticks.enumerate().filter(|(index, _)| fields_wanted.contains(index));
+    wanted.map(|(_, ticks)| ticks * TICK_NS).sum()
 }
 
 /// The steal time of each CPU in a `/proc/stat`. One that is switched off has no line; it has 0.
@@ -62,13 +78,15 @@ mod tests {
     fn each_cpu_has_its_own_account() {
         assert_eq!(stolen_ns(STAT), [80_000_000, 0, 110_000_000, 0]);
         assert!(stolen_ns("").is_empty());
+        assert_eq!((sum_ns(STAT, &BUSY_FIELDS), sum_ns("", &BUSY_FIELDS)), (5 * 90_000_000, 0));
+        assert_eq!(sum_ns(STAT, &IDLE_FIELDS), 2 * 90_000_000);
     }
 
     #[test]
     fn only_cpus_that_the_client_may_use_are_read() {
-        assert_eq!(StolenMeter::new(&[]).read().len(), sys::usable_cpus().len());
+        assert_eq!(StolenMeter::new(&[]).read().0.len(), sys::usable_cpus().len());
         assert!(!sys::usable_cpus().is_empty());
         // No machine has the last.
-        assert_eq!(StolenMeter::new(&[sys::MAX_CPUS - 1]).read(), [0]);
+        assert_eq!(StolenMeter::new(&[sys::MAX_CPUS - 1]).read().0, [0]);
     }
 }

@@ -36,6 +36,11 @@ pub(crate) fn thread_cpu_ns() -> u64 {
     read_clock(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
+/// CPU time of this process, user and system, in nanoseconds.
+pub(crate) fn process_cpu_ns() -> u64 {
+    read_clock(libc::CLOCK_PROCESS_CPUTIME_ID)
+}
+
 /// How often the calling thread was taken off its CPU although it could have gone on.
 pub(crate) fn thread_preemptions() -> u64 {
     // SAFETY: a rusage is plain integers, for which zero is valid.

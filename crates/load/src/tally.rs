@@ -298,7 +298,13 @@ impl Tally {
             self.batches.offer(due_ns);
             self.end_measured(plan, request, age_ns, outcome);
         }
-        if is_counted {
+        if outcome.is_err_and(ErrorKind::is_cut_off) {
+            // Its end is that of the test, which says nothing of when it failed.
+            if request.is_measured {
+                let due_ns = request.base_ns.saturating_sub(plan.measure_start_ns);
+                self.batches.cut_off(due_ns);
+            }
+        } else if is_counted {
             let since_start_ns = request.end_ns.saturating_sub(plan.measure_start_ns);
             self.batches.end(since_start_ns, age_ns, outcome);
         }
@@ -385,14 +391,12 @@ impl Tally {
         if !self.by_request.is_empty() {
             return self.by_request.iter().take(n_requests).map(PartRecorder::part).collect();
         }
-        let mut latency = Coarse::new();
-        self.latency.add_to(&mut latency);
         vec![Part {
             offered: self.measured_offered,
             completed: self.measured_offered - self.measured_errors.total(),
             errors: self.measured_errors,
             bytes_received: 0,
-            latency: Some(latency.distribution()),
+            latency: Some(self.latency.distribution()),
         }]
     }
 

@@ -6,6 +6,8 @@
 //!
 //! The rule; the first line that holds decides:
 //!
+//! 0. All requests were refused a connection: `nobody`. Nothing listens there, and there is no
+//!    throughput that anything could have limited.
 //! 1. A request failed for want of a file descriptor: `descriptors`; of a local port: `ports`.
 //!    Both are the client's own, and more would have carried more.
 //! 2. [`MOST`] of the time on connections went into connecting without an answer to the first
@@ -34,7 +36,14 @@
 //! 6. Over [`FEW`] of the usual users' requests failed, and neither because the window ended nor
 //!    because they had waited for a connection for most of their patience: `server`.
 //! 7. Closed loop: less than [`IDLE`] of the connections were busy on average, so the users
-//!    thought more than they waited: `rate`, the load asked for. Else `server`.
+//!    thought more than they waited: `rate`, the load asked for. More `connections` would carry
+//!    more, if there is evidence that they did not wait for each other in the server: service times
+//!    hardly vary and were those of the first requests, which met an idle server ([`IDLE_LIKE`]);
+//!    or they vary ([`VARYING`]) and say nothing of each other ([`ALIKE`]) over many of them
+//!    ([`ROUNDS`]). Who shares a CPU evenly shows neither way, so nobody beside the client may have
+//!    used [`A_CORE`] on this machine; but where others want it and service times are still
+//!    [`EVEN`], they are not made of CPU time. Else `server`, also where it cannot be told, as with
+//!    one connection.
 //! 8. Open loop, and over [`FEW`] of the requests waited for a connection, or ran out of patience
 //!    or time while they did, and more than were late: a client that is late sends in bursts, which
 //!    take all connections. Then `server` if answers took longer the more were under way
@@ -75,12 +84,28 @@ const QUEUEING: f64 = 2.0;
 /// What `QUEUEING` grows by for a single first request; less by the root of their number. Half
 /// of all exponential service times are below 0.7 of their mean, a fifth below 0.22.
 const QUEUEING_NOISE: f64 = 1.5;
+/// Service time under load over that of the first requests, error included. With a fifth more
+/// connections than a server takes at a time, a fifth of them wait.
+const IDLE_LIKE: f64 = 1.2;
+/// Standard deviation over mean of service times. Of less, what is alike in them or not is mostly
+/// this machine's unrest.
+const VARYING: f64 = 0.3;
+/// The same. Turns on a CPU take milliseconds: what waits for them varies by more.
+const EVEN: f64 = 0.05;
+/// Correlation of service times of answers that come one after the other, error included.
+const ALIKE: f64 = 0.1;
+/// So many requests on each connection: what begins together ends together for a while.
+const ROUNDS: f64 = 20.0;
+/// Of a core, in CPU time of others. Who has used one up may be at its end.
+const A_CORE: f64 = 0.9;
 /// Of what was offered. More than a window's last answers, which come after its end.
 const BEHIND: f64 = 0.1;
 
 /// What kept the throughput from being higher.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LimitedBy {
+    /// There was no server.
+    Nobody,
     /// The server under test.
     Server,
     /// The load that was asked for, a rate or users who think: everybody could have done more.
@@ -100,9 +125,10 @@ pub enum LimitedBy {
 }
 
 impl LimitedBy {
-    /// The name in results, such as `client_cpu`.
+    /// The name in results, such as `client_cpu`; empty for nobody.
     pub const fn name(self) -> &'static str {
         match self {
+            Self::Nobody => "",
             Self::Server => "server",
             Self::Rate => "rate",
             Self::ClientCpu => "client_cpu",
@@ -137,6 +163,8 @@ pub(crate) struct Case<'a> {
     /// Requests of those that were given up because they waited for a connection, all the time
     /// or most of it.
     pub(crate) starved: u64,
+    /// Those that were refused a connection.
+    pub(crate) refused: u64,
     /// Anything came back from the server.
     pub(crate) is_answered: bool,
     pub(crate) evidence: &'a Evidence,
@@ -145,6 +173,9 @@ pub(crate) struct Case<'a> {
 /// Apply the rule.
 pub(crate) fn verdict(case: &Case) -> LimitedBy {
     let Case { is_open_loop, evidence, .. } = *case;
+    if case.refused > 0 && case.refused + case.starved >= case.failed && !case.is_answered {
+        return LimitedBy::Nobody;
+    }
     if evidence.no_descriptors > 0.0 {
         return LimitedBy::Descriptors;
     }
@@ -165,7 +196,11 @@ pub(crate) fn verdict(case: &Case) -> LimitedBy {
         return LimitedBy::Server;
     }
     if !is_open_loop {
-        return if case.busy_ratio < IDLE { LimitedBy::Rate } else { LimitedBy::Server };
+        return match () {
+            () if case.busy_ratio < IDLE => LimitedBy::Rate,
+            () if has_room(evidence) => LimitedBy::Connections,
+            () => LimitedBy::Server,
+        };
     }
     if waiting(case) > (FEW * case.due as f64).max(evidence.late_requests) {
         return if is_queueing(evidence) { LimitedBy::Server } else { LimitedBy::Connections };
@@ -238,6 +273,22 @@ fn waiting(case: &Case) -> f64 {
 fn is_queueing(evidence: &Evidence) -> bool {
     let noise = QUEUEING_NOISE / evidence.unloaded_requests.max(1.0).sqrt();
     evidence.service_inflation_ratio >= QUEUEING + noise
+}
+
+/// Whether the server would have done more at a time, by all that a closed loop can see.
+fn has_room(evidence: &Evidence) -> bool {
+    let Evidence { service_inflation_ratio: inflation, loaded_requests, .. } = *evidence;
+    if inflation <= 0.0 || is_queueing(evidence) {
+        return false;
+    }
+    let is_core_left = evidence.others_cpu_ratio < A_CORE;
+    let noise = 2.0 * evidence.service_spread_ratio / evidence.unloaded_requests.max(1.0).sqrt();
+    let is_idle_like = inflation * (1.0 + noise) < IDLE_LIKE && inflation > 1.0 / IDLE_LIKE;
+    let is_seen = loaded_requests >= ROUNDS * evidence.busy_connections;
+    let likeness = evidence.service_likeness_ratio + 2.0 / loaded_requests.max(1.0).sqrt();
+    let is_independent = is_seen && evidence.service_spread_ratio >= VARYING && likeness < ALIKE;
+    let is_even = evidence.service_spread_ratio < EVEN;
+    is_idle_like && (is_core_left || is_even) || is_independent && is_core_left
 }
 
 fn is_behind(evidence: &Evidence) -> bool {

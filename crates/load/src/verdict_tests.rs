@@ -8,15 +8,16 @@ fn limit(is_open_loop: bool, change: impl Fn(&mut Evidence, &mut Ending)) -> Lim
         client_cpu_ratio: 0.2,
         client_wait_ratio: 0.02,
         busy_ratio: if is_open_loop { 0.1 } else { 1.0 },
+        // What a closed loop loads has a queue, unless there is evidence that it has none.
         offered_per_s: 500.0,
         achieved_per_s: 500.0,
-        service_inflation_ratio: 1.0,
+        service_inflation_ratio: if is_open_loop { 1.0 } else { 5.0 },
         unloaded_requests: 16.0,
         ..Evidence::default()
     };
     let mut failed = Ending::default();
     change(&mut evidence, &mut failed);
-    let Ending { failed, starved, is_silent } = failed;
+    let Ending { failed, starved, refused, is_silent } = failed;
     let is_answered = !is_silent;
     let busy_ratio = evidence.busy_ratio;
     verdict(&Case {
@@ -26,6 +27,7 @@ fn limit(is_open_loop: bool, change: impl Fn(&mut Evidence, &mut Ending)) -> Lim
         due: 1000,
         busy_ratio,
         starved,
+        refused,
         is_answered,
         evidence: &evidence,
     })
@@ -35,6 +37,7 @@ fn limit(is_open_loop: bool, change: impl Fn(&mut Evidence, &mut Ending)) -> Lim
 struct Ending {
     failed: u64,
     starved: u64,
+    refused: u64,
     is_silent: bool,
 }
 
@@ -58,6 +61,47 @@ fn in_a_closed_loop_it_is_the_server_unless_somebody_else_was_short() {
         (e.busy_ratio, f.failed) = (0.0, 1000);
     };
     assert_eq!(limit(false, nobody_answers), LimitedBy::Server);
+}
+
+#[test]
+fn where_nothing_listens_nobody_is_the_limit() {
+    for is_open_loop in [false, true] {
+        let told = |refused, is_silent| {
+            limit(is_open_loop, |e, f| {
+                (e.client_cpu_ratio, e.waited_requests) = (1.0, 500.0);
+                *f = Ending { failed: 1000, refused, is_silent, ..Ending::default() };
+            })
+        };
+        assert_eq!(told(1000, true), LimitedBy::Nobody, "{is_open_loop}");
+        assert_ne!(told(1000, false), LimitedBy::Nobody, "it answered before");
+        assert_ne!(told(500, true), LimitedBy::Nobody, "others got further");
+    }
+}
+
+#[test]
+fn in_a_closed_loop_it_is_the_connections_where_there_is_evidence_that_nobody_waited() {
+    let told = |inflation, spread, likeness, others| {
+        closed(|e| {
+            (e.service_inflation_ratio, e.service_spread_ratio) = (inflation, spread);
+            (e.service_likeness_ratio, e.others_cpu_ratio) = (likeness, others);
+            (e.loaded_requests, e.unloaded_requests, e.busy_connections) = (5000.0, 4.0, 16.0);
+        })
+    };
+    assert_eq!(told(1.01, 0.03, 0.9, 0.1), LimitedBy::Connections, "constant, as when idle");
+    assert_eq!(told(1.30, 0.03, 0.9, 0.1), LimitedBy::Server, "a few waited");
+    assert_eq!(told(0.50, 0.03, 0.9, 0.1), LimitedBy::Server, "the first ones were cold");
+    assert_eq!(told(0.00, 0.03, 0.0, 0.1), LimitedBy::Server, "there were no first ones");
+    assert_eq!(told(1.01, 0.07, 0.9, 1.0), LimitedBy::Server, "somebody has used a core up");
+    assert_eq!(told(1.01, 0.03, 0.9, 1.9), LimitedBy::Connections, "no CPU time is so even");
+    assert_eq!(told(1.70, 1.00, 0.02, 1.0), LimitedBy::Server, "each by itself, of one core");
+    assert_eq!(told(1.70, 1.00, 0.02, 0.1), LimitedBy::Connections, "each by itself");
+    assert_eq!(told(1.70, 1.00, 0.40, 0.1), LimitedBy::Server, "one queue");
+    assert_eq!(told(4.00, 1.00, 0.02, 0.1), LimitedBy::Server, "slower than at first");
+    let few = closed(|e| {
+        (e.service_inflation_ratio, e.service_spread_ratio) = (1.7, 1.0);
+        (e.loaded_requests, e.busy_connections) = (100.0, 16.0);
+    });
+    assert_eq!(few, LimitedBy::Server, "what begins together ends together for a while");
 }
 
 #[test]

@@ -114,6 +114,7 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each group of options
         host=host_facts(),
         requests=plan.recording.requests if plan.recording else (),
         url=plan.target.url,
+        address=plan.address,
         began_at=began_at,
         seed=plan.seed,
         threads=plan.threads,

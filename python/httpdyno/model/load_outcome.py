@@ -15,6 +15,8 @@ class LoadOutcome(Record, frozen=True):
     requests: tuple[RequestSpec, ...] = ()
     """What was sent, where the workload does not say it: of a replay, what its log holds."""
     url: str = ""
+    address: str = ""
+    """Where it was connected to: `ip:port` or `unix:/path`."""
     began_at: str = ""
     """UTC, ISO 8601."""
     seed: int = 0

@@ -66,7 +66,12 @@ def limited(by: str, **evidence: float) -> Measurement:
         (
             "client_cpu",
             OPEN,
-            {"client_cpu_ratio": 0.6, "client_wait_ratio": 0.38, "client_frozen_ratio": 0.12},
+            {
+                "client_cpu_ratio": 0.6,
+                "client_wait_ratio": 0.38,
+                "client_frozen_ratio": 0.12,
+                "idle_cpu_ratio": 1.3,
+            },
             "this client's CPU: its busiest thread used 60 % of a core, waited for a CPU for 38 % "
             "of the time and was stopped from outside for 12 %, so the server could do more than "
             "this shows; use more `--threads`, or load from another machine",
@@ -77,7 +82,7 @@ def limited(by: str, **evidence: float) -> Measurement:
             {"client_cpu_ratio": 0.4, "client_wait_ratio": 0.3, "client_ready_ratio": 0.81},
             "this client's CPU: its busiest thread used 40 % of a core, waited for a CPU for 30 % "
             "of the time and found 81 % of the answers there when it came to look, so the server "
-            "could do more than this shows; use more `--threads`, or load from another machine",
+            "could do more than this shows; load from another machine",
         ),
         (
             "client_cpu",
@@ -85,7 +90,7 @@ def limited(by: str, **evidence: float) -> Measurement:
             {"client_cpu_ratio": 0.71, "client_stolen_ratio": 0.22},
             "this client's CPU: its busiest thread used 71 % of a core and had its CPU taken by "
             "the machine's host for 22 % of the time, so the server could do more than this shows; "
-            "use more `--threads`, or load from another machine",
+            "load from another machine",
         ),
         (
             "client_schedule",
@@ -101,6 +106,13 @@ def limited(by: str, **evidence: float) -> Measurement:
             {"waited_requests": 3000.0},
             "the number of connections: 3,000 requests waited for a free one of 50, while the "
             "server answered about as fast as it ever did; allow more with `-c`",
+        ),
+        (
+            "connections",
+            CLOSED,
+            {"busy_connections": 49.7},
+            "the number of connections: 49.7 of 50 connections waited for an answer on average, "
+            "but not for each other in the server: more may bring more; allow them with `-c`",
         ),
         (
             "descriptors",

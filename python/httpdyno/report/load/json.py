@@ -23,6 +23,7 @@ from httpdyno.report.load.offer import latency_label, model_name
 from httpdyno.report.load.parts import PHASES, portion_censored, request_names
 from httpdyno.report.load.sure import summary_of
 from httpdyno.report.load.threshold import judgements
+from httpdyno.report.load.words import n_after_end
 from httpdyno.stats.histogram import count
 from httpdyno.stats.summary import Summary
 
@@ -41,7 +42,7 @@ class LatencyJson(Record, frozen=True):
 
 
 class SeriesJson(Record, frozen=True):
-    """Counts in each interval from the start on."""
+    """Counts in each interval from the start until the last answer, by the time of the end."""
 
     interval_s: float
     completed: tuple[int, ...]
@@ -50,7 +51,12 @@ class SeriesJson(Record, frozen=True):
 
 
 class CourseJson(Record, frozen=True):
-    """The measured part in equal intervals; a percentile is None where too few requests ended."""
+    """The measured part in equal intervals.
+
+    `offered` counts requests by when they were due (closed loop: sent), the others by when they
+    ended; what the end of the test cut off (`unsent`, `unfinished`) is an error of the interval in
+    which it was due. A percentile is None where too few requests ended.
+    """
 
     interval_s: float
     offered: tuple[int, ...]
@@ -59,6 +65,15 @@ class CourseJson(Record, frozen=True):
     p50_s: tuple[float | None, ...]
     p99_s: tuple[float | None, ...]
     max_s: tuple[float | None, ...]
+
+
+class AfterEndJson(Record, frozen=True):
+    """What came after the measured part: of requests that were sent within it."""
+
+    completed: int
+    """Right answers; in `completed`, but not in `throughput_per_s` and `course`."""
+    errors: int
+    """Failures; in `errors`, but not in `course`."""
 
 
 class PhaseJson(Record, frozen=True):
@@ -151,6 +166,7 @@ class LoadJson(Record, frozen=True):
     handshakes_full: int
     handshakes_resumed: int
     course: CourseJson
+    after_end: AfterEndJson
     latency_histogram: HistogramJson
     intervals: Summary
     """The figures after any warm-up, with their intervals or the reasons why there are none."""
@@ -211,6 +227,10 @@ def _record(outcome: LoadOutcome) -> LoadJson:
         handshakes_full=measurement.handshakes_full,
         handshakes_resumed=measurement.handshakes_resumed,
         course=_course(measurement),
+        after_end=AfterEndJson(
+            completed=n_after_end(measurement),
+            errors=measurement.n_errors - sum(measurement.batches.errors),
+        ),
         latency_histogram=HistogramJson(
             bounds_ns=measurement.latency.bounds_ns, counts=measurement.latency.counts
         ),

@@ -20,6 +20,8 @@ _MENTIONED = 0.01
 """Of the time or of the requests: less explains nothing."""
 _WAITED_FOR = 0.5
 """Of the answers: where more lie ready when the client comes to look, they wait for the client."""
+_SPARE_CORE = 0.5
+"""Of a core of this machine that nobody used: less is none for another thread."""
 _UNITS = {"_s": format_duration, "_per_s": format_rate}
 
 
@@ -133,10 +135,10 @@ def _client_cpu(measurement: Measurement, workload: Workload) -> str:
     found = f"found {format_percent(ready)} of the answers there when it came to look"
     told = [f"used {_cpu(measurement)}", *_waits(measurement)]
     seen = oxford([*told, found] if ready >= _WAITED_FOR else told)
-    return (
-        f"its busiest thread {seen}, so the server could do more than this shows; use more "
-        "`--threads`, or load from another machine"
-    )
+    more = "load from another machine"
+    if _ratio(measurement, "idle_cpu") >= _SPARE_CORE:
+        more = f"use more `--threads`, or {more}"
+    return f"its busiest thread {seen}, so the server could do more than this shows; {more}"
 
 
 def _client_schedule(measurement: Measurement, workload: Workload) -> str:
@@ -150,6 +152,13 @@ def _client_schedule(measurement: Measurement, workload: Workload) -> str:
 
 
 def _connections(measurement: Measurement, workload: Workload) -> str:
+    if not workload.is_open_loop:
+        busy = measurement.evidence.get("busy_connections", 0.0)
+        return (
+            f"{busy:.1f} of {plural(workload.connections, 'connection')} waited for an answer on "
+            "average, but not for each other in the server: more may bring more; allow them with "
+            "`-c`"
+        )
     n_waited = plural(_n(measurement, "waited_requests"), "request")
     return (
         f"{n_waited} waited for a free one of {workload.connections:,}, while the server answered "

@@ -99,7 +99,12 @@ def _hero(outcome: LoadOutcome) -> dict[str, Any]:
     return {
         "figure": value,
         "unit": f"/{unit}",
-        "claim": verdict_line(measurement, outcome.workload, half_width=half_width_text(outcome)),
+        "claim": verdict_line(
+            measurement,
+            outcome.workload,
+            half_width=half_width_text(outcome),
+            address=outcome.address,
+        ),
         "badge": badge,
         "verdict": "better" if is_fine else "worse",
         "lines": lines,

@@ -65,7 +65,12 @@ def load_text(
 def _head(outcome: LoadOutcome) -> list[RenderableType]:
     measurement = outcome.measurement
     style = "bold green" if is_good(measurement) else "bold red"
-    line = verdict_line(measurement, outcome.workload, half_width=half_width_text(outcome))
+    line = verdict_line(
+        measurement,
+        outcome.workload,
+        half_width=half_width_text(outcome),
+        address=outcome.address,
+    )
     parts: list[RenderableType] = [Prose(Text(line, style))]
     offer = offer_text(outcome.workload)
     parts.append(Prose(Text(f"{outcome.url}, {offer}" if outcome.url else offer)))

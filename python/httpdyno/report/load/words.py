@@ -4,6 +4,9 @@ from httpdyno.model import Measurement, Workload
 from httpdyno.report.phrase import oxford, plural
 from httpdyno.units import format_duration, format_rate
 
+_FEW = 0.01
+"""Of the answers: a rate that is off by less looks right."""
+
 ERROR_WORDS = {
     "refused": "were refused a connection",
     "reset": "had their connection reset",
@@ -19,23 +22,36 @@ ERROR_WORDS = {
 }
 
 
-def verdict_line(measurement: Measurement, workload: Workload, *, half_width: str = "") -> str:
+def verdict_line(
+    measurement: Measurement, workload: Workload, *, half_width: str = "", address: str = ""
+) -> str:
     """Return how many requests got the right answer, and what happened to the others.
 
     Args:
         measurement: The window.
         workload: What was asked for.
         half_width: How far off the throughput may be, such as `12/s`.
+        address: Where it was connected to, such as `127.0.0.1:80`.
     """
     offered, completed = measurement.offered, measurement.completed
     if offered == 0:
         return "no request was sent"
+    if measurement.errors.get("refused", 0) == offered and address:
+        return f"nothing listens at {address}: {_failures(measurement, workload)}"
     text = f"{completed:,} of {plural(offered, 'request')} completed"
     if completed:
         duration = format_duration(measurement.measured_s)
         rate = format_rate(measurement.throughput_per_s)
         text += f", {rate}{f' ± {half_width}' if half_width else ''} over {duration}"
+        n_late = n_after_end(measurement)
+        if n_late > completed * _FEW:
+            text += f" ({n_late:,} after that, not in the rate)"
     return f"{text}: {_failures(measurement, workload)}" if measurement.errors else text
+
+
+def n_after_end(measurement: Measurement) -> int:
+    """Return how many right answers came after the measured part, which the rate is over."""
+    return measurement.completed - measurement.measured_completed
 
 
 def is_good(measurement: Measurement) -> bool:
