@@ -148,7 +148,10 @@ class Session:
         self, record: StartRecord, words: str, reference: Configuration | None
     ) -> TargetError:
         times = f"{N_FAILED_STARTS} starts in a row"
-        resume = f"`--resume {self.run_id}` measures on, once that is mended"
+        resume = (
+            f"once that is mended, `--resume {self.run_id}` measures on, with `--accept-changes` "
+            "where files were changed for it"
+        )
         if disturbance(record):
             times = f"{N_DISTURBED_STARTS} starts in a row"
             return TargetError(f"{times} were disturbed: {words}", hint=resume)
