@@ -74,6 +74,16 @@ def test_an_inherited_variable_is_named_by_its_name_alone(filed, monkeypatch):
     assert "Troll" not in str(after)
 
 
+def test_links_are_followed_and_one_that_leads_back_ends(filed, tmp_path):
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared" / "tools.py").write_text("a tool", encoding="utf-8")
+    (tmp_path / "app" / "lib").symlink_to(tmp_path / "shared")
+    (tmp_path / "app" / "up").symlink_to(tmp_path / "app")
+    before = input_digests(filed)
+    (tmp_path / "shared" / "tools.py").write_text("another", encoding="utf-8")
+    assert changed_names(before, input_digests(filed)) == ["app/lib/tools.py"]
+
+
 def test_what_is_no_file_is_not_opened(filed, tmp_path):
     os.mkfifo(tmp_path / "app" / "pipe")
     assert input_digests(filed)["app/pipe"] == "no file"

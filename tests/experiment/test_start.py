@@ -90,6 +90,13 @@ def test_a_start_that_was_disturbed_is_tried_again_and_says_nothing_of_the_candi
     assert "dropped_starts" in {c.kind for c in outcome.steps[0].comparison.caveats}
 
 
+def test_a_machine_on_which_every_start_is_disturbed_ends_the_run_in_the_end(plan):
+    bench = _failing(lambda _r, s: ("unstable",) * len(s))
+    with pytest.raises(TargetError, match="10 starts in a row were disturbed"):
+        _run(plan, bench)
+    assert bench.starts_measured == 10
+
+
 def test_a_disturbed_round_of_a_sweep_fails_no_level(study):
     swept = structs.replace(
         study,
@@ -177,7 +184,7 @@ def test_arms_of_which_no_answer_lies_in_a_window_are_not_measured_and_it_says_w
     bench = Late(throughput_per_s=lambda _values: 4.0)
     final = _run(plan, bench).final
     assert (final.verdict, final.n_starts) == ("not_measured", 2)
-    assert "answers take up to 2.28 s; a longer `method.window` may hold some" in final.reason
+    assert "answers take up to 2.28 s; a longer `method.window` may do" in final.reason
     assert "throughput" not in final.ratios
 
 

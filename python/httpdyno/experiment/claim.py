@@ -187,7 +187,8 @@ def _claim(
     interval = ratio_interval(ratios, confidence=confidence)
     n = len(ratios)
     if n < min_starts or interval is None:
-        words = f"{n} starts of at least {min_starts}"
+        some = "" if n == len(starts) else f" of {len(starts)} gave a figure,"
+        words = f"{n} starts{some} of at least {min_starts}"
         return Claim(verdict="inconclusive", reason=words, interval=interval, n_starts=n)
     doubt = little_doubt(starts) if metric == "throughput_per_s" else ""
     if doubt:
@@ -221,8 +222,8 @@ def _no_figure(starts: Sequence[StartRecord], metric: str) -> str:
     longest_s = max(window.latency.max_s for window in windows)
     answered = f": answers take up to {format_duration(longest_s)}" if longest_s > 0 else ""
     return (
-        f"no answer lay within the windows of {format_duration(windows[0].measured_s)} of both "
-        f"arms{answered}; a longer `method.window` may hold some"
+        f"in no start did both arms answer within windows of "
+        f"{format_duration(windows[0].measured_s)}{answered}; a longer `method.window` may do"
     )
 
 

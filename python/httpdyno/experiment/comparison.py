@@ -32,6 +32,10 @@ MAX_STARTS = 400
 N_FAILED_STARTS = 3
 """A start that fails is tried again. So many in a row are no accident: they end the run."""
 
+N_DISTURBED_STARTS = 10
+"""So many in a row in which this process stood still: nothing can be measured here now. It takes
+more of them, because it is nobody's fault, and passes."""
+
 CLOSING_RATIO = 0.03
 """Of the budget, for what comes after the last start: ending the servers, writing the report."""
 
@@ -114,7 +118,7 @@ class Session:
         Raises:
             TargetError: Several in a row could not be used.
         """
-        failures = 0
+        failures: list[StartRecord] = []
         while True:
             number = self._next.get(index, 0)
             self._next[index] = number + 1
@@ -126,8 +130,8 @@ class Session:
             if number < self.n_stored(index):
                 self.spent_s -= record.duration_s
                 continue
-            failures += 1
-            if failures == N_FAILED_STARTS:
+            failures.append(record)
+            if _are_too_many(failures):
                 raise self._failed(record, words, arms[references[0]] if references else None)
             self.watch(Notice(message=f"a start is tried again: {words}"))
 
@@ -144,8 +148,12 @@ class Session:
         self, record: StartRecord, words: str, reference: Configuration | None
     ) -> TargetError:
         times = f"{N_FAILED_STARTS} starts in a row"
-        resume = f"`--resume {self.run_id}` measures on, once that is mended"
+        resume = (
+            f"once that is mended, `--resume {self.run_id}` measures on, with `--accept-changes` "
+            "where files were changed for it"
+        )
         if disturbance(record):
+            times = f"{N_DISTURBED_STARTS} starts in a row"
             return TargetError(f"{times} were disturbed: {words}", hint=resume)
         if reference is None:
             knob = self.plan.study.method.knob
@@ -282,6 +290,13 @@ def require_budget(session: Session, needed_s: float, first: StartRecord) -> Non
             hint=f"it takes about {format_duration(needed_s / (1 - CLOSING_RATIO) * 1.05)}; "
             "see `--budget`",
         )
+
+
+def _are_too_many(failures: Sequence[StartRecord]) -> bool:
+    """Tell whether starts have failed too often in a row; those that were disturbed count apart."""
+    n_disturbed = sum(bool(disturbance(each)) for each in failures)
+    n_failed = len(failures) - n_disturbed
+    return n_failed >= N_FAILED_STARTS or n_disturbed >= N_DISTURBED_STARTS
 
 
 def _other_history(run_id: str, record: StartRecord, arms: tuple[Configuration, ...]) -> StoreError:

@@ -104,12 +104,16 @@ def _sources(study: Study) -> Iterator[str]:
 
 
 def _files(path: Path) -> Iterator[Path]:
-    """Return the file itself, or all files in a folder."""
+    """Return the file itself, or all files in a folder, through links as they are copied."""
     if not path.is_dir():
         yield path
         return
-    for folder, folders, names in os.walk(path):
-        folders[:] = sorted(set(folders) - _NOT_OURS)
+    seen: set[Path] = set()
+    for folder, folders, names in os.walk(path, followlinks=True):
+        # A link that leads back up is gone into once.
+        is_new = (real := Path(folder).resolve()) not in seen
+        seen.add(real)
+        folders[:] = sorted(set(folders) - _NOT_OURS) if is_new else []
         yield from (Path(folder) / name for name in sorted(names))
 
 

@@ -20,14 +20,10 @@ _SUCCESSES = range(200, 400)
 
 def disturbance(start: StartRecord) -> str:
     """Return in words what disturbed the start as a whole; empty where nothing did."""
-    return next(
-        (
-            detail or "it was unstable"
-            for status, detail in zip(start.statuses, start.details, strict=False)
-            if status == "unstable"
-        ),
-        "",
-    )
+    if "unstable" not in start.statuses:
+        return ""
+    arm = start.statuses.index("unstable")
+    return (start.details[arm] if start.details else "") or "it was unstable"
 
 
 def start_trouble(start: StartRecord, references: Sequence[int], study: Study) -> str:

@@ -10,6 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from httpdyno.errors import StoreError
+from httpdyno.model import Configuration, Step
 from httpdyno.store import Store
 from httpdyno.store.protocol import StudyStore
 from httpdyno.testing.record import (
@@ -28,6 +29,14 @@ class StudyStoreConformance:
         start = sample_start()
         for window in start.windows:
             store.save_window(run_id, window)
+        store.save_start(run_id, start)
+        assert store.starts(run_id) == [start]
+
+    def test_a_start_keeps_the_configurations_of_its_arms(
+        self, store: StudyStore, run_id: str
+    ) -> None:
+        arms = (Configuration(values={"workers": 1}), Configuration(values={"workers": 2}))
+        start = replace(sample_start(), configurations=arms)
         store.save_start(run_id, start)
         assert store.starts(run_id) == [start]
 
@@ -91,6 +100,18 @@ class StoreConformance(StudyStoreConformance):
         assert store.host(run_id) == sample_host()
         settings = store.plan(run_id).study.server.settings
         assert [type(value) for value in settings.values()] == [bool, float, int]
+
+    def test_a_plan_keeps_the_digests_of_what_it_reads(self, store: Store) -> None:
+        plan = replace(sample_plan(), inputs={"app/site.py": "5f2c", "$PATH": "90ab"})
+        assert store.plan(store.create_run(plan, sample_host())) == plan
+
+    def test_what_an_outcome_left_undone_comes_back(self, store: Store, run_id: str) -> None:
+        left = (Step(knob="workers", to=4),)
+        outcome = replace(
+            sample_outcome(run_id), not_tried=left, needed_s=12.5, withdrawn="the start stays"
+        )
+        store.save_outcome(run_id, outcome)
+        assert store.outcome(run_id) == outcome
 
     def test_an_outcome_comes_back_with_its_open_bounds(self, store: Store, run_id: str) -> None:
         assert store.outcome(run_id) is None
