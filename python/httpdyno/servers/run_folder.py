@@ -12,7 +12,6 @@ import itertools
 import json
 import os
 import re
-import shutil
 import signal
 import stat
 import time
@@ -26,6 +25,7 @@ from typing import Any, Self
 from httpdyno.errors import AdapterError, RevertError
 from httpdyno.servers.adapter import Place
 from httpdyno.servers.control_group import end_group, is_group, remove_group
+from httpdyno.servers.removal import remove_tree
 from httpdyno.servers.session import (
     ProcessInfo,
     await_end,
@@ -412,25 +412,12 @@ def _end_processes(owner: _Owner, folders: list[Path]) -> tuple[int, list[Proces
 def _removed(folder: Path) -> str:
     """Remove the folder; return what was wrong, empty when it is gone."""
     try:
-        if os.geteuid() == 0:
-            _reclaim(folder)
-        shutil.rmtree(folder)  # by descriptors: no link can lead it astray
+        remove_tree(folder)
     except FileNotFoundError:
         return ""
     except OSError as error:
         return f"`{folder}` cannot be removed: {error}"
     return ""
-
-
-def _reclaim(folder: Path) -> None:
-    """Close the folder and all below it to the server's user, who may still be writing in it.
-
-    From the top, which is root's already: what is closed nobody can put anything into. Through
-    descriptors, because a path may lead elsewhere a moment after it was looked at.
-    """
-    for _, _, _, handle in os.fwalk(folder, follow_symlinks=False):
-        os.fchown(handle, 0, 0)
-        os.fchmod(handle, 0o700)
 
 
 def _append(record: int, entry: dict[str, Any]) -> None:

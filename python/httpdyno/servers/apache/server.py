@@ -46,6 +46,7 @@ from httpdyno.servers.staging import (
 )
 
 _DUMP = "dump.txt"
+_DUMP_BYTES = 1 << 24
 _QUIET = re.compile(r"\[\w+:(?:notice|info|debug|trace\d)\]")
 _REFUSED = re.compile(r"AH00526|AH00534|AH0001[46]|Syntax error|Configuration Failed")
 _IN_USE = "Address already in use"
@@ -183,6 +184,6 @@ class _Insight:
 
     def _said(self) -> tuple[str, str]:
         """Return its dump and its words."""
-        dump = (self._place.folder / _DUMP).read_text(encoding="utf-8", errors="replace")
+        dump = log_text(self._place.folder / _DUMP, n_bytes=_DUMP_BYTES)
         log = log_text(self._place.folder / ERROR_LOG)
         return dump, f"{self._process.first_words()}\n{log}"
