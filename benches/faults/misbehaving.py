@@ -67,10 +67,12 @@ class Kind:
     timeout_s: float = 10.0
     """How long it is waited for."""
     needs_root: bool = False
+    listens: bool = False
+    """The waiting begins when it does, so that a busy machine does not change what is said."""
 
 
-def _hung(script: str, words: str = "no answer to GET /") -> Kind:
-    return Kind(script=script, expected=(HUNG,), words=words, timeout_s=0.2)
+def _hung(script: str, words: str = "no answer to GET /", *, listens: bool = True) -> Kind:
+    return Kind(script=script, expected=(HUNG,), words=words, timeout_s=0.2, listens=listens)
 
 
 def _up(script: str) -> Kind:
@@ -82,8 +84,8 @@ def _crashed(script: str, words: str) -> Kind:
 
 
 KINDS: dict[str, Kind] = {
-    "never listens": _hung("time.sleep(600)", "Connection refused"),
-    "never accepts": _hung("listening(); time.sleep(600)"),
+    "never listens": _hung("time.sleep(600)", "Connection refused", listens=False),
+    "never accepts": _hung("kept = listening(); time.sleep(600)"),
     "accepts and is silent": _hung(
         "listener = listening(); kept = []\nwhile True: kept.append(listener.accept())"
     ),
@@ -113,8 +115,8 @@ KINDS: dict[str, Kind] = {
     "interim answers without end": _hung(
         "serve(b'', then=again(b'HTTP/1.1 100 Continue\\r\\n\\r\\n', 0))"
     ),
-    "stops itself before it listens": _hung("os.kill(os.getpid(), signal.SIGSTOP)"),
-    "spins": _hung("while True: pass"),
+    "stops itself before it listens": _hung("os.kill(os.getpid(), signal.SIGSTOP)", listens=False),
+    "spins": _hung("while True: pass", listens=False),
     "exits with a word": _crashed("sys.exit('no such database')", "code 1: no such database"),
     "exits without a word": _crashed("sys.exit(0)", "code 0"),
     "is killed": _crashed("os.kill(os.getpid(), signal.SIGSEGV)", "signal 11"),

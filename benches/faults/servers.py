@@ -13,7 +13,7 @@ from benches.faults.family import Count
 from benches.faults.misbehaving import KINDS, PRELUDE, UP, Kind
 
 from httpdyno.model import Configuration, ServerSpec
-from httpdyno.servers.adapter import NotRunning
+from httpdyno.servers.adapter import NotRunning, Running
 from httpdyno.servers.run_folder import RunRoot, claim
 from httpdyno.testing.script_server import ScriptServer
 
@@ -78,6 +78,8 @@ def tried(kind: Kind, root: RunRoot, token: str) -> Found:
         running = ScriptServer().spawn(spec, Path(name), Configuration(values={"level": 1}), place)
         if isinstance(running, NotRunning):
             raise TypeError(running.detail)
+        if kind.listens:
+            _await_listening(running)
         answer = running.await_ready(kind.timeout_s)
         running.stop()
     said, detail = (answer.status, answer.detail) if isinstance(answer, NotRunning) else (UP, "")
@@ -100,6 +102,12 @@ def _with_token(token: str) -> list[int]:
             if token.encode() in words:
                 found.append(int(folder.name))
     return found
+
+
+def _await_listening(running: Running) -> None:
+    deadline_s = time.monotonic() + SLACK_S
+    while not _listens(running.address) and time.monotonic() < deadline_s:
+        time.sleep(0.005)
 
 
 def _listens(address: str) -> bool:
