@@ -305,3 +305,16 @@ def wait_for(condition):
     while not condition():
         assert time.monotonic() < deadline_s
         time.sleep(0.005)
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o757])
+def test_a_root_that_others_can_replace_is_refused(own_folders, monkeypatch, mode):
+    shared = own_folders / "shared"
+    shared.mkdir()
+    shared.chmod(mode)
+    monkeypatch.setenv("HTTPDYNO_RUN_DIR", str(shared / "run"))
+    with pytest.raises(AdapterError, match=f"others can replace what is in `{shared}`"):
+        claim()
+    shared.chmod(mode | 0o1000)
+    with claim() as root:
+        assert root.folder.is_relative_to(shared)
