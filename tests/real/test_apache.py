@@ -96,6 +96,12 @@ def test_a_number_that_is_none_is_refused_though_apache_takes_it_for_0(case):
     assert answer.detail == "Timeout is 0 where soon was asked"
 
 
+@pytest.mark.parametrize("mpm", ["worker", "event"])
+def test_the_threaded_modules_come_up_with_their_own_defaults(case, mpm):
+    effective = started(case, {}, replace(case.spec, settings={**case.spec.settings, "mpm": mpm}))
+    assert isinstance(effective, Effective)
+
+
 def test_a_virtual_host_that_sets_the_knob_otherwise_is_refused(case):
     base = case.study_folder / "base.conf.j2"
     base.write_text(BASE + "<VirtualHost *>\nKeepAlive On\n</VirtualHost>\n")

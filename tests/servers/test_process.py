@@ -260,3 +260,15 @@ def test_one_that_is_stopped_before_it_became_its_program_tells_its_exit(place):
     process = spawned(place, "sleep", "600")
     process.stop()
     assert process.exit_code == -signal.SIGTERM
+
+
+def test_it_inherits_no_signal_that_is_blocked_or_ignored_here(place):
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGCHLD})
+    try:
+        process = spawned(place, "grep", "Sig[BI]", "/proc/self/status")
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    assert process.wait(DEADLINE_S)
+    masks = [int(line.split()[1], 16) for line in process.last_words().splitlines()]
+    process.stop()
+    assert masks == [0, 0]

@@ -410,3 +410,16 @@ def test_a_lock_that_is_not_let_go_says_who_holds_it(monkeypatch):
     with run_folder._locked(disk_root()), pytest.raises(AdapterError) as caught:
         claim()
     assert f"process {os.getpid()} holds `{disk_root() / 'lock'}`" in str(caught.value)
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o757])
+def test_a_root_that_others_can_replace_is_refused(own_folders, monkeypatch, mode):
+    shared = own_folders / "shared"
+    shared.mkdir()
+    shared.chmod(mode)
+    monkeypatch.setenv("HTTPDYNO_RUN_DIR", str(shared / "run"))
+    with pytest.raises(AdapterError, match=f"others can replace what is in `{shared}`"):
+        claim()
+    shared.chmod(mode | 0o1000)
+    with claim() as root:
+        assert root.folder.is_relative_to(shared)

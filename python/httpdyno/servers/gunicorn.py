@@ -27,7 +27,7 @@ from httpdyno.servers.gunicorn_application import application_complaint
 from httpdyno.servers.gunicorn_knob import KNOBS, as_understood
 from httpdyno.servers.instance import Asked, Instance
 from httpdyno.servers.port import HeldPort
-from httpdyno.servers.process import ServerProcess
+from httpdyno.servers.process import ServerProcess, log_text
 from httpdyno.servers.render import (
     Variables,
     diff_name,
@@ -203,10 +203,7 @@ class _Insight:
 
     def lacking(self) -> str:
         workers = self._said().get("workers", 0)
-        try:
-            booted = len((self._folder / _BOOTED).read_bytes())
-        except OSError:
-            booted = 0
+        booted = len(log_text(self._folder / _BOOTED))
         return f"{booted} of {workers} workers are up" if booted < workers else ""
 
     def effective(self) -> Effective | NotRunning:
@@ -224,8 +221,8 @@ class _Insight:
 
     def _said(self) -> dict[str, Any]:
         try:
-            said = json.loads((self._folder / _EFFECTIVE).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+            said = json.loads(log_text(self._folder / _EFFECTIVE))
+        except (ValueError, RecursionError):
             return {}
         return said if isinstance(said, dict) else {}
 

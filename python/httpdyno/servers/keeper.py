@@ -202,6 +202,7 @@ def main(control: int) -> int:
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     for number in _IGNORED:
         signal.signal(number, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
     job = Job.read(control)
     return _NOT_LAUNCHED if job is None else _Keeper(control, job).keep()
 
@@ -215,6 +216,8 @@ def _become(job: Job, control: int, go: int) -> int:
     signal.set_wakeup_fd(-1)
     for number in _RESTORED:
         signal.signal(number, signal.SIG_DFL)
+    # Who shields his clean-up from signals blocks them, and a server must not inherit that.
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
     try:
         if job.cpus:
             os.sched_setaffinity(0, job.cpus)

@@ -127,7 +127,7 @@ def _decoded(raw: bytes) -> bytes:
     try:
         response.begin()
         return response.read()
-    except (http.client.HTTPException, ValueError):
+    except (http.client.HTTPException, ValueError, OverflowError):
         return b""
     finally:
         response.close()

@@ -9,6 +9,7 @@ import os
 import select
 import signal
 import socket
+import stat
 import subprocess
 import sys
 import threading
@@ -296,12 +297,18 @@ def _opened(log: Path) -> BinaryIO:
     return os.fdopen(os.open(log, flags, 0o600), "ab")
 
 
-def log_text(path: Path, *, from_end: bool = False) -> str:
-    """Return the beginning or the end of a log, which may be huge; empty when there is none."""
+def log_text(path: Path, *, from_end: bool = False, n_bytes: int = _LOG_BYTES) -> str:
+    """Return the beginning or the end of a file that a server writes, which may be huge.
+
+    Empty when there is none, or what stands there is no file: a pipe would not end.
+    """
     try:
-        with path.open("rb") as log:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(handle, "rb") as log:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                return ""
             if from_end:
-                log.seek(max(0, log.seek(0, os.SEEK_END) - _LOG_BYTES))
-            return log.read(_LOG_BYTES).decode("utf-8", errors="replace")
+                log.seek(max(0, log.seek(0, os.SEEK_END) - n_bytes))
+            return log.read(n_bytes).decode("utf-8", errors="replace")
     except OSError:
         return ""

@@ -79,7 +79,9 @@ def safe_root(root: Path) -> Path:
             )
         if info.st_mode & _OTHERS_MAY_WRITE or info.st_mode & 0o755 != 0o755:  # noqa: PLR2004
             root.chmod(0o755)
-        closed = [p for p in root.parents if not p.stat().st_mode & stat.S_IXOTH]
+        above = {parent: parent.stat() for parent in root.parents}
+        closed = [p for p, info in above.items() if not info.st_mode & stat.S_IXOTH]
+        theirs = [p for p, info in above.items() if _is_open_to_all(info)]
     except (OSError, ValueError) as error:
         raise AdapterError(
             f"`{root}` cannot be used for runs: {error}",
@@ -90,7 +92,17 @@ def safe_root(root: Path) -> Path:
             f"`{root}` cannot be reached by servers' users: `{closed[0]}` is closed to them",
             hint=f"Set {ROOT_VARIABLE} to a folder below one that all can enter.",
         )
+    if theirs:
+        raise AdapterError(
+            f"`{root}` cannot be used for runs: others can replace what is in `{theirs[0]}`",
+            hint=f"Set {ROOT_VARIABLE} to a folder below ones that only you or root can change.",
+        )
     return root
+
+
+def _is_open_to_all(folder: os.stat_result) -> bool:
+    """Whether all can rename what is in a folder, as they cannot where it is sticky."""
+    return bool(folder.st_mode & stat.S_IWOTH) and not folder.st_mode & stat.S_ISVTX
 
 
 def _disk_roots() -> list[Path]:

@@ -13,9 +13,7 @@ import itertools
 import json
 import os
 import re
-import shutil
 import signal
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
@@ -29,6 +27,7 @@ from httpdyno.interruption import cleaning
 from httpdyno.own_file import HeldError, is_locked, locked, opened_own
 from httpdyno.servers.adapter import Place
 from httpdyno.servers.control_group import end_group, is_group, remove_group
+from httpdyno.servers.removal import remove_tree
 from httpdyno.servers.root_folder import (
     ROOT_VARIABLE,
     disk_root,
@@ -419,30 +418,12 @@ def _end_processes(owner: _Owner, folders: list[Path]) -> tuple[int, list[Proces
 def _removed(folder: Path) -> str:
     """Remove the folder; return what was wrong, empty when it is gone."""
     try:
-        if os.geteuid() == 0:
-            _reclaim(folder)
-        shutil.rmtree(folder)  # by descriptors: no link can lead it astray
+        remove_tree(folder)
     except FileNotFoundError:
         return ""
-    except RecursionError:
-        # Folders in folders, deeper than Python's own stack.
-        command = ["/bin/rm", "-rf", "--", str(folder)]
-        subprocess.run(command, check=False, capture_output=True)  # noqa: S603 - our own folder
-        return f"`{folder}` cannot be removed: it is too deep" if folder.exists() else ""
     except (OSError, ValueError) as error:
         return f"`{folder}` cannot be removed: {error}"
     return ""
-
-
-def _reclaim(folder: Path) -> None:
-    """Close the folder and all below it to the server's user, who may still be writing in it.
-
-    From the top, which is root's already: what is closed nobody can put anything into. Through
-    descriptors, because a path may lead elsewhere a moment after it was looked at.
-    """
-    for _, _, _, handle in os.fwalk(folder, follow_symlinks=False):
-        os.fchown(handle, 0, 0)
-        os.fchmod(handle, 0o700)
 
 
 def _append(record: int, entry: dict[str, Any]) -> None:

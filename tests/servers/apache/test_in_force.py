@@ -2,7 +2,13 @@
 
 import pytest
 
-from httpdyno.servers.apache.in_force import Directive, adjustments, directives, effective
+from httpdyno.servers.apache.in_force import (
+    Directive,
+    adjustments,
+    directives,
+    effective,
+    processes_at_start,
+)
 from httpdyno.servers.instance import differences
 
 DUMP = """\
@@ -119,3 +125,56 @@ def test_a_section_that_says_otherwise_is_a_difference():
 @pytest.mark.parametrize(("written", "taken"), [("soon", "0"), ("12s", "12"), ('"30"', "30")])
 def test_numbers_are_read_as_apache_reads_them(written, taken):
     assert effective(f"Timeout {written}\n", "", {}).values["Timeout"] == taken
+
+
+UNEVEN = (
+    "AH00513: WARNING: MaxRequestWorkers of 30 is not an integer multiple of ThreadsPerChild of "
+    "25, decreasing to nearest multiple 25, for a maximum of 1 servers.\n"
+)
+TOO_FEW = (
+    "AH00511: WARNING: MaxRequestWorkers of 10 is less than ThreadsPerChild of 25, increasing to "
+    "25. MaxRequestWorkers must be at least as large as the number of threads in a single server.\n"
+)
+TOO_MANY = (
+    "AH00515: WARNING: MaxRequestWorkers of 1000 would require 40 servers and would exceed "
+    "ServerLimit of 16, decreasing to 400. To increase, please see the ServerLimit directive.\n"
+)
+LIMITED_THREADS = (
+    "AH00507: WARNING: ThreadsPerChild of 100 exceeds ThreadLimit of 64 threads, decreasing to 64. "
+    "To increase, please see the ThreadLimit directive.\n"
+    "AH00513: WARNING: MaxRequestWorkers of 400 is not an integer multiple of ThreadsPerChild of "
+    "64, decreasing to nearest multiple 384, for a maximum of 6 servers.\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("mpm", "dump", "words", "n_processes"),
+    [
+        ("prefork", "", "", 5),
+        ("prefork", "MaxRequestWorkers 3", "", 3),
+        ("prefork", "StartServers 8", "", 8),
+        ("event", "", "", 3),
+        ("worker", "", "", 3),
+        ("event", "StartServers 30", "", 16),
+        ("event", "MaxRequestWorkers 30", UNEVEN, 1),
+        ("event", "MaxRequestWorkers 10", TOO_FEW, 1),
+        ("event", "MaxRequestWorkers 1000", TOO_MANY, 3),
+        ("event", "StartServers 9\nThreadsPerChild 100", LIMITED_THREADS, 6),
+        ("event", "ThreadsPerChild 10\nMaxRequestWorkers 20\nStartServers 5", "", 2),
+    ],
+)
+def test_as_many_processes_start_as_were_seen_to(mpm, dump, words, n_processes):
+    assert processes_at_start(mpm, dump, words) == n_processes
+
+
+@pytest.mark.parametrize(
+    ("dump", "words", "name", "value"),
+    [
+        ("MaxRequestWorkers 30", UNEVEN, "MaxRequestWorkers", "25"),
+        ("MaxRequestWorkers 10", TOO_FEW, "MaxRequestWorkers", "25"),
+        ("MaxRequestWorkers 1000", TOO_MANY, "MaxRequestWorkers", "400"),
+        ("StartServers 30", "", "StartServers", "16"),
+    ],
+)
+def test_what_a_threaded_module_makes_of_a_number_is_in_force(dump, words, name, value):
+    assert effective(dump, words, {}, mpm="event").values[name] == value

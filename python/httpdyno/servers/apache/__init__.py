@@ -1,4 +1,4 @@
-"""Apache httpd 2.4 with the prefork MPM, from the system's packages."""
+"""Apache httpd 2.4, from the system's packages."""
 
 from httpdyno.servers.apache.server import Apache
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from httpdyno.model import Configuration, Level, ServerSpec, level_text
+from httpdyno.servers.apache.in_force import PREFORK
 from httpdyno.servers.apache.installation import Installation
 from httpdyno.servers.apache.knob import KNOBS
 from httpdyno.servers.render import Variables, render_file
@@ -20,9 +21,14 @@ _ALWAYS = ("authz_core", "info")
 _TYPES = Path("/etc/mime.types")
 
 
+def multi_processing(spec: ServerSpec) -> str:
+    """Return the module that is to run its processes: `prefork`, `worker` or `event`."""
+    return str(spec.settings.get("mpm", PREFORK))
+
+
 def wanted_modules(spec: ServerSpec) -> tuple[str, ...]:
     """Return the modules that the study needs, the MPM first."""
-    mpm = str(spec.settings.get("mpm", "prefork"))
+    mpm = multi_processing(spec)
     own = str(spec.settings.get("modules", "")).split()
     return tuple(dict.fromkeys((f"mpm_{mpm}", *_ALWAYS, *own)))
 
@@ -56,7 +62,7 @@ def overlay(spec: ServerSpec, configuration: Configuration) -> dict[str, str]:
     """Return the directives that httpdyno sets, as directive → argument."""
     directives = asked(configuration.values)
     workers = configuration.values.get("MaxRequestWorkers")
-    is_prefork = spec.settings.get("mpm", "prefork") == "prefork"
+    is_prefork = multi_processing(spec) == PREFORK
     if is_prefork and isinstance(workers, int) and "ServerLimit" not in directives:
         # Without it Apache would clip the workers to the limit.
         limit = max(workers, _SERVER_LIMIT_DEFAULT)

@@ -6,7 +6,8 @@ that is not above MinSpareServers silently becomes one more than it.
 
 Source of the silent rules: httpd 2.4 documentation, prefork, MaxSpareServers ("Apache httpd will
 automatically adjust it to MinSpareServers + 1"), and StartServers, of which no more than
-MaxRequestWorkers are ever started.
+MaxRequestWorkers are ever started; under `worker` and `event` no more than MaxRequestWorkers /
+ThreadsPerChild.
 """
 
 import re
@@ -17,14 +18,19 @@ from httpdyno.model import Effective
 from httpdyno.servers.apache.knob import KNOBS
 
 _ADJUSTED = re.compile(
-    r"WARNING: (\w+) of (-?\d+) (?:exceeds|not allowed).*?"
-    r"(?:decreasing|increasing)(?: \w+)? to (-?\d+)"
+    r"WARNING: (\w+) of (-?\d+) .*?"
+    r"(?:decreasing|increasing)(?: \w+)? to (?:nearest multiple )?(-?\d+)"
 )
 _OPENS = re.compile(r"<(\w+)\s*([^>]*)>")
 _TRANSPARENT = frozenset({"ifmodule", "ifdefine", "ifversion", "ifdirective", "iffile"})
 _MIN_SPARE_DEFAULT = 5
-_START_DEFAULT = 5
-_WORKERS_DEFAULT = 256
+PREFORK = "prefork"
+_PREFORK_START = 5
+_THREADED_START = 3
+_PREFORK_WORKERS = 256
+_THREADED_WORKERS = 400
+_THREADS_PER_CHILD = 25
+"""Defaults of httpd 2.4, mpm_common; `worker` and `event` are threaded and have the same ones."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -66,13 +72,14 @@ def adjustments(words: str) -> dict[str, int]:
     return {match[1]: int(match[3]) for match in _ADJUSTED.finditer(words)}
 
 
-def effective(dump: str, words: str, asked: Mapping[str, str]) -> Effective:
+def effective(dump: str, words: str, asked: Mapping[str, str], *, mpm: str = PREFORK) -> Effective:
     """Return what is in force of the knobs, and what was asked of them.
 
     Args:
         dump: What it printed for `-D DUMP_CONFIG`; it reads its configuration twice.
         words: What Apache wrote to its error output and log.
         asked: Directive → argument, as Apache writes it.
+        mpm: The module that runs its processes.
     """
     names = {name.lower(): name for name in KNOBS}
     values: dict[str, str] = {}
@@ -86,7 +93,7 @@ def effective(dump: str, words: str, asked: Mapping[str, str]) -> Effective:
         else:
             values[name] = _canonical(name, directive.arguments)
     values |= {name: str(value) for name, value in adjustments(words).items()}
-    values |= _silent_adjustments(values)
+    values |= _silent_adjustments(values, _most_processes(mpm, values, dump, words))
     for name, directive in elsewhere.items():
         other = _canonical(name, directive.arguments)
         if name in asked and other != values.get(name):
@@ -98,25 +105,37 @@ def effective(dump: str, words: str, asked: Mapping[str, str]) -> Effective:
     )
 
 
-def processes_at_start(values: Mapping[str, str]) -> int:
-    """Return how many processes prefork starts before it looks at its load."""
+def processes_at_start(mpm: str, dump: str, words: str) -> int:
+    """Return how many processes Apache starts before it looks at its load."""
+    values = effective(dump, words, {}, mpm=mpm).values
     started = _number(values, "StartServers")
+    if started is None:
+        started = _PREFORK_START if mpm == PREFORK else _THREADED_START
+    return min(started, _most_processes(mpm, values, dump, words))
+
+
+def _most_processes(mpm: str, values: Mapping[str, str], dump: str, words: str) -> int:
+    """Return the limit of processes: under the threaded modules several workers share one."""
     workers = _number(values, "MaxRequestWorkers")
-    return min(
-        _START_DEFAULT if started is None else started,
-        _WORKERS_DEFAULT if workers is None else workers,
-    )
+    if mpm == PREFORK:
+        return _PREFORK_WORKERS if workers is None else workers
+    threads = _THREADS_PER_CHILD
+    for directive in directives(dump):
+        if directive.name.lower() == "threadsperchild" and directive.arguments.isdecimal():
+            threads = int(directive.arguments)
+    threads = adjustments(words).get("ThreadsPerChild", threads)
+    return max(1, (_THREADED_WORKERS if workers is None else workers) // max(1, threads))
 
 
-def _silent_adjustments(values: Mapping[str, str]) -> dict[str, str]:
+def _silent_adjustments(values: Mapping[str, str], most_processes: int) -> dict[str, str]:
     adjusted = {}
     least = _number(values, "MinSpareServers") or _MIN_SPARE_DEFAULT
     most = _number(values, "MaxSpareServers")
     if most is not None and most <= least:
         adjusted["MaxSpareServers"] = str(least + 1)
-    workers, started = _number(values, "MaxRequestWorkers"), _number(values, "StartServers")
-    if workers is not None and started is not None and started > workers:
-        adjusted["StartServers"] = str(workers)
+    started = _number(values, "StartServers")
+    if started is not None and started > most_processes:
+        adjusted["StartServers"] = str(most_processes)
     return adjusted
 
 

@@ -1,7 +1,8 @@
 """Adapter for Apache httpd.
 
-Settings of a study: `modules` (names separated by spaces, as in `perl dir mime`), `mpm` (prefork)
-and `perl_modules` (Perl modules that its application needs, to say which packages are missing).
+Settings of a study: `modules` (names separated by spaces, as in `perl dir mime`), `mpm` (prefork,
+worker or event) and `perl_modules` (Perl modules that its application needs, to say which packages
+are missing).
 
 The stop signal is TERM: idle children end within milliseconds of it, while the graceful WINCH
 takes seconds. `apache2 -k stop` is never used: it reads a pid file, and pid files lie.
@@ -20,6 +21,7 @@ from httpdyno.servers.apache.config import (
     ERROR_LOG,
     asked,
     config_files,
+    multi_processing,
     wanted_modules,
 )
 from httpdyno.servers.apache.installation import (
@@ -50,6 +52,7 @@ from httpdyno.servers.staging import (
 )
 
 _DUMP = "dump.txt"
+_DUMP_BYTES = 1 << 24
 _QUIET = re.compile(r"\[\w+:(?:notice|info|debug|trace\d)\]")
 _REFUSED = re.compile(r"AH00526|AH00534|AH0001[46]|Syntax error|Configuration Failed")
 _IN_USE = "Address already in use"
@@ -168,14 +171,17 @@ class Apache:
             port=port,
             place=place,
             asked=Asked(spec=spec, configuration=configuration, known=frozenset(KNOBS)),
-            insight=_Insight(process, place, asked(configuration.values)),
+            insight=_Insight(process, place, asked(configuration.values), multi_processing(spec)),
         )
 
 
 class _Insight:
     """What Apache's logs and dumps say."""
 
-    def __init__(self, process: ServerProcess, place: Place, asked: Mapping[str, str]) -> None:
+    def __init__(
+        self, process: ServerProcess, place: Place, asked: Mapping[str, str], mpm: str
+    ) -> None:
+        self._mpm = mpm
         self._process = process
         self._place = place
         self._asked = asked
@@ -189,7 +195,7 @@ class _Insight:
         return exit_code == 1 and _IN_USE not in words and bool(_REFUSED.search(words))
 
     def lacking(self) -> str:
-        wanted = in_force.processes_at_start(self._in_force().values)
+        wanted = in_force.processes_at_start(self._mpm, *self._said())
         running = self._process.n_children()
         return f"{running} of {wanted} processes are up" if running < wanted else ""
 
@@ -197,6 +203,10 @@ class _Insight:
         return self._in_force()
 
     def _in_force(self) -> Effective:
-        dump = (self._place.folder / _DUMP).read_text(encoding="utf-8", errors="replace")
+        return in_force.effective(*self._said(), self._asked, mpm=self._mpm)
+
+    def _said(self) -> tuple[str, str]:
+        """Return its dump and its words."""
+        dump = log_text(self._place.folder / _DUMP, n_bytes=_DUMP_BYTES)
         log = log_text(self._place.folder / ERROR_LOG)
-        return in_force.effective(dump, f"{self._process.first_words()}\n{log}", self._asked)
+        return dump, f"{self._process.first_words()}\n{log}"
