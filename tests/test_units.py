@@ -85,3 +85,13 @@ def test_what_is_none_is_quoted_and_an_example_is_given(read, text):
 )
 def test_a_duration_is_told_in_units_that_are_read_at_a_glance(seconds, text):
     assert format_duration(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("read", "unit"),
+    [(duration_s, "s"), (rate_per_s, "/s"), (share_ratio, "%"), (factor, "x"), (size_bytes, "B")],
+)
+def test_a_number_beyond_any_is_refused(read, unit):
+    with pytest.raises(UsageError) as caught:
+        read("9" * 400 + unit)
+    assert caught.value.hint

@@ -136,7 +136,7 @@ def test_a_wrong_value_is_named_with_file_key_value_and_expectation(folder, befo
 def test_a_log_that_cannot_be_one_is_named(folder):
     at, end = GOOD.index("[workload]"), GOOD.index("[objective]")
     text = f'{GOOD[:at]}[workload]\nreplay = "{"x" * 5000}"\n{GOOD[end:]}'
-    with pytest.raises(StudyFileError, match="workload.replay is 'xxx"):
+    with pytest.raises(StudyFileError, match=r"workload\.replay is 'xxx"):
         _study(folder, text)
 
 
