@@ -121,3 +121,13 @@ def test_a_share_tells_nothing_and_all_from_nearly_so(ratio, text):
 )
 def test_what_breaks_a_limit_never_reads_as_the_limit_itself(value, limit, write, text):
     assert format_beside(value, limit, write) == text
+
+
+@pytest.mark.parametrize(
+    ("read", "unit"),
+    [(duration_s, "s"), (rate_per_s, "/s"), (share_ratio, "%"), (factor, "x"), (size_bytes, "B")],
+)
+def test_a_number_beyond_any_is_refused(read, unit):
+    with pytest.raises(UsageError) as caught:
+        read("9" * 400 + unit)
+    assert caught.value.hint

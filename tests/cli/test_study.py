@@ -175,6 +175,20 @@ def test_bad_input_is_one_sentence_before_any_server(plans, capsys, words, code,
     assert plans == []
 
 
+def test_an_unknown_knob_names_the_nearest(capsys):
+    assert run(["compare", "bookmarks", "--b", "wrokers=2"]) == 2
+    assert "hint: did you mean `workers`?" in capsys.readouterr().err
+
+
+def test_an_impossible_workload_is_refused_when_it_is_shown(tmp_path, capsys):
+    text = bundled_studies()["maxclients"].read_text()
+    shutil.copytree(bundled_studies()["maxclients"].parent, tmp_path / "study")
+    file = tmp_path / "study" / "study.toml"
+    file.write_text(text.replace("connections = 300", "connections = 2000000"))
+    assert run(["study", "show", str(file)]) == 2
+    assert "2000000 connections cannot send anything" in capsys.readouterr().err
+
+
 def test_a_typing_error_in_a_study_file_names_file_and_key(tmp_path, capsys):
     text = bundled_studies()["bookmarks"].read_text().replace("[budget]", "[budgett]")
     file = tmp_path / "study.toml"

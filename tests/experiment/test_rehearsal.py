@@ -7,6 +7,7 @@ import pytest
 from httpdyno.cli.app import run
 from httpdyno.cli.library import bundled_studies, open_study
 from httpdyno.errors import HttpdynoError, StudyFileError, UsageError
+from httpdyno.experiment import rehearsal
 from httpdyno.experiment.planning import compare_plan, make_plan
 from httpdyno.experiment.rehearsal import rehearse
 from httpdyno.model import Study
@@ -150,6 +151,21 @@ def test_a_base_that_is_no_file_is_not_read(study, tmp_path):
     os.mkfifo(tmp_path / "base.py")
     with pytest.raises(HttpdynoError, match=r"`base.py` of the study cannot be read: it is a FIFO"):
         rehearsed(found)
+
+
+@pytest.mark.parametrize("source", ["fifo", "/dev/zero", "folder"])
+def test_files_that_could_not_be_copied_are_refused(study, tmp_path, source):
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "fifo")
+    os.mkfifo(tmp_path / "folder" / "fifo")
+    with pytest.raises(StudyFileError, match=r"server.files names .* is not a regular file"):
+        rehearsed(study(STUDY.replace('from = "shop.py"', f'from = "{source}"')))
+
+
+def test_more_than_can_be_copied_for_each_start_is_refused(study, monkeypatch):
+    monkeypatch.setattr(rehearsal, "_MOST_FILES", 0)
+    with pytest.raises(StudyFileError, match=r"more than 0 files or 2\.00 GiB to copy"):
+        rehearsed(study())
 
 
 def test_a_replay_is_read(study, tmp_path):

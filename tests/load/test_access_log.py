@@ -2,6 +2,7 @@
 
 import gzip
 import itertools
+import os
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -301,3 +302,25 @@ def test_nothing_that_is_in_a_log_stops_it_and_every_line_is_accounted_for(piece
     assert reader.n_lines == n_lines
     assert reader.n_malformed + sum(reader.left_out.values()) + len(reader.steps) == n_lines
     assert all(request.path.isascii() for request in reader.requests)
+
+
+def dated(day, *, zone="-0700"):
+    return f'::1 - - [{day}:13:55:36 {zone}] "GET / HTTP/1.1" 200 1\n'
+
+
+@pytest.mark.parametrize(
+    ("lines", "speed"),
+    [
+        ((dated("01/Jan/0001", zone="+2359"), dated("10/Oct/2000")), 1.0),
+        ((line(0), line(9)), 1e-300),
+    ],
+)
+def test_a_log_that_no_replay_could_last_is_refused(log, lines, speed):
+    with pytest.raises(UsageError, match="no replay lasts that long"):
+        read_access_log(Replay(log=str(log(*lines)), speed=speed))
+
+
+def test_a_fifo_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "log")
+    with pytest.raises(UsageError, match="cannot be read: it is a FIFO"):
+        read_access_log(Replay(log=str(tmp_path / "log")))

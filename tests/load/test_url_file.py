@@ -1,5 +1,6 @@
 """Requests as lines."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -105,3 +106,17 @@ def test_a_page_without_objects_is_none(text, words):
         page_line(text)
     assert f"`{text}`" in str(caught.value)
     assert "/index.html: /a.css" in caught.value.hint
+
+
+@pytest.mark.parametrize("name", ["/dev/zero", "/dev/full", "fifo", "a\0b", "x" * 5000])
+def test_what_is_no_file_is_neither_read_nor_waited_for(tmp_path, name):
+    os.mkfifo(tmp_path / "fifo")
+    with pytest.raises(UsageError, match="cannot be read"):
+        read_url_file(tmp_path / name)
+    with pytest.raises(UsageError, match="cannot be read"):
+        request_line(f"POST / @{name}", tmp_path)
+
+
+def test_a_weight_of_hundreds_of_digits_is_none(tmp_path):
+    with pytest.raises(UsageError, match="a weight of 400 digits"):
+        request_line(f"{'9' * 400} /", tmp_path)

@@ -96,6 +96,8 @@ def test_a_study_is_read_with_units_converted_and_defaults_filled_in(folder):
         ('timeout = "2s"', f'timeout = "{"9" * 400}s"', "workload.timeout is '999"),
         ('base = "server.conf.j2"', 'base = "a\\u0000b"', "server.base holds a NUL"),
         ('base = "server.conf.j2"', f'base = "{"x" * 5000}"', "server.base is 'xxx"),
+        ('path = "/list"', f'path = "/"\nbody = "@{"x" * 5000}"', "requests[0].body is '@xxx"),
+        ('path = "/list"', 'path = "/"\n[workload.x]', "workload.x is not a key"),
         ('base = "server.conf.j2"', 'ready_path = "/é"', "server.ready_path is '/é'; expected a"),
         ('timeout = "2s"', 'timeout = "2"', "workload.timeout is '2'; expected a time"),
         ('time = "1m30s"', 'time = "0s"', "budget.time is '0s'; expected more than zero"),
@@ -129,6 +131,13 @@ def test_a_wrong_value_is_named_with_file_key_value_and_expectation(folder, befo
         _study(folder, GOOD.replace(before, after))
     assert said in str(caught.value)
     assert "study.toml" in str(caught.value)
+
+
+def test_a_log_that_cannot_be_one_is_named(folder):
+    at, end = GOOD.index("[workload]"), GOOD.index("[objective]")
+    text = f'{GOOD[:at]}[workload]\nreplay = "{"x" * 5000}"\n{GOOD[end:]}'
+    with pytest.raises(StudyFileError, match=r"workload\.replay is 'xxx"):
+        _study(folder, text)
 
 
 @pytest.mark.parametrize(

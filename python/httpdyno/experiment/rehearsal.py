@@ -5,6 +5,8 @@ nothing of what the server reads would be measured against an identical server, 
 come out as "no difference"; so it is refused by name.
 """
 
+import os
+import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
@@ -18,9 +20,11 @@ from httpdyno.model import Configuration, Level, Plan, Replay, ServerSpec, Study
 from httpdyno.model.study_complaint import nearest
 from httpdyno.servers.adapter import ServerAdapter
 from httpdyno.servers.render import Variables, inside, render_text
-from httpdyno.units import format_duration
+from httpdyno.units import format_bytes, format_duration
 
 _USER = "USER"
+_MOST_FILES = 100_000
+_MOST_BYTES = 2 << 30
 
 
 def rehearse(plan: Plan, adapter: ServerAdapter) -> tuple[str, ...]:
@@ -76,12 +80,37 @@ def _check_load(study: Study) -> None:
 
 
 def _check_files(study: Study) -> None:
+    """Refuse what cannot be copied before each start: nothing, a FIFO, a device, a whole disk."""
     for source, _ in study.server.files:
-        if not is_there(Path(study.folder) / source):
+        path = Path(study.folder) / source
+        if not is_there(path):
             raise StudyFileError(
                 f"study {study.name}: server.files names `{source}`, which is not there",
                 hint="Install the package it comes from, or correct its path.",
             )
+        n_bytes = 0
+        for number, each in enumerate(_files(path)):
+            info = each.stat() if is_there(each) else each.lstat()
+            if not (stat.S_ISREG(info.st_mode) or stat.S_ISLNK(info.st_mode)):
+                raise StudyFileError(
+                    f"study {study.name}: server.files names `{source}`, but `{each}` is not a "
+                    "regular file",
+                    hint="Name files and folders of files.",
+                )
+            n_bytes += info.st_size
+            if number >= _MOST_FILES or n_bytes > _MOST_BYTES:
+                raise StudyFileError(
+                    f"study {study.name}: server.files names `{source}`, which is more than "
+                    f"{_MOST_FILES:,} files or {format_bytes(_MOST_BYTES)} to copy for each start",
+                    hint="Name just the folder of the application.",
+                )
+
+
+def _files(path: Path) -> Iterator[Path]:
+    if not path.is_dir():
+        yield path
+    for folder, _, names in os.walk(path):
+        yield from (Path(folder) / name for name in names)
 
 
 class _Rehearsal:

@@ -308,7 +308,7 @@ def _time_ns(text: bytes) -> int | None:
             tzinfo=timezone(-offset if zone[:1] == b"-" else offset),
         )
         since = at - _EPOCH
-    except (ValueError, OverflowError):  # the year 1 begins before itself in eastern zones
+    except ValueError:
         return None
     seconds = since.days * 86_400 + since.seconds
     return seconds * _S + int(fraction.ljust(9, b"0") or b"0")

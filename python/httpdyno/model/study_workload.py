@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 
 from httpdyno.errors import StudyFileError, UsageError
+from httpdyno.foreign import is_there
 from httpdyno.model.arrival import Replay, Sessions, Stages, length_s
 from httpdyno.model.study import Method
 from httpdyno.model.workload import FORM_TYPE, Objective, RequestSpec, VisitStep, Workload
@@ -31,7 +32,7 @@ def study_workload(table: WorkloadTable, file: Path, wrong: Wrong) -> Workload:
     if not isinstance(workload.arrival, Replay):
         return workload
     log = file.parent / workload.arrival.log
-    if not log.is_file():
+    if not (is_there(log) and log.is_file()):
         raise wrong("workload.replay", workload.arrival.log, f"an access log in {file.parent}")
     arrival = msgspec.structs.replace(workload.arrival, log=str(log.resolve()))
     return msgspec.structs.replace(workload, arrival=arrival)
@@ -129,10 +130,10 @@ def _request(table: RequestTable, key: str, folder: Path, wrong: Wrong) -> Reque
         raise wrong(f"{key}.path", table.path, "a path from `/` on")
     body, body_file = table.body, ""
     if body.startswith(_FROM_FILE):
-        body_file = str((folder / body.removeprefix(_FROM_FILE)).resolve())
-        if not Path(body_file).is_file():
+        file = folder / body.removeprefix(_FROM_FILE)
+        if not (is_there(file) and file.is_file()):
             raise wrong(f"{key}.body", body, f"the name of a file in {folder} after `@`")
-        body = ""
+        body, body_file = "", str(file.resolve())
     return RequestSpec(
         path=table.path,
         method=table.method,
