@@ -171,7 +171,7 @@ def _reason(
         return f"the whole interval lies within ±{objective.margin_ratio * 100:g} %"
     if word == "inconclusive":
         # How much more would decide is told as time, by `needed_s`: nobody buys starts.
-        never = "" if needed else "; no number of starts in reach would decide"
+        never = "" if needed else "; deciding it would take far too long"
         return f"the interval still holds 1, no difference, after {n} starts{never}"
     side = "above" if interval.low > 1 else "below"
     return f"the whole interval lies {side} 1 after {n} starts"

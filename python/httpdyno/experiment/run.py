@@ -28,7 +28,7 @@ from httpdyno.model import (
     level_text,
 )
 from httpdyno.store.protocol import StudyStore
-from httpdyno.units import format_duration
+from httpdyno.units import format_duration, format_guess, format_percent
 
 CALIBRATION_INDEX = 0
 """Comparisons are numbered: 0 is the A/A calibration, then the steps, last the final one."""
@@ -223,13 +223,13 @@ def _not_running(status: str, detail: str, configuration: Configuration) -> Targ
 
 
 def _calibration_words(tempo: Pace, budget_s: float) -> str:
-    words = f"a start of both arms takes about {format_duration(tempo.start_s)}"
+    words = f"starting both servers and loading them takes about {format_guess(tempo.start_s)}"
     detectable = tempo.figures.get("detectable_ratio")
     if detectable is None:
         return words
     return (
-        f"{words}; in {format_duration(budget_s)}, "
-        f"changes from about {detectable - 1:.1%} on can be proven"
+        f"{words}; a change that makes a difference of about {format_percent(detectable - 1)} or "
+        f"more can be proven in {format_duration(budget_s)}"
     )
 
 
