@@ -35,6 +35,7 @@ from httpdyno.report.phrase import (
     decider,
     deciding,
     evidence_text,
+    has_figure,
     interval_ratio_text,
     metric_name,
     needed_text,
@@ -54,6 +55,7 @@ from httpdyno.units import format_bytes, format_duration, format_percent, format
 def sheet(outcome: Outcome, *, drawn: Drawn) -> dict[str, Any]:
     """Return the template's values."""
     arms = _arms(outcome)
+    measured = arms if outcome.final is not None and has_figure(outcome.final) else []
     return {
         "outcome": outcome,
         "study": outcome.plan.study,
@@ -69,8 +71,8 @@ def sheet(outcome: Outcome, *, drawn: Drawn) -> dict[str, Any]:
         "before_after_title": "a and b side by side"
         if _is_compare(outcome)
         else "Before and after",
-        "latency": latency_figure(arms, drawn),
-        "starts": starts_figure(arms, drawn),
+        "latency": latency_figure(measured, drawn),
+        "starts": starts_figure(measured, drawn),
         "answers": answers_table(arms),
         "evidence_title": "Every step's evidence" if outcome.steps else "The evidence",
         "confidence": f"{outcome.plan.study.objective.deciding_confidence * 100:g} %",
@@ -135,6 +137,7 @@ def _plain_figure(outcome: Outcome) -> tuple[str, str]:
 
 def _wordy_hero(outcome: Outcome, final: Comparison) -> dict[str, Any]:
     """Return a hero without a figure: the candidate failed, or nothing could be measured."""
+    # The claim has the first line of a server's words, and the whole of a reason.
     detail = final.b.detail if final.b.status != "complete" else ""
     return {
         "figure": verdict_badge(final),
@@ -142,7 +145,7 @@ def _wordy_hero(outcome: Outcome, final: Comparison) -> dict[str, Any]:
         "claim": headline(outcome),
         "verdict": shown_verdict(final),
         "badge": "",
-        "lines": [each for each in dict.fromkeys((detail, final.reason)) if each],
+        "lines": detail.splitlines()[1:],
     }
 
 
@@ -212,7 +215,7 @@ def _sweep_hero(outcome: Outcome) -> dict[str, Any]:
 
 
 def _tiles(final: Comparison | None) -> list[dict[str, str]]:
-    if final is None or final.b.throughput_per_s <= 0:
+    if final is None or not has_figure(final) or final.b.throughput_per_s <= 0:
         return []
     a, b = final.a, final.b
     tiles = [
