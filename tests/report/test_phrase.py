@@ -42,14 +42,14 @@ from httpdyno.units import format_bounds, format_rate
 
 def test_headlines_say_the_verdict_before_the_number() -> None:
     assert {name: headline(o) for name, o in sample_trouble.all_outcomes().items()} == {
-        "ladder": "better: 4.90 × the throughput (4.59 … 5.23)",
+        "ladder": "better: 4.90 × the throughput of the start (4.59 … 5.23)",
         "sweep": "the knee of MaxRequestWorkers is 8, at 6,190/s; the best is 16, at 6,205/s",
         "compare": "a and b are equivalent: 1.003 × the throughput (0.996 … 1.010)",
         "failed_start": "no change was proven to help: of 6 steps, 1 crashed",
         "interrupted": "interrupted after 2 of 6 steps; "
         "2 changes kept, 2.82 × by their product, not confirmed",
         "unbounded": "inconclusive: 1.20 × the throughput so far (unbounded)",
-        "tie_break": "inconclusive: 1.00 × the throughput so far (0.97 … 1.04)",
+        "tie_break": "inconclusive: 1.00 × the throughput of the start so far (0.97 … 1.04)",
         "tied_compare": "b is better by CPU per request: 0.81 × (0.75 … 0.88), "
         "throughput 1.00 × (0.97 … 1.04)",
         "out_of_time": "ran out of time before 5 steps: about 7 min more would try them; "
@@ -57,7 +57,7 @@ def test_headlines_say_the_verdict_before_the_number() -> None:
         "not_measured": "not measured: one request takes 3.10 s, longer than a window of 250 ms; "
         "give windows of 12 s and a budget of 20 min",
         "settled_on_start": "settled on the start: all kept changes together, worse: "
-        "0.790 × the throughput (0.766 … 0.815); "
+        "0.790 × the throughput of the start (0.766 … 0.815); "
         "ran out of time before 1 step: about 95 s more would try it",
     }
 

@@ -79,10 +79,11 @@ def _claim(comparison: Comparison, *, candidate: str) -> str:
         return f"{words}: {comparison.reason}"
     if comparison.decided_by:
         return f"{words} {evidence_text(comparison, is_brief=True)}"
+    reference = "" if candidate == "b" else " of the start"
     so_far = " so far" if verdict == "inconclusive" else ""
     return (
         f"{words}: {interval_ratio_text(interval)} × the {metric_name(comparison.metric)}"
-        f"{so_far} ({bounds_text(interval)})"
+        f"{reference}{so_far} ({bounds_text(interval)})"
     )
 
 

@@ -1,5 +1,6 @@
 """What the dyno sheet shows, as plain values for its template; no markup of its own."""
 
+import re
 from typing import Any
 
 from httpdyno.model import ArmSummary, Comparison, Outcome, level_text
@@ -51,6 +52,12 @@ from httpdyno.report.phrase import (
 from httpdyno.report.provenance import provenance
 from httpdyno.units import format_bytes, format_duration, format_percent, format_rate
 
+_STAND_INS = {
+    "RUN": "the folder that each start had for itself",
+    "MEMORY": "the same in memory",
+    "PORT": "the port that it listened on",
+}
+
 
 def sheet(outcome: Outcome, *, drawn: Drawn) -> dict[str, Any]:
     """Return the template's values."""
@@ -68,6 +75,7 @@ def sheet(outcome: Outcome, *, drawn: Drawn) -> dict[str, Any]:
         "changes_title": _capital(changes_title(outcome)),
         "changes": _changes(outcome),
         "diff": diff_lines(outcome.overlay_diff),
+        "stand_ins": stand_ins_text(outcome.overlay_diff),
         "before_after_title": "a and b side by side"
         if _is_compare(outcome)
         else "Before and after",
@@ -259,6 +267,12 @@ def _changes(outcome: Outcome) -> dict[str, Any] | None:
 def diff_lines(diff: str) -> list[tuple[str, str]]:
     """Return a unified diff's lines, each with what it is: meta, add, del or same."""
     return [(_diff_kind(line), line) for line in diff.splitlines()]
+
+
+def stand_ins_text(diff: str) -> str:
+    """Return what the words in capitals stand for; empty where there are none."""
+    words = [word for word in _STAND_INS if re.search(rf"\b{word}\b", diff)]
+    return "; ".join(f"{word} stands for {_STAND_INS[word]}" for word in words)
 
 
 def _diff_kind(line: str) -> str:
