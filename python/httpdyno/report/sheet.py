@@ -21,7 +21,6 @@ from httpdyno.report.finding import (
     configuration_changes,
     final_label,
     headline,
-    is_settled_on_start,
     method_sentences,
     n_tried,
     out_of_time_text,
@@ -164,7 +163,7 @@ def _final_hero(outcome: Outcome, final: Comparison) -> dict[str, Any]:
     more_is_better = ratio_key(decider(final)) in MORE_IS_BETTER
     name = metric_name(decider(final))
     claim = f"{name}, b over a" if _is_compare(outcome) else f"the {name} of the start"
-    if is_settled_on_start(outcome):
+    if outcome.withdrawn:
         claim = headline(outcome)
     lines = [f"interval {bounds_text(interval)}, {confidence_text(interval, final.n_starts)}"]
     if final.verdict == "better":
@@ -181,7 +180,7 @@ def _final_hero(outcome: Outcome, final: Comparison) -> dict[str, Any]:
         lines.append(
             f"published: {ratio_text(outcome.plan.study.book_ratio)} ×{f', {book}' if book else ''}"
         )
-    if outcome.not_tried and not is_settled_on_start(outcome):
+    if outcome.not_tried and not outcome.withdrawn:
         lines.append(out_of_time_text(outcome))
     return {
         "figure": interval_ratio_text(interval),

@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterable
 
 from httpdyno.model import Caveat, LoadOutcome, Measurement
 from httpdyno.report.load.sure import no_interval_text, unsteady_text
+from httpdyno.report.load.words import percent_text
 from httpdyno.report.phrase import plural
 from httpdyno.stats.histogram import quantile_s
-from httpdyno.units import format_duration, format_percent
+from httpdyno.units import format_duration
 
 MANY_LATE_S = 0.001
 """From here the client's own delay is worth a word."""
@@ -59,7 +60,7 @@ def _frozen(measurement: Measurement) -> tuple[str, str] | None:
         return None
     return (
         "client_frozen",
-        f"this client stood still for {format_percent(ratio)} of the time, through no fault of the "
+        f"this client stood still for {percent_text(ratio)} of the time, through no fault of the "
         "server; the highest percentiles hold such moments",
     )
 
@@ -70,8 +71,8 @@ def _residual(measurement: Measurement) -> tuple[str, str] | None:
         return None
     return (
         "little",
-        f"the engine's own books differ by {format_percent(ratio)}: requests in flight are not "
-        "rate times time (Little's law); do not rely on these figures",
+        f"the engine's own books differ by {percent_text(ratio)}: requests in flight are not rate "
+        "times time (Little's law); do not rely on these figures",
     )
 
 
@@ -81,7 +82,7 @@ def _shared(measurement: Measurement) -> tuple[str, str] | None:
         return None
     return (
         "shared_cores",
-        f"this client waited for a CPU for {format_percent(ratio)} of the time, because others, "
+        f"this client waited for a CPU for {percent_text(ratio)} of the time, because others, "
         "perhaps the server, ran on its cores; that is in the latency",
     )
 
@@ -92,7 +93,7 @@ def _stolen(measurement: Measurement) -> tuple[str, str] | None:
         return None
     return (
         "stolen",
-        f"the host of this virtual machine ran others for {format_percent(ratio)} of the time on a "
+        f"the host of this virtual machine ran others for {percent_text(ratio)} of the time on a "
         "core that this client may use; what it took from client and server is in the latency",
     )
 
@@ -123,8 +124,8 @@ def _unanswered(measurement: Measurement) -> tuple[str, str] | None:
     n = round(measurement.evidence.get("listen_overflows", 0.0))
     return (
         "unanswered_connects",
-        f"{format_percent(ratio)} of the time went into SYNs without an answer, each of which "
-        f"takes a second or more; an accept queue was full {n:,} times on this machine",
+        f"{percent_text(ratio)} of the time went into SYNs without an answer, each of which takes "
+        f"a second or more; an accept queue was full {n:,} times on this machine",
     )
 
 

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Mapping
 
 from httpdyno.model import Measurement, Workload
+from httpdyno.report.load.words import percent_text
 from httpdyno.report.phrase import oxford, plural
-from httpdyno.units import format_duration, format_percent, format_rate
+from httpdyno.units import format_duration, format_rate
 
 _WHO = {
     "server": "the server",
@@ -55,7 +56,7 @@ def _name(key: str) -> str:
 
 def _value(key: str, value: float) -> str:
     if key.endswith("_ratio"):
-        return f"{value:.2f} ×" if "inflation" in key else format_percent(value)
+        return f"{value:.2f} ×" if "inflation" in key else percent_text(value)
     for suffix in ("_per_s", "_s"):
         if key.endswith(suffix):
             return _UNITS[suffix](value)
@@ -71,7 +72,7 @@ def _n(measurement: Measurement, key: str) -> int:
 
 
 def _cpu(measurement: Measurement) -> str:
-    return f"{format_percent(_ratio(measurement, 'client_cpu'))} of a core"
+    return f"{percent_text(_ratio(measurement, 'client_cpu'))} of a core"
 
 
 def _waits(measurement: Measurement) -> list[str]:
@@ -83,7 +84,7 @@ def _waits(measurement: Measurement) -> list[str]:
         ("client_stolen", "had its CPU taken by the machine's host for"),
     )
     shares = [(words, _ratio(measurement, key)) for key, words in kept]
-    found = [f"{words} {format_percent(share)}" for words, share in shares if share >= _MENTIONED]
+    found = [f"{words} {percent_text(share)}" for words, share in shares if share >= _MENTIONED]
     # Once is enough: the others are shares of the same.
     return [f"{found[0]} of the time", *found[1:]] if found else []
 
@@ -92,7 +93,7 @@ def _server(measurement: Measurement, workload: Workload) -> str:
     idle = f"this client used {_cpu(measurement)}"
     failed = measurement.n_errors / max(1, measurement.offered)
     if failed > _MENTIONED:
-        return f"{format_percent(failed)} of the requests failed, while {idle}"
+        return f"{percent_text(failed)} of the requests failed, while {idle}"
     if not workload.is_open_loop:
         busy = measurement.evidence.get("busy_connections", 0.0)
         waited = f"{busy:.1f} of {plural(workload.connections, 'connection')}"
@@ -104,7 +105,7 @@ def _server(measurement: Measurement, workload: Workload) -> str:
         reasons.append(f"{plural(n_waited, 'request')} waited because no connection was free")
     achieved = _achieved(measurement)
     if achieved < 1 - _MENTIONED:
-        reasons.append(f"it answered {format_percent(achieved)} of what was offered")
+        reasons.append(f"it answered {percent_text(achieved)} of what was offered")
     if (inflation := _inflation(measurement)) > 1:
         reasons.append(f"its answers took {inflation:.1f} times as long as the first ones")
     return ", ".join([*reasons, idle])
@@ -121,7 +122,7 @@ def _inflation(measurement: Measurement) -> float:
 
 def _rate(measurement: Measurement, workload: Workload) -> str:
     if not workload.is_open_loop:
-        busy = format_percent(_ratio(measurement, "busy"))
+        busy = percent_text(_ratio(measurement, "busy"))
         return f"users thought more than they waited; {busy} of the connections were busy"
     late_s = measurement.evidence.get("lateness_p99_s", 0.0)
     punctual = f"; 99 % went out within {format_duration(late_s)} of their due time"
@@ -130,7 +131,7 @@ def _rate(measurement: Measurement, workload: Workload) -> str:
 
 def _client_cpu(measurement: Measurement, workload: Workload) -> str:
     ready = _ratio(measurement, "client_ready")
-    found = f"found {format_percent(ready)} of the answers there when it came to look"
+    found = f"found {percent_text(ready)} of the answers there when it came to look"
     told = [f"used {_cpu(measurement)}", *_waits(measurement)]
     seen = oxford([*told, found] if ready >= _WAITED_FOR else told)
     return (
@@ -170,10 +171,10 @@ def _ports(measurement: Measurement, workload: Workload) -> str:
 def _network(measurement: Measurement, workload: Workload) -> str:
     parts = []
     if (connecting := _ratio(measurement, "unanswered_connect")) >= _MENTIONED:
-        parts.append(f"{format_percent(connecting)} of the time went into SYNs without an answer")
+        parts.append(f"{percent_text(connecting)} of the time went into SYNs without an answer")
     if (resent := _ratio(measurement, "long_answer")) >= _MENTIONED:
         late = plural(_n(measurement, "long_answers"), "answer")
-        share = format_percent(resent)
+        share = percent_text(resent)
         parts.append(
             f"{share} of the time went into {late} as late as a segment that is sent again"
         )

@@ -27,9 +27,9 @@ from httpdyno.report.load.parts import (
 from httpdyno.report.load.sure import half_width_text, interval_grid, warm_up_text
 from httpdyno.report.load.text import schedule_text
 from httpdyno.report.load.threshold import is_good_enough, judgements
-from httpdyno.report.load.words import is_good, verdict_line
+from httpdyno.report.load.words import is_good, percent_text, verdict_line
 from httpdyno.report.phrase import NOTHING
-from httpdyno.units import format_bytes, format_duration, format_percent, format_rate
+from httpdyno.units import format_bytes, format_duration, format_rate
 
 Drawn = Callable[[str], Any]
 """Marks a drawing as markup, so that the template does not escape it."""
@@ -112,9 +112,9 @@ def _tiles(outcome: LoadOutcome) -> list[tuple[str, str]]:
     names = ("p50", "p90", "p99", "max")
     tiles = [(f"{name} latency", figure(latency, name, censored).text) for name in names]
     ratio = measurement.n_errors / measurement.offered if measurement.offered else 0.0
-    tiles.append(("errors", f"{measurement.n_errors:,} ({format_percent(ratio)})"))
+    tiles.append(("errors", f"{measurement.n_errors:,} ({percent_text(ratio)})"))
     cpu = measurement.client_cpu_s / measurement.total_s if measurement.total_s else 0.0
-    tiles.append(("client CPU", f"{format_percent(cpu)} of a core"))
+    tiles.append(("client CPU", f"{percent_text(cpu)} of a core"))
     return [(name, text) for name, text in tiles if text != NOTHING]
 
 

@@ -5,9 +5,10 @@ from dataclasses import dataclass, field
 
 from httpdyno.model import HistogramData, LoadOutcome, Measurement, Portion
 from httpdyno.report.load.figure import NAMES, censored_service_time, figure, figures
+from httpdyno.report.load.words import percent_text
 from httpdyno.report.phrase import NOTHING, plural
 from httpdyno.stats.histogram import count
-from httpdyno.units import format_bytes, format_duration, format_percent
+from httpdyno.units import format_bytes, format_duration
 
 PHASES = {
     "client_queue": "queue",
@@ -219,5 +220,5 @@ def client_text(outcome: LoadOutcome) -> str:
     """Return what the client itself used."""
     measurement = outcome.measurement
     ratio = measurement.client_cpu_s / measurement.total_s if measurement.total_s else 0.0
-    text = f"{format_duration(measurement.client_cpu_s)} CPU, {format_percent(ratio)} of one core"
+    text = f"{format_duration(measurement.client_cpu_s)} CPU, {percent_text(ratio)} of one core"
     return f"{text} of {outcome.host.n_cpus}"

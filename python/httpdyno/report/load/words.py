@@ -2,7 +2,7 @@
 
 from httpdyno.model import Measurement, Workload
 from httpdyno.report.phrase import oxford, plural
-from httpdyno.units import format_duration, format_rate
+from httpdyno.units import format_duration, format_percent, format_rate
 
 ERROR_WORDS = {
     "refused": "were refused a connection",
@@ -36,6 +36,11 @@ def verdict_line(measurement: Measurement, workload: Workload, *, half_width: st
         rate = format_rate(measurement.throughput_per_s)
         text += f", {rate}{f' ± {half_width}' if half_width else ''} over {duration}"
     return f"{text}: {_failures(measurement, workload)}" if measurement.errors else text
+
+
+def percent_text(ratio: float) -> str:
+    """Return `0.31 %` or `12 %`: two digits, and no more."""
+    return format_percent(ratio)
 
 
 def is_good(measurement: Measurement) -> bool:
