@@ -112,7 +112,7 @@ def test_faster_but_failing_requests_is_not_kept(study):
     outcome = _run(make_plan(study, seed=1), bench)
     assert outcome.steps[0].comparison.verdict == "better"
     assert not outcome.steps[0].kept
-    assert "of requests failed; the limit is 0.1 %" in outcome.steps[0].comparison.reason
+    assert "of requests failed; the limit is 0.10%" in outcome.steps[0].comparison.reason
 
 
 def test_nothing_kept_is_no_final_claim(study):
