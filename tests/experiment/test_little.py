@@ -5,7 +5,7 @@ import pytest
 from msgspec import structs
 from tests.experiment.cycles import LENGTHS, seen_cycles, start_of
 
-from httpdyno.experiment.claim import claim, comparison
+from httpdyno.experiment.claim import Terms, claim, comparison
 from httpdyno.experiment.little import little_check, little_doubt
 from httpdyno.experiment.window_choice import CycleMoments, choose_windows
 from httpdyno.model import Configuration, Cycles, Objective
@@ -40,7 +40,7 @@ def steady_starts(kind, ratio, mend=lambda cycles, _n_ended: cycles):
 def test_a_steady_loop_agrees_and_is_claimed(kind):
     starts = steady_starts(kind, 1.5)
     assert little_doubt(starts) == ""
-    state = claim(starts, Objective(), min_starts=6)
+    state = claim(starts, Terms(objective=Objective(), min_starts=6))
     assert state.verdict == "better"
     assert state.interval is not None
     assert state.interval.low <= 1.5 <= state.interval.high
@@ -54,14 +54,14 @@ def test_a_window_that_counts_ended_answers_is_caught_and_nothing_is_claimed():
 
     starts = steady_starts("constant", 1.2, broken)
     assert "Little's law" in little_doubt(starts)
-    state = claim(starts, Objective(), min_starts=6)
+    state = claim(starts, Terms(objective=Objective(), min_starts=6))
     assert state.verdict == "inconclusive"
     assert "Little's law" in state.reason
     arms = Configuration(values={"k": 1}), Configuration(values={"k": 2})
-    told = comparison(1, starts, arms, Objective(), min_starts=6)
+    told = comparison(1, starts, arms, Terms(objective=Objective(), min_starts=6))
     assert [each.kind for each in told.caveats] == ["little"]
     # Other figures do not hang on it.
-    cpu = claim(starts, Objective(metric="cpu_s_per_request"), min_starts=6)
+    cpu = claim(starts, Terms(objective=Objective(metric="cpu_s_per_request"), min_starts=6))
     assert "Little" not in cpu.reason
 
 
@@ -87,7 +87,7 @@ def test_users_who_wait_all_the_time_are_left_out_and_told():
     starts = steady_starts("constant", 1.2, starving)
     assert little_doubt(starts) == ""
     arms = Configuration(values={"k": 1}), Configuration(values={"k": 2})
-    told = comparison(1, starts, arms, Objective(), min_starts=6)
+    told = comparison(1, starts, arms, Terms(objective=Objective(), min_starts=6))
     assert [each.kind for each in told.caveats] == ["starved_users"]
     assert "up to 3 of 11" in told.caveats[0].message
 

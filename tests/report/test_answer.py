@@ -1,5 +1,6 @@
 """What became of the requests is shown wherever a study is."""
 
+from msgspec import structs
 from tests.report import sample, sample_trouble
 from tests.report.page import parsed
 from tests.report.plain import plain_text
@@ -32,10 +33,13 @@ def test_failed_requests_of_a_step_are_told_by_status_and_kind_everywhere() -> N
     assert (told["statuses"], told["errors"]) == (arm.statuses, arm.errors)
 
 
-def test_answers_that_are_all_alike_take_one_line() -> None:
+def test_answers_that_are_all_right_take_one_line() -> None:
     final = sample.ladder().final
     assert final is not None
-    assert answers_lines([("a", final.a), ("b", final.b)]) == [("", "all answers were 200")]
+    both = structs.replace(final.b, statuses={"303": 5, "200": 9})
+    assert answers_lines([("a", final.a), ("b", both)]) == [
+        ("", "all answers were right: status 200 and 303")
+    ]
     failing = sample_trouble.half_failing(final.b)
     assert [name for name, _ in answers_lines([("a", final.a), ("b", failing)])] == ["a", "b"]
 

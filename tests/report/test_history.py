@@ -8,7 +8,7 @@ def test_each_study_has_its_id_when_it_began_and_what_was_found() -> None:
     rows = [history_row(sample.ladder()), history_row(sample.interrupted())]
     assert plain_text(history_text(rows)).splitlines() == [
         "20250611-asp-7f3a  2025-06-11 09:14 UTC  4 min 34 s  complete",
-        "    asp-bookmarks: better: 4.90 × the throughput (4.59 … 5.23)",
+        "    asp-bookmarks: better: 4.90 × the throughput of the start (4.59 … 5.23)",
         "20250611-asp-c0de  2025-06-11 13:00 UTC      71.0 s  interrupted",
         "    asp-bookmarks: interrupted after 2 of 6 steps; 2 changes kept, 2.82 × by",
         "    their product, not confirmed",

@@ -171,3 +171,10 @@ def test_numbers_are_held_to_their_units(pages: Pages) -> None:
     assert "proven: at least 4.59\u00a0×" in pages["ladder"]
     # What is to be copied into a file keeps its spaces.
     assert "+MaxConnectionsPerChild 500<" in pages["ladder"]
+
+
+def test_words_that_stand_for_what_differs_from_start_to_start_are_explained(pages: Pages) -> None:
+    diff = "-folder RUN/a\n+folder MEMORY/a\n"
+    text = " ".join(parsed(outcome_html(structs.replace(sample.ladder(), overlay_diff=diff))).text)
+    assert "RUN stands for the folder that each start had for itself; MEMORY stands" in text
+    assert "stands for" not in " ".join(parsed(pages["ladder"]).text)

@@ -36,28 +36,29 @@ from httpdyno.report.phrase import (
     verdict_badge,
     verdict_words,
 )
-from httpdyno.report.terminal import VERDICT_STYLES, outcome_text
+from httpdyno.report.terminal import VERDICT_STYLES, claim_text, outcome_text
 from httpdyno.units import format_bounds, format_rate
 
 
 def test_headlines_say_the_verdict_before_the_number() -> None:
     assert {name: headline(o) for name, o in sample_trouble.all_outcomes().items()} == {
-        "ladder": "better: 4.90 × the throughput (4.59 … 5.23)",
+        "ladder": "better: 4.90 × the throughput of the start (4.59 … 5.23)",
         "sweep": "the knee of MaxRequestWorkers is 8, at 6,190/s; the best is 16, at 6,205/s",
         "compare": "a and b are equivalent: 1.003 × the throughput (0.996 … 1.010)",
         "failed_start": "no change was proven to help: of 6 steps, 1 crashed",
         "interrupted": "interrupted after 2 of 6 steps; "
         "2 changes kept, 2.82 × by their product, not confirmed",
         "unbounded": "inconclusive: 1.20 × the throughput so far (unbounded)",
-        "tie_break": "inconclusive: 1.00 × the throughput so far (0.97 … 1.04)",
+        "tie_break": "inconclusive: 1.00 × the throughput of the start so far (0.97 … 1.04)",
         "tied_compare": "b is better by CPU per request: 0.81 × (0.75 … 0.88), "
         "throughput 1.00 × (0.97 … 1.04)",
         "out_of_time": "ran out of time before 5 steps: about 7 min more would try them; "
         "of 1 tried, 1 worse",
         "not_measured": "not measured: one request takes 3.10 s, longer than a window of 250 ms; "
         "give windows of 12 s and a budget of 20 min",
-        "settled_on_start": "settled on the start: all kept changes together, worse: "
-        "0.790 × the throughput (0.766 … 0.815); "
+        "settled_on_start": "the start stays: the changes that were kept came out worse on fresh "
+        "starts (throughput: the whole interval lies below 1 after 6 starts): "
+        "0.790 × (0.766 … 0.815); "
         "ran out of time before 1 step: about 95 s more would try it",
     }
 
@@ -100,8 +101,25 @@ def test_each_verdict_has_a_colour_wherever_it_is_shown(verdict: Verdict) -> Non
         assert re.search(rf"\.{kind}\.{verdict}\b[^{{}}]*{{ color: ", css)
 
 
+def test_a_candidate_that_broke_a_limit_says_so_once() -> None:
+    whole = refused("failed")
+    assert whole.final is not None
+    reason = "the candidate broke a limit: 33 % of requests failed; the limit is 20 %"
+    broken = structs.replace(whole.final.b, status="infeasible", detail=reason)
+    final = structs.replace(whole.final, b=broken, reason=reason)
+    outcome = structs.replace(whole, final=final)
+    said = "b broke a limit: 33 % of requests failed; the limit is 20 %"
+    assert headline(outcome) == said
+    assert verdict_badge(final) == "broke a limit"
+    assert claim_text(final).plain == "broke a limit  " + said.removeprefix("b broke a limit: ")
+    card = re.search(r"<article.*?</article>", outcome_html(outcome), flags=re.DOTALL)
+    assert card is not None
+    assert card[0].count("33 % of requests") == 1
+    assert "the candidate" not in card[0]
+
+
 def test_a_run_that_had_time_for_nothing_does_not_say_that_nothing_helps() -> None:
-    none = structs.replace(sample_trouble.out_of_time(), steps=(), not_tried_s=None)
+    none = structs.replace(sample_trouble.out_of_time(), steps=(), needed_s=None)
     assert headline(none) == ("ran out of time before 5 steps: a longer `--budget` would try them")
 
 

@@ -174,3 +174,30 @@ def test_percentiles_are_called_as_everywhere(q, name):
 
 def test_exponential_truth_is_that_of_the_formula():
     assert exponential_truth(1, 2.0).p50 == pytest.approx(2 * math.log(2))
+
+
+def _reason_at_p999(latency_s):
+    jittered_s = latency_s * _seed().uniform(0.99, 1.01, len(latency_s))
+    drawn = series((np.linspace(0.0, 2.0, len(latency_s), endpoint=False), jittered_s))
+    return percentile(drawn, 0.999, confidence=0.95, whole=histogram(jittered_s)).reason
+
+
+def test_the_reason_at_a_percentile_names_that_one_and_not_where_else_was_looked():
+    """The row of p99.9 told of p99.5, at which its tail's dependence is also looked at."""
+    index = np.arange(20_000)
+    # The slowest come evenly; of the next ones the second half has four times as many.
+    is_slow = index % np.where(index < 10_000, 400, 100) == 1
+    latency_s = np.where(index % 500 == 0, 1.0, np.where(is_slow, 0.1, 0.01))
+    assert _reason_at_p999(latency_s).startswith("the tail that p99.9 lies in ")
+
+
+def test_a_percentile_of_requests_that_get_slower_is_never_said_to_fall():
+    """It was: fewer requests at most as slow as before is a percentile that rises."""
+    rng, n = _seed(), 20_000
+    said = set()
+    for _ in range(40):
+        latency_s = rng.lognormal(math.log(0.01), 0.4, n) * np.linspace(1, 1.05, n)
+        drawn = series((np.linspace(0.0, 2.0, n, endpoint=False), latency_s))
+        reason = percentile(drawn, 0.5, confidence=0.95, whole=histogram(latency_s)).reason
+        said |= {word for word in ("rose", "fell") if word in reason}
+    assert said == {"rose"}

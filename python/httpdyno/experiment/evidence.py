@@ -7,7 +7,7 @@ count is biased. Windows of a block lie side by side in time, so drift cancels i
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
@@ -207,26 +207,25 @@ def arm_summary(
         throughput_per_s=_finite(figures.throughput_per_s),
         cpu_s_per_request=_finite(figures.cpu_s_per_request),
         error_ratio=figures.error_ratio,
-        statuses=_summed(w.measurement.statuses for w in windows),
-        errors=_summed(w.measurement.errors for w in windows),
         latency_s={"mean": mean_s(latency), **shown, "max": latency.max_s} if windows else {},
         latency=latency,
         pss_bytes=fmean(sizes) if sizes else None,
         n_processes=fmean([w.telemetry.n_processes for w in windows]) if windows else 0.0,
         effective=_effective(starts, arm),
         limited_by=dict(Counter(w.measurement.limited_by for w in windows)),
+        errors=_added(w.measurement.errors for w in windows),
+        statuses=_added(w.measurement.statuses for w in windows),
         start_throughputs_per_s=tuple(
             _finite(start_figures(start, arm).throughput_per_s) for start in starts
         ),
     )
 
 
-def _summed(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    """Return the sums by key, without those that are nothing."""
+def _added(parts: Iterable[dict[str, int]]) -> dict[str, int]:
     total: Counter[str] = Counter()
-    for each in counts:
-        total.update(each)
-    return {key: n for key, n in total.items() if n}
+    for part in parts:
+        total.update(part)
+    return dict(total)
 
 
 def _effective(starts: Sequence[StartRecord], arm: int) -> Effective:

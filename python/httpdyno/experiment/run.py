@@ -30,7 +30,7 @@ from httpdyno.model import (
     level_text,
 )
 from httpdyno.store.protocol import StudyStore
-from httpdyno.units import format_duration
+from httpdyno.units import format_duration, format_guess, format_percent
 
 CALIBRATION_INDEX = 0
 """Comparisons are numbered: 0 is the A/A calibration, then the steps, last the final one."""
@@ -153,13 +153,13 @@ def _leave_out(
     last = max((step.comparison.index for step in steps), default=0)
     left = session.plan.steps[last:]
     if not left:
-        report.note(not_tried=(), not_tried_s=None)
+        report.note(not_tried=(), needed_s=None)
         return
     needed_s = len(left) * fewest_s(session, tempo)
     names = ", ".join(f"{step.knob} → {level_text(step.to)}" for step in left)
     words = f"not tried for want of time: {names}; about {format_duration(needed_s)} more would do"
     session.watch(Notice(message=words))
-    report.note(not_tried=left, not_tried_s=needed_s)
+    report.note(not_tried=left, needed_s=needed_s)
     report.doubt(Caveat(kind="steps_not_tried", message=words))
 
 
@@ -296,13 +296,13 @@ def _broken_start(starts: Sequence[StartRecord], study: Study) -> list[Caveat]:
 
 
 def _calibration_words(tempo: Pace, budget_s: float) -> str:
-    words = f"a start of both arms takes about {format_duration(tempo.start_s)}"
+    words = f"starting both servers and loading them takes about {format_guess(tempo.start_s)}"
     detectable = tempo.figures.get("detectable_ratio")
     if detectable is None:
         return words
     return (
-        f"{words}; in {format_duration(budget_s)}, "
-        f"changes from about {detectable - 1:.1%} on can be proven"
+        f"{words}; a change that makes a difference of about {format_percent(detectable - 1)} or "
+        f"more can be proven in {format_duration(budget_s)}"
     )
 
 

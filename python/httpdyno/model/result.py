@@ -10,8 +10,9 @@ from httpdyno.model.measurement import HistogramData, HostFacts, Measurement, Te
 from httpdyno.model.study import Plan, Step
 
 Verdict = Literal["better", "worse", "equivalent", "inconclusive", "failed", "not_measured"]
-"""`failed`: the candidate was refused, crashed, hung or broke; its status says which.
-`not_measured`: no figure can be had; the reason says why, and what to do."""
+"""`failed`: the candidate was refused, crashed, hung or broke; the arm's status says which.
+`not_measured`: no figure can be had; the reason says why and what to do."""
+
 TrialStatus = Literal["complete", "refused", "crashed", "hung", "unstable", "infeasible"]
 
 
@@ -86,10 +87,6 @@ class ArmSummary(Record, frozen=True):
     throughput_per_s: float = 0.0
     cpu_s_per_request: float = 0.0
     error_ratio: float = 0.0
-    statuses: dict[str, int] = msgspec.field(default_factory=dict)
-    """Answers by their status, of all windows."""
-    errors: dict[str, int] = msgspec.field(default_factory=dict)
-    """Requests that did not get the right answer, by kind, of all windows."""
     latency_s: dict[str, float] = msgspec.field(default_factory=dict)
     """mean, p50, p90, p99, p999, max."""
     latency: HistogramData = HistogramData()
@@ -101,6 +98,10 @@ class ArmSummary(Record, frozen=True):
     """What the running server said of itself, in its first complete start."""
     limited_by: dict[str, int] = msgspec.field(default_factory=dict)
     """Windows by the load engine's verdict on who was the limit."""
+    errors: dict[str, int] = msgspec.field(default_factory=dict)
+    """Requests that did not get the right answer, by kind."""
+    statuses: dict[str, int] = msgspec.field(default_factory=dict)
+    """Answers by status, right ones and wrong ones."""
 
 
 class Comparison(Record, frozen=True):
@@ -195,10 +196,10 @@ class Outcome(Record, frozen=True):
     overlay_diff: str = ""
     """Unified diff of the server's files and environment, start against final."""
     caveats: tuple[Caveat, ...] = ()
+    not_tried: tuple[Step, ...] = ()
+    """Steps of the plan for which there was no time."""
+    needed_s: float | None = None
+    """Time that they would take, estimated; None where all were tried."""
     withdrawn: str = ""
     """Why what the steps kept was taken back at the end, in a sentence; empty where it was not."""
     message: str = ""
-    not_tried: tuple[Step, ...] = ()
-    """Steps that were left out for want of time."""
-    not_tried_s: float | None = None
-    """Time that they would take, estimated."""

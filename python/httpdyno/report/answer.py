@@ -3,7 +3,7 @@
 from typing import Any
 
 from httpdyno.model import ArmSummary
-from httpdyno.report.phrase import NOTHING
+from httpdyno.report.phrase import NOTHING, oxford
 
 
 def answers_text(arm: ArmSummary) -> str:
@@ -19,11 +19,11 @@ def errors_text(arm: ArmSummary) -> str:
 
 
 def answers_lines(arms: list[tuple[str, ArmSummary]]) -> list[tuple[str, str]]:
-    """Return each arm's name with its answers; one line without a name where all are alike."""
+    """Return each arm's name with its answers; one line without a name where all were right."""
     told = [(name, arm) for name, arm in arms if arm.statuses or arm.errors]
-    statuses = {status for _, arm in told for status in arm.statuses}
-    if len(statuses) == 1 and not any(arm.errors for _, arm in told):
-        return [("", f"all answers were {statuses.pop()}")]
+    if told and not any(arm.errors for _, arm in told):
+        statuses = sorted({status for _, arm in told for status in arm.statuses})
+        return [("", f"all answers were right: status {oxford(statuses)}")]
     return [(name, answers_text(arm)) for name, arm in told]
 
 

@@ -26,6 +26,7 @@ from httpdyno.report.phrase import (
     shown_verdict,
     step_name,
     verdict_badge,
+    words_without_figure,
 )
 from httpdyno.units import format_percent
 
@@ -78,9 +79,9 @@ def _card(
     figure = f"{name} {ratio_bounds_text(deciding(comparison))}" if interval else ""
     if comparison.decided_by:
         figure += f"; {metric_name(comparison.metric)} {ratio_bounds_text(interval)}"
-    failed = comparison.b.detail if comparison.b.status != "complete" else ""
+    failed = words_without_figure(comparison) if shown_verdict(comparison) == "failed" else ""
     kept_words = {True: "kept", False: "not kept", None: ""}[kept]
-    parts = (figure, comparison.reason, needed_text(comparison), kept_words)
+    parts = (figure, "" if failed else comparison.reason, needed_text(comparison), kept_words)
     facts = [
         (NAMES[name], f"{interval_ratio_text(shown_ratios(comparison)[name])} ×")
         for name in ("throughput", "cpu_per_request", "latency_p50", "latency_p99")

@@ -14,6 +14,7 @@ from httpdyno.report.phrase import (
     metric_name,
     needed_text,
     plural,
+    ratio_bounds_text,
     ratio_text,
     shown_verdict,
     verdict_badge,
@@ -52,8 +53,10 @@ def _final_headline(outcome: Outcome, final: Comparison) -> str:
     text = _claim(final, candidate="b" if is_given else "the final configuration")
     if is_given:
         return text
-    if is_settled_on_start(outcome):
-        text = f"settled on the start: all kept changes together, {text}"
+    if outcome.withdrawn:
+        interval = deciding(final)
+        figure = f": {ratio_bounds_text(interval)}" if interval else ""
+        text = f"{outcome.withdrawn}{figure}"
     return f"{text}; {out_of_time_text(outcome)}" if outcome.not_tried else text
 
 
@@ -82,21 +85,11 @@ def _claim(comparison: Comparison, *, candidate: str) -> str:
         return f"{words}: {comparison.reason}"
     if comparison.decided_by:
         return f"{words} {evidence_text(comparison, is_brief=True)}"
+    reference = "" if candidate == "b" else " of the start"
     so_far = " so far" if verdict == "inconclusive" else ""
     return (
         f"{words}: {interval_ratio_text(interval)} × the {metric_name(comparison.metric)}"
-        f"{so_far} ({bounds_text(interval)})"
-    )
-
-
-def is_settled_on_start(outcome: Outcome) -> bool:
-    """Tell whether changes were kept one by one, and all of them put back in the end."""
-    start = outcome.plan.study.start_configuration()
-    return (
-        outcome.plan.command == "tune"
-        and outcome.final is not None
-        and outcome.final.b.configuration != start
-        and outcome.configuration == start
+        f"{reference}{so_far} ({bounds_text(interval)})"
     )
 
 
@@ -143,10 +136,10 @@ def _came_out(step: LadderStep) -> str:
 def _more_time(outcome: Outcome) -> str:
     """Return what the steps that were not tried would take."""
     n = len(outcome.not_tried)
-    if outcome.not_tried_s is None:
+    if outcome.needed_s is None:
         return "a longer `--budget` would try them"
     them = "it" if n == 1 else "them"
-    return f"about {format_guess(outcome.not_tried_s)} more would try {them}"
+    return f"about {format_guess(outcome.needed_s)} more would try {them}"
 
 
 def so_far(outcome: Outcome) -> str:

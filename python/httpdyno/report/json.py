@@ -186,8 +186,10 @@ class OutcomeJson(Record, frozen=True):
     """What to change in the server's files, environment and command line, start against final."""
     not_tried: tuple[str, ...]
     """Steps that were left out for want of time."""
-    not_tried_s: float | None
+    needed_s: float | None
     """Time that they would take, estimated."""
+    withdrawn: str
+    """Why what was kept was taken back at the end; empty where it was not."""
 
 
 def outcome_json(outcome: Outcome) -> dict[str, Any]:
@@ -214,7 +216,8 @@ def outcome_json(outcome: Outcome) -> dict[str, Any]:
         configuration=outcome.configuration.values,
         overlay_diff=outcome.overlay_diff,
         not_tried=_labels(outcome.not_tried),
-        not_tried_s=outcome.not_tried_s,
+        needed_s=outcome.needed_s,
+        withdrawn=outcome.withdrawn,
     )
     plain: dict[str, Any] = msgspec.to_builtins(record)
     return plain

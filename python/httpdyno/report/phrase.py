@@ -1,6 +1,7 @@
 """The words and figures that all reports share, so that none says it another way."""
 
 import math
+import re
 from collections.abc import Sequence
 
 from httpdyno.model import (
@@ -77,6 +78,13 @@ _STATUS_SAID: dict[TrialStatus, str] = {
 }
 
 
+_CANDIDATE = re.compile(
+    r"the candidate (was refused by the server|crashed|stopped answering|was unstable|"
+    r"broke a limit)(: |\Z)"
+)
+"""How reasons begin; `experiment.claim` writes them."""
+
+
 def shown_verdict(comparison: Comparison) -> Verdict:
     """Return the verdict to show: a candidate that did not run is never just `worse`.
 
@@ -119,8 +127,19 @@ def verdict_words(comparison: Comparison) -> str:
 def failure_text(arm: ArmSummary, reason: str) -> str:
     """Return what became of an arm that did not run: `was refused: AH00180: …`."""
     said = _STATUS_SAID.get(arm.status, "failed")
-    why = first_line(arm.detail) or reason
+    why = first_line(arm.detail and _told(arm.detail)) or _told(reason)
     return f"{said}: {why}" if why else said
+
+
+def words_without_figure(comparison: Comparison) -> str:
+    """Return why there is no figure: the server's own words in full, or the reason."""
+    detail = comparison.b.detail if comparison.b.status != "complete" else ""
+    return _told(detail or comparison.reason)
+
+
+def _told(words: str) -> str:
+    """Return the words without what the status beside them says already."""
+    return _CANDIDATE.sub("", words)
 
 
 def first_line(text: str) -> str:
@@ -229,7 +248,7 @@ def evidence_text(comparison: Comparison, *, is_brief: bool = False) -> str:
     """
     interval = deciding(comparison)
     if interval is None:
-        return (first_line(comparison.b.detail) or comparison.reason) or "no reason was recorded"
+        return first_line(words_without_figure(comparison)) or "no reason was recorded"
     figure = (
         ratio_bounds_text(interval) if is_brief else interval_text(interval, comparison.n_starts)
     )
@@ -285,8 +304,9 @@ def p99_of(point: SweepPoint) -> float | None:
 
 
 def needed_text(comparison: Comparison) -> str:
-    """Return how long an inconclusive comparison would still take; empty when it is decided."""
-    if comparison.verdict != "inconclusive" or comparison.needed_s is None:
+    """Return how long an undecided comparison would still take; empty when it is decided."""
+    is_open = comparison.verdict in {"inconclusive", "not_measured"}
+    if not is_open or comparison.needed_s is None:
         return ""
     return f"about {format_guess(comparison.needed_s)} more would decide it"
 

@@ -1,5 +1,6 @@
 """What the dyno sheet shows, as plain values for its template; no markup of its own."""
 
+import re
 from typing import Any
 
 from httpdyno.model import ArmSummary, Comparison, Outcome, level_text
@@ -20,7 +21,6 @@ from httpdyno.report.finding import (
     configuration_changes,
     final_label,
     headline,
-    is_settled_on_start,
     method_sentences,
     n_tried,
     out_of_time_text,
@@ -35,6 +35,7 @@ from httpdyno.report.phrase import (
     decider,
     deciding,
     evidence_text,
+    has_figure,
     interval_ratio_text,
     metric_name,
     needed_text,
@@ -50,10 +51,17 @@ from httpdyno.report.phrase import (
 from httpdyno.report.provenance import provenance
 from httpdyno.units import format_bytes, format_duration, format_percent, format_rate
 
+_STAND_INS = {
+    "RUN": "the folder that each start had for itself",
+    "MEMORY": "the same in memory",
+    "PORT": "the port that it listened on",
+}
+
 
 def sheet(outcome: Outcome, *, drawn: Drawn) -> dict[str, Any]:
     """Return the template's values."""
     arms = _arms(outcome)
+    measured = arms if outcome.final is not None and has_figure(outcome.final) else []
     return {
         "outcome": outcome,
         "study": outcome.plan.study,
@@ -66,11 +74,12 @@ def sheet(outcome: Outcome, *, drawn: Drawn) -> dict[str, Any]:
         "changes_title": _capital(changes_title(outcome)),
         "changes": _changes(outcome),
         "diff": diff_lines(outcome.overlay_diff),
+        "stand_ins": stand_ins_text(outcome.overlay_diff),
         "before_after_title": "a and b side by side"
         if _is_compare(outcome)
         else "Before and after",
-        "latency": latency_figure(arms, drawn),
-        "starts": starts_figure(arms, drawn),
+        "latency": latency_figure(measured, drawn),
+        "starts": starts_figure(measured, drawn),
         "answers": answers_table(arms),
         "evidence_title": "Every step's evidence" if outcome.steps else "The evidence",
         "confidence": f"{outcome.plan.study.objective.deciding_confidence * 100:g} %",
@@ -135,6 +144,7 @@ def _plain_figure(outcome: Outcome) -> tuple[str, str]:
 
 def _wordy_hero(outcome: Outcome, final: Comparison) -> dict[str, Any]:
     """Return a hero without a figure: the candidate failed, or nothing could be measured."""
+    # The claim has the first line of a server's words, and the whole of a reason.
     detail = final.b.detail if final.b.status != "complete" else ""
     return {
         "figure": verdict_badge(final),
@@ -142,7 +152,7 @@ def _wordy_hero(outcome: Outcome, final: Comparison) -> dict[str, Any]:
         "claim": headline(outcome),
         "verdict": shown_verdict(final),
         "badge": "",
-        "lines": [each for each in dict.fromkeys((detail, final.reason)) if each],
+        "lines": detail.splitlines()[1:],
     }
 
 
@@ -153,7 +163,7 @@ def _final_hero(outcome: Outcome, final: Comparison) -> dict[str, Any]:
     more_is_better = ratio_key(decider(final)) in MORE_IS_BETTER
     name = metric_name(decider(final))
     claim = f"{name}, b over a" if _is_compare(outcome) else f"the {name} of the start"
-    if is_settled_on_start(outcome):
+    if outcome.withdrawn:
         claim = headline(outcome)
     lines = [f"interval {bounds_text(interval)}, {confidence_text(interval, final.n_starts)}"]
     if final.verdict == "better":
@@ -170,7 +180,7 @@ def _final_hero(outcome: Outcome, final: Comparison) -> dict[str, Any]:
         lines.append(
             f"published: {ratio_text(outcome.plan.study.book_ratio)} ×{f', {book}' if book else ''}"
         )
-    if outcome.not_tried and not is_settled_on_start(outcome):
+    if outcome.not_tried and not outcome.withdrawn:
         lines.append(out_of_time_text(outcome))
     return {
         "figure": interval_ratio_text(interval),
@@ -212,7 +222,7 @@ def _sweep_hero(outcome: Outcome) -> dict[str, Any]:
 
 
 def _tiles(final: Comparison | None) -> list[dict[str, str]]:
-    if final is None or final.b.throughput_per_s <= 0:
+    if final is None or not has_figure(final) or final.b.throughput_per_s <= 0:
         return []
     a, b = final.a, final.b
     tiles = [
@@ -256,6 +266,12 @@ def _changes(outcome: Outcome) -> dict[str, Any] | None:
 def diff_lines(diff: str) -> list[tuple[str, str]]:
     """Return a unified diff's lines, each with what it is: meta, add, del or same."""
     return [(_diff_kind(line), line) for line in diff.splitlines()]
+
+
+def stand_ins_text(diff: str) -> str:
+    """Return what the words in capitals stand for; empty where there are none."""
+    words = [word for word in _STAND_INS if re.search(rf"\b{word}\b", diff)]
+    return "; ".join(f"{word} stands for {_STAND_INS[word]}" for word in words)
 
 
 def _diff_kind(line: str) -> str:

@@ -54,6 +54,7 @@ from httpdyno.report.phrase import (
     status_badge,
     step_name,
     verdict_badge,
+    words_without_figure,
 )
 from httpdyno.report.prose import Prose
 from httpdyno.report.sweep_text import sweep_chart
@@ -200,7 +201,7 @@ def comparison_lines(
 def _without_figure(comparison: Comparison) -> Text:
     """Return why there is no figure: the server's own words in full, or what to do."""
     verdict = verdict_text(comparison)
-    words = comparison.b.detail or comparison.reason
+    words = words_without_figure(comparison)
     return verdict.append(f": {words}" if words else "", "default")
 
 

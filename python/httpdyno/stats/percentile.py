@@ -90,7 +90,9 @@ def _share(series: IntervalSeries, q: float, confidence: float) -> Spread:
     if q > _MEDIAN:
         body = _relative(series, _MEDIAN, confidence)
         inner_q = 1 - _TAIL_FACTOR * (1 - q)
-        inner = _relative(series, inner_q, confidence) if inner_q > _MEDIAN else body
+        # Its level is an aid of ours: a reader asked for q, so that is what the reason is about.
+        tail = f"the tail that {percentile_name(q)} lies in"
+        inner = _relative(series, inner_q, confidence, tail) if inner_q > _MEDIAN else body
         n_bunches = n_requests * (1 - q) * _normal(confidence) ** 2 / size
         say = _TAIL_BUNCHES / (_TAIL_BUNCHES + n_bunches)
         size = max(size, (1 - say) * size + say * inner.half_width**2)
@@ -99,9 +101,10 @@ def _share(series: IntervalSeries, q: float, confidence: float) -> Spread:
     return Spread(math.sqrt(size * q * (1 - q) / n_requests), reason)
 
 
-def _relative(series: IntervalSeries, q: float, confidence: float) -> Spread:
+def _relative(series: IntervalSeries, q: float, confidence: float, name: str = "") -> Spread:
     """Return the half-width of one share in standard errors of independent requests.
 
+    A reason is about `name`, or else about that percentile.
     It is never smaller than theirs: requests that steady each other are not counted on.
     """
     totals = series.counts.sum(axis=0)
@@ -115,9 +118,10 @@ def _relative(series: IntervalSeries, q: float, confidence: float) -> Spread:
         return Spread(_normal(confidence))
     side = min(sides, key=lambda i: abs(float(at_most[i]) / n_requests - q))
     share = at_most[side] / n_requests
-    errors = series.counts[:, : side + 1].sum(axis=1) - share * series.ended
+    # More requests at most as slow means a lower percentile: what rises is what is beyond.
+    errors = share * series.ended - series.counts[:, : side + 1].sum(axis=1)
     errors *= series.n_intervals / n_requests
-    spread = spread_of(percentile_name(q), errors, series.interval_s, confidence)
+    spread = spread_of(name or percentile_name(q), errors, series.interval_s, confidence)
     relative = spread.half_width / math.sqrt(share * (1 - share) / n_requests)
     return Spread(max(relative, _normal(confidence)), spread.reason)
 

@@ -16,6 +16,7 @@ from tests.report.sample_load import (
 )
 
 from httpdyno.model import Caveat, LoadOutcome, RequestSpec
+from httpdyno.report.load.chart import phases_svg
 from httpdyno.report.load.html import load_html
 from httpdyno.report.load.json import load_json
 
@@ -140,3 +141,15 @@ def test_hostile_names_stay_text() -> None:
     data = embedded(page)
     assert isinstance(data, dict)
     assert data["provenance"]["url"] == EVIL
+
+
+def test_no_axis_has_powers_of_ten_for_plain_numbers() -> None:
+    outcome = load_outcome()
+    measurement = outcome.measurement
+    slow = structs.replace(measurement.phases.transfer, sum_s=0.3 * measurement.completed)
+    phases = structs.replace(measurement.phases, transfer=slow)
+    svg = phases_svg(
+        structs.replace(outcome, measurement=structs.replace(measurement, phases=phases))
+    )
+    assert ">100<" in svg
+    assert "e+" not in svg

@@ -51,7 +51,7 @@ def test_percentiles_that_the_sample_cannot_carry_are_null() -> None:
 def test_latency_says_from_which_moment_it_counts() -> None:
     assert load_json(load_outcome(workload=OPEN))["latency_label"] == "from the due time"
     assert load_json(load_outcome(workload=CLOSED))["latency_label"] == (
-        "from sending; closed loop, not corrected for coordinated omission"
+        "from sending; closed loop, so a stall delays requests uncounted"
     )
 
 

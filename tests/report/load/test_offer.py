@@ -92,6 +92,6 @@ def test_latency_says_from_when_it_counts() -> None:
         type(arrival): latency_label(structs.replace(BASE, arrival=arrival))
         for arrival in (Closed(), Constant(rate_per_s=1), sessions, Replay(log="a"))
     }
-    assert "not corrected" in labels[Closed]
+    assert "a stall delays requests uncounted" in labels[Closed]
     assert labels[Constant] == labels[Replay] == "from the due time"
     assert "from the end of the user's thought" in labels[Sessions]

@@ -65,6 +65,19 @@ def test_a_warm_up_is_named_with_what_the_rest_shows() -> None:
     assert "are unlike the rest" in load_html(outcome)
 
 
+def test_a_beginning_after_which_nothing_came_is_no_warm_up() -> None:
+    outcome = with_course([0.004 * wave(i) for i in range(N)])
+    batches = outcome.measurement.batches
+    n_first = 30
+    completed = tuple(n if i < n_first else 0 for i, n in enumerate(batches.completed))
+    latency = tuple(
+        data if i < n_first else HistogramData() for i, data in enumerate(batches.latency)
+    )
+    gone = structs.replace(batches, offered=completed, completed=completed, latency=latency)
+    ended = structs.replace(outcome, measurement=structs.replace(outcome.measurement, batches=gone))
+    assert "without them 0/s" not in warm_up_text(ended)
+
+
 def test_a_steady_test_has_no_warm_up() -> None:
     outcome = with_course([0.004 * wave(i) for i in range(N)])
     assert warm_up_text(outcome) == ""

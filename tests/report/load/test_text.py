@@ -123,9 +123,9 @@ def test_no_value_is_marked_when_nothing_timed_out() -> None:
     assert "≥" not in text(load_outcome())
 
 
-def test_a_closed_loop_is_labelled_not_corrected_and_has_no_lateness() -> None:
+def test_a_closed_loop_says_what_its_latency_leaves_out_and_has_no_lateness() -> None:
     seen = text(load_outcome())
-    assert "closed loop, not corrected for coordinated omission" in seen
+    assert "closed loop, so a stall delays requests uncounted" in seen
     assert "lateness" not in seen
 
 

@@ -215,7 +215,7 @@ def phases_svg(outcome: LoadOutcome, *, width: int = WIDE) -> str:
         "low:Q",
         title="mean time of a completed request, ms",
         scale=alt.Scale(domain=[0, reached_ms], nice=False),
-        axis=alt.Axis(format=",~g", grid=False, tickCount=6, tickSize=4),
+        axis=alt.Axis(format=",~f", grid=False, tickCount=6, tickSize=4),
     )
     room = {"left": 8, "right": 14, "bottom": 44}
     chart = (

@@ -15,7 +15,8 @@ from httpdyno.report.phrase import plural
 from httpdyno.units import format_bytes, format_duration, format_rate
 
 OPEN_LOOP = "from the due time"
-CLOSED_LOOP = "from sending; closed loop, not corrected for coordinated omission"
+CLOSED_LOOP = "from sending; closed loop, so a stall delays requests uncounted"
+"""Known as coordinated omission, which the manual explains."""
 SESSIONS = "from the due time; within a visit, from the end of the user's thought"
 
 

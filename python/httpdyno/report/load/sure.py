@@ -45,9 +45,9 @@ def no_interval_text(outcome: LoadOutcome) -> str:
 
 
 def warm_up_text(outcome: LoadOutcome) -> str:
-    """Return what the test shows without its warm-up; empty where none was found."""
+    """Return what the test shows without its warm-up; empty where none, or nothing else, is."""
     summary = summary_of(outcome)
-    if not summary.warm_up.n_cut:
+    if not summary.warm_up.n_cut or not summary.throughput_per_s.value:
         return ""
     cut = format_duration(summary.warm_up.cut_s)
     figures = [_estimate_text(summary.throughput_per_s, format_rate)]
