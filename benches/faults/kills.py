@@ -18,6 +18,7 @@ from pathlib import Path
 import psutil
 from benches.faults.family import Count
 
+from httpdyno.servers.control_group import parent_group
 from httpdyno.servers.run_folder import memory_root_or
 
 _END_S = 10.0
@@ -131,7 +132,9 @@ def _next_command(environment: dict[str, str]) -> str:
 def _run_folders(folder: Path, names: list[str]) -> list[Path]:
     in_memory = [memory_root_or(folder / "run") / name for name in names]
     on_disk = [*(folder / "run").glob("run-*"), *(folder / "run").glob(".run-*")]
-    return [*on_disk, *(path for path in in_memory if path.exists())]
+    parent = parent_group()
+    groups = [group for name in names for group in parent.glob(f"*{name}*")] if parent else []
+    return [*on_disk, *groups, *(path for path in in_memory if path.exists())]
 
 
 def _of(left: list[str]) -> str:

@@ -14,6 +14,7 @@ from benches.faults.misbehaving import KINDS, PRELUDE, UP, Kind
 
 from httpdyno.model import Configuration, ServerSpec
 from httpdyno.servers.adapter import NotRunning, Running
+from httpdyno.servers.control_group import parent_group
 from httpdyno.servers.run_folder import RunRoot, claim
 from httpdyno.testing.script_server import ScriptServer
 
@@ -86,6 +87,9 @@ def tried(kind: Kind, root: RunRoot, token: str) -> Found:
     found = Found(said=said, detail=detail, took_s=time.monotonic() - began_s)
     found.left += [f"process {pid}" for pid in _with_token(token)]
     found.left += [str(path) for path in (place.folder, place.memory_folder) if path.exists()]
+    if (parent := parent_group()) is not None:
+        run = place.folder.parent.name
+        found.left += [str(path) for path in parent.glob(f"httpdyno-{run}-{place.folder.name}*")]
     found.left += [f"{running.address} listens"] if _listens(running.address) else []
     found.left += [f"descriptor {handle}" for handle in _new_handles(handles)]
     return found

@@ -20,7 +20,7 @@ READ = {
     "base.conf": "a base",
     "session.j2": "a template",
     "form.txt": "a body",
-    "access.log": "a log",
+    "access.log": '::1 - - [01/Jan/2026:00:00:00 +0000] "GET / HTTP/1.1" 200 5\n',
 }
 
 

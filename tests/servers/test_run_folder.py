@@ -291,6 +291,7 @@ sys.stdin.read()
     ],
 )
 def test_what_escaped_is_ended_also_where_its_keeper_was_killed_with_its_owner(net, shell):
+    before = _groups()
     with subprocess.Popen(
         [sys.executable, "-c", ESCAPED, net, shell],
         stdin=subprocess.PIPE,
@@ -303,9 +304,18 @@ def test_what_escaped_is_ended_also_where_its_keeper_was_killed_with_its_owner(n
         owner.send_signal(signal.SIGSTOP)
         os.kill(keeper, signal.SIGKILL)
         owner.kill()
-    assert process_info(escaped) is not None
+    groups = _groups() - before
+    was_alive = process_info(escaped) is not None
     reap_leftovers()
+    assert was_alive
+    assert len(groups) == (net == "group")
     wait_for(lambda: process_info(escaped) is None)
+    assert not groups & _groups()
+
+
+def _groups():
+    parent = parent_group()
+    return set(parent.glob("httpdyno-*-0001-group-log*")) if parent else set()
 
 
 def test_nothing_is_left_soon_after_a_kill_though_no_other_command_came(owner):

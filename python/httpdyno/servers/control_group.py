@@ -9,10 +9,13 @@ Source: the kernel's Documentation/admin-guide/cgroup-v2.rst, "Core Interface Fi
 
 import functools
 import os
+import time
 from contextlib import suppress
 from pathlib import Path
 
 _PREFIX = "httpdyno-"
+_END_S = 5.0
+_POLL_S = 0.01
 _MOUNTS = Path("/proc/self/mountinfo")
 _OWN = Path("/proc/self/cgroup")
 
@@ -72,10 +75,15 @@ def end_group(group: Path) -> None:
 
 
 def remove_group(group: Path) -> None:
-    """Remove a group without members, and those that the server made in it."""
-    for folder, _, _ in os.walk(group, topdown=False):
-        with suppress(OSError):
-            Path(folder).rmdir()
+    """Remove a group whose members have ended or are ending, and those that were made in it."""
+    deadline_s = time.monotonic() + _END_S
+    while True:
+        for folder, _, _ in os.walk(group, topdown=False):
+            with suppress(OSError):  # until the kernel is through with its members
+                Path(folder).rmdir()
+        if not group.exists() or time.monotonic() > deadline_s:
+            return
+        time.sleep(_POLL_S)
 
 
 def _content(path: Path) -> str:

@@ -118,6 +118,8 @@ def _more(connection: socket.socket, raw: bytearray, patience: Patience) -> bool
 def _no_answer(raw: bytearray) -> Answer:
     if not raw:
         return Answer(status=0, words="it said nothing")
+    if _STATUS_LINE.match(raw):
+        return Answer(status=0, words="the head of its answer did not end")
     return Answer(status=0, words=f"no HTTP: {bytes(raw[:_SHOWN_BYTES])!r}")
 
 
