@@ -72,8 +72,10 @@ def load_study(path: Path, knob_infos: KnobInfos) -> Study:
         raise StudyFileError(f"study file `{file}` is not text in UTF-8: {error}") from error
     except RecursionError:
         raise StudyFileError(f"`{file}` has too many tables or lists in each other") from None
-    except ValueError as error:  # TOMLDecodeError, and numbers of thousands of digits
+    except tomllib.TOMLDecodeError as error:
         raise StudyFileError(f"`{file}` is not TOML: {error}") from error
+    except ValueError as error:  # Python's own bound on digits
+        raise StudyFileError(f"`{file}` holds a number of thousands of digits") from error
     return study_from(raw, file, knob_infos)
 
 

@@ -69,7 +69,7 @@ class RunRoot:
         self._is_released = False
         self._pid = os.getpid()
         # Where a signal comes between whoever releases and its first statement.
-        atexit.register(self.release)
+        atexit.register(self._release_at_exit)
 
     def new_place(self, label: str, *, cpus: tuple[int, ...] = ()) -> Place:
         """Return a new place for one instance, on some cores; the label is for people who look."""
@@ -97,10 +97,14 @@ class RunRoot:
                 hint = "End it by hand, then run any command again."
                 raise RevertError("; ".join(left), hint=hint)
             self._is_released = True
-            atexit.unregister(self.release)
+            atexit.unregister(self._release_at_exit)
             for lock in self._locks:
                 os.close(lock)
             _drop_if_empty(self.memory_folder.parent)
+
+    def _release_at_exit(self) -> None:
+        with suppress(RevertError):  # said already, by whoever released before
+            self.release()
 
     def __enter__(self) -> Self:
         return self

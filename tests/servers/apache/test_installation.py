@@ -62,3 +62,7 @@ def test_without_apache_it_says_what_to_install(monkeypatch):
 def test_a_program_that_is_no_apache_is_an_error(tmp_path):
     with pytest.raises(AdapterError, match="cannot be run"):
         installation._output([str(Path(tmp_path) / "gone"), "-v"])
+
+
+def test_a_module_that_no_file_can_be_named_after_is_missing(tmp_path):
+    assert not installed(tmp_path).has_module("x" * 5000)

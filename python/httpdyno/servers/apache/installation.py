@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from httpdyno.errors import AdapterError
+from httpdyno.foreign import is_there
 
 _BINARIES = ("apache2", "httpd")
 _PATHS = ("/usr/sbin", "/usr/local/sbin", "/usr/local/apache2/bin", "/usr/bin")
@@ -36,7 +37,7 @@ class Installation:
 
     def has_module(self, name: str) -> bool:
         """Whether the module is compiled in or can be loaded."""
-        return name in self.built_in or self.module_file(name).is_file()
+        return name in self.built_in or is_there(self.module_file(name))
 
     def module_file(self, name: str) -> Path:
         """Where the module would be loaded from."""
