@@ -66,7 +66,8 @@ impl Cycles {
         } else {
             self.starved += 1;
         }
-        self.open_credit += f64::from(right + 1) * share(plan, began_ns, until_ns);
+        // Nothing is in flight any more: what came is all, but for what was given up.
+        self.open_credit += f64::from(right.max(1)) * share(plan, began_ns, until_ns);
     }
 
     fn begin(&mut self, length_ns: u64, right: u32) {

@@ -357,7 +357,9 @@ impl Worker {
     fn finish(&mut self, member: u32, outcome: Result<(), ErrorKind>) {
         self.links.remove(&mut self.in_flight, member);
         let connection = &self.connections[member as usize];
-        self.visits[connection.owner as usize].n_right += u32::from(outcome.is_ok());
+        if self.progress.plan.is_credited() {
+            self.visits[connection.owner as usize].n_right += u32::from(outcome.is_ok());
+        }
         self.tally.end(&self.progress.plan, &connection.ended(self.now_ns), outcome);
         if self.is_holding_back {
             self.held_back.push((member, outcome));
