@@ -73,4 +73,10 @@ FAMILIES: dict[str, Family] = {
         n=100,
         n_quick=5,
     ),
+    "inputs": Family(
+        module="inputs",
+        about="study files, command lines, access logs and URL files that make no sense",
+        n=20_000,
+        n_quick=400,
+    ),
 }

@@ -115,7 +115,7 @@ def test_faster_but_failing_requests_is_judged_at_once_and_not_kept(study):
     assert (step.comparison.verdict, step.kept, step.comparison.n_starts) == ("failed", False, 1)
     assert step.comparison.b.status == "infeasible"
     assert "GET / got status 500 in " in step.comparison.reason
-    assert "the limit is 0.10%" in step.comparison.reason
+    assert "the limit is 0.1 %" in step.comparison.reason
 
 
 def test_a_few_failures_more_than_the_limit_take_a_whole_comparison_to_judge(study):

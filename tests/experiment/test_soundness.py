@@ -55,7 +55,7 @@ def _portions(get, post):
 )
 def test_the_request_that_failed_and_how_is_named_with_its_count(window, requests, words):
     said = failing_words([window], Objective(), requests)
-    assert said == f"{words} in 312 of 624 requests; the limit is 0.10%"
+    assert said == f"{words} in 312 of 624 requests; the limit is 0.1 %"
 
 
 def test_what_luck_may_have_done_is_no_proof():

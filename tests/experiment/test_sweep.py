@@ -89,7 +89,7 @@ def test_a_level_that_breaks_a_limit_is_neither_best_nor_knee(sweep_study):
     outcome = _run(sweep_study, error_ratio=lambda values: 0.02 if values["workers"] == 8 else 0.0)
     point = outcome.sweep.points[3]
     assert point.arm.status == "infeasible"
-    assert "of requests failed; the limit is 0.10%" in point.arm.detail
+    assert "of requests failed; the limit is 0.1 %" in point.arm.detail
     assert outcome.sweep.best == 16
     assert outcome.sweep.knee == 16
 

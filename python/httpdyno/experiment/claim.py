@@ -34,7 +34,7 @@ from httpdyno.model import (
 from httpdyno.stats.histogram import quantile_s
 from httpdyno.stats.sequence import ratio_interval, starts_needed
 from httpdyno.stats.verdict import distance_to_decision, verdict
-from httpdyno.units import Toward, format_beside, format_duration, format_number
+from httpdyno.units import format_beside, format_duration, format_percent
 
 METRIC_NAMES = {
     "throughput_per_s": "throughput",
@@ -250,15 +250,12 @@ def _reason(
     return f"the whole interval lies {side} 1 after {n} starts"
 
 
-def _percent(ratio: float, /, *, toward: Toward = "nearest") -> str:
-    return f"{format_number(ratio * 100, 2, toward=toward)}%"
-
-
 def limit_broken(arm: ArmSummary, objective: Objective) -> str:
     """Return the objective's limit that the arm breaks, in words; empty when it keeps all."""
     if arm.error_ratio > objective.max_error_ratio:
-        failed = format_beside(arm.error_ratio, objective.max_error_ratio, _percent)
-        return f"{failed} of requests failed; the limit is {_percent(objective.max_error_ratio)}"
+        failed = format_beside(arm.error_ratio, objective.max_error_ratio, format_percent)
+        limit = format_percent(objective.max_error_ratio)
+        return f"{failed} of requests failed; the limit is {limit}"
     # From however few requests: a limit that needs a large sample to bind would protect nobody.
     p99_s = quantile_s(arm.latency, 0.99)
     if objective.max_p99_s is not None and p99_s > objective.max_p99_s:

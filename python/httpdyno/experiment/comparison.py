@@ -131,8 +131,10 @@ class Session:
                 self.spent_s -= record.duration_s
                 continue
             failures.append(record)
-            if _are_too_many(failures):
-                raise self._failed(record, words, arms[references[0]] if references else None)
+            # A start that fails slowly must not be tried beyond the budget.
+            if _are_too_many(failures) or self.left_s < record.duration_s:
+                reference = arms[references[0]] if references else None
+                raise self._failed(failures, words, reference)
             self.watch(Notice(message=f"a start is tried again: {words}"))
 
     def dropped_caveats(self, index: int) -> tuple[Caveat, ...]:
@@ -145,16 +147,16 @@ class Session:
         return (Caveat(kind="dropped_starts", message=words),)
 
     def _failed(
-        self, record: StartRecord, words: str, reference: Configuration | None
+        self, failures: Sequence[StartRecord], words: str, reference: Configuration | None
     ) -> TargetError:
-        times = f"{N_FAILED_STARTS} starts in a row"
+        n, record = len(failures), failures[-1]
+        times = f"{n} starts in a row" if n > 1 else "a start that leaves no time for another"
         resume = (
             f"once that is mended, `--resume {self.run_id}` measures on, with `--accept-changes` "
             "where files were changed for it"
         )
         if disturbance(record):
-            times = f"{N_DISTURBED_STARTS} starts in a row"
-            return TargetError(f"{times} were disturbed: {words}", hint=resume)
+            return TargetError(f"disturbed in {times}: {words}", hint=resume)
         if reference is None:
             knob = self.plan.study.method.knob
             return TargetError(f"no level of {knob} runs, in {times}: {words}", hint=resume)

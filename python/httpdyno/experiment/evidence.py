@@ -292,7 +292,7 @@ def window_caveats(starts: Sequence[StartRecord]) -> tuple[Caveat, ...]:
     caveats = little_caveats(starts)
     limits = Counter(w.measurement.limited_by for w in windows)
     for limit, n in sorted(limits.items()):
-        if limit not in {"", "server", "rate"} and n > len(windows) / 10:
+        if limit not in {"", "server", "rate", "connections"} and n > len(windows) / 10:
             caveats.append(
                 Caveat(
                     kind="client_limited",

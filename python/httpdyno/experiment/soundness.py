@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from httpdyno.experiment.evidence import arm_windows
 from httpdyno.model import Objective, RequestSpec, StartRecord, Study, WindowRecord
+from httpdyno.units import format_percent
 
 _PROVEN_SDS = 3.0
 """So many standard deviations (of a count: its root) must lie between the failures that were seen
@@ -59,7 +60,7 @@ def failing_words(
 ) -> str:
     """Return which requests failed, where that is beyond the objective's limit by more than chance.
 
-    `GET /x got status 500 in 312 of 624 requests; the limit is 0.10%`. Empty where the limit is
+    `GET /x got status 500 in 312 of 624 requests; the limit is 0.1 %`. Empty where the limit is
     kept, or broken by so few that luck may have done it: those are judged when all is measured.
     """
     offered = sum(window.measurement.offered for window in windows)
@@ -69,7 +70,7 @@ def failing_words(
         return f"{words}; no answer was right"
     if failed - _PROVEN_SDS * math.sqrt(failed) <= objective.max_error_ratio * offered:
         return ""
-    return f"{words}; the limit is {objective.max_error_ratio:.2%}"
+    return f"{words}; the limit is {format_percent(objective.max_error_ratio)}"
 
 
 def _what_failed(windows: Sequence[WindowRecord], requests: Sequence[RequestSpec]) -> str:

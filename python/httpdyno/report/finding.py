@@ -27,8 +27,7 @@ def headline(outcome: Outcome) -> str:
     if outcome.status == "failed":
         return f"failed: {outcome.message or 'no reason was recorded'}"
     if outcome.withdrawn:
-        late = f"; {out_of_time_text(outcome)}" if outcome.not_tried else ""
-        return f"{outcome.withdrawn}{late}"
+        return _withdrawn_headline(outcome)
     if outcome.sweep is not None:
         return _sweep_headline(outcome)
     if outcome.final is not None:
@@ -53,11 +52,15 @@ def _final_headline(outcome: Outcome, final: Comparison) -> str:
     text = _claim(final, candidate="b" if is_given else "the final configuration")
     if is_given:
         return text
-    if outcome.withdrawn:
-        interval = deciding(final)
-        figure = f": {ratio_bounds_text(interval)}" if interval else ""
-        text = f"{outcome.withdrawn}{figure}"
     return f"{text}; {out_of_time_text(outcome)}" if outcome.not_tried else text
+
+
+def _withdrawn_headline(outcome: Outcome) -> str:
+    """Return why the start stays, and the figure that says so."""
+    interval = deciding(outcome.final) if outcome.final else None
+    figure = f": {ratio_bounds_text(interval)}" if interval else ""
+    late = f"; {out_of_time_text(outcome)}" if outcome.not_tried else ""
+    return f"{outcome.withdrawn}{figure}{late}"
 
 
 def not_tried_text(outcome: Outcome) -> str:
