@@ -26,9 +26,7 @@ def test_each_look_merges_only_what_is_new(monkeypatch):
         starts.append(sample_start(start=number, n_blocks=4))
         claim(
             starts,
-            Terms(
-                objective=Objective(tie_breaker="latency_p50_s", max_error_ratio=0.1), min_starts=6
-            ),
+            Terms(objective=objective, min_starts=6),
         )
     assert n_merged == 60 * 2 * 4, "each window once"
 
