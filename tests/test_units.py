@@ -8,6 +8,7 @@ from httpdyno.units import (
     duration_s,
     factor,
     format_beside,
+    format_change,
     format_duration,
     format_percent,
     format_rate,
@@ -105,6 +106,13 @@ def test_a_duration_is_told_in_units_that_are_read_at_a_glance(seconds, text):
 )
 def test_a_share_tells_nothing_and_all_from_nearly_so(ratio, text):
     assert format_percent(ratio) == text
+
+
+@pytest.mark.parametrize(
+    ("ratio", "text"), [(1.03, "3 %"), (1.686, "69 %"), (2.0, "2.00 times"), (16.2, "16.2 times")]
+)
+def test_a_change_is_a_percentage_until_it_is_a_factor(ratio, text):
+    assert format_change(ratio) == text
 
 
 @pytest.mark.parametrize(

@@ -217,6 +217,12 @@ def format_percent(ratio: float, /, *, toward: Toward = "nearest") -> str:
     return f"{text.rstrip('0').rstrip('.')} %"
 
 
+def format_change(ratio: float) -> str:
+    """Return how much a ratio from 1 on is more: `17 %`, or `16 times` from twice on."""
+    times = ratio >= 2  # noqa: PLR2004 - a percentage beyond 100 is hard to picture
+    return f"{_three_digits(ratio)} times" if times else format_percent(ratio - 1)
+
+
 def format_bytes(n_bytes: float) -> str:
     """Return a size with its best binary unit: `12.3 MiB`."""
     size = float(n_bytes)

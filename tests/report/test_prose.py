@@ -13,6 +13,11 @@ def test_a_number_goes_to_the_next_line_with_its_unit() -> None:
     assert plain_text(Prose(Text(line))).splitlines()[1] == "1.00 × (0.97 … 1.04)"
 
 
+def test_a_change_stays_in_one_piece() -> None:
+    line = "x" * (WIDTH - len(" workers → 1")) + " workers → 4"
+    assert "workers → 4, b" in plain_text(Prose(Text(f"{line}, b")))
+
+
 @given(WORDS)
 def test_nothing_is_lost_and_no_line_is_too_wide(words: list[str]) -> None:
     lines = plain_text(Prose(Text(" ".join(words)))).splitlines()

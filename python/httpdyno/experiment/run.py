@@ -30,7 +30,7 @@ from httpdyno.model import (
     level_text,
 )
 from httpdyno.store.protocol import StudyStore
-from httpdyno.units import format_duration, format_guess, format_percent
+from httpdyno.units import format_change, format_duration, format_guess
 
 CALIBRATION_INDEX = 0
 """Comparisons are numbered: 0 is the A/A calibration, then the steps, last the final one."""
@@ -301,8 +301,8 @@ def _calibration_words(tempo: Pace, budget_s: float) -> str:
     if detectable is None:
         return words
     return (
-        f"{words}; a change that makes a difference of about {format_percent(detectable - 1)} or "
-        f"more can be proven in {format_duration(budget_s)}"
+        f"{words}; a difference of about {format_change(detectable)} or more can be proven in "
+        f"{format_duration(budget_s)}"
     )
 
 

@@ -12,12 +12,12 @@ NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
 def held(text: str) -> str:
-    """Return the text with each number held to its unit, or to the noun that it counts.
+    """Return the text with each number held to its unit or noun, and a change in one piece.
 
     Spaces become spaces that do not break, one for one; nothing else changes.
     """
     text = re.sub(r"(?<=\d) (?=[^\W\d]|[%×])", NO_BREAK, text)
-    return re.sub(r"(?<=[\w%]) … (?=[\d∞])", f"{NO_BREAK}…{NO_BREAK}", text)
+    return re.sub(r"(?<=[\w%]) (…|→) (?=[\w∞])", rf"{NO_BREAK}\1{NO_BREAK}", text)
 
 
 class Prose:

@@ -12,7 +12,7 @@ from httpdyno.report.phrase import (
     plural,
     ratio_text,
 )
-from httpdyno.units import format_bytes, format_duration, format_percent
+from httpdyno.units import format_bytes, format_change, format_duration, format_percent
 
 
 def provenance(outcome: Outcome) -> list[tuple[str, str]]:
@@ -68,7 +68,7 @@ def _calibration_fact(name: str, value: float) -> tuple[str, str]:
     if name.endswith("_sd"):
         return words, f"±{format_percent(value)}"
     if name == "detectable_ratio":
-        return words, f"from about {format_percent(value - 1)} on"
+        return words, f"from about {format_change(value)} on"
     return words, f"{ratio_text(value, decimals=3)} ×" if name.endswith("_ratio") else f"{value:g}"
 
 
