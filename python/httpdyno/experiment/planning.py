@@ -113,7 +113,7 @@ def plan_lines(plan: Plan) -> list[str]:
         f"confidence {study.objective.confidence:.0%} at every look",
         f"windows   {format_duration(method.window_s)} each, after "
         f"{format_duration(method.lead_in_s)} of lead-in, "
-        f"up to {method.blocks_per_start} per arm and start",
+        f"up to {method.blocks_per_start} per arm and start{_windows_note(study)}",
         f"starts    at least {method.min_starts} of each arm before anything is claimed",
         f"budget    {format_duration(study.budget_s)}, seed {plan.seed}",
     ]
@@ -130,6 +130,14 @@ def plan_lines(plan: Plan) -> list[str]:
         f"step {number:<4} {step.knob} → {level_text(step.to)}"
         for number, step in enumerate(plan.steps, 1)
     ]
+
+
+def _windows_note(study: Study) -> str:
+    method = study.method
+    is_fresh = method.warm_up_s <= 0 and method.lead_in_s <= 0
+    if study.workload.is_open_loop or is_fresh:
+        return ""
+    return "; fewer and longer where latencies demand it"
 
 
 def _objective_line(study: Study) -> str:
