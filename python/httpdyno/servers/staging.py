@@ -33,7 +33,7 @@ _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 def environment(spec: ServerSpec, variables: Variables, place: Place) -> dict[str, str]:
     """Return the server's environment: a small clean one and the study's, rendered."""
     temporary = place.folder / _TEMPORARY
-    temporary.mkdir(exist_ok=True)
+    _make_writable(temporary)
     inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
     return {
         "PATH": _PATH,
