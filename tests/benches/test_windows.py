@@ -57,7 +57,7 @@ GOOD = row(1.22, 1.2, (1.1, 1.3), "better")
         ([row(1.22, 1.1, (0.9, 1.3), "inconclusive")] * 9, False, "bias, varied: -10"),
         ([GOOD, {"name": "slow", "refused": "no"}], False, "without the time that it takes: 1"),
         ([GOOD, {"name": "slow", "refused": "; it takes about 5 min"}], True, "refused: 1"),
-        ([{**GOOD, "ratio": None}, GOOD], False, "without a figure: 1"),
+        ([{**GOOD, "ratio": None}, GOOD], False, "that it takes: 1"),
     ],
 )
 def test_a_goal_that_is_missed_is_told(bench, rows, is_met, said):

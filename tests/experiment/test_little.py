@@ -46,6 +46,14 @@ def test_a_steady_loop_agrees_and_is_claimed(kind):
     assert state.interval.low <= 1.5 <= state.interval.high
 
 
+def test_too_few_starts_say_what_time_the_others_take():
+    starts = steady_starts("constant", 1.5)[:3]
+    arms = Configuration(values={"k": 1}), Configuration(values={"k": 2})
+    told = comparison(1, starts, arms, Terms(objective=Objective(), min_starts=6))
+    assert told.reason == "3 starts of at least 6"
+    assert told.needed_s == 3 * 1.0, "each took a second"
+
+
 def test_a_window_that_counts_ended_answers_is_caught_and_nothing_is_claimed():
     # Phases as if all users had begun together: whole answers of each.
     def broken(cycles, n_ended):

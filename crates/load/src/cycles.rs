@@ -12,7 +12,7 @@
 
 use crate::window::Plan;
 
-/// What the cycles of a window gave. Sums over threads by [`Self::merge`].
+/// What the cycles of a window gave; of several threads their sums.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Cycles {
     /// Right answers of the measured part; those of a cycle over one of its edges by their share.

@@ -192,8 +192,13 @@ def _claim(
     n = len(ratios)
     if n < min_starts or interval is None:
         some = "" if n == len(starts) else f" of {len(starts)} gave a figure,"
-        words = f"{n} starts{some} of at least {min_starts}"
-        return Claim(verdict="inconclusive", reason=words, interval=interval, n_starts=n)
+        return Claim(
+            verdict="inconclusive",
+            reason=f"{n} starts{some} of at least {min_starts}",
+            interval=interval,
+            n_starts=n,
+            starts_needed=min_starts if len(starts) < min_starts else None,
+        )
     doubt = little_doubt(starts) if metric == "throughput_per_s" else ""
     if doubt:
         return Claim(

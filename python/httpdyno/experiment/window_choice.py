@@ -18,10 +18,12 @@ SPREAD = 1.0
 """Users begin within so many of these lengths. Over one, cycles of one length are at even phase."""
 
 LEAD_IN = 2.0
-"""They load for so many more before anything is measured. Simulated bias then (spread 1, 400,000
-users): none for constant cycles, below 0.2 % for exponential ones, about 1 % for lognormal ones
-of σ = 1 and for one in five that takes six times as long as the others; the two arms of a ratio
-have most of it in common. With a lead-in of 1 the last two are 2 to 4 % off."""
+"""They load for so many more before anything is measured. Bias of the credit over a window of four
+lengths then (`benches/lead-in`, two seeds, to 0.1 %): none for constant cycles, up to 0.2 % for
+exponential ones, 0.6 % for lognormal ones of σ = 1, 0.1 % for one in five that takes six times as
+long as the others, 0.9 % for one in twenty that takes 21 times as long. With a lead-in of 1 it
+is 1.0 % for the lognormal and −1.6 % for the last ones. The two arms of a ratio have most of it in
+common."""
 
 CYCLES_PER_VARIATION = 50.0
 """Times the squared coefficient of variation, that is how many cycles a start must hold of an arm:
