@@ -127,3 +127,34 @@ def test_an_open_loop_has_no_users_to_check():
     ]
     assert little_check(open_loop, 0) is None
     assert "without following" in little_doubt([starts[0], open_loop[1]])
+
+
+def test_what_a_doubted_throughput_seems_to_keep_is_no_proof_for_a_tie_breaker():
+    def broken(cycles, _n_ended):
+        return structs.replace(cycles, credit=cycles.credit * 1.1)
+
+    objective = Objective(tie_breaker="cpu_s_per_request")
+    cheaper_starts = [
+        structs.replace(
+            start,
+            windows=tuple(
+                structs.replace(w, telemetry=structs.replace(w.telemetry, cpu_s=0.1 - 0.05 * w.arm))
+                for w in start.windows
+            ),
+        )
+        for start in steady_starts("constant", 1.0, broken)
+    ]
+    state = claim(cheaper_starts, Terms(objective=objective, min_starts=6))
+    assert state.verdict == "inconclusive"
+    assert "Little's law" in state.reason
+    sound = [
+        structs.replace(
+            fresh,
+            windows=tuple(
+                structs.replace(w, telemetry=old.telemetry)
+                for w, old in zip(fresh.windows, cheaper.windows, strict=True)
+            ),
+        )
+        for fresh, cheaper in zip(steady_starts("constant", 1.0), cheaper_starts, strict=True)
+    ]
+    assert claim(sound, Terms(objective=objective, min_starts=6)).decided_by == "cpu_s_per_request"

@@ -13,6 +13,7 @@ from httpdyno.experiment import server_bench
 from httpdyno.experiment.bench import StartRequest
 from httpdyno.experiment.pulse import Gaps
 from httpdyno.experiment.server_bench import ServerBench
+from httpdyno.experiment.window_choice import CycleMoments
 from httpdyno.servers.adapter import NotRunning
 
 
@@ -29,8 +30,10 @@ def test_a_gap_is_told_once_and_without_the_beat_itself():
     gaps.beat(100.1)
     gaps.beat(125.2)
     gaps.beat(125.3)
+    assert gaps.are_any
     assert gaps.taken() == pytest.approx(25.0)
     assert gaps.taken() == 0.0
+    assert not gaps.are_any
 
 
 CHILD = """
@@ -88,6 +91,9 @@ class _StoodStill:
     def still_s(self):
         return self._still_s.pop(0)
 
+    def stood_still(self):
+        return self._still_s[0] > 0
+
 
 @pytest.mark.parametrize(("still_s", "status"), [(0.0, "hung"), (25.0, "unstable")])
 def test_what_hung_while_nobody_looked_did_not_hang(study, monkeypatch, still_s, status):
@@ -109,3 +115,24 @@ def test_what_hung_while_nobody_looked_did_not_hang(study, monkeypatch, still_s,
     assert record.statuses == (status, status)
     assert record.duration_s == 45.0 - still_s
     assert ("stood still for 25.0 s" in record.details[1]) is (status == "unstable")
+
+
+def test_no_later_window_is_chosen_by_latencies_of_a_disturbed_start(study, monkeypatch):
+    slow = CycleMoments(n=8, sum_s=200.0, sum_s2=5000.0)
+    monkeypatch.setattr(server_bench, "Pulse", lambda: _StoodStill(0.0, 25.0, 0.0, 0.0))
+    monkeypatch.setattr(ServerBench, "_load", lambda *_: ([], {"a": slow}))
+    start = study.start_configuration()
+    request = StartRequest(
+        comparison=1,
+        start=0,
+        arms=(start, start),
+        order=((0, 1),),
+        window_s=0.1,
+        lead_in_s=0.0,
+        warm_up_s=0.1,
+    )
+    with ServerBench(adapter=_Deaf(), study=study, seed=1) as bench:  # type: ignore[arg-type]
+        bench.measure_start(request, lambda _window: None)
+        assert bench._cycles == {}
+        bench.measure_start(request, lambda _window: None)
+        assert bench._cycles == {"a": slow}

@@ -82,6 +82,14 @@ def test_fresh_servers_get_no_load_before_the_windows_that_were_asked_for():
         assert window.measurement.cycles.is_fresh
 
 
+def test_latencies_of_a_disturbed_warm_up_choose_no_windows():
+    with origin("--service", "fixed:150ms") as server:
+        load = load_of(server.address, limit_s=0.5, n_needed=6)
+        load.is_disturbed = lambda: True
+        # Not refused either: what looks slow may be what this process did not see.
+        assert load.run(lambda _window: None) == []
+
+
 def test_each_start_draws_from_a_seed_of_its_own(monkeypatch):
     seeds = []
 

@@ -157,3 +157,25 @@ def test_levels_of_a_sweep_are_numbers_in_order(sweep_study):
     )
     with pytest.raises(UsageError, match="a sweep needs numbers"):
         make_plan(words, seed=1)
+
+
+def test_doubts_about_the_windows_of_a_curve_are_told(sweep_study):
+    class Strained(FakeBench):
+        """The load client is the limit while the curve is measured."""
+
+        def measure_start(self, request, save):
+            start = super().measure_start(request, save)
+            limit = "client_cpu" if request.comparison == 1 else "server"
+            windows = tuple(
+                structs.replace(w, measurement=structs.replace(w.measurement, limited_by=limit))
+                for w in start.windows
+            )
+            return structs.replace(start, windows=windows)
+
+    bench = Strained(throughput_per_s=lambda values: TRUTH[values["workers"]])
+    plan = make_plan(sweep_study, seed=5)
+    outcome = run_plan(
+        plan, bench=bench, store=MemoryStore(), run_id="1", watch=lambda _event: None
+    )
+    told = [each for each in outcome.caveats if each.kind == "client_limited"]
+    assert [each.message.startswith("on the curve: in ") for each in told] == [True]

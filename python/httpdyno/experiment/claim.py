@@ -58,6 +58,8 @@ class Claim:
     """Starts that a decision is expected to take in all; None: out of sight."""
     decided_by: str = ""
     """The tie breaker, where it decided."""
+    is_doubted: bool = False
+    """The figures contradict each other: nothing may rest on the interval."""
     may_change: bool = False
     """The metric has spoken, but its tie breaker may still."""
 
@@ -105,7 +107,9 @@ def claim(starts: Sequence[StartRecord], terms: Terms) -> Claim:
         return first
     second = _claim(starts, objective, objective.tie_breaker, min_starts)
     is_told = second.verdict in {"better", "worse"}
-    loss = 1.0 if first.interval is None else _loss(first.interval, objective)
+    # What is doubted proves nothing, so not that little is lost either.
+    is_bound = first.interval is not None and not first.is_doubted
+    loss = _loss(first.interval, objective) if first.interval and is_bound else 1.0
     if not is_told or loss > terms.may_lose_ratio:
         needed = _needed(first, second, starts, terms)
         return replace(first, starts_needed=needed, may_change=not second.is_decided)
@@ -197,7 +201,9 @@ def _claim(
         )
     doubt = little_doubt(starts) if metric == "throughput_per_s" else ""
     if doubt:
-        return Claim(verdict="inconclusive", reason=doubt, interval=interval, n_starts=n)
+        return Claim(
+            verdict="inconclusive", reason=doubt, interval=interval, n_starts=n, is_doubted=True
+        )
     word = verdict(
         interval,
         margin_ratio=objective.margin_ratio,

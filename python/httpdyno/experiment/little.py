@@ -29,7 +29,8 @@ CHANCE = 3.0
 class LittleCheck:
     """One arm's throughput by two ways, over some starts."""
 
-    arm: int
+    name: str
+    """Of the arm."""
     credited_per_s: float
     by_cycles_per_s: float
     """0 where no cycle was seen to begin."""
@@ -52,7 +53,7 @@ class LittleCheck:
     @property
     def complaint(self) -> str:
         """What is wrong, in a sentence; empty where all is well."""
-        name = "ab"[self.arm] if self.arm < len("ab") else f"arm {self.arm + 1}"
+        name = self.name
         if not self.is_whole:
             return f"some windows of {name} were measured without following their users' cycles"
         if self.by_cycles_per_s <= 0:
@@ -91,7 +92,7 @@ def little_check(starts: Sequence[StartRecord], arm: int) -> LittleCheck | None:
     credit = math.fsum(each.credit for each in cycles)
     open_credit = math.fsum(each.open_credit for each in cycles)
     return LittleCheck(
-        arm=arm,
+        name=_name(starts[0], arm),
         credited_per_s=credited,
         by_cycles_per_s=by_cycles,
         chance=CHANCE * stdev(logs) / math.sqrt(len(logs)) if len(logs) > 1 else 0.0,
@@ -99,6 +100,14 @@ def little_check(starts: Sequence[StartRecord], arm: int) -> LittleCheck | None:
         is_whole=len(cycles) == len(windows),
         fresh_ratio=_fresh_ratio(cycles),
     )
+
+
+def _name(start: StartRecord, arm: int) -> str:
+    """Return what an arm is called: two are a and b, the levels of a sweep say what they are."""
+    n_arms = len(start.statuses)
+    if n_arms <= len("ab"):
+        return "ab"[arm]
+    return start.configurations[arm].label() if start.configurations else f"arm {arm + 1}"
 
 
 def _fresh_ratio(cycles: Sequence[Cycles]) -> float | None:
@@ -117,9 +126,10 @@ def little_doubt(starts: Sequence[StartRecord], arms: Sequence[int] = (0, 1)) ->
 
 
 def little_caveats(starts: Sequence[StartRecord]) -> list[Caveat]:
-    """Return the doubts about the throughput of all arms of these starts."""
+    """Return the doubts about the throughput of all arms of these starts that never failed."""
     n_arms = max((len(start.statuses) for start in starts), default=0)
-    doubt = little_doubt(starts, range(n_arms)) if len(starts) > 1 else ""
+    ran = [a for a in range(n_arms) if all(each.statuses[a] == "complete" for each in starts)]
+    doubt = little_doubt(starts, ran) if len(starts) > 1 else ""
     caveats = []
     if doubt:
         caveats.append(

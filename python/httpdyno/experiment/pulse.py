@@ -40,8 +40,13 @@ class Gaps:
             self._still_s += late_s
         self._last_s = now_s
 
+    @property
+    def are_any(self) -> bool:
+        """Whether it stood still since that was taken last."""
+        return self._still_s > 0
+
     def taken(self) -> float:
-        """Return for how long it stood still since this was asked last."""
+        """Return for how long it stood still since this was taken last."""
         still_s, self._still_s = self._still_s, 0.0
         return still_s
 
@@ -75,6 +80,12 @@ class Pulse:
         self._beat()
         with self._lock:
             return self._gaps.taken()
+
+    def stood_still(self) -> bool:
+        """Tell whether this process stood still since `still_s` was asked last."""
+        self._beat()
+        with self._lock:
+            return self._gaps.are_any
 
     def _run(self) -> None:
         while not self._is_over.wait(_BEAT_S):

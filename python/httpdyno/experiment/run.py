@@ -165,9 +165,10 @@ def _leave_out(
 
 def _sweep(session: Session, report: "_Report") -> None:
     study = session.plan.study
-    curve, pair_s = run_sweep(session, 1, lambda sweep: report.note(sweep=sweep))
+    curve, pair_s, doubts = run_sweep(session, 1, lambda sweep: report.note(sweep=sweep))
     report.note(sweep=curve)
-    report.doubt(*session.dropped_caveats(1))
+    seen = [structs.replace(each, message=f"on the curve: {each.message}") for each in doubts]
+    report.doubt(*session.dropped_caveats(1), *seen)
     start = study.start_configuration()
     best = start.replaced(study.method.knob, curve.knee)
     of_start = next(p.arm for p in curve.points if p.level == start.values[study.method.knob])
@@ -203,6 +204,8 @@ def _wins_tie(final: Comparison | None, knee: Level, start: Level) -> bool:
     interval = final.ratios.get(RATIO_OF_METRIC[final.metric]) if final else None
     if final is None or interval is None or isinstance(knee, str) or isinstance(start, str):
         return False
+    if any(caveat.kind == "little" for caveat in final.caveats):
+        return False  # its figures contradict each other, so they prove nothing
     is_tie = final.verdict in {"equivalent", "inconclusive"}
     return is_tie and knee < start and interval.low >= 1 - MAY_LOSE
 

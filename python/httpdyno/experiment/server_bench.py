@@ -62,7 +62,7 @@ class ServerBench:
         self._pulse = Pulse()
         self._since_s = sleepless_s()
         self._cycles: dict[str, CycleMoments] = {}
-        """What is known of each configuration's cycles."""
+        """What is known of each configuration's cycles, from starts that nothing disturbed."""
 
     def __enter__(self) -> Self:
         # The stopper outlives every server; servers themselves are spawned by this thread.
@@ -110,11 +110,13 @@ class ServerBench:
         arms = self._spawn(request)
         try:
             self._await_ready(arms)
-            windows = self._load(request, arms, save)
+            windows, seen = self._load(request, arms, save)
             _see_crashes(arms)
             still_s = self._pulse.still_s()
             if still_s:
                 _blame_nobody(arms, still_s)
+            else:
+                self._cycles.update(seen)
         finally:
             self._end(arms)
         now_s = sleepless_s()
@@ -175,7 +177,8 @@ class ServerBench:
         request: StartRequest,
         arms: "Sequence[_Arm]",
         save: Callable[[WindowRecord], None],
-    ) -> list[WindowRecord]:
+    ) -> tuple[list[WindowRecord], dict[str, CycleMoments]]:
+        """Return the windows, and what was seen of each configuration's cycles."""
         running = {
             number: arm.running
             for number, arm in enumerate(arms)
@@ -191,14 +194,15 @@ class ServerBench:
             seed=self._seed,
             cpus=self._cores.client,
             known={n: self._cycles.get(label, CycleMoments()) for n, label in labels.items()},
+            is_disturbed=self._pulse.stood_still,
         )
         windows = load.run(save)
-        for number, moments in load.seen.items():
-            self._cycles[labels[number]] = load.known[number] + moments
         if load.silence is not None:
             number, arm = load.silence.arm, arms[load.silence.arm]
             arm.fail(*silence(load.silence.measurement, running[number], arm.workers))
-        return windows
+        return windows, {
+            labels[number]: load.known[number] + moments for number, moments in load.seen.items()
+        }
 
     def _end(self, arms: "Sequence[_Arm]") -> None:
         self._finish_ending()

@@ -64,6 +64,8 @@ class StartLoad:
     cpus: Sequence[int] = ()
     known: Mapping[int, CycleMoments] = field(default_factory=dict)
     """What earlier starts say of the arms' cycles."""
+    is_disturbed: Callable[[], bool] = lambda: False
+    """Whether this process itself stood still, so that nothing may be learnt of latencies."""
     silence: Silence | None = None
     """Set when an arm fell silent, which ends the load."""
     seen: dict[int, CycleMoments] = field(default_factory=dict)
@@ -72,12 +74,15 @@ class StartLoad:
     def run(self, save: Callable[[WindowRecord], None]) -> list[WindowRecord]:
         """Load the arms; return the windows, without the warm-up.
 
+        None where the warm-up was disturbed: a start that is not used needs no windows, least of
+        all such as its latencies would ask for.
+
         Raises:
             UsageError: With windows as long as the latencies demand, the start would take longer
                 than it may.
         """
         began_s = time.monotonic()
-        if not self.addresses or not self._warm_up():
+        if not self.addresses or not self._warm_up() or self.is_disturbed():
             return []
         choice = self._choice()
         self._require_time(choice, time.monotonic() - began_s)

@@ -10,10 +10,16 @@ from httpdyno.errors import TargetError, UsageError
 from httpdyno.experiment.claim import limit_broken
 from httpdyno.experiment.comparison import CLOSING_RATIO, Session
 from httpdyno.experiment.event import PointDone, Stage
-from httpdyno.experiment.evidence import arm_status, arm_summary, start_figures
+from httpdyno.experiment.evidence import (
+    arm_status,
+    arm_summary,
+    start_figures,
+    window_caveats,
+)
 from httpdyno.experiment.planning import sweep_levels
 from httpdyno.model import (
     ArmSummary,
+    Caveat,
     Configuration,
     RatioInterval,
     StartRecord,
@@ -40,7 +46,7 @@ def sweep_arms(study: Study) -> tuple[Configuration, ...]:
 
 def run_sweep(
     session: Session, index: int, on_round: Callable[[Sweep], object]
-) -> tuple[Sweep, float]:
+) -> tuple[Sweep, float, tuple[Caveat, ...]]:
     """Measure rounds of starts of all levels until the curve is fine enough or time is up.
 
     A level that fails is left out of later rounds, and the round in which it fell silent is not
@@ -49,7 +55,8 @@ def run_sweep(
     known.
 
     Returns:
-        The curve, and what a start of two of its levels costs in seconds.
+        The curve, what a start of two of its levels costs in seconds, and the doubts that its
+        windows raise.
 
     Raises:
         TargetError: No level runs.
@@ -98,7 +105,7 @@ def run_sweep(
         )
         is_late = round_s > curve_left_s
         if len(usable) >= method.min_starts and (is_late or _is_fine(curve)):
-            return curve, pair_s
+            return curve, pair_s, window_caveats(starts)
 
 
 FINAL_SLACK = 1.1
