@@ -298,6 +298,7 @@ NONSENSE = [
     ([URL, "-c", "many"], "`-c many` makes no sense; expected a whole number"),
     ([URL, "-n", "0"], "`-n 0` makes no sense; expected at least 1"),
     ([URL, "-n", "-5"], "`-n -5` makes no sense"),
+    ([URL, "-n", f"{1 << 63}"], "expected at least 1 and at most 9223372036854775807"),
     ([URL, "-d", "0s"], "`-d 0s` makes no sense; expected a time above zero"),
     ([URL, "-d", "10"], "`-d 10` makes no sense"),
     ([URL, "-d", "-1s"], "`-d -1s` makes no sense"),

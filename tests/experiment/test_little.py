@@ -50,7 +50,7 @@ def test_too_few_starts_say_what_time_the_others_take():
     starts = steady_starts("constant", 1.5)[:3]
     arms = Configuration(values={"k": 1}), Configuration(values={"k": 2})
     told = comparison(1, starts, arms, Terms(objective=Objective(), min_starts=6))
-    assert told.reason == "the time was over after 3 starts of at least 6"
+    assert told.reason == "the time was over after 3 of at least 6 starts"
     assert told.needed_s == 3 * 1.0, "each took a second"
 
 

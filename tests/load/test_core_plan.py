@@ -67,4 +67,5 @@ def test_lists_are_read_as_the_kernel_writes_them():
 def test_this_machines_plan_is_of_its_cores():
     found = own_core_plan()
     assert {*found.client, *found.server} <= os.sched_getaffinity(0)
-    assert found.is_split == bool(found.client)
+    assert bool(found.server) == bool(found.client)
+    assert not {*found.client} & {*found.server}

@@ -252,7 +252,8 @@ def _check_file(option: str, file: str | None) -> None:
 def _window(options: TrafficOptions, workload: Workload) -> WindowPlan:
     n = options.requests
     if n is not None and not 1 <= n <= _MAX_COUNT:
-        raise UsageError(f"`-n {n}` makes no sense; expected at least 1")
+        most = f" and at most {_MAX_COUNT}" if n > _MAX_COUNT else ""
+        raise UsageError(f"`-n {n}` makes no sense; expected at least 1{most}")
     whole_s = length_s(workload.arrival)
     if n is None and whole_s is None and not isinstance(workload.arrival, Replay):
         whole_s = DEFAULT_DURATION_S

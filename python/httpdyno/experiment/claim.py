@@ -289,7 +289,7 @@ def comparison(
     ratios = log_ratios(starts, RATIO_OF_METRIC[objective.metric])
     duration_s = math.fsum(start.duration_s for start in starts)
     if state.verdict == "inconclusive" and len(starts) < min_starts:
-        words = f"the time was over after {len(starts)} starts of at least {min_starts}"
+        words = f"the time was over after {len(starts)} of at least {min_starts} starts"
         state = replace(state, verdict="not_measured", reason=words, starts_needed=min_starts)
     left = (state.starts_needed or 0) - len(starts)
     per_start_s = duration_s / len(starts) if starts else 0.0

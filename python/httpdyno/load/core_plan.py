@@ -22,11 +22,6 @@ class CorePlan:
     """One for each engine thread, no two on the same core."""
     server: tuple[int, ...] = ()
 
-    @property
-    def is_split(self) -> bool:
-        """Whether the two are kept apart."""
-        return bool(self.client and self.server) and not set(self.client) & set(self.server)
-
 
 def core_plan(
     cpus: Collection[int], siblings: Mapping[int, Collection[int]], *, n_threads: int = 1
