@@ -169,6 +169,8 @@ def _parsed() -> argparse.Namespace:
     arguments = parser.parse_args()
     can = list(FIGURES if arguments.beside is None else beside.MEASURES)
     arguments.only = arguments.only or can
+    if arguments.beside is not None and arguments.pairs == 1:
+        parser.error("--beside needs 2 pairs: one has no spread, and so no interval")
     if unable := sorted(set(arguments.only) - set(can)):
         parser.error(f"--beside does not compare figure {unable}")
     return arguments

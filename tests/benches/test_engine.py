@@ -393,3 +393,7 @@ def test_only_a_checkout_with_an_engine_of_its_own_is_compared_with(tmp_path, ca
     with pytest.raises(SystemExit):
         program.main()
     assert "--beside does not compare figure [6]" in capsys.readouterr().err
+    monkeypatch.setattr(sys, "argv", ["bench", "--beside", str(REPOSITORY), "--pairs", "1"])
+    with pytest.raises(SystemExit):
+        program.main()
+    assert "needs 2 pairs" in capsys.readouterr().err
