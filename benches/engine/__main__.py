@@ -11,9 +11,11 @@ import signal
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
 from benches.engine import (
+    beside,
     calls,
     cost,
     coverage,
@@ -67,18 +69,21 @@ def main() -> int:
             scratch=Path(scratch),
         )
         _print_head(setting)
-        figures, is_interrupted = _all_measured(arguments.only, setting)
+        figures, is_interrupted = _all_measured(arguments.only, setting, arguments.beside)
     _write(figures, arguments.json)
     status = _concluded(figures, is_strict=arguments.strict)
     return _INTERRUPTED if is_interrupted else status
 
 
-def _all_measured(numbers: list[int], setting: Setting) -> tuple[list[Figure], bool]:
+def _all_measured(
+    numbers: list[int], setting: Setting, checkout: Path | None
+) -> tuple[list[Figure], bool]:
     """Return those that were measured, and whether they are not all because of a signal."""
+    measures = FIGURES if checkout is None else _beside(checkout)
     figures: list[Figure] = []
     try:
         for number in numbers:
-            figures.append(_measured(number, setting))
+            figures.append(_measured(number, *measures[number], setting))
     except KeyboardInterrupt:
         left = ", ".join(map(str, numbers[len(figures) :]))
         print(f"interrupted: not measured {left}")
@@ -86,8 +91,14 @@ def _all_measured(numbers: list[int], setting: Setting) -> tuple[list[Figure], b
     return figures, False
 
 
-def _measured(number: int, setting: Setting) -> Figure:
-    name, measure = FIGURES[number]
+def _beside(checkout: Path) -> dict[int, tuple[str, Measure]]:
+    return {
+        number: (FIGURES[number][0], partial(measure, checkout))
+        for number, measure in beside.MEASURES.items()
+    }
+
+
+def _measured(number: int, name: str, measure: Measure, setting: Setting) -> Figure:
     began_s, stolen_s, others_s = time.monotonic(), stolen_seconds(), others_seconds()
     try:
         check_built()
@@ -139,7 +150,7 @@ def _parsed() -> argparse.Namespace:
         description=f"{__doc__}\nFigures:\n{listed}\n",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--only", type=_numbers, default=list(FIGURES), metavar="1,4")
+    parser.add_argument("--only", type=_numbers, metavar="1,4")
     parser.add_argument("--pairs", type=int, metavar="N", help="of interleaved runs [20]")
     parser.add_argument("--quick", action="store_true", help="see that it works, believe nothing")
     parser.add_argument("--strict", action="store_true", help="a missed target is a failure too")
@@ -147,9 +158,27 @@ def _parsed() -> argparse.Namespace:
         "--with-competitors", action="store_true", help="measure them in figures 2 and 4 as well"
     )
     parser.add_argument(
+        "--beside",
+        type=_checkout,
+        metavar="DIR",
+        help="compare figures 1 to 5 with the engine of another checkout",
+    )
+    parser.add_argument(
         "--json", type=Path, default=REPOSITORY / "reports" / "bench-engine.json", metavar="FILE"
     )
-    return parser.parse_args()
+    arguments = parser.parse_args()
+    can = list(FIGURES if arguments.beside is None else beside.MEASURES)
+    arguments.only = arguments.only or can
+    if unable := sorted(set(arguments.only) - set(can)):
+        parser.error(f"--beside does not compare figure {unable}")
+    return arguments
+
+
+def _checkout(text: str) -> Path:
+    try:
+        return beside.checked(Path(text))
+    except BenchError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def _numbers(text: str) -> list[int]:

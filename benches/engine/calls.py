@@ -21,7 +21,7 @@ from benches.engine.setting import Setting
 
 CALLS_TARGET = 2.3
 _FEW, _MANY = 10_000, 60_000
-_N_RUNS, _N_RUNS_QUICK = 5, 1
+N_RUNS, N_RUNS_QUICK = 5, 1
 _TOTAL = re.compile(r"^\s*[\d.]+\s+[\d.]+\s+\d*\s+(\d+)(?:\s+\d+)?\s+(\S+)$", re.MULTILINE)
 _PATIENCE_S = 300.0
 _ALLOCATION_TEST = (
@@ -41,18 +41,18 @@ _FAILED = re.compile(r"(\d[\d,]*) allocations for 1,000 requests, (\d[\d,]*) for
 def measure(setting: Setting) -> Figure:
     """Measure figure 2."""
     figure = Figure(number=2, name="system calls and allocations per request")
-    n_runs = setting.sized(_N_RUNS, _N_RUNS_QUICK)
+    n_runs = setting.sized(N_RUNS, N_RUNS_QUICK)
     with Oracle(setting, "--log-capacity", "0") as oracle:
-        traced = [_traced(setting, oracle.address) for _ in range(n_runs)]
+        runs = [traced(setting, oracle.address) for _ in range(n_runs)]
         counted = [_counted(setting, oracle) for _ in range(n_runs)]
         theirs = [_their_calls(setting, oracle) for _ in range(n_runs)]
-    figure.raw = {"strace": traced, "perf": counted, "wrk": theirs}
+    figure.raw = {"strace": runs, "perf": counted, "wrk": theirs}
     figure.parts = [
         Part(
             name="system calls per request, strace -c -f",
-            estimate=median_of_runs([each["per_request"] for each in traced]),
+            estimate=median_of_runs([each["per_request"] for each in runs]),
             at_most=CALLS_TARGET,
-            note=_listed(traced[-1]["calls"]),
+            note=_listed(runs[-1]["calls"]),
         ),
         Part(
             name="  wrk, the same way",
@@ -67,7 +67,7 @@ def measure(setting: Setting) -> Figure:
     return figure
 
 
-def _traced(setting: Setting, address: str) -> dict[str, Any]:
+def traced(setting: Setting, address: str) -> dict[str, Any]:
     """Return the engine's system calls per request, by name."""
     few, many = (_calls_of(setting, address, n) for n in (_FEW, _MANY))
     names = sorted(set(few) | set(many))
@@ -132,7 +132,13 @@ def _entries(setting: Setting, oracle: Oracle, n_requests: int) -> tuple[int, in
     what = engine.job(
         setting, oracle.address, connections=CONNECTIONS, n_requests=n_requests, duration_s=3.0
     )
-    ended = run([*words, *engine.RUN], cpu=setting.client_cpu, stdin=json.dumps(what), timeout_s=60)
+    ended = run(
+        [*words, *engine.RUN],
+        cpu=setting.client_cpu,
+        stdin=json.dumps(what),
+        timeout_s=60,
+        environment=engine.environment(setting.engine),
+    )
     found = re.search(r"^(\d+),.*raw_syscalls", ended.stderr, re.MULTILINE)
     if ended.status or not found:
         return None

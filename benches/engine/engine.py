@@ -2,9 +2,11 @@
 
 import json
 import math
+import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,8 @@ from benches.engine.process import BenchError, Ended, parsed, run
 from benches.engine.setting import Setting
 from numpy.typing import NDArray
 
-RUN = (sys.executable, "-m", "benches.engine.engine_run")
+RUN = (sys.executable, "-P", "-m", "benches.engine.engine_run")
+"""By `environment`, and not by the folder that we are in."""
 SPIN_S = 60e-6
 """As `httpdyno load` polls before a due time where the client has a core of its own."""
 _ENDING_S = 30.0
@@ -162,7 +165,7 @@ def run_engine(  # noqa: PLR0913 - each optional
     """Run a job on the client's core.
 
     Args:
-        setting: Names the core.
+        setting: Names the core, and the checkout whose engine it is.
         what: The job.
         before: Words before the command, such as `prlimit --nofile=64`.
         timeout_s: It is killed after this long; None is the job's own length and a while.
@@ -181,12 +184,18 @@ def run_engine(  # noqa: PLR0913 - each optional
         cpu=cpu,
         stdin=json.dumps(what),
         timeout_s=timeout_s,
+        environment=environment(setting.engine),
         on_start=on_start,
     )
     said = parsed(ended)
     if not said["windows"]:
         raise BenchError("the engine ended without a window")
     return EngineRun(ended=ended, said=said)
+
+
+def environment(checkout: Path) -> dict[str, str]:
+    """Return the variables with which Python takes a checkout's engine, and its way to run one."""
+    return {"PYTHONPATH": f"{checkout / 'python'}{os.pathsep}{checkout}"}
 
 
 def check_clean(measured: EngineRun) -> None:

@@ -22,6 +22,8 @@ class Part:
     """With neither, the number is for information only; both are a range."""
     by_bound: bool = False
     """The target is met by the interval's bound rather than by the value."""
+    by_proof: bool = False
+    """The target is missed only where the whole interval lies beyond it."""
     digits: int = 3
     """Significant ones."""
     note: str = ""
@@ -33,9 +35,11 @@ class Part:
             return ""
         if self.estimate is None:
             return "not measured"
-        low, high = (
-            (self.estimate.low, self.estimate.high) if self.by_bound else 2 * (self.estimate.value,)
-        )
+        low, high = 2 * (self.estimate.value,)
+        if self.by_bound:
+            low, high = self.estimate.low, self.estimate.high
+        if self.by_proof:
+            low, high = self.estimate.high, self.estimate.low
         is_low_enough = self.at_most is None or high <= self.at_most
         is_high_enough = self.at_least is None or low >= self.at_least
         return "met" if is_low_enough and is_high_enough else "missed"

@@ -22,13 +22,7 @@ _STEPS_PER_VISIT, _NEW_USERS_RATIO = 10, 0.1
 def measure(setting: Setting) -> Figure:
     """Measure figure 3."""
     figure = Figure(number=3, name="10-request mix with cookies and a templated body")
-    job: dict[str, Any] = {
-        "requests": table(),
-        "weights": WEIGHTS,
-        "who": engine.users(
-            has_cookies=True, new_ratio=_NEW_USERS_RATIO, visit_steps=_STEPS_PER_VISIT
-        ),
-    }
+    job = whole()
     with Nginx(setting) as nginx:
         warm(setting, nginx.address)
         pairs = abba(
@@ -48,6 +42,17 @@ def measure(setting: Setting) -> Figure:
     ]
     figure.command = "httpdyno load URL --url-file MIX --cookies -c 64 -d 3s   # and without both"
     return figure
+
+
+def whole() -> dict[str, Any]:
+    """Return what the mix is to a job of the engine."""
+    return {
+        "requests": table(),
+        "weights": WEIGHTS,
+        "who": engine.users(
+            has_cookies=True, new_ratio=_NEW_USERS_RATIO, visit_steps=_STEPS_PER_VISIT
+        ),
+    }
 
 
 def table() -> list[dict[str, Any]]:

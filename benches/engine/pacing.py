@@ -34,7 +34,7 @@ def measure(setting: Setting) -> Figure:
     quiet: Quiet[dict[str, Any]] = Quiet()
     for _ in range(n_runs):
         for rate in RATES_PER_S:
-            runs[rate].append(quiet.run(partial(_our_run, setting, rate)))
+            runs[rate].append(quiet.run(partial(our_run, setting, rate)))
     for rate in RATES_PER_S:
         figure.parts += _parts(rate, runs[rate])
         figure.raw[f"{rate}/s"] = runs[rate]
@@ -52,7 +52,8 @@ def measure(setting: Setting) -> Figure:
     return figure
 
 
-def _our_run(setting: Setting, rate: int) -> dict[str, Any]:
+def our_run(setting: Setting, rate: int) -> dict[str, Any]:
+    """Run our engine once at a constant rate, and judge the oracle's stamps."""
     duration_s = setting.lasting(_RUN_S, _RUN_QUICK_S)
     with Oracle(setting) as oracle:
         what = engine.job(

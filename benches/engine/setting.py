@@ -29,6 +29,8 @@ class Setting:
     """Measure competitors also where a figure does not need them."""
     scratch: Path = field(default_factory=Path)
     """For files that go again."""
+    engine: Path = REPOSITORY
+    """The checkout whose engine is loaded with."""
 
     @property
     def shares_core(self) -> bool:

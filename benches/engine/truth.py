@@ -79,7 +79,7 @@ def measure(setting: Setting) -> Figure:
     pools = POOLS[1:2] if setting.is_quick else POOLS
     quiet: Quiet[dict[str, Any]] = Quiet()
     cases = [
-        (pathology, pool, quiet.run(partial(_case, setting, pathology, pool)))
+        (pathology, pool, quiet.run(partial(measured, setting, pathology, pool)))
         for pathology in PATHOLOGIES
         for pool in pools
     ]
@@ -109,7 +109,8 @@ def measure(setting: Setting) -> Figure:
     return figure
 
 
-def _case(setting: Setting, pathology: Pathology, pool: int) -> dict[str, Any]:
+def measured(setting: Setting, pathology: Pathology, pool: int) -> dict[str, Any]:
+    """Run our engine once through a pathology, and judge what it says."""
     targets = pathology.targets()
     with Oracle(setting, *pathology.options) as oracle:
         what = engine.job(

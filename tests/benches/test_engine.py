@@ -7,13 +7,14 @@ import sys
 import numpy as np
 import pytest
 from benches.engine import __main__ as program
-from benches.engine import calls, client, coverage, gap, truth
+from benches.engine import beside, calls, client, coverage, gap, truth
 from benches.engine.arrival import Punctuality, punctuality, runs_unlike_the_rest
 from benches.engine.figure import Figure, Part, exactly
 from benches.engine.interval import Estimate, median_of_runs, ratio_of_pairs
 from benches.engine.origin import Log
 from benches.engine.pacing import quantile_s
 from benches.engine.process import BenchError, peak_bytes, run
+from benches.engine.setting import REPOSITORY
 
 RATE_PER_S = 1_000
 
@@ -352,3 +353,43 @@ def test_what_was_measured_before_an_interruption_is_kept(status, tmp_path, caps
     assert "interrupted: not measured 3, 2" in capsys.readouterr().out
     [kept] = json.loads((tmp_path / "raw.json").read_text())["figures"]
     assert kept["number"] == 1
+
+
+# Beside another checkout
+
+
+def pairs_of(ours, theirs):
+    return [[{"cost": a}, {"cost": b}] for a, b in zip(ours, theirs, strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("ours", "ratio", "word"),
+    [
+        ([2.0, 3.9, 8.1], 1.0, "met"),
+        ([1.0, 2.1, 3.9], 0.5, "met"),
+        ([4.0, 8.1, 15.9], 2.0, "missed"),
+    ],
+)
+def test_an_engine_is_worse_only_where_the_whole_interval_says_so(ours, ratio, word):
+    part = beside.compared("cost", pairs_of(ours, [2.0, 4.0, 8.0]), lambda run: run["cost"])
+    assert part.estimate is not None
+    assert part.estimate.value == pytest.approx(ratio, rel=0.02)
+    assert part.estimate.low < part.estimate.value < part.estimate.high
+    assert part.word == word
+
+
+def test_a_figure_of_nothing_has_no_ratio():
+    with pytest.raises(BenchError, match="has no ratio"):
+        beside.compared("cost", pairs_of([0.0, 1.0], [1.0, 1.0]), lambda run: run["cost"])
+
+
+def test_only_a_checkout_with_an_engine_of_its_own_is_compared_with(tmp_path, capsys, monkeypatch):
+    assert beside.checked(REPOSITORY / "python" / "..") == REPOSITORY
+    monkeypatch.setattr(sys, "argv", ["bench", "--beside", str(tmp_path)])
+    with pytest.raises(SystemExit):
+        program.main()
+    assert "has no engine of its own: `make setup` there" in capsys.readouterr().err
+    monkeypatch.setattr(sys, "argv", ["bench", "--beside", str(REPOSITORY), "--only", "1,6"])
+    with pytest.raises(SystemExit):
+        program.main()
+    assert "--beside does not compare figure [6]" in capsys.readouterr().err

@@ -39,6 +39,9 @@ more of them, because it is nobody's fault, and passes."""
 CLOSING_RATIO = 0.03
 """Of the budget, for what comes after the last start: ending the servers, writing the report."""
 
+OVERTIME_RATIO = 0.05
+"""Of the budget: what the last claim may use beyond it, rather than to leave all unproven."""
+
 
 @dataclass(kw_only=True)
 class Session:
@@ -66,6 +69,11 @@ class Session:
     def left_s(self) -> float:
         """What is left of the study's budget for starts."""
         return self.plan.study.budget_s * (1 - CLOSING_RATIO) - self.spent_s
+
+    @property
+    def overtime_s(self) -> float:
+        """What is left where the last claim's fewest starts could not be had otherwise."""
+        return self.left_s + OVERTIME_RATIO * self.plan.study.budget_s
 
     def n_stored(self, index: int) -> int:
         """Return how many starts of a comparison a resumed run already has."""
@@ -202,6 +210,9 @@ class Allowance:
     n_blocks: int
     start_s: float
     """Expected time of one start."""
+    whole_s: float = 0.0
+    """What its fewest starts may use, in all: half of them prove nothing, so they go before what
+    comes later and is not begun."""
     after_s: float = 0.0
     """Planned for what comes after it, for an honest time left."""
     must_decide: bool = False
@@ -246,13 +257,14 @@ def run_comparison(
         is_first = len(starts) == 1 and not session.n_stored(index)
         if is_first and allowance.must_decide and not state.is_decided:
             require_budget(session, record.duration_s * study.method.min_starts, record)
+        more_s = max(0.0, _more_s(state, used_s, starts, allowance)) + allowance.after_s
         session.watch(
             StartDone(
                 stage=session.stage,
                 n_starts=len(starts),
                 interval=state.interval,
                 elapsed_s=session.spent_s,
-                left_s=max(0.0, _more_s(state, used_s, starts, allowance)) + allowance.after_s,
+                left_s=min(more_s, max(0.0, session.left_s)),
             )
         )
         if _is_over(state, used_s, starts, (allowance, terms)):
@@ -320,12 +332,12 @@ def _is_over(
     is_long = len(starts) >= MAX_STARTS and not allowance.is_last
     if state.verdict in {"failed", "not_measured"} or is_long:
         return True
-    # The next start must fit; the fewest starts are given even when the time is over by a little.
+    # The next start must fit; the fewest starts are given while there is time for them at all.
     mean_s = used_s / len(starts)
-    is_late = used_s + mean_s > allowance.time_s
     if len(starts) < terms.min_starts:
         left = terms.min_starts - len(starts)
-        return is_late and used_s + mean_s * left > allowance.time_s * 1.25
+        return used_s + mean_s * left > max(allowance.time_s, allowance.whole_s)
+    is_late = used_s + mean_s > allowance.time_s
     margin = math.log1p(terms.objective.margin_ratio)
     if is_late and not _may_borrow(state, mean_s, used_s, allowance, margin):
         return True
@@ -359,9 +371,9 @@ def _more_s(
     state: Claim, used_s: float, starts: Sequence[StartRecord], allowance: Allowance
 ) -> float:
     """Guess how long this comparison still goes on."""
-    if state.is_decided:
+    if state.is_decided and (allowance.precise_log_ratio is None or _is_precise(state, allowance)):
         return 0.0
     mean_s = used_s / len(starts)
-    if state.starts_needed is None:
+    if state.is_decided or state.starts_needed is None:
         return allowance.time_s - used_s
     return min(allowance.time_s - used_s, (state.starts_needed - len(starts)) * mean_s)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from msgspec import structs
 
-from httpdyno.experiment.calibration import Pace
+from httpdyno.experiment.calibration import N_STARTS, Pace
 from httpdyno.experiment.claim import MAY_LOSE, limit_broken, worst_ratio
 from httpdyno.experiment.comparison import Allowance, Session, run_comparison, unaffordable
 from httpdyno.experiment.event import FinalDone, Notice, Stage, StepDone
@@ -14,9 +14,6 @@ from httpdyno.model import Comparison, Configuration, LadderStep, Objective, Ste
 
 FINAL_LOG_RATIO = 0.05
 """The final claim goes on, as time allows, until its interval is about ±5 %."""
-
-_OVERTIME = 0.05
-"""Of the budget: what a final claim may use beyond it, rather than to leave all unproven."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -92,12 +89,13 @@ def climb(
         rung = waiting.pop(0)
         if standing.best.values[rung.step.knob] == rung.step.to:
             continue
-        if not session.n_stored(rung.index) and not _has_time(session, pace, rung):
+        tempo = learnt(pace, done)
+        if not session.n_stored(rung.index) and not _has_time(session, tempo, rung):
             break
         if rung.attempt == 1:
             n_again = len(_worth_another_try(done, steps))
             rung = replace(rung, to_come=rung.to_come + n_again)
-        tried = _climb_one(session, pace, rung, standing)
+        tried = _climb_one(session, tempo, rung, standing)
         done = (*done, tried)
         if tried.kept:
             standing = standing.after(tried, session.plan.study.objective)
@@ -106,6 +104,18 @@ def climb(
         if not waiting and not is_again:
             is_again, waiting = True, _worth_another_try(done, steps)
     return done, standing.best
+
+
+def learnt(pace: Pace, steps: Sequence[LadderStep]) -> Pace:
+    """Return the pace by the calibration's starts and those of the steps together.
+
+    The calibration knows what starts with other numbers of windows cost, of the start alone; a
+    step whose starts were taken for cheaper than they are would be given up half-measured.
+    """
+    whole = [step.comparison for step in steps if step.comparison.verdict != "failed"]
+    n_starts = N_STARTS + sum(result.n_starts for result in whole)
+    total_s = N_STARTS * pace.start_s + sum(result.duration_s for result in whole)
+    return structs.replace(pace, start_s=total_s / n_starts)
 
 
 def _worth_another_try(done: Sequence[LadderStep], steps: Sequence[Step]) -> list[Rung]:
@@ -145,19 +155,22 @@ def fewest_s(session: Session, pace: Pace) -> float:
 
 
 def _climb_one(session: Session, pace: Pace, rung: Rung, standing: Standing) -> LadderStep:
-    study, step, to_come = session.plan.study, rung.step, rung.to_come
+    study, step = session.plan.study, rung.step
     best = standing.best
     knob = study.knob(step.knob)
     final_s = final_reserve_s(session, pace) * rung.attempt
-    share_s = max((session.left_s - final_s) / to_come, fewest_s(session, pace))
+    expected_s = fewest_s(session, pace)
+    steps_s = session.left_s - final_s
+    # What cannot have its fewest starts is not begun: it gets no share, and is not waited for.
+    to_come = max(1, min(rung.to_come, int(steps_s / expected_s)))
+    share_s = max(steps_s / to_come, expected_s)
     session.stage = rung.stage
-    expected_s = min(share_s, pace.start_s * study.method.min_starts)
     session.watch(
         Stage(
             name=session.stage,
             detail=f"{step.knob} → {level_text(step.to)}",
             elapsed_s=session.spent_s,
-            left_s=expected_s * to_come + final_s,
+            left_s=min(expected_s * to_come + final_s, session.left_s),
         )
     )
     result = run_comparison(
@@ -166,7 +179,8 @@ def _climb_one(session: Session, pace: Pace, rung: Rung, standing: Standing) -> 
         (best, best.replaced(step.knob, step.to)),
         Allowance(
             time_s=share_s,
-            limit_s=session.left_s - final_s - (to_come - 1) * fewest_s(session, pace),
+            limit_s=steps_s - (to_come - 1) * expected_s,
+            whole_s=steps_s,
             n_blocks=pace.n_blocks,
             start_s=pace.start_s,
             after_s=expected_s * (to_come - 1) + final_s,
@@ -220,9 +234,7 @@ def final_comparison(
         )
     )
     # Its time was set aside; what went wrong on the way may have used some of it up.
-    is_affordable = (
-        fewest_s(session, pace) <= session.left_s + _OVERTIME * session.plan.study.budget_s
-    )
+    is_affordable = fewest_s(session, pace) <= session.overtime_s
     if is_affordable or session.n_stored(index):
         result = run_comparison(
             session,
@@ -231,6 +243,7 @@ def final_comparison(
             Allowance(
                 time_s=max(session.left_s, fewest_s(session, pace)),
                 limit_s=session.left_s,
+                whole_s=session.overtime_s,
                 n_blocks=pace.n_blocks,
                 start_s=pace.start_s,
                 is_last=True,

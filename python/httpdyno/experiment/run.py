@@ -14,7 +14,13 @@ from httpdyno.experiment.comparison import Allowance, Session, run_comparison
 from httpdyno.experiment.event import Event, FinalDone, Notice, Stage
 from httpdyno.experiment.evidence import RATIO_OF_METRIC, arm_summary, window_caveats
 from httpdyno.experiment.inputs import changed_names, input_digests
-from httpdyno.experiment.ladder import climb, fewest_s, final_comparison, final_reserve_s
+from httpdyno.experiment.ladder import (
+    climb,
+    fewest_s,
+    final_comparison,
+    final_reserve_s,
+    learnt,
+)
 from httpdyno.experiment.sweep import run_sweep
 from httpdyno.model import (
     Caveat,
@@ -97,6 +103,7 @@ def _ladder(session: Session, report: "_Report") -> None:
     tempo = _calibrate(session, report, n_comparisons=len(plan.steps) + 1)
     _require_time(session, tempo)
     steps, best = climb(session, tempo, lambda done: report.note(steps=done))
+    tempo = learnt(tempo, steps)
     _leave_out(session, report, tempo, steps)
     # What decided the steps decides the whole: the metric alone, unless its tie breaker kept some.
     is_by_tie = any(step.kept and step.comparison.decided_by for step in steps)
@@ -231,6 +238,7 @@ def _compare(
         time_s=session.left_s,
         must_decide=True,
         limit_s=session.left_s,
+        whole_s=session.overtime_s,
         n_blocks=study.method.blocks_per_start,
         start_s=0.0,
         is_last=True,
