@@ -7,7 +7,7 @@ from msgspec import structs
 
 from httpdyno.experiment.planning import make_plan
 from httpdyno.experiment.run import run_plan
-from httpdyno.model import Knob, Level, Method
+from httpdyno.model import Cycles, Knob, Level, Method
 from httpdyno.testing.bench import FakeBench
 from httpdyno.testing.memory_store import MemoryStore
 
@@ -133,6 +133,45 @@ def test_a_knee_with_fewer_stands_where_it_is_proven_to_lose_little(
     assert outcome.final.verdict == verdict
     assert outcome.configuration.values == {"workers": workers}
     assert (outcome.withdrawn == "") is (workers == 8)
+
+
+class _Contradicting(FakeBench):
+    """In the final, users' cycles say another throughput than what was credited."""
+
+    def measure_start(self, request, save):
+        start = super().measure_start(request, save)
+        if request.comparison != 2:
+            return start
+        windows = (
+            structs.replace(w, measurement=structs.replace(w.measurement, cycles=_by_a_tenth(w)))
+            for w in start.windows
+        )
+        return structs.replace(start, windows=tuple(windows))
+
+
+def _by_a_tenth(window):
+    seen = window.measurement
+    n = seen.measured_completed
+    return Cycles(
+        credit=float(n),
+        n_users=8,
+        begun=n,
+        begun_right=n,
+        begun_s=8 * seen.measured_s / 1.1,
+        begun_s2=0.0,
+        longest_s=0.1,
+    )
+
+
+def test_a_knee_with_fewer_does_not_stand_by_figures_that_contradict_each_other(sweep_study):
+    bench = _Contradicting(
+        throughput_per_s=lambda values: 200.0 if values["workers"] == 1 else 800.0, start_sd=0.001
+    )
+    outcome = _run(structs.replace(sweep_study, budget_s=300.0), bench)
+    assert outcome.sweep.knee == 8
+    assert outcome.final.ratios["throughput"].low > 0.9
+    assert outcome.configuration.values == {"workers": 16}
+    assert "Little's law" in outcome.withdrawn
 
 
 def test_a_knee_that_is_worse_than_the_start_on_fresh_starts_is_not_settled_on(sweep_study):

@@ -63,6 +63,8 @@ def test_an_interrupted_run_names_the_command_that_goes_on() -> None:
     text = plain_text(outcome_text(OUTCOMES["interrupted"]))
     assert "next: `httpdyno study run --resume 20250611-asp-c0de`" in text
     assert "not confirmed" in text
+    none_ended = structs.replace(OUTCOMES["interrupted"], duration_s=0.0)
+    assert "took" not in plain_text(outcome_text(none_ended)), "it took longer than nothing"
 
 
 @pytest.mark.parametrize(

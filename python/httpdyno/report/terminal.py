@@ -285,8 +285,9 @@ def _caveat_line(caveat: Caveat) -> RenderableType:
 def _closing(outcome: Outcome) -> list[RenderableType]:
     undecided = undecided_text(outcome)
     lines: list[RenderableType] = [Text(undecided)] if undecided else []
-    took = f"took {format_duration(outcome.duration_s)}, seed {outcome.plan.seed}"
-    lines.append(Text("; ".join([*_state(outcome), took])))
+    # Time is counted by starts: before the first has ended there is none to tell.
+    took = f"took {format_duration(outcome.duration_s)}, " if outcome.duration_s > 0 else ""
+    lines.append(Text("; ".join([*_state(outcome), f"{took}seed {outcome.plan.seed}"])))
     lines.append(Text.assemble("next: ", (f"`{next_command(outcome)}`", "cyan")))
     return lines
 
