@@ -19,7 +19,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from unittest import mock
 
@@ -174,7 +174,7 @@ def complaints(n: int) -> dict[str, list[str]]:
     }
 
 
-def _lookup(real):  # type: ignore[no-untyped-def]
+def _lookup(real: Callable[..., object]) -> Callable[..., object]:
     """Return a resolver that knows names under `.invalid`; one of them leads home once."""
     turning = itertools.chain([_V4], itertools.repeat("127.0.0.1"))
 

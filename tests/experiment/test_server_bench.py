@@ -136,6 +136,6 @@ def test_a_full_disk_below_the_servers_is_no_fault_of_a_configuration(monkeypatc
     crashed = NotRunning(status="crashed", detail="No space left on device")
     assert measured(crashed).statuses == ("crashed",)
     monkeypatch.setattr(os, "statvfs", full)
-    with pytest.raises(AdapterError, match="the disk of `.*` is full") as caught:
+    with pytest.raises(AdapterError, match=r"the disk of `.*` is full") as caught:
         measured(crashed)
     assert caught.value.hint
