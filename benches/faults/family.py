@@ -79,4 +79,40 @@ FAMILIES: dict[str, Family] = {
         n=20_000,
         n_quick=400,
     ),
+    "resumes": Family(
+        module="resumes",
+        about="runs killed by `kill -9`, each resumed: to its end, or to a new kill",
+        n=111,
+        n_quick=6,
+    ),
+    "full_disks": Family(
+        module="full_disks",
+        about="a disk that is full below the store and below the run folders, of so many sizes",
+        n=10,
+        n_quick=2,
+    ),
+    "crowds": Family(
+        module="crowds",
+        about="four runs and three resumed ones at once on one store",
+        n=3,
+        n_quick=1,
+    ),
+    "restarts": Family(
+        module="restarts",
+        about="PostgreSQL killed and restarted amid a run, which is resumed",
+        n=5,
+        n_quick=1,
+    ),
+    "origins": Family(
+        module="origins",
+        about="the load engine against hostile origins, kinds and sizes",
+        n=96,
+        n_quick=24,
+    ),
+    "permissions": Family(
+        module="permissions",
+        about="ways round `--yes-i-may-load`, in a network namespace that leads nowhere",
+        n=44,
+        n_quick=44,
+    ),
 }

@@ -5,18 +5,17 @@ by themselves within the keepers' bounds; the next command must remove the files
 that looks like a bug.
 """
 
-import os
 import random
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 from benches.faults.family import Count
+from benches.faults.small_study import arena
 
 from httpdyno.servers.control_group import parent_group
 from httpdyno.servers.run_folder import memory_root_or
@@ -25,59 +24,14 @@ _END_S = 10.0
 _COMMAND_S = 60.0
 _LATEST_S = 4.0
 """By then starts are measured, and those before end in the background."""
-_STUDY = """
-format = 1
-name = "kills"
-title = "A run to be killed"
-
-[server]
-adapter = "gunicorn"
-
-[server.settings]
-application = "small:application"
-
-[[server.files]]
-from = "small.py"
-to = "small.py"
-
-[[knobs]]
-name = "workers"
-start = 1
-levels = [2, 3]
-
-[workload]
-connections = 2
-
-[method]
-window = "50ms"
-lead_in = "10ms"
-warm_up = "20ms"
-blocks_per_start = 2
-
-[budget]
-time = "60s"
-"""
-_APPLICATION = """
-def application(environ, start_response):
-    start_response("200 OK", [("Content-Length", "2")])
-    return [b"ok"]
-"""
 
 
 def measure(n: int, seed: int) -> Iterator[Count]:
     """Kill n runs, each at a random moment."""
     moments = random.Random(seed)
     processes, files, unwell = [], [], []
-    with tempfile.TemporaryDirectory(prefix="faults-kills-", dir="/var/tmp") as name:
-        folder = Path(name)
-        folder.chmod(0o755)
-        (folder / "study.toml").write_text(_STUDY, encoding="utf-8")
-        (folder / "small.py").write_text(_APPLICATION, encoding="utf-8")
-        environment = {
-            **os.environ,
-            "HTTPDYNO_RUN_DIR": str(folder / "run"),
-            "HTTPDYNO_DATA_DIR": str(folder / "data"),
-        }
+    with arena() as place:
+        folder, environment = place.folder, place.environment
         for _ in range(n):
             after_s = moments.uniform(0.2, _LATEST_S)
             below = _killed_run(folder, environment, after_s)

@@ -1,5 +1,6 @@
 """How arms come up side by side; real servers are in tests/real."""
 
+import os
 import threading
 from types import SimpleNamespace
 from typing import Any, cast
@@ -7,6 +8,7 @@ from typing import Any, cast
 import pytest
 from msgspec import structs
 
+from httpdyno.errors import AdapterError
 from httpdyno.experiment.bench import StartRequest
 from httpdyno.experiment.run import _host_caveats
 from httpdyno.experiment.server_bench import ServerBench
@@ -123,3 +125,17 @@ def test_silence_has_the_word_for_what_happened(errors, statuses, server, status
 def test_shared_cores_are_a_doubt_wherever_the_two_are_not_apart(client, server, is_doubted):
     host = structs.replace(host_facts(), client_cpus=client, server_cpus=server)
     assert [caveat.kind for caveat in _host_caveats(host)] == ["shared_cores"] * is_doubted
+
+
+def test_a_full_disk_below_the_servers_is_no_fault_of_a_configuration(monkeypatch):
+    real = os.statvfs
+
+    def full(path):
+        return os.statvfs_result((*tuple(real(path))[:4], 0, *tuple(real(path))[5:]))
+
+    crashed = NotRunning(status="crashed", detail="No space left on device")
+    assert measured(crashed).statuses == ("crashed",)
+    monkeypatch.setattr(os, "statvfs", full)
+    with pytest.raises(AdapterError, match=r"the disk of `.*` is full") as caught:
+        measured(crashed)
+    assert caught.value.hint

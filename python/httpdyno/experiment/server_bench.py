@@ -17,6 +17,7 @@ from typing import Self
 
 from msgspec import structs
 
+from httpdyno.errors import AdapterError
 from httpdyno.experiment.bench import StartRequest
 from httpdyno.experiment.pulse import Pulse, sleepless_s
 from httpdyno.experiment.silence import crash_words, silence
@@ -36,6 +37,7 @@ from httpdyno.model import (
 )
 from httpdyno.servers.adapter import NotRunning, Running, ServerAdapter
 from httpdyno.servers.difference import difference
+from httpdyno.servers.root_folder import ROOT_VARIABLE, full_disk
 from httpdyno.servers.run_folder import RunRoot, claim
 from httpdyno.servers.session import child_pids
 from httpdyno.telemetry.host import host_facts
@@ -44,6 +46,7 @@ from httpdyno.telemetry.window import WindowTelemetry
 from httpdyno.units import format_duration
 
 READY_TIMEOUT_S = 20.0
+_NOT_FOR_WANT_OF_ROOM = ("complete", "infeasible")
 
 
 class ServerBench:
@@ -112,6 +115,7 @@ class ServerBench:
             self._await_ready(arms)
             windows, seen = self._load(request, arms, save)
             _see_crashes(arms)
+            self._see_full_disk(arms)
             still_s = self._pulse.still_s()
             if still_s:
                 _blame_nobody(arms, still_s)
@@ -203,6 +207,21 @@ class ServerBench:
         return windows, {
             labels[number]: load.known[number] + moments for number, moments in load.seen.items()
         }
+
+    def _see_full_disk(self, arms: "Sequence[_Arm]") -> None:
+        """Give up where a server failed and had no room: that is no fault of its configuration.
+
+        Raises:
+            AdapterError: It is so.
+        """
+        # Before the servers end: their folders, which made it full, go with them.
+        if self._root is None or all(arm.status in _NOT_FOR_WANT_OF_ROOM for arm in arms):
+            return
+        if words := full_disk(self._root.folder, self._root.memory_folder):
+            raise AdapterError(
+                f"a server could not come up, and {words}",
+                hint=f"free some space, or set `{ROOT_VARIABLE}` to a folder on another disk",
+            )
 
     def _end(self, arms: "Sequence[_Arm]") -> None:
         self._finish_ending()

@@ -15,6 +15,8 @@ ROOT_VARIABLE = "HTTPDYNO_RUN_DIR"
 _DISK = Path("/var/tmp")  # noqa: S108 - roots are made in it with care, in `safe_root`
 _MEMORY = Path("/dev/shm")  # noqa: S108 - likewise
 _NAMES_TRIED = 4
+_ROOM_BYTES = 64 << 10
+"""A disk with less is full: a server's log, settings and temporary files do not fit any more."""
 _OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
@@ -122,3 +124,14 @@ def _disk_roots() -> list[Path]:
 
 def _root_name(number: int = 0) -> str:
     return f"httpdyno-{os.geteuid()}" + (f"-{number}" if number else "")
+
+
+def full_disk(*folders: Path) -> str:
+    """Return in words which of these folders' disks is full; empty when none is."""
+    for folder in folders:
+        free = os.statvfs(folder)
+        # File systems without a bound say 0 of what there is in all.
+        has_room = not free.f_blocks or free.f_bavail * free.f_frsize >= _ROOM_BYTES
+        if not has_room or (free.f_files and not free.f_favail):
+            return f"the disk of `{folder}` is full"
+    return ""

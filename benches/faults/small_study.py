@@ -1,0 +1,173 @@
+"""A study that is measured in seconds, folders of its own to do that in, and httpdyno on them."""
+
+import os
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+COMMAND_S = 120.0
+"""More than any command here may take, on a busy machine."""
+_STUDY = """
+format = 1
+name = "kills"
+title = "A run to be killed"
+
+[server]
+adapter = "gunicorn"
+
+[server.settings]
+application = "small:application"
+
+[[server.files]]
+from = "small.py"
+to = "small.py"
+
+[[knobs]]
+name = "workers"
+start = 1
+levels = [2, 3]
+
+[workload]
+connections = 2
+
+[method]
+window = "50ms"
+lead_in = "10ms"
+warm_up = "20ms"
+blocks_per_start = 2
+
+[budget]
+time = "60s"
+"""
+_APPLICATION = """
+def application(environ, start_response):
+    start_response("200 OK", [("Content-Length", "2")])
+    return [b"ok"]
+"""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Said:
+    """What a command came to."""
+
+    code: int
+    text: str
+    """Of both its outputs."""
+
+    @property
+    def error(self) -> str:
+        """Its one sentence of what is wrong, or the end of what it said instead."""
+        lines = [line for line in self.text.splitlines() if line.startswith("error: ")]
+        return lines[0] if len(lines) == 1 else self.text.strip()[-300:]
+
+    @property
+    def is_one_sentence(self) -> bool:
+        """Whether it says once what is wrong, and nothing that looks like a bug."""
+        n_errors = sum(line.startswith("error: ") for line in self.text.splitlines())
+        return n_errors == 1 and "Traceback" not in self.text
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Arena:
+    """Folders of httpdyno's own, and a study."""
+
+    folder: Path
+    environment: dict[str, str]
+
+    @property
+    def data(self) -> Path:
+        """Where the store is."""
+        return self.folder / "data"
+
+    @property
+    def run(self) -> Path:
+        """Where servers live."""
+        return self.folder / "run"
+
+    def start(self, *words: str) -> subprocess.Popen[str]:
+        """Start a command; its outputs are one pipe."""
+        return subprocess.Popen(
+            [str(Path(sys.executable).with_name("httpdyno")), *words],
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    def said(self, *words: str) -> Said:
+        """Run a command to its end."""
+        return said_by(self.start(*words))
+
+    def stored(self) -> dict[str, set[tuple[object, ...]]]:
+        """Return what any other process sees in the store now: complete starts, and windows."""
+        file = self.data / "httpdyno.db"
+        if not file.exists():
+            return {"starts": set(), "windows": set()}
+        with closing(sqlite3.connect(file, timeout=COMMAND_S)) as connection:
+            is_made = connection.execute(
+                "SELECT count(*) FROM sqlite_master WHERE name = 'alembic_version'"
+            ).fetchone()[0]
+            if not is_made:
+                return {"starts": set(), "windows": set()}
+            return {name: set(connection.execute(query)) for name, query in _QUERIES.items()}
+
+    def is_whole(self) -> bool:
+        """Whether the store's own check finds nothing wrong."""
+        file = self.data / "httpdyno.db"
+        if not file.exists():
+            return True
+        with closing(sqlite3.connect(file, timeout=COMMAND_S)) as connection:
+            return bool(connection.execute("PRAGMA integrity_check").fetchone()[0] == "ok")
+
+    def newest(self) -> tuple[str, str] | None:
+        """Return the id and the status of the run that was begun last; None when there is none."""
+        file = self.data / "httpdyno.db"
+        if not self.stored()["starts"] and not file.exists():
+            return None
+        with closing(sqlite3.connect(file, timeout=COMMAND_S)) as connection:
+            try:
+                row = connection.execute(
+                    "SELECT id, status FROM runs ORDER BY id DESC LIMIT 1"
+                ).fetchone()
+            except sqlite3.OperationalError:  # killed before there were tables
+                return None
+        return (str(row[0]), str(row[1])) if row else None
+
+
+_QUERIES = {
+    "starts": "SELECT run_id, comparison, start, payload FROM starts",
+    "windows": "SELECT run_id, comparison, start, block, arm, payload FROM windows",
+}
+
+
+def said_by(process: subprocess.Popen[str]) -> Said:
+    """Wait for a command's end; one that does not come is killed, and its code is None's."""
+    try:
+        text, _ = process.communicate(timeout=COMMAND_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        text, _ = process.communicate()
+        text += f"\nit took longer than {COMMAND_S:.0f} s"
+    return Said(code=process.returncode, text=text)
+
+
+@contextmanager
+def arena() -> Iterator[Arena]:
+    """Folders and a study, removed at the end."""
+    with tempfile.TemporaryDirectory(prefix="faults-", dir="/var/tmp") as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        (folder / "study.toml").write_text(_STUDY, encoding="utf-8")
+        (folder / "small.py").write_text(_APPLICATION, encoding="utf-8")
+        environment = {
+            **os.environ,
+            "HTTPDYNO_RUN_DIR": str(folder / "run"),
+            "HTTPDYNO_DATA_DIR": str(folder / "data"),
+        }
+        environment.pop("HTTPDYNO_STORE", None)
+        yield Arena(folder=folder, environment=environment)
