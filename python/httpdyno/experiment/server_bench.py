@@ -197,7 +197,8 @@ class ServerBench:
             self._cycles[labels[number]] = load.known[number] + moments
         if load.silence is not None:
             number, arm = load.silence.arm, arms[load.silence.arm]
-            arm.fail(*silence(load.silence.measurement, running[number], arm.workers))
+            requests = self._study.workload.requests
+            arm.fail(*silence(load.silence.measurement, running[number], arm.workers, requests))
         return windows
 
     def _end(self, arms: "Sequence[_Arm]") -> None:
