@@ -13,6 +13,7 @@ from httpdyno.cli.compare import parse_configuration
 from httpdyno.cli.library import bundled_studies, open_study
 from httpdyno.cli.running import Resumed
 from httpdyno.errors import UsageError
+from httpdyno.experiment.planning import make_plan
 from httpdyno.store import Store
 
 
@@ -121,6 +122,15 @@ def test_a_run_of_a_study_given_by_path_is_resumed_with_that_path(plans, tmp_pat
     )
     assert run(["study", "run", str(folder), "--resume", run_id]) == 0
     assert plans[0][2].run_id == run_id
+
+
+def test_a_run_is_resumed_by_its_id_where_its_study_file_has_a_name_of_its_own(tmp_path):
+    shutil.copytree(bundled_studies()["bookmarks"].parent, tmp_path / "mine")
+    file = (tmp_path / "mine" / "study.toml").rename(tmp_path / "mine" / "first.toml")
+    file.write_text(file.read_text().replace('name = "bookmarks"', 'name = "mine"'))
+    plan = make_plan(open_study(str(file)), seed=1)
+    found = launch._study_as_it_is(launch.Request(study=None, resume="1"), plan)
+    assert (found.name, found.file) == ("mine", "first.toml")
 
 
 def test_a_resumed_run_keeps_its_seed(plans, capsys):

@@ -13,7 +13,7 @@ from httpdyno.experiment.bench import StartRequest
 from httpdyno.experiment.run import _host_caveats
 from httpdyno.experiment.server_bench import ServerBench
 from httpdyno.experiment.silence import silence
-from httpdyno.model import Configuration, ServerSpec
+from httpdyno.model import Configuration, RequestSpec, ServerSpec
 from httpdyno.model.measurement import Measurement
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.telemetry.host import host_facts
@@ -101,7 +101,7 @@ def test_what_hung_before_it_was_spawned_is_not_tried_twice_in_a_start():
         ({"timeout": 4}, {}, (True, ()), "hung", "4 timeout"),
         ({"timeout": 4}, {}, (False, ()), "crashed", "first process ended under load: farewell"),
         ({"refused": 9}, {}, (False, ()), "crashed", "9 refused"),
-        ({"wrong_status": 9}, {500: 9}, (True, ()), "infeasible", "9 with 500"),
+        ({"wrong_status": 9}, {500: 9}, (True, ()), "infeasible", "9 came with 500"),
         ({"reset": 9}, {}, (True, (2**22 + 1,)), "crashed", "1 of its 1 processes ended"),
         ({"reset": 9}, {}, (True, ()), "infeasible", "9 reset"),
         ({"reset": 9, "timeout": 1}, {}, (True, (2**22 + 1,)), "hung", "1 timeout"),
@@ -116,6 +116,15 @@ def test_silence_has_the_word_for_what_happened(errors, statuses, server, status
     found, detail = silence(measurement, cast(Any, running), workers)
     assert found == status
     assert said in detail
+
+
+def test_a_silence_of_wrong_answers_says_what_was_expected():
+    measurement = cast(
+        Measurement, SimpleNamespace(errors={"wrong_status": 9}, statuses={"200": 9})
+    )
+    requests = (RequestSpec(path="/", expect_status=201),)
+    _, detail = silence(measurement, cast(Any, Server()), (), requests)
+    assert detail.endswith("9 wrong status; 9 came with 200, where 201 is expected")
 
 
 @pytest.mark.parametrize(

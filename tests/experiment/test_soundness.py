@@ -39,11 +39,16 @@ def _portions(get, post):
     ("window", "requests", "words"),
     [
         (_window({"wrong_status": 312}, {"200": 312, "500": 312}), (GET,), "GET /x got status 500"),
+        (
+            _window({"wrong_status": 312}, {"200": 312, "201": 312}),
+            (structs.replace(GET, expect_status=201),),
+            "GET /x got status 200 where 201 is expected",
+        ),
         (_window({"timeout": 312}, {"200": 312}), (GET,), "GET /x failed (timeout)"),
         (
             _window({"wrong_status": 312}, {"200": 312, "415": 312}, _portions(1, 311)),
             (GET, POST),
-            "POST /add got status 415",
+            "POST /add got status 415 where 303 is expected",
         ),
         (
             _window({"wrong_status": 312}, {"200": 624}, _portions(0, 312)),

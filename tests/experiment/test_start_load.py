@@ -10,7 +10,7 @@ from httpdyno.experiment import start_load
 from httpdyno.experiment.bench import StartRequest, block_order
 from httpdyno.experiment.evidence import ArmTotals
 from httpdyno.experiment.start_load import StartLoad, start_seed
-from httpdyno.model import Configuration, Telemetry, WindowRecord, Workload
+from httpdyno.model import Configuration, Constant, Telemetry, WindowRecord, Workload
 
 
 class Nobody:
@@ -71,6 +71,14 @@ def test_what_cannot_fit_is_refused_with_the_time_that_it_takes():
         assert "6 such starts take about" in it.value.hint
         # Later on the evidence that there is counts, and the time is watched elsewhere.
         assert load_of(slow.address, limit_s=0.5).run(lambda _window: None)
+
+
+def test_what_cannot_fit_of_a_fixed_rate_is_not_laid_to_the_servers_latency():
+    load = load_of("127.0.0.1:1", warm_up_s=0.0, limit_s=0.5, n_needed=6)
+    load = replace(load, workload=Workload(arrival=Constant(rate_per_s=10.0)))
+    with pytest.raises(UsageError, match=r"600 ms of load, by the study's method; .* 500 ms") as it:
+        load.run(lambda _window: None)
+    assert it.value.hint.endswith("see `--budget`")
 
 
 def test_fresh_servers_get_no_load_before_the_windows_that_were_asked_for():

@@ -1,3 +1,4 @@
+from msgspec import structs
 from tests.report import sample
 from tests.report.plain import plain_text
 
@@ -22,3 +23,8 @@ def test_an_empty_store_says_how_to_fill_it() -> None:
 def test_rows_are_plain_in_json() -> None:
     row = history_row(sample.sweep())
     assert history_json([row])[0]["headline"] == row.headline
+
+
+def test_a_comparison_that_goes_on_is_no_ladder_without_steps():
+    outcome = structs.replace(sample.tied_compare(), final=None, status="running")
+    assert history_row(outcome).headline == "running before the comparison was decided"

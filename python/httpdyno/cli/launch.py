@@ -146,8 +146,10 @@ def _study_as_it_is(request: Request, plan: Plan) -> Study:
     bundled = bundled_studies().get(plan.study.name)
     is_bundled = bundled is not None and bundled.parent == folder
     named = request.study if request.study not in {None, plan.study.name} else None
+    # Not every study's file has the usual name.
+    usual = plan.study.name if is_bundled else str(folder / plan.study.file)
     try:
-        return open_study(named or (plan.study.name if is_bundled else str(folder)))
+        return open_study(named or usual)
     except StudyFileError as error:
         raise UsageError(
             f"run `{request.resume}` needs its study file again, for what the store does not keep "

@@ -143,7 +143,8 @@ class Session:
             if _are_too_many(failures) or self.left_s < record.duration_s:
                 reference = arms[references[0]] if references else None
                 raise self._failed(failures, words, reference)
-            self.watch(Notice(message=f"a start is tried again: {words}"))
+            # A server's last words are many lines; where that goes on, the error has them all.
+            self.watch(Notice(message=f"a start is tried again: {words.splitlines()[0]}"))
 
     def dropped_caveats(self, index: int) -> tuple[Caveat, ...]:
         """Return the doubt that starts of a comparison were tried again."""

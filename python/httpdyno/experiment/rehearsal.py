@@ -31,9 +31,9 @@ def rehearse(plan: Plan, adapter: ServerAdapter) -> tuple[str, ...]:
     """Refuse a plan that cannot come to anything; return what could not be looked at, in words.
 
     Raises:
-        StudyFileError: A knob, a level or a setting does nothing, or a file is not there.
+        StudyFileError: A knob, a level or a setting does nothing, a file is not there, or
+            something cannot be rendered.
         UsageError: The budget is too short for any claim, or the workload makes no sense.
-        AdapterError: Something cannot be rendered.
     """
     study = plan.study
     _check_budget(plan)
@@ -215,7 +215,8 @@ class _Rehearsal:
             try:
                 found = self._everything(self._study.server, configuration)
             except HttpdynoError as error:
-                raise type(error)(
+                # Nothing was looked at but the study: what cannot be rendered is wrong in there.
+                raise StudyFileError(
                     f"study {self._study.name} with {configuration.label()}: {error}",
                     hint=error.hint,
                 ) from error

@@ -102,6 +102,7 @@ def _ladder(session: Session, report: "_Report") -> None:
     plan = session.plan
     tempo = _calibrate(session, report, n_comparisons=len(plan.steps) + 1)
     _require_time(session, tempo)
+    session.watch(Notice(message=_calibration_words(tempo, plan.study.budget_s)))
     steps, best = climb(session, tempo, lambda done: report.note(steps=done))
     tempo = learnt(tempo, steps)
     _leave_out(session, report, tempo, steps)
@@ -276,7 +277,6 @@ def _calibrate(session: Session, report: "_Report", *, n_comparisons: int) -> Pa
         for each in window_caveats(starts)
     ]
     report.doubt(*seen, *_broken_start(starts, study))
-    session.watch(Notice(message=_calibration_words(tempo, study.budget_s)))
     return tempo
 
 

@@ -203,7 +203,8 @@ class ServerBench:
         windows = load.run(save)
         if load.silence is not None:
             number, arm = load.silence.arm, arms[load.silence.arm]
-            arm.fail(*silence(load.silence.measurement, running[number], arm.workers))
+            requests = self._study.workload.requests
+            arm.fail(*silence(load.silence.measurement, running[number], arm.workers, requests))
         return windows, {
             labels[number]: load.known[number] + moments for number, moments in load.seen.items()
         }

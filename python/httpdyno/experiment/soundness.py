@@ -18,6 +18,9 @@ and those that the limit allows, before one start is enough to judge by."""
 
 _SUCCESSES = range(200, 400)
 
+_USUAL = (None, 200)
+"""What nobody has to be told was expected."""
+
 
 def disturbance(start: StartRecord) -> str:
     """Return in words what disturbed the start as a whole; empty where nothing did."""
@@ -93,7 +96,9 @@ def _what_failed(windows: Sequence[WindowRecord], requests: Sequence[RequestSpec
         }
     )
     if kind == "wrong_status" and wrong:
-        return f"{name} got status {wrong.most_common(1)[0][0]}"
+        got = f"{name} got status {wrong.most_common(1)[0][0]}"
+        asked = request.expect_status if request else None
+        return f"{got} where {asked} is expected" if asked not in _USUAL else got
     if kind == "wrong_status" and request is not None:
         return f"{name} did not get status {request.expect_status or '2xx or 3xx'}"
     return f"{name} failed ({kind.replace('_', ' ')})"

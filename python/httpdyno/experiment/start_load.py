@@ -176,12 +176,16 @@ class StartLoad:
         n, limit_s = self.request.n_needed, self.request.limit_s
         if n == 0 or load_s <= limit_s:
             return
+        why, advice = "by the study's method", ""
+        if choice.cycle_s > 0:
+            cycle = format_duration(choice.cycle_s)
+            why = f"because the server takes about {cycle} for a cycle of request and pause"
+            advice = ". More connections shorten windows where latencies vary much."
         raise UsageError(
-            f"the server takes about {format_duration(choice.cycle_s)} for a cycle of request and "
-            f"pause, so one start takes {format_duration(load_s)} of load; the budget "
+            f"one start takes {format_duration(load_s)} of load, {why}; the budget "
             f"leaves {format_duration(limit_s)} for each of {n} starts",
             hint=f"{n} such starts take about {format_duration(n * load_s * BESIDE_LOAD)}; "
-            "see `--budget`. More connections shorten windows where latencies vary much.",
+            f"see `--budget`{advice}",
         )
 
     def _play(

@@ -38,6 +38,8 @@ def headline(outcome: Outcome) -> str:
 def _unclaimed_headline(outcome: Outcome) -> str:
     """Return what a ladder found that has no final claim."""
     done, planned = n_tried(outcome), plural(len(outcome.plan.steps), "step")
+    if outcome.status != "complete" and outcome.plan.command == "compare":
+        return f"{outcome.status} before the comparison was decided"
     if outcome.status != "complete":
         return f"{outcome.status} after {done} of {planned}; {so_far(outcome)}"
     if outcome.not_tried and not done:
@@ -236,10 +238,12 @@ def method_sentences(outcome: Outcome) -> tuple[str, str]:
     method, objective = outcome.plan.study.method, outcome.plan.study.objective
     arms = "the levels" if outcome.sweep is not None else "both configurations"
     n_windows = int(outcome.calibration.get("n_blocks", method.blocks_per_start))
+    windows = f"{plural(n_windows, 'window')} of {format_duration(method.window_s)} each"
+    if not outcome.plan.study.workload.is_open_loop:
+        windows = f"up to {windows}, fewer and longer ones where latencies demanded it"
     first = (
         f"Private instances of {arms} stood side by side and were loaded in turn, in random "
-        f"order, {plural(n_windows, 'window')} of "
-        f"{format_duration(method.window_s)} each; then all were stopped and started afresh, "
+        f"order, {windows}; then all were stopped and started afresh, "
         f"and nothing is claimed from fewer than {method.min_starts} such starts."
     )
     second = (

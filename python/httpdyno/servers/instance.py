@@ -171,7 +171,9 @@ class Instance:
             said = {name: text for name, text in said.items() if name not in self._asked.known}
             if untold := [name for name in own if name not in said]:
                 return NotRunning(
-                    status="refused", detail=f"GET {path} does not say {', '.join(untold)}"
+                    status="refused",
+                    detail=f"GET {path} does not say {', '.join(untold)}: "
+                    "an `effective_path` tells every knob of the application",
                 )
             effective = Effective(
                 values={**said, **effective.values},
