@@ -14,7 +14,10 @@ from httpdyno.servers.session import process_info
 CLEANING = "cleaning up; that takes some seconds and is not broken off"
 # Its servers end on KILL only, so that ending them takes half a second and more.
 PROBE = """
-import sys, time
+import signal, sys, time
+# As in a terminal, also where the tests run in the background, which has Ctrl-C ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 from types import ModuleType
 from httpdyno.cli import app
 from httpdyno.servers.process import ServerProcess

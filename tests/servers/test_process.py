@@ -271,4 +271,6 @@ def test_it_inherits_no_signal_that_is_blocked_or_ignored_here(place):
     assert process.wait(DEADLINE_S)
     masks = [int(line.split()[1], 16) for line in process.last_words().splitlines()]
     process.stop()
-    assert masks == [0, 0]
+    # The C library keeps two for itself and lets nobody change them; `make` may leave them ignored.
+    ours = sum(1 << (number - 1) for number in signal.valid_signals())
+    assert [mask & ours for mask in masks] == [0, 0]

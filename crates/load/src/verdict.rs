@@ -42,8 +42,11 @@
 //!    or they vary ([`VARYING`]) and say nothing of each other ([`ALIKE`]) over many of them
 //!    ([`ROUNDS`]). Who shares a CPU evenly shows neither way, so nobody beside the client may have
 //!    used [`A_CORE`] on this machine; but where others want it and service times are still
-//!    [`EVEN`], they are not made of CPU time. Else `server`, also where it cannot be told, as with
-//!    one connection.
+//!    [`EVEN`], they are not made of CPU time. It is the `server` if they did wait for each other:
+//!    answers took [`QUEUEING`] times as long as of an idle server, or, where a core was left, just
+//!    longer than that, or those that follow each other took alike. Where neither shows, as with
+//!    one connection or on a machine that others keep busy, it is one of the two:
+//!    `server_or_connections`.
 //! 8. Open loop, and over [`FEW`] of the requests waited for a connection, or ran out of patience
 //!    or time while they did, and more than were late: a client that is late sends in bursts, which
 //!    take all connections. Then `server` if answers took longer the more were under way
@@ -108,6 +111,8 @@ pub enum LimitedBy {
     Nobody,
     /// The server under test.
     Server,
+    /// In a closed loop, the server or the number of connections: nothing tells which.
+    ServerOrConnections,
     /// The load that was asked for, a rate or users who think: everybody could have done more.
     Rate,
     /// The engine's threads had no CPU time left, or were not let run.
@@ -130,6 +135,7 @@ impl LimitedBy {
         match self {
             Self::Nobody => "",
             Self::Server => "server",
+            Self::ServerOrConnections => "server_or_connections",
             Self::Rate => "rate",
             Self::ClientCpu => "client_cpu",
             Self::ClientSchedule => "client_schedule",
@@ -199,7 +205,8 @@ pub(crate) fn verdict(case: &Case) -> LimitedBy {
         return match () {
             () if case.busy_ratio < IDLE => LimitedBy::Rate,
             () if has_room(evidence) => LimitedBy::Connections,
-            () => LimitedBy::Server,
+            () if has_queue(evidence) => LimitedBy::Server,
+            () => LimitedBy::ServerOrConnections,
         };
     }
     if waiting(case) > (FEW * case.due as f64).max(evidence.late_requests) {
@@ -277,18 +284,49 @@ fn is_queueing(evidence: &Evidence) -> bool {
 
 /// Whether the server would have done more at a time, by all that a closed loop can see.
 fn has_room(evidence: &Evidence) -> bool {
-    let Evidence { service_inflation_ratio: inflation, loaded_requests, .. } = *evidence;
+    let inflation = evidence.service_inflation_ratio;
     if inflation <= 0.0 || is_queueing(evidence) {
         return false;
     }
-    let is_core_left = evidence.others_cpu_ratio < A_CORE;
-    let noise = 2.0 * evidence.service_spread_ratio / evidence.unloaded_requests.max(1.0).sqrt();
-    let is_idle_like = inflation * (1.0 + noise) < IDLE_LIKE && inflation > 1.0 / IDLE_LIKE;
-    let is_seen = loaded_requests >= ROUNDS * evidence.busy_connections;
-    let likeness = evidence.service_likeness_ratio + 2.0 / loaded_requests.max(1.0).sqrt();
-    let is_independent = is_seen && evidence.service_spread_ratio >= VARYING && likeness < ALIKE;
+    let idle_like = inflation * (1.0 + light_noise(evidence));
+    let is_idle_like = idle_like < IDLE_LIKE && inflation > 1.0 / IDLE_LIKE;
+    let is_independent = has_likeness(evidence)
+        && evidence.service_likeness_ratio + likeness_noise(evidence) < ALIKE;
     let is_even = evidence.service_spread_ratio < EVEN;
-    is_idle_like && (is_core_left || is_even) || is_independent && is_core_left
+    is_idle_like && (is_core_left(evidence) || is_even) || is_independent && is_core_left(evidence)
+}
+
+/// Whether requests waited for each other in the server, by all that a closed loop can see.
+fn has_queue(evidence: &Evidence) -> bool {
+    if is_queueing(evidence) {
+        return true;
+    }
+    let slower = evidence.service_inflation_ratio / (1.0 + light_noise(evidence));
+    let is_alike = has_likeness(evidence)
+        && evidence.service_likeness_ratio - likeness_noise(evidence) > ALIKE;
+    // Who waits for a CPU that others have is the slower for it, too, and for a while at a time.
+    is_core_left(evidence) && (slower >= IDLE_LIKE || is_alike)
+}
+
+/// Whoever is on this machine beside the client may have had all the CPU time that it wanted.
+fn is_core_left(evidence: &Evidence) -> bool {
+    evidence.others_cpu_ratio < A_CORE
+}
+
+/// Twice the standard error of what an idle server takes, relative to it.
+fn light_noise(evidence: &Evidence) -> f64 {
+    2.0 * evidence.service_spread_ratio / evidence.unloaded_requests.max(1.0).sqrt()
+}
+
+/// Twice the standard error of the likeness of service times that have none.
+fn likeness_noise(evidence: &Evidence) -> f64 {
+    2.0 / evidence.loaded_requests.max(1.0).sqrt()
+}
+
+/// Whether service times vary enough, and were seen often enough, to be alike or not.
+fn has_likeness(evidence: &Evidence) -> bool {
+    let is_seen = evidence.loaded_requests >= ROUNDS * evidence.busy_connections;
+    is_seen && evidence.service_spread_ratio >= VARYING
 }
 
 fn is_behind(evidence: &Evidence) -> bool {

@@ -89,11 +89,32 @@ fn in_a_closed_loop_it_is_the_connections_where_there_is_evidence_that_nobody_wa
     };
     assert_eq!(told(1.01, 0.03, 0.9, 0.1), LimitedBy::Connections, "constant, as when idle");
     assert_eq!(told(1.30, 0.03, 0.9, 0.1), LimitedBy::Server, "a few waited");
-    assert_eq!(told(0.50, 0.03, 0.9, 0.1), LimitedBy::Server, "the first ones were cold");
-    assert_eq!(told(0.00, 0.03, 0.0, 0.1), LimitedBy::Server, "there were no first ones");
-    assert_eq!(told(1.01, 0.07, 0.9, 1.0), LimitedBy::Server, "somebody has used a core up");
+    assert_eq!(
+        told(0.50, 0.03, 0.9, 0.1),
+        LimitedBy::ServerOrConnections,
+        "the first ones were cold"
+    );
+    assert_eq!(
+        told(0.00, 0.03, 0.0, 0.1),
+        LimitedBy::ServerOrConnections,
+        "there were no first ones"
+    );
+    assert_eq!(
+        told(1.01, 0.07, 0.9, 1.0),
+        LimitedBy::ServerOrConnections,
+        "somebody has used a core up"
+    );
+    assert_eq!(
+        told(1.30, 0.07, 0.9, 1.0),
+        LimitedBy::ServerOrConnections,
+        "that may be why they waited"
+    );
     assert_eq!(told(1.01, 0.03, 0.9, 1.9), LimitedBy::Connections, "no CPU time is so even");
-    assert_eq!(told(1.70, 1.00, 0.02, 1.0), LimitedBy::Server, "each by itself, of one core");
+    assert_eq!(
+        told(1.70, 1.00, 0.02, 1.0),
+        LimitedBy::ServerOrConnections,
+        "each by itself, of one core"
+    );
     assert_eq!(told(1.70, 1.00, 0.02, 0.1), LimitedBy::Connections, "each by itself");
     assert_eq!(told(1.70, 1.00, 0.40, 0.1), LimitedBy::Server, "one queue");
     assert_eq!(told(4.00, 1.00, 0.02, 0.1), LimitedBy::Server, "slower than at first");
@@ -101,7 +122,11 @@ fn in_a_closed_loop_it_is_the_connections_where_there_is_evidence_that_nobody_wa
         (e.service_inflation_ratio, e.service_spread_ratio) = (1.7, 1.0);
         (e.loaded_requests, e.busy_connections) = (100.0, 16.0);
     });
-    assert_eq!(few, LimitedBy::Server, "what begins together ends together for a while");
+    assert_eq!(
+        few,
+        LimitedBy::ServerOrConnections,
+        "what begins together ends together for a while"
+    );
 }
 
 #[test]

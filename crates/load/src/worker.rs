@@ -274,7 +274,9 @@ impl Worker {
         self.tick();
         let closed = self.meter.read();
         self.tally.whole = closed.since(&opened);
-        let sending_until = sending_until.unwrap_or(closed);
+        // Where a number of requests ends it, all may be sent in its first instant, and that says
+        // nothing of what the client lacked while the answers were on their way.
+        let sending_until = sending_until.filter(|_| !plan.has_open_end()).unwrap_or(closed);
         self.tally.sending = sending_until.since(&measured_from.unwrap_or(opened));
         self.tally.surplus = std::mem::take(&mut self.surplus);
         self.tally.closed_ns = self.now_ns.max(plan.opened_ns);

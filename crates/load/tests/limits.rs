@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 use httpdyno_load::{Arm, LimitedBy, LoadSpec, Request, Run, WindowResult};
 use httpdyno_oracle::{Oracle, OracleConfig, Service};
 use rig::{
-    PATIENCE, Witness, affinity, arm, brief, ensure, finish, run_one, skipped, timed,
+    PATIENCE, Witness, affinity, arm, brief, counted, ensure, finish, run_one, skipped, timed,
     within_three_tries,
 };
 
@@ -89,7 +89,8 @@ fn is_limited_by(expected: LimitedBy, attempt: impl Fn() -> WindowResult) {
             return;
         }
         // Once is too often.
-        let is_blamed = is_clients(expected) && told == LimitedBy::Server;
+        let is_server = matches!(told, LimitedBy::Server | LimitedBy::ServerOrConnections);
+        let is_blamed = is_clients(expected) && is_server;
         assert!(!is_blamed, "the server was blamed for the client: {}", brief(&result));
         let is_disturbed = result.evidence.client_wait_ratio > 0.05;
         if is_taken || is_clients(told) && is_disturbed {
@@ -116,6 +117,18 @@ fn a_slow_server_that_takes_everybody_at_once() {
     if has_two_cpus() {
         let oracle = server("fixed:10ms", None);
         is_limited_by(LimitedBy::Connections, || run_one(&load(&oracle, 0.0)));
+    }
+}
+
+/// All are sent in the first instant, in which the client is busy, and then it only waits.
+#[test]
+fn a_number_of_requests_that_all_go_out_at_once() {
+    let _alone = alone();
+    if has_two_cpus() {
+        let oracle = server("fixed:100ms", None);
+        let windows = counted(arm(&oracle, &["/"]), 10).windows;
+        let spec = LoadSpec { connections: 50, windows, ..load(&oracle, 0.0) };
+        is_limited_by(LimitedBy::Rate, || run_one(&spec));
     }
 }
 

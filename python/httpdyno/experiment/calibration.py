@@ -72,9 +72,8 @@ def _noise_figures(
         return {}
     spread = noise(starts, ratios)
     n_starts = max(study.method.min_starts, int(study.budget_s * SAFETY / n_comparisons / start_s))
-    # The A/A starts are few: their own spread and the windows' say how noisy a start may be.
     per_start = max(
-        spread.get("between_starts", 0.0),
+        _spread_at_most(ratios),
         spread.get("between_windows", 0.0) / math.sqrt(max(1.0, _blocks(starts[0], 2))),
     )
     alpha = 1 - study.objective.deciding_confidence
@@ -85,3 +84,23 @@ def _noise_figures(
         "detectable_ratio": math.exp(per_start * half_width_factor(n_starts, alpha=alpha)),
         "starts_per_comparison": float(n_starts),
     }
+
+
+_NORMAL_AT_FIFTH = -0.8416
+"""The standard normal distribution's value that a fifth lies below."""
+
+
+def _spread_at_most(log_ratios: Sequence[float]) -> float:
+    """Return what the standard deviation of a start is at most, in four of five calibrations.
+
+    The starts are few, and two that happen to agree must not promise that everything can be proven.
+    Both arms are the same, so the ratios spread around nothing but 1.
+
+    Source:
+        Chi-squared quantiles by Wilson and Hilferty, PNAS 17 (1931).
+    """
+    n = len(log_ratios)
+    square = math.fsum(value**2 for value in log_ratios)
+    part = 2 / (9 * n)
+    quantile = n * (1 - part + _NORMAL_AT_FIFTH * math.sqrt(part)) ** 3
+    return math.sqrt(square / quantile)

@@ -286,13 +286,16 @@ def ratio_intervals(
     return result
 
 
+_NOT_THE_CLIENT = {"", "server", "server_or_connections", "rate", "connections"}
+
+
 def window_caveats(starts: Sequence[StartRecord]) -> tuple[Caveat, ...]:
     """Return the doubts that the windows themselves raise."""
     windows = [window for start in starts for window in start.windows]
     caveats = little_caveats(starts)
     limits = Counter(w.measurement.limited_by for w in windows)
     for limit, n in sorted(limits.items()):
-        if limit not in {"", "server", "rate", "connections"} and n > len(windows) / 10:
+        if limit not in _NOT_THE_CLIENT and n > len(windows) / 10:
             caveats.append(
                 Caveat(
                     kind="client_limited",

@@ -4,12 +4,12 @@ import pytest
 from msgspec import structs
 from tests.report.sample_load import CLOSED, OPEN, load_measurement, load_outcome, shop
 
-from httpdyno.model import Caveat, Measurement, VisitStep, Workload
+from httpdyno.model import Caveat, Measurement, Think, Users, VisitStep, Workload
 from httpdyno.report.load.caveat import load_caveats
 from httpdyno.report.load.limit import evidence_rows, limit_text
 
 KINDS = (
-    *("server", "rate", "client_cpu", "client_schedule", "connections"),
+    *("server", "server_or_connections", "rate", "client_cpu", "client_schedule", "connections"),
     *("descriptors", "ports", "network"),
 )
 
@@ -50,6 +50,14 @@ def limited(by: str, **evidence: float) -> Measurement:
             "used 5 % of a core",
         ),
         (
+            "server_or_connections",
+            CLOSED,
+            {"busy_connections": 49.2},
+            "the server or the number of connections: 49.2 of 50 connections waited for an answer "
+            "on average, and nothing tells whether for each other in the server; more with `-c` "
+            "would tell",
+        ),
+        (
             "rate",
             OPEN,
             {"lateness_p99_s": 0.000048},
@@ -58,9 +66,16 @@ def limited(by: str, **evidence: float) -> Measurement:
         ),
         (
             "rate",
-            CLOSED,
+            structs.replace(CLOSED, users=Users(think=Think(mean_s=1.0))),
             {"busy_ratio": 0.12},
             "the load that was asked for: users thought more than they waited; 12 % of the "
+            "connections were busy",
+        ),
+        (
+            "rate",
+            CLOSED,
+            {"busy_ratio": 0.2},
+            "the load that was asked for: requests were few for so many connections; 20 % of the "
             "connections were busy",
         ),
         (

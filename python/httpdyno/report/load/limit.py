@@ -8,6 +8,7 @@ from httpdyno.units import format_duration, format_percent, format_rate
 
 _WHO = {
     "server": "the server",
+    "server_or_connections": "the server or the number of connections",
     "rate": "the load that was asked for",
     "client_cpu": "this client's CPU",
     "client_schedule": "this client's schedule",
@@ -124,7 +125,9 @@ def _inflation(measurement: Measurement) -> float:
 def _rate(measurement: Measurement, workload: Workload) -> str:
     if not workload.is_open_loop:
         busy = format_percent(_ratio(measurement, "busy"))
-        return f"users thought more than they waited; {busy} of the connections were busy"
+        few = "requests were few for so many connections"
+        why = "users thought more than they waited" if workload.users.think.mean_s > 0 else few
+        return f"{why}; {busy} of the connections were busy"
     late_s = measurement.evidence.get("lateness_p99_s", 0.0)
     punctual = f"; 99 % went out within {format_duration(late_s)} of their due time"
     return f"the server kept up and this client had room{punctual if late_s > 0 else ''}"
@@ -166,6 +169,14 @@ def _connections(measurement: Measurement, workload: Workload) -> str:
     )
 
 
+def _server_or_connections(measurement: Measurement, workload: Workload) -> str:
+    busy = measurement.evidence.get("busy_connections", 0.0)
+    return (
+        f"{busy:.1f} of {plural(workload.connections, 'connection')} waited for an answer on "
+        "average, and nothing tells whether for each other in the server; more with `-c` would tell"
+    )
+
+
 def _descriptors(measurement: Measurement, workload: Workload) -> str:
     n = plural(_n(measurement, "no_descriptors"), "request")
     return f"{n} found none left; raise it with `ulimit -n`"
@@ -198,6 +209,7 @@ def _network(measurement: Measurement, workload: Workload) -> str:
 
 _BECAUSE: dict[str, Callable[[Measurement, Workload], str]] = {
     "server": _server,
+    "server_or_connections": _server_or_connections,
     "rate": _rate,
     "client_cpu": _client_cpu,
     "client_schedule": _client_schedule,
