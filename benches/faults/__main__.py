@@ -6,16 +6,21 @@ sense. Small versions of the same are tests; this is for the long tail.
 
 import argparse
 import json
+import signal
 import sys
 import time
 from pathlib import Path
 
 from benches.faults.family import FAMILIES
 
+_TERMINATED = 128 + signal.SIGTERM
+
 
 def main() -> int:
     """Run the families that were asked for; return the exit code."""
     arguments = _parsed()
+    # Ended from outside it still removes its folders and ends what it started.
+    signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(_TERMINATED))
     rows: list[dict[str, object]] = []
     is_good = True
     for name in arguments.only:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import psutil
 from benches.faults.family import Count
-from benches.faults.small_study import arena
+from benches.faults.small_study import Arena, arena
 
 from httpdyno.servers.control_group import parent_group
 from httpdyno.servers.run_folder import memory_root_or
@@ -34,7 +34,7 @@ def measure(n: int, seed: int) -> Iterator[Count]:
         folder, environment = place.folder, place.environment
         for _ in range(n):
             after_s = moments.uniform(0.2, _LATEST_S)
-            below = _killed_run(folder, environment, after_s)
+            below = _killed_run(place, after_s)
             names = [path.name for path in (folder / "run").glob("run-*")]
             processes += [f"after {after_s:.2f} s: {each}" for each in _left_of(below)]
             said = _next_command(environment)
@@ -45,19 +45,13 @@ def measure(n: int, seed: int) -> Iterator[Count]:
     yield Count(name="next commands that failed", value=len(unwell), n=n, note=_of(unwell))
 
 
-def _killed_run(folder: Path, environment: dict[str, str], after_s: float) -> list[psutil.Process]:
+def _killed_run(place: Arena, after_s: float) -> list[psutil.Process]:
     """Kill a run; return the processes that were below it."""
-    process = subprocess.Popen(
-        [str(Path(sys.executable).with_name("httpdyno")), "tune", str(folder)],
-        env=environment,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    process = place.start("tune", str(place.folder))
     time.sleep(after_s)
     process.send_signal(signal.SIGSTOP)
     below = psutil.Process(process.pid).children(recursive=True)
-    process.kill()
-    process.wait()
+    place.kill(process)
     return below
 
 

@@ -92,8 +92,7 @@ def _killed(
     process.send_signal(signal.SIGSTOP)
     below = psutil.Process(process.pid).children(recursive=True)
     before = place.stored()
-    process.kill()
-    process.communicate()
+    place.kill(process)
     _, alive = psutil.wait_procs(below, timeout=_END_S)
     after = place.stored()
     lost = [f"process {each.pid} lives" for each in alive]

@@ -7,7 +7,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 COMMAND_S = 120.0
@@ -78,6 +78,7 @@ class Arena:
 
     folder: Path
     environment: dict[str, str]
+    started: list[subprocess.Popen[str]] = field(default_factory=list)
 
     @property
     def data(self) -> Path:
@@ -91,13 +92,29 @@ class Arena:
 
     def start(self, *words: str) -> subprocess.Popen[str]:
         """Start a command; its outputs are one pipe."""
-        return subprocess.Popen(
+        process = subprocess.Popen(
             [str(Path(sys.executable).with_name("httpdyno")), *words],
             env=self.environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
         )
+        self.started.append(process)
+        return process
+
+    def kill(self, process: subprocess.Popen[str]) -> None:
+        """Kill a command; what it left may hold its outputs, so nobody reads them to their end."""
+        process.kill()
+        process.wait()
+        if process.stdout:
+            process.stdout.close()
+
+    def end(self) -> None:
+        """End what still runs, as it is where the bench is interrupted."""
+        for process in self.started:
+            if process.poll() is None:
+                process.terminate()
+                said_by(process)
 
     def said(self, *words: str) -> Said:
         """Run a command to its end."""
@@ -170,4 +187,8 @@ def arena() -> Iterator[Arena]:
             "HTTPDYNO_DATA_DIR": str(folder / "data"),
         }
         environment.pop("HTTPDYNO_STORE", None)
-        yield Arena(folder=folder, environment=environment)
+        place = Arena(folder=folder, environment=environment)
+        try:
+            yield place
+        finally:
+            place.end()
