@@ -26,7 +26,7 @@ COUNTS_MAY_DIFFER = 0.005
 """Between the origin and a client that finished: what was under way when it ended."""
 _WARM_S = 1.0
 _LONG_S = 10.0
-_LONG_PAIRS = 2
+_LONG_PAIRS = 4
 _MOST_OF_WHOLE = 1.0
 _MOST_FOR_ONE_S, _ONES = 0.25, 5
 

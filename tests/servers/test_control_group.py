@@ -1,5 +1,7 @@
+import json
 import os
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +14,8 @@ from httpdyno.servers.control_group import (
     remove_group,
     usable_parent,
 )
+from httpdyno.servers.root_folder import disk_root
+from httpdyno.servers.run_folder import reap_leftovers
 
 DEADLINE_S = 10.0
 
@@ -64,6 +68,24 @@ def test_a_group_is_ended_whole_and_removed():
     remove_group(group)
     assert not group.exists()
     end_group(group)  # gone: nothing to do
+
+
+@pytest.mark.skipif(parent_group() is None, reason="no control group can be made here")
+def test_a_group_that_no_record_had_yet_goes_with_its_dead_owner():
+    name = f"run-1-{os.getpid()}-abc"
+    dead = disk_root() / name
+    dead.mkdir()
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    (dead / "owner.jsonl").write_text(json.dumps({"pid": 1, "boot": boot}) + "\n")
+    unrecorded, of_another = make_group(f"{name}-0001-x-server.log"), make_group(f"{name}d-0001")
+    try:
+        reap_leftovers()
+        assert not dead.exists()
+        assert not unrecorded.exists()
+        assert of_another.exists()
+    finally:
+        remove_group(unrecorded)
+        remove_group(of_another)
 
 
 def test_a_folder_elsewhere_is_none_of_our_groups(tmp_path):

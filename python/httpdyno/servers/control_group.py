@@ -68,6 +68,20 @@ def is_group(folder: Path) -> bool:
     return folder.parent == parent_group() and folder.name.startswith(_PREFIX)
 
 
+def groups_of(owner: str) -> list[Path]:
+    """Return the groups whose names begin with that of an owner's folder and a dash.
+
+    A group is made before a record can have it, and its owner may be killed in between.
+    """
+    parent = parent_group()
+    if parent is None:
+        return []
+    try:
+        return [each for each in parent.iterdir() if each.name.startswith(f"{_PREFIX}{owner}-")]
+    except OSError:
+        return []
+
+
 def end_group(group: Path) -> None:
     """Kill all members; nothing happens where the group is gone."""
     with suppress(OSError):

@@ -26,7 +26,7 @@ from httpdyno.foreign import reason
 from httpdyno.interruption import cleaning
 from httpdyno.own_file import HeldError, is_locked, locked, opened_own
 from httpdyno.servers.adapter import Place
-from httpdyno.servers.control_group import end_group, is_group, remove_group
+from httpdyno.servers.control_group import end_group, groups_of, is_group, remove_group
 from httpdyno.servers.removal import remove_tree
 from httpdyno.servers.root_folder import (
     ROOT_VARIABLE,
@@ -412,10 +412,9 @@ def _end_processes(owner: _Owner, folders: list[Path]) -> tuple[int, list[Proces
     send(kept, signal.SIGKILL)
     await_end(kept, _KEEPER_S)
     left += [process for process in kept if is_live(process)]
-    for group in owner.groups:
-        if is_group(group):
-            end_group(group)
-            remove_group(group)
+    for group in {*filter(is_group, owner.groups), *groups_of(folders[0].name)}:
+        end_group(group)
+        remove_group(group)
     return len(seen) - len({process.pid for process in left}), left
 
 
