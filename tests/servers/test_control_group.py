@@ -78,6 +78,8 @@ def test_a_group_that_no_record_had_yet_goes_with_its_dead_owner():
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     (dead / "owner.jsonl").write_text(json.dumps({"pid": 1, "boot": boot}) + "\n")
     unrecorded, of_another = make_group(f"{name}-0001-x-server.log"), make_group(f"{name}d-0001")
+    assert unrecorded is not None
+    assert of_another is not None
     try:
         reap_leftovers()
         assert not dead.exists()
