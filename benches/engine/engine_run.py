@@ -5,10 +5,13 @@ importing Python is not counted as load, and everything that loading needs is.
 """
 
 import json
+import math
 import resource
 import sys
 import time
 from typing import Any
+
+import msgspec
 
 from httpdyno import _native  # noqa: TID251 - the engine itself, nothing around it
 
@@ -20,13 +23,13 @@ _LEFT = {"batches", "by_request"}
 def main() -> int:
     """Read a job from standard input, run it, write what came of it."""
     job = json.load(sys.stdin)
-    spec = _specification(job)
+    spec = _message(job)
     before, began_s = resource.getrusage(resource.RUSAGE_SELF), time.monotonic()
     run = _native.start(spec, None)
     while not run.wait(_LOOK_S):
         # As the program does to show how far it is: the engine then publishes as it goes.
         run.live()
-    results = run.results()
+    results = run.results(0)
     after, ended_s = resource.getrusage(resource.RUSAGE_SELF), time.monotonic()
     said = {
         "user_s": after.ru_utime - before.ru_utime,
@@ -39,56 +42,58 @@ def main() -> int:
     return 0
 
 
-def _specification(job: dict[str, Any]) -> _native.LoadSpec:
-    """Return the engine's own form of a job."""
-    slow = job["slow"]
+def _message(job: dict[str, Any]) -> bytes:
+    """Return a job as the engine takes it."""
+    users = job["users"]
     made = {
         "arms": [_arm(arm) for arm in job["arms"]],
-        "windows": [_native.Window(**each, credit=None) for each in job["windows"]],
+        "windows": [{**each, "spread_s": 0.0, "tail_s": 0.0} for each in job["windows"]],
         "arrival": _arrival(job["arrival"]),
-        "users": _native.Users(**job["users"]),
-        "slow": None if slow is None else _native.Slow(**slow),
+        "users": {
+            **users,
+            "visit": {
+                "mean_steps": users["visit_steps"],
+                "is_geometric": users["is_visit_geometric"],
+            },
+            "think": {
+                "mean_s": users["think_s"],
+                "is_exponential": users["is_think_exponential"],
+            },
+        },
     }
-    return _native.LoadSpec(**{**job, **made})
+    return msgspec.msgpack.encode({**job, **made})
 
 
-def _arrival(arrival: dict[str, Any] | None) -> _native.Arrival:
+def _arrival(arrival: dict[str, Any] | None) -> dict[str, Any]:
     if arrival is None:
-        return _native.Arrival.closed()
-    stages = [(length_s, first, last) for length_s, first, last in arrival["stages"]]
-    return _native.Arrival.open(stages=stages, is_poisson=arrival["is_poisson"])
-
-
-def _arm(arm: dict[str, Any]) -> _native.Arm:
-    requests = [
-        _native.Request(
-            **{
-                **each,
-                "body": each["body"].encode(),
-                "headers": [(name, value) for name, value in each["headers"]],
-            }
-        )
-        for each in arm["requests"]
+        return {"kind": "closed"}
+    stages = [
+        {
+            "duration_s": None if math.isinf(length_s) else length_s,
+            "from_per_s": first,
+            "to_per_s": last,
+        }
+        for length_s, first, last in arrival["stages"]
     ]
-    steps = [(weight, request, objects) for weight, request, objects in arm["steps"]]
-    return _native.Arm(**{**arm, "requests": requests, "steps": steps})
+    return {"kind": "stages", "stages": stages, "is_poisson": arrival["is_poisson"]}
 
 
-def _plain(value: Any) -> Any:
-    """Return the engine's results in what JSON knows."""
-    if isinstance(value, _native.Histogram):
-        bounds, counts = value.buckets()
-        return {"bounds_ns": bounds, "counts": counts, "sum_s": value.sum_s, "max_s": value.max_s}
-    if isinstance(value, bytes):
-        return value.hex()
-    if isinstance(value, dict):
-        return {str(key): _plain(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
-    if isinstance(value, int | float | str | None):
-        return value
-    names = [name for name in dir(type(value)) if not name.startswith("_") and name not in _LEFT]
-    return {name: _plain(getattr(value, name)) for name in names}
+def _arm(arm: dict[str, Any]) -> dict[str, Any]:
+    requests = [
+        {**each, "path": each["target"], "body": each["body"].encode()} for each in arm["requests"]
+    ]
+    names = ("weight", "request", "objects")
+    steps = [dict(zip(names, step, strict=True)) for step in arm["steps"]]
+    return {**arm, "requests": requests, "steps": steps}
+
+
+def _plain(message: bytes) -> dict[str, Any]:
+    """Return a window's results in what JSON knows."""
+    window = msgspec.msgpack.decode(message)
+    window["opened_ns"] = round(window["opened_s"] * 1e9)
+    trace = window.get("trace", {})
+    kept = {name: value for name, value in window.items() if name not in _LEFT}
+    return {**kept, "trace": {name: column.hex() for name, column in trace.items()}}
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ from tests.stats import simulated
 from tests.stats.simulated import Truth
 
 from httpdyno.load.engine import SPIN_S, WindowPlan, start_load
-from httpdyno.load.measured import Detail
 from httpdyno.model import Closed, Measurement, Poisson, Workload
 from httpdyno.stats.histogram import merge, quantile_s
 
@@ -131,7 +130,6 @@ def _watched(
         seed=seed,
         spin_s=0.0 if setting.client_cpu == setting.server_cpu else SPIN_S,
         on_edge=on_edge,
-        detail=Detail.WHOLE,
     )
     try:
         handle.wait()

@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from unittest import mock
 
+import msgspec
 from benches.faults.family import Count
 
 from httpdyno.cli import app
@@ -122,13 +123,13 @@ def tried(words: tuple[str, ...]) -> tuple[int, str, list[str]]:
     """Ask for a load; return the code, what was said and which addresses the engine was given."""
     given: list[str] = []
 
-    def arm(*, address: str, **_: object) -> None:
-        given.append(address)
+    def start(spec: bytes, _on_edge: object) -> None:
+        given.extend(arm["address"] for arm in msgspec.msgpack.decode(spec)["arms"])
         raise UsageError(_SENT)
 
     out = io.StringIO()
     with (
-        mock.patch.object(importlib.import_module("httpdyno._native"), "Arm", arm),
+        mock.patch.object(importlib.import_module("httpdyno._native"), "start", start),
         mock.patch.object(socket, "getaddrinfo", _lookup(socket.getaddrinfo)),
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(out),

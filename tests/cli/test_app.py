@@ -14,7 +14,6 @@ from httpdyno.errors import (
     AdapterError,
     EngineError,
     HttpdynoError,
-    NotEnoughDataError,
     RevertError,
     StoreError,
     StudyFileError,
@@ -49,7 +48,6 @@ def probe(monkeypatch):
     [
         (UsageError, 2),
         (StudyFileError, 2),
-        (NotEnoughDataError, 2),
         (TargetError, 3),
         (AdapterError, 3),
         (EngineError, 3),

@@ -8,7 +8,7 @@ from tests.load.site import DEADLINE_S, Site, serving
 
 from httpdyno.errors import EngineError
 from httpdyno.load.engine import WindowPlan, start_load, suited_threads
-from httpdyno.load.native_spec import render_request
+from httpdyno.load.message import headers
 from httpdyno.model import Constant, Measurement, Poisson, Replay, RequestSpec, Workload
 
 ONE_WINDOW = (WindowPlan(arm=0, lead_in_s=0, measure_s=5, n_requests=20),)
@@ -199,8 +199,14 @@ def test_a_window_on_an_arm_that_is_not_there_is_the_engines_error(site):
         start_load(Workload(), [site.address], [WindowPlan(arm=1, lead_in_s=0, measure_s=1)])
 
 
-def test_a_request_can_be_rendered_for_any_authority():
-    assert render_request(RequestSpec(), "example.test:81") is not None
+def test_a_request_has_the_usual_headers_where_it_has_none_of_its_own():
+    own = RequestSpec(headers=(("accept", "text/html"), ("X-A", "1")))
+    assert [name for name, _ in headers(own, "example.test:81")] == [
+        "Host",
+        "User-Agent",
+        "accept",
+        "X-A",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ import pytest
 from tests.load.site import DEADLINE_S, Site, serving
 
 from httpdyno.load.engine import WindowPlan, start_load
-from httpdyno.load.measured import Detail
 from httpdyno.model import Constant, LiveLoad, Measurement, RequestSpec, SlowUsers, Workload
 from httpdyno.stats.histogram import count, merge
 from httpdyno.store.payload import to_text
@@ -26,18 +25,16 @@ def site() -> Iterator[Site]:
         yield one
 
 
-def run(
-    site: Site, workload: Workload, detail: Detail, *, n_requests: int = N, n_traced: int = 0
-) -> Measurement:
+def run(site: Site, workload: Workload, *, n_requests: int = N, n_traced: int = 0) -> Measurement:
     window = WindowPlan(arm=0, lead_in_s=0, measure_s=5, n_requests=n_requests)
-    handle = start_load(workload, [site.address], [window], detail=detail, n_traced=n_traced)
+    handle = start_load(workload, [site.address], [window], n_traced=n_traced)
     assert handle.wait(DEADLINE_S)
     [seen] = handle.measurements()
     return seen
 
 
 def test_phases_add_up_to_latency_to_the_nanosecond(site):
-    seen = run(site, Workload(connections=2), Detail.WHOLE)
+    seen = run(site, Workload(connections=2))
     total_s = sum(getattr(seen.phases, name).sum_s for name in PHASES)
     assert total_s == pytest.approx(seen.latency.sum_s, abs=NS)
     assert count(seen.phases.first_byte) == count(seen.phases.transfer) == N
@@ -46,7 +43,7 @@ def test_phases_add_up_to_latency_to_the_nanosecond(site):
 
 
 def test_each_request_of_a_mix_has_its_part(site):
-    seen = run(site, MIX, Detail.WHOLE)
+    seen = run(site, MIX)
     good, bad = seen.by_request
     assert (good.offered, good.completed, good.errors) == (N // 2, N // 2, {})
     assert (bad.offered, bad.completed, bad.errors) == (N // 2, 0, {"wrong_status": N // 2})
@@ -55,20 +52,20 @@ def test_each_request_of_a_mix_has_its_part(site):
 
 
 def test_a_window_of_many_says_which_request_failed_by_counts_alone(site):
-    good, bad = run(site, MIX, Detail.WINDOW).by_request
+    good, bad = run(site, MIX).lean().by_request
     assert (good.completed, bad.errors) == (N // 2, {"wrong_status": N // 2})
     assert good.latency is bad.latency is None
 
 
 def test_usual_users_come_before_slow_ones(site):
     slow = SlowUsers(ratio=0.5, bytes_per_s=20_000.0)
-    seen = run(site, Workload(connections=4, slow=slow), Detail.WINDOW, n_requests=20)
+    seen = run(site, Workload(connections=4, slow=slow), n_requests=20)
     assert list(seen.by_population) == ["usual", "slow"]
     assert sum(each.offered for each in seen.by_population.values()) == 20
 
 
 def test_the_course_holds_every_request(site):
-    seen = run(site, MIX, Detail.WHOLE)
+    seen = run(site, MIX)
     batches = seen.batches
     assert batches.interval_s >= 0.01
     assert len(batches.offered) == len(batches.completed) == len(batches.errors)
@@ -80,7 +77,7 @@ def test_the_course_holds_every_request(site):
 
 def test_a_request_that_timed_out_is_censored_at_its_age(site):
     workload = Workload(requests=(RequestSpec(path="/stall"),), connections=1, timeout_s=0.2)
-    seen = run(site, workload, Detail.WINDOW, n_requests=1)
+    seen = run(site, workload, n_requests=1)
     site.release.set()
     assert seen.errors == {"timeout": 1}
     assert count(seen.censored) == 1
@@ -89,7 +86,7 @@ def test_a_request_that_timed_out_is_censored_at_its_age(site):
 
 def test_the_instants_of_the_first_requests_are_kept_if_asked_for(site):
     workload = Workload(connections=2, arrival=Constant(rate_per_s=200.0))
-    trace = run(site, workload, Detail.WHOLE, n_requests=40, n_traced=10).trace
+    trace = run(site, workload, n_requests=40, n_traced=10).trace
     due, issued, written, end = (
         np.frombuffer(getattr(trace, f"{name}_ns"), dtype=np.uint64)
         for name in ("due", "issued", "written", "end")
@@ -103,9 +100,9 @@ def test_the_instants_of_the_first_requests_are_kept_if_asked_for(site):
 
 def test_a_window_of_many_is_stored_without_what_only_one_test_tells(site):
     mix = Workload(requests=(RequestSpec(), RequestSpec(method="POST")), connections=2)
-    lean = run(site, mix, Detail.WINDOW)
+    lean = run(site, mix).lean()
     stored = json.loads(to_text(lean))
-    whole = json.loads(to_text(run(site, mix, Detail.WHOLE)))
+    whole = json.loads(to_text(run(site, mix)))
     absent = {"phases", "by_request", "batches"}
     empty = {"trace", "pages", "censored", "by_population", "lateness"}
     assert not (absent | empty) & stored.keys()

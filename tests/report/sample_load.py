@@ -11,6 +11,7 @@ from httpdyno.model import (
     Batches,
     Caveat,
     Constant,
+    Evidence,
     HistogramData,
     LoadOutcome,
     Measurement,
@@ -70,7 +71,7 @@ def load_measurement(
         client_cpu_s=0.61,
         busy_connection_s=492.0,
         limited_by="server",
-        evidence={"client_cpu_ratio": 0.061, "busy_connections": 49.2},
+        evidence=Evidence(client_cpu_ratio=0.061, busy_connections=49.2),
     )
 
 
@@ -169,7 +170,7 @@ def open_loop() -> LoadOutcome:
     """Return a constant rate that the server kept up with."""
     measurement = with_phases(load_measurement(completed=5000))
     late = latency_data(0.000012, 0.6, 5000)
-    evidence = {"client_cpu_ratio": 0.09, "lateness_p99_s": 0.000048, "offered_per_s": 500.0}
+    evidence = Evidence(client_cpu_ratio=0.09, lateness_p99_s=0.000048, offered_per_s=500.0)
     measurement = structs.replace(
         measurement, lateness=late, limited_by="rate", evidence=evidence, client_cpu_s=0.9
     )
@@ -244,15 +245,15 @@ def shop() -> LoadOutcome:
         handshakes_resumed=139,
         connects=200,
         limited_by="client_cpu",
-        evidence={
-            "client_cpu_ratio": 0.97,
-            "client_frozen_ratio": 0.031,
-            "little_residual_ratio": 0.034,
-            "lateness_p99_s": 0.0107,
-            "late_requests": 14_210.0,
-            "service_inflation_ratio": 2.2,
-            "offered_per_s": 2000.0,
-        },
+        evidence=Evidence(
+            client_cpu_ratio=0.97,
+            client_frozen_ratio=0.031,
+            little_residual_ratio=0.034,
+            lateness_p99_s=0.0107,
+            late_requests=14_210.0,
+            service_inflation_ratio=2.2,
+            offered_per_s=2000.0,
+        ),
         client_cpu_s=9.7,
     )
     shared = Caveat(

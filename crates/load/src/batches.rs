@@ -8,8 +8,11 @@
 
 use crate::cells::{Cells, Scratch};
 use crate::histogram::{Coarse, Distribution};
+use crate::message::{Each, seconds};
 use crate::outcome::ErrorKind;
 use crate::series::{Current, join_pairs};
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
 
 /// The width of an interval at first.
 const FIRST_INTERVAL_NS: u64 = 10_000_000;
@@ -34,6 +37,19 @@ pub struct Batches {
     /// and that the window's end cut off.
     pub errors: Vec<u64>,
     latencies: Cells,
+}
+
+impl Serialize for Batches {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut fields = to.serialize_struct("Batches", 5)?;
+        fields.serialize_field("interval_s", &seconds(self.interval_ns))?;
+        fields.serialize_field("offered", &self.offered)?;
+        fields.serialize_field("completed", &self.completed)?;
+        fields.serialize_field("errors", &self.errors)?;
+        let latency = Each(|| (0..self.len()).map(|interval| self.latency(interval)));
+        fields.serialize_field("latency", &latency)?;
+        fields.end()
+    }
 }
 
 /// Records one thread's batches.

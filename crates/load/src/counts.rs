@@ -1,5 +1,7 @@
 //! What a thread counts over a window consists of these.
 
+use serde::Serialize;
+
 use crate::histogram::Coarse;
 use crate::outcome::ErrorKind;
 use crate::result::PageCounts;
@@ -45,7 +47,7 @@ pub(crate) struct Room {
 }
 
 /// What became of the users' visits. Plain counts, which the loop keeps itself.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Visits {
     /// Visits that began.
     pub started: u64,

@@ -10,10 +10,12 @@
 //! whole numbers and depend on the phase: all users that begin together would count ⌊W / C⌋ or
 //! one more each, in every window the same.
 
+use serde::Serialize;
+
 use crate::window::Plan;
 
 /// What the cycles of a window gave; of several threads their sums.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Cycles {
     /// Right answers of the measured part; those of a cycle over one of its edges by their share.
     pub credit: f64,
@@ -29,11 +31,17 @@ pub struct Cycles {
     pub longest_s: f64,
     /// Cycles that began in the measured part and did not end while the load went on. They are
     /// in the figures above as if they had ended with it, without an answer.
+    #[serde(rename = "n_open")]
     pub open: u64,
     /// Users whose cycle lasted from before the measured part until the load ended.
+    #[serde(rename = "n_starved")]
     pub starved: u64,
     /// What the cycles that did not end would have added to `credit`, at most.
     pub open_credit: f64,
+    /// How many users there were.
+    pub n_users: u64,
+    /// The measured part began with the load: of a start from scratch, not of a steady loop.
+    pub is_fresh: bool,
 }
 
 impl Cycles {

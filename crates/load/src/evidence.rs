@@ -1,5 +1,7 @@
 //! The figures that the verdict rests on, and those that show whether the engine's books agree.
 
+use serde::Serialize;
+
 use crate::histogram::Distribution;
 use crate::host::HostChange;
 use crate::in_flight::residual_ratio;
@@ -11,7 +13,7 @@ use crate::tally::Tally;
 const RESENT_NS: u64 = 200_000_000;
 
 /// The figures that the verdict rests on.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Evidence {
     /// CPU time over wall time of the busiest thread, from the begin of the measured part to the
     /// end of sending.
@@ -98,46 +100,6 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// The figures by name.
-    pub fn figures(&self) -> [(&'static str, f64); 34] {
-        [
-            ("client_cpu_ratio", self.client_cpu_ratio),
-            ("client_wait_ratio", self.client_wait_ratio),
-            ("client_ready_ratio", self.client_ready_ratio),
-            ("client_frozen_ratio", self.client_frozen_ratio),
-            ("client_throttled_ratio", self.client_throttled_ratio),
-            ("client_stolen_ratio", self.client_stolen_ratio),
-            ("involuntary_switches", self.involuntary_switches),
-            ("lateness_p99_s", self.lateness_p99_s),
-            ("busy_connections", self.busy_connections),
-            ("busy_ratio", self.busy_ratio),
-            ("due_requests", self.due_requests),
-            ("waited_requests", self.waited_requests),
-            ("late_requests", self.late_requests),
-            ("service_inflation_ratio", self.service_inflation_ratio),
-            ("unloaded_requests", self.unloaded_requests),
-            ("service_spread_ratio", self.service_spread_ratio),
-            ("service_likeness_ratio", self.service_likeness_ratio),
-            ("loaded_requests", self.loaded_requests),
-            ("others_cpu_ratio", self.others_cpu_ratio),
-            ("idle_cpu_ratio", self.idle_cpu_ratio),
-            ("offered_per_s", self.offered_per_s),
-            ("achieved_per_s", self.achieved_per_s),
-            ("retries", self.retries),
-            ("surplus_answers", self.surplus_answers),
-            ("no_descriptors", self.no_descriptors),
-            ("no_ports", self.no_ports),
-            ("unanswered_connect_ratio", self.unanswered_connect_ratio),
-            ("listen_overflows", self.listen_overflows),
-            ("listen_drops", self.listen_drops),
-            ("syn_retransmits", self.syn_retransmits),
-            ("tcp_retransmits", self.tcp_retransmits),
-            ("long_answers", self.long_answers),
-            ("long_answer_ratio", self.long_answer_ratio),
-            ("little_residual_ratio", self.little_residual_ratio),
-        ]
-    }
-
     /// Of all threads' counts, merged, and their connections.
     pub(crate) fn of(
         tally: &Tally,

@@ -4,6 +4,9 @@
 //! on `1 << BITS` for each power of two. A recorder is one array of fixed size, so that memory does
 //! not grow with the number of requests, and recording is an index and four additions.
 
+use crate::message::{Each, seconds};
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
 use std::fmt;
 
 /// Above this a duration is counted as this: over an hour, far beyond any patience.
@@ -140,6 +143,17 @@ pub struct Distribution {
     pub sum_ns: u128,
     /// The largest, exact; 0 when there is none.
     pub max_ns: u64,
+}
+
+impl Serialize for Distribution {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut fields = to.serialize_struct("Distribution", 4)?;
+        fields.serialize_field("bounds_ns", &Each(|| self.buckets.iter().map(|each| each.0)))?;
+        fields.serialize_field("counts", &Each(|| self.buckets.iter().map(|each| each.1)))?;
+        fields.serialize_field("sum_s", &(self.sum_ns as f64 / 1e9))?;
+        fields.serialize_field("max_s", &seconds(self.max_ns))?;
+        fields.end()
+    }
 }
 
 impl fmt::Debug for Distribution {

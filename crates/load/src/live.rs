@@ -7,6 +7,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use serde::Serialize;
+
 use crate::histogram::{Coarse, Distribution};
 use crate::sys;
 use crate::tally::Tally;
@@ -16,9 +18,10 @@ use crate::window::Plan;
 const PERIOD_NS: u64 = 100_000_000;
 
 /// A window so far, lead-in included, over all threads.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
 pub struct Live {
     /// The window's index.
+    #[serde(skip)]
     pub index: usize,
     /// Since it opened.
     pub elapsed_s: f64,

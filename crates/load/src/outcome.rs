@@ -1,5 +1,7 @@
 //! How a request ends: in exactly one of these ways.
 
+use serde::{Serialize, Serializer};
+
 /// The ways in which a request fails. Each offered request that is not completed is one of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
@@ -139,6 +141,12 @@ impl ErrorCounts {
         for (mine, theirs) in self.0.iter_mut().zip(other.0) {
             *mine += theirs;
         }
+    }
+}
+
+impl Serialize for ErrorCounts {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_map(self.iter().map(|(kind, count)| (kind.name(), count)))
     }
 }
 

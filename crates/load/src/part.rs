@@ -1,5 +1,8 @@
 //! Parts of the measured requests, apart: by their index in the table, by population.
 
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+
 use crate::histogram::{Distribution, Fine};
 use crate::outcome::{ErrorCounts, ErrorKind};
 
@@ -10,7 +13,7 @@ use crate::outcome::{ErrorCounts, ErrorKind};
 pub(crate) const MAX_DISTRIBUTIONS: usize = 64;
 
 /// What became of some of the measured requests. `offered == completed + errors.total()`.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct Part {
     /// Requests that belong to the measured part.
     pub offered: u64,
@@ -22,7 +25,28 @@ pub struct Part {
     pub bytes_received: u64,
     /// As in [`WindowResult::latency`](crate::WindowResult::latency), which all of them add up to.
     /// `None` for the requests of index 64 and above, which are only counted.
+    #[serde(skip_serializing_if = "has_no_values")]
     pub latency: Option<Distribution>,
+}
+
+/// The two populations by name.
+#[expect(clippy::ref_option, reason = "as serde calls it")]
+pub(crate) fn by_population<S: Serializer>(
+    parts: &Option<[Part; 2]>,
+    to: S,
+) -> Result<S::Ok, S::Error> {
+    let mut map = to.serialize_map(None)?;
+    if let Some([usual, slow]) = parts {
+        map.serialize_entry("usual", usual)?;
+        map.serialize_entry("slow", slow)?;
+    }
+    map.end()
+}
+
+/// Kept, and nothing in it: not to be confused with what is not kept.
+#[expect(clippy::ref_option, reason = "as serde calls it")]
+fn has_no_values(latency: &Option<Distribution>) -> bool {
+    latency.as_ref().is_some_and(|latency| latency.count == 0)
 }
 
 /// Counts one part.

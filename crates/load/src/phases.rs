@@ -1,22 +1,29 @@
 //! What the latency of a completed request consists of.
 
+use serde::Serialize;
+
 use crate::histogram::{Coarse, Distribution};
 use crate::tally::Ended;
 
 /// The five phases of the measured requests that completed, to two significant digits.
 ///
 /// Their `sum_ns` add up to the sum of these requests' latencies, to the nanosecond.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Phases {
     /// From the due time until a connection took the request up; 0 in a closed loop.
+    #[serde(skip_serializing_if = "crate::message::is_default")]
     pub client_queue: Distribution,
     /// Until the connection was made, of the requests that opened one.
+    #[serde(skip_serializing_if = "crate::message::is_default")]
     pub connect: Distribution,
     /// The TLS handshake, of the requests that opened a connection with TLS.
+    #[serde(skip_serializing_if = "crate::message::is_default")]
     pub tls: Distribution,
     /// Until the first byte of the answer, writing the request included.
+    #[serde(skip_serializing_if = "crate::message::is_default")]
     pub first_byte: Distribution,
     /// Until the last byte of the answer.
+    #[serde(skip_serializing_if = "crate::message::is_default")]
     pub transfer: Distribution,
 }
 

@@ -2,13 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use serde::Serialize;
+
 use crate::batches::Batches;
 use crate::cycles::Cycles;
 use crate::evidence::Evidence;
 use crate::histogram::Distribution;
 use crate::host::HostChange;
+use crate::message;
 use crate::outcome::{ErrorCounts, ErrorKind};
-use crate::part::Part;
+use crate::part::{self, Part};
 use crate::phases::Phases;
 use crate::series::Series;
 use crate::tally::{Tally, Visits};
@@ -20,20 +23,26 @@ use crate::window::Plan;
 ///
 /// Instants are `CLOCK_MONOTONIC` nanoseconds. In an open loop a request belongs to the measured
 /// part when it was *due* there, in a closed loop when it was *sent* there.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
 pub struct WindowResult {
     /// The index of the window in the spec.
+    #[serde(skip)]
     pub index: usize,
     /// The index of the arm that was loaded.
+    #[serde(skip)]
     pub arm: usize,
     /// When load began.
+    #[serde(skip)]
     pub opened_ns: u64,
     /// When the measured part began.
+    #[serde(skip)]
     pub measure_start_ns: u64,
     /// When the measured part ended: as planned, at the last answer of a window that is bounded
     /// by `n_requests`, or when the run was stopped.
+    #[serde(skip)]
     pub measure_end_ns: u64,
     /// When the last answer had come or been given up.
+    #[serde(skip)]
     pub closed_ns: u64,
     /// Requests of the whole window, lead-in included.
     pub offered: u64,
@@ -42,6 +51,7 @@ pub struct WindowResult {
     /// What became of the other requests.
     pub errors: ErrorCounts,
     /// How often each status was seen, of whole answers, right or wrong.
+    #[serde(serialize_with = "message::by_text")]
     pub statuses: BTreeMap<u16, u64>,
     /// Requests that belong to the measured part.
     pub measured_offered: u64,
@@ -57,26 +67,34 @@ pub struct WindowResult {
     pub bytes_received: u64,
     /// End − due (open loop) or end − sent (closed loop), of the measured part's requests that
     /// completed, and of those that were given up (timed out, unfinished, unsent) at their age.
+    #[serde(skip_serializing_if = "message::is_default")]
     pub latency: Distribution,
     /// End − written of the same requests, as far as they were written.
+    #[serde(skip_serializing_if = "message::is_default")]
     pub service_time: Distribution,
     /// Sent − due of the same requests; one that was never sent counts its age. Empty in a closed
     /// loop, where nothing is due.
+    #[serde(skip_serializing_if = "message::is_default")]
     pub lateness: Distribution,
     /// Ages of the measured requests that never ended by themselves: they timed out, or were
     /// unfinished or unsent at the window's end. Lower bounds of latencies, and in `latency` too.
+    #[serde(skip_serializing_if = "message::is_default")]
     pub censored: Distribution,
     /// What the latencies of the measured requests that completed consist of.
     pub phases: Phases,
     /// By index in the arm's table of requests, the measured ones of each.
     pub by_request: Vec<Part>,
     /// The measured requests of the usual users and of the slow ones; `None` where none are slow.
+    #[serde(serialize_with = "part::by_population")]
     pub by_population: Option<[Part; 2]>,
     /// Pages of the measured part.
+    #[serde(skip_serializing_if = "message::is_default")]
     pub pages: PageCounts,
     /// Visits of the whole window.
+    #[serde(skip_serializing_if = "message::is_default")]
     pub visits: Visits,
     /// What the users' cycles gave; `None` where the window is not credited, or was stopped.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cycles: Option<Cycles>,
     /// TLS handshakes that made a new session.
     pub handshakes_full: u64,
@@ -85,8 +103,10 @@ pub struct WindowResult {
     /// The measured part in equal intervals.
     pub batches: Batches,
     /// The instants of the first measured requests; `None` when none were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<Trace>,
     /// By equal intervals from `opened_ns` on.
+    #[serde(flatten)]
     pub series: Series,
     /// CPU time of the engine's threads over the window.
     pub client_cpu_s: f64,
@@ -99,7 +119,7 @@ pub struct WindowResult {
 }
 
 /// What became of the measured part's pages. `offered == completed + failed`.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct PageCounts {
     /// Pages that were due in the measured part (closed loop: begun).
     pub offered: u64,
@@ -109,8 +129,10 @@ pub struct PageCounts {
     pub failed: u64,
     /// From the page's due time to the end of its last request, of those that completed; and of
     /// those that were given up, as at least the time until then, like `WindowResult::latency`.
+    #[serde(skip_serializing_if = "message::is_default")]
     pub time: Distribution,
     /// What is a lower bound in `time`.
+    #[serde(skip_serializing_if = "message::is_default")]
     pub censored: Distribution,
 }
 
@@ -183,7 +205,11 @@ impl WindowResult {
             by_population: populations.map(|parts| [parts[0].part(), parts[1].part()]),
             pages: tally.pages.counts(),
             visits: tally.visits,
-            cycles: (plan.is_credited() && !is_cut).then_some(tally.cycles),
+            cycles: (plan.is_credited() && !is_cut).then_some(Cycles {
+                n_users: n_connections as u64,
+                is_fresh: measure_start_ns <= plan.opened_ns,
+                ..tally.cycles
+            }),
             handshakes_full: tally.handshakes_full,
             handshakes_resumed: tally.handshakes_resumed,
             batches,
@@ -193,6 +219,28 @@ impl WindowResult {
             busy_connection_s: tally.busy_ns as f64 / 1e9,
             limited_by,
             evidence,
+        }
+    }
+}
+
+/// A result with what others read of it that follows from its instants.
+#[derive(Serialize)]
+pub struct Report<'a> {
+    opened_s: f64,
+    measured_s: f64,
+    total_s: f64,
+    #[serde(flatten)]
+    result: &'a WindowResult,
+}
+
+impl<'a> From<&'a WindowResult> for Report<'a> {
+    fn from(result: &'a WindowResult) -> Self {
+        let seconds = |ns: u64| ns as f64 / 1e9;
+        Self {
+            opened_s: seconds(result.opened_ns),
+            measured_s: seconds(result.measure_end_ns - result.measure_start_ns),
+            total_s: seconds(result.closed_ns - result.opened_ns),
+            result,
         }
     }
 }

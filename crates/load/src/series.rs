@@ -3,6 +3,10 @@
 //! It has a fixed number of intervals, which double when a window outgrows them: memory does not
 //! grow with the length of a run.
 
+use crate::message::{Each, seconds};
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
+
 /// The width of an interval at first.
 const FIRST_INTERVAL_NS: u64 = 100_000_000;
 /// When a window has more intervals than this they are joined in pairs. Two minutes at first, and
@@ -20,6 +24,19 @@ pub struct Series {
     pub errors: Vec<u64>,
     /// The largest latency among the interval's right answers and given up requests.
     pub latency_max_ns: Vec<u64>,
+}
+
+/// Part of its owner, not a thing of its own.
+impl Serialize for Series {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut fields = to.serialize_struct("Series", 4)?;
+        fields.serialize_field("series_interval_s", &seconds(self.interval_ns))?;
+        fields.serialize_field("series_completed", &self.completed)?;
+        fields.serialize_field("series_errors", &self.errors)?;
+        let max_s = Each(|| self.latency_max_ns.iter().map(|&ns| seconds(ns)));
+        fields.serialize_field("series_latency_max_s", &max_s)?;
+        fields.end()
+    }
 }
 
 impl Default for Series {

@@ -1,12 +1,15 @@
 //! What to run: the arms, the windows of load over them, and how to load.
 
+use serde::Deserialize;
+
 use crate::arrival::schedule_hash;
 use crate::random;
+use crate::spec_message;
 pub use crate::tls::{Tls, TlsVersions};
 pub use crate::traffic::{Arrival, Length, Stage, Think};
 
 /// All of a run. There are no defaults here: the caller owns them.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Deserialize)]
 pub struct LoadSpec {
     /// The servers; windows name them by index.
     pub arms: Vec<Arm>,
@@ -66,7 +69,7 @@ impl LoadSpec {
 const N_HASHED: usize = 10_000;
 
 /// The users behind the requests.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Deserialize)]
 pub struct Users {
     /// Each has a cookie jar.
     pub has_cookies: bool,
@@ -93,7 +96,7 @@ impl Users {
 }
 
 /// Users whose line is slow, both ways.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Deserialize)]
 pub struct Slow {
     /// The part of the users (closed loop) or of the arrivals, 0 to 1.
     pub ratio: f64,
@@ -104,7 +107,7 @@ pub struct Slow {
 }
 
 /// A server to load.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Deserialize)]
 pub struct Arm {
     /// `ip:port`, `[ip]:port` or `unix:/path`.
     pub address: String,
@@ -133,7 +136,7 @@ impl Arm {
 }
 
 /// One step of a visit: a request, or a page of a document and its objects.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Deserialize)]
 pub struct Step {
     /// How often it is sent, in proportion to the others.
     pub weight: f64,
@@ -154,18 +157,21 @@ impl Step {
 ///
 /// The target, the values of headers and the body may hold `{n}` (the number of the step in the
 /// run), `{user}` (the number of the user) and `{random}` (16 hexadecimal digits).
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Deserialize)]
 pub struct Request {
     /// A token, such as `GET`.
     pub method: String,
     /// The request target as it goes on the wire, such as `/a?b=c`.
+    #[serde(rename = "path")]
     pub target: String,
     /// Must hold `Host`. `Content-Length` is added where there is a body (or the method asks for
     /// one), `Connection: close` where connections are not kept.
     pub headers: Vec<(String, String)>,
     /// Sent as it is, but for what is substituted.
+    #[serde(with = "serde_bytes")]
     pub body: Vec<u8>,
     /// The status of a right answer; 0 accepts any 2xx or 3xx.
+    #[serde(deserialize_with = "spec_message::any")]
     pub expect_status: u16,
     /// The length of a right answer's body, chunks decoded; `None` accepts any.
     pub expect_length: Option<u64>,
@@ -189,7 +195,7 @@ impl Request {
 ///
 /// The arm is loaded for `lead_in_s`, then measured for `measure_s` or until `n_requests` steps
 /// were offered, then nothing new is sent and what is in flight is waited for, `drain_s` at most.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Deserialize)]
 pub struct Window {
     /// The index of the arm.
     pub arm: usize,
@@ -202,11 +208,12 @@ pub struct Window {
     /// no such limit.
     pub n_requests: u64,
     /// Closed loop: credit the measured part with the part of each cycle that lies within it.
+    #[serde(flatten, deserialize_with = "spec_message::credit")]
     pub credit: Option<Credit>,
 }
 
 /// How a closed-loop window is credited with what its users got done, see [`crate::Cycles`].
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
 pub struct Credit {
     /// The users begin within so long, each at a random instant of its share of it; the lead-in
     /// comes after that. 0: all at once. Where they start at a rate, that holds instead.

@@ -117,7 +117,8 @@ fn a_client_shows_its_certificate_where_one_is_wanted() {
             }
         });
         let mut tls = Tls { versions, ..tls(&servers, "localhost") };
-        tls.identity_pem = identity.map(|identity| (identity.chain.into(), identity.key.into()));
+        tls.identity_pem = identity
+            .map(|identity| (identity.chain.into_bytes().into(), identity.key.into_bytes().into()));
         // With 1.3 the client is done before the server has seen its certificate.
         let mut client = Client::ready(&server.endpoint(), Some(&client_of(&tls)))?;
         let sent = client.send(b"ping");
@@ -231,7 +232,7 @@ fn a_flight_of_the_handshake_may_be_half_written() {
         let identity = clients.certify("me");
         let chain = identity.chain + &String::from_utf8(clients.pem()).unwrap().repeat(100);
         let mut tls = Tls { versions, ..tls(&servers, "localhost") };
-        tls.identity_pem = Some((chain.into_bytes(), identity.key.into_bytes()));
+        tls.identity_pem = Some((chain.into_bytes().into(), identity.key.into_bytes().into()));
         let link = Link::open(&relay.endpoint(), Some(&client_of(&tls)), 0).unwrap();
         SockRef::from(&link).set_send_buffer_size(2_048).unwrap();
         let mut client = Client::watch(link).unwrap();

@@ -39,8 +39,12 @@ fn each_mistake_is_one_sentence_with_field_value_and_expectation() {
 fn a_client_certificate_and_its_key_must_belong_together() {
     let authority = Authority::new("clients");
     let (mine, other) = (authority.certify("me"), authority.certify("other"));
-    let identity =
-        |chain: &str, key: &str| refusal(|tls| tls.identity_pem = Some((chain.into(), key.into())));
+    let identity = |chain: &str, key: &str| {
+        refusal(|tls| {
+            tls.identity_pem =
+                Some((chain.as_bytes().to_vec().into(), key.as_bytes().to_vec().into()));
+        })
+    };
     let expect = |chain: &str, key: &str, value: &str| {
         let message = identity(chain, key);
         assert!(message.starts_with(&format!("arms[0].tls.identity_pem is {value}")), "{message}");
@@ -58,7 +62,7 @@ fn a_client_certificate_and_its_key_must_belong_together() {
     expect(no_certificate, &mine.key, "a certificate that cannot be used (");
 
     let mut right = tls(&authority, "localhost");
-    right.identity_pem = Some((mine.chain.into(), mine.key.into()));
+    right.identity_pem = Some((mine.chain.into_bytes().into(), mine.key.into_bytes().into()));
     TlsClient::new(&right, "tls").unwrap();
 }
 

@@ -6,24 +6,33 @@
 
 use std::collections::BinaryHeap;
 
+use serde::Serialize;
+
+use crate::message;
 use crate::outcome::ErrorKind;
 use crate::tally::Ended;
 
 /// The first measured requests by due time (closed loop: by taking up), in that order. Instants
 /// are `CLOCK_MONOTONIC` nanoseconds; 0 is never. The columns have the same length.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Trace {
     /// When the request was due; in a closed loop, taken up.
+    #[serde(serialize_with = "message::column")]
     pub due_ns: Vec<u64>,
     /// When a connection took it up.
+    #[serde(serialize_with = "message::column")]
     pub issued_ns: Vec<u64>,
     /// When it began to be written.
+    #[serde(serialize_with = "message::column")]
     pub written_ns: Vec<u64>,
     /// When it ended.
+    #[serde(serialize_with = "message::column")]
     pub end_ns: Vec<u64>,
     /// Its index in the arm's table of requests.
+    #[serde(serialize_with = "message::column")]
     pub request: Vec<u32>,
     /// 0: completed; else the number of the [`ErrorKind`] plus 1.
+    #[serde(with = "serde_bytes")]
     pub outcome: Vec<u8>,
 }
 

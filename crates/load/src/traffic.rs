@@ -3,6 +3,10 @@
 
 use std::sync::Arc;
 
+use serde::Deserialize;
+
+use crate::spec_message;
+
 /// How requests, pages or users arrive.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Arrival {
@@ -30,9 +34,10 @@ pub enum Arrival {
 }
 
 /// A stretch of time in which the rate goes linearly from one value to the other.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 pub struct Stage {
     /// Above 0. The last stage of a schedule may be infinite, and is constant then.
+    #[serde(deserialize_with = "spec_message::endless")]
     pub duration_s: f64,
     /// The rate at the beginning; at least 0 and finite.
     pub from_per_s: f64,

@@ -56,6 +56,7 @@
 //!    they took longer the more were under way: `server`, a queue grew inside it.
 //! 10. Else nobody was short, the `rate` was the limit.
 
+use serde::{Serialize, Serializer};
 use std::fmt;
 
 use crate::evidence::Evidence;
@@ -144,6 +145,12 @@ impl LimitedBy {
             Self::Ports => "ports",
             Self::Network => "network",
         }
+    }
+}
+
+impl Serialize for LimitedBy {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(self.name())
     }
 }
 

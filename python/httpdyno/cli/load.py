@@ -105,7 +105,6 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each group of options
             seed=plan.seed,
             spin_s=plan.spin_s,
             recording=plan.recording,
-            detail=outputs.detail,
         )
         measurement = watch(handle, progress, asked_to_end)
     outcome = LoadOutcome(

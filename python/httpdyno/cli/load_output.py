@@ -1,8 +1,8 @@
 """What `httpdyno load` gives out: its options, declared once, and the files that they ask for.
 
 The command takes the options as they are, makes `LoadOutputs` of them before any load is sent
-(`check` refuses what could not be written), runs with `outputs.detail`, and hands the outcome to
-`write`, whose result is the exit code.
+(`check` refuses what could not be written), runs, and hands the outcome to `write`, whose result is
+the exit code.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,6 @@ from httpdyno.cli.console import messages, results
 from httpdyno.cli.door import say_raw
 from httpdyno.cli.output import STDOUT, check_writable, write_json, write_text
 from httpdyno.errors import UsageError
-from httpdyno.load.measured import Detail
 from httpdyno.model import LoadOutcome
 from httpdyno.model.secret import load_without_values
 from httpdyno.report.load.json import load_json
@@ -81,11 +80,6 @@ class LoadOutputs:
     fail_if: tuple[str, ...] = ()
     has_histogram: bool = False
     is_verbose: bool = False
-
-    @property
-    def detail(self) -> Detail:
-        """What the engine's results must be converted with."""
-        return Detail.WHOLE
 
     def check(self) -> None:
         """Refuse what could not be written or judged, before any load is sent.

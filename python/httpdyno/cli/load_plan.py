@@ -26,7 +26,7 @@ from httpdyno.foreign import opened_regular, reason
 from httpdyno.load.access_log import Recording, read_access_log
 from httpdyno.load.check import check_workload
 from httpdyno.load.engine import WindowPlan
-from httpdyno.load.native_spec import check_tls
+from httpdyno.load.message import check_tls
 from httpdyno.load.target import Target, check_permitted, resolve
 from httpdyno.model import Caveat, Replay, TlsSpec, Workload
 from httpdyno.model.arrival import SPREADS, length_s

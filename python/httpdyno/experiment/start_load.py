@@ -111,7 +111,7 @@ class StartLoad:
                 start=self.request.start,
                 block=blocks[index],
                 arm=self._up[plan[index].arm],
-                measurement=measurement,
+                measurement=measurement.lean(),
                 telemetry=watch.of(index),
             )
             records.append(record)

@@ -9,12 +9,13 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import msgspec
+
 from httpdyno import _native
 from httpdyno.errors import EngineError
 from httpdyno.load.access_log import Recording, read_access_log
 from httpdyno.load.check import check_workload
-from httpdyno.load.measured import Detail, live, measurement
-from httpdyno.load.native_spec import native_arms, native_arrival, native_slow, native_users
+from httpdyno.load.message import spec_message
 from httpdyno.model import LiveLoad, Measurement, Replay, Workload
 
 SPIN_S = 60e-6
@@ -30,6 +31,9 @@ _CONNECTIONS_PER_THREAD = 64
 _CPUS_PER_THREAD = 4
 
 Edge = Callable[[int, bool], None]
+
+_MEASUREMENT = msgspec.msgpack.Decoder(Measurement)
+_LIVE = msgspec.msgpack.Decoder(LiveLoad)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -52,19 +56,14 @@ class WindowPlan:
 class LoadHandle:
     """A run under way on the engine's own threads."""
 
-    def __init__(
-        self,
-        run: _native.LoadRun,
-        detail: Detail = Detail.WINDOW,
-        schedule_hash: str = "",
-        n_users: int = 0,
-    ) -> None:
-        self.schedule_hash = schedule_hash
-        """Two runs with the same one are due to send the same at the same instants."""
+    def __init__(self, run: _native.LoadRun) -> None:
         self._run = run
-        self._detail = detail
-        self._n_users = n_users
         self._measurements: list[Measurement] = []
+
+    @property
+    def schedule_hash(self) -> str:
+        """Two runs with the same one are due to send the same at the same instants."""
+        return f"{self._run.schedule_hash:016x}"
 
     def wait(self, timeout_s: float = math.inf) -> bool:
         """Wait until the run is over; True when it is. Ctrl-C comes through.
@@ -89,14 +88,14 @@ class LoadHandle:
 
     def live(self) -> LiveLoad | None:
         """Return the window that is under way, so far; None when there is none."""
-        return live(self._run)
+        seen = self._run.live()
+        return None if seen is None else _LIVE.decode(seen)
 
     def measurements(self) -> list[Measurement]:
         """Return the windows that ended so far, in order."""
-        # Callers poll this while the run goes on: each window is converted once.
-        results = self._run.results()
-        new = results[len(self._measurements) :]
-        self._measurements += [measurement(each, self._detail, self._n_users) for each in new]
+        # Callers poll this while the run goes on: each window is read once.
+        new = self._run.results(len(self._measurements))
+        self._measurements += map(_MEASUREMENT.decode, new)
         return list(self._measurements)
 
 
@@ -113,7 +112,6 @@ def start_load(  # noqa: PLR0913 - the engine's settings, each of them optional
     n_traced: int = 0,
     on_edge: Edge | None = None,
     recording: Recording | None = None,
-    detail: Detail = Detail.WINDOW,
 ) -> LoadHandle:
     """Start to load some arms, window by window, on the same connections throughout.
 
@@ -130,7 +128,6 @@ def start_load(  # noqa: PLR0913 - the engine's settings, each of them optional
         n_traced: Of each window, the instants of the first so many measured requests are kept.
         on_edge: Called with (window index, whether it opens) when nothing is in flight.
         recording: What a replay's log holds, if it was read already.
-        detail: How much is converted of what each window saw.
 
     Raises:
         UsageError: The workload makes no sense.
@@ -139,35 +136,20 @@ def start_load(  # noqa: PLR0913 - the engine's settings, each of them optional
     check_workload(workload)
     if isinstance(workload.arrival, Replay) and recording is None:
         recording = read_access_log(workload.arrival, seed=seed)
+    message = spec_message(
+        workload,
+        addresses,
+        recording,
+        windows=windows,
+        threads=threads,
+        cpus=cpus,
+        seed=seed,
+        drain_s=workload.timeout_s if drain_s is None else drain_s,
+        spin_s=spin_s,
+        n_traced=n_traced,
+    )
     try:
-        spec = _native.LoadSpec(
-            arms=native_arms(workload, addresses, recording),
-            windows=[
-                _native.Window(
-                    arm=window.arm,
-                    lead_in_s=window.lead_in_s,
-                    measure_s=window.measure_s,
-                    n_requests=window.n_requests,
-                    credit=(window.spread_s, window.tail_s) if window.tail_s > 0 else None,
-                )
-                for window in windows
-            ],
-            connections=workload.connections,
-            arrival=native_arrival(workload, recording),
-            users=native_users(workload),
-            requests_per_connection=workload.requests_per_connection,
-            connections_per_s=workload.connections_per_s,
-            slow=native_slow(workload),
-            timeout_s=workload.timeout_s,
-            drain_s=workload.timeout_s if drain_s is None else drain_s,
-            threads=threads,
-            cpus=list(cpus),
-            seed=seed,
-            spin_s=spin_s,
-            n_traced=n_traced,
-        )
-        run = _native.start(spec, on_edge)
-        return LoadHandle(run, detail, f"{spec.schedule_hash:016x}", workload.connections)
+        return LoadHandle(_native.start(message, on_edge))
     except _native.EngineError as error:
         raise EngineError(str(error)) from error
 

@@ -16,6 +16,7 @@ from httpdyno.model.load_outcome import LoadOutcome
 from httpdyno.model.measurement import (
     Batches,
     Cycles,
+    Evidence,
     HistogramData,
     HostFacts,
     LiveLoad,
@@ -59,6 +60,7 @@ __all__ = [
     "Constant",
     "Cycles",
     "Effective",
+    "Evidence",
     "HistogramData",
     "HostFacts",
     "Knob",

@@ -1,6 +1,7 @@
 """What was measured: windows of load with the server's counters over the same time."""
 
 import msgspec
+from msgspec import structs
 
 from httpdyno.model.base import Record
 
@@ -157,6 +158,96 @@ class Cycles(Record, frozen=True, omit_defaults=True):
     """The measured part began with the load: of a start from scratch, not of a steady loop."""
 
 
+class Evidence(Record, frozen=True, forbid_unknown_fields=False):
+    """What the verdict on the limit rests on; times and ratios of the measured part."""
+
+    client_cpu_ratio: float = 0.0
+    """CPU time over wall time of the busiest thread, from the begin of the measured part to the
+    end of sending."""
+    client_wait_ratio: float = 0.0
+    """The part of that time in which that thread was ready to run and had no CPU: what it lost
+    to the server and others on the same cores."""
+    client_ready_ratio: float = 0.0
+    """Of the requests on connections, the part that had news when a thread came to look,
+    averaged over time: near 1 where answers wait for the client, near 0 where the client waits
+    for answers."""
+    client_frozen_ratio: float = 0.0
+    """The part of that time in which this process was stopped from outside: by a CPU quota, a
+    signal, a frozen machine."""
+    client_throttled_ratio: float = 0.0
+    """Time for which a CPU quota held this process's control group back, summed over the CPUs
+    that it was on, over that time; at most 1."""
+    client_stolen_ratio: float = 0.0
+    """The part of that time for which the host of this virtual machine ran others on a CPU that
+    the client may use, the one that lost most; at most 1."""
+    involuntary_switches: float = 0.0
+    """How often a thread of the engine was taken off its CPU although it could have gone on."""
+    lateness_p99_s: float = 0.0
+    """99 % of the measured requests were sent at most this late; 0 in a closed loop."""
+    busy_connections: float = 0.0
+    """Mean of requests on connections over the measured part."""
+    busy_ratio: float = 0.0
+    """The part of the connections that they are."""
+    due_requests: float = 0.0
+    """Requests, pages and steps of visits that were due, each once: what waited or was late is a
+    part of them. 0 in a closed loop."""
+    waited_requests: float = 0.0
+    """Requests that were due when no connection was idle."""
+    late_requests: float = 0.0
+    """Requests that were sent over a millisecond late, and not for want of a connection."""
+    service_inflation_ratio: float = 0.0
+    """Mean service time over that of the window's first requests, which met an idle server; 0
+    where there were none, or no more than those."""
+    unloaded_requests: float = 0.0
+    """How many first requests those were."""
+    service_spread_ratio: float = 0.0
+    """Standard deviation over mean of the service times after those, of each request by itself."""
+    service_likeness_ratio: float = 0.0
+    """How alike those were that ended one after the other: their correlation. Requests that wait
+    in one queue wait for the same."""
+    loaded_requests: float = 0.0
+    """Of how many requests."""
+    others_cpu_ratio: float = 0.0
+    """CPU time on this machine that was not this process's over the measured part: 1 is a core.
+    The server's is in it, if it is on this machine."""
+    idle_cpu_ratio: float = 0.0
+    """What was left of this machine's CPUs: 1 is a core."""
+    offered_per_s: float = 0.0
+    """Offered in the measured part, per second."""
+    achieved_per_s: float = 0.0
+    """Right answers in the measured part, per second."""
+    retries: float = 0.0
+    """Requests sent again because their idle connection proved stale."""
+    surplus_answers: float = 0.0
+    """Connections on which bytes came that belong to no answer."""
+    no_descriptors: float = 0.0
+    """Requests that found no file descriptor."""
+    no_ports: float = 0.0
+    """Requests that found no local port."""
+    unanswered_connect_ratio: float = 0.0
+    """The part of the time on connections that went into connecting without an answer to the
+    first `SYN`."""
+    listen_overflows: float = 0.0
+    """Connections that found a full accept queue, in the whole network namespace."""
+    listen_drops: float = 0.0
+    """All connections that a listener dropped, in the whole network namespace."""
+    syn_retransmits: float = 0.0
+    """SYN and SYN ACK segments sent again, in the whole network namespace."""
+    tcp_retransmits: float = 0.0
+    """All segments sent again, in the whole network namespace."""
+    long_answers: float = 0.0
+    """Measured requests whose service took as long as a segment that had to be sent again."""
+    long_answer_ratio: float = 0.0
+    """The part of the measured requests' service time that went into those."""
+    little_residual_ratio: float = 0.0
+    """How far the mean number of requests on connections, integrated as they came and went, is
+    from rate times mean time on a connection by their records (Little's law), relative to it.
+    Over 0.02 the engine's own books are wrong."""
+
+
+NO_EVIDENCE = Evidence()
+
+
 class Measurement(Record, frozen=True, omit_defaults=True):
     """One window of load. `offered == completed + sum(errors)`."""
 
@@ -203,7 +294,7 @@ class Measurement(Record, frozen=True, omit_defaults=True):
     cycles: Cycles | None = None
     """Of a closed-loop window that was asked for them."""
     limited_by: str = ""
-    evidence: dict[str, float] = msgspec.field(default_factory=dict)
+    evidence: Evidence = NO_EVIDENCE
 
     @property
     def throughput_per_s(self) -> float:
@@ -219,6 +310,17 @@ class Measurement(Record, frozen=True, omit_defaults=True):
     def n_errors(self) -> int:
         """Requests of the whole window that did not get the right answer."""
         return sum(self.errors.values())
+
+    def lean(self) -> "Measurement":
+        """Return what a comparison of many windows needs and stores of it.
+
+        Of each request only counts, and those only where some failed: which one must be said.
+        """
+        parts = self.by_request if self.measured_errors else ()
+        by_request = tuple(structs.replace(each, latency=None) for each in parts)
+        return structs.replace(
+            self, phases=NO_PHASES, by_request=by_request, batches=NO_BATCHES, trace=NO_TRACE
+        )
 
 
 class LiveLoad(Record, frozen=True):

@@ -6,6 +6,7 @@ from httpdyno.model import (
     Comparison,
     Configuration,
     Effective,
+    Evidence,
     HistogramData,
     HostFacts,
     Knob,
@@ -83,7 +84,7 @@ def sample_window(
         ),
         series_completed=(completed // 2, completed // 2),
         limited_by="server",
-        evidence={"utilisation_ratio": 0.4},
+        evidence=Evidence(busy_ratio=0.4),
     )
     telemetry = Telemetry(cpu_s=0.12, pss_bytes=30 << 20, n_processes=3)
     return WindowRecord(

@@ -6,7 +6,7 @@ from tests.report.plain import plain_text
 from tests.report.sample import latency_data
 from tests.report.sample_load import load_measurement, load_outcome, shop, with_timeouts
 
-from httpdyno.model import Batches, HistogramData, LoadOutcome
+from httpdyno.model import Batches, Evidence, HistogramData, LoadOutcome
 from httpdyno.report.load.caveat import load_caveats
 from httpdyno.report.load.html import load_html
 from httpdyno.report.load.json import load_json
@@ -93,7 +93,7 @@ def test_a_test_that_was_never_steady_says_so() -> None:
 
 def test_a_figure_without_an_interval_has_the_reason_instead() -> None:
     outcome = load_outcome(
-        structs.replace(shop().measurement, evidence={}, lateness=HistogramData())
+        structs.replace(shop().measurement, evidence=Evidence(), lateness=HistogramData())
     )
     reason = no_interval_text(outcome)
     assert reason

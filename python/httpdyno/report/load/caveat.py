@@ -54,7 +54,7 @@ def _late(outcome: LoadOutcome) -> list[Caveat]:
 
 
 def _frozen(measurement: Measurement) -> tuple[str, str] | None:
-    ratio = measurement.evidence.get("client_frozen_ratio", 0.0)
+    ratio = measurement.evidence.client_frozen_ratio
     if ratio < MUCH_FROZEN_RATIO:
         return None
     return (
@@ -65,7 +65,7 @@ def _frozen(measurement: Measurement) -> tuple[str, str] | None:
 
 
 def _residual(measurement: Measurement) -> tuple[str, str] | None:
-    ratio = measurement.evidence.get("little_residual_ratio", 0.0)
+    ratio = measurement.evidence.little_residual_ratio
     if ratio < MUCH_RESIDUAL_RATIO:
         return None
     return (
@@ -76,7 +76,7 @@ def _residual(measurement: Measurement) -> tuple[str, str] | None:
 
 
 def _shared(measurement: Measurement) -> tuple[str, str] | None:
-    ratio = measurement.evidence.get("client_wait_ratio", 0.0)
+    ratio = measurement.evidence.client_wait_ratio
     if ratio < MUCH_WAIT_RATIO or measurement.limited_by == "client_cpu":
         return None
     return (
@@ -87,7 +87,7 @@ def _shared(measurement: Measurement) -> tuple[str, str] | None:
 
 
 def _stolen(measurement: Measurement) -> tuple[str, str] | None:
-    ratio = measurement.evidence.get("client_stolen_ratio", 0.0)
+    ratio = measurement.evidence.client_stolen_ratio
     if ratio < MUCH_STOLEN_RATIO or measurement.limited_by == "client_cpu":
         return None
     return (
@@ -98,14 +98,14 @@ def _stolen(measurement: Measurement) -> tuple[str, str] | None:
 
 
 def _surplus(measurement: Measurement) -> tuple[str, str] | None:
-    n = round(measurement.evidence.get("surplus_answers", 0.0))
+    n = round(measurement.evidence.surplus_answers)
     if n == 0:
         return None
     return ("surplus", f"bytes that belong to no answer came on {plural(n, 'connection')}")
 
 
 def _retries(measurement: Measurement) -> tuple[str, str] | None:
-    n = round(measurement.evidence.get("retries", 0.0))
+    n = round(measurement.evidence.retries)
     if n == 0:
         return None
     return (
@@ -117,10 +117,10 @@ def _retries(measurement: Measurement) -> tuple[str, str] | None:
 
 def _unanswered(measurement: Measurement) -> tuple[str, str] | None:
     # The host's counters alone say nothing: they are of all programs on it.
-    ratio = measurement.evidence.get("unanswered_connect_ratio", 0.0)
+    ratio = measurement.evidence.unanswered_connect_ratio
     if ratio < MUCH_UNANSWERED_RATIO or measurement.limited_by == "network":
         return None
-    n = round(measurement.evidence.get("listen_overflows", 0.0))
+    n = round(measurement.evidence.listen_overflows)
     return (
         "unanswered_connects",
         f"{format_percent(ratio)} of the time went into SYNs without an answer, each of which "

@@ -6,6 +6,7 @@ import msgspec
 
 from httpdyno.model import (
     Caveat,
+    Evidence,
     HistogramData,
     HostFacts,
     LoadOutcome,
@@ -148,7 +149,7 @@ class LoadJson(Record, frozen=True):
     bytes_received: int
     client_cpu_s: float
     limited_by: str
-    evidence: dict[str, float]
+    evidence: Evidence
     provenance: ProvenanceJson
     model: str
     """`closed loop`, `constant rate`, `Poisson`, `stages`, `sessions`, `replay` …"""

@@ -1,8 +1,10 @@
 """Who kept the throughput from being higher, in words, with the figures it rests on."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
-from httpdyno.model import Measurement, Workload
+from msgspec import structs
+
+from httpdyno.model import Evidence, Measurement, Workload
 from httpdyno.report.phrase import oxford, plural
 from httpdyno.units import format_duration, format_percent, format_rate
 
@@ -44,9 +46,10 @@ def limit_text(measurement: Measurement, workload: Workload) -> str:
     return f"{who(limited_by)}: {reason}" if reason else who(limited_by)
 
 
-def evidence_rows(evidence: Mapping[str, float]) -> list[tuple[str, str]]:
+def evidence_rows(evidence: Evidence) -> list[tuple[str, str]]:
     """Return all figures that the verdict rests on, each with its unit."""
-    return [(_name(key), _value(key, value)) for key, value in sorted(evidence.items())]
+    figures = sorted(structs.asdict(evidence).items())
+    return [(_name(key), _value(key, value)) for key, value in figures]
 
 
 def _name(key: str) -> str:
@@ -65,27 +68,19 @@ def _value(key: str, value: float) -> str:
     return f"{value:,.0f}" if value.is_integer() else f"{value:,.1f}"
 
 
-def _ratio(measurement: Measurement, key: str) -> float:
-    return measurement.evidence.get(f"{key}_ratio", 0.0)
-
-
-def _n(measurement: Measurement, key: str) -> int:
-    return round(measurement.evidence.get(key, 0.0))
-
-
 def _cpu(measurement: Measurement) -> str:
-    return f"{format_percent(_ratio(measurement, 'client_cpu'))} of a core"
+    return f"{format_percent(measurement.evidence.client_cpu_ratio)} of a core"
 
 
 def _waits(measurement: Measurement) -> list[str]:
     """Return what kept this client's threads from a CPU, each with its share of the time."""
-    kept = (
-        ("client_wait", "waited for a CPU for"),
-        ("client_frozen", "was stopped from outside for"),
-        ("client_throttled", "was held back by a CPU quota for"),
-        ("client_stolen", "had its CPU taken by the machine's host for"),
+    evidence = measurement.evidence
+    shares = (
+        ("waited for a CPU for", evidence.client_wait_ratio),
+        ("was stopped from outside for", evidence.client_frozen_ratio),
+        ("was held back by a CPU quota for", evidence.client_throttled_ratio),
+        ("had its CPU taken by the machine's host for", evidence.client_stolen_ratio),
     )
-    shares = [(words, _ratio(measurement, key)) for key, words in kept]
     found = [f"{words} {format_percent(share)}" for words, share in shares if share >= _MENTIONED]
     # Once is enough: the others are shares of the same.
     return [f"{found[0]} of the time", *found[1:]] if found else []
@@ -97,13 +92,13 @@ def _server(measurement: Measurement, workload: Workload) -> str:
     if failed > _MENTIONED:
         return f"{format_percent(failed)} of the requests failed, while {idle}"
     if not workload.is_open_loop:
-        busy = measurement.evidence.get("busy_connections", 0.0)
+        busy = measurement.evidence.busy_connections
         waited = f"{busy:.1f} of {plural(workload.connections, 'connection')}"
         if workload.has_pages:
             waited = f"{busy:.1f} connections of {plural(workload.connections, 'user')}"
         return f"{waited} waited for it on average, while {idle}"
     reasons = []
-    if n_waited := _n(measurement, "waited_requests"):
+    if n_waited := round(measurement.evidence.waited_requests):
         reasons.append(f"{plural(n_waited, 'request')} waited because no connection was free")
     achieved = _achieved(measurement)
     if achieved < 1 - _MENTIONED:
@@ -114,38 +109,38 @@ def _server(measurement: Measurement, workload: Workload) -> str:
 
 
 def _achieved(measurement: Measurement) -> float:
-    offered = measurement.evidence.get("offered_per_s", 0.0)
-    return measurement.evidence.get("achieved_per_s", offered) / offered if offered else 1.0
+    offered = measurement.evidence.offered_per_s
+    return measurement.evidence.achieved_per_s / offered if offered else 1.0
 
 
 def _inflation(measurement: Measurement) -> float:
-    return _ratio(measurement, "service_inflation")
+    return measurement.evidence.service_inflation_ratio
 
 
 def _rate(measurement: Measurement, workload: Workload) -> str:
     if not workload.is_open_loop:
-        busy = format_percent(_ratio(measurement, "busy"))
+        busy = format_percent(measurement.evidence.busy_ratio)
         few = "requests were few for so many connections"
         why = "users thought more than they waited" if workload.users.think.mean_s > 0 else few
         return f"{why}; {busy} of the connections were busy"
-    late_s = measurement.evidence.get("lateness_p99_s", 0.0)
+    late_s = measurement.evidence.lateness_p99_s
     punctual = f"; 99 % went out within {format_duration(late_s)} of their due time"
     return f"the server kept up and this client had room{punctual if late_s > 0 else ''}"
 
 
 def _client_cpu(measurement: Measurement, workload: Workload) -> str:
-    ready = _ratio(measurement, "client_ready")
+    ready = measurement.evidence.client_ready_ratio
     found = f"found {format_percent(ready)} of the answers there when it came to look"
     told = [f"used {_cpu(measurement)}", *_waits(measurement)]
     seen = oxford([*told, found] if ready >= _WAITED_FOR else told)
     more = "load from another machine"
-    if _ratio(measurement, "idle_cpu") >= _SPARE_CORE:
+    if measurement.evidence.idle_cpu_ratio >= _SPARE_CORE:
         more = f"use more `--threads`, or {more}"
     return f"its busiest thread {seen}, so the server could do more than this shows; {more}"
 
 
 def _client_schedule(measurement: Measurement, workload: Workload) -> str:
-    n_late = plural(_n(measurement, "late_requests"), "request")
+    n_late = plural(round(measurement.evidence.late_requests), "request")
     waits = _waits(measurement)
     why = f"it {oxford(waits)}" if waits else "something else kept it from running"
     return (
@@ -156,13 +151,13 @@ def _client_schedule(measurement: Measurement, workload: Workload) -> str:
 
 def _connections(measurement: Measurement, workload: Workload) -> str:
     if not workload.is_open_loop:
-        busy = measurement.evidence.get("busy_connections", 0.0)
+        busy = measurement.evidence.busy_connections
         return (
             f"{busy:.1f} of {plural(workload.connections, 'connection')} waited for an answer on "
             "average, but not for each other in the server: more may bring more; allow them with "
             "`-c`"
         )
-    n_waited = plural(_n(measurement, "waited_requests"), "request")
+    n_waited = plural(round(measurement.evidence.waited_requests), "request")
     return (
         f"{n_waited} waited for a free one of {workload.connections:,}, while the server answered "
         "about as fast as it ever did; allow more with `-c`"
@@ -170,7 +165,7 @@ def _connections(measurement: Measurement, workload: Workload) -> str:
 
 
 def _server_or_connections(measurement: Measurement, workload: Workload) -> str:
-    busy = measurement.evidence.get("busy_connections", 0.0)
+    busy = measurement.evidence.busy_connections
     return (
         f"{busy:.1f} of {plural(workload.connections, 'connection')} waited for an answer on "
         "average, and nothing tells whether for each other in the server; more with `-c` would tell"
@@ -178,21 +173,21 @@ def _server_or_connections(measurement: Measurement, workload: Workload) -> str:
 
 
 def _descriptors(measurement: Measurement, workload: Workload) -> str:
-    n = plural(_n(measurement, "no_descriptors"), "request")
+    n = plural(round(measurement.evidence.no_descriptors), "request")
     return f"{n} found none left; raise it with `ulimit -n`"
 
 
 def _ports(measurement: Measurement, workload: Workload) -> str:
-    n = plural(_n(measurement, "no_ports"), "request")
+    n = plural(round(measurement.evidence.no_ports), "request")
     return f"{n} found none left; keep connections alive, or widen `net.ipv4.ip_local_port_range`"
 
 
 def _network(measurement: Measurement, workload: Workload) -> str:
     parts = []
-    if (connecting := _ratio(measurement, "unanswered_connect")) >= _MENTIONED:
+    if (connecting := measurement.evidence.unanswered_connect_ratio) >= _MENTIONED:
         parts.append(f"{format_percent(connecting)} of the time went into SYNs without an answer")
-    if (resent := _ratio(measurement, "long_answer")) >= _MENTIONED:
-        late = plural(_n(measurement, "long_answers"), "answer")
+    if (resent := measurement.evidence.long_answer_ratio) >= _MENTIONED:
+        late = plural(round(measurement.evidence.long_answers), "answer")
         share = format_percent(resent)
         parts.append(
             f"{share} of the time went into {late} as late as a segment that is sent again"
@@ -203,7 +198,11 @@ def _network(measurement: Measurement, workload: Workload) -> str:
         "syn_retransmits": "SYNs were sent again",
         "tcp_retransmits": "segments were sent again",
     }
-    told = [f"{n:,} {text}" for key, text in counters.items() if (n := _n(measurement, key))]
+    told = [
+        f"{n:,} {text}"
+        for key, text in counters.items()
+        if (n := round(getattr(measurement.evidence, key)))
+    ]
     return "; ".join([*parts, *([f"on this machine {oxford(told)}"] if told else [])])
 
 

@@ -1,0 +1,116 @@
+"""What is to be run as the one message that the compiled engine takes.
+
+It is the workload as it stands, under its own names, with what its files hold put in: what is added
+to `Workload` here and to `LoadSpec` or `Arm` there needs nothing in between.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from msgspec import structs
+
+from httpdyno import __version__, _native
+from httpdyno.errors import UsageError
+from httpdyno.foreign import read_regular, reason
+from httpdyno.load.access_log import Recording
+from httpdyno.model import RequestSpec, TlsSpec, VisitStep, Workload
+
+_LARGEST_FILE_BYTES = 1 << 30
+"""Of a body or a certificate; it is kept in memory."""
+
+Parts = dict[str, Any]
+
+
+def spec_message(
+    workload: Workload,
+    addresses: Sequence[str],
+    recording: Recording | None,
+    **client: object,
+) -> bytes:
+    """Return the message.
+
+    Args:
+        workload: What is offered to each arm.
+        addresses: Of the arms; (n_arms,).
+        recording: What a replay's log holds.
+        client: What the workload does not say: `windows`, `threads`, `seed` …
+    """
+    parts = structs.asdict(workload)
+    requests = parts.pop("requests")
+    parts["steps"] = workload.mix
+    parts["tls"] = None if workload.tls is None else _tls(workload.tls)
+    if recording is not None:
+        requests = recording.requests
+        parts["steps"] = [VisitStep(request=index) for index in range(len(requests))]
+        parts["arrival"] = {
+            "kind": "replay",
+            "offsets_ns": recording.offsets_ns.tobytes(),
+            "steps": recording.steps.tobytes(),
+        }
+    arms = [
+        {**parts, "arrival": None, "address": address, "requests": _rendered(requests, address)}
+        for address in addresses
+    ]
+    return msgspec.msgpack.encode({**parts, **client, "arms": arms})
+
+
+def check_tls(tls: TlsSpec) -> None:
+    """Refuse certificates and keys that cannot work, such as a key of another certificate.
+
+    Raises:
+        UsageError: With the file, and what is wrong with it.
+    """
+    try:
+        _native.check_tls(msgspec.msgpack.encode(_tls(tls)))
+    except _native.EngineError as error:
+        field, _, complaint = str(error).partition(" is ")
+        key = f" with the key `{tls.key_file}`" if tls.key_file != tls.certificate_file else ""
+        named = {
+            "tls.server_name": f"the name `{tls.server_name}`",
+            "tls.roots_pem": f"`{tls.roots_file}`"
+            if tls.roots_file
+            else "the system's authorities",
+            "tls.identity_pem": f"the certificate `{tls.certificate_file}`{key}",
+        }
+        what = named.get(field, field)
+        raise UsageError(f"{what} cannot be used for TLS: {complaint}") from error
+
+
+def _tls(tls: TlsSpec) -> Parts:
+    identity = None
+    if tls.certificate_file:
+        identity = (_read(tls.certificate_file), _read(tls.key_file or tls.certificate_file))
+    roots = _read(tls.roots_file) if tls.roots_file else None
+    return {**structs.asdict(tls), "roots_pem": roots, "identity_pem": identity}
+
+
+def _rendered(requests: Sequence[RequestSpec], address: str) -> list[Parts]:
+    """Return requests with their bodies and the headers that every client sends."""
+    return [
+        {
+            **structs.asdict(request),
+            "headers": headers(request, address),
+            "body": _read(request.body_file) if request.body_file else request.body.encode(),
+        }
+        for request in requests
+    ]
+
+
+def headers(request: RequestSpec, authority: str) -> list[tuple[str, str]]:
+    """Return a request's headers with the usual ones, where it has none of its own.
+
+    Args:
+        request: What to ask.
+        authority: `host:port` for the `Host` header.
+    """
+    usual = (("Host", authority), ("User-Agent", f"httpdyno/{__version__}"), ("Accept", "*/*"))
+    given = {name.lower() for name, _ in request.headers}
+    return [*(each for each in usual if each[0].lower() not in given), *request.headers]
+
+
+def _read(file: str) -> bytes:
+    try:
+        return read_regular(file, limit_bytes=_LARGEST_FILE_BYTES)
+    except OSError as error:
+        raise UsageError(f"`{file}` cannot be read: {reason(error)}") from error

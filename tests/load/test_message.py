@@ -1,0 +1,125 @@
+"""The message between Python and the engine: each side knows all that the other has."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import pytest
+from msgspec import inspect
+from tests.load.origin import origin
+from tests.load.site import Site, serving
+
+from httpdyno import _native
+from httpdyno.load.engine import WindowPlan
+from httpdyno.load.message import spec_message
+from httpdyno.model import (
+    Constant,
+    LiveLoad,
+    Measurement,
+    RequestSpec,
+    SlowUsers,
+    Think,
+    TlsSpec,
+    Users,
+    Visit,
+    VisitStep,
+    Workload,
+)
+
+FILES = {"body_file", "roots_file", "certificate_file", "key_file"}
+"""What is in them is put into the message, in place of their names."""
+CLIENT = {"threads": 1, "cpus": (), "seed": 1, "drain_s": 1.0, "spin_s": 0.0, "n_traced": 5}
+PAGES = Workload(
+    requests=(RequestSpec(), RequestSpec(path="/no"), RequestSpec(path="/stall")),
+    steps=(VisitStep(request=0, objects=(0,)), VisitStep(request=1), VisitStep(request=2)),
+    connections=8,
+    users=Users(has_cookies=True, visit=Visit(mean_steps=2), think=Think(mean_s=0.001)),
+    slow=SlowUsers(ratio=0.5, bytes_per_s=20_000.0),
+    timeout_s=0.2,
+)
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    with serving() as one:
+        yield one
+        one.release.set()
+
+
+def message(workload: Workload, address: str = "127.0.0.1:1", tail_s: float = 0.0) -> bytes:
+    plan = WindowPlan(arm=0, lead_in_s=0.0, measure_s=0.5, tail_s=tail_s)
+    return spec_message(workload, [address], None, windows=[plan], **CLIENT)
+
+
+def keys(value: Any, within: str = "") -> set[str]:
+    """Return the names in a decoded message, each with those that it is in."""
+    if isinstance(value, list):
+        return set().union(*(keys(each, within) for each in value))
+    if not isinstance(value, dict):
+        return set()
+    own = {f"{within}{name}" for name in value}
+    return own.union(*(keys(each, f"{within}{name}.") for name, each in value.items()))
+
+
+def fields(kind: inspect.Type, within: str = "") -> set[str]:
+    """Return the names in a type, each with those that it is in."""
+    match kind:
+        case inspect.StructType(fields=parts):
+            own = {f"{within}{part.encode_name}" for part in parts}
+            return own.union(*(fields(part.type, f"{within}{part.encode_name}.") for part in parts))
+        case inspect.UnionType(types=kinds):
+            return set().union(*(fields(each, within) for each in kinds))
+        case inspect.VarTupleType(item_type=item):
+            return fields(item, within)
+        case _:
+            return set()
+
+
+def run(message: bytes) -> tuple[list[bytes], bytes]:
+    handle = _native.start(message, None)
+    seen = b""
+    while not handle.wait(0.05):
+        seen = handle.live() or seen
+    return handle.results(0), seen
+
+
+@pytest.mark.parametrize(
+    "workload",
+    [PAGES, Workload(arrival=Constant(rate_per_s=5.0), tls=TlsSpec(server_name="localhost"))],
+)
+def test_the_engine_takes_all_that_a_workload_says(workload):
+    unread = {each.rpartition(".")[2] for each in _native.unread(message(workload))}
+    # An arm is told the whole workload, and takes its own part of it.
+    assert unread <= FILES | set(Workload.__struct_fields__)
+    at_top = {each for each in _native.unread(message(workload)) if "." not in each}
+    assert at_top == {"connections_per_page", "steps", "tls"}
+
+
+def test_what_a_window_saw_has_every_field_and_no_other(site, tmp_path):
+    credited = message(PAGES, site.address, tail_s=1.0)
+    counted = message(msgspec.structs.replace(PAGES, timeout_s=5.0), site.address)
+    due = Workload(arrival=Constant(rate_per_s=50.0), connections=2)
+    specs = [credited, counted, message(due, site.address)]
+    messages = [each for spec in specs for each in run(spec)[0]]
+    doors = ("--tls-door", "127.0.0.1:0", "--tls-folder", str(tmp_path))
+    with origin(*doors) as known:
+        secure = Workload(connections=2, tls=TlsSpec(server_name="localhost", is_verified=False))
+        messages += run(message(secure, known.facts["tls_address"]))[0]
+    decoder = msgspec.msgpack.Decoder(Measurement)
+    for each in messages:
+        decoder.decode(each)  # strict: another name or type is refused
+    seen = set().union(*(keys(msgspec.msgpack.decode(each)) for each in messages))
+    missing = fields(inspect.type_info(Measurement)) - seen
+    assert not missing
+
+
+def test_a_look_has_every_field_and_no_other(site):
+    _, seen = run(message(Workload(connections=2), site.address))
+    msgspec.msgpack.decode(seen, type=LiveLoad)
+    assert fields(inspect.type_info(LiveLoad)) == keys(msgspec.msgpack.decode(seen))
+
+
+@pytest.mark.parametrize("broken", [b"", b"\xc1", msgspec.msgpack.encode({"arms": []})])
+def test_what_is_no_spec_is_one_sentence(broken):
+    with pytest.raises(_native.EngineError):
+        _native.start(broken, None)
