@@ -3,7 +3,6 @@
 HttpdynoError                                                 exit code
 ├── UsageError            the request makes no sense          2
 ├── StudyFileError        the study file is wrong             2
-├── NotEnoughDataError    fewer runs than the statistic needs 2
 ├── TargetError           the server cannot be reached        3
 ├── AdapterError          the server cannot be configured     3
 │   └── RevertError       it was not put back as it was found 4
@@ -32,10 +31,6 @@ class UsageError(HttpdynoError):
 
 class StudyFileError(HttpdynoError):
     """The study file is wrong."""
-
-
-class NotEnoughDataError(HttpdynoError):
-    """There are fewer runs than the statistic needs."""
 
 
 class TargetError(HttpdynoError):

@@ -6,8 +6,6 @@ import msgspec
 
 from httpdyno.model.base import Level, Record
 
-Cost = Literal["live", "reload", "restart"]
-
 
 class KnobInfo(Record, frozen=True):
     """What a server adapter declares of a setting, once, for CLI, validation and docs."""
@@ -21,7 +19,6 @@ class KnobInfo(Record, frozen=True):
     minimum: float | None = None
     maximum: float | None = None
     choices: tuple[str, ...] = ()
-    cost: Cost = "restart"
     risk: str = ""
     source: str = ""
 
