@@ -77,43 +77,12 @@ pub(crate) const fn unit(bits: u64) -> f64 {
 /// Exponential with mean 1; at most 37.
 #[inline]
 pub(crate) fn exponential(bits: u64) -> f64 {
-    // 1 − u is exact, and never 0.
-    -ln(1.0 - unit(bits))
-}
-
-/// The natural logarithm of a positive, normal, finite number, within 2 units in the last place.
-///
-/// The libraries' own differ in the last bit between machines.
-#[inline]
-pub(crate) fn ln(x: f64) -> f64 {
-    const SQRT_HALF_BITS: u64 = std::f64::consts::FRAC_1_SQRT_2.to_bits();
-    const FRACTION: u64 = (1 << 52) - 1;
-    // ln 2 in two parts; the first has 32 bits, so that its product with an exponent is exact.
-    const LN_2_HIGH: f64 = f64::from_bits(std::f64::consts::LN_2.to_bits() & !((1 << 21) - 1));
-    const LN_2_LOW: f64 = 1.908_214_929_270_587_7e-10;
-    // x = 2^exponent · mantissa, the latter between √½ and √2, so that nothing is lost near 1.
-    let shifted = x.to_bits().wrapping_sub(SQRT_HALF_BITS);
-    let exponent = (shifted.cast_signed() >> 52) as f64;
-    let over_1 = f64::from_bits((shifted & FRACTION).wrapping_add(SQRT_HALF_BITS)) - 1.0;
-    // ln mantissa = 2 artanh s = 2 (s + s³ / 3 + s⁵ / 5 + …), |s| ≤ 0.1716: the first term left out
-    // is below half a unit in the last place. Two chains: a processor works on both at once.
-    let s = over_1 / (2.0 + over_1);
-    let s2 = s * s;
-    let s4 = s2 * s2;
-    let odd = 1.0 / 3.0
-        + s4 * (1.0 / 7.0
-            + s4 * (1.0 / 11.0 + s4 * (1.0 / 15.0 + s4 * (1.0 / 19.0 + s4 * (1.0 / 23.0)))));
-    let even =
-        1.0 / 5.0 + s4 * (1.0 / 9.0 + s4 * (1.0 / 13.0 + s4 * (1.0 / 17.0 + s4 * (1.0 / 21.0))));
-    let rest = s2 * odd + s4 * even;
-    // 2 s = over_1 − s · over_1; the first of these is exact.
-    exponent * LN_2_HIGH + (over_1 - s * (over_1 - 2.0 * rest) + exponent * LN_2_LOW)
+    // 1 − u is exact, and never 0. The system's logarithm differs in the last bit between machines.
+    -libm::log(1.0 - unit(bits))
 }
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
 
     #[test]
@@ -191,26 +160,5 @@ mod tests {
             most.max((expected - before).abs()).max((expected - after).abs())
         });
         assert!(distance * (n as f64).sqrt() < 1.95, "{distance}");
-    }
-
-    proptest! {
-        #[test]
-        fn the_logarithm_is_within_two_units(exponent in -1000..1000_i32, part in 1.0..2.0_f64) {
-            let x = part * 2_f64.powi(exponent);
-            let expected = x.ln();
-            prop_assert!((ln(x) - expected).abs() <= 2.0 * f64::EPSILON * expected.abs());
-        }
-
-        #[test]
-        fn the_logarithm_of_a_unit_is_within_two_units(bits in any::<u64>()) {
-            let x = 1.0 - unit(bits);
-            prop_assert!((ln(x) - x.ln()).abs() <= 2.0 * f64::EPSILON * x.ln().abs());
-        }
-
-        #[test]
-        fn the_logarithm_near_1_is_within_two_units(steps in 1..1_u64 << 40) {
-            let x = 1.0 - steps as f64 / (1_u64 << 53) as f64;
-            prop_assert!((ln(x) - x.ln()).abs() <= 2.0 * f64::EPSILON * x.ln().abs());
-        }
     }
 }

@@ -15,7 +15,7 @@ impl Length {
                 // For a huge mean 1 − 1 / mean has lost all digits; the limit of the logarithm, which
                 // is never below it, has not.
                 let p = 1.0 / mean;
-                let ended_per_step = (-random::ln(1.0 - p)).max(p);
+                let ended_per_step = (-libm::log(1.0 - p)).max(p);
                 let steps = random::exponential(bits) / ended_per_step;
                 // A cast cuts off, and stops at the largest.
                 (steps as u32).saturating_add(1)
