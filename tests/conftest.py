@@ -14,13 +14,14 @@ from time import monotonic, sleep
 import psutil
 import pytest
 from tests.load.origin import Origin, origin
+from tests.store.postgresql import FOLDERS
 
 pytest_plugins = ["pytester", "tests.disturbed"]
 
 GOLDEN = Path(__file__).parent / "golden"
 IS_CI = os.environ.get("CI") == "true"
-# Servers are in /usr/sbin, which is not in everybody's PATH.
-PROGRAM_PATH = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
+# Servers are in /usr/sbin, which is not in everybody's PATH, and PostgreSQL's in nobody's.
+PROGRAM_PATH = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin", *FOLDERS])
 SKIPPED = "needs what is not installed: "
 
 LEFTOVER_DEADLINE_S = 5.0
