@@ -24,12 +24,27 @@ def rounded(value: Any) -> Any:
     return value
 
 
-@pytest.mark.parametrize("name", OUTCOMES)
-def test_each_kind_of_outcome_has_the_agreed_json(
-    name: str, golden: Callable[[str, str], None]
-) -> None:
-    text = json.dumps(rounded(outcome_json(OUTCOMES[name])), indent=1, ensure_ascii=False)
-    golden(f"report/{name}.json", f"{text}\n")
+def kinds(value: Any, path: str = "") -> set[str]:
+    """Return the path of each leaf with its JSON type; items of a list have one path."""
+    if isinstance(value, dict):
+        return set().union(*(kinds(item, f"{path}.{key}") for key, item in value.items()))
+    if isinstance(value, list):
+        return set().union(*(kinds(item, f"{path}[]") for item in value))
+    name = {str: "string", bool: "boolean", int: "number", float: "number", type(None): "null"}
+    return {f"{path.removeprefix('.')}: {name[type(value)]}"}
+
+
+def test_the_documents_have_the_agreed_fields(golden: Callable[[str, str], None]) -> None:
+    """Names and types of all kinds of outcome; what one figure means has a test of its own."""
+    documents = [json.loads(json.dumps(outcome_json(each))) for each in OUTCOMES.values()]
+    found = sorted(set().union(*map(kinds, documents)))
+    golden("report/fields.txt", "".join(f"{line}\n" for line in found))
+
+
+def test_a_whole_document_is_as_agreed(golden: Callable[[str, str], None]) -> None:
+    document = outcome_json(OUTCOMES["tied_compare"])
+    text = json.dumps(rounded(document), indent=1, ensure_ascii=False)
+    golden("report/tied_compare.json", f"{text}\n")
 
 
 @pytest.mark.parametrize("name", OUTCOMES)
