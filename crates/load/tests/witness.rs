@@ -1,5 +1,5 @@
-//! The witness of the other tests: it tells what others do to this machine from what the program
-//! itself does to it.
+//! The witness of the other tests, which tells what others do to this machine from what the program
+//! itself does to it, and the rule by which a try counts.
 #![allow(clippy::unwrap_used, reason = "a test may panic, its setup too")]
 
 mod rig;
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rig::{Seen, Witness, affinity, skipped};
+use rig::{Failure, Seen, Witness, affinity, skipped, tried};
 
 /// They look at who has the CPU: they do not share the machine with each other.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -92,6 +92,36 @@ fn what_another_program_uses_disturbs() {
     other.wait().unwrap();
     assert!(seen.others > 0.3, "{} cores", seen.others);
     assert!(seen.disturbance().is_some());
+}
+
+/// What comes of tries that end so, in turn, and how many of them there are.
+fn judged(ends: &[Result<(), Option<&str>>]) -> (Result<(), String>, usize, usize) {
+    let (mut n_tries, mut n_told) = (0, 0);
+    let attempt = || {
+        n_tries += 1;
+        ends[n_tries - 1].map_err(|by| Failure {
+            reason: "wrong".to_owned(),
+            disturbance: by.map(str::to_owned),
+        })
+    };
+    let result = tried(attempt, |_| n_told += 1);
+    (result, n_tries, n_told)
+}
+
+#[test]
+fn a_try_counts_unless_it_was_disturbed_and_three_count_anyway() {
+    let (disturbed, undisturbed) = (Err(Some("the host")), Err(None));
+    assert_eq!(judged(&[Ok(())]), (Ok(()), 1, 0));
+    assert_eq!(judged(&[disturbed, disturbed, Ok(())]), (Ok(()), 3, 2));
+    let (result, n_tries, n_told) = judged(&[undisturbed, Ok(())]);
+    assert!(result.unwrap_err().starts_with("undisturbed: wrong"));
+    assert_eq!((n_tries, n_told), (1, 0));
+    let (result, n_tries, n_told) = judged(&[disturbed, undisturbed, Ok(())]);
+    assert!(result.unwrap_err().starts_with("undisturbed: wrong"));
+    assert_eq!((n_tries, n_told), (2, 1));
+    let (result, n_tries, n_told) = judged(&[disturbed, disturbed, disturbed, Ok(())]);
+    assert!(result.unwrap_err().starts_with("disturbed in each of 3 tries"));
+    assert_eq!((n_tries, n_told), (3, 2));
 }
 
 mod real_time {

@@ -75,20 +75,42 @@ pub(crate) fn start(spec: &LoadSpec, on_edge: Option<Observer>) -> Result<Starte
 pub(crate) fn unless_disturbed(mut attempt: impl FnMut() -> Result<(), String>) {
     let _alone = MACHINE.write().unwrap_or_else(PoisonError::into_inner);
     let _holds = Holds::set();
-    let mut reasons = Vec::new();
-    while reasons.len() < MOST_TRIES {
+    let watched = || {
         let witness = Witness::start();
-        let Err(reason) = attempt() else { return };
-        let Some(disturbance) = witness.disturbance() else {
-            panic!("undisturbed: {reason}, after {reasons:#?}");
+        attempt().map_err(|reason| Failure { reason, disturbance: witness.disturbance() })
+    };
+    let judged = tried(watched, |failure| {
+        told("tried again", failure);
+        wait_for_quiet();
+    });
+    if let Err(reasons) = judged {
+        panic!("{reasons}");
+    }
+}
+
+/// A try that failed, and who disturbed it.
+pub(crate) struct Failure {
+    pub(crate) reason: String,
+    pub(crate) disturbance: Option<String>,
+}
+
+/// The rule: one undisturbed failure is enough, and so are three.
+pub(crate) fn tried(
+    mut attempt: impl FnMut() -> Result<(), Failure>,
+    mut before_another: impl FnMut(&str),
+) -> Result<(), String> {
+    let mut reasons = Vec::new();
+    loop {
+        let Err(Failure { reason, disturbance }) = attempt() else { return Ok(()) };
+        let Some(disturbance) = disturbance else {
+            return Err(format!("undisturbed: {reason}, after {reasons:#?}"));
         };
         reasons.push(format!("{reason} ({disturbance})"));
-        if reasons.len() < MOST_TRIES {
-            told("tried again", reasons.last().unwrap());
-            wait_for_quiet();
+        if reasons.len() == MOST_TRIES {
+            return Err(format!("disturbed in each of {MOST_TRIES} tries: {reasons:#?}"));
         }
+        before_another(&reasons[reasons.len() - 1]);
     }
-    panic!("disturbed in each of {MOST_TRIES} tries: {reasons:#?}");
 }
 
 /// Wait until nobody disturbs any more, or for long enough.
