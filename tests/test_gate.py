@@ -27,7 +27,8 @@ def steps(monkeypatch):
 
     def let(*, lint=FINE, tests=(sys.executable, "-c", COUNTED), of_rust=RUST):
         monkeypatch.setattr(gate, "MAKE", lint)
-        monkeypatch.setattr(gate, "TO_COMPILE", (FINE,))
+        monkeypatch.setattr(gate, "BUILD_ORIGIN", FINE)
+        monkeypatch.setattr(gate, "BUILD_TESTS", FINE)
         monkeypatch.setattr(gate, "PYTEST", tests)
         monkeypatch.setattr(rust, "outcome", lambda *_: of_rust)
 
@@ -37,10 +38,10 @@ def steps(monkeypatch):
 @pytest.mark.parametrize(
     ("wrong", "last"),
     [
-        ({}, "17 passed, 0 failed, 4 skipped"),
-        ({"lint": WRONG}, "17 passed, 1 failed, 4 skipped"),
-        ({"of_rust": (101, Counts(passed=6, failed=2))}, "16 passed, 2 failed, 4 skipped"),
-        ({"of_rust": (101, Counts())}, "10 passed, 1 failed, 4 skipped"),
+        ({}, "22 passed, 0 failed, 6 skipped"),
+        ({"lint": WRONG}, "22 passed, 1 failed, 6 skipped"),
+        ({"of_rust": (101, Counts(passed=6, failed=2))}, "21 passed, 2 failed, 6 skipped"),
+        ({"of_rust": (101, Counts())}, "15 passed, 1 failed, 6 skipped"),
         ({"tests": WRONG}, "7 passed, 1 failed, 0 skipped"),
     ],
 )
@@ -56,7 +57,7 @@ def test_the_last_lines_and_the_status_are_right(steps, tmp_path, capfd, wrong, 
 def test_arguments_go_to_pytest_and_none_of_its_tests_is_no_failure(steps, tmp_path, capfd):
     steps(tests=(sys.executable, "-c", "import sys; print(sys.argv); sys.exit(5)"))
     assert Gate(tmp_path, ["-m", "not real_server"]).run() == 0
-    assert capfd.readouterr().out.count("'-m', 'not real_server'") == 2
+    assert capfd.readouterr().out.count("'-m', 'not real_server'") == 3
 
 
 def test_pytest_counts_what_it_ran(tmp_path):
