@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 from msgspec import structs
-from tests.report import sample, sample_trouble
+from tests.report import sample, sample_figures, sample_trouble
 
 from httpdyno.report.json import OutcomeJson, outcome_json, outcome_schema
 
@@ -82,7 +82,7 @@ def test_arms_carry_what_their_servers_said_and_who_was_the_limit() -> None:
 def test_every_ratio_of_a_comparison_is_in_its_claim() -> None:
     whole = sample.a_against_a()
     assert whole.final is not None
-    ratios = {**whole.final.ratios, "latency_p999": sample.interval(1.4, 0.2)}
+    ratios = {**whole.final.ratios, "latency_p999": sample_figures.interval(1.4, 0.2)}
     far = structs.replace(whole, final=structs.replace(whole.final, ratios=ratios))
     assert outcome_json(far)["final"]["latency_p999_ratio"]["ratio"] == 1.4
     assert outcome_json(whole)["final"]["latency_p999_ratio"] is None
