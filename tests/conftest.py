@@ -14,13 +14,15 @@ from time import monotonic, sleep
 import psutil
 import pytest
 from tests.load.origin import Origin, origin
+from tests.store.postgresql import FOLDERS
+from tests.verdict import Counts
 
 pytest_plugins = ["pytester", "tests.disturbed"]
 
 GOLDEN = Path(__file__).parent / "golden"
 IS_CI = os.environ.get("CI") == "true"
-# Servers are in /usr/sbin, which is not in everybody's PATH.
-PROGRAM_PATH = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
+# Servers are in /usr/sbin, which is not in everybody's PATH, and PostgreSQL's in nobody's.
+PROGRAM_PATH = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin", *FOLDERS])
 SKIPPED = "needs what is not installed: "
 
 LEFTOVER_DEADLINE_S = 5.0
@@ -30,6 +32,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-golden", action="store_true", help="write golden files anew instead of comparing"
     )
+    parser.addoption("--count-into", type=Path, help="write there how many tests there were")
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -56,7 +59,11 @@ def pytest_runtest_makereport(
     return report
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    if file := config.getoption("--count-into"):
+        _counts(terminalreporter).write(file)
     skipped = [
         report
         for report in terminalreporter.stats.get("skipped", [])
@@ -68,6 +75,17 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
             f"{len(skipped)} tests against real servers were skipped: install what they need with "
             "`sudo packaging/install-debian-packages`"
         )
+
+
+def _counts(reporter: pytest.TerminalReporter) -> Counts:
+    n_of = {outcome: len(reports) for outcome, reports in reporter.stats.items()}
+    repeated = {report.nodeid for report in reporter.stats.get("rerun", [])}
+    return Counts(
+        passed=n_of.get("passed", 0) + n_of.get("xfailed", 0),
+        failed=n_of.get("failed", 0) + n_of.get("error", 0),
+        skipped=n_of.get("skipped", 0),
+        tried_again=len(repeated),
+    )
 
 
 @pytest.fixture(scope="session")

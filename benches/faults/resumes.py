@@ -14,8 +14,9 @@ import psutil
 from benches.faults.family import Count
 from benches.faults.small_study import Arena, arena, said_by
 
-_BUDGET = "20s"
-_MORE = "60s"
+_BUDGET_S = 20.0
+_ANEW_S = 3.0
+"""What a kill may cost besides the time until it: a start that was begun is measured anew."""
 _EARLIEST_S, _LATEST_S = 0.3, 5.0
 _END_S = 10.0
 _DONE = (0, 1)
@@ -28,6 +29,7 @@ def measure(n: int, seed: int) -> Iterator[Count]:
     unwell: list[str] = []
     complete: set[tuple[object, ...]] = set()
     n_killed, n_resumed, n_finished = 0, 0, 0
+    spent_s = 0.0
     with arena() as place:
         words = _begin(place)
         while n_killed < n:
@@ -39,8 +41,10 @@ def measure(n: int, seed: int) -> Iterator[Count]:
             lost += [f"after {after_s:.2f} s: {each}" for each in missing]
             if code is None:
                 n_killed += 1
-                words = _go_on(place)
+                spent_s += after_s + _ANEW_S
+                words = _go_on(place, spent_s)
                 continue
+            spent_s = 0.0
             n_finished += 1
             if code not in _DONE:
                 unwell.append(f"{' '.join(words)}: code {code}: {text.strip()[-200:]}")
@@ -63,16 +67,16 @@ def measure(n: int, seed: int) -> Iterator[Count]:
 
 
 def _begin(place: Arena) -> list[str]:
-    return ["tune", str(place.folder), "--budget", _BUDGET]
+    return ["tune", str(place.folder), "--budget", f"{_BUDGET_S:.0f}s"]
 
 
-def _go_on(place: Arena) -> list[str]:
+def _go_on(place: Arena, spent_s: float) -> list[str]:
     """Return how the newest run goes on; a new one where the kill came before there was any."""
     newest = place.newest()
     if newest is None or newest[1] != "running":
         return _begin(place)
     # What was spent counts, and what is done anew too: only more time brings it to its end.
-    return ["tune", "--resume", newest[0], "--budget", _MORE]
+    return ["tune", "--resume", newest[0], "--budget", f"{_BUDGET_S + spent_s:.0f}s"]
 
 
 def _killed(

@@ -6,7 +6,7 @@ import signal
 
 import pytest
 from rich.console import Console
-from tests.report.sample import latency_data
+from tests.report.sample_figures import latency_data
 
 from httpdyno.cli.load_progress import LoadProgress, interruptions, watch
 from httpdyno.errors import EngineError

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 from msgspec import structs
-from tests.report.sample import HOST, ladder
+from tests.report.sample import ladder
+from tests.report.sample_figures import HOST
 
 from httpdyno.cli import running
 from httpdyno.cli.library import open_study

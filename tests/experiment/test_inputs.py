@@ -4,7 +4,7 @@ import os
 
 import pytest
 from msgspec import structs
-from tests.report.sample import HOST
+from tests.report.sample_figures import HOST
 
 from httpdyno.experiment.inputs import changed_names, changes_since, input_digests
 from httpdyno.experiment.planning import make_plan

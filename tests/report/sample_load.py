@@ -4,8 +4,8 @@ import math
 import random
 
 from msgspec import structs
-from tests.report import sample
-from tests.report.sample import latency_data
+from tests.report import sample_figures
+from tests.report.sample_figures import latency_data
 
 from httpdyno.model import (
     Batches,
@@ -131,7 +131,7 @@ def load_outcome(
     outcome = LoadOutcome(
         measurement=measurement or with_batches(with_phases(load_measurement())),
         workload=workload,
-        host=sample.HOST,
+        host=sample_figures.HOST,
         url=URL,
         began_at=BEGAN_AT,
         seed=7,

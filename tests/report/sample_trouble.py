@@ -3,7 +3,7 @@
 import math
 
 from msgspec import structs
-from tests.report import sample
+from tests.report import sample, sample_figures
 
 from httpdyno.model import ArmSummary, Outcome, RatioInterval
 
@@ -57,7 +57,7 @@ def settled_on_start() -> Outcome:
     """Return a ladder whose kept changes turned out worse together, with steps left over."""
     whole = sample.ladder()
     assert whole.final is not None
-    final = sample.comparison(
+    final = sample_figures.comparison(
         7,
         whole.final.a,
         structs.replace(whole.final.b, throughput_per_s=88.8),

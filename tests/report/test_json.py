@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 from msgspec import structs
-from tests.report import sample, sample_trouble
+from tests.report import sample, sample_figures, sample_trouble
 
 from httpdyno.report.json import OutcomeJson, outcome_json, outcome_schema
 
@@ -24,12 +24,27 @@ def rounded(value: Any) -> Any:
     return value
 
 
-@pytest.mark.parametrize("name", OUTCOMES)
-def test_each_kind_of_outcome_has_the_agreed_json(
-    name: str, golden: Callable[[str, str], None]
-) -> None:
-    text = json.dumps(rounded(outcome_json(OUTCOMES[name])), indent=1, ensure_ascii=False)
-    golden(f"report/{name}.json", f"{text}\n")
+def kinds(value: Any, path: str = "") -> set[str]:
+    """Return the path of each leaf with its JSON type; items of a list have one path."""
+    if isinstance(value, dict):
+        return set().union(*(kinds(item, f"{path}.{key}") for key, item in value.items()))
+    if isinstance(value, list):
+        return set().union(*(kinds(item, f"{path}[]") for item in value))
+    name = {str: "string", bool: "boolean", int: "number", float: "number", type(None): "null"}
+    return {f"{path.removeprefix('.')}: {name[type(value)]}"}
+
+
+def test_the_documents_have_the_agreed_fields(golden: Callable[[str, str], None]) -> None:
+    """Names and types of all kinds of outcome; what one figure means has a test of its own."""
+    documents = [json.loads(json.dumps(outcome_json(each))) for each in OUTCOMES.values()]
+    found = sorted(set().union(*map(kinds, documents)))
+    golden("report/fields.txt", "".join(f"{line}\n" for line in found))
+
+
+def test_a_whole_document_is_as_agreed(golden: Callable[[str, str], None]) -> None:
+    document = outcome_json(OUTCOMES["tied_compare"])
+    text = json.dumps(rounded(document), indent=1, ensure_ascii=False)
+    golden("report/tied_compare.json", f"{text}\n")
 
 
 @pytest.mark.parametrize("name", OUTCOMES)
@@ -67,7 +82,7 @@ def test_arms_carry_what_their_servers_said_and_who_was_the_limit() -> None:
 def test_every_ratio_of_a_comparison_is_in_its_claim() -> None:
     whole = sample.a_against_a()
     assert whole.final is not None
-    ratios = {**whole.final.ratios, "latency_p999": sample.interval(1.4, 0.2)}
+    ratios = {**whole.final.ratios, "latency_p999": sample_figures.interval(1.4, 0.2)}
     far = structs.replace(whole, final=structs.replace(whole.final, ratios=ratios))
     assert outcome_json(far)["final"]["latency_p999_ratio"]["ratio"] == 1.4
     assert outcome_json(whole)["final"]["latency_p999_ratio"] is None

@@ -4,7 +4,7 @@
 mod rig;
 
 use httpdyno_load::{Credit, LoadSpec, Think, Users, Window, WindowResult};
-use rig::{arm, brief, ensure, oracle, run_one, within_three_tries};
+use rig::{arm, brief, ensure, oracle, run_one, unless_disturbed};
 
 fn credited(spread_s: f64, lead_in_s: f64, measure_s: f64) -> Window {
     let credit = Some(Credit { spread_s, tail_s: 2.0 });
@@ -32,7 +32,7 @@ fn a_constant_latency_does_not_alias_with_the_window() {
                 threads,
                 ..rig::spec(vec![arm(&oracle, &[path])], vec![credited(spread_s, 0.1, 0.25)])
             };
-            within_three_tries(|| {
+            unless_disturbed(|| {
                 let result = run_one(&spec);
                 let (told, truth) = (told(&result), 4.0 / cycle_s);
                 ensure((told / truth - 1.0).abs() < 0.02, || {
@@ -56,7 +56,7 @@ fn pauses_and_pages_belong_to_the_cycle() {
     pages.steps[0].objects = vec![1, 1];
     let users = Users { think: Think::Fixed { s: 0.05 }, ..Users::PLAIN };
     let spec = LoadSpec { users, ..rig::spec(vec![pages], vec![credited(0.1, 0.1, 0.23)]) };
-    within_three_tries(|| {
+    unless_disturbed(|| {
         let result = run_one(&spec);
         // A page is 20 ms and twice 10 ms on its one connection, then 50 ms of pause.
         let (told, truth) = (told(&result), 4.0 * 3.0 / 0.09);
@@ -100,7 +100,7 @@ fn users_begin_spread_over_time_in_a_way_that_seed_and_window_decide() {
         };
         results.iter().map(first).collect()
     };
-    within_three_tries(|| {
+    unless_disturbed(|| {
         let (one, again, other) = (begins(1), begins(1), begins(2));
         for window in one.iter().chain(&other) {
             for (user, &at_ns) in window.iter().enumerate() {

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use httpdyno_load::{ErrorKind, LoadSpec, Run};
 use httpdyno_oracle::{Behaviour, CloseAfter, Oracle, OracleConfig, Service};
 use rig::{
-    PATIENCE, arm, arrival, brief, counted, ensure, errors, finish, oracle, run_one, timed,
-    within_three_tries,
+    PATIENCE, arm, arrival, brief, counted, ensure, errors, finish, oracle, run_one, start, timed,
+    unless_disturbed,
 };
 
 fn wait_for(run: &Run, mut is_true: impl FnMut() -> bool) {
@@ -26,8 +26,7 @@ fn a_run_that_is_stopped_accounts_for_what_was_in_flight() {
     for (rate_per_s, threads) in [(0.0, 1), (0.0, 2), (400.0, 1), (400.0, 2)] {
         let oracle = oracle();
         let spec = timed(arm(&oracle, &["/", "/fault/never", "/chunked/50/7"]), 1000.0);
-        let run =
-            Run::start(&LoadSpec { arrival: arrival(rate_per_s), threads, ..spec }, None).unwrap();
+        let run = start(&LoadSpec { arrival: arrival(rate_per_s), threads, ..spec }, None).unwrap();
         // All four connections end up on a request that is never answered.
         wait_for(&run, || oracle.stats().count(Behaviour::Never) == 4);
         let stopped = Instant::now();
@@ -57,7 +56,7 @@ fn a_run_that_is_stopped_in_a_later_window_keeps_the_earlier_ones() {
     let mut spec = timed(arm(&oracle, &["/fixed/1ms"]), 0.05);
     spec.windows = vec![spec.windows[0]; 3];
     spec.windows[2].measure_s = 1000.0;
-    let run = Run::start(&spec, None).unwrap();
+    let run = start(&spec, None).unwrap();
     wait_for(&run, || run.results().len() == 2);
     let requests = oracle.stats().requests;
     wait_for(&run, || oracle.stats().requests > requests + 20);
@@ -152,7 +151,7 @@ fn idle_connections_that_the_server_closed_between_windows_cost_no_request() {
         }
         ControlFlow::Continue(())
     };
-    let results = finish(&Run::start(&spec, Some(Box::new(on_edge))).unwrap());
+    let results = finish(&start(&spec, Some(Box::new(on_edge))).unwrap());
     for result in &results {
         assert_eq!((errors(result), result.completed), (vec![], 10));
     }
@@ -163,7 +162,7 @@ fn idle_connections_that_the_server_closed_between_windows_cost_no_request() {
 fn a_server_that_dies_under_load_turns_answers_into_named_errors() {
     let service = Service::parse("fixed:1ms").unwrap();
     let oracle = Oracle::start(OracleConfig { service, ..OracleConfig::default() }).unwrap();
-    let run = Run::start(&timed(arm(&oracle, &["/"]), 0.4), None).unwrap();
+    let run = start(&timed(arm(&oracle, &["/"]), 0.4), None).unwrap();
     wait_for(&run, || oracle.stats().requests > 30);
     drop(oracle);
     let result = finish(&run).remove(0);
@@ -183,7 +182,7 @@ fn a_closed_loop_is_limited_by_the_capacity_of_a_queue_and_obeys_little() {
         ..OracleConfig::default()
     };
     let oracle = Oracle::start(config).unwrap();
-    within_three_tries(|| {
+    unless_disturbed(|| {
         let result = run_one(&LoadSpec { connections: 10, ..timed(arm(&oracle, &["/"]), 0.6) });
         assert_eq!(errors(&result), []);
         let measured_s = (result.measure_end_ns - result.measure_start_ns) as f64 * 1e-9;

@@ -9,7 +9,7 @@ use httpdyno_load::{Arm, ErrorKind, LoadSpec, Request};
 use httpdyno_oracle::{CloseAfter, Oracle, OracleConfig};
 use rig::{
     all_timed_out, arm, arrival, brief, counted, ensure, errors, oracle, run_one, timed,
-    unless_taken, within_three_tries,
+    unless_disturbed,
 };
 use socket2::{Domain, Socket, Type};
 
@@ -70,7 +70,7 @@ fn each_fault_ends_in_its_own_kind_and_the_server_saw_as_many() {
 fn answers_that_do_not_come_in_time_are_timeouts_at_their_age() {
     // The last one drips for half a second: alive all the time, and too late nevertheless.
     for path in ["/fault/never", "/fixed/10s", "/drip/50/1/10ms"] {
-        unless_taken(|| {
+        unless_disturbed(|| {
             let oracle = oracle();
             for (way, spec) in ways(&arm(&oracle, &[path])) {
                 let result = run_one(&LoadSpec { timeout_s: 0.2, connections: 24, ..spec });
@@ -144,7 +144,7 @@ fn a_port_that_nobody_listens_on_is_refused_and_not_hammered() {
 #[test]
 fn a_listener_that_never_accepts_times_out() {
     let config = OracleConfig { accepts: false, backlog: Some(1), ..OracleConfig::default() };
-    within_three_tries(|| {
+    unless_disturbed(|| {
         let oracle = Oracle::start(config.clone()).unwrap();
         for (way, spec) in ways(&arm(&oracle, &["/"])) {
             let result = run_one(&LoadSpec { timeout_s: 0.05, connections: 8, ..spec });
@@ -185,7 +185,7 @@ fn a_connection_that_ended_while_it_was_idle_is_not_used_again() {
     // and where it reads stray bytes together with the answer, that is a bad one.
     let paths = ["silent-close", "silent-linger", "reset-after", "extra-bytes"];
     for path in paths.map(|name| format!("/fault/{name}")) {
-        within_three_tries(|| {
+        unless_disturbed(|| {
             let oracle = oracle();
             let spec = counted(arm(&oracle, &[&path]), 12);
             let result = run_one(&LoadSpec { arrival: arrival(40.0), connections: 1, ..spec });

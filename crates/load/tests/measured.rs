@@ -5,10 +5,11 @@ mod rig;
 
 use std::time::{Duration, Instant};
 
-use httpdyno_load::{ErrorKind, Live, LoadSpec, Request, Run, Slow, Window};
+use httpdyno_load::{ErrorKind, Live, LoadSpec, Request, Slow, Window};
 use httpdyno_oracle::{Oracle, OracleConfig};
 use rig::{
-    PATIENCE, arm, arrival, brief, counted, ensure, finish, run, run_one, timed, unless_taken,
+    PATIENCE, arm, arrival, brief, counted, ensure, finish, run, run_one, start, timed,
+    unless_disturbed,
 };
 
 const MS: u64 = 1_000_000;
@@ -134,7 +135,7 @@ fn requests_that_were_given_up_are_lower_bounds_in_the_latency() {
 fn batches_show_when_the_server_stood_still() {
     let oracle = rig::oracle();
     let spec = open(timed(arm(&oracle, &["/"]), 1.0));
-    let run = Run::start(&spec, None).unwrap();
+    let run = start(&spec, None).unwrap();
     let deadline = Instant::now() + PATIENCE;
     while oracle.stats().requests < 60 {
         assert!(Instant::now() < deadline && !run.wait(Duration::from_millis(1)).unwrap());
@@ -195,8 +196,8 @@ fn in_a_closed_loop_the_first_to_be_taken_up_are_traced() {
 fn a_window_can_be_looked_at_while_it_is_under_way() {
     let oracle = rig::oracle();
     let spec = LoadSpec { threads: 2, ..open(timed(arm(&oracle, &["/"]), 1.5)) };
-    unless_taken(|| {
-        let run = Run::start(&spec, None).unwrap();
+    unless_disturbed(|| {
+        let run = start(&spec, None).unwrap();
         let mut looks: Vec<Live> = Vec::new();
         while !run.wait(Duration::from_millis(20)).unwrap() {
             looks.extend(run.live());
@@ -222,7 +223,7 @@ fn a_window_can_be_looked_at_while_it_is_under_way() {
 fn a_look_at_a_silent_server_shows_what_is_in_flight() {
     let oracle = rig::oracle();
     let spec = LoadSpec { timeout_s: 1.0, ..timed(arm(&oracle, &["/fault/never"]), 0.8) };
-    let run = Run::start(&spec, None).unwrap();
+    let run = start(&spec, None).unwrap();
     let mut most = 0;
     while !run.wait(Duration::from_millis(10)).unwrap() {
         most = most.max(run.live().map_or(0, |look| look.in_flight));

@@ -8,7 +8,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use httpdyno_load::{Arm, ErrorKind, LoadSpec, Request, Tls, TlsVersions, WindowResult};
 use httpdyno_oracle::{Door, Oracle, OracleConfig, Place, Reception};
-use rig::{all_timed_out, arrival, brief, counted, ensure, errors, run_one, unless_taken};
+use rig::{all_timed_out, arrival, brief, counted, ensure, errors, run_one, unless_disturbed};
 
 const N: u64 = 12;
 
@@ -82,7 +82,7 @@ fn each_fault_of_an_answer_ends_in_its_own_bucket() {
             let timeout_s = if expected == LATE { 0.15 } else { 10.0 };
             let spec = LoadSpec { requests_per_connection: 1, timeout_s, ..spec };
             // One that was not let run may be out of patience before it has sent anything.
-            unless_taken(|| {
+            unless_disturbed(|| {
                 let before = oracle.stats().requests;
                 ends_as(&run_one(&spec), expected, &case)?;
                 let seen = oracle.stats().requests - before;
@@ -149,7 +149,7 @@ fn a_connection_that_ends_before_a_request_is_told_by_how_it_ends() {
             let timeout_s = if is_late { 0.15 } else { 10.0 };
             let spec = LoadSpec { timeout_s, ..spec };
             let case = format!("{reception:?} at {way}");
-            unless_taken(|| ends_as(&run_one(&spec), expected, &case));
+            unless_disturbed(|| ends_as(&run_one(&spec), expected, &case));
         }
         assert_eq!(oracle.stats().requests, 0);
     }
@@ -173,7 +173,7 @@ fn a_handshake_that_fails_is_told_by_how_it_fails() {
             let is_late = expected == Some(ErrorKind::ConnectTimeout);
             let spec = LoadSpec { timeout_s: if is_late { 0.15 } else { 10.0 }, ..spec };
             let case = format!("{reception:?} at {way}");
-            unless_taken(|| ends_as(&run_one(&spec), expected, &case));
+            unless_disturbed(|| ends_as(&run_one(&spec), expected, &case));
         }
     }
 }

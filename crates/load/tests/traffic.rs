@@ -8,10 +8,10 @@ use std::net::{Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 use httpdyno_load::{
-    Arm, Arrival, Length, LoadSpec, Request, Slow, Stage, Step, Users, WindowResult,
+    Arm, Arrival, Length, LoadSpec, Request, Slow, Stage, Step, Users, Window, WindowResult,
 };
 use httpdyno_oracle::{Door, Oracle, OracleConfig, Place};
-use rig::{arm, brief, counted, ensure, errors, oracle, run_one, timed, within_three_tries};
+use rig::{arm, brief, counted, ensure, errors, oracle, run_one, timed, unless_disturbed};
 
 const JARS: Users = Users { has_cookies: true, ..Users::PLAIN };
 
@@ -27,6 +27,29 @@ fn without_cookies_every_request_makes_a_session_and_with_them_every_user_does()
         let result = run_one(&LoadSpec { users, ..counted(arm(&oracle, &["/session"]), 60) });
         assert!(errors(&result).is_empty());
         assert_eq!(oracle.stats().sessions_created, expected);
+    }
+}
+
+/// Users come to each of two servers twice, and both servers call their cookie the same.
+#[test]
+fn a_cookie_goes_back_to_the_server_that_set_it_and_to_no_other() {
+    let servers: Vec<_> = (0..2)
+        .map(|_| {
+            Oracle::start(OracleConfig { keep_requests: 100, ..OracleConfig::default() }).unwrap()
+        })
+        .collect();
+    let arms = servers.iter().map(|server| arm(server, &["/session"])).collect();
+    let window = |index| Window { arm: index, ..counted(arm(&servers[0], &["/"]), 20).windows[0] };
+    let windows = [0, 1, 0, 1].map(window).to_vec();
+    let spec = LoadSpec { users: JARS, ..rig::spec(arms, windows) };
+    for result in rig::run(&spec) {
+        assert!(errors(&result).is_empty(), "{}", brief(&result));
+    }
+    for server in &servers {
+        assert_eq!(server.stats().sessions_created, 4, "one for each user");
+        let kept = server.kept_requests();
+        let without = kept.iter().filter(|each| each.field("Cookie").is_none()).count();
+        assert_eq!((kept.len(), without), (40, 4), "but for the first, all have their cookie");
     }
 }
 
@@ -261,7 +284,7 @@ fn a_slow_request_is_written_as_slowly_as_its_line_is() {
     request.method = "POST".to_owned();
     request.body = vec![b'x'; 3000];
     let slow = Slow { ratio: 1.0, bytes_per_s: 10_000.0, receive_buffer_bytes: 0 };
-    within_three_tries(|| {
+    unless_disturbed(|| {
         let oracle = oracle();
         let arm = Arm::new(oracle.addr().to_string(), vec![request.clone()]);
         let result = run_one(&LoadSpec { slow: Some(slow), ..counted(arm, 8) });
@@ -289,7 +312,7 @@ fn phases_add_up_and_each_is_what_the_server_did() {
         requests_per_connection: 1,
         ..counted(arm(&oracle, &["/drip/60/10/10ms?service=fixed:30ms"]), 24)
     };
-    within_three_tries(|| {
+    unless_disturbed(|| {
         let result = run_one(&spec);
         assert!(errors(&result).is_empty(), "{}", brief(&result));
         phases_add_up(&result);

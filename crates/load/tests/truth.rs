@@ -4,22 +4,14 @@
 
 mod rig;
 
-use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use httpdyno_load::{Arm, LoadSpec, Request, Run, WindowResult};
+use httpdyno_load::{Arm, LoadSpec, Request, WindowResult};
 use httpdyno_oracle::{Oracle, OracleConfig, PeriodicStall, Service};
 use rig::{
-    PATIENCE, arm, arrival, brief, counted, ensure, errors, finish, run_one, timed,
-    within_three_tries,
+    PATIENCE, arm, arrival, brief, counted, ensure, errors, finish, run_one, start, timed,
+    unless_disturbed,
 };
-
-/// These tests look at time: they do not share the machine with each other.
-static ALONE: Mutex<()> = Mutex::new(());
-
-fn alone() -> std::sync::MutexGuard<'static, ()> {
-    ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-}
 
 /// An arm whose every request has a name of its own, so that the log tells them apart.
 fn named(oracle: &Oracle, n: usize) -> Arm {
@@ -75,7 +67,7 @@ type Disturb = fn(&Oracle, Duration);
 fn disturbed(oracle: &Oracle, connections: usize, disturb: impl Fn(&Oracle)) -> WindowResult {
     let spec =
         LoadSpec { arrival: arrival(500.0), connections, ..counted(named(oracle, 750), 750) };
-    let run = Run::start(&spec, None).unwrap();
+    let run = start(&spec, None).unwrap();
     let deadline = Instant::now() + PATIENCE;
     while oracle.stats().requests < 200 {
         assert!(Instant::now() < deadline, "200 requests never came");
@@ -87,14 +79,13 @@ fn disturbed(oracle: &Oracle, connections: usize, disturb: impl Fn(&Oracle)) -> 
 
 #[test]
 fn a_stall_is_in_the_latencies_and_the_rate_is_not_lowered() {
-    let _alone = alone();
     let pause = Duration::from_millis(300);
     // Few connections: requests wait for one. Many: each has its own, and the server is asked
     // all the time.
     let cases: [(&str, Disturb, usize); 2] =
         [("stall", Oracle::stall, 300), ("hold", Oracle::hold, 4)];
     for (name, disturb, connections) in cases {
-        within_three_tries(|| {
+        unless_disturbed(|| {
             let config = OracleConfig { backlog: Some(1024), ..OracleConfig::default() };
             let oracle = Oracle::start(config).unwrap();
             let result = disturbed(&oracle, connections, |oracle| disturb(oracle, pause));
@@ -110,14 +101,13 @@ fn a_stall_is_in_the_latencies_and_the_rate_is_not_lowered() {
 
 #[test]
 fn the_wait_for_a_connection_is_in_the_latency_and_told_apart() {
-    let _alone = alone();
     let pause = Duration::from_millis(300);
     // Two requests were on the connections in the stall, the others waited for these.
     let slow = |distribution: &httpdyno_load::Distribution| {
         let slow = distribution.buckets.iter().filter(|(bound_ns, _)| *bound_ns > 100_000_000);
         slow.map(|(_, count)| count).sum::<u64>()
     };
-    within_three_tries(|| {
+    unless_disturbed(|| {
         let oracle = rig::oracle();
         let result = disturbed(&oracle, 2, |oracle| oracle.hold(pause));
         assert!(slow(&result.lateness) >= 90, "{}", brief(&result));
@@ -129,10 +119,9 @@ fn the_wait_for_a_connection_is_in_the_latency_and_told_apart() {
 
 #[test]
 fn a_closed_loop_sees_a_stall_once_per_connection_and_claims_no_lateness() {
-    let _alone = alone();
     let oracle = rig::oracle();
     let spec = counted(arm(&oracle, &["/fixed/2ms"]), 400);
-    let run = Run::start(&spec, None).unwrap();
+    let run = start(&spec, None).unwrap();
     let deadline = Instant::now() + PATIENCE;
     while oracle.stats().requests < 100 {
         assert!(Instant::now() < deadline);
@@ -149,7 +138,6 @@ fn a_closed_loop_sees_a_stall_once_per_connection_and_claims_no_lateness() {
 
 #[test]
 fn percentiles_are_true_for_every_kind_of_bad_server() {
-    let _alone = alone();
     let pauses =
         PeriodicStall { period: Duration::from_millis(250), duration: Duration::from_millis(60) };
     let two = std::num::NonZeroUsize::new(2);
@@ -166,7 +154,7 @@ fn percentiles_are_true_for_every_kind_of_bad_server() {
     ];
     for (name, config) in servers {
         for connections in [8, 128] {
-            within_three_tries(|| {
+            unless_disturbed(|| {
                 let oracle = Oracle::start(config.clone()).unwrap();
                 let spec = counted(named(&oracle, 300), 300);
                 let result = run_one(&LoadSpec { arrival: arrival(500.0), connections, ..spec });
@@ -180,8 +168,7 @@ fn percentiles_are_true_for_every_kind_of_bad_server() {
 
 #[test]
 fn a_frozen_accept_queue_is_in_the_latencies_of_new_connections() {
-    let _alone = alone();
-    within_three_tries(|| {
+    unless_disturbed(|| {
         let oracle = rig::oracle();
         oracle.stall_accept(Duration::from_millis(200));
         let spec = counted(named(&oracle, 250), 250);
@@ -200,9 +187,8 @@ fn a_frozen_accept_queue_is_in_the_latencies_of_new_connections() {
 
 #[test]
 fn the_rate_at_the_server_is_the_rate_asked_for() {
-    let _alone = alone();
     for (threads, measure_s) in [(1, 2.0), (2, 1.0)] {
-        within_three_tries(|| {
+        unless_disturbed(|| {
             let oracle = rig::oracle();
             let spec = timed(arm(&oracle, &["/"]), measure_s);
             let result =
@@ -229,7 +215,6 @@ fn the_rate_at_the_server_is_the_rate_asked_for() {
 
 #[test]
 fn what_was_due_before_the_end_is_sent_however_late_the_client_wakes() {
-    let _alone = alone();
     // So fast a schedule that each window ends between two due times: the client cannot but
     // wake after the end now and then. Its lateness is its own, and no error of the server.
     let oracle = rig::oracle();
@@ -243,7 +228,6 @@ fn what_was_due_before_the_end_is_sent_however_late_the_client_wakes() {
 
 #[test]
 fn a_request_that_waited_for_a_connection_times_out_at_its_age() {
-    let _alone = alone();
     let oracle = rig::oracle();
     let spec = counted(arm(&oracle, &["/fault/never"]), 60);
     let spec = LoadSpec { arrival: arrival(200.0), connections: 1, timeout_s: 0.1, ..spec };
@@ -257,12 +241,9 @@ fn a_request_that_waited_for_a_connection_times_out_at_its_age() {
 
 #[test]
 fn patience_does_not_wait_for_the_server_to_say_something() {
-    let _alone = alone();
     let oracle = rig::oracle();
-    let run = Run::start(
-        &LoadSpec { timeout_s: 0.1, ..counted(arm(&oracle, &["/fault/never"]), 4) },
-        None,
-    );
+    let run =
+        start(&LoadSpec { timeout_s: 0.1, ..counted(arm(&oracle, &["/fault/never"]), 4) }, None);
     let begun = Instant::now();
     let result = finish(&run.unwrap()).remove(0);
     assert_eq!(errors(&result), [("timeout", 4)]);

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use httpdyno_load::{Arm, Arrival, Length, LoadSpec, Request, Stage, Step, Think, Users};
 use httpdyno_oracle::{Oracle, OracleConfig, Service};
-use rig::{arm, brief, counted, ensure, errors, oracle, run_one, timed, within_three_tries};
+use rig::{arm, brief, counted, ensure, errors, oracle, run_one, timed, unless_disturbed};
 
 /// Users who pause.
 const fn thinking(think: Think) -> Users {
@@ -22,7 +22,7 @@ fn constant(duration_s: f64, rate_per_s: f64) -> Vec<Stage> {
 #[test]
 fn users_of_a_closed_loop_pause_between_their_requests() {
     let users = thinking(Think::Fixed { s: 0.05 });
-    within_three_tries(|| {
+    unless_disturbed(|| {
         let oracle = oracle();
         let spec = LoadSpec { users, ..timed(arm(&oracle, &["/"]), 0.52) };
         let result = run_one(&spec);
@@ -36,7 +36,7 @@ fn users_of_a_closed_loop_pause_between_their_requests() {
 
 #[test]
 fn users_start_one_after_the_other_at_the_rate_asked_for() {
-    within_three_tries(|| {
+    unless_disturbed(|| {
         let oracle = oracle();
         let spec = LoadSpec {
             connections: 40,
@@ -63,7 +63,7 @@ fn users_start_one_after_the_other_at_the_rate_asked_for() {
 
 #[test]
 fn nobody_waits_for_the_end_of_a_pause_once_all_requests_were_sent() {
-    within_three_tries(|| {
+    unless_disturbed(|| {
         let oracle = oracle();
         // Users begin at 0 and 1 s, each on a thread of its own; the third request is sent at
         // 1.5 s.
@@ -85,7 +85,7 @@ fn nobody_waits_for_the_end_of_a_pause_once_all_requests_were_sent() {
 fn users_who_never_pause_keep_all_connections_busy_on_any_number_of_threads() {
     let config =
         OracleConfig { service: Service::parse("fixed:20ms").unwrap(), ..OracleConfig::default() };
-    within_three_tries(|| {
+    unless_disturbed(|| {
         let oracle = Oracle::start(config.clone()).unwrap();
         let spec = LoadSpec { connections: 3, threads: 2, ..timed(arm(&oracle, &["/"]), 0.5) };
         let result = run_one(&spec);
@@ -160,7 +160,7 @@ fn the_mean_number_of_sessions_at_a_time_is_what_littles_law_says() {
         let is_as_expected = (0.85..1.25).contains(&(mean / expected));
         ensure(is_as_expected, || format!("{mean} at a time, {expected} expected"))
     };
-    within_three_tries(littles_law);
+    unless_disturbed(littles_law);
 }
 
 #[test]
@@ -175,7 +175,7 @@ fn a_page_asks_for_its_objects_over_several_connections_once_its_document_is_the
     };
     for arrival in [Arrival::Closed, Arrival::constant(100.0)] {
         let spec = LoadSpec { arrival, connections: 8, ..counted(page.clone(), 24) };
-        within_three_tries(|| {
+        unless_disturbed(|| {
             let before = oracle.stats().requests;
             let result = run_one(&spec);
             let case = brief(&result);
@@ -220,7 +220,7 @@ fn a_page_that_nobody_had_a_connection_for_failed_and_took_at_least_as_long() {
     };
     let arrival = Arrival::constant(200.0);
     let spec = LoadSpec { arrival, connections: 1, drain_s: 0.05, ..timed(page, 0.1) };
-    within_three_tries(|| {
+    unless_disturbed(|| {
         let result = run_one(&spec);
         let pages = &result.pages;
         assert_eq!((pages.offered, pages.completed, pages.failed), (20, 0, 20));

@@ -8,9 +8,9 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use httpdyno_load::{ErrorKind, LoadSpec, Run, Window, WindowResult};
+use httpdyno_load::{ErrorKind, LoadSpec, Window, WindowResult};
 use httpdyno_oracle::{Arrival, Oracle, OracleConfig, Service, monotonic_ns};
-use rig::{arm, arrival, brief, ensure, errors, finish, oracle, run, within_three_tries};
+use rig::{arm, arrival, brief, ensure, errors, finish, oracle, run, start, unless_disturbed};
 
 /// Six windows over two arms, none in a regular order.
 const ORDER: [usize; 6] = [0, 1, 1, 0, 1, 0];
@@ -34,7 +34,7 @@ fn run_with_edges(spec: &LoadSpec) -> (Vec<WindowResult>, Vec<Edge>) {
         std::thread::sleep(Duration::from_millis(3));
         ControlFlow::Continue(())
     };
-    let results = finish(&Run::start(spec, Some(Box::new(on_edge))).unwrap());
+    let results = finish(&start(spec, Some(Box::new(on_edge))).unwrap());
     let edges = edges.lock().unwrap().clone();
     (results, edges)
 }
@@ -59,7 +59,7 @@ fn unsent(result: &WindowResult) -> u64 {
 fn requests_land_on_the_arm_of_their_window_over_connections_that_stay() {
     for (rate_per_s, threads) in [(0.0, 1), (0.0, 2), (400.0, 1), (400.0, 2)] {
         let case = format!("rate {rate_per_s}, {threads} threads");
-        within_three_tries(|| {
+        unless_disturbed(|| {
             let service = Service::parse("exp:2ms").unwrap();
             let servers: Vec<Oracle> = (0..2)
                 .map(|_| {
@@ -129,7 +129,7 @@ fn edges_are_quiet(edges: &[Edge], results: &[WindowResult], servers: &[Oracle],
 #[test]
 fn a_window_of_so_many_requests_offers_exactly_these_after_its_lead_in() {
     for (rate_per_s, threads) in [(0.0, 1), (0.0, 2), (500.0, 1), (500.0, 2)] {
-        within_three_tries(|| {
+        unless_disturbed(|| {
             let oracle = oracle();
             let windows = [0.0, 0.03]
                 .map(|lead_in_s| Window {
@@ -184,19 +184,24 @@ fn lead_in_and_drain_are_not_measured() {
     let window = Window { arm: 0, lead_in_s: 0.15, measure_s: 0.15, n_requests: 0, credit: None };
     let spec = rig::spec(vec![arm(&oracle, &["/fixed/10ms"])], vec![window]);
     for rate_per_s in [0.0, 200.0] {
-        within_three_tries(|| {
+        unless_disturbed(|| {
             let result = run(&LoadSpec { arrival: arrival(rate_per_s), ..spec.clone() }).remove(0);
             assert_eq!(result.errors.total(), unsent(&result), "{:?}", errors(&result));
             assert_eq!(result.measure_start_ns - result.opened_ns, 150_000_000);
             assert_eq!(result.measure_end_ns - result.measure_start_ns, 150_000_000);
             assert_eq!(result.latency.count, result.measured_offered, "each was waited for");
             let log = oracle.log_since(result.opened_ns);
-            let of_log = log.arrivals.iter().filter(|arrival| {
-                let at_ns = arrival.answered_ns.unwrap();
-                (result.measure_start_ns..result.measure_end_ns).contains(&at_ns)
-            });
+            let measured = result.measure_start_ns..result.measure_end_ns;
+            let n_in_log = |at_ns: fn(&Arrival) -> u64| {
+                log.arrivals.iter().filter(|each| measured.contains(&at_ns(each))).count() as u64
+            };
+            let n_answered = n_in_log(|each| each.answered_ns.unwrap());
             // Those on their way when the measured part began or ended may fall on either side.
-            assert!(result.measured_completed.abs_diff(of_log.count() as u64) <= 4);
+            assert!(result.measured_completed.abs_diff(n_answered) <= 4, "{}", brief(&result));
+            if rate_per_s == 0.0 {
+                let n_asked = n_in_log(|each| each.at_ns);
+                assert!(result.measured_offered.abs_diff(n_asked) <= 4, "{}", brief(&result));
+            }
             if rate_per_s > 0.0 {
                 assert_eq!((result.offered, result.measured_offered), (60, 30));
             }
@@ -208,7 +213,7 @@ fn lead_in_and_drain_are_not_measured() {
 
 #[test]
 fn what_a_drain_does_not_wait_for_is_unfinished_and_does_not_reach_the_next_window() {
-    within_three_tries(|| {
+    unless_disturbed(|| {
         let (slow, fast) = (oracle(), oracle());
         let arms = vec![arm(&slow, &["/fault/never"]), arm(&fast, &["/"])];
         let windows = [0, 1, 0, 1].map(|arm| Window {
@@ -249,7 +254,7 @@ fn an_edge_that_breaks_ends_the_run_before_the_window() {
     let on_edge = |window: usize, is_opening: bool| {
         if window == 2 && is_opening { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    let run = Run::start(&spec, Some(Box::new(on_edge))).unwrap();
+    let run = start(&spec, Some(Box::new(on_edge))).unwrap();
     let results = finish(&run);
     assert_eq!(results.len(), 2);
     let offered: u64 = results.iter().map(|result| result.offered).sum();

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 from msgspec import structs
-from tests.report.sample import latency_data
+from tests.report.sample_figures import latency_data
 from tests.report.sample_load import load_measurement, load_outcome
 
 from httpdyno.model import Batches, HistogramData

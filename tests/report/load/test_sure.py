@@ -3,7 +3,7 @@
 from msgspec import structs
 from tests.report.page import parsed
 from tests.report.plain import plain_text
-from tests.report.sample import latency_data
+from tests.report.sample_figures import latency_data
 from tests.report.sample_load import load_measurement, load_outcome, shop, with_timeouts
 
 from httpdyno.model import Batches, Evidence, HistogramData, LoadOutcome

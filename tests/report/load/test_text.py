@@ -2,7 +2,7 @@ from collections.abc import Callable
 
 import pytest
 from msgspec import structs
-from tests.report import sample
+from tests.report import sample_figures
 from tests.report.plain import plain_text
 from tests.report.sample_load import (
     CLOSED,
@@ -137,7 +137,7 @@ def test_an_open_loop_shows_service_time_and_lateness_beside_latency() -> None:
 
 
 def test_a_client_that_is_late_is_a_caveat() -> None:
-    late = sample.latency_data(0.004, 0.2, 5000)
+    late = sample_figures.latency_data(0.004, 0.2, 5000)
     measurement = structs.replace(open_loop().measurement, lateness=late)
     seen = " ".join(text(load_outcome(measurement, OPEN)).split())
     assert "half of the requests were sent 4.00 ms late or later" in seen

@@ -3,6 +3,9 @@
 #![allow(dead_code, reason = "each test program uses its own part of this")]
 
 pub(crate) mod affinity;
+pub(crate) mod placed;
+mod tries;
+mod used;
 mod witness;
 
 use std::time::Duration;
@@ -12,7 +15,9 @@ use httpdyno_load::{
 };
 use httpdyno_oracle::{Oracle, OracleConfig};
 #[allow(unused_imports, reason = "each test program uses its own part of this")]
-pub(crate) use witness::{Witness, ensure, skipped, unless_taken, within_three_tries};
+pub(crate) use tries::{Failure, ensure, skipped, start, tried, unless_disturbed};
+#[allow(unused_imports, reason = "each test program uses its own part of this")]
+pub(crate) use witness::{Seen, Witness};
 
 /// No run here takes nearly as long; it only keeps a hung engine from hanging the suite.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
@@ -68,7 +73,7 @@ pub(crate) fn arrival(rate_per_s: f64) -> Arrival {
 /// Run to the end; every window obeys the laws.
 #[track_caller]
 pub(crate) fn run(spec: &LoadSpec) -> Vec<WindowResult> {
-    finish(&Run::start(spec, None).unwrap())
+    finish(&start(spec, None).unwrap())
 }
 
 /// Run a spec of one window.

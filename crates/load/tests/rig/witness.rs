@@ -1,12 +1,12 @@
-//! Tests that need the machine's attention, and whether they had it.
+//! Whether the machine was disturbed by others than this program: by its host, by who goes before
+//! everybody else, or by other programs that want its cores. It knows nothing of the engine.
 
-use std::io::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use super::affinity;
+use super::{affinity, used};
 
 /// How long its sleepers sleep at a time.
 const NAP: Duration = Duration::from_millis(2);
@@ -15,14 +15,19 @@ const NAP: Duration = Duration::from_millis(2);
 /// beside busy threads but on a core that somebody took.
 const TAKEN: Duration = Duration::from_millis(10);
 
-/// The part of a try from which on it is spoilt.
+/// The part of a try, in cores, from which on it is spoilt where nobody ran or the host took it.
 const MOST_TAKEN_RATIO: f64 = 0.05;
 
-/// Tells whether the cores were taken away for a while, by the host or by whoever goes first:
-/// one thread on each of them sleeps and sees how late it wakes. It knows nothing of the engine.
+/// The same for what other programs used. The kernel counts that by looking who runs at each of
+/// its ticks, so that over half a second it may be wrong by a tenth of a core.
+const MOST_USED_RATIO: f64 = 0.25;
+
+/// Watches from its start on: one thread on each core sleeps and sees how late it wakes, and the
+/// kernel's accounts are compared.
 pub(crate) struct Witness {
     began: Instant,
     stolen_before_s: f64,
+    others_before_s: f64,
     is_over: Arc<AtomicBool>,
     sleepers: Vec<JoinHandle<Duration>>,
 }
@@ -37,19 +42,49 @@ impl Witness {
                 thread::spawn(move || taken(cpu, &is_over))
             })
             .collect();
-        Self { began: Instant::now(), stolen_before_s: stolen_s(), is_over, sleepers }
+        let (stolen_before_s, others_before_s) = (used::stolen_s(), used::others_s());
+        Self { began: Instant::now(), stolen_before_s, others_before_s, is_over, sleepers }
     }
 
-    /// Whether a core was away for more than 5 % of the time since the start, or the host says
-    /// that it took as much.
-    pub(crate) fn saw_a_core_taken(mut self) -> bool {
+    /// Who disturbed the time since the start, and by how much; `None` where nobody did.
+    pub(crate) fn disturbance(self) -> Option<String> {
+        self.seen().disturbance()
+    }
+
+    /// What it saw since the start.
+    pub(crate) fn seen(mut self) -> Seen {
         let lasted_s = self.began.elapsed().as_secs_f64();
-        let stolen_s = stolen_s() - self.stolen_before_s;
+        let stolen_s = used::stolen_s() - self.stolen_before_s;
+        let others_s = used::others_s() - self.others_before_s;
         self.is_over.store(true, Ordering::Relaxed);
-        let taken =
+        let away =
             std::mem::take(&mut self.sleepers).into_iter().map(|sleeper| sleeper.join().unwrap());
-        let longest_s = taken.max().unwrap_or_default().as_secs_f64();
-        longest_s.max(stolen_s) > MOST_TAKEN_RATIO * lasted_s
+        let away_s = away.max().unwrap_or_default().as_secs_f64();
+        Seen { stolen: stolen_s / lasted_s, away: away_s / lasted_s, others: others_s / lasted_s }
+    }
+}
+
+/// Parts of a try, each in cores.
+pub(crate) struct Seen {
+    /// What the host took, by its own account.
+    pub(crate) stolen: f64,
+    /// The core that was away for longest.
+    pub(crate) away: f64,
+    /// What other programs used.
+    pub(crate) others: f64,
+}
+
+impl Seen {
+    /// Who disturbed more than is allowed for.
+    pub(crate) fn disturbance(&self) -> Option<String> {
+        if self.stolen > MOST_TAKEN_RATIO {
+            return Some(format!("the host took {:.2} cores", self.stolen));
+        }
+        if self.away > MOST_TAKEN_RATIO {
+            return Some(format!("a core was away for {:.2} of the time", self.away));
+        }
+        let others = self.others;
+        (others > MOST_USED_RATIO).then(|| format!("other programs used {others:.2} cores"))
     }
 }
 
@@ -72,62 +107,4 @@ fn taken(cpu: usize, is_over: &AtomicBool) -> Duration {
         }
     }
     taken
-}
-
-/// How long this machine's cores were taken away by its host since it started, all together.
-fn stolen_s() -> f64 {
-    let text = std::fs::read_to_string("/proc/stat").unwrap();
-    let stolen = text.split_whitespace().nth(8).and_then(|ticks| ticks.parse::<f64>().ok());
-    stolen.unwrap_or(0.0) / 100.0
-}
-
-/// Try what needs the machine's attention up to three times: one that is busy elsewhere may
-/// spoil a try, an engine that is wrong spoils all. Where the cores were taken away in each of
-/// them, nothing can be tested. What must hold on any machine is for `attempt` to assert.
-#[track_caller]
-pub(crate) fn within_three_tries(mut attempt: impl FnMut() -> Result<(), String>) {
-    let mut reasons = Vec::new();
-    let mut n_taken = 0;
-    for _ in 0..3 {
-        let witness = Witness::start();
-        match attempt() {
-            Ok(()) => return,
-            Err(reason) => reasons.push(reason),
-        }
-        n_taken += usize::from(witness.saw_a_core_taken());
-    }
-    if n_taken == reasons.len() {
-        skipped(&format!("the cores were taken away in each try: {reasons:#?}"));
-        return;
-    }
-    panic!("three times: {reasons:#?}");
-}
-
-/// Try what cannot go wrong on cores that are there: again, up to three times in all, only where
-/// they were taken away meanwhile. One undisturbed try that fails is enough.
-#[track_caller]
-pub(crate) fn unless_taken(mut attempt: impl FnMut() -> Result<(), String>) {
-    let mut reasons = Vec::new();
-    for _ in 0..3 {
-        let witness = Witness::start();
-        match attempt() {
-            Ok(()) => return,
-            Err(reason) => reasons.push(reason),
-        }
-        assert!(witness.saw_a_core_taken(), "undisturbed: {reasons:#?}");
-    }
-    skipped(&format!("the cores were taken away in each try: {reasons:#?}"));
-}
-
-/// What a try needs; why it is not so, where it is not.
-pub(crate) fn ensure(is_so: bool, reason: impl FnOnce() -> String) -> Result<(), String> {
-    if is_so { Ok(()) } else { Err(reason()) }
-}
-
-/// Say that something could not be tested, also where what passing tests print is not shown.
-pub(crate) fn skipped(reason: &str) {
-    let test = thread::current();
-    let test = test.name().unwrap_or("a test");
-    // eprintln! would write to where libtest keeps what a test says.
-    std::io::stderr().write_all(format!("skipped: {test}: {reason}\n").as_bytes()).unwrap();
 }
