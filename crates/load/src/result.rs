@@ -4,20 +4,12 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::batches::Batches;
-use crate::cycles::Cycles;
-use crate::evidence::Evidence;
-use crate::histogram::Distribution;
-use crate::host::HostChange;
-use crate::message;
-use crate::outcome::{ErrorCounts, ErrorKind};
-use crate::part::{self, Part};
-use crate::phases::Phases;
-use crate::series::Series;
-use crate::tally::{Tally, Visits};
-use crate::trace::{Trace, Tracer};
-use crate::verdict::{Case, LimitedBy, verdict};
-use crate::window::Plan;
+use crate::count::{
+    Batches, Cycles, Distribution, ErrorCounts, ErrorKind, PageCounts, Part, Phases, Series, Tally,
+    Trace, Tracer, Visits, by_population, message,
+};
+use crate::judge::{Case, Evidence, HostChange, LimitedBy, verdict};
+use crate::schedule::Plan;
 
 /// What one window saw, over all threads. `offered == completed + errors.total()`, always.
 ///
@@ -85,7 +77,7 @@ pub struct WindowResult {
     /// By index in the arm's table of requests, the measured ones of each.
     pub by_request: Vec<Part>,
     /// The measured requests of the usual users and of the slow ones; `None` where none are slow.
-    #[serde(serialize_with = "part::by_population")]
+    #[serde(serialize_with = "by_population")]
     pub by_population: Option<[Part; 2]>,
     /// Pages of the measured part.
     #[serde(skip_serializing_if = "message::is_default")]
@@ -116,24 +108,6 @@ pub struct WindowResult {
     pub limited_by: LimitedBy,
     /// What that rests on.
     pub evidence: Evidence,
-}
-
-/// What became of the measured part's pages. `offered == completed + failed`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct PageCounts {
-    /// Pages that were due in the measured part (closed loop: begun).
-    pub offered: u64,
-    /// Pages of which each request was answered right.
-    pub completed: u64,
-    /// The others.
-    pub failed: u64,
-    /// From the page's due time to the end of its last request, of those that completed; and of
-    /// those that were given up, as at least the time until then, like `WindowResult::latency`.
-    #[serde(skip_serializing_if = "message::is_default")]
-    pub time: Distribution,
-    /// What is a lower bound in `time`.
-    #[serde(skip_serializing_if = "message::is_default")]
-    pub censored: Distribution,
 }
 
 impl WindowResult {

@@ -7,21 +7,22 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
-use crate::check::{check, nanoseconds};
-use crate::host::HostMeter;
-use crate::live::{Live, LiveBoard};
+use crate::count::{Capacity, Live, LiveBoard, Tally};
+use crate::drive::{Command, Setup, Shared, Worker};
+use crate::error::Error;
+use crate::input::{LoadSpec, Window, check, check_descriptors, nanoseconds};
+use crate::judge::{HostMeter, watchdog};
+use crate::request::Target;
 use crate::result::WindowResult;
-use crate::shared::Shared;
-use crate::spec::{LoadSpec, Window};
+use crate::schedule::{Model, Plan};
 use crate::sys::{self, Waker};
-use crate::tally::{Room, Tally};
-use crate::watchdog;
-use crate::window::{Model, Plan};
-use crate::worker::{Command, Setup, Worker};
-use crate::{Error, Observer};
 
 /// From the decision to open a window to its first request: time for all threads to wake up.
 const START_DELAY_NS: u64 = 200_000;
+
+/// Called at the edges of windows: the window's index, and whether it opens. Runs on the
+/// conductor's thread; breaking stops the run.
+pub type Observer = Box<dyn FnMut(usize, bool) -> ControlFlow<()> + Send>;
 
 /// A run under way on its own threads. Dropping it stops it without waiting.
 #[derive(Debug)]
@@ -56,7 +57,9 @@ impl Run {
     /// # Errors
     /// The spec makes no sense, or the threads and their descriptors can't be had.
     pub fn start(spec: &LoadSpec, observer: Option<Observer>) -> Result<Self, Error> {
-        let targets = check(spec)?;
+        check(spec)?;
+        let targets = Target::all(spec)?;
+        check_descriptors(spec)?;
         let spec = Arc::new(spec.clone());
         let n_threads = spec.threads.min(spec.connections);
         let live = LiveBoard::new(n_threads);
@@ -186,13 +189,13 @@ struct Score {
     n_connections: usize,
     /// Of the threads; empty: not pinned.
     cpus: Vec<usize>,
-    room: Room,
+    capacity: Capacity,
 }
 
 impl Score {
     fn of(spec: &LoadSpec, n_threads: usize) -> Self {
         let n_requests: Vec<_> = spec.arms.iter().map(|arm| arm.requests.len()).collect();
-        let room = Room {
+        let capacity = Capacity {
             n_requests: n_requests.iter().copied().max().unwrap_or(0),
             has_slow: spec.slow.is_some(),
             n_traced: spec.n_traced,
@@ -205,7 +208,7 @@ impl Score {
             n_requests,
             n_connections: spec.connections,
             cpus: spec.cpus.clone(),
-            room,
+            capacity,
         }
     }
 
@@ -266,7 +269,8 @@ struct Conductor {
 
 impl Conductor {
     fn conduct(mut self, score: &Score) {
-        let mut tallies: Vec<_> = self.threads.iter().map(|_| Tally::new(&score.room)).collect();
+        let mut tallies: Vec<_> =
+            self.threads.iter().map(|_| Tally::new(&score.capacity)).collect();
         let mut host = HostMeter::new(&score.cpus);
         let played = (0..score.windows.len()).try_for_each(|index| {
             if self.board.is_stopped() || self.is_broken_off(index, true) {

@@ -8,7 +8,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use super::*;
-use crate::transport_rig::deaf_port;
+use crate::wire::deaf_port;
 use crate::{Arm, Arrival, ErrorKind, LimitedBy, Request, Step, Users};
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";

@@ -1,0 +1,40 @@
+//! What became of it, in memory that does not grow with the number of requests.
+
+mod batches;
+mod breakdown;
+mod cells;
+mod cycles;
+mod effort;
+mod ended;
+mod histogram;
+mod in_flight;
+mod live;
+pub(crate) mod message;
+mod outcome;
+mod pages;
+mod phases;
+mod series;
+mod strain;
+mod tally;
+mod trace;
+mod visit_counts;
+
+pub use batches::Batches;
+pub use breakdown::Part;
+pub(crate) use breakdown::by_population;
+pub use cycles::Cycles;
+pub(crate) use effort::EffortMeter;
+pub(crate) use ended::Ended;
+pub use histogram::Distribution;
+pub(crate) use in_flight::residual_ratio;
+pub use live::Live;
+pub(crate) use live::LiveBoard;
+pub use outcome::{ErrorCounts, ErrorKind};
+pub use pages::PageCounts;
+pub(crate) use pages::PageEnd;
+pub use phases::Phases;
+pub use series::Series;
+pub(crate) use tally::{Capacity, Tally};
+pub use trace::Trace;
+pub(crate) use trace::Tracer;
+pub use visit_counts::Visits;
