@@ -21,19 +21,19 @@ const MARGIN_NS: u64 = 40_000;
 
 /// A connection from a thread to itself.
 #[derive(Debug)]
-pub(crate) struct Warmth {
+pub(super) struct Loopback {
     from: TcpStream,
     to: TcpStream,
     kept_ns: u64,
 }
 
-impl Warmth {
+impl Loopback {
     /// Connect over loopback.
     ///
     /// # Errors
     ///
     /// There is no loopback, no descriptor or no port; or somebody else came to the door first.
-    pub(crate) fn new() -> io::Result<Self> {
+    pub(super) fn new() -> io::Result<Self> {
         let door = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let from = TcpStream::connect(door.local_addr()?)?;
         let (to, visitor) = door.accept()?;
@@ -48,13 +48,13 @@ impl Warmth {
         Ok(Self { from, to, kept_ns: 0 })
     }
 
-    /// A packet went this way.
-    pub(crate) fn note_use(&mut self, now_ns: u64) {
-        self.kept_ns = now_ns;
+    /// A packet went this way then.
+    pub(super) fn note_use(&mut self, used_ns: u64) {
+        self.kept_ns = self.kept_ns.max(used_ns);
     }
 
     /// Pass a byte if nothing has gone this way for some time, and nothing has to soon.
-    pub(crate) fn keep(&mut self, now_ns: u64, due_ns: u64) {
+    pub(super) fn keep(&mut self, now_ns: u64, due_ns: u64) {
         let is_cooling = now_ns.saturating_sub(self.kept_ns) >= KEPT_NS;
         if is_cooling && due_ns.saturating_sub(now_ns) >= MARGIN_NS {
             self.kept_ns = now_ns;
@@ -70,13 +70,13 @@ mod tests {
     use super::*;
 
     /// How many bytes have been passed.
-    fn passed(warmth: &Warmth) -> u64 {
-        sys::acknowledged_bytes(&warmth.from).unwrap()
+    fn passed(loopback: &Loopback) -> u64 {
+        sys::acknowledged_bytes(&loopback.from).unwrap()
     }
 
     #[test]
     fn a_byte_is_passed_when_the_way_cools_and_there_is_time() {
-        let mut warmth = Warmth::new().unwrap();
+        let mut loopback = Loopback::new().unwrap();
         let start_ns = 1_000_000_000;
         for (after_ns, until_due_ns, expected) in [
             (0, 20_000_000, 1),
@@ -87,31 +87,31 @@ mod tests {
             (3 * KEPT_NS, 20_000_000, 3),
         ] {
             let now_ns = start_ns + after_ns;
-            warmth.keep(now_ns, now_ns + until_due_ns);
-            assert_eq!(passed(&warmth), expected, "after {after_ns} ns");
+            loopback.keep(now_ns, now_ns + until_due_ns);
+            assert_eq!(passed(&loopback), expected, "after {after_ns} ns");
         }
     }
 
     #[test]
     fn a_request_keeps_the_way_warm_as_well() {
-        let mut warmth = Warmth::new().unwrap();
+        let mut loopback = Loopback::new().unwrap();
         let now_ns = 1_000_000_000;
-        warmth.note_use(now_ns);
-        warmth.keep(now_ns + KEPT_NS - 1, u64::MAX);
-        assert_eq!(passed(&warmth), 0);
-        warmth.keep(now_ns + KEPT_NS, u64::MAX);
-        assert_eq!(passed(&warmth), 1);
+        loopback.note_use(now_ns);
+        loopback.keep(now_ns + KEPT_NS - 1, u64::MAX);
+        assert_eq!(passed(&loopback), 0);
+        loopback.keep(now_ns + KEPT_NS, u64::MAX);
+        assert_eq!(passed(&loopback), 1);
     }
 
     #[test]
     fn no_byte_is_left_behind() {
-        let mut warmth = Warmth::new().unwrap();
+        let mut loopback = Loopback::new().unwrap();
         for step in 0..1_000 {
             let now_ns = 1_000_000_000 + step * KEPT_NS;
-            warmth.keep(now_ns, u64::MAX);
+            loopback.keep(now_ns, u64::MAX);
         }
-        assert_eq!(passed(&warmth), 1_000);
-        let left = sys::receive(&warmth.to, &mut [0; 64]).map_err(|error| error.kind());
+        assert_eq!(passed(&loopback), 1_000);
+        let left = sys::receive(&loopback.to, &mut [0; 64]).map_err(|error| error.kind());
         assert_eq!(left, Err(io::ErrorKind::WouldBlock));
     }
 }

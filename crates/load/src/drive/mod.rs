@@ -1,19 +1,16 @@
 //! Who sends when over which connection: a thread's loop.
+//!
+//! The worker stands on three parts that use each other one way only: the users decide who asks
+//! for what next, the connections carry it, the clock says when.
 
-mod connecting;
-mod connection;
-mod credited;
-mod exchange;
-mod links;
+mod clock;
+mod connections;
+mod context;
+mod ids;
 mod loopback;
-mod pace;
-mod progress;
+mod platform;
 mod shared;
-mod throttle;
-mod timers;
-mod turn;
-mod visit;
-mod visits;
+mod users;
 mod worker;
 
 pub(crate) use shared::Shared;

@@ -2,27 +2,26 @@
 //!
 //! The loop waits for sockets and due times, and between windows for the conductor's next
 //! command, always in the same epoll wait: so the sockets of arms that stand by are watched too.
+//! What happens on connections is told to the users in one place, here.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError};
-use std::time::SystemTime;
+use std::time::Duration;
 
-use super::connection::{Connection, Farewell, Phase};
-use super::links::{Links, List};
-use super::loopback::Warmth;
-use super::progress::{Progress, Share};
-use super::shared::Shared;
-use super::timers::Timer;
-use super::turn::Turn;
-use super::visit::{User, Visit};
 use crate::count::{Capacity, EffortMeter, ErrorKind, Tally};
 use crate::error::Error;
-use crate::input::{Arrival, Length, LoadSpec, Think, places};
-use crate::request::{Rendered, Target};
-use crate::schedule::{Model, Plan, random};
-use crate::sys::{self, Epoll, Waker};
+use crate::input::{LoadSpec, places};
+use crate::request::Target;
+use crate::schedule::{Model, Plan};
+use crate::sys::{self, Waker};
+
+use super::clock::{Clock, Wake};
+use super::connections::{Connections, Settings};
+use super::context::Context;
+use super::loopback::Loopback;
+use super::platform::{EpollNet, Kernel, MonotonicTime, Platform};
+use super::shared::Shared;
+use super::users::{Role, Users};
 
 /// What the conductor asks of a thread.
 #[derive(Debug)]
@@ -43,67 +42,27 @@ pub(crate) struct Setup {
     pub(crate) spin_ns: u64,
 }
 
-/// An arm as a thread sees it.
-#[derive(Debug)]
-pub(crate) struct Pool {
-    pub(crate) target: Target,
-    /// Connections that could send at once, those of usual and of slow users. The one that was
-    /// used last is taken first: that keeps as few connections busy as the load needs, and leaves
-    /// the others for the server to close, as a client's pool does.
-    open: [List; 2],
-    /// Places without a socket.
-    closed: List,
-    /// Of an open loop: the first `n_returning` are those who may return, then comes one for each
-    /// connection.
-    pub(crate) users: Vec<User>,
-    pub(crate) n_returning: usize,
-    pub(crate) first_connection: u32,
-    /// Where the last window left the steps; none was there yet: `None`.
-    mix_from: Option<u64>,
-}
-
-pub(crate) struct Worker {
-    pub(crate) setup: Setup,
-    pub(crate) spec: Arc<LoadSpec>,
-    /// Users have no memory and visits one step: nothing is drawn for them, and none is counted.
-    pub(crate) is_plain: bool,
-    pub(crate) shared: Arc<Shared>,
+/// A thread's part of a run: its clock, its connections, its users, and the loop over them.
+pub(super) struct Driver<P: Platform> {
+    setup: Setup,
+    cx: Context<P>,
+    connections: Connections<P>,
+    users: Users,
+    shared: Arc<Shared>,
     waker: Arc<Waker>,
-    mailbox: Receiver<Command>,
-    pub(crate) epoll: Epoll,
-    pub(crate) pools: Vec<Pool>,
-    pub(crate) connections: Vec<Connection>,
-    /// What the connection of the same index is used for, if it is the first one of a visit.
-    pub(crate) visits: Vec<Visit>,
-    pub(crate) links: Links,
-    /// Connections with a request, in the order in which their patience ends: all requests have
-    /// the same patience and are taken up nearly in the order of their due times, so no heap is
-    /// needed.
-    pub(crate) in_flight: List,
-    pub(crate) timers: BinaryHeap<Reverse<Timer>>,
-    pub(crate) buffer: Box<[u8]>,
-    pub(crate) tally: Box<Tally>,
-    pub(crate) progress: Progress,
-    pub(crate) now_ns: u64,
-    /// The calendar's time when the window began, for cookies that expire.
-    pub(crate) unix_now_s: u64,
-    /// The number of the next new user.
-    pub(crate) next_user: u64,
-    pub(crate) surplus: u64,
-    /// Connections whose requests ended while events are taken, and whose users go on after that.
-    pub(crate) held_back: Vec<(u32, Result<(), ErrorKind>)>,
-    pub(crate) is_holding_back: bool,
-    pub(crate) turn: Turn,
     /// Where the thread polls before due times, if it could be had.
-    pub(crate) warmth: Option<Warmth>,
+    loopback: Option<Loopback>,
     meter: EffortMeter,
 }
 
-/// Tokens are a connection's life and number; this is none.
-pub(crate) const WAKER_TOKEN: u64 = u64::MAX;
+/// A driver on the kernel's clock and sockets, and its way to the conductor.
+pub(crate) struct Worker {
+    driver: Driver<Kernel>,
+    mailbox: Receiver<Command>,
+}
 
-/// A read's room: most answers take one read, and it fits the second-level cache.
-const READ_BYTES: usize = 64 * 1024;
+/// Tokens are a socket's life and its connection's number; this is none.
+const WAKER_TOKEN: u64 = u64::MAX;
 
 impl Worker {
     pub(crate) fn new(
@@ -114,76 +73,19 @@ impl Worker {
         waker: Arc<Waker>,
         mailbox: Receiver<Command>,
     ) -> Result<Self, Error> {
-        let mut connections = Vec::new();
-        let mut pools = Vec::with_capacity(targets.len());
-        let n_threads = setup.n_threads;
-        let n_returning = spec.users.n_returning.div_ceil(n_threads);
-        let n_users = match spec.arrival {
-            Arrival::Closed => setup.n_connections,
-            _ => n_returning + setup.n_connections,
-        };
-        for (target, arm) in targets.iter().zip(&spec.arms) {
-            // In a closed loop each user may need all the connections of a page.
-            let n_places = setup.n_connections * (places(&spec, arm) / spec.connections).max(1);
-            connections.extend((0..n_places).map(|_| Connection::new(pools.len())));
-            let number = |user: usize| (user * n_threads + setup.thread) as u64;
-            let user = |index| User { number: number(index), ..User::default() };
-            let mut target = target.clone();
-            target.tls = target.tls.map(|tls| tls.for_thread(n_places));
-            pools.push(Pool {
-                target,
-                open: [List::new(); 2],
-                closed: List::new(),
-                users: (0..n_users).map(user).collect(),
-                n_returning,
-                first_connection: (connections.len() - n_places) as u32,
-                mix_from: None,
-            });
-        }
-        let epoll = Epoll::new().map_err(Error::system("epoll_create1"))?;
-        epoll.add_waker(&waker, WAKER_TOKEN).map_err(Error::system("epoll_ctl"))?;
-        let warmth = (setup.spin_ns > 0).then(|| Warmth::new().ok()).flatten();
-        let turn = Turn::new(connections.len());
-        let mut worker = Self {
-            is_plain: is_plain(&spec, targets),
-            shared,
-            waker,
-            mailbox,
-            epoll,
-            visits: vec![Visit::default(); connections.len()],
-            links: Links::new(connections.len()),
-            timers: BinaryHeap::with_capacity(connections.len()),
-            connections,
-            pools,
-            in_flight: List::new(),
-            buffer: vec![0; READ_BYTES].into_boxed_slice(),
-            tally: Tally::new(&Capacity::default()),
-            progress: Progress::none(),
-            now_ns: 0,
-            unix_now_s: 0,
-            next_user: (n_users * n_threads + setup.thread) as u64,
-            surplus: 0,
-            held_back: Vec::with_capacity(sys::MAX_EVENTS),
-            is_holding_back: false,
-            turn,
-            warmth,
-            meter: EffortMeter::default(),
-            setup,
-            spec,
-        };
-        for member in 0..worker.connections.len() {
-            worker.park(member as u32);
-        }
-        Ok(worker)
+        let net = EpollNet::new(&waker, WAKER_TOKEN).map_err(Error::system("epoll_create1"))?;
+        let mut driver = Driver::new(setup, spec, targets, (MonotonicTime, net), (shared, waker));
+        driver.loopback = (setup.spin_ns > 0).then(|| Loopback::new().ok()).flatten();
+        Ok(Self { driver, mailbox })
     }
 
     /// Run windows until told to quit, and report each.
     pub(crate) fn work(mut self, reports: &Sender<Result<Box<Tally>, Error>>) {
         sys::sharpen_timers();
-        let mut result = self.setup.cpu.map_or(Ok(()), |cpu| {
+        let mut result = self.driver.setup.cpu.map_or(Ok(()), |cpu| {
             sys::pin_to(cpu).map_err(Error::system("sched_setaffinity for a CPU in cpus"))
         });
-        self.meter = EffortMeter::of_this_thread();
+        self.driver.meter = EffortMeter::of_this_thread();
         loop {
             let (plan, mut tally) = match self.next_window() {
                 Ok(Some(window)) => window,
@@ -193,17 +95,13 @@ impl Worker {
                     break;
                 }
             };
-            // The conductor's empty tally comes in, the full one goes out: nothing is allocated.
-            std::mem::swap(&mut self.tally, &mut tally);
-            let ran = std::mem::replace(&mut result, Ok(())).and_then(|()| self.run(plan));
-            std::mem::swap(&mut self.tally, &mut tally);
+            let ran = std::mem::replace(&mut result, Ok(()))
+                .and_then(|()| self.driver.run(plan, &mut tally));
             if reports.send(ran.map(|()| tally)).is_err() {
                 break;
             }
         }
-        for connection in &mut self.connections {
-            connection.close(Farewell::Orderly);
-        }
+        self.driver.connections.close_all();
     }
 
     /// Wait for the next window, watching the idle sockets; `None` means to quit.
@@ -214,85 +112,128 @@ impl Worker {
                 Ok(Command::Quit) | Err(TryRecvError::Disconnected) => return Ok(None),
                 Err(TryRecvError::Empty) => {}
             }
-            let n_events = self.epoll.wait(None).map_err(Error::system("epoll_pwait2"))?;
-            self.take_events(n_events);
+            let n_events =
+                self.driver.connections.wait(None).map_err(Error::system("epoll_pwait2"))?;
+            self.driver.take_events(n_events);
+        }
+    }
+}
+
+impl<P: Platform> Driver<P> {
+    pub(super) fn new(
+        setup: Setup,
+        spec: Arc<LoadSpec>,
+        targets: &[Target],
+        (time, net): (P::Time, P::Net),
+        (shared, waker): (Arc<Shared>, Arc<Waker>),
+    ) -> Self {
+        let Setup { thread, n_threads, n_connections, timeout_ns, spin_ns, .. } = setup;
+        let of_thread = |(target, arm)| {
+            // In a closed loop each user may need all the connections of a page.
+            let n_places = n_connections * (places(&spec, arm) / spec.connections).max(1);
+            let mut target = Target::clone(target);
+            target.tls = target.tls.map(|tls| tls.for_thread(n_places));
+            (target, n_places)
+        };
+        let targets: Vec<_> = targets.iter().zip(&spec.arms).map(of_thread).collect();
+        let n_places = targets.iter().map(|(_, n_places)| n_places).sum();
+        let role = Role { thread, n_threads, n_connections };
+        let settings = Settings {
+            seed: spec.seed,
+            has_cookies: spec.users.has_cookies,
+            requests_per_connection: spec.requests_per_connection,
+            timeout_ns,
+            slow: spec.slow,
+        };
+        let numbers = Users::first_numbers(&spec, role);
+        let users = Users::new(spec, role, Arc::clone(&shared), &targets);
+        Self {
+            setup,
+            cx: Context {
+                clock: Clock::new(time, spin_ns, n_places),
+                tally: Tally::new(&Capacity::default()),
+            },
+            connections: Connections::new(settings, net, targets, &numbers),
+            users,
+            shared,
+            waker,
+            loopback: None,
+            meter: EffortMeter::default(),
         }
     }
 
-    fn run(&mut self, plan: Plan) -> Result<(), Error> {
-        self.tally.reset();
-        let Setup { thread, n_threads, .. } = self.setup;
-        let Pool { target, mix_from, .. } = &self.pools[plan.arm];
-        let mix_from = mix_from.unwrap_or_else(|| Progress::mix_start(plan.model, thread as u64));
-        let (thread, n_threads) = (thread as u64, n_threads as u64);
-        let share = Share { thread, n_threads, period: target.steps.len() as u64 };
-        self.progress = Progress::new(plan, &self.spec.arrival, self.spec.seed, share, mix_from);
-        let unix_now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-        self.unix_now_s = unix_now.map_or(0, |since| since.as_secs());
+    /// Run a window, and count into `tally`.
+    pub(super) fn run(&mut self, plan: Plan, tally: &mut Box<Tally>) -> Result<(), Error> {
+        // The conductor's empty tally comes in, the full one goes out: nothing is allocated.
+        std::mem::swap(&mut self.cx.tally, tally);
+        let ran = self.run_window(plan);
+        std::mem::swap(&mut self.cx.tally, tally);
+        ran
+    }
+
+    fn run_window(&mut self, plan: Plan) -> Result<(), Error> {
+        self.cx.tally.reset();
+        self.cx.clock.progress = self.users.open_window(plan);
+        self.connections.open_window(self.cx.clock.unix_s());
         let opened = self.meter.read();
         let (mut measured_from, mut sending_until) = (None, None);
         loop {
-            self.tick();
+            self.cx.clock.tick();
             if let Some(stopped_ns) = self.shared.stopped_ns() {
                 self.abandon(stopped_ns);
                 break;
             }
-            if measured_from.is_none() && self.now_ns >= plan.measure_start_ns {
+            if measured_from.is_none() && self.cx.clock.now_ns >= plan.measure_start_ns {
                 measured_from = Some(self.meter.read());
             }
             self.expire();
             self.fire_timers();
-            if self.progress.is_sending {
-                self.send();
-                self.end_if_all_are_claimed();
+            if self.cx.clock.progress.is_sending {
+                self.users.send(&mut self.cx, &mut self.connections);
+                self.users.end_if_all_are_claimed(&mut self.cx, &mut self.connections);
             }
-            if !self.progress.is_sending {
+            if !self.cx.clock.progress.is_sending {
                 sending_until.get_or_insert_with(|| self.meter.read());
-                if self.in_flight.is_empty() {
+                if self.connections.is_at_rest() {
                     break;
                 }
-                if self.now_ns >= self.progress.drained_by_ns {
+                if self.cx.clock.now_ns >= self.cx.clock.progress.drained_by_ns {
                     self.give_up(ErrorKind::Unfinished);
                     break;
                 }
             }
-            self.shared.live.publish(self.setup.thread, &plan, &mut self.tally, self.now_ns);
+            let Context { clock, tally } = &mut self.cx;
+            self.shared.live.publish(self.setup.thread, &plan, tally, clock.now_ns);
             let timeout = self.time_to_sleep(measured_from.is_none());
-            if self.is_polling()
-                && let Some(warmth) = &mut self.warmth
+            if let Some(loopback) = &mut self.loopback
+                && self.cx.clock.is_polling()
             {
-                warmth.keep(self.now_ns, self.progress.next_due_ns);
+                let clock = &self.cx.clock;
+                loopback.note_use(clock.last_sent_ns);
+                loopback.keep(clock.now_ns, clock.progress.next_due_ns);
             }
-            let n_events = self.epoll.wait(timeout).map_err(Error::system("epoll_pwait2"))?;
-            self.tally.turn(self.now_ns, n_events + self.turn.n_unread());
+            let n_events = self.connections.wait(timeout).map_err(Error::system("epoll_pwait2"))?;
+            let n_ready = n_events + self.connections.n_unread();
+            self.cx.tally.turn(self.cx.clock.now_ns, n_ready);
             self.take_events(n_events);
         }
-        self.tick();
+        self.cx.clock.tick();
         let closed = self.meter.read();
-        self.tally.whole = closed.since(&opened);
+        let Context { clock, tally } = &mut self.cx;
+        tally.whole = closed.since(&opened);
         // Where a number of requests ends it, all may be sent in its first instant, and that says
         // nothing of what the client lacked while the answers were on their way.
         let sending_until = sending_until.filter(|_| !plan.has_open_end()).unwrap_or(closed);
-        self.tally.sending = sending_until.since(&measured_from.unwrap_or(opened));
-        self.tally.surplus = std::mem::take(&mut self.surplus);
-        self.tally.closed_ns = self.now_ns.max(plan.opened_ns);
-        let plan = self.progress.plan;
+        tally.sending = sending_until.since(&measured_from.unwrap_or(opened));
+        tally.closed_ns = clock.now_ns.max(plan.opened_ns);
+        let plan = &clock.progress.plan;
         let measure_end_ns =
-            if plan.has_open_end() { self.tally.last_end_ns } else { plan.measure_end_ns };
-        self.tally.measure_end_ns = measure_end_ns.max(plan.opened_ns);
-        if plan.is_credited() {
-            self.close_cycles();
-        }
-        self.pools[plan.arm].mix_from = Some(self.progress.mix_until());
-        self.progress = Progress::none();
-        self.timers.clear();
-        self.turn.clear();
-        debug_assert!(self.connections.iter().all(|each| each.is_parked), "all came home");
+            if plan.has_open_end() { tally.last_end_ns } else { plan.measure_end_ns };
+        tally.measure_end_ns = measure_end_ns.max(plan.opened_ns);
+        tally.surplus = self.connections.close_window();
+        self.users.close_window(&mut self.cx);
+        self.cx.clock.close_window();
         Ok(())
-    }
-
-    pub(crate) fn tick(&mut self) {
-        self.now_ns = sys::monotonic_ns();
     }
 
     /// Take what the last wait brought.
@@ -300,100 +241,111 @@ impl Worker {
     /// In a closed loop all answers are read before any user goes on: reading takes a fifth of
     /// the time of writing, so an answer that is there already is stamped that much sooner, and to
     /// do the same thing many times is cheaper than to alternate. A schedule does not wait.
+    #[inline]
     fn take_events(&mut self, n_events: usize) {
-        let n_unread = self.turn.begin();
-        let is_closed_loop = self.progress.plan.model == Model::Closed;
-        self.is_holding_back = n_events + n_unread > 1 && is_closed_loop;
+        let n_unread = self.connections.begin_turn();
+        let is_closed_loop = self.cx.clock.progress.plan.model == Model::Closed;
+        let is_batch = n_events + n_unread > 1 && is_closed_loop;
         for index in 0..n_events {
-            let event = self.epoll.event(index);
+            let event = self.connections.event(index);
             if event.token == WAKER_TOKEN {
                 self.waker.clear();
                 continue;
             }
-            self.on_event(event);
-            self.send_if_due();
+            self.connections.on_event(&mut self.cx, event);
+            if !is_batch {
+                self.go_on();
+            }
         }
         for index in 0..n_unread {
-            self.read_on(self.turn.earlier(index));
-            self.send_if_due();
+            self.connections.read_on(&mut self.cx, index);
+            if !is_batch {
+                self.go_on();
+            }
         }
-        self.turn.end();
-        self.is_holding_back = false;
-        for index in 0..self.held_back.len() {
-            let (member, outcome) = self.held_back[index];
-            self.tick();
-            self.go_on(member, outcome);
+        self.connections.end_turn();
+        if is_batch {
+            self.users.settle_batch(&mut self.cx, &mut self.connections);
         }
-        self.held_back.clear();
     }
 
+    /// Have users go on whose exchanges have ended, and send what is due meanwhile.
     #[inline]
-    fn send_if_due(&mut self) {
-        if self.progress.next_due_ns <= self.now_ns && self.progress.is_sending {
-            self.send_due();
+    fn go_on(&mut self) {
+        self.users.settle(&mut self.cx, &mut self.connections);
+        let progress = &self.cx.clock.progress;
+        if progress.next_due_ns <= self.cx.clock.now_ns && progress.is_sending {
+            self.users.send_due(&mut self.cx, &mut self.connections);
         }
     }
 
-    /// Take a connection that is free out of its list: open if there is one, and of a line as
-    /// slow as the user's.
-    pub(crate) fn idle_connection(&mut self, arm: usize, is_slow: bool) -> Option<u32> {
-        let Pool { open, closed, .. } = &mut self.pools[arm];
-        let [same, other] = if is_slow { [1, 0] } else { [0, 1] };
-        let free = self.links.pop_back(&mut open[same]).or_else(|| self.links.pop_back(closed));
-        let member = free.or_else(|| {
-            let member = self.links.pop_back(&mut open[other])?;
-            self.connections[member as usize].close(Farewell::Abrupt);
-            Some(member)
-        })?;
-        self.connections[member as usize].is_parked = false;
-        Some(member)
+    /// End what is older than its patience, sent or waiting.
+    #[inline]
+    fn expire(&mut self) {
+        let Self { cx, connections, users, .. } = self;
+        while connections.patience_ends_ns().is_some_and(|at_ns| at_ns <= cx.clock.now_ns) {
+            let Some(oldest) = connections.oldest() else { break };
+            connections.fail(cx, oldest, ErrorKind::Timeout);
+            users.settle(cx, connections);
+        }
+        users.expire_unsent(cx, self.setup.timeout_ns);
     }
 
-    /// Put a connection without a request into the list that it belongs to.
-    pub(crate) fn park(&mut self, member: u32) {
-        let connection = &mut self.connections[member as usize];
-        debug_assert!(!connection.is_parked);
-        connection.is_parked = true;
-        let pool = &mut self.pools[connection.arm];
-        self.links.push_back(pool.list_of(connection), member);
-    }
-
-    /// Take a connection out of its list.
-    pub(crate) fn unpark(&mut self, member: u32) {
-        let connection = &mut self.connections[member as usize];
-        connection.is_parked = false;
-        let pool = &mut self.pools[connection.arm];
-        self.links.remove(pool.list_of(connection), member);
-    }
-
-    /// Random bits of a stream for the thing of this number.
-    pub(crate) fn draw(&self, stream: u64, number: u64) -> u64 {
-        random::hash(self.spec.seed, stream, number)
-    }
-
-    /// The number over all threads of a thread's user.
-    pub(crate) fn global_user(&self, user: u64) -> u64 {
-        user * self.setup.n_threads as u64 + self.setup.thread as u64
-    }
-}
-
-impl Pool {
-    /// Where a connection without a request belongs.
-    fn list_of(&mut self, connection: &Connection) -> &mut List {
-        match connection.phase {
-            Phase::Idle => &mut self.open[usize::from(connection.is_slow)],
-            _ => &mut self.closed,
+    /// Do what is due.
+    #[inline]
+    fn fire_timers(&mut self) {
+        let Self { cx, connections, users, .. } = self;
+        while let Some((at_ns, wake)) = cx.clock.due() {
+            match wake {
+                Wake::Start(user) => users.set_to_work(cx, connections, user),
+                Wake::Resume(visit) => users.resume(cx, connections, visit, at_ns),
+                Wake::Refusal(socket) => connections.refuse(cx, socket),
+                Wake::Connect(socket) => connections.connect_again(cx, socket),
+                Wake::Line(socket) => connections.let_through(cx, socket),
+            }
+            users.settle(cx, connections);
+            // Each of these may take a while: what follows must not carry its time.
+            cx.clock.tick();
         }
     }
-}
 
-/// Nothing has to be drawn or counted for users.
-fn is_plain(spec: &LoadSpec, targets: &[Target]) -> bool {
-    let users = &spec.users;
-    !users.has_cookies
-        && users.new_ratio == 0.0
-        && users.visit == Length::Fixed(1)
-        && users.think == Think::None
-        && !matches!(spec.arrival, Arrival::Sessions { .. })
-        && targets.iter().flat_map(|target| &*target.requests).all(Rendered::is_fixed)
+    /// End the window at once: the run was stopped. What was due until then is offered, on each
+    /// thread, also where one looked up late; what it sent meanwhile it did send.
+    fn abandon(&mut self, stopped_ns: u64) {
+        if self.cx.clock.progress.is_sending {
+            let now_ns = self.cx.clock.now_ns;
+            let plan = self.cx.clock.progress.plan;
+            let stopped_ns = stopped_ns.max(plan.opened_ns).min(now_ns);
+            self.users.drop_due(&mut self.cx, stopped_ns);
+            self.users.end_sending(&mut self.cx, &mut self.connections, now_ns);
+            let plan = &mut self.cx.clock.progress.plan;
+            plan.measure_end_ns = stopped_ns.min(plan.measure_end_ns);
+            plan.n_requests = 0;
+        }
+        self.give_up(ErrorKind::Unfinished);
+    }
+
+    /// End all that is under way.
+    fn give_up(&mut self, kind: ErrorKind) {
+        self.cx.clock.progress.is_over = true;
+        while let Some(oldest) = self.connections.oldest() {
+            self.connections.fail(&mut self.cx, oldest, kind);
+            self.users.settle(&mut self.cx, &mut self.connections);
+        }
+    }
+
+    /// How long nothing can be due; `None`: for ever.
+    #[inline]
+    fn time_to_sleep(&self, is_before_measuring: bool) -> Option<Duration> {
+        if self.connections.n_unread() > 0 {
+            return Some(Duration::ZERO);
+        }
+        let Context { clock, tally } = &self.cx;
+        let until_ns = self
+            .users
+            .look_ns(clock)
+            .min(self.connections.patience_ends_ns().unwrap_or(u64::MAX))
+            .min(self.shared.live.due_ns(tally));
+        clock.time_to_sleep(is_before_measuring, self.setup.timeout_ns, until_ns)
+    }
 }

@@ -26,7 +26,7 @@ const TICKS_PER_PIECE: f64 = 64.0;
 
 /// One direction of a connection.
 #[derive(Debug, Clone)]
-pub(crate) struct Throttle {
+pub(super) struct Throttle {
     direction: Direction,
     bytes_per_s: f64,
     piece_bytes: u64,
@@ -48,12 +48,12 @@ enum Direction {
 
 impl Throttle {
     /// For reading at `bytes_per_s`, above 0.
-    pub(crate) fn reading(bytes_per_s: f64) -> Self {
+    pub(super) fn reading(bytes_per_s: f64) -> Self {
         Self::new(Direction::Reading, bytes_per_s)
     }
 
     /// For writing at `bytes_per_s`, above 0.
-    pub(crate) fn writing(bytes_per_s: f64) -> Self {
+    pub(super) fn writing(bytes_per_s: f64) -> Self {
         Self::new(Direction::Writing, bytes_per_s)
     }
 
@@ -73,7 +73,7 @@ impl Throttle {
     }
 
     /// A message begins: what came before it is no reason to move faster.
-    pub(crate) fn begin(&mut self, now_ns: u64) {
+    pub(super) fn begin(&mut self, now_ns: u64) {
         let start_ns = match self.direction {
             Direction::Reading => now_ns.max(self.paid_ns()),
             Direction::Writing => now_ns,
@@ -85,7 +85,7 @@ impl Throttle {
     /// left of it, for reading the room there is. 0: none before [`ready_ns`](Self::ready_ns).
     ///
     /// Say with [`spend`](Self::spend) how many did.
-    pub(crate) fn allowance(&mut self, now_ns: u64, wanted_bytes: usize) -> usize {
+    pub(super) fn allowance(&mut self, now_ns: u64, wanted_bytes: usize) -> usize {
         let wanted_bytes = wanted_bytes as u64;
         let allowed_bytes = match self.direction {
             Direction::Writing if self.held_up_bytes > 0 => {
@@ -109,14 +109,14 @@ impl Throttle {
     }
 
     /// So many of the allowed bytes moved.
-    pub(crate) fn spend(&mut self, bytes: usize) {
+    pub(super) fn spend(&mut self, bytes: usize) {
         self.moved_bytes += bytes as u64;
         self.held_up_bytes = self.held_up_bytes.saturating_sub(bytes as u64);
     }
 
     /// When to ask again after all that was allowed has moved; `wanted_bytes` as in
     /// [`allowance`](Self::allowance). After less than that moved, wait for the socket instead.
-    pub(crate) fn ready_ns(&self, wanted_bytes: usize) -> u64 {
+    pub(super) fn ready_ns(&self, wanted_bytes: usize) -> u64 {
         let due_ns = self.due_ns(wanted_bytes as u64);
         let on_grid_ns = due_ns.checked_next_multiple_of(self.tick_ns).unwrap_or(due_ns);
         match self.direction {
@@ -128,7 +128,7 @@ impl Throttle {
 
     /// When the line has carried all that moved: when what was read is with the user, if it wasn't
     /// read even later.
-    pub(crate) fn paid_ns(&self) -> u64 {
+    pub(super) fn paid_ns(&self) -> u64 {
         self.carried_ns(0)
     }
 

@@ -8,10 +8,10 @@ use crate::schedule::{Arrivals, Model, Plan};
 /// Which one changes after every `period` of them, the number of an arm's steps. If it stayed, two
 /// threads would share two steps in turn so that each sends only one of them.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Share {
-    pub(crate) thread: u64,
-    pub(crate) n_threads: u64,
-    pub(crate) period: u64,
+pub(in crate::drive) struct Share {
+    pub(in crate::drive) thread: u64,
+    pub(in crate::drive) n_threads: u64,
+    pub(in crate::drive) period: u64,
 }
 
 impl Share {
@@ -26,22 +26,22 @@ impl Share {
 
 /// Where a thread stands in a window.
 #[derive(Debug)]
-pub(crate) struct Progress {
-    pub(crate) plan: Plan,
+pub(in crate::drive) struct Progress {
+    pub(in crate::drive) plan: Plan,
     /// New requests may be sent.
-    pub(crate) is_sending: bool,
+    pub(in crate::drive) is_sending: bool,
     /// What is under way is given up: nothing may follow it.
-    pub(crate) is_over: bool,
+    pub(in crate::drive) is_over: bool,
     /// The users were set to work (closed loop).
-    pub(crate) has_begun: bool,
+    pub(in crate::drive) has_begun: bool,
     /// When a request was due and no connection was idle, if the queue is not empty since.
-    pub(crate) blocked_since_ns: Option<u64>,
+    pub(in crate::drive) blocked_since_ns: Option<u64>,
     /// When sending ended.
-    pub(crate) sent_until_ns: u64,
+    pub(in crate::drive) sent_until_ns: u64,
     /// Give up waiting at this time. Set when sending ends.
-    pub(crate) drained_by_ns: u64,
+    pub(in crate::drive) drained_by_ns: u64,
     /// When this thread's next arrival is due; `u64::MAX`: never.
-    pub(crate) next_due_ns: u64,
+    pub(in crate::drive) next_due_ns: u64,
     /// Its index over all threads.
     next_index: u64,
     arrivals: Option<Arrivals>,
@@ -59,7 +59,13 @@ pub(crate) struct Progress {
 impl Progress {
     /// The beginning of a window for a thread, which sends the `mix_from`-th step first: where
     /// [`Self::mix_until`] left the arm's window before, or [`Self::mix_start`].
-    pub(crate) fn new(plan: Plan, arrival: &Arrival, seed: u64, share: Share, from: u64) -> Self {
+    pub(in crate::drive) fn new(
+        plan: Plan,
+        arrival: &Arrival,
+        seed: u64,
+        share: Share,
+        from: u64,
+    ) -> Self {
         let mut progress = Self {
             plan,
             is_sending: true,
@@ -82,39 +88,39 @@ impl Progress {
     }
 
     /// Between windows.
-    pub(crate) fn none() -> Self {
+    pub(in crate::drive) fn none() -> Self {
         let share = Share { thread: 0, n_threads: 1, period: 1 };
         Self { is_sending: false, ..Self::new(Plan::NONE, &Arrival::Closed, 0, share, 0) }
     }
 
     /// The number of the next arrival: in the order of due times over all threads.
-    pub(crate) fn arrival_number(&self) -> u64 {
+    pub(in crate::drive) fn arrival_number(&self) -> u64 {
         self.mix_from.wrapping_add(self.next_index)
     }
 
     /// The place of the next arrival in the window's own sequence.
-    pub(crate) fn arrival_index(&self) -> u64 {
+    pub(in crate::drive) fn arrival_index(&self) -> u64 {
         self.next_index
     }
 
     /// The number of the next step that this thread chooses by itself: each thread goes through
     /// all steps. Were each to keep to its share of them, a thread with cheap ones would send more
     /// and skew the mix.
-    pub(crate) fn take_turn(&mut self) -> u64 {
+    pub(in crate::drive) fn take_turn(&mut self) -> u64 {
         self.turn += 1;
         self.mix_from.wrapping_add(self.turn - 1)
     }
 
     /// Where a thread begins with the steps of an arm in its first window with it. Where threads
     /// choose by themselves they begin apart; a schedule does that by itself.
-    pub(crate) fn mix_start(model: Model, thread: u64) -> u64 {
+    pub(in crate::drive) fn mix_start(model: Model, thread: u64) -> u64 {
         if model == Model::Open { 0 } else { thread }
     }
 
     /// Where the window left the arm's steps. Were each window to begin with the first one, short
     /// windows would favour the first ones: those of a slow arm more than of a fast one, so that
     /// the two would not be asked the same.
-    pub(crate) fn mix_until(&mut self) -> u64 {
+    pub(in crate::drive) fn mix_until(&mut self) -> u64 {
         if self.plan.model == Model::Open {
             // By the plan, not by what was sent: the threads' shares must go on fitting together.
             while self.give().is_some() {}
@@ -124,12 +130,12 @@ impl Progress {
     }
 
     /// Whether the next due arrival belongs to the measured part.
-    pub(crate) fn is_next_measured(&self) -> bool {
+    pub(in crate::drive) fn is_next_measured(&self) -> bool {
         self.next_due_ns >= self.plan.measure_start_ns
     }
 
     /// Go on to this thread's next arrival.
-    pub(crate) fn advance(&mut self) {
+    pub(in crate::drive) fn advance(&mut self) {
         self.next_due_ns = u64::MAX;
         while let Some((index, due_ns)) = self.give() {
             if self.share.has(index) {
@@ -155,7 +161,7 @@ impl Progress {
     }
 
     /// Every arrival of the schedule was sent or given up.
-    pub(crate) fn is_schedule_over(&self) -> bool {
+    pub(in crate::drive) fn is_schedule_over(&self) -> bool {
         self.plan.is_open_loop() && self.next_due_ns == u64::MAX
     }
 }
