@@ -1,7 +1,6 @@
 //! A run: its threads, and the conductor that leads them from window to window.
 
 use std::ops::ControlFlow;
-use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
@@ -213,28 +212,8 @@ impl Score {
     }
 
     fn plan(&self, index: usize) -> Plan {
-        let window = &self.windows[index];
         let opened_ns = sys::monotonic_ns() + START_DELAY_NS;
-        let credit = window.credit.unwrap_or_default();
-        let spread_ns = nanoseconds(credit.spread_s);
-        let measure_start_ns = opened_ns + spread_ns + nanoseconds(window.lead_in_s);
-        let measure_end_ns = if window.measure_s.is_finite() {
-            measure_start_ns + nanoseconds(window.measure_s)
-        } else {
-            u64::MAX
-        };
-        Plan {
-            index,
-            arm: window.arm,
-            opened_ns,
-            measure_start_ns,
-            measure_end_ns,
-            n_requests: window.n_requests,
-            drain_ns: self.drain_ns,
-            model: self.model,
-            spread_ns,
-            tail_ns: nanoseconds(credit.tail_s),
-        }
+        Plan::of(&self.windows[index], index, opened_ns, self.model, self.drain_ns)
     }
 }
 
@@ -315,8 +294,7 @@ impl Conductor {
         tallies: &mut Vec<Box<Tally>>,
         host: &mut HostMeter,
     ) -> Result<(), Error> {
-        self.board.shared.claimed.store(0, Ordering::Relaxed);
-        self.board.shared.passed.store(0, Ordering::Relaxed);
+        self.board.shared.open_window();
         let mut failure = None;
         for (thread, tally) in self.threads.iter().zip(tallies.drain(..)) {
             if thread.mailbox.send(Command::Run(plan, tally)).is_err() {

@@ -11,6 +11,10 @@ mod loopback;
 mod platform;
 mod shared;
 mod users;
+#[cfg(test)]
+mod virtual_rig;
+#[cfg(test)]
+mod virtual_tests;
 mod worker;
 
 pub(crate) use shared::Shared;

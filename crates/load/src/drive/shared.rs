@@ -12,15 +12,21 @@ pub(crate) struct Shared {
     /// When the run was stopped; 0: it was not. An instant, because threads see it one by one.
     stopped_ns: AtomicU64,
     /// Requests that were claimed in a closed-loop window with `n_requests`.
-    pub(crate) claimed: AtomicU64,
+    pub(super) claimed: AtomicU64,
     /// Users that have begun a step after the measured part of a credited window.
-    pub(crate) passed: AtomicU64,
+    pub(super) passed: AtomicU64,
     pub(crate) live: LiveBoard,
 }
 
 impl Shared {
     pub(crate) fn new(live: LiveBoard) -> Self {
         Self { live, ..Self::default() }
+    }
+
+    /// The next window opens.
+    pub(crate) fn open_window(&self) {
+        self.claimed.store(0, Ordering::Relaxed);
+        self.passed.store(0, Ordering::Relaxed);
     }
 
     /// Stop the run now, if it is not stopped already.

@@ -1,6 +1,6 @@
 //! A window's plan.
 
-use crate::input::Arrival;
+use crate::input::{Arrival, Window, nanoseconds};
 
 /// A window as its threads run it. Instants are `CLOCK_MONOTONIC` nanoseconds.
 #[derive(Debug, Clone, Copy)]
@@ -57,6 +57,36 @@ impl Plan {
         spread_ns: 0,
         tail_ns: 0,
     };
+
+    /// The plan of a window that opens then.
+    pub(crate) fn of(
+        window: &Window,
+        index: usize,
+        opened_ns: u64,
+        model: Model,
+        drain_ns: u64,
+    ) -> Self {
+        let credit = window.credit.unwrap_or_default();
+        let spread_ns = nanoseconds(credit.spread_s);
+        let measure_start_ns = opened_ns + spread_ns + nanoseconds(window.lead_in_s);
+        let measure_end_ns = if window.measure_s.is_finite() {
+            measure_start_ns + nanoseconds(window.measure_s)
+        } else {
+            u64::MAX
+        };
+        Self {
+            index,
+            arm: window.arm,
+            opened_ns,
+            measure_start_ns,
+            measure_end_ns,
+            n_requests: window.n_requests,
+            drain_ns,
+            model,
+            spread_ns,
+            tail_ns: nanoseconds(credit.tail_s),
+        }
+    }
 
     /// Requests are due whatever the server does; their latency counts from then.
     pub(crate) fn is_open_loop(&self) -> bool {
