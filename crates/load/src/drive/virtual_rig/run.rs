@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::script::MS;
 use super::world::{Virtual, World};
-use crate::count::{Capacity, LiveBoard, Tally, Trace, Tracer};
+use crate::count::{Capacity, ErrorKind, LiveBoard, Tally, Trace, Tracer};
 use crate::drive::platform::Time;
 use crate::drive::shared::Shared;
 use crate::drive::worker::{Driver, Setup};
@@ -38,12 +38,29 @@ impl Outcome {
         trace.end_ns.iter().zip(&trace.due_ns).map(|(end_ns, due_ns)| end_ns - due_ns).collect()
     }
 
+    /// The distribution is that of the instants of the requests, one by one.
+    #[track_caller]
+    fn tells_the_latencies(&self) {
+        let (trace, told) = (self.trace(), self.tally.latency.distribution());
+        assert_eq!(trace.due_ns.len() as u64, self.tally.measured_offered, "all are traced");
+        let has_latency = |&outcome: &u8| match outcome {
+            0 => true,
+            code => ErrorKind::ALL[usize::from(code) - 1].is_censored(),
+        };
+        let each = self.latencies_ns().into_iter().zip(&trace.outcome);
+        let with_latency: Vec<u64> =
+            each.filter(|(_, outcome)| has_latency(outcome)).map(|(age_ns, _)| age_ns).collect();
+        let sum_ns = with_latency.iter().map(|&age_ns| u128::from(age_ns)).sum::<u128>();
+        assert_eq!((told.count, told.sum_ns), (with_latency.len() as u64, sum_ns));
+    }
+
     /// What holds for every window.
     #[track_caller]
     fn obeys_the_laws(&self) {
         let tally = &self.tally;
         assert_eq!(tally.offered, tally.completed + tally.errors.total());
         assert_eq!(tally.in_flight.level(), 0, "nothing is left on a connection");
+        self.tells_the_latencies();
         assert_eq!(tally.in_flight.integral_ns(), tally.on_connections_ns(), "Little's law");
     }
 }
@@ -52,7 +69,7 @@ impl Outcome {
 #[track_caller]
 pub(in crate::drive) fn run_all(world: &World, spec: &LoadSpec) -> Vec<Outcome> {
     check(spec).unwrap();
-    let spec = Arc::new(LoadSpec { n_traced: 1_000, threads: 1, ..spec.clone() });
+    let spec = Arc::new(LoadSpec { n_traced: 10_000, threads: 1, ..spec.clone() });
     let setup = Setup {
         thread: 0,
         n_threads: 1,

@@ -14,9 +14,9 @@ fn users(n_users: usize, measure_s: f64) -> LoadSpec {
 #[test]
 fn throughput_is_users_over_cycle_time() {
     let world = World::new(|_| Reply::After(4 * MS));
-    let outcome = run_one(&world, &users(3, 1.0));
-    assert_eq!((outcome.tally.measured_offered, outcome.tally.measured_completed), (750, 750));
-    assert_eq!(outcome.latencies_ns(), [4 * MS; 750]);
+    let outcome = run_one(&world, &users(3, 3.0));
+    assert_eq!((outcome.tally.measured_offered, outcome.tally.measured_completed), (2250, 2250));
+    assert_eq!(outcome.latencies_ns(), vec![4 * MS; 2250]);
     assert_eq!(outcome.tally.connects, 3);
     assert_eq!(outcome.tally.lateness.distribution().count, 0, "nothing is due");
 }

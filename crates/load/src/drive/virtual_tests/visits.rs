@@ -1,8 +1,10 @@
 //! Visits of several steps, pages with their objects, and what users carry along.
 
 use crate::count::ErrorKind;
-use crate::drive::virtual_rig::{MS, Outcome, Reply, World, counted, run_one, window};
-use crate::input::{Arm, Arrival, Length, LoadSpec, Request, Stage, Step, Think, Users, example};
+use crate::drive::virtual_rig::{MS, Outcome, Reply, World, counted, run_all, run_one, window};
+use crate::input::{
+    Arm, Arrival, Length, LoadSpec, Request, Stage, Step, Think, Users, Window, example,
+};
 
 /// A page of a document `/doc` and so many objects, over so many connections.
 fn page(n_objects: usize, connections_per_page: usize) -> Arm {
@@ -148,6 +150,28 @@ fn each_users_cookie_goes_back_to_the_server_and_to_nobody_else() {
         assert_eq!(has("Cookie:"), seen.nth_there > 0, "{}", seen.text);
         assert_eq!(has(cookie[seen.connection]), seen.nth_there > 0, "{}", seen.text);
     }
+}
+
+#[test]
+fn a_cookie_of_one_arm_does_not_go_to_another() {
+    let world = World::new(|seen| {
+        let headers = if seen.path == "/0" { "Set-Cookie: s=zero\r\n" } else { "" };
+        Reply::Answer { after_ns: MS, status: 200, headers, body: 0 }
+    });
+    let arm = |path: &str| Arm::new("127.0.0.1:80", vec![Request::get("h", path)]);
+    let on = |arm| Window { arm, ..counted(10) };
+    let spec = LoadSpec {
+        arms: vec![arm("/1"), arm("/0")],
+        users: Users { has_cookies: true, ..Users::PLAIN },
+        windows: vec![on(0), on(1), on(0), on(1)],
+        ..example()
+    };
+    run_all(&world, &spec);
+    let with_cookie: Vec<bool> =
+        world.log().iter().map(|seen| seen.text.contains("Cookie: s=zero")).collect();
+    let first_of = |first: bool| [vec![first; 2], vec![true; 8]].concat();
+    let expected = [vec![false; 10], first_of(false), vec![false; 10], first_of(true)].concat();
+    assert_eq!(with_cookie, expected);
 }
 
 #[test]
