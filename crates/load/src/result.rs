@@ -135,7 +135,8 @@ impl WindowResult {
         let is_cut = measure_end_ns < plan.measure_end_ns;
         let measured_s = (measure_end_ns - measure_start_ns) as f64 / 1e9;
         let evidence = Evidence::of(tally, n_connections, measured_s, host);
-        let usual_busy_s = tally.busy_ns.saturating_sub(tally.slow_busy_ns) as f64 / 1e9;
+        let usual_busy_s =
+            tally.occupancy.busy_ns.saturating_sub(tally.occupancy.slow_busy_ns) as f64 / 1e9;
         let (judged_offered, judged) = match &tally.by_population {
             Some([usual, _]) => (usual.offered(), *usual.errors()),
             None => (tally.offered, tally.errors),
@@ -144,9 +145,9 @@ impl WindowResult {
             is_open_loop: plan.is_open_loop(),
             offered: judged_offered,
             failed: judged.total() - judged.of(ErrorKind::Unfinished),
-            due: tally.due,
+            due: tally.punctuality.due,
             busy_ratio: usual_busy_s / (n_connections as f64 * measured_s).max(1e-9),
-            starved: tally.starved,
+            starved: tally.punctuality.starved,
             refused: judged.of(ErrorKind::Refused),
             is_answered: tally.bytes_received > 0,
             evidence: &evidence,
@@ -190,7 +191,7 @@ impl WindowResult {
             trace,
             series: tally.series.series.clone(),
             client_cpu_s: tally.whole.cpu_ns as f64 / 1e9,
-            busy_connection_s: tally.busy_ns as f64 / 1e9,
+            busy_connection_s: tally.occupancy.busy_ns as f64 / 1e9,
             limited_by,
             evidence,
         }

@@ -344,5 +344,8 @@ impl Conductor {
 }
 
 #[cfg(test)]
+#[path = "run_long_answer_tests.rs"]
+mod long_answer_tests;
+#[cfg(test)]
 #[path = "run_tests.rs"]
 mod tests;

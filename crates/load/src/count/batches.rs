@@ -17,7 +17,7 @@ use serde::{Serialize, Serializer};
 /// The width of an interval at first.
 const FIRST_INTERVAL_NS: u64 = 10_000_000;
 /// More are joined in pairs.
-pub(crate) const MAX_INTERVALS: usize = 256;
+const MAX_INTERVALS: usize = 256;
 /// Room for the counts of closed intervals: 512 different latencies in each of 256 intervals. A
 /// megabyte per thread, of which what was never used takes no memory.
 const MAX_CELLS: usize = MAX_INTERVALS * 512;
@@ -69,7 +69,7 @@ pub(crate) struct BatchRecorder {
 }
 
 impl BatchRecorder {
-    pub(crate) fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self::with_room(MAX_CELLS)
     }
 
@@ -88,7 +88,7 @@ impl BatchRecorder {
         }
     }
 
-    pub(crate) fn reset(&mut self) {
+    pub(super) fn reset(&mut self) {
         self.interval_ns = FIRST_INTERVAL_NS;
         for column in [&mut self.offered, &mut self.completed, &mut self.errors] {
             column.clear();
@@ -100,7 +100,7 @@ impl BatchRecorder {
 
     /// Count a measured request by the time at which it was due, since the measured part began.
     #[inline]
-    pub(crate) fn offer(&mut self, since_start_ns: u64) {
+    pub(super) fn offer(&mut self, since_start_ns: u64) {
         let is_current = self.current.has(since_start_ns);
         let interval = if is_current { self.current.index } else { self.reach(since_start_ns) };
         self.offered[interval] += 1;
@@ -108,7 +108,7 @@ impl BatchRecorder {
 
     /// Count the end of a request within the measured part. Ends come in the order of time.
     #[inline]
-    pub(crate) fn end(&mut self, since_start_ns: u64, age_ns: u64, outcome: Result<(), ErrorKind>) {
+    pub(super) fn end(&mut self, since_start_ns: u64, age_ns: u64, outcome: Result<(), ErrorKind>) {
         if !self.current.has(since_start_ns) {
             self.go_on(since_start_ns);
         }
@@ -123,7 +123,7 @@ impl BatchRecorder {
     }
 
     /// Count a measured request that the window's end cut off, by the time at which it was due.
-    pub(crate) fn cut_off(&mut self, since_start_ns: u64) {
+    pub(super) fn cut_off(&mut self, since_start_ns: u64) {
         let interval = self.reach(since_start_ns);
         self.errors[interval] += 1;
     }

@@ -10,7 +10,7 @@ use super::outcome::{ErrorCounts, ErrorKind};
 /// so they add up to it. Each takes 270 kB of addresses per thread, of which the pages that are
 /// written to count, 8 kB for each doubling of the latency; a table of hundreds must not take what
 /// the base of the process takes.
-pub(crate) const MAX_DISTRIBUTIONS: usize = 64;
+pub(super) const MAX_DISTRIBUTIONS: usize = 64;
 
 /// What became of some of the measured requests. `offered == completed + errors.total()`.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -55,7 +55,7 @@ pub(crate) struct PartRecorder {
     offered: u64,
     completed: u64,
     errors: ErrorCounts,
-    pub(crate) bytes_received: u64,
+    pub(super) bytes_received: u64,
     latency: Option<Fine>,
 }
 
@@ -68,7 +68,7 @@ impl PartRecorder {
         &self.errors
     }
 
-    pub(crate) fn new(has_distribution: bool) -> Self {
+    pub(super) fn new(has_distribution: bool) -> Self {
         Self {
             offered: 0,
             completed: 0,
@@ -79,12 +79,12 @@ impl PartRecorder {
     }
 
     #[inline]
-    pub(crate) fn offer(&mut self) {
+    pub(super) fn offer(&mut self) {
         self.offered += 1;
     }
 
     #[inline]
-    pub(crate) fn end(&mut self, age_ns: u64, outcome: Result<(), ErrorKind>) {
+    pub(super) fn end(&mut self, age_ns: u64, outcome: Result<(), ErrorKind>) {
         let has_latency = match outcome {
             Ok(()) => {
                 self.completed += 1;
@@ -100,7 +100,7 @@ impl PartRecorder {
         }
     }
 
-    pub(crate) fn reset(&mut self) {
+    pub(super) fn reset(&mut self) {
         (self.offered, self.completed, self.bytes_received) = (0, 0, 0);
         self.errors = ErrorCounts::default();
         if let Some(latency) = &mut self.latency {
@@ -108,7 +108,7 @@ impl PartRecorder {
         }
     }
 
-    pub(crate) fn merge(&mut self, other: &Self) {
+    pub(super) fn merge(&mut self, other: &Self) {
         self.offered += other.offered;
         self.completed += other.completed;
         self.errors.merge(&other.errors);

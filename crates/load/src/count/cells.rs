@@ -32,36 +32,36 @@ struct Row {
 
 /// The distributions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Cells {
+pub(super) struct Cells {
     rows: Vec<Row>,
     cells: Vec<Cell>,
 }
 
 impl Cells {
-    pub(crate) fn with_room(n_rows: usize, n_cells: usize) -> Self {
+    pub(super) fn with_room(n_rows: usize, n_cells: usize) -> Self {
         Self { rows: Vec::with_capacity(n_rows), cells: Vec::with_capacity(n_cells) }
     }
 
-    pub(crate) fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         self.rows.clear();
         self.cells.clear();
     }
 
     /// How many distributions there are.
-    pub(crate) fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.rows.len()
     }
 
-    pub(crate) fn n_cells(&self) -> usize {
+    pub(super) fn n_cells(&self) -> usize {
         self.cells.len()
     }
 
     #[cfg(test)]
-    pub(crate) fn room(&self) -> (usize, usize) {
+    pub(super) fn room(&self) -> (usize, usize) {
         (self.rows.capacity(), self.cells.capacity())
     }
 
-    pub(crate) fn push(&mut self, latencies: &Coarse) {
+    pub(super) fn push(&mut self, latencies: &Coarse) {
         self.cells.extend(latencies.cells().map(|(bucket, count)| Cell::new(bucket, count)));
         self.rows.push(Row {
             end: self.cells.len(),
@@ -71,13 +71,13 @@ impl Cells {
     }
 
     /// Add a distribution to what is recorded in `into`; nothing, if it does not exist.
-    pub(crate) fn add_to(&self, index: usize, into: &mut Coarse) {
+    pub(super) fn add_to(&self, index: usize, into: &mut Coarse) {
         if let Some(row) = self.rows.get(index) {
             into.add(self.counted(index, row), row.sum_ns, row.max_ns);
         }
     }
 
-    pub(crate) fn distribution(&self, index: usize) -> Distribution {
+    pub(super) fn distribution(&self, index: usize) -> Distribution {
         self.rows.get(index).map_or_else(Distribution::default, |row| {
             let counted = self.counted(index, row);
             Distribution::of::<{ Coarse::DIGIT_BITS }>(counted, row.sum_ns, row.max_ns)
@@ -91,7 +91,7 @@ impl Cells {
 
     /// Join the first with the second, the third with the fourth and so on, in place. A last one
     /// that has no other to join is taken out and added to `odd`.
-    pub(crate) fn join_pairs(&mut self, odd: &mut Coarse, scratch: &mut Scratch) {
+    pub(super) fn join_pairs(&mut self, odd: &mut Coarse, scratch: &mut Scratch) {
         let n_pairs = self.rows.len() / 2;
         if self.rows.len() % 2 == 1 {
             self.add_to(2 * n_pairs, odd);
@@ -150,10 +150,10 @@ impl Cells {
 
 /// Room for a copy of one distribution's cells while two are joined.
 #[derive(Debug)]
-pub(crate) struct Scratch(Vec<Cell>);
+pub(super) struct Scratch(Vec<Cell>);
 
 impl Scratch {
-    pub(crate) fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self(Vec::with_capacity(Coarse::LEN))
     }
 }

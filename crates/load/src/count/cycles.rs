@@ -87,7 +87,7 @@ impl Cycles {
         self.longest_s = self.longest_s.max(took_s);
     }
 
-    pub(crate) fn merge(&mut self, other: &Self) {
+    pub(super) fn merge(&mut self, other: &Self) {
         self.credit += other.credit;
         self.begun += other.begun;
         self.begun_right += other.begun_right;

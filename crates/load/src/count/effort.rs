@@ -8,10 +8,10 @@ use crate::sys;
 /// What a thread got of the CPU over a stretch of time.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Effort {
-    pub(crate) elapsed_ns: u64,
+    elapsed_ns: u64,
     pub(crate) cpu_ns: u64,
     /// Ready to run, and not running.
-    pub(crate) wait_ns: u64,
+    wait_ns: u64,
     /// How often it was taken off its CPU although it could have gone on.
     pub(crate) preemptions: u64,
 }
@@ -28,7 +28,7 @@ impl Effort {
     }
 
     /// The part of the time that the thread had something to do.
-    pub(crate) fn demand_ratio(&self) -> f64 {
+    pub(super) fn demand_ratio(&self) -> f64 {
         self.load_ratio() + self.wait_ratio()
     }
 }

@@ -14,9 +14,9 @@ const HIGHEST_NS: u64 = (1 << HIGHEST_BITS) - 1;
 const HIGHEST_BITS: u32 = 42;
 
 /// Three significant digits: what percentiles are read from.
-pub(crate) type Fine = Recorder<10>;
+pub(super) type Fine = Recorder<10>;
 /// Two significant digits at an eighth of the memory: for what there are many of.
-pub(crate) type Coarse = Recorder<7>;
+pub(super) type Coarse = Recorder<7>;
 
 /// What a thread records into. Recording allocates nothing.
 #[derive(Debug, Clone)]
@@ -30,17 +30,17 @@ pub(crate) struct Recorder<const BITS: u32> {
 }
 
 impl<const BITS: u32> Recorder<BITS> {
-    pub(crate) const DIGIT_BITS: u32 = BITS;
-    pub(crate) const LEN: usize = ((HIGHEST_BITS + 1 - BITS) as usize) << BITS;
+    pub(super) const DIGIT_BITS: u32 = BITS;
+    pub(super) const LEN: usize = ((HIGHEST_BITS + 1 - BITS) as usize) << BITS;
 
-    pub(crate) fn new() -> Self {
+    pub(super) fn new() -> Self {
         let counts = vec![0; Self::LEN].into_boxed_slice();
         Self { counts, sum_ns: 0, max_ns: 0, lowest: usize::MAX, highest: 0 }
     }
 
     /// The bucket that a duration falls into.
     #[inline]
-    pub(crate) const fn bucket(value_ns: u64) -> usize {
+    const fn bucket(value_ns: u64) -> usize {
         let value_ns = if value_ns > HIGHEST_NS { HIGHEST_NS } else { value_ns };
         let n_bits = u64::BITS - (value_ns | ((2 << BITS) - 1)).leading_zeros();
         let excess = n_bits - (BITS + 1);
@@ -48,7 +48,7 @@ impl<const BITS: u32> Recorder<BITS> {
     }
 
     /// The largest duration that falls into a bucket.
-    pub(crate) const fn bound_ns(bucket: usize) -> u64 {
+    pub(super) const fn bound_ns(bucket: usize) -> u64 {
         if bucket < 2 << BITS {
             return bucket as u64;
         }
@@ -58,7 +58,7 @@ impl<const BITS: u32> Recorder<BITS> {
     }
 
     #[inline]
-    pub(crate) fn record(&mut self, value_ns: u64) {
+    pub(super) fn record(&mut self, value_ns: u64) {
         let bucket = Self::bucket(value_ns);
         self.counts[bucket] += 1;
         self.sum_ns += u128::from(value_ns);
@@ -67,7 +67,7 @@ impl<const BITS: u32> Recorder<BITS> {
         self.highest = self.highest.max(bucket);
     }
 
-    pub(crate) const fn is_empty(&self) -> bool {
+    const fn is_empty(&self) -> bool {
         self.lowest > self.highest
     }
 
@@ -75,18 +75,18 @@ impl<const BITS: u32> Recorder<BITS> {
         self.sum_ns
     }
 
-    pub(crate) const fn max_ns(&self) -> u64 {
+    pub(super) const fn max_ns(&self) -> u64 {
         self.max_ns
     }
 
     /// The buckets that are not empty, ascending, with their counts.
-    pub(crate) fn cells(&self) -> impl Iterator<Item = (usize, u64)> {
+    pub(super) fn cells(&self) -> impl Iterator<Item = (usize, u64)> {
         let used = if self.is_empty() { &[] } else { &self.counts[self.lowest..=self.highest] };
         let numbered = used.iter().enumerate();
         numbered.filter(|&(_, &n)| n > 0).map(|(offset, &n)| (self.lowest + offset, n))
     }
 
-    pub(crate) fn reset(&mut self) {
+    pub(super) fn reset(&mut self) {
         if self.is_empty() {
             return;
         }
@@ -95,12 +95,12 @@ impl<const BITS: u32> Recorder<BITS> {
         (self.lowest, self.highest) = (usize::MAX, 0);
     }
 
-    pub(crate) fn merge(&mut self, other: &Self) {
+    pub(super) fn merge(&mut self, other: &Self) {
         self.add(other.cells(), other.sum_ns, other.max_ns);
     }
 
     /// Add durations that were counted elsewhere: by bucket, with their sum and maximum.
-    pub(crate) fn add(
+    pub(super) fn add(
         &mut self,
         cells: impl Iterator<Item = (usize, u64)>,
         sum_ns: u128,
@@ -116,13 +116,13 @@ impl<const BITS: u32> Recorder<BITS> {
     }
 
     /// Add these durations to what is recorded in `into`, with its fewer digits.
-    pub(crate) fn add_to(&self, into: &mut Coarse) {
+    pub(super) fn add_to(&self, into: &mut Coarse) {
         let cells = self.cells().map(|(bucket, n)| (Coarse::bucket(Self::bound_ns(bucket)), n));
         into.add(cells, self.sum_ns, self.max_ns);
     }
 
     /// Become what `other` is.
-    pub(crate) fn copy_from(&mut self, other: &Self) {
+    pub(super) fn copy_from(&mut self, other: &Self) {
         self.reset();
         self.merge(other);
     }
@@ -171,7 +171,7 @@ impl fmt::Debug for Distribution {
 
 impl Distribution {
     /// Of durations counted by the buckets of a recorder.
-    pub(crate) fn of<const BITS: u32>(
+    pub(super) fn of<const BITS: u32>(
         cells: impl Iterator<Item = (usize, u64)>,
         sum_ns: u128,
         max_ns: u64,

@@ -30,7 +30,7 @@ impl InFlight {
     }
 
     #[inline]
-    pub(crate) fn enter(&mut self, now_ns: u64, is_measured: bool) {
+    pub(super) fn enter(&mut self, now_ns: u64, is_measured: bool) {
         self.level += 1;
         if is_measured {
             self.integrate(now_ns);
@@ -39,7 +39,7 @@ impl InFlight {
     }
 
     #[inline]
-    pub(crate) fn leave(&mut self, now_ns: u64, is_measured: bool) {
+    pub(super) fn leave(&mut self, now_ns: u64, is_measured: bool) {
         self.level = self.level.saturating_sub(1);
         if is_measured {
             self.integrate(now_ns);
@@ -54,7 +54,7 @@ impl InFlight {
         self.since_ns = now_ns.max(self.since_ns);
     }
 
-    pub(crate) fn merge(&mut self, other: &Self) {
+    pub(super) fn merge(&mut self, other: &Self) {
         self.level += other.level;
         self.integral += other.integral;
     }
@@ -76,7 +76,7 @@ pub(crate) struct Readiness {
 impl Readiness {
     /// A turn begun then, with so many requests on connections, found so many of them with news.
     #[inline]
-    pub(crate) fn turn(&mut self, begun_ns: u64, n_ready: usize, n_awaited: u64) {
+    pub(super) fn turn(&mut self, begun_ns: u64, n_ready: usize, n_awaited: u64) {
         let n_awaited = n_awaited.min(sys::MAX_EVENTS as u64);
         let found = if n_awaited == 0 { 0.0 } else { (n_ready as f64 / n_awaited as f64).min(1.0) };
         if self.begun_ns > 0 {
@@ -89,7 +89,7 @@ impl Readiness {
         (self.begun_ns, self.found) = (begun_ns, found);
     }
 
-    pub(crate) fn merge(&mut self, other: &Self) {
+    pub(super) fn merge(&mut self, other: &Self) {
         self.ready_ns += other.ready_ns;
         self.total_ns += other.total_ns;
     }

@@ -139,7 +139,7 @@ impl LiveBoard {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::count::{ended::Ended, tally::Capacity};
+    use crate::count::{Capacity, Ended};
 
     fn opened_at(opened_ns: u64) -> Plan {
         Plan { opened_ns, ..Plan::NONE }

@@ -10,12 +10,12 @@ use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
 
 /// Nanoseconds as seconds.
-pub(crate) fn seconds(ns: u64) -> f64 {
+pub(super) fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
 }
 
 /// A list that is made as it is written.
-pub(crate) struct Each<F>(pub(crate) F);
+pub(super) struct Each<F>(pub(super) F);
 
 impl<F, I> Serialize for Each<F>
 where
@@ -33,7 +33,7 @@ where
 }
 
 /// Numbers side by side in this machine's order of bytes, as `numpy.frombuffer` takes them.
-pub(crate) fn column<S: Serializer, T: Column>(numbers: &[T], to: S) -> Result<S::Ok, S::Error> {
+pub(super) fn column<S: Serializer, T: Column>(numbers: &[T], to: S) -> Result<S::Ok, S::Error> {
     to.serialize_bytes(&T::bytes(numbers))
 }
 

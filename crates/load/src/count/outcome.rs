@@ -108,7 +108,7 @@ impl ErrorKind {
     }
 
     /// Whether it was the window's end or a stop that ended the request.
-    pub(crate) const fn is_cut_off(self) -> bool {
+    pub(super) const fn is_cut_off(self) -> bool {
         matches!(self, Self::Unfinished | Self::Unsent)
     }
 }
@@ -133,11 +133,11 @@ impl ErrorCounts {
         ErrorKind::ALL.into_iter().zip(self.0).filter(|&(_, count)| count > 0)
     }
 
-    pub(crate) const fn add(&mut self, kind: ErrorKind, count: u64) {
+    pub(super) const fn add(&mut self, kind: ErrorKind, count: u64) {
         self.0[kind as usize] += count;
     }
 
-    pub(crate) fn merge(&mut self, other: &Self) {
+    pub(super) fn merge(&mut self, other: &Self) {
         for (mine, theirs) in self.0.iter_mut().zip(other.0) {
             *mine += theirs;
         }

@@ -27,11 +27,11 @@ pub struct PageCounts {
 /// What became of the measured part's pages.
 #[derive(Debug)]
 pub(crate) struct Pages {
-    pub(crate) offered: u64,
+    pub(super) offered: u64,
     pub(crate) completed: u64,
     pub(crate) failed: u64,
-    pub(crate) time: Coarse,
-    pub(crate) censored: Coarse,
+    time: Coarse,
+    censored: Coarse,
 }
 
 /// How a page ended: as the worst of its parts did.
@@ -56,7 +56,7 @@ impl PageEnd {
 }
 
 impl Pages {
-    pub(crate) fn new() -> Self {
+    pub(super) fn new() -> Self {
         let (time, censored) = (Coarse::new(), Coarse::new());
         Self { offered: 0, completed: 0, failed: 0, time, censored }
     }
@@ -71,14 +71,14 @@ impl Pages {
         }
     }
 
-    pub(crate) fn reset(&mut self) {
+    pub(super) fn reset(&mut self) {
         (self.offered, self.completed, self.failed) = (0, 0, 0);
         self.time.reset();
         self.censored.reset();
     }
 
     /// Count an offered page's end: when its last part had ended.
-    pub(crate) fn end(&mut self, time_ns: u64, end: PageEnd) {
+    pub(super) fn end(&mut self, time_ns: u64, end: PageEnd) {
         match end {
             PageEnd::Completed => self.completed += 1,
             PageEnd::Failed | PageEnd::GivenUp => self.failed += 1,
@@ -91,7 +91,7 @@ impl Pages {
         }
     }
 
-    pub(crate) fn merge(&mut self, other: &Self) {
+    pub(super) fn merge(&mut self, other: &Self) {
         self.offered += other.offered;
         self.completed += other.completed;
         self.failed += other.failed;

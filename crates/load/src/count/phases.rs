@@ -38,7 +38,7 @@ pub(crate) struct PhaseRecorder {
 }
 
 impl PhaseRecorder {
-    pub(crate) fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self {
             client_queue: Coarse::new(),
             connect: Coarse::new(),
@@ -49,7 +49,7 @@ impl PhaseRecorder {
     }
 
     #[inline]
-    pub(crate) fn record(&mut self, request: &Ended) {
+    pub(super) fn record(&mut self, request: &Ended) {
         // Each phase begins where the one before ended, never later than the request ended: so
         // they add up whatever the clock was read for.
         let mut at_ns = request.base_ns.min(request.end_ns);
@@ -71,18 +71,18 @@ impl PhaseRecorder {
     }
 
     /// Time that the requests spent on connections: all phases but the queue.
-    pub(crate) fn on_connections_ns(&self) -> u128 {
+    pub(super) fn on_connections_ns(&self) -> u128 {
         let phases = [&self.connect, &self.tls, &self.first_byte, &self.transfer];
         phases.into_iter().map(Coarse::sum_ns).sum()
     }
 
-    pub(crate) fn reset(&mut self) {
+    pub(super) fn reset(&mut self) {
         for phase in self.each_mut() {
             phase.reset();
         }
     }
 
-    pub(crate) fn merge(&mut self, other: &Self) {
+    pub(super) fn merge(&mut self, other: &Self) {
         self.client_queue.merge(&other.client_queue);
         self.connect.merge(&other.connect);
         self.tls.merge(&other.tls);

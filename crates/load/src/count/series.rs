@@ -54,19 +54,19 @@ impl Default for Series {
 /// The interval that an instant was found in last: most that follow are in the same one, and need
 /// no division.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Current {
+pub(super) struct Current {
     from_ns: u64,
     width_ns: u64,
-    pub(crate) index: usize,
+    pub(super) index: usize,
 }
 
 impl Current {
     #[inline]
-    pub(crate) const fn has(&self, instant_ns: u64) -> bool {
+    pub(super) const fn has(&self, instant_ns: u64) -> bool {
         instant_ns.wrapping_sub(self.from_ns) < self.width_ns
     }
 
-    pub(crate) const fn of(index: usize, width_ns: u64) -> Self {
+    pub(super) const fn of(index: usize, width_ns: u64) -> Self {
         Self { from_ns: index as u64 * width_ns, width_ns, index }
     }
 }
@@ -79,7 +79,7 @@ pub(crate) struct SeriesRecorder {
 }
 
 impl SeriesRecorder {
-    pub(crate) fn reset(&mut self) {
+    pub(super) fn reset(&mut self) {
         self.series.interval_ns = FIRST_INTERVAL_NS;
         self.series.completed.clear();
         self.series.errors.clear();
@@ -89,7 +89,7 @@ impl SeriesRecorder {
 
     /// Count a request that ended so long after the opening; `latency_ns` is 0 if it has none.
     #[inline]
-    pub(crate) fn end(&mut self, since_opening_ns: u64, is_completed: bool, latency_ns: u64) {
+    pub(super) fn end(&mut self, since_opening_ns: u64, is_completed: bool, latency_ns: u64) {
         if !self.current.has(since_opening_ns) {
             let index = self.series.reach(since_opening_ns);
             self.current = Current::of(index, self.series.interval_ns);
@@ -102,7 +102,7 @@ impl SeriesRecorder {
         *latest = latency_ns.max(*latest);
     }
 
-    pub(crate) fn merge(&mut self, other: &Self) {
+    pub(super) fn merge(&mut self, other: &Self) {
         self.series.merge(&other.series);
     }
 }
@@ -156,7 +156,7 @@ impl Series {
 
 /// Join the first with the second, the third with the fourth and so on, in place. A last one that
 /// has no other to join is joined with 0.
-pub(crate) fn join_pairs(column: &mut Vec<u64>, join: impl Fn(u64, u64) -> u64) {
+pub(super) fn join_pairs(column: &mut Vec<u64>, join: impl Fn(u64, u64) -> u64) {
     let half = column.len().div_ceil(2);
     for index in 0..half {
         let second = column.get(2 * index + 1).copied().unwrap_or(0);

@@ -60,19 +60,19 @@ const FEW_RATIO: f64 = 0.25;
 const MAX_FEW: u64 = 16;
 
 impl Strain {
-    pub(crate) fn new(n_requests: usize, n_connections: usize) -> Self {
+    pub(super) fn new(n_requests: usize, n_connections: usize) -> Self {
         let few = ((n_connections as f64 * FEW_RATIO) as u64).clamp(1, MAX_FEW);
         Self { times: vec![Times::default(); n_requests.max(1)], few, light_until_ns: u64::MAX }
     }
 
-    pub(crate) fn reset(&mut self) {
+    pub(super) fn reset(&mut self) {
         self.times.fill(Times::default());
         self.light_until_ns = u64::MAX;
     }
 
     /// So many are under way from now on.
     #[inline]
-    pub(crate) fn take_up(&mut self, now_ns: u64, n_under_way: u64) {
+    pub(super) fn take_up(&mut self, now_ns: u64, n_under_way: u64) {
         if n_under_way > self.few && self.light_until_ns == u64::MAX {
             self.light_until_ns = now_ns;
         }
@@ -80,7 +80,7 @@ impl Strain {
 
     /// Count the service time of a request that was answered, or given up after it was sent.
     #[inline]
-    pub(crate) fn end(&mut self, request: &Ended) {
+    pub(super) fn end(&mut self, request: &Ended) {
         let (Some(issued_ns), Some(written_ns)) = (request.issued_ns, request.written_ns) else {
             return;
         };
@@ -100,7 +100,7 @@ impl Strain {
         }
     }
 
-    pub(crate) fn merge(&mut self, other: &Self) {
+    pub(super) fn merge(&mut self, other: &Self) {
         for (mine, theirs) in self.times.iter_mut().zip(&other.times) {
             mine.light_ns += theirs.light_ns;
             mine.n_light += theirs.n_light;

@@ -2,14 +2,17 @@
 
 use super::batches::BatchRecorder;
 use super::breakdown::{MAX_DISTRIBUTIONS, Part, PartRecorder};
+use super::capacity::Capacity;
 use super::cycles::Cycles;
 use super::effort::Effort;
 use super::ended::Ended;
 use super::histogram::{Coarse, Fine};
-use super::in_flight::{InFlight, Readiness};
+use super::in_flight::Readiness;
+use super::occupancy::Occupancy;
 use super::outcome::{ErrorCounts, ErrorKind};
 use super::pages::{PageEnd, Pages};
 use super::phases::PhaseRecorder;
+use super::punctuality::Punctuality;
 use super::series::SeriesRecorder;
 use super::strain::Strain;
 use super::trace::Tracer;
@@ -18,26 +21,6 @@ use crate::schedule::Plan;
 
 /// Statuses are below this.
 const STATUS_END: usize = 600;
-
-/// A lateness that the client must answer for, and not the granularity of its timers.
-const LATE_NS: u64 = 1_000_000;
-
-/// A first `SYN` that got no answer is sent again after this (RFC 6298 section 2, rule 2.1). Over
-/// any network that a load test makes sense on, a connection that took as long has lost one.
-const SYN_RETRY_NS: u64 = 1_000_000_000;
-
-/// For how much a tally has room.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Capacity {
-    /// Requests in the table: of the arm that has most.
-    pub(crate) n_requests: usize,
-    /// There is a slow population.
-    pub(crate) has_slow: bool,
-    /// The instants of so many requests are kept.
-    pub(crate) n_traced: usize,
-    /// Users of the thread (closed loop), or connections.
-    pub(crate) n_connections: usize,
-}
 
 /// The counts of a thread. Boxed, and reused from window to window. Its memory does not grow with
 /// the number of requests, nor is any of it allocated while a window is under way.
@@ -61,10 +44,10 @@ pub(crate) struct Tally {
     /// Ages of requests that were given up. They are in `latency` too.
     pub(crate) censored: Coarse,
     /// Latencies of requests that are not measured: for those who look while they are.
-    pub(crate) unmeasured: Coarse,
+    unmeasured: Coarse,
     pub(crate) phases: PhaseRecorder,
     /// By index in the table of requests; empty for a table of one.
-    pub(crate) by_request: Vec<PartRecorder>,
+    by_request: Vec<PartRecorder>,
     /// The usual users and the slow ones; `None` where none are slow.
     pub(crate) by_population: Option<[PartRecorder; 2]>,
     pub(crate) batches: BatchRecorder,
@@ -73,30 +56,14 @@ pub(crate) struct Tally {
     pub(crate) pages: Pages,
     pub(crate) visits: Visits,
     pub(crate) cycles: Cycles,
-    pub(crate) in_flight: InFlight,
+    pub(crate) occupancy: Occupancy,
+    pub(crate) punctuality: Punctuality,
     pub(crate) strain: Strain,
-    /// Time that failed measured requests spent on connections.
-    pub(crate) failed_ns: u128,
-    /// Time on connections within the measured part, of all requests.
-    pub(crate) busy_ns: u128,
-    /// Of it, of slow users.
-    pub(crate) slow_busy_ns: u128,
-    /// Requests, pages and steps of visits that were due, by the schedule or as a pause ended. Each
-    /// is counted once.
-    pub(crate) due: u64,
-    /// As far as it was spent to connect without an answer to the first `SYN`.
-    pub(crate) unanswered_ns: u128,
     pub(crate) last_end_ns: u64,
     /// Requests sent again after a stale connection.
     pub(crate) retries: u64,
     /// Connections on which bytes came that belong to no answer.
     pub(crate) surplus: u64,
-    /// Requests that were due when no connection was idle.
-    pub(crate) waited: u64,
-    /// Requests that were given up after they had waited for a connection for most of their time.
-    pub(crate) starved: u64,
-    /// Requests taken up more than [`LATE_NS`] after they were due although a connection was idle.
-    pub(crate) late: u64,
     pub(crate) readiness: Readiness,
     /// How the thread fared over the whole window and over the part in which it sent.
     pub(crate) whole: Effort,
@@ -104,7 +71,7 @@ pub(crate) struct Tally {
     pub(crate) measure_end_ns: u64,
     pub(crate) closed_ns: u64,
     /// When the counts were published last, and what they were then.
-    pub(crate) published_ns: u64,
+    pub(super) published_ns: u64,
     published_offered: u64,
     published_ended: u64,
 }
@@ -140,19 +107,12 @@ impl Tally {
             pages: Pages::new(),
             visits: Visits::default(),
             cycles: Cycles::default(),
-            in_flight: InFlight::default(),
+            occupancy: Occupancy::default(),
+            punctuality: Punctuality::default(),
             strain: Strain::new(n_requests, capacity.n_connections),
-            failed_ns: 0,
-            busy_ns: 0,
-            slow_busy_ns: 0,
-            due: 0,
-            unanswered_ns: 0,
             last_end_ns: 0,
             retries: 0,
             surplus: 0,
-            waited: 0,
-            starved: 0,
-            late: 0,
             readiness: Readiness::default(),
             whole: Effort::default(),
             sending: Effort::default(),
@@ -193,16 +153,12 @@ impl Tally {
         self.pages.reset();
         self.visits = Visits::default();
         self.cycles = Cycles::default();
-        self.in_flight = InFlight::default();
+        self.occupancy = Occupancy::default();
+        self.punctuality = Punctuality::default();
         self.strain.reset();
-        (self.failed_ns, self.busy_ns, self.slow_busy_ns, self.unanswered_ns) = (0, 0, 0, 0);
-        self.due = 0;
         self.last_end_ns = 0;
         self.retries = 0;
         self.surplus = 0;
-        self.waited = 0;
-        self.starved = 0;
-        self.late = 0;
         self.readiness = Readiness::default();
         self.whole = Effort::default();
         self.sending = Effort::default();
@@ -231,31 +187,14 @@ impl Tally {
     /// Count that a connection took up an offered request, now. [`Self::end`] takes that back.
     #[inline]
     pub(crate) fn take_up(&mut self, now_ns: u64, is_measured: bool) {
-        self.in_flight.enter(now_ns, is_measured);
-        self.strain.take_up(now_ns, self.in_flight.level());
-    }
-
-    /// Count how a due request came to be taken up. `blocked_since_ns` is since when requests have
-    /// been waiting because no connection was idle; `None`: they were not.
-    ///
-    /// A request waited for a connection when none was idle by the time that a punctual client
-    /// would have taken it up. Else it is the client that was late: also where it found all
-    /// connections taken by requests that it was just as late with.
-    #[inline]
-    pub(crate) fn punctuality(&mut self, due_ns: u64, now_ns: u64, blocked_since_ns: Option<u64>) {
-        self.due += 1;
-        let punctual_ns = due_ns.saturating_add(LATE_NS);
-        if blocked_since_ns.is_some_and(|since_ns| since_ns <= punctual_ns) {
-            self.waited += 1;
-        } else if now_ns > punctual_ns {
-            self.late += 1;
-        }
+        self.occupancy.in_flight.enter(now_ns, is_measured);
+        self.strain.take_up(now_ns, self.occupancy.in_flight.level());
     }
 
     /// Count a turn of the loop: begun then, and so many events were there when it looked.
     #[inline]
     pub(crate) fn turn(&mut self, begun_ns: u64, n_events: usize) {
-        self.readiness.turn(begun_ns, n_events, self.in_flight.level());
+        self.readiness.turn(begun_ns, n_events, self.occupancy.in_flight.level());
     }
 
     /// Count bytes of an answer.
@@ -293,9 +232,7 @@ impl Tally {
             Err(kind) => {
                 self.errors.add(kind, 1);
                 self.measured_errors.add(kind, u64::from(request.is_measured));
-                let waited_until_ns = request.issued_ns.unwrap_or(request.end_ns);
-                let waited_ns = waited_until_ns.saturating_sub(request.base_ns);
-                self.starved += u64::from(kind.is_censored() && waited_ns > age_ns / 2);
+                self.punctuality.fail(request, kind);
             }
         }
         let since_opening_ns = request.end_ns.saturating_sub(plan.opened_ns);
@@ -323,15 +260,7 @@ impl Tally {
             let since_start_ns = request.end_ns.saturating_sub(plan.measure_start_ns);
             self.batches.end(since_start_ns, age_ns, outcome);
         }
-        if let Some(issued_ns) = request.issued_ns {
-            self.in_flight.leave(request.end_ns, request.is_measured);
-            let busy_ns = u128::from(plan.measured_overlap_ns(issued_ns, request.end_ns));
-            self.busy_ns += busy_ns;
-            if request.is_slow {
-                self.slow_busy_ns += busy_ns;
-            }
-            self.look_for_retry(plan, request, issued_ns, outcome);
-        }
+        self.occupancy.end(plan, request, outcome);
         self.last_end_ns = self.last_end_ns.max(request.end_ns);
     }
 
@@ -352,8 +281,6 @@ impl Tally {
         match outcome {
             Ok(()) => self.phases.record(request),
             Err(kind) => {
-                let issued_ns = request.issued_ns.unwrap_or(request.end_ns);
-                self.failed_ns += u128::from(request.end_ns.saturating_sub(issued_ns));
                 if !kind.is_censored() {
                     return;
                 }
@@ -372,31 +299,8 @@ impl Tally {
         }
     }
 
-    /// Count the time that went into a connection whose first `SYN` got no answer.
-    #[inline]
-    fn look_for_retry(
-        &mut self,
-        plan: &Plan,
-        request: &Ended,
-        issued_ns: u64,
-        outcome: Result<(), ErrorKind>,
-    ) {
-        let tried_until_ns = match (request.connected_ns, request.written_ns) {
-            (Some(connected_ns), _) => connected_ns,
-            // It never came so far; else it was sent on a connection that was there.
-            (None, None) => request.end_ns,
-            (None, Some(_)) => return,
-        };
-        let was_given_up = request.connected_ns.is_none()
-            && outcome.is_err_and(|kind| kind == ErrorKind::ConnectTimeout);
-        if was_given_up || tried_until_ns.saturating_sub(issued_ns) >= SYN_RETRY_NS {
-            let retried_ns = plan.measured_overlap_ns(issued_ns, tried_until_ns);
-            self.unanswered_ns += u128::from(retried_ns);
-        }
-    }
-
     /// Latencies of the whole window, measured or not, to two digits.
-    pub(crate) fn copy_latencies(&self, into: &mut Coarse) {
+    pub(super) fn copy_latencies(&self, into: &mut Coarse) {
         into.copy_from(&self.unmeasured);
         self.latency.add_to(into);
     }
@@ -417,12 +321,12 @@ impl Tally {
 
     /// Whether anything was counted since it was published last.
     #[inline]
-    pub(crate) fn has_news(&self) -> bool {
+    pub(super) fn has_news(&self) -> bool {
         self.offered != self.published_offered
             || self.completed + self.errors.total() != self.published_ended
     }
 
-    pub(crate) fn published(&mut self, now_ns: u64) {
+    pub(super) fn published(&mut self, now_ns: u64) {
         self.published_ns = now_ns;
         self.published_offered = self.offered;
         self.published_ended = self.completed + self.errors.total();
@@ -430,7 +334,7 @@ impl Tally {
 
     /// Time that the measured requests spent on connections, by their records.
     pub(crate) fn on_connections_ns(&self) -> u128 {
-        self.phases.on_connections_ns() + self.failed_ns
+        self.phases.on_connections_ns() + self.occupancy.failed_ns()
     }
 
     /// Add another thread's counts of the same window; but for batches and trace, which are put
@@ -467,19 +371,12 @@ impl Tally {
         self.pages.merge(&other.pages);
         self.visits.merge(&other.visits);
         self.cycles.merge(&other.cycles);
-        self.in_flight.merge(&other.in_flight);
+        self.occupancy.merge(&other.occupancy);
+        self.punctuality.merge(&other.punctuality);
         self.strain.merge(&other.strain);
-        self.failed_ns += other.failed_ns;
-        self.busy_ns += other.busy_ns;
-        self.slow_busy_ns += other.slow_busy_ns;
-        self.due += other.due;
-        self.unanswered_ns += other.unanswered_ns;
         self.last_end_ns = self.last_end_ns.max(other.last_end_ns);
         self.retries += other.retries;
         self.surplus += other.surplus;
-        self.waited += other.waited;
-        self.starved += other.starved;
-        self.late += other.late;
         self.readiness.merge(&other.readiness);
         self.whole.cpu_ns += other.whole.cpu_ns;
         self.whole.preemptions += other.whole.preemptions;

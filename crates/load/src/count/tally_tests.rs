@@ -1,6 +1,8 @@
 //! What is counted, and that nothing of it is left over.
 
 use super::*;
+use crate::count::occupancy::SYN_RETRY_NS;
+use crate::count::punctuality::LATE_NS;
 use crate::schedule::Model;
 
 #[test]
@@ -24,7 +26,8 @@ fn a_reset_tally_is_as_new() {
         let begun_ns = 1_000 * (index as u64 + 1);
         let is_slow = index > 0;
         tally.offer(true, 1, is_slow);
-        tally.punctuality(begun_ns, begun_ns + 2 * LATE_NS, is_slow.then_some(begun_ns));
+        let blocked_since_ns = is_slow.then_some(begun_ns);
+        tally.punctuality.take_up(begun_ns, begun_ns + 2 * LATE_NS, blocked_since_ns);
         tally.take_up(begun_ns, true);
         tally.turn(begun_ns, 1);
         tally.receive(10, is_slow);
@@ -45,7 +48,8 @@ fn a_reset_tally_is_as_new() {
     }
     let as_text = |tally: &Tally| format!("{tally:?}");
     let new = as_text(&Tally::new(&capacity));
-    assert!(as_text(&tally) != new && tally.slow_busy_ns > 0 && tally.due == 3);
+    assert!(as_text(&tally) != new && tally.occupancy.slow_busy_ns > 0);
+    assert!(tally.punctuality.due == 3);
     tally.reset();
     let reset = as_text(&tally);
     let differs = reset.bytes().zip(new.bytes()).position(|(a, b)| a != b);

@@ -56,17 +56,17 @@ pub(crate) struct Tracer {
 }
 
 impl Tracer {
-    pub(crate) fn new(n_traced: usize) -> Self {
+    pub(super) fn new(n_traced: usize) -> Self {
         Self { n_traced, first: BinaryHeap::with_capacity(n_traced) }
     }
 
-    pub(crate) fn reset(&mut self) {
+    pub(super) fn reset(&mut self) {
         self.first.clear();
     }
 
     /// Keep a measured request, if it is one of the first.
     #[inline]
-    pub(crate) fn end(&mut self, request: &Ended, outcome: Result<(), ErrorKind>) {
+    pub(super) fn end(&mut self, request: &Ended, outcome: Result<(), ErrorKind>) {
         if self.n_traced > 0 {
             self.keep(request, outcome);
         }

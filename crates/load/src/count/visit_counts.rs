@@ -20,7 +20,7 @@ pub struct Visits {
 }
 
 impl Visits {
-    pub(crate) fn merge(&mut self, other: &Self) {
+    pub(super) fn merge(&mut self, other: &Self) {
         self.started += other.started;
         self.finished += other.finished;
         self.left += other.left;

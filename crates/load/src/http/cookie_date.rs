@@ -15,7 +15,7 @@ struct Parts {
 /// Servers write dates in at least three ways (IMF-fixdate, RFC 850, asctime) and many that are
 /// nearly one of these. This is the reading of RFC 6265 section 5.1.1, as browsers have it: the
 /// text falls into tokens, and what a token is follows from its looks.
-pub(crate) fn unix_s(date: &[u8]) -> Option<u64> {
+pub(super) fn unix_s(date: &[u8]) -> Option<u64> {
     let mut parts = Parts::default();
     date.split(|&byte| is_delimiter(byte)).for_each(|token| parts.take(token));
     let ([hour, minute, second], day) = (parts.time?, parts.day?);

@@ -21,8 +21,8 @@ pub(crate) struct Malformed;
 /// with neither a carriage return nor a NUL in it.
 #[derive(Debug, Clone, Copy, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "independent facts about a head")]
-pub(crate) struct Head {
-    pub(crate) status: u16,
+pub(super) struct Head {
+    pub(super) status: u16,
     is_http_1_0: bool,
     content_length: Option<u64>,
     has_transfer_encoding: bool,
@@ -34,7 +34,7 @@ pub(crate) struct Head {
 
 /// How the end of a body is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Framing {
+pub(super) enum Framing {
     Length(u64),
     Chunked,
     UntilClose,
@@ -42,7 +42,7 @@ pub(crate) enum Framing {
 
 impl Head {
     /// Take the status line.
-    pub(crate) fn status_line(&mut self, line: &[u8]) -> Result<(), Malformed> {
+    pub(super) fn status_line(&mut self, line: &[u8]) -> Result<(), Malformed> {
         let (version, rest) = line.split_at_checked(8).ok_or(Malformed)?;
         self.is_http_1_0 = match version {
             b"HTTP/1.1" => false,
@@ -68,7 +68,7 @@ impl Head {
 
     /// Take a header line; returns the value of a `Set-Cookie`.
     #[inline]
-    pub(crate) fn header_line<'a>(
+    pub(super) fn header_line<'a>(
         &mut self,
         line: &'a [u8],
     ) -> Result<Option<&'a [u8]>, Malformed> {
@@ -121,12 +121,12 @@ impl Head {
     }
 
     /// An interim answer: the real one follows. We never ask to switch protocols, so 101 is wrong.
-    pub(crate) fn is_interim(&self) -> bool {
+    pub(super) fn is_interim(&self) -> bool {
         (100..200).contains(&self.status) && self.status != 101
     }
 
     /// How the body of the answer to a request is framed: RFC 9112 section 6.3.
-    pub(crate) fn framing(&self, is_answer_to_head: bool) -> Framing {
+    pub(super) fn framing(&self, is_answer_to_head: bool) -> Framing {
         if is_answer_to_head || matches!(self.status, 204 | 304) {
             Framing::Length(0)
         } else if self.is_chunked {
@@ -139,7 +139,7 @@ impl Head {
     }
 
     /// Whether the server will take another request on this connection: RFC 9112 section 9.3.
-    pub(crate) fn keeps_alive(&self) -> bool {
+    pub(super) fn keeps_alive(&self) -> bool {
         // A length beside a transfer coding, or a transfer coding in HTTP/1.0, means that somebody
         // on the way misunderstands the framing (section 6.1): the connection can't be trusted.
         let is_doubtful =
@@ -150,7 +150,7 @@ impl Head {
 
 /// The name and the value of a header line or trailer.
 #[inline]
-pub(crate) fn field(line: &[u8]) -> Result<(&[u8], &[u8]), Malformed> {
+pub(super) fn field(line: &[u8]) -> Result<(&[u8], &[u8]), Malformed> {
     let n_name = line.iter().position(|&byte| !IS_TOKEN[usize::from(byte)]).ok_or(Malformed)?;
     // This refuses a space before the colon and folded lines too, as RFC 9112 section 5 asks.
     if n_name == 0 || line[n_name] != b':' {
@@ -183,7 +183,7 @@ fn decimal(digits: &[u8]) -> Result<u64, Malformed> {
 }
 
 /// The size of a chunk from its line, extensions left out: RFC 9112 section 7.1.
-pub(crate) fn chunk_size(line: &[u8]) -> Result<u64, Malformed> {
+pub(super) fn chunk_size(line: &[u8]) -> Result<u64, Malformed> {
     let before_extensions = memchr(b';', line).map_or(line, |at| &line[..at]);
     let n_digits = before_extensions.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
     let (digits, rest) = before_extensions.split_at(n_digits);

@@ -13,7 +13,7 @@ use memchr::memchr;
 use super::cookie_date;
 
 /// The most that the header and the paths may take, in bytes.
-pub(crate) const MAX_BYTES: usize = 4096;
+const MAX_BYTES: usize = 4096;
 
 const NAME: &[u8] = b"Cookie: ";
 /// Behind each cookie but the last, which has the line end: as long.
@@ -116,7 +116,7 @@ impl Jar {
 
     /// Drop the cookies whose time is over. [`take`](Self::take) does this too; call it where a
     /// user returns.
-    pub(crate) fn expire(&mut self, unix_now_s: u64) {
+    fn expire(&mut self, unix_now_s: u64) {
         if self.cookies.is_empty() || unix_now_s < self.next_end_s {
             return;
         }
@@ -139,7 +139,7 @@ impl Jar {
 
     /// How many cookies were dropped because the jar was full.
     #[cfg(test)]
-    pub(crate) fn n_dropped(&self) -> u64 {
+    fn n_dropped(&self) -> u64 {
         self.n_dropped
     }
 

@@ -8,7 +8,7 @@ use memchr::memchr3;
 use super::head::{Framing, Head, Malformed, chunk_size, field};
 
 /// The most that a head (its interim answers included), a chunk's line or the trailers may be.
-pub(crate) const MAX_HEAD_BYTES: usize = 64 * 1024;
+const MAX_HEAD_BYTES: usize = 64 * 1024;
 
 /// One answer under way.
 #[derive(Debug)]

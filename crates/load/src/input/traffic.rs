@@ -84,7 +84,7 @@ impl Arrival {
     }
 
     /// How long they go on, in seconds; `None`: they have no schedule.
-    pub(crate) fn duration_s(&self) -> Option<f64> {
+    pub(super) fn duration_s(&self) -> Option<f64> {
         match self {
             Self::Closed => None,
             Self::Open { stages, .. } | Self::Sessions { stages } => {

@@ -108,7 +108,7 @@ impl Evidence {
         let of_measured = |time_ns: u64| part(time_ns as f64, host.taken.elapsed_ns as f64);
         let inflation = tally.strain.inflation();
         let (long_answers, long_ns) = beyond(&tally.service_time.distribution(), RESENT_NS);
-        let busy_connections = per_s(tally.busy_ns as f64 / 1e9);
+        let busy_connections = per_s(tally.occupancy.busy_ns as f64 / 1e9);
         Self {
             client_cpu_ratio: tally.sending.load_ratio(),
             client_wait_ratio: tally.sending.wait_ratio(),
@@ -120,9 +120,9 @@ impl Evidence {
             lateness_p99_s: tally.lateness.distribution().quantile_ns(0.99) as f64 / 1e9,
             busy_connections,
             busy_ratio: part(busy_connections, n_connections as f64),
-            due_requests: tally.due as f64,
-            waited_requests: tally.waited as f64,
-            late_requests: tally.late as f64,
+            due_requests: tally.punctuality.due as f64,
+            waited_requests: tally.punctuality.waited as f64,
+            late_requests: tally.punctuality.late as f64,
             service_inflation_ratio: inflation.ratio,
             unloaded_requests: inflation.n_light as f64,
             service_spread_ratio: inflation.spread,
@@ -136,7 +136,10 @@ impl Evidence {
             surplus_answers: tally.surplus as f64,
             no_descriptors: tally.errors.of(ErrorKind::NoDescriptors) as f64,
             no_ports: tally.errors.of(ErrorKind::NoPorts) as f64,
-            unanswered_connect_ratio: part(tally.unanswered_ns as f64, tally.busy_ns as f64),
+            unanswered_connect_ratio: part(
+                tally.occupancy.unanswered_ns as f64,
+                tally.occupancy.busy_ns as f64,
+            ),
             listen_overflows: host.network.listen_overflows as f64,
             listen_drops: host.network.listen_drops as f64,
             syn_retransmits: host.network.syn_retransmits as f64,
@@ -144,7 +147,7 @@ impl Evidence {
             long_answers,
             long_answer_ratio: part(long_ns, tally.service_time.sum_ns() as f64).min(1.0),
             little_residual_ratio: residual_ratio(
-                tally.in_flight.integral_ns(),
+                tally.occupancy.in_flight.integral_ns(),
                 tally.on_connections_ns(),
             ),
         }

@@ -42,27 +42,27 @@ struct Accounts {
 #[derive(Debug, Clone, Copy, Default)]
 #[allow(clippy::struct_field_names, reason = "the unit is part of a name")]
 pub(crate) struct Taken {
-    pub(crate) elapsed_ns: u64,
+    pub(super) elapsed_ns: u64,
     /// This process was stopped from outside.
-    pub(crate) frozen_ns: u64,
+    pub(super) frozen_ns: u64,
     /// A control group that it is in was throttled, the one that was for longest, summed over CPUs.
-    pub(crate) throttled_ns: u64,
+    pub(super) throttled_ns: u64,
     /// The host of this virtual machine ran others on a CPU that the client may use, the one that
     /// lost most: where threads are not pinned, nobody knows which of them was on it.
-    pub(crate) stolen_ns: u64,
+    pub(super) stolen_ns: u64,
     /// CPU time on this machine that was not this process's: the server's, if it is here.
-    pub(crate) others_ns: u64,
+    pub(super) others_ns: u64,
     /// Time for which CPUs of this machine had nothing to run, summed over them.
-    pub(crate) idle_ns: u64,
+    pub(super) idle_ns: u64,
 }
 
 /// What happened over a window.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct HostChange {
     /// From the begin of the measured part to the end of sending.
-    pub(crate) taken: Taken,
+    pub(super) taken: Taken,
     /// Over the whole window.
-    pub(crate) network: NetworkCounters,
+    pub(super) network: NetworkCounters,
 }
 
 impl HostMeter {

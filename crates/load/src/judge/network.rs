@@ -8,20 +8,20 @@ use std::fs;
 
 /// TCP's counters, or what they grew by.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct NetworkCounters {
+pub(super) struct NetworkCounters {
     /// Connections that found a full accept queue (`ListenOverflows`).
-    pub(crate) listen_overflows: u64,
+    pub(super) listen_overflows: u64,
     /// All connections that a listener dropped (`ListenDrops`).
-    pub(crate) listen_drops: u64,
+    pub(super) listen_drops: u64,
     /// `SYN` and `SYN ACK` sent again (`TCPSynRetrans`).
-    pub(crate) syn_retransmits: u64,
+    pub(super) syn_retransmits: u64,
     /// Segments sent again, those included (`RetransSegs`).
-    pub(crate) retransmits: u64,
+    pub(super) retransmits: u64,
 }
 
 impl NetworkCounters {
     /// Read them; all 0 where there is no `/proc`.
-    pub(crate) fn read() -> Self {
+    pub(super) fn read() -> Self {
         // Of the calling thread: a process may have threads in several namespaces.
         let extended = fs::read_to_string("/proc/thread-self/net/netstat").unwrap_or_default();
         let basic = fs::read_to_string("/proc/thread-self/net/snmp").unwrap_or_default();
@@ -38,7 +38,7 @@ impl NetworkCounters {
         }
     }
 
-    pub(crate) fn since(&self, earlier: &Self) -> Self {
+    pub(super) fn since(&self, earlier: &Self) -> Self {
         Self {
             listen_overflows: self.listen_overflows.saturating_sub(earlier.listen_overflows),
             listen_drops: self.listen_drops.saturating_sub(earlier.listen_drops),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// The files in which the groups that this process is in, and those above, keep their account.
 #[derive(Debug, Default)]
-pub(crate) struct QuotaMeter {
+pub(super) struct QuotaMeter {
     accounts: Vec<PathBuf>,
 }
 
@@ -14,14 +14,14 @@ pub(crate) struct QuotaMeter {
 const MOUNTS: [&str; 2] = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
 
 impl QuotaMeter {
-    pub(crate) fn of_this_process() -> Self {
+    pub(super) fn of_this_process() -> Self {
         let memberships = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
         let accounts = accounts(&memberships);
         Self { accounts: accounts.into_iter().filter(|path| path.is_file()).collect() }
     }
 
     /// Time for which each group was throttled so far, in nanoseconds, summed over its CPUs.
-    pub(crate) fn read(&self) -> Vec<u64> {
+    pub(super) fn read(&self) -> Vec<u64> {
         let read = |path: &PathBuf| fs::read_to_string(path).ok();
         self.accounts.iter().map(|path| read(path).map_or(0, |text| throttled_ns(&text))).collect()
     }

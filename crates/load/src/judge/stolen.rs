@@ -10,7 +10,7 @@ use crate::sys;
 
 /// Reads what was stolen from some CPUs.
 #[derive(Debug)]
-pub(crate) struct StolenMeter {
+pub(super) struct StolenMeter {
     cpus: Vec<usize>,
 }
 
@@ -26,14 +26,14 @@ const IDLE_FIELDS: [usize; 2] = [3, 4];
 
 impl StolenMeter {
     /// For some CPUs, or all that the calling thread may use, if there are none.
-    pub(crate) fn new(cpus: &[usize]) -> Self {
+    pub(super) fn new(cpus: &[usize]) -> Self {
         let cpus = if cpus.is_empty() { sys::usable_cpus() } else { cpus.to_vec() };
         Self { cpus }
     }
 
     /// The time that was stolen from each of them so far, and those for which all of the machine's
     /// CPUs together ran something and had nothing to run, in nanoseconds; 0 where nobody knows.
-    pub(crate) fn read(&self) -> (Vec<u64>, u64, u64) {
+    pub(super) fn read(&self) -> (Vec<u64>, u64, u64) {
         let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
         let stolen = stolen_ns(&stat);
         let of_client = self.cpus.iter().map(|&cpu| stolen.get(cpu).copied().unwrap_or(0));

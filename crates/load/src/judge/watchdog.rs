@@ -23,28 +23,28 @@ const LONGEST_QUEUE_NS: u64 = 20_000_000;
 
 /// Adds up for how long the process was stopped.
 #[derive(Debug)]
-pub(crate) struct Watchdog {
+pub(super) struct Watchdog {
     meter: EffortMeter,
     asleep_since_ns: u64,
     waited_ns: u64,
-    pub(crate) frozen_ns: u64,
+    pub(super) frozen_ns: u64,
 }
 
 impl Watchdog {
     /// For the calling thread.
-    pub(crate) fn new() -> Self {
+    pub(super) fn new() -> Self {
         let meter = EffortMeter::of_this_thread();
         Self { meter, asleep_since_ns: 0, waited_ns: 0, frozen_ns: 0 }
     }
 
     /// The thread goes to sleep, for [`SLEEP`] at most.
-    pub(crate) fn lie_down(&mut self) {
+    pub(super) fn lie_down(&mut self) {
         self.asleep_since_ns = sys::monotonic_ns();
         self.waited_ns = self.meter.wait_ns();
     }
 
     /// The thread woke up, and may go to sleep again.
-    pub(crate) fn get_up(&mut self) {
+    pub(super) fn get_up(&mut self) {
         let (asleep_since_ns, waited_ns) = (self.asleep_since_ns, self.waited_ns);
         self.lie_down();
         self.frozen_ns += frozen_ns(

@@ -25,7 +25,7 @@ pub(crate) struct Rendered {
 
 impl Rendered {
     /// Check and render `request`; `field` is its name for messages.
-    pub(crate) fn new(request: &Request, says_close: bool, field: &str) -> Result<Self, Error> {
+    pub(super) fn new(request: &Request, says_close: bool, field: &str) -> Result<Self, Error> {
         check(request, field)?;
         let mut head = format!("{} {} HTTP/1.1\r\n", request.method, request.target);
         let mut add = |name: &str, value: &str| {

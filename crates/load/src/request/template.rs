@@ -11,10 +11,10 @@ const HEX_DIGITS: usize = 16;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Vars {
     /// The number of the request in the run.
-    pub(crate) n: u64,
+    pub(super) n: u64,
     /// The number of the user.
     pub(crate) user: u64,
-    pub(crate) random: u64,
+    pub(super) random: u64,
 }
 
 impl Vars {
@@ -26,7 +26,7 @@ impl Vars {
 
 /// A text, taken apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Template {
+pub(super) struct Template {
     /// All of it but the words.
     text: Box<[u8]>,
     slots: Box<[Slot]>,
@@ -49,7 +49,7 @@ enum Word {
 /// A word in braces that stands for nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{{{0}}}` stands for nothing; there are `{{n}}`, `{{user}}`, `{{random}}`")]
-pub(crate) struct UnknownWord(pub(crate) String);
+pub(super) struct UnknownWord(pub(super) String);
 
 impl Template {
     /// Take `source` apart. A word is ASCII letters and `_` in braces; a second pair of braces
@@ -57,7 +57,7 @@ impl Template {
     ///
     /// `is_strict` refuses any word but the three. Otherwise, as a body needs it, whatever isn't
     /// one of them is text as it stands, in however many braces.
-    pub(crate) fn parse(source: &[u8], is_strict: bool) -> Result<Self, UnknownWord> {
+    pub(super) fn parse(source: &[u8], is_strict: bool) -> Result<Self, UnknownWord> {
         let (mut text, mut slots) = (Vec::with_capacity(source.len()), Vec::new());
         let mut rest = source;
         while let Some((&first, after)) = rest.split_first() {
@@ -87,18 +87,18 @@ impl Template {
     }
 
     /// Whether every rendering is the same.
-    pub(crate) fn is_fixed(&self) -> bool {
+    pub(super) fn is_fixed(&self) -> bool {
         self.slots.is_empty()
     }
 
     /// How many bytes [`render`](Self::render) will write.
-    pub(crate) fn len(&self, vars: &Vars) -> usize {
+    pub(super) fn len(&self, vars: &Vars) -> usize {
         self.slots.iter().fold(self.text.len(), |length, slot| length + slot.word.len(vars))
     }
 
     /// Write the text of one request behind what `out` has. Allocates only where `out` has no room.
     #[inline]
-    pub(crate) fn render(&self, vars: &Vars, out: &mut Vec<u8>) {
+    pub(super) fn render(&self, vars: &Vars, out: &mut Vec<u8>) {
         let mut from = 0;
         for slot in &self.slots {
             out.extend_from_slice(&self.text[from..slot.at]);
@@ -144,12 +144,12 @@ impl Word {
 }
 
 /// How many digits `number` has.
-pub(crate) fn decimal_len(number: u64) -> usize {
+fn decimal_len(number: u64) -> usize {
     number.checked_ilog10().map_or(1, |last| last as usize + 1)
 }
 
 /// Write `number` without what `format!` costs.
-pub(crate) fn push_decimal(number: u64, out: &mut Vec<u8>) {
+pub(super) fn push_decimal(number: u64, out: &mut Vec<u8>) {
     let mut digits = [0; 20];
     let (mut left, mut from) = (number, digits.len());
     loop {

@@ -82,7 +82,7 @@ impl Arrivals {
     /// How many arrivals to expect before `until_ns`: exactly so many in a replay, on average in a
     /// Poisson process; an even schedule has this number rounded up.
     #[cfg(test)]
-    pub(crate) fn expected_count(&self, until_ns: u64) -> f64 {
+    fn expected_count(&self, until_ns: u64) -> f64 {
         match &self.source {
             Source::Even(rate) | Source::Poisson { rate, .. } => rate.expected_count(until_ns),
             Source::Replay { offsets_ns } => {
@@ -231,7 +231,7 @@ fn end_of(from: Level, area: f64) -> Level {
 
 /// A number for the provenance of a run: the same for the same arrival, seed and window, and the
 /// same first `n` offsets.
-pub(crate) fn schedule_hash(arrival: &Arrival, seed: u64, window: usize, n: usize) -> u64 {
+pub(super) fn schedule_hash(arrival: &Arrival, seed: u64, window: usize, n: usize) -> u64 {
     let mut chain = Chain(0);
     let stages = |chain: &mut Chain, kind: u64, stages: &[Stage]| {
         chain.add(kind);

@@ -76,7 +76,7 @@ pub(crate) const fn unit(bits: u64) -> f64 {
 
 /// Exponential with mean 1; at most 37.
 #[inline]
-pub(crate) fn exponential(bits: u64) -> f64 {
+pub(super) fn exponential(bits: u64) -> f64 {
     // 1 − u is exact, and never 0.
     -ln(1.0 - unit(bits))
 }
@@ -85,7 +85,7 @@ pub(crate) fn exponential(bits: u64) -> f64 {
 ///
 /// The libraries' own differ in the last bit between machines.
 #[inline]
-pub(crate) fn ln(x: f64) -> f64 {
+pub(super) fn ln(x: f64) -> f64 {
     const SQRT_HALF_BITS: u64 = std::f64::consts::FRAC_1_SQRT_2.to_bits();
     const FRACTION: u64 = (1 << 52) - 1;
     // ln 2 in two parts; the first has 32 bits, so that its product with an exponent is exact.

@@ -43,7 +43,7 @@ impl Endpoint {
     }
 
     /// The kind of socket that gets there.
-    pub(crate) fn domain(&self) -> Domain {
+    pub(super) fn domain(&self) -> Domain {
         match self {
             Self::Tcp(address) => Domain::for_address(*address),
             Self::Unix(_) => Domain::UNIX,
@@ -51,7 +51,7 @@ impl Endpoint {
     }
 
     /// As the kernel takes it.
-    pub(crate) fn to_socket_address(&self) -> io::Result<SockAddr> {
+    pub(super) fn to_socket_address(&self) -> io::Result<SockAddr> {
         match self {
             Self::Tcp(address) => Ok((*address).into()),
             Self::Unix(path) => SockAddr::unix(path),

@@ -13,7 +13,7 @@ use rustls::pki_types::ServerName;
 /// for one connection, so when more connections are opened at a time the others would be full
 /// handshakes. Here the newest ticket is taken first: it is the surest to be known still.
 #[derive(Debug)]
-pub(crate) struct Tickets {
+pub(super) struct Tickets {
     /// Only a thread that loads comes here, so it never waits.
     memory: Mutex<Memory>,
     n_tickets: usize,
@@ -29,7 +29,7 @@ struct Memory {
 
 impl Tickets {
     /// Room for so many tickets; one at least.
-    pub(crate) fn new(n_tickets: usize) -> Self {
+    pub(super) fn new(n_tickets: usize) -> Self {
         Self { memory: Mutex::default(), n_tickets: n_tickets.max(1) }
     }
 

@@ -79,7 +79,7 @@ impl TlsClient {
     }
 
     /// Begin a connection.
-    pub(crate) fn connect(&self) -> Result<UnbufferedClientConnection, rustls::Error> {
+    pub(super) fn connect(&self) -> Result<UnbufferedClientConnection, rustls::Error> {
         let Shared { config, server_name, .. } = &*self.0;
         UnbufferedClientConnection::new(Arc::clone(config), server_name.clone())
     }
@@ -96,7 +96,7 @@ impl Tls {
 }
 
 /// What TLS found wrong, as an error of a connection.
-pub(crate) fn tls_failure(error: rustls::Error) -> io::Error {
+pub(super) fn tls_failure(error: rustls::Error) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, error)
 }
 

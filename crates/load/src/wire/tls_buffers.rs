@@ -2,25 +2,25 @@
 
 /// Bytes that wait for their turn. Holds no memory when there are none.
 #[derive(Debug, Default)]
-pub(crate) struct Leftover {
+pub(super) struct Leftover {
     bytes: Vec<u8>,
     from: usize,
 }
 
 impl Leftover {
-    pub(crate) fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
-    pub(crate) fn rest(&self) -> &[u8] {
+    pub(super) fn rest(&self) -> &[u8] {
         &self.bytes[self.from..]
     }
 
-    pub(crate) fn push(&mut self, bytes: &[u8]) {
+    pub(super) fn push(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
 
-    pub(crate) fn advance(&mut self, count: usize) {
+    pub(super) fn advance(&mut self, count: usize) {
         self.from += count;
         if self.from == self.bytes.len() {
             *self = Self::default();
@@ -28,7 +28,7 @@ impl Leftover {
     }
 
     /// Move into `room` what fits; returns how much.
-    pub(crate) fn pour(&mut self, room: &mut [u8]) -> usize {
+    pub(super) fn pour(&mut self, room: &mut [u8]) -> usize {
         let count = room.len().min(self.rest().len());
         room[..count].copy_from_slice(&self.rest()[..count]);
         self.advance(count);
@@ -36,7 +36,7 @@ impl Leftover {
     }
 
     /// Append so many bytes, to be written now.
-    pub(crate) fn grow(&mut self, count: usize) -> &mut [u8] {
+    pub(super) fn grow(&mut self, count: usize) -> &mut [u8] {
         let from = self.bytes.len();
         self.bytes.resize(from + count, 0);
         &mut self.bytes[from..]
@@ -44,23 +44,23 @@ impl Leftover {
 }
 
 /// Room of a reader that fills up.
-pub(crate) struct Sink<'a> {
+pub(super) struct Sink<'a> {
     room: &'a mut [u8],
     filled: usize,
 }
 
 impl<'a> Sink<'a> {
-    pub(crate) fn new(room: &'a mut [u8]) -> Self {
+    pub(super) fn new(room: &'a mut [u8]) -> Self {
         Self { room, filled: 0 }
     }
 
     /// How many bytes were put there.
-    pub(crate) const fn filled(&self) -> usize {
+    pub(super) const fn filled(&self) -> usize {
         self.filled
     }
 
     /// Take as much as fits; returns the rest.
-    pub(crate) fn put<'b>(&mut self, payload: &'b [u8]) -> &'b [u8] {
+    pub(super) fn put<'b>(&mut self, payload: &'b [u8]) -> &'b [u8] {
         let room = &mut self.room[self.filled..];
         let (fitting, rest) = payload.split_at(payload.len().min(room.len()));
         room[..fitting.len()].copy_from_slice(fitting);

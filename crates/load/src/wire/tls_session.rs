@@ -53,7 +53,7 @@ thread_local! {
 }
 
 /// The TLS of one connection.
-pub(crate) struct TlsSession {
+pub(super) struct TlsSession {
     connection: UnbufferedClientConnection,
     /// Ciphertext that makes no whole record or message yet, as rustls left it.
     partial: Vec<u8>,
@@ -72,7 +72,7 @@ pub(crate) struct TlsSession {
 
 impl TlsSession {
     /// Make the client hello.
-    pub(crate) fn new(client: &TlsClient) -> io::Result<Self> {
+    pub(super) fn new(client: &TlsClient) -> io::Result<Self> {
         let mut session = Self {
             connection: client.connect().map_err(tls_failure)?,
             partial: Vec::new(),
@@ -88,7 +88,7 @@ impl TlsSession {
     }
 
     /// Go on with the handshake: `true` once it is done.
-    pub(crate) fn handshake(&mut self, wire: &mut Wire) -> io::Result<bool> {
+    pub(super) fn handshake(&mut self, wire: &mut Wire) -> io::Result<bool> {
         loop {
             let flushed = self.flush(wire);
             self.check()?;
@@ -121,7 +121,7 @@ impl TlsSession {
 
     /// Plaintext into `room`: how much, or 0 after the server's goodbye. `Interrupted` after so many
     /// records without any that others must have their turn.
-    pub(crate) fn read(&mut self, wire: &mut Wire, room: &mut [u8]) -> io::Result<usize> {
+    pub(super) fn read(&mut self, wire: &mut Wire, room: &mut [u8]) -> io::Result<usize> {
         for _ in 0..MAX_FILLS {
             if !self.plain.is_empty() {
                 return Ok(self.plain.pour(room));
@@ -250,7 +250,7 @@ impl TlsSession {
     }
 
     /// Encrypt and send from the start of `bytes`; returns how many were taken.
-    pub(crate) fn write(&mut self, wire: &mut Wire, bytes: &[u8]) -> io::Result<usize> {
+    pub(super) fn write(&mut self, wire: &mut Wire, bytes: &[u8]) -> io::Result<usize> {
         self.check()?;
         if !self.flush(wire)? {
             return Err(ErrorKind::WouldBlock.into());
@@ -313,7 +313,7 @@ impl TlsSession {
     }
 
     /// Send on what waits; whether nothing is left.
-    pub(crate) fn flush(&mut self, wire: &mut Wire) -> io::Result<bool> {
+    pub(super) fn flush(&mut self, wire: &mut Wire) -> io::Result<bool> {
         while !self.sealed.is_empty() {
             match wire.send(self.sealed.rest()) {
                 Ok(count) => self.sealed.advance(count),
@@ -325,21 +325,21 @@ impl TlsSession {
         Ok(true)
     }
 
-    pub(crate) fn wants_flush(&self) -> bool {
+    pub(super) fn wants_flush(&self) -> bool {
         !self.sealed.is_empty()
     }
 
     /// Whether the next byte of plaintext can only come with a new event of the socket.
-    pub(crate) fn is_drained(&self) -> bool {
+    pub(super) fn is_drained(&self) -> bool {
         self.is_drained && self.plain.is_empty() && !self.is_over && self.failure.is_none()
     }
 
     /// Whether another request may go out, when an answer was read whole.
-    pub(crate) fn is_reusable(&self) -> bool {
+    pub(super) fn is_reusable(&self) -> bool {
         self.plain.is_empty() && self.sealed.is_empty() && !self.is_over && self.failure.is_none()
     }
 
-    pub(crate) fn resumption(&self) -> Option<Handshake> {
+    pub(super) fn resumption(&self) -> Option<Handshake> {
         match self.connection.handshake_kind() {
             _ if !self.is_secured => None,
             Some(HandshakeKind::Resumed) => Some(Handshake::Resumed),
@@ -351,7 +351,7 @@ impl TlsSession {
     }
 
     /// Tell the server that nothing more will come, if the socket takes it at once.
-    pub(crate) fn say_goodbye(&mut self, wire: &mut Wire) {
+    pub(super) fn say_goodbye(&mut self, wire: &mut Wire) {
         if !self.is_secured || self.failure.is_some() || !self.flush(wire).unwrap_or(false) {
             return;
         }

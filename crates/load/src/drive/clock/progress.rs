@@ -88,7 +88,7 @@ impl Progress {
     }
 
     /// Between windows.
-    pub(in crate::drive) fn none() -> Self {
+    pub(super) fn none() -> Self {
         let share = Share { thread: 0, n_threads: 1, period: 1 };
         Self { is_sending: false, ..Self::new(Plan::NONE, &Arrival::Closed, 0, share, 0) }
     }

@@ -35,7 +35,7 @@ pub(in crate::drive) struct Settings {
 
 /// The connections to an arm.
 #[derive(Debug)]
-pub(super) struct Pool {
+pub(in crate::drive) struct Pool {
     pub(super) target: Target,
     /// Connections that could send at once, those of usual and of slow users. The one that was
     /// used last is taken first: that keeps as few connections busy as the load needs, and leaves

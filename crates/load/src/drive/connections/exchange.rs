@@ -40,7 +40,7 @@ pub(super) struct Exchange {
     issued_ns: u64,
     pub(super) connected_ns: Option<u64>,
     pub(super) secured_ns: Option<u64>,
-    pub(super) written_ns: Option<u64>,
+    written_ns: Option<u64>,
     first_byte_ns: Option<u64>,
     /// The request's bytes are those of the table, not `outgoing`.
     pub(super) is_fixed: bool,

@@ -51,7 +51,7 @@ impl<P: Platform> Connections<P> {
 
     /// Write as much of the request as the socket and the line take.
     #[inline]
-    pub(super) fn write(&mut self, cx: &mut Context<P>, id: ConnectionId) {
+    fn write(&mut self, cx: &mut Context<P>, id: ConnectionId) {
         loop {
             let connection = &mut self.places[id];
             let exchange = &mut self.exchanges[connection.exchange];

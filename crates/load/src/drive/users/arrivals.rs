@@ -50,7 +50,7 @@ impl Users {
             let blocked_since_ns = cx.clock.progress.blocked_since_ns;
             cx.clock.progress.advance();
             cx.clock.tick();
-            cx.tally.punctuality(arrival.due_ns, cx.clock.now_ns, blocked_since_ns);
+            cx.tally.punctuality.take_up(arrival.due_ns, cx.clock.now_ns, blocked_since_ns);
             cx.clock.last_sent_ns = cx.clock.now_ns;
             self.arrive(cx, connections, connection, &arrival);
             // One that failed as it was sent has freed its connection.
@@ -164,12 +164,8 @@ impl Users {
             due_index: arrival.number,
         };
         if kind.is_timeout() {
-            cx.tally.due += 1;
-            if cx.clock.progress.blocked_since_ns.is_some() {
-                cx.tally.waited += 1;
-            } else {
-                cx.tally.late += 1; // this thread slept for longer than the patience
-            }
+            let is_blocked = cx.clock.progress.blocked_since_ns.is_some();
+            cx.tally.punctuality.expire(is_blocked);
         }
         cx.tally.end(plan, &ended, Err(kind));
     }

@@ -190,7 +190,7 @@ impl Users {
 
     /// A visit is over: its connection is free, or its user begins another one.
     #[inline]
-    pub(super) fn end_visit<P: Platform>(
+    fn end_visit<P: Platform>(
         &mut self,
         cx: &mut Context<P>,
         connections: &mut Connections<P>,
@@ -262,7 +262,7 @@ impl Users {
             self.begin_visit(cx, connections, id);
         } else {
             if cx.clock.progress.plan.is_open_loop() {
-                cx.tally.punctuality(due_ns, cx.clock.now_ns, None);
+                cx.tally.punctuality.take_up(due_ns, cx.clock.now_ns, None);
             }
             self.next_step(cx, connections, id, due_ns);
         }

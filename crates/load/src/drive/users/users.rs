@@ -32,7 +32,7 @@ pub(in crate::drive) struct Role {
 
 /// The users of an arm.
 #[derive(Debug)]
-pub(super) struct Crowd {
+pub(in crate::drive) struct Crowd {
     pub(super) steps: Arc<[Step]>,
     pub(super) mix: Arc<Mix>,
     pub(super) connections_per_page: usize,

@@ -59,9 +59,13 @@ impl Outcome {
     fn obeys_the_laws(&self) {
         let tally = &self.tally;
         assert_eq!(tally.offered, tally.completed + tally.errors.total());
-        assert_eq!(tally.in_flight.level(), 0, "nothing is left on a connection");
+        assert_eq!(tally.occupancy.in_flight.level(), 0, "nothing is left on a connection");
         self.tells_the_latencies();
-        assert_eq!(tally.in_flight.integral_ns(), tally.on_connections_ns(), "Little's law");
+        assert_eq!(
+            tally.occupancy.in_flight.integral_ns(),
+            tally.on_connections_ns(),
+            "Little's law"
+        );
     }
 }
 

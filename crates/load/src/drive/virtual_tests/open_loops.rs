@@ -41,7 +41,14 @@ fn requests_go_at_the_instants_that_they_are_due() {
     assert_eq!(outcome.latencies_ns(), [3 * MS; 100]);
     let lateness = outcome.tally.lateness.distribution();
     assert_eq!((lateness.count, lateness.sum_ns), (100, 0));
-    assert_eq!((outcome.tally.due, outcome.tally.late, outcome.tally.waited), (100, 0, 0));
+    assert_eq!(
+        (
+            outcome.tally.punctuality.due,
+            outcome.tally.punctuality.late,
+            outcome.tally.punctuality.waited
+        ),
+        (100, 0, 0)
+    );
     assert!(world.n_waits() < 320, "it does not poll: {}", world.n_waits());
 }
 
@@ -77,9 +84,9 @@ fn a_stall_is_in_the_latencies_of_all_that_were_due_in_it() {
     assert_eq!(outcome.latencies_ns(), expected);
     assert!(expected.iter().filter(|&&latency_ns| latency_ns > 100 * MS).count() >= 20);
     assert_eq!(outcome.tally.offered, 100, "the rate is not lowered");
-    assert_eq!(outcome.tally.late, 0, "who waits for a connection is not late");
+    assert_eq!(outcome.tally.punctuality.late, 0, "who waits for a connection is not late");
     // Those that were due when none was idle, from 240 ms until all have caught up.
-    assert_eq!(outcome.tally.waited, 29);
+    assert_eq!(outcome.tally.punctuality.waited, 29);
 }
 
 proptest! {
@@ -109,7 +116,7 @@ fn a_client_that_wakes_late_says_so_and_its_latencies_count_from_due() {
     let outcome = run_one(&world, &even(100.0, 4));
     let lateness = outcome.tally.lateness.distribution();
     assert_eq!((lateness.count, lateness.sum_ns), (100, u128::from(200 * MS)));
-    assert_eq!((outcome.tally.late, outcome.tally.waited), (100, 0));
+    assert_eq!((outcome.tally.punctuality.late, outcome.tally.punctuality.waited), (100, 0));
     // Late to send, and late to see the answer.
     assert_eq!(outcome.latencies_ns(), [7 * MS; 100]);
 }

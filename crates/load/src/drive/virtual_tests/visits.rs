@@ -115,7 +115,7 @@ fn a_sessions_steps_are_due_a_pause_after_the_answer_before() {
     }
     assert_eq!(outcome.n_open, 0);
     assert_eq!(outcome.latencies_ns(), vec![7 * MS; log.len()]);
-    assert_eq!(outcome.tally.due, log.len() as u64, "each step is due once");
+    assert_eq!(outcome.tally.punctuality.due, log.len() as u64, "each step is due once");
 }
 
 #[test]

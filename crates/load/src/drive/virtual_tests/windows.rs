@@ -16,7 +16,11 @@ fn lead_in_and_drain_are_not_measured() {
     assert_eq!(outcome.trace().due_ns.len(), 6);
     assert_eq!(outcome.since_opening(tally.measure_end_ns), 300 * MS);
     assert_eq!(outcome.since_opening(tally.closed_ns), 300 * MS);
-    assert_eq!(tally.busy_ns, u128::from(200 * MS), "the one connection was busy throughout");
+    assert_eq!(
+        tally.occupancy.busy_ns,
+        u128::from(200 * MS),
+        "the one connection was busy throughout"
+    );
 }
 
 #[test]
