@@ -31,97 +31,49 @@
 //!
 //! How it is built: a [`Run`] has one conductor and some workers, each an OS thread with its own
 //! epoll loop, connections and counts. They meet only at the edges of windows. Requests are
-//! rendered before the run, but for what varies; a worker allocates nothing for a request. Every offered request ends
-//! in exactly one way: completed, or one [`ErrorKind`].
+//! rendered before the run, but for what varies; a worker allocates nothing for a request. Every
+//! offered request ends in exactly one way: completed, or one [`ErrorKind`].
+//!
+//! Each folder is a room, and uses only those beside it in this table; so no two of them use each
+//! other (`tests/rooms.rs` reads the table and looks).
+//!
+//! | room | what it knows | uses |
+//! | --- | --- | --- |
+//! | `error` | what can go wrong before or instead of a measurement | |
+//! | `sys` | system calls; all that is unsafe | |
+//! | `input` | what a run is asked to do, and the refusal of what makes no sense | `error` `sys` |
+//! | `schedule` | windows, when what is due, and all that is drawn at random | `input` |
+//! | `wire` | sockets: TCP or Unix, with or without TLS | `error` `input` `sys` |
+//! | `http` | answers: where they end, their heads, their cookies | |
+//! | `request` | requests, rendered as far as they can be before the run | `error` `http` `input` `schedule` `wire` |
+//! | `count` | what became of requests | `schedule` `sys` |
+//! | `judge` | who was the limit, and what the host did meanwhile | `count` `schedule` `sys` |
+//! | `drive` | a thread's loop: who sends when over which connection | `count` `error` `http` `input` `request` `schedule` `sys` `wire` |
+//! | `result` | a window as it is given out | `count` `judge` `schedule` |
+//! | `run` | threads, and the conductor that leads them from window to window | `count` `drive` `error` `input` `judge` `request` `result` `schedule` `sys` |
 
-mod arrival;
-mod batches;
-mod cells;
-mod check;
-mod connecting;
-mod connection;
-mod cookie_date;
-mod counts;
-mod credited;
-mod cycles;
-mod effort;
-mod endpoint;
+mod count;
+mod drive;
 mod error;
-mod evidence;
-mod exchange;
-mod head;
-mod histogram;
-mod host;
-mod in_flight;
-mod jar;
-mod leftover;
-mod link;
-mod links;
-mod live;
-mod message;
-mod mix;
-mod network;
-mod outcome;
-mod pace;
-mod part;
-mod phases;
-mod quota;
-mod random;
+mod http;
+mod input;
+mod judge;
 mod request;
 mod result;
 mod run;
-mod scanner;
-mod series;
-mod shared;
-mod spec;
-mod spec_message;
-mod stolen;
-mod strain;
+mod schedule;
 mod sys;
-mod tally;
-mod target;
-mod template;
-mod throttle;
-mod tickets;
-mod timers;
-mod tls;
-mod tls_session;
-mod trace;
-mod traffic;
-#[cfg(test)]
-mod transport_rig;
-mod turn;
-mod verdict;
-mod visit;
-mod visit_draw;
-mod visits;
-mod warmth;
-mod watchdog;
-mod window;
-mod worker;
+mod wire;
 
-use std::ops::ControlFlow;
-
-pub use batches::Batches;
-pub use counts::Visits;
-pub use cycles::Cycles;
+pub use count::{
+    Batches, Cycles, Distribution, ErrorCounts, ErrorKind, Live, PageCounts, Part, Phases, Series,
+    Trace, Visits,
+};
 pub use error::Error;
-pub use evidence::Evidence;
-pub use histogram::Distribution;
-pub use live::Live;
-pub use outcome::{ErrorCounts, ErrorKind};
-pub use part::Part;
-pub use phases::Phases;
-pub use result::{PageCounts, Report, WindowResult};
-pub use run::Run;
-pub use series::Series;
-pub use spec::{
+pub use input::{
     Arm, Arrival, Credit, Length, LoadSpec, Request, Slow, Stage, Step, Think, Tls, TlsVersions,
     Users, Window,
 };
-pub use trace::Trace;
-pub use verdict::LimitedBy;
-
-/// Called at the edges of windows: the window's index, and whether it opens. Runs on the
-/// conductor's thread; breaking stops the run.
-pub type Observer = Box<dyn FnMut(usize, bool) -> ControlFlow<()> + Send>;
+pub use judge::{Evidence, LimitedBy};
+pub use result::{Report, WindowResult};
+pub use run::{Observer, Run};

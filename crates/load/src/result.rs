@@ -4,20 +4,12 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::batches::Batches;
-use crate::cycles::Cycles;
-use crate::evidence::Evidence;
-use crate::histogram::Distribution;
-use crate::host::HostChange;
-use crate::message;
-use crate::outcome::{ErrorCounts, ErrorKind};
-use crate::part::{self, Part};
-use crate::phases::Phases;
-use crate::series::Series;
-use crate::tally::{Tally, Visits};
-use crate::trace::{Trace, Tracer};
-use crate::verdict::{Case, LimitedBy, verdict};
-use crate::window::Plan;
+use crate::count::{
+    Batches, Cycles, Distribution, ErrorCounts, ErrorKind, PageCounts, Part, Phases, Series, Tally,
+    Trace, Tracer, Visits, by_population, message,
+};
+use crate::judge::{Case, Evidence, HostChange, LimitedBy, verdict};
+use crate::schedule::Plan;
 
 /// What one window saw, over all threads. `offered == completed + errors.total()`, always.
 ///
@@ -85,7 +77,7 @@ pub struct WindowResult {
     /// By index in the arm's table of requests, the measured ones of each.
     pub by_request: Vec<Part>,
     /// The measured requests of the usual users and of the slow ones; `None` where none are slow.
-    #[serde(serialize_with = "part::by_population")]
+    #[serde(serialize_with = "by_population")]
     pub by_population: Option<[Part; 2]>,
     /// Pages of the measured part.
     #[serde(skip_serializing_if = "message::is_default")]
@@ -118,24 +110,6 @@ pub struct WindowResult {
     pub evidence: Evidence,
 }
 
-/// What became of the measured part's pages. `offered == completed + failed`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct PageCounts {
-    /// Pages that were due in the measured part (closed loop: begun).
-    pub offered: u64,
-    /// Pages of which each request was answered right.
-    pub completed: u64,
-    /// The others.
-    pub failed: u64,
-    /// From the page's due time to the end of its last request, of those that completed; and of
-    /// those that were given up, as at least the time until then, like `WindowResult::latency`.
-    #[serde(skip_serializing_if = "message::is_default")]
-    pub time: Distribution,
-    /// What is a lower bound in `time`.
-    #[serde(skip_serializing_if = "message::is_default")]
-    pub censored: Distribution,
-}
-
 impl WindowResult {
     /// Put the counts of all threads together, in the form in which they are given out: for an
     /// arm with so many requests, over so many connections. The first of the tallies takes the
@@ -161,7 +135,8 @@ impl WindowResult {
         let is_cut = measure_end_ns < plan.measure_end_ns;
         let measured_s = (measure_end_ns - measure_start_ns) as f64 / 1e9;
         let evidence = Evidence::of(tally, n_connections, measured_s, host);
-        let usual_busy_s = tally.busy_ns.saturating_sub(tally.slow_busy_ns) as f64 / 1e9;
+        let usual_busy_s =
+            tally.occupancy.busy_ns.saturating_sub(tally.occupancy.slow_busy_ns) as f64 / 1e9;
         let (judged_offered, judged) = match &tally.by_population {
             Some([usual, _]) => (usual.offered(), *usual.errors()),
             None => (tally.offered, tally.errors),
@@ -170,9 +145,9 @@ impl WindowResult {
             is_open_loop: plan.is_open_loop(),
             offered: judged_offered,
             failed: judged.total() - judged.of(ErrorKind::Unfinished),
-            due: tally.due,
+            due: tally.punctuality.due,
             busy_ratio: usual_busy_s / (n_connections as f64 * measured_s).max(1e-9),
-            starved: tally.starved,
+            starved: tally.punctuality.starved,
             refused: judged.of(ErrorKind::Refused),
             is_answered: tally.bytes_received > 0,
             evidence: &evidence,
@@ -216,7 +191,7 @@ impl WindowResult {
             trace,
             series: tally.series.series.clone(),
             client_cpu_s: tally.whole.cpu_ns as f64 / 1e9,
-            busy_connection_s: tally.busy_ns as f64 / 1e9,
+            busy_connection_s: tally.occupancy.busy_ns as f64 / 1e9,
             limited_by,
             evidence,
         }

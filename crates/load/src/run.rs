@@ -1,27 +1,27 @@
 //! A run: its threads, and the conductor that leads them from window to window.
 
 use std::ops::ControlFlow;
-use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
-use crate::check::{check, nanoseconds};
-use crate::host::HostMeter;
-use crate::live::{Live, LiveBoard};
+use crate::count::{Capacity, Live, LiveBoard, Tally};
+use crate::drive::{Command, Setup, Shared, Worker};
+use crate::error::Error;
+use crate::input::{LoadSpec, Window, check, check_descriptors, nanoseconds};
+use crate::judge::{HostMeter, watchdog};
+use crate::request::Target;
 use crate::result::WindowResult;
-use crate::shared::Shared;
-use crate::spec::{LoadSpec, Window};
+use crate::schedule::{Model, Plan};
 use crate::sys::{self, Waker};
-use crate::tally::{Room, Tally};
-use crate::watchdog;
-use crate::window::{Model, Plan};
-use crate::worker::{Command, Setup, Worker};
-use crate::{Error, Observer};
 
 /// From the decision to open a window to its first request: time for all threads to wake up.
 const START_DELAY_NS: u64 = 200_000;
+
+/// Called at the edges of windows: the window's index, and whether it opens. Runs on the
+/// conductor's thread; breaking stops the run.
+pub type Observer = Box<dyn FnMut(usize, bool) -> ControlFlow<()> + Send>;
 
 /// A run under way on its own threads. Dropping it stops it without waiting.
 #[derive(Debug)]
@@ -56,7 +56,9 @@ impl Run {
     /// # Errors
     /// The spec makes no sense, or the threads and their descriptors can't be had.
     pub fn start(spec: &LoadSpec, observer: Option<Observer>) -> Result<Self, Error> {
-        let targets = check(spec)?;
+        check(spec)?;
+        let targets = Target::all(spec)?;
+        check_descriptors(spec)?;
         let spec = Arc::new(spec.clone());
         let n_threads = spec.threads.min(spec.connections);
         let live = LiveBoard::new(n_threads);
@@ -186,13 +188,13 @@ struct Score {
     n_connections: usize,
     /// Of the threads; empty: not pinned.
     cpus: Vec<usize>,
-    room: Room,
+    capacity: Capacity,
 }
 
 impl Score {
     fn of(spec: &LoadSpec, n_threads: usize) -> Self {
         let n_requests: Vec<_> = spec.arms.iter().map(|arm| arm.requests.len()).collect();
-        let room = Room {
+        let capacity = Capacity {
             n_requests: n_requests.iter().copied().max().unwrap_or(0),
             has_slow: spec.slow.is_some(),
             n_traced: spec.n_traced,
@@ -205,33 +207,13 @@ impl Score {
             n_requests,
             n_connections: spec.connections,
             cpus: spec.cpus.clone(),
-            room,
+            capacity,
         }
     }
 
     fn plan(&self, index: usize) -> Plan {
-        let window = &self.windows[index];
         let opened_ns = sys::monotonic_ns() + START_DELAY_NS;
-        let credit = window.credit.unwrap_or_default();
-        let spread_ns = nanoseconds(credit.spread_s);
-        let measure_start_ns = opened_ns + spread_ns + nanoseconds(window.lead_in_s);
-        let measure_end_ns = if window.measure_s.is_finite() {
-            measure_start_ns + nanoseconds(window.measure_s)
-        } else {
-            u64::MAX
-        };
-        Plan {
-            index,
-            arm: window.arm,
-            opened_ns,
-            measure_start_ns,
-            measure_end_ns,
-            n_requests: window.n_requests,
-            drain_ns: self.drain_ns,
-            model: self.model,
-            spread_ns,
-            tail_ns: nanoseconds(credit.tail_s),
-        }
+        Plan::of(&self.windows[index], index, opened_ns, self.model, self.drain_ns)
     }
 }
 
@@ -266,7 +248,8 @@ struct Conductor {
 
 impl Conductor {
     fn conduct(mut self, score: &Score) {
-        let mut tallies: Vec<_> = self.threads.iter().map(|_| Tally::new(&score.room)).collect();
+        let mut tallies: Vec<_> =
+            self.threads.iter().map(|_| Tally::new(&score.capacity)).collect();
         let mut host = HostMeter::new(&score.cpus);
         let played = (0..score.windows.len()).try_for_each(|index| {
             if self.board.is_stopped() || self.is_broken_off(index, true) {
@@ -311,8 +294,7 @@ impl Conductor {
         tallies: &mut Vec<Box<Tally>>,
         host: &mut HostMeter,
     ) -> Result<(), Error> {
-        self.board.shared.claimed.store(0, Ordering::Relaxed);
-        self.board.shared.passed.store(0, Ordering::Relaxed);
+        self.board.shared.open_window();
         let mut failure = None;
         for (thread, tally) in self.threads.iter().zip(tallies.drain(..)) {
             if thread.mailbox.send(Command::Run(plan, tally)).is_err() {
@@ -361,6 +343,9 @@ impl Conductor {
     }
 }
 
+#[cfg(test)]
+#[path = "run_long_answer_tests.rs"]
+mod long_answer_tests;
 #[cfg(test)]
 #[path = "run_tests.rs"]
 mod tests;

@@ -140,6 +140,23 @@ pub(crate) struct Event {
     flags: u32,
 }
 
+#[cfg(test)]
+impl Event {
+    /// The socket can be written to, has bytes, has its end, is broken.
+    pub(crate) const WRITABLE: u32 = libc::EPOLLOUT as u32;
+    pub(crate) const READABLE: u32 = libc::EPOLLIN as u32;
+    pub(crate) const CLOSED: u32 = (libc::EPOLLIN | libc::EPOLLRDHUP) as u32;
+    pub(crate) const BROKEN: u32 = (libc::EPOLLERR | libc::EPOLLHUP) as u32;
+
+    pub(crate) const fn new(token: u64, flags: u32) -> Self {
+        Self { token, flags }
+    }
+
+    pub(crate) const fn with(self, flags: u32) -> Self {
+        Self { flags: self.flags | flags, ..self }
+    }
+}
+
 impl Event {
     pub(crate) const fn is_writable(self) -> bool {
         self.flags & libc::EPOLLOUT as u32 != 0

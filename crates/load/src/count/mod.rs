@@ -1,0 +1,44 @@
+//! What became of it, in memory that does not grow with the number of requests.
+
+mod batches;
+mod breakdown;
+mod capacity;
+mod cells;
+mod cycles;
+mod effort;
+mod ended;
+mod histogram;
+mod in_flight;
+mod live;
+pub(crate) mod message;
+mod occupancy;
+mod outcome;
+mod pages;
+mod phases;
+mod punctuality;
+mod series;
+mod strain;
+mod tally;
+mod trace;
+mod visit_counts;
+
+pub use batches::Batches;
+pub use breakdown::Part;
+pub(crate) use breakdown::by_population;
+pub(crate) use capacity::Capacity;
+pub use cycles::Cycles;
+pub(crate) use effort::EffortMeter;
+pub(crate) use ended::Ended;
+pub use histogram::Distribution;
+pub(crate) use in_flight::residual_ratio;
+pub use live::Live;
+pub(crate) use live::LiveBoard;
+pub use outcome::{ErrorCounts, ErrorKind};
+pub use pages::PageCounts;
+pub(crate) use pages::PageEnd;
+pub use phases::Phases;
+pub use series::Series;
+pub(crate) use tally::Tally;
+pub use trace::Trace;
+pub(crate) use trace::Tracer;
+pub use visit_counts::Visits;

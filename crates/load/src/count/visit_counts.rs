@@ -1,0 +1,31 @@
+//! What became of the users' visits.
+
+use serde::Serialize;
+
+/// What became of the users' visits. Plain counts, which the loop keeps itself.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Visits {
+    /// Visits that began.
+    pub started: u64,
+    /// Visits whose last step was answered, or failed but for lost patience.
+    pub finished: u64,
+    /// A request timed out: the user lost patience and left.
+    pub left: u64,
+    /// The window ended in the middle of it.
+    pub cut: u64,
+    /// Visits of users with an empty cookie jar.
+    pub new_users: u64,
+    /// Visits of users who came back with their jar.
+    pub returning_users: u64,
+}
+
+impl Visits {
+    pub(super) fn merge(&mut self, other: &Self) {
+        self.started += other.started;
+        self.finished += other.finished;
+        self.left += other.left;
+        self.cut += other.cut;
+        self.new_users += other.new_users;
+        self.returning_users += other.returning_users;
+    }
+}

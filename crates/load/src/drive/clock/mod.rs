@@ -1,0 +1,10 @@
+//! When a thread acts: its time, its timers, and how far the window is.
+
+#[expect(clippy::module_inception, reason = "what the folder is about")]
+mod clock;
+mod progress;
+mod timers;
+
+pub(super) use clock::Clock;
+pub(super) use progress::{Progress, Share};
+pub(super) use timers::Wake;

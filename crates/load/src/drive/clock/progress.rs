@@ -1,0 +1,171 @@
+//! Where a thread stands in a window.
+
+use crate::input::Arrival;
+use crate::schedule::{Arrivals, Model, Plan};
+
+/// Which arrivals are a thread's: one of every `n_threads`.
+///
+/// Which one changes after every `period` of them, the number of an arm's steps. If it stayed, two
+/// threads would share two steps in turn so that each sends only one of them.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::drive) struct Share {
+    pub(in crate::drive) thread: u64,
+    pub(in crate::drive) n_threads: u64,
+    pub(in crate::drive) period: u64,
+}
+
+impl Share {
+    fn has(self, index: u64) -> bool {
+        if self.n_threads == 1 {
+            return true;
+        }
+        let (block, place) = (index / self.n_threads, index % self.n_threads);
+        (self.thread + block / self.period) % self.n_threads == place
+    }
+}
+
+/// Where a thread stands in a window.
+#[derive(Debug)]
+pub(in crate::drive) struct Progress {
+    pub(in crate::drive) plan: Plan,
+    /// New requests may be sent.
+    pub(in crate::drive) is_sending: bool,
+    /// What is under way is given up: nothing may follow it.
+    pub(in crate::drive) is_over: bool,
+    /// The users were set to work (closed loop).
+    pub(in crate::drive) has_begun: bool,
+    /// When a request was due and no connection was idle, if the queue is not empty since.
+    pub(in crate::drive) blocked_since_ns: Option<u64>,
+    /// When sending ended.
+    pub(in crate::drive) sent_until_ns: u64,
+    /// Give up waiting at this time. Set when sending ends.
+    pub(in crate::drive) drained_by_ns: u64,
+    /// When this thread's next arrival is due; `u64::MAX`: never.
+    pub(in crate::drive) next_due_ns: u64,
+    /// Its index over all threads.
+    next_index: u64,
+    arrivals: Option<Arrivals>,
+    share: Share,
+    /// Arrivals over all threads that the sequence has given, and those of the measured part.
+    n_given: u64,
+    n_measured: u64,
+    /// Steps that this thread has chosen by itself: in a closed loop and within sessions.
+    turn: u64,
+    /// What the window adds to each index or turn, so that the steps go on where the arm's window
+    /// before this one left them.
+    mix_from: u64,
+}
+
+impl Progress {
+    /// The beginning of a window for a thread, which sends the `mix_from`-th step first: where
+    /// [`Self::mix_until`] left the arm's window before, or [`Self::mix_start`].
+    pub(in crate::drive) fn new(
+        plan: Plan,
+        arrival: &Arrival,
+        seed: u64,
+        share: Share,
+        from: u64,
+    ) -> Self {
+        let mut progress = Self {
+            plan,
+            is_sending: true,
+            is_over: false,
+            has_begun: false,
+            blocked_since_ns: None,
+            sent_until_ns: 0,
+            drained_by_ns: u64::MAX,
+            next_due_ns: u64::MAX,
+            next_index: 0,
+            arrivals: Arrivals::new(arrival, seed, plan.index),
+            share,
+            n_given: 0,
+            n_measured: 0,
+            turn: 0,
+            mix_from: from,
+        };
+        progress.advance();
+        progress
+    }
+
+    /// Between windows.
+    pub(super) fn none() -> Self {
+        let share = Share { thread: 0, n_threads: 1, period: 1 };
+        Self { is_sending: false, ..Self::new(Plan::NONE, &Arrival::Closed, 0, share, 0) }
+    }
+
+    /// The number of the next arrival: in the order of due times over all threads.
+    pub(in crate::drive) fn arrival_number(&self) -> u64 {
+        self.mix_from.wrapping_add(self.next_index)
+    }
+
+    /// The place of the next arrival in the window's own sequence.
+    pub(in crate::drive) fn arrival_index(&self) -> u64 {
+        self.next_index
+    }
+
+    /// The number of the next step that this thread chooses by itself: each thread goes through
+    /// all steps. Were each to keep to its share of them, a thread with cheap ones would send more
+    /// and skew the mix.
+    pub(in crate::drive) fn take_turn(&mut self) -> u64 {
+        self.turn += 1;
+        self.mix_from.wrapping_add(self.turn - 1)
+    }
+
+    /// Where a thread begins with the steps of an arm in its first window with it. Where threads
+    /// choose by themselves they begin apart; a schedule does that by itself.
+    pub(in crate::drive) fn mix_start(model: Model, thread: u64) -> u64 {
+        if model == Model::Open { 0 } else { thread }
+    }
+
+    /// Where the window left the arm's steps. Were each window to begin with the first one, short
+    /// windows would favour the first ones: those of a slow arm more than of a fast one, so that
+    /// the two would not be asked the same.
+    pub(in crate::drive) fn mix_until(&mut self) -> u64 {
+        if self.plan.model == Model::Open {
+            // By the plan, not by what was sent: the threads' shares must go on fitting together.
+            while self.give().is_some() {}
+            return self.mix_from.wrapping_add(self.n_given);
+        }
+        self.mix_from.wrapping_add(self.turn)
+    }
+
+    /// Whether the next due arrival belongs to the measured part.
+    pub(in crate::drive) fn is_next_measured(&self) -> bool {
+        self.next_due_ns >= self.plan.measure_start_ns
+    }
+
+    /// Go on to this thread's next arrival.
+    pub(in crate::drive) fn advance(&mut self) {
+        self.next_due_ns = u64::MAX;
+        while let Some((index, due_ns)) = self.give() {
+            if self.share.has(index) {
+                (self.next_index, self.next_due_ns) = (index, due_ns);
+                return;
+            }
+        }
+    }
+
+    /// The next arrival of the plan, over all threads: its index, and when it is due.
+    fn give(&mut self) -> Option<(u64, u64)> {
+        let due_ns = self.plan.opened_ns.saturating_add(self.arrivals.as_mut()?.next_ns()?);
+        let is_measured = due_ns >= self.plan.measure_start_ns;
+        let is_one_too_many =
+            self.plan.n_requests > 0 && is_measured && self.n_measured >= self.plan.n_requests;
+        if due_ns >= self.plan.measure_end_ns || is_one_too_many {
+            self.arrivals = None;
+            return None;
+        }
+        self.n_measured += u64::from(is_measured);
+        self.n_given += 1;
+        Some((self.n_given - 1, due_ns))
+    }
+
+    /// Every arrival of the schedule was sent or given up.
+    pub(in crate::drive) fn is_schedule_over(&self) -> bool {
+        self.plan.is_open_loop() && self.next_due_ns == u64::MAX
+    }
+}
+
+#[cfg(test)]
+#[path = "progress_tests.rs"]
+mod tests;

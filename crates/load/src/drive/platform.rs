@@ -1,0 +1,178 @@
+//! What a thread's loop stands on: a clock, sockets, and the wait for both. The kernel's, or in
+//! tests one in which time passes as the test says.
+
+use std::fmt::Debug;
+use std::io;
+use std::time::{Duration, SystemTime};
+
+use crate::request::Target;
+use crate::sys::{self, Epoll, Event, Waker};
+use crate::wire::{Handshake, Link};
+
+/// A clock and a net that belong together. Chosen when the engine is compiled: it costs nothing.
+pub(super) trait Platform: Debug {
+    type Time: Time;
+    type Link: Stream;
+    type Net: Net<Link = Self::Link>;
+}
+
+pub(super) trait Time: Debug {
+    /// Nanoseconds that never go back.
+    fn now_ns(&self) -> u64;
+
+    /// The calendar's time, for cookies that expire.
+    fn unix_s(&self) -> u64;
+}
+
+/// Opens streams, and waits for what happens on them.
+pub(super) trait Net {
+    type Link: Stream;
+
+    /// Begin to connect, see [`Link::open`].
+    fn open(&mut self, target: &Target, receive_buffer_bytes: usize) -> io::Result<Self::Link>;
+
+    /// Tell of what happens on the stream under this token, once each time.
+    fn watch(&mut self, link: &Self::Link, token: u64) -> io::Result<()>;
+
+    /// Wait at most so long, `None`: for ever; how many events came.
+    fn wait(&mut self, timeout: Option<Duration>) -> io::Result<usize>;
+
+    /// The `index`-th event of the last wait.
+    fn event(&self, index: usize) -> Event;
+}
+
+/// A connection to a server. What the methods promise is said at [`Link`].
+pub(super) trait Stream: Debug {
+    fn handshake(&mut self) -> io::Result<bool>;
+    fn resumption(&self) -> Option<Handshake>;
+    fn read(&mut self, room: &mut [u8]) -> io::Result<usize>;
+    fn is_drained_by_short_read(&self) -> bool;
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize>;
+    fn wants_flush(&self) -> bool;
+    fn flush(&mut self) -> io::Result<bool>;
+    fn is_reusable(&self) -> bool;
+    fn say_goodbye(&mut self);
+    fn set_linger_zero(&self) -> io::Result<()>;
+    fn sent_bytes(&self) -> u64;
+    fn acknowledged_bytes(&self) -> Option<u64>;
+    fn take_error(&self) -> io::Result<Option<io::Error>>;
+}
+
+/// The kernel's clock and its sockets.
+#[derive(Debug)]
+pub(super) struct Kernel;
+
+impl Platform for Kernel {
+    type Time = MonotonicTime;
+    type Link = Link;
+    type Net = EpollNet;
+}
+
+#[derive(Debug)]
+pub(super) struct MonotonicTime;
+
+impl Time for MonotonicTime {
+    #[inline]
+    fn now_ns(&self) -> u64 {
+        sys::monotonic_ns()
+    }
+
+    fn unix_s(&self) -> u64 {
+        let unix_now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        unix_now.map_or(0, |since| since.as_secs())
+    }
+}
+
+/// Each connection is registered once, edge-triggered.
+pub(super) struct EpollNet(Epoll);
+
+impl EpollNet {
+    /// Watches the waker too, under this token.
+    pub(super) fn new(waker: &Waker, token: u64) -> io::Result<Self> {
+        let epoll = Epoll::new()?;
+        epoll.add_waker(waker, token)?;
+        Ok(Self(epoll))
+    }
+}
+
+impl Net for EpollNet {
+    type Link = Link;
+
+    fn open(&mut self, target: &Target, receive_buffer_bytes: usize) -> io::Result<Link> {
+        Link::open(&target.endpoint, target.tls.as_ref(), receive_buffer_bytes)
+    }
+
+    fn watch(&mut self, link: &Link, token: u64) -> io::Result<()> {
+        self.0.add_stream(link, token)
+    }
+
+    #[inline]
+    fn wait(&mut self, timeout: Option<Duration>) -> io::Result<usize> {
+        self.0.wait(timeout)
+    }
+
+    #[inline]
+    fn event(&self, index: usize) -> Event {
+        self.0.event(index)
+    }
+}
+
+impl Stream for Link {
+    fn handshake(&mut self) -> io::Result<bool> {
+        Self::handshake(self)
+    }
+
+    fn resumption(&self) -> Option<Handshake> {
+        Self::resumption(self)
+    }
+
+    #[inline]
+    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        Self::read(self, room)
+    }
+
+    #[inline]
+    fn is_drained_by_short_read(&self) -> bool {
+        Self::is_drained_by_short_read(self)
+    }
+
+    #[inline]
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        Self::write(self, bytes)
+    }
+
+    #[inline]
+    fn wants_flush(&self) -> bool {
+        Self::wants_flush(self)
+    }
+
+    fn flush(&mut self) -> io::Result<bool> {
+        Self::flush(self)
+    }
+
+    #[inline]
+    fn is_reusable(&self) -> bool {
+        Self::is_reusable(self)
+    }
+
+    fn say_goodbye(&mut self) {
+        Self::say_goodbye(self);
+    }
+
+    fn set_linger_zero(&self) -> io::Result<()> {
+        Self::set_linger_zero(self)
+    }
+
+    #[inline]
+    fn sent_bytes(&self) -> u64 {
+        Self::sent_bytes(self)
+    }
+
+    fn acknowledged_bytes(&self) -> Option<u64> {
+        Self::acknowledged_bytes(self)
+    }
+
+    fn take_error(&self) -> io::Result<Option<io::Error>> {
+        Self::take_error(self)
+    }
+}

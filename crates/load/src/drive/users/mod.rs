@@ -1,0 +1,12 @@
+//! A thread's users: who asks for what next, page by page, pause by pause.
+
+mod arrivals;
+mod cycles;
+mod pages;
+mod sending;
+mod steps;
+#[expect(clippy::module_inception, reason = "what the folder is about")]
+mod users;
+mod visit;
+
+pub(super) use users::{Role, Users};

@@ -1,0 +1,258 @@
+//! All users of a thread. They decide what comes after an exchange has ended, and call on the
+//! connections and the clock for it; neither ever calls on them.
+
+use std::sync::Arc;
+
+use crate::count::Tally;
+use crate::drive::{
+    clock::{Progress, Share},
+    connections::{Connections, Order},
+    context::Context,
+    ids::{ConnectionId, Id, Table, UserId, VisitId},
+    platform::Platform,
+    shared::Shared,
+};
+use crate::input::{Arrival, Length, LoadSpec, Step, Think};
+use crate::request::{Rendered, Target};
+use crate::schedule::{
+    Mix, Model, Plan,
+    random::{hash, stream, unit},
+};
+
+use super::visit::{User, Visit};
+
+/// Which users are this thread's.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::drive) struct Role {
+    pub(in crate::drive) thread: usize,
+    pub(in crate::drive) n_threads: usize,
+    /// Users in a closed loop, else connections to each arm.
+    pub(in crate::drive) n_connections: usize,
+}
+
+/// The users of an arm.
+#[derive(Debug)]
+pub(in crate::drive) struct Crowd {
+    pub(super) steps: Arc<[Step]>,
+    pub(super) mix: Arc<Mix>,
+    pub(super) connections_per_page: usize,
+    /// Of an open loop: the first `n_returning` are those who may return, then comes one for each
+    /// connection.
+    pub(super) users: Table<UserId, User>,
+    n_returning: usize,
+    /// The connections to the arm.
+    pub(super) places: std::ops::Range<usize>,
+    /// Where the last window left the steps; none was there yet: `None`.
+    mix_from: Option<u64>,
+}
+
+/// The users of a thread, on all arms.
+pub(in crate::drive) struct Users {
+    pub(super) spec: Arc<LoadSpec>,
+    pub(super) role: Role,
+    pub(super) shared: Arc<Shared>,
+    /// Users have no memory and visits one step: nothing is drawn for them, and none is counted.
+    pub(super) is_plain: bool,
+    pub(super) crowds: Vec<Crowd>,
+    pub(super) visits: Table<VisitId, Visit>,
+    /// Of a connection that a visit keeps for a page to come, the next such one.
+    pub(super) next_spare: Table<ConnectionId, Option<ConnectionId>>,
+    /// The number of the next new user.
+    next_user: u64,
+}
+
+/// What a visit asks for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wish {
+    pub(super) request: u32,
+    pub(super) number: u64,
+    pub(super) base_ns: u64,
+    pub(super) is_measured: bool,
+    pub(super) is_object: bool,
+}
+
+impl Users {
+    /// Of each target so many places are for its connections.
+    pub(in crate::drive) fn new(
+        spec: Arc<LoadSpec>,
+        role: Role,
+        shared: Arc<Shared>,
+        targets: &[(Target, usize)],
+    ) -> Self {
+        let (n_users, n_returning) = (n_users(&spec, role), n_returning(&spec, role));
+        let mut first = 0;
+        let crowd = |(target, n_places): &(Target, usize)| {
+            first += n_places;
+            Crowd {
+                steps: Arc::clone(&target.steps),
+                mix: Arc::clone(&target.mix),
+                connections_per_page: target.connections_per_page,
+                users: Table::of((0..n_users).map(|_| User::default())),
+                n_returning,
+                places: first - n_places..first,
+                mix_from: None,
+            }
+        };
+        let crowds: Vec<_> = targets.iter().map(crowd).collect();
+        Self {
+            is_plain: is_plain(&spec, targets),
+            spec,
+            role,
+            shared,
+            crowds,
+            visits: Table::of((0..first).map(|_| Visit::default())),
+            next_spare: Table::of((0..first).map(|_| None)),
+            next_user: (n_users * role.n_threads + role.thread) as u64,
+        }
+    }
+
+    /// The numbers that the users of each arm begin with.
+    pub(in crate::drive) fn first_numbers(spec: &LoadSpec, role: Role) -> Vec<u64> {
+        let number = |user: usize| (user * role.n_threads + role.thread) as u64;
+        (0..n_users(spec, role)).map(number).collect()
+    }
+
+    /// A window opens: where it is, at its beginning.
+    pub(in crate::drive) fn open_window(&self, plan: Plan) -> Progress {
+        let crowd = &self.crowds[plan.arm];
+        let (thread, n_threads) = (self.role.thread as u64, self.role.n_threads as u64);
+        let from = crowd.mix_from.unwrap_or_else(|| Progress::mix_start(plan.model, thread));
+        let share = Share { thread, n_threads, period: crowd.steps.len() as u64 };
+        Progress::new(plan, &self.spec.arrival, self.spec.seed, share, from)
+    }
+
+    /// The window is over.
+    pub(in crate::drive) fn close_window<P: Platform>(&mut self, cx: &mut Context<P>) {
+        let plan = cx.clock.progress.plan;
+        if plan.is_credited() {
+            self.close_cycles(cx);
+        }
+        self.crowds[plan.arm].mix_from = Some(cx.clock.progress.mix_until());
+    }
+
+    /// Go on after all exchanges that have ended.
+    #[inline]
+    pub(in crate::drive) fn settle<P: Platform>(
+        &mut self,
+        cx: &mut Context<P>,
+        connections: &mut Connections<P>,
+    ) {
+        while let Some(finished) = connections.next_finished() {
+            self.go_on(cx, connections, finished);
+        }
+    }
+
+    /// The same; after a batch of them each begins at an instant of its own.
+    #[inline]
+    pub(in crate::drive) fn settle_batch<P: Platform>(
+        &mut self,
+        cx: &mut Context<P>,
+        connections: &mut Connections<P>,
+    ) {
+        while let Some(finished) = connections.next_finished() {
+            cx.clock.tick();
+            self.go_on(cx, connections, finished);
+        }
+    }
+
+    /// Have a connection ask for something for a visit.
+    #[inline]
+    pub(super) fn issue<P: Platform>(
+        &mut self,
+        cx: &mut Context<P>,
+        connections: &mut Connections<P>,
+        (id, connection): (VisitId, ConnectionId),
+        wish: Wish,
+    ) {
+        let visit = &mut self.visits[id];
+        visit.n_under_way += 1;
+        let Wish { request, number, base_ns, is_measured, is_object } = wish;
+        let Visit { user, is_slow, .. } = *visit;
+        let order =
+            Order { visit: id, user, is_slow, request, number, base_ns, is_measured, is_object };
+        connections.issue(cx, connection, order);
+    }
+
+    /// Who arrives: a new user, who takes the place of an old one, or one who was here before.
+    pub(super) fn choose_user<P: Platform>(
+        &mut self,
+        cx: &mut Context<P>,
+        connections: &mut Connections<P>,
+        first: ConnectionId,
+        number: u64,
+    ) -> UserId {
+        let plan = &cx.clock.progress.plan;
+        if self.is_plain && plan.model == Model::Open {
+            return UserId::default();
+        }
+        let bits = self.draw(stream::RETURNING, number);
+        let is_new = unit(self.draw(stream::IS_NEW, number)) < self.spec.users.new_ratio;
+        let crowd = &mut self.crowds[plan.arm];
+        let place_of_connection = first.index() - crowd.places.start;
+        // Nobody makes two visits at a time: instead of who is here already comes somebody else, who
+        // has a place of its own for each connection.
+        let drawn = UserId::new((bits % crowd.n_returning as u64) as usize);
+        let other = UserId::new(crowd.n_returning + place_of_connection);
+        let place = if crowd.users[drawn].is_here { other } else { drawn };
+        let user = &mut crowd.users[place];
+        user.is_here = true;
+        let is_new = is_new || !user.is_known;
+        user.is_known = true;
+        if is_new {
+            self.renew(connections, plan.arm, place);
+        }
+        count_visit(&mut cx.tally, is_new);
+        place
+    }
+
+    /// Somebody new takes a user's place.
+    pub(super) fn renew<P: Platform>(
+        &mut self,
+        connections: &mut Connections<P>,
+        arm: usize,
+        place: UserId,
+    ) {
+        connections.renew_user(arm, place, self.next_user);
+        self.next_user += self.role.n_threads as u64;
+    }
+
+    /// Random bits of a stream for the thing of this number.
+    #[inline]
+    pub(super) fn draw(&self, stream: u64, number: u64) -> u64 {
+        hash(self.spec.seed, stream, number)
+    }
+
+    /// The number over all threads of a thread's user.
+    pub(super) fn global_number(&self, user: UserId) -> u64 {
+        (user.index() * self.role.n_threads + self.role.thread) as u64
+    }
+}
+
+pub(super) fn count_visit(tally: &mut Tally, is_new: bool) {
+    let visits = &mut tally.visits;
+    visits.started += 1;
+    visits.new_users += u64::from(is_new);
+    visits.returning_users += u64::from(!is_new);
+}
+
+fn n_returning(spec: &LoadSpec, role: Role) -> usize {
+    spec.users.n_returning.div_ceil(role.n_threads)
+}
+
+fn n_users(spec: &LoadSpec, role: Role) -> usize {
+    match spec.arrival {
+        Arrival::Closed => role.n_connections,
+        _ => n_returning(spec, role) + role.n_connections,
+    }
+}
+
+/// Nothing has to be drawn or counted for users.
+fn is_plain(spec: &LoadSpec, targets: &[(Target, usize)]) -> bool {
+    let users = &spec.users;
+    !users.has_cookies
+        && users.new_ratio == 0.0
+        && users.visit == Length::Fixed(1)
+        && users.think == Think::None
+        && !matches!(spec.arrival, Arrival::Sessions { .. })
+        && targets.iter().flat_map(|(target, _)| &*target.requests).all(Rendered::is_fixed)
+}

@@ -1,0 +1,130 @@
+//! A thread of the engine, run in a virtual world.
+
+use std::sync::Arc;
+
+use super::script::MS;
+use super::world::{Virtual, World};
+use crate::count::{Capacity, ErrorKind, LiveBoard, Tally, Trace, Tracer};
+use crate::drive::platform::Time;
+use crate::drive::shared::Shared;
+use crate::drive::worker::{Driver, Setup};
+use crate::input::{LoadSpec, Window, check, nanoseconds};
+use crate::request::Target;
+use crate::schedule::{Model, Plan};
+use crate::sys::Waker;
+
+/// What a window came to.
+pub(in crate::drive) struct Outcome {
+    pub(in crate::drive) plan: Plan,
+    pub(in crate::drive) tally: Box<Tally>,
+    /// Sockets that are open at its end.
+    pub(in crate::drive) n_open: usize,
+}
+
+impl Outcome {
+    /// The instants of the measured requests, as far as they were to be traced.
+    pub(in crate::drive) fn trace(&self) -> Trace {
+        Tracer::merged([&self.tally.tracer].into_iter()).unwrap()
+    }
+
+    /// How long after the window's opening something was.
+    pub(in crate::drive) fn since_opening(&self, at_ns: u64) -> u64 {
+        at_ns - self.plan.opened_ns
+    }
+
+    /// The latencies of the traced requests, in the order in which they were due.
+    pub(in crate::drive) fn latencies_ns(&self) -> Vec<u64> {
+        let trace = self.trace();
+        trace.end_ns.iter().zip(&trace.due_ns).map(|(end_ns, due_ns)| end_ns - due_ns).collect()
+    }
+
+    /// The distribution is that of the instants of the requests, one by one.
+    #[track_caller]
+    fn tells_the_latencies(&self) {
+        let (trace, told) = (self.trace(), self.tally.latency.distribution());
+        assert_eq!(trace.due_ns.len() as u64, self.tally.measured_offered, "all are traced");
+        let has_latency = |&outcome: &u8| match outcome {
+            0 => true,
+            code => ErrorKind::ALL[usize::from(code) - 1].is_censored(),
+        };
+        let each = self.latencies_ns().into_iter().zip(&trace.outcome);
+        let with_latency: Vec<u64> =
+            each.filter(|(_, outcome)| has_latency(outcome)).map(|(age_ns, _)| age_ns).collect();
+        let sum_ns = with_latency.iter().map(|&age_ns| u128::from(age_ns)).sum::<u128>();
+        assert_eq!((told.count, told.sum_ns), (with_latency.len() as u64, sum_ns));
+    }
+
+    /// What holds for every window.
+    #[track_caller]
+    fn obeys_the_laws(&self) {
+        let tally = &self.tally;
+        assert_eq!(tally.offered, tally.completed + tally.errors.total());
+        assert_eq!(tally.occupancy.in_flight.level(), 0, "nothing is left on a connection");
+        self.tells_the_latencies();
+        assert_eq!(
+            tally.occupancy.in_flight.integral_ns(),
+            tally.on_connections_ns(),
+            "Little's law"
+        );
+    }
+}
+
+/// Run a spec's windows one after the other on one thread of such a world.
+#[track_caller]
+pub(in crate::drive) fn run_all(world: &World, spec: &LoadSpec) -> Vec<Outcome> {
+    check(spec).unwrap();
+    let spec = Arc::new(LoadSpec { n_traced: 10_000, threads: 1, ..spec.clone() });
+    let setup = Setup {
+        thread: 0,
+        n_threads: 1,
+        cpu: None,
+        n_connections: spec.connections,
+        timeout_ns: nanoseconds(spec.timeout_s),
+        spin_ns: nanoseconds(spec.spin_s),
+    };
+    let targets = Target::all(&spec).unwrap();
+    let shared = Arc::new(Shared::new(LiveBoard::new(1)));
+    let waker = Arc::new(Waker::new().unwrap());
+    let platform = (world.clone(), world.clone());
+    let mut driver = Driver::<Virtual>::new(
+        setup,
+        Arc::clone(&spec),
+        &targets,
+        platform,
+        (Arc::clone(&shared), waker),
+    );
+    let capacity = Capacity {
+        n_requests: spec.arms.iter().map(|arm| arm.requests.len()).max().unwrap(),
+        has_slow: spec.slow.is_some(),
+        n_traced: spec.n_traced,
+        n_connections: spec.connections,
+    };
+    let mut outcomes = Vec::new();
+    for (index, window) in spec.windows.iter().enumerate() {
+        let model = Model::of(&spec.arrival);
+        let opened_ns = world.now_ns() + MS;
+        let plan = Plan::of(window, index, opened_ns, model, nanoseconds(spec.drain_s));
+        shared.open_window();
+        let mut tally = Tally::new(&capacity);
+        driver.run(plan, &mut tally).unwrap();
+        let outcome = Outcome { plan, tally, n_open: world.n_open() };
+        outcome.obeys_the_laws();
+        outcomes.push(outcome);
+    }
+    outcomes
+}
+
+/// Run a spec of one window.
+#[track_caller]
+pub(in crate::drive) fn run_one(world: &World, spec: &LoadSpec) -> Outcome {
+    assert_eq!(spec.windows.len(), 1);
+    run_all(world, spec).remove(0)
+}
+
+pub(in crate::drive) fn window(lead_in_s: f64, measure_s: f64) -> Window {
+    Window { arm: 0, lead_in_s, measure_s, n_requests: 0, credit: None }
+}
+
+pub(in crate::drive) fn counted(n_requests: u64) -> Window {
+    Window { n_requests, ..window(0.0, f64::INFINITY) }
+}

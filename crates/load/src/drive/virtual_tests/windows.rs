@@ -1,0 +1,184 @@
+//! The edges of a window: what is measured, how it ends, and what is left over.
+
+use crate::count::ErrorKind;
+use crate::drive::virtual_rig::{MS, Reply, World, counted, run_all, run_one, window};
+use crate::input::{Arm, Arrival, Credit, LoadSpec, Request, Think, Users, Window, example};
+
+#[test]
+fn lead_in_and_drain_are_not_measured() {
+    let world = World::new(|_| Reply::After(30 * MS));
+    let spec = LoadSpec { connections: 1, windows: vec![window(0.1, 0.2)], ..example() };
+    let outcome = run_one(&world, &spec);
+    let tally = &outcome.tally;
+    assert_eq!((tally.offered, tally.completed), (10, 10), "sent at 0, 30, …, 270 ms");
+    assert_eq!(tally.measured_offered, 6, "sent at 120 to 270 ms");
+    assert_eq!(tally.measured_completed, 7, "answered at 120 to 300 ms");
+    assert_eq!(outcome.trace().due_ns.len(), 6);
+    assert_eq!(outcome.since_opening(tally.measure_end_ns), 300 * MS);
+    assert_eq!(outcome.since_opening(tally.closed_ns), 300 * MS);
+    assert_eq!(
+        tally.occupancy.busy_ns,
+        u128::from(200 * MS),
+        "the one connection was busy throughout"
+    );
+}
+
+#[test]
+fn an_open_loop_belongs_to_the_part_in_which_it_was_due() {
+    let world = World::new(|_| Reply::After(30 * MS));
+    let spec = LoadSpec {
+        connections: 9,
+        arrival: Arrival::constant(100.0),
+        windows: vec![window(0.1, 0.2)],
+        ..example()
+    };
+    let outcome = run_one(&world, &spec);
+    let tally = &outcome.tally;
+    assert_eq!((tally.offered, tally.measured_offered), (30, 20), "due at 100 to 290 ms");
+    assert_eq!(tally.measured_completed, 21, "answered at 100 to 300 ms");
+    assert_eq!(outcome.since_opening(tally.closed_ns), 320 * MS, "the drain waited for the last");
+}
+
+#[test]
+fn what_the_drain_does_not_wait_for_is_unfinished_at_its_age() {
+    let world = World::new(|_| Reply::Silence);
+    let spec = LoadSpec {
+        connections: 3,
+        windows: vec![window(0.0, 0.2)],
+        timeout_s: 10.0,
+        drain_s: 0.05,
+        ..example()
+    };
+    let outcome = run_one(&world, &spec);
+    assert_eq!(outcome.tally.errors.of(ErrorKind::Unfinished), 3);
+    assert_eq!(outcome.latencies_ns(), [250 * MS; 3]);
+    assert_eq!(outcome.since_opening(outcome.tally.closed_ns), 250 * MS);
+    assert_eq!(outcome.n_open, 0);
+}
+
+#[test]
+fn what_has_no_connection_at_the_end_is_unsent() {
+    let world = World::new(|_| Reply::After(85 * MS));
+    let spec = LoadSpec {
+        connections: 1,
+        arrival: Arrival::constant(100.0),
+        windows: vec![window(0.0, 0.1)],
+        ..example()
+    };
+    let outcome = run_one(&world, &spec);
+    let tally = &outcome.tally;
+    // The second is sent when the first is answered, the others not by the end at 100 ms.
+    assert_eq!((tally.offered, tally.completed), (10, 2));
+    assert_eq!(tally.errors.of(ErrorKind::Unsent), 8);
+    let latencies = outcome.latencies_ns();
+    assert_eq!(latencies[..2], [85 * MS, 160 * MS]);
+    let ages: Vec<u64> = (2..10).map(|n| (100 - n * 10) * MS).collect();
+    assert_eq!(latencies[2..], ages);
+}
+
+#[test]
+fn a_number_of_requests_is_offered_exactly_after_the_lead_in() {
+    let world = World::new(|_| Reply::After(30 * MS));
+    let spec = LoadSpec {
+        connections: 4,
+        windows: vec![Window { lead_in_s: 0.1, ..counted(10) }],
+        ..example()
+    };
+    let outcome = run_one(&world, &spec);
+    assert_eq!(outcome.tally.measured_offered, 10);
+    // Four each at 0, 30, 60 and 90 ms; of the measured ones at 120 and 150 ms, two at 180 ms.
+    assert_eq!(outcome.tally.offered, 26);
+    assert_eq!(outcome.since_opening(outcome.tally.measure_end_ns), 210 * MS);
+}
+
+#[test]
+fn nobody_waits_for_a_pause_once_all_requests_were_sent() {
+    let world = World::new(|_| Reply::After(10 * MS));
+    let spec = LoadSpec {
+        connections: 2,
+        users: Users { think: Think::Fixed { s: 100.0 }, ..Users::PLAIN },
+        windows: vec![counted(2)],
+        ..example()
+    };
+    let outcome = run_one(&world, &spec);
+    assert_eq!(outcome.since_opening(outcome.tally.closed_ns), 10 * MS);
+}
+
+#[test]
+fn windows_take_turns_over_connections_that_stay_and_go_on_with_the_mix() {
+    let arm = |name: &str| {
+        let paths = ["a", "b", "c"].map(|path| Request::get("h", &format!("/{name}/{path}")));
+        Arm::new("127.0.0.1:80", paths.to_vec())
+    };
+    let on = |arm, n_requests| Window { arm, ..counted(n_requests) };
+    let spec = LoadSpec {
+        connections: 1,
+        arms: vec![arm("0"), arm("1")],
+        windows: vec![on(0, 2), on(1, 1), on(0, 2), on(1, 2)],
+        ..example()
+    };
+    let world = World::new(|_| Reply::After(MS));
+    let outcomes = run_all(&world, &spec);
+    let connects: Vec<u64> = outcomes.iter().map(|outcome| outcome.tally.connects).collect();
+    assert_eq!(connects, [1, 1, 0, 0]);
+    let paths: Vec<String> = world.log().into_iter().map(|seen| seen.path).collect();
+    assert_eq!(paths, ["/0/a", "/0/b", "/1/a", "/0/c", "/0/a", "/1/b", "/1/c"]);
+}
+
+/// A window of 100 ms over a loop whose users begin spread over 60 ms.
+fn credited(connections: usize, lead_in_s: f64) -> LoadSpec {
+    let credit = Some(Credit { spread_s: 0.06, tail_s: 0.5 });
+    let window = Window { credit, ..window(lead_in_s, 0.1) };
+    LoadSpec { connections, windows: vec![window], ..example() }
+}
+
+#[test]
+fn a_constant_latency_is_credited_exactly() {
+    for latency_ms in [3, 30, 70, 90] {
+        let world = World::new(move |_| Reply::After(latency_ms * MS));
+        let outcome = run_one(&world, &credited(4, 0.2));
+        let expected = 4.0 * 100.0 / latency_ms as f64;
+        let cycles = &outcome.tally.cycles;
+        assert!((cycles.credit - expected).abs() < 1e-9, "{latency_ms} ms: {cycles:?}");
+        assert_eq!((cycles.open, cycles.starved), (0, 0));
+        // Until each user has begun a step after the end, and was answered.
+        let closed_ns = outcome.since_opening(outcome.tally.closed_ns);
+        let (earliest_ns, latest_ns) = ((360 + latency_ms) * MS, (360 + 2 * latency_ms) * MS);
+        assert!((earliest_ns..=latest_ns).contains(&closed_ns), "{latency_ms} ms: {closed_ns}");
+    }
+}
+
+#[test]
+fn a_pause_belongs_to_the_cycle() {
+    let world = World::new(|_| Reply::After(10 * MS));
+    let think = Think::Fixed { s: 0.027 };
+    let spec = LoadSpec { users: Users { think, ..Users::PLAIN }, ..credited(5, 0.2) };
+    let cycles = run_one(&world, &spec).tally.cycles;
+    assert!((cycles.credit - 5.0 * 100.0 / 37.0).abs() < 1e-9, "{cycles:?}");
+}
+
+#[test]
+fn users_begin_at_an_instant_of_their_own_share_of_the_spread() {
+    let began = || {
+        let world = World::new(|_| Reply::After(500 * MS));
+        let outcome = run_one(&world, &credited(6, 0.0));
+        let log = world.log();
+        log.iter().take(6).map(|seen| outcome.since_opening(seen.at_ns)).collect::<Vec<_>>()
+    };
+    let first = began();
+    for (user, &at_ns) in first.iter().enumerate() {
+        let share_ns = 10 * MS * user as u64..10 * MS * (user as u64 + 1);
+        assert!(share_ns.contains(&at_ns), "user {user} begins at {at_ns}");
+    }
+    assert_eq!(began(), first, "the seed decides");
+}
+
+#[test]
+fn cycles_that_do_not_end_keep_the_load_no_longer_than_the_tail() {
+    let world = World::new(|_| Reply::Silence);
+    let spec = LoadSpec { timeout_s: 60.0, drain_s: 0.0, ..credited(3, 0.0) };
+    let outcome = run_one(&world, &spec);
+    assert_eq!(outcome.since_opening(outcome.tally.closed_ns), 660 * MS);
+    let cycles = &outcome.tally.cycles;
+    assert_eq!((cycles.open, cycles.starved, cycles.begun_right), (0, 3, 0));
+}

@@ -1,0 +1,354 @@
+//! A user's cookies: RFC 6265 as far as one host goes.
+//!
+//! A jar belongs to one user of one server, so `Domain` is not looked at: it either names this
+//! host or would make a browser refuse the cookie. `Secure`, `HttpOnly` and `SameSite` are not
+//! looked at either: a server under test is sent its cookies over whatever it is tested over.
+//! `Path`, `Max-Age` and `Expires` are kept to.
+//!
+//! The header is kept ready to send. Usually all cookies have the path `/`, and sending them is one
+//! copy.
+
+use memchr::memchr;
+
+use super::cookie_date;
+
+/// The most that the header and the paths may take, in bytes.
+const MAX_BYTES: usize = 4096;
+
+const NAME: &[u8] = b"Cookie: ";
+/// Behind each cookie but the last, which has the line end: as long.
+const SEPARATOR: [u8; 2] = *b"; ";
+const LINE_END: [u8; 2] = *b"\r\n";
+const NEVER: u64 = u64::MAX;
+
+/// The cookies of one user.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Jar {
+    /// The header with all cookies, in the order in which they are sent; empty without any.
+    line: Vec<u8>,
+    /// Their paths one after the other, in the same order.
+    paths: Vec<u8>,
+    /// Longer paths first, then older cookies (section 5.4).
+    cookies: Vec<Cookie>,
+    /// When the first of them ends.
+    next_end_s: u64,
+    n_dropped: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Cookie {
+    name_len: u16,
+    /// `name=value`.
+    pair_len: u16,
+    path_len: u16,
+    /// In Unix time.
+    end_s: u64,
+}
+
+/// Where a cookie is.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    index: usize,
+    in_line: usize,
+    in_paths: usize,
+}
+
+impl Jar {
+    /// Do what a `Set-Cookie` header in an answer to `target` says. What is malformed is ignored,
+    /// as browsers do.
+    pub(crate) fn take(&mut self, set_cookie: &[u8], target: &[u8], unix_now_s: u64) {
+        self.expire(unix_now_s);
+        let Some(cookie) = SetCookie::parse(set_cookie, unix_now_s) else { return };
+        let path = cookie.path.unwrap_or_else(|| default_path(target));
+        let known = self.place_of(cookie.name, path);
+        if cookie.end_s <= unix_now_s {
+            if let Some(place) = known {
+                self.remove(place);
+            }
+            return;
+        }
+        let replaced_bytes = known.map_or(0, |place| self.cookies[place.index].bytes());
+        let bytes = cookie.pair_len() + SEPARATOR.len() + path.len();
+        let used_bytes = self.line.len().max(NAME.len()) + self.paths.len() - replaced_bytes;
+        if used_bytes + bytes > MAX_BYTES {
+            self.n_dropped += 1;
+            return;
+        }
+        match known {
+            Some(place) => self.replace(place, &cookie),
+            None => self.insert(&cookie, path),
+        }
+        self.next_end_s = self.next_end_s.min(cookie.end_s);
+    }
+
+    /// Write the header for a request of `target` behind what `out` has; nothing where no cookie
+    /// is for it.
+    #[inline]
+    pub(crate) fn write_header(&self, target: &[u8], out: &mut Vec<u8>) {
+        // The longest path is the first.
+        match self.cookies.first() {
+            None => {}
+            Some(&Cookie { path_len: 1, .. }) => out.extend_from_slice(&self.line),
+            Some(_) => self.write_matching(path_of(target), out),
+        }
+    }
+
+    fn write_matching(&self, path: &[u8], out: &mut Vec<u8>) {
+        let start = out.len();
+        out.extend_from_slice(NAME);
+        let (mut line, mut paths) = (&self.line[NAME.len()..], &self.paths[..]);
+        for cookie in &self.cookies {
+            let (pair, of_cookie);
+            (pair, line) = line.split_at(usize::from(cookie.pair_len));
+            (of_cookie, paths) = paths.split_at(usize::from(cookie.path_len));
+            line = &line[SEPARATOR.len()..];
+            if is_path_match(path, of_cookie) {
+                out.extend_from_slice(pair);
+                out.extend_from_slice(&SEPARATOR);
+            }
+        }
+        if out.len() == start + NAME.len() {
+            out.truncate(start);
+        } else {
+            end_line(out, LINE_END);
+        }
+    }
+
+    /// Drop the cookies whose time is over. [`take`](Self::take) does this too; call it where a
+    /// user returns.
+    fn expire(&mut self, unix_now_s: u64) {
+        if self.cookies.is_empty() || unix_now_s < self.next_end_s {
+            return;
+        }
+        while let Some(place) = self.ended(unix_now_s) {
+            self.remove(place);
+        }
+        self.next_end_s = self.cookies.iter().map(|cookie| cookie.end_s).min().unwrap_or(NEVER);
+    }
+
+    /// Forget all cookies, and keep the room.
+    pub(crate) fn clear(&mut self) {
+        self.line.clear();
+        self.paths.clear();
+        self.cookies.clear();
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.cookies.is_empty()
+    }
+
+    /// How many cookies were dropped because the jar was full.
+    #[cfg(test)]
+    fn n_dropped(&self) -> u64 {
+        self.n_dropped
+    }
+
+    fn places(&self) -> impl Iterator<Item = Place> {
+        let first = Place { index: 0, in_line: NAME.len(), in_paths: 0 };
+        self.cookies.iter().scan(first, |next, cookie| {
+            let place = *next;
+            next.index += 1;
+            next.in_line += usize::from(cookie.pair_len) + SEPARATOR.len();
+            next.in_paths += usize::from(cookie.path_len);
+            Some(place)
+        })
+    }
+
+    fn ended(&self, unix_now_s: u64) -> Option<Place> {
+        self.places().find(|place| self.cookies[place.index].end_s <= unix_now_s)
+    }
+
+    fn place_of(&self, name: &[u8], path: &[u8]) -> Option<Place> {
+        self.places().find(|place| {
+            let Cookie { name_len, path_len, .. } = self.cookies[place.index];
+            usize::from(name_len) == name.len()
+                && usize::from(path_len) == path.len()
+                && self.line[place.in_line..].starts_with(name)
+                && self.paths[place.in_paths..].starts_with(path)
+        })
+    }
+
+    /// It keeps its place: that of when it was first set (section 5.3, step 11).
+    fn replace(&mut self, place: Place, cookie: &SetCookie) {
+        let Cookie { path_len, pair_len, .. } = self.cookies[place.index];
+        cookie.write_to(room(&mut self.line, place.in_line, pair_len.into(), cookie.pair_len()));
+        self.cookies[place.index] = cookie.kept(path_len);
+    }
+
+    fn insert(&mut self, cookie: &SetCookie, path: &[u8]) {
+        if self.line.is_empty() {
+            self.line.extend_from_slice(NAME);
+            self.next_end_s = NEVER;
+        } else {
+            end_line(&mut self.line, SEPARATOR);
+        }
+        let end = Place {
+            index: self.cookies.len(),
+            in_line: self.line.len(),
+            in_paths: self.paths.len(),
+        };
+        let is_before =
+            |place: &Place| usize::from(self.cookies[place.index].path_len) < path.len();
+        let place = self.places().find(is_before).unwrap_or(end);
+        let new_len = cookie.pair_len() + SEPARATOR.len();
+        let (pair, separator) =
+            room(&mut self.line, place.in_line, 0, new_len).split_at_mut(cookie.pair_len());
+        cookie.write_to(pair);
+        separator.copy_from_slice(&SEPARATOR);
+        end_line(&mut self.line, LINE_END);
+        room(&mut self.paths, place.in_paths, 0, path.len()).copy_from_slice(path);
+        self.cookies.insert(place.index, cookie.kept(path.len() as u16));
+    }
+
+    fn remove(&mut self, place: Place) {
+        let Cookie { pair_len, path_len, .. } = self.cookies.remove(place.index);
+        room(&mut self.line, place.in_line, usize::from(pair_len) + SEPARATOR.len(), 0);
+        room(&mut self.paths, place.in_paths, path_len.into(), 0);
+        if self.cookies.is_empty() {
+            self.line.clear();
+        } else {
+            end_line(&mut self.line, LINE_END);
+        }
+    }
+}
+
+impl Cookie {
+    fn bytes(self) -> usize {
+        usize::from(self.pair_len) + SEPARATOR.len() + usize::from(self.path_len)
+    }
+}
+
+/// Make `new_len` bytes of room in place of `old_len` bytes.
+fn room(buffer: &mut Vec<u8>, at: usize, old_len: usize, new_len: usize) -> &mut [u8] {
+    let (old_end, new_end, end) = (at + old_len, at + new_len, buffer.len());
+    if new_len > old_len {
+        buffer.resize(end + new_len - old_len, 0);
+    }
+    buffer.copy_within(old_end..end, new_end);
+    buffer.truncate(end + new_len - old_len);
+    &mut buffer[at..new_end]
+}
+
+/// What the last cookie is followed by.
+fn end_line(line: &mut [u8], with: [u8; 2]) {
+    if let Some(end) = line.last_chunk_mut() {
+        *end = with;
+    }
+}
+
+/// A `Set-Cookie` header: section 5.2.
+#[derive(Debug)]
+struct SetCookie<'a> {
+    name: &'a [u8],
+    value: &'a [u8],
+    /// `None`: that of the request.
+    path: Option<&'a [u8]>,
+    end_s: u64,
+}
+
+impl<'a> SetCookie<'a> {
+    fn parse(header: &'a [u8], unix_now_s: u64) -> Option<Self> {
+        // They would break the request; browsers refuse them (draft-ietf-httpbis-rfc6265bis).
+        if header.iter().any(|&byte| byte.is_ascii_control() && byte != b'\t') {
+            return None;
+        }
+        let mut parts = header.split(|&byte| byte == b';');
+        let (name, value) = halves(parts.next()?)?;
+        if name.is_empty() {
+            return None;
+        }
+        let (mut path, mut max_age_end_s, mut expires_s) = (None, None, None);
+        for part in parts {
+            let (attribute, value) = halves(part).unwrap_or((part.trim_ascii(), b""));
+            // Of each the last counts.
+            if attribute.eq_ignore_ascii_case(b"path") {
+                path = value.starts_with(b"/").then_some(value);
+            } else if attribute.eq_ignore_ascii_case(b"max-age") {
+                max_age_end_s = end_by_age(value, unix_now_s).or(max_age_end_s);
+            } else if attribute.eq_ignore_ascii_case(b"expires") {
+                expires_s = cookie_date::unix_s(value).or(expires_s);
+            }
+        }
+        let end_s = max_age_end_s.or(expires_s).unwrap_or(NEVER);
+        Some(Self { name, value, path, end_s })
+    }
+
+    fn pair_len(&self) -> usize {
+        self.name.len() + 1 + self.value.len()
+    }
+
+    fn write_to(&self, pair: &mut [u8]) {
+        let (name, rest) = pair.split_at_mut(self.name.len());
+        name.copy_from_slice(self.name);
+        rest[0] = b'=';
+        rest[1..].copy_from_slice(self.value);
+    }
+
+    /// Lengths that a jar has room for are small.
+    fn kept(&self, path_len: u16) -> Cookie {
+        Cookie {
+            name_len: self.name.len() as u16,
+            pair_len: self.pair_len() as u16,
+            path_len,
+            end_s: self.end_s,
+        }
+    }
+}
+
+/// What is before and behind the first `=`.
+fn halves(part: &[u8]) -> Option<(&[u8], &[u8])> {
+    let at = memchr(b'=', part)?;
+    Some((part[..at].trim_ascii(), part[at + 1..].trim_ascii()))
+}
+
+/// When a `Max-Age` ends; `None` where it isn't one. 0 and less end before all time.
+fn end_by_age(value: &[u8], unix_now_s: u64) -> Option<u64> {
+    let (digits, is_negative) = match value.strip_prefix(b"-") {
+        Some(digits) => (digits, true),
+        None => (value, false),
+    };
+    let age_s = digits.iter().try_fold(0_u64, |age, &byte| {
+        let digit = byte.is_ascii_digit().then(|| u64::from(byte - b'0'))?;
+        Some(age.saturating_mul(10).saturating_add(digit))
+    })?;
+    match age_s {
+        _ if digits.is_empty() => None,
+        0 => Some(0),
+        _ if is_negative => Some(0),
+        age_s => Some(unix_now_s.saturating_add(age_s)),
+    }
+}
+
+/// The path of a request target, without its query.
+fn path_of(target: &[u8]) -> &[u8] {
+    let from_path = if target.starts_with(b"/") {
+        target
+    } else {
+        // `http://host/path`, as a proxy is asked; anything else has no path.
+        let behind_scheme = memchr(b':', target)
+            .and_then(|colon| target[colon + 1..].strip_prefix(b"//"))
+            .unwrap_or(b"");
+        memchr(b'/', behind_scheme).map_or(&b"/"[..], |slash| &behind_scheme[slash..])
+    };
+    let end = from_path.iter().position(|byte| matches!(byte, b'?' | b'#'));
+    &from_path[..end.unwrap_or(from_path.len())]
+}
+
+/// The path of a cookie that names none: section 5.1.4.
+fn default_path(target: &[u8]) -> &[u8] {
+    let path = path_of(target);
+    match path.iter().rposition(|&byte| byte == b'/') {
+        Some(slash) if slash > 0 => &path[..slash],
+        _ => b"/",
+    }
+}
+
+/// Section 5.1.4.
+fn is_path_match(path: &[u8], of_cookie: &[u8]) -> bool {
+    path.strip_prefix(of_cookie)
+        .is_some_and(|rest| rest.is_empty() || of_cookie.ends_with(b"/") || rest.starts_with(b"/"))
+}
+
+#[cfg(test)]
+#[path = "jar_tests.rs"]
+mod tests;

@@ -1,0 +1,295 @@
+//! Finds the end of an answer in bytes that come in pieces.
+//!
+//! The scanner keeps nothing of a body and, as long as lines come whole, nothing of a head: it
+//! allocates only for the part of a line that a read cut off, and keeps that room.
+
+use memchr::memchr3;
+
+use super::head::{Framing, Head, Malformed, chunk_size, field};
+
+/// The most that a head (its interim answers included), a chunk's line or the trailers may be.
+const MAX_HEAD_BYTES: usize = 64 * 1024;
+
+/// One answer under way.
+#[derive(Debug)]
+pub(crate) struct Scanner {
+    stage: Stage,
+    head: Head,
+    is_answer_to_head: bool,
+    body_bytes: u64,
+    /// Bytes of lines since the head, chunk or trailers began.
+    line_bytes: usize,
+    /// The part of a line whose end did not come yet.
+    rest: Vec<u8>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    StatusLine,
+    Headers,
+    Body { left: u64 },
+    ChunkSize,
+    Chunk { left: u64 },
+    ChunkEnd,
+    Trailers,
+    UntilClose,
+    Done,
+}
+
+/// How far the bytes given have led.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scanned {
+    /// All were taken, more are needed.
+    Partial,
+    /// The answer is whole with the first `consumed` of them.
+    Whole { consumed: usize },
+}
+
+/// What the end of the connection means for the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AtClose {
+    /// The end of the body.
+    Whole,
+    InHead,
+    InBody,
+}
+
+impl Scanner {
+    pub(crate) fn new() -> Self {
+        Self {
+            stage: Stage::StatusLine,
+            head: Head::default(),
+            is_answer_to_head: false,
+            body_bytes: 0,
+            line_bytes: 0,
+            // Room for the usual cut-off line, so that even those allocate nothing later.
+            rest: Vec::with_capacity(256),
+        }
+    }
+
+    /// Get ready for the next answer.
+    pub(crate) fn expect(&mut self, is_answer_to_head: bool) {
+        self.stage = Stage::StatusLine;
+        self.head = Head::default();
+        self.is_answer_to_head = is_answer_to_head;
+        self.body_bytes = 0;
+        self.line_bytes = 0;
+        self.rest.clear();
+    }
+
+    /// The status of an answer whose head is whole.
+    pub(crate) fn status(&self) -> u16 {
+        self.head.status
+    }
+
+    /// Bytes of the body so far, chunks decoded.
+    pub(crate) fn body_bytes(&self) -> u64 {
+        self.body_bytes
+    }
+
+    /// Whether the connection may be used again after this whole answer.
+    pub(crate) fn keeps_alive(&self) -> bool {
+        self.stage == Stage::Done && self.head.keeps_alive()
+    }
+
+    /// Take the next bytes of the connection.
+    pub(crate) fn feed(&mut self, input: &[u8]) -> Result<Scanned, Malformed> {
+        self.feed_with(input, |_| {})
+    }
+
+    /// The same, and pass on the value of each `Set-Cookie` of the answer, interim answers' left
+    /// out. What is passed on before an answer turns out malformed was passed on.
+    pub(crate) fn feed_with(
+        &mut self,
+        input: &[u8],
+        mut on_cookie: impl FnMut(&[u8]),
+    ) -> Result<Scanned, Malformed> {
+        let mut at = 0;
+        loop {
+            at += match self.stage {
+                Stage::Done => return Ok(Scanned::Whole { consumed: at }),
+                _ if at == input.len() => return Ok(Scanned::Partial),
+                Stage::Body { left } => self.skip_body(left, input.len() - at),
+                Stage::Chunk { left } => self.skip_chunk(left, input.len() - at),
+                Stage::UntilClose => self.count_body((input.len() - at) as u64),
+                _ => self.take_line(&input[at..], &mut on_cookie)?,
+            };
+        }
+    }
+
+    /// What the end of the connection means now.
+    pub(crate) fn at_close(&self) -> AtClose {
+        match self.stage {
+            Stage::Done | Stage::UntilClose => AtClose::Whole,
+            Stage::StatusLine | Stage::Headers => AtClose::InHead,
+            _ => AtClose::InBody,
+        }
+    }
+
+    fn count_body(&mut self, taken: u64) -> usize {
+        self.body_bytes += taken;
+        taken as usize
+    }
+
+    fn skip_body(&mut self, left: u64, available: usize) -> usize {
+        let taken = left.min(available as u64);
+        self.stage = if taken == left { Stage::Done } else { Stage::Body { left: left - taken } };
+        self.count_body(taken)
+    }
+
+    fn skip_chunk(&mut self, left: u64, available: usize) -> usize {
+        let taken = left.min(available as u64);
+        self.stage =
+            if taken == left { Stage::ChunkEnd } else { Stage::Chunk { left: left - taken } };
+        self.count_body(taken)
+    }
+
+    /// Take a line, or what there is of it; returns how many bytes that was.
+    #[inline]
+    fn take_line(
+        &mut self,
+        input: &[u8],
+        on_cookie: &mut impl FnMut(&[u8]),
+    ) -> Result<usize, Malformed> {
+        let is_cut_in_its_end = self.rest.last() == Some(&b'\r');
+        let line = if is_cut_in_its_end { Line::rest_of_end(input)? } else { Line::first(input)? };
+        let taken = line.map_or(input.len(), |line| line.taken);
+        self.line_bytes += taken;
+        if self.line_bytes > MAX_HEAD_BYTES {
+            return Err(Malformed);
+        }
+        match line {
+            None => {
+                self.rest.extend_from_slice(input);
+                self.check_rest()?;
+            }
+            Some(line) if self.rest.is_empty() => {
+                self.line(&input[..line.length], line.has_return, on_cookie)?;
+            }
+            Some(line) => {
+                let mut whole = std::mem::take(&mut self.rest);
+                whole.extend_from_slice(&input[..line.length]);
+                let length = whole.len() - usize::from(is_cut_in_its_end);
+                let result = self.line(&whole[..length], line.has_return, on_cookie);
+                whole.clear();
+                self.rest = whole;
+                result?;
+            }
+        }
+        Ok(taken)
+    }
+
+    /// Refuse the beginning of a line that can't become right. Who sends such bytes may be waiting
+    /// for us by now, and no line end would ever come.
+    fn check_rest(&self) -> Result<(), Malformed> {
+        const START: &[u8] = b"HTTP/1.";
+        let is_right = match self.stage {
+            Stage::StatusLine => {
+                let n_start = self.rest.len().min(START.len());
+                self.rest[..n_start] == START[..n_start]
+            }
+            Stage::ChunkSize => self.rest[0].is_ascii_hexdigit(),
+            Stage::ChunkEnd => self.rest == b"\r",
+            _ => true,
+        };
+        if is_right { Ok(()) } else { Err(Malformed) }
+    }
+
+    /// Take a whole line without its end. A missing carriage return is tolerated, as RFC 9112
+    /// section 2.2 allows, but for the end of a chunk.
+    #[inline]
+    fn line(
+        &mut self,
+        text: &[u8],
+        has_return: bool,
+        on_cookie: &mut impl FnMut(&[u8]),
+    ) -> Result<(), Malformed> {
+        match self.stage {
+            Stage::StatusLine => {
+                self.head.status_line(text)?;
+                self.stage = Stage::Headers;
+            }
+            Stage::Headers if text.is_empty() => self.end_head()?,
+            Stage::Headers => {
+                if let Some(cookie) = self.head.header_line(text)?
+                    && !self.head.is_interim()
+                {
+                    on_cookie(cookie);
+                }
+            }
+            Stage::ChunkSize => {
+                self.line_bytes = 0;
+                self.stage = match chunk_size(text)? {
+                    0 => Stage::Trailers,
+                    left => Stage::Chunk { left },
+                };
+            }
+            Stage::ChunkEnd if text.is_empty() && has_return => {
+                self.line_bytes = 0;
+                self.stage = Stage::ChunkSize;
+            }
+            Stage::Trailers if text.is_empty() => self.stage = Stage::Done,
+            // Trailers can't change the framing: they are checked, and dropped.
+            Stage::Trailers => drop(field(text)?),
+            _ => return Err(Malformed),
+        }
+        Ok(())
+    }
+
+    fn end_head(&mut self) -> Result<(), Malformed> {
+        if self.head.status == 101 {
+            return Err(Malformed);
+        }
+        if self.head.is_interim() {
+            self.head = Head::default();
+            self.stage = Stage::StatusLine;
+            return Ok(());
+        }
+        self.line_bytes = 0;
+        self.stage = match self.head.framing(self.is_answer_to_head) {
+            Framing::Length(0) => Stage::Done,
+            Framing::Length(left) => Stage::Body { left },
+            Framing::Chunked => Stage::ChunkSize,
+            Framing::UntilClose => Stage::UntilClose,
+        };
+        Ok(())
+    }
+}
+
+/// Where the first line of some bytes ends.
+#[derive(Debug, Clone, Copy)]
+struct Line {
+    /// Without its end.
+    length: usize,
+    /// With it.
+    taken: usize,
+    has_return: bool,
+}
+
+impl Line {
+    /// The first line, if it is whole. In no line is there a carriage return but at the end, nor a
+    /// NUL: one search finds all three.
+    #[inline]
+    fn first(input: &[u8]) -> Result<Option<Self>, Malformed> {
+        let Some(length) = memchr3(b'\n', b'\r', 0, input) else { return Ok(None) };
+        match input[length..] {
+            [b'\r', b'\n', ..] => Ok(Some(Self { length, taken: length + 2, has_return: true })),
+            [b'\n', ..] => Ok(Some(Self { length, taken: length + 1, has_return: false })),
+            [b'\r'] => Ok(None),
+            _ => Err(Malformed),
+        }
+    }
+
+    /// What follows a carriage return.
+    fn rest_of_end(input: &[u8]) -> Result<Option<Self>, Malformed> {
+        match input.first() {
+            Some(b'\n') => Ok(Some(Self { length: 0, taken: 1, has_return: true })),
+            Some(_) => Err(Malformed),
+            None => Ok(None),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "scanner_tests.rs"]
+mod tests;

@@ -1,0 +1,226 @@
+//! What the host did to the client over a window, as the conductor sees it.
+
+use super::network::NetworkCounters;
+use super::quota::QuotaMeter;
+use super::stolen::StolenMeter;
+use super::watchdog::Watchdog;
+use crate::schedule::Plan;
+use crate::sys;
+
+/// Watches the host while a window is under way.
+///
+/// What it took from the client counts from the begin of the measured part to the end of sending,
+/// as the threads' own accounts do: a second of which a fifth was taken, and a quiet one in which
+/// the last answers were waited for, must not make two of which a tenth was taken.
+#[derive(Debug)]
+pub(crate) struct HostMeter {
+    watchdog: Watchdog,
+    quota: QuotaMeter,
+    stolen: StolenMeter,
+    network: NetworkCounters,
+    began: Accounts,
+    is_measuring: bool,
+    /// Of the measured part, once it is over.
+    taken: Option<Taken>,
+}
+
+/// All accounts at an instant.
+#[derive(Debug, Default)]
+#[allow(clippy::struct_field_names, reason = "the unit is part of a name")]
+struct Accounts {
+    at_ns: u64,
+    frozen_ns: u64,
+    throttled_ns: Vec<u64>,
+    stolen_ns: Vec<u64>,
+    /// Of all CPUs of the machine, and of this process.
+    busy_ns: u64,
+    idle_ns: u64,
+    own_ns: u64,
+}
+
+/// What the host took from the client.
+#[derive(Debug, Clone, Copy, Default)]
+#[allow(clippy::struct_field_names, reason = "the unit is part of a name")]
+pub(crate) struct Taken {
+    pub(super) elapsed_ns: u64,
+    /// This process was stopped from outside.
+    pub(super) frozen_ns: u64,
+    /// A control group that it is in was throttled, the one that was for longest, summed over CPUs.
+    pub(super) throttled_ns: u64,
+    /// The host of this virtual machine ran others on a CPU that the client may use, the one that
+    /// lost most: where threads are not pinned, nobody knows which of them was on it.
+    pub(super) stolen_ns: u64,
+    /// CPU time on this machine that was not this process's: the server's, if it is here.
+    pub(super) others_ns: u64,
+    /// Time for which CPUs of this machine had nothing to run, summed over them.
+    pub(super) idle_ns: u64,
+}
+
+/// What happened over a window.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct HostChange {
+    /// From the begin of the measured part to the end of sending.
+    pub(super) taken: Taken,
+    /// Over the whole window.
+    pub(super) network: NetworkCounters,
+}
+
+impl HostMeter {
+    /// For the calling thread, which is to be the watchdog, and the CPUs of the client: all that it
+    /// may use, if there are none.
+    pub(crate) fn new(cpus: &[usize]) -> Self {
+        Self {
+            watchdog: Watchdog::new(),
+            quota: QuotaMeter::default(),
+            stolen: StolenMeter::new(cpus),
+            network: NetworkCounters::default(),
+            began: Accounts::default(),
+            is_measuring: false,
+            taken: None,
+        }
+    }
+
+    pub(crate) fn open(&mut self) {
+        self.watchdog.frozen_ns = 0;
+        self.network = NetworkCounters::read();
+        // Each time anew: a process can be moved from group to group.
+        self.quota = QuotaMeter::of_this_process();
+        self.began = self.read();
+        self.is_measuring = false;
+        self.taken = None;
+    }
+
+    /// The thread goes to sleep, for [`super::watchdog::SLEEP`] at most.
+    pub(crate) fn lie_down(&mut self) {
+        self.watchdog.lie_down();
+    }
+
+    /// The thread woke up, and may go to sleep again.
+    pub(crate) fn get_up(&mut self, plan: &Plan) {
+        self.watchdog.get_up();
+        let now_ns = sys::monotonic_ns();
+        if !self.is_measuring {
+            if now_ns >= plan.measure_start_ns {
+                self.is_measuring = true;
+                self.began = self.read();
+            }
+        } else if now_ns >= plan.measure_end_ns && self.taken.is_none() {
+            self.taken = Some(self.read().since(&self.began));
+        }
+    }
+
+    pub(crate) fn close(&self) -> HostChange {
+        HostChange {
+            taken: self.taken.unwrap_or_else(|| self.read().since(&self.began)),
+            network: NetworkCounters::read().since(&self.network),
+        }
+    }
+
+    fn read(&self) -> Accounts {
+        let (stolen_ns, busy_ns, idle_ns) = self.stolen.read();
+        Accounts {
+            at_ns: sys::monotonic_ns(),
+            frozen_ns: self.watchdog.frozen_ns,
+            throttled_ns: self.quota.read(),
+            stolen_ns,
+            busy_ns,
+            idle_ns,
+            own_ns: sys::process_cpu_ns(),
+        }
+    }
+}
+
+impl Accounts {
+    fn since(&self, earlier: &Self) -> Taken {
+        Taken {
+            elapsed_ns: self.at_ns.saturating_sub(earlier.at_ns),
+            frozen_ns: self.frozen_ns.saturating_sub(earlier.frozen_ns),
+            throttled_ns: most_grown(&self.throttled_ns, &earlier.throttled_ns),
+            stolen_ns: most_grown(&self.stolen_ns, &earlier.stolen_ns),
+            idle_ns: self.idle_ns.saturating_sub(earlier.idle_ns),
+            others_ns: self
+                .busy_ns
+                .saturating_sub(earlier.busy_ns)
+                .saturating_sub(self.own_ns.saturating_sub(earlier.own_ns)),
+        }
+    }
+}
+
+/// By how much that of some accounts grew which grew most.
+fn most_grown(now: &[u64], earlier: &[u64]) -> u64 {
+    let grown = now.iter().zip(earlier).map(|(now, before)| now.saturating_sub(*before));
+    grown.max().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::schedule::Model;
+
+    const MS: u64 = 1_000_000;
+
+    /// A window whose measured part begins and ends after so many milliseconds.
+    fn plan(start_ms: u64, end_ms: u64) -> Plan {
+        let opened_ns = sys::monotonic_ns();
+        Plan {
+            index: 0,
+            arm: 0,
+            opened_ns,
+            measure_start_ns: opened_ns + start_ms * MS,
+            measure_end_ns: opened_ns + end_ms * MS,
+            n_requests: 0,
+            drain_ns: 0,
+            model: Model::Closed,
+            spread_ns: 0,
+            tail_ns: 0,
+        }
+    }
+
+    fn sleep_ms(meter: &mut HostMeter, plan: &Plan, duration_ms: u64) {
+        meter.lie_down();
+        thread::sleep(Duration::from_millis(duration_ms));
+        meter.get_up(plan);
+    }
+
+    #[test]
+    fn the_account_that_lost_most_counts() {
+        assert_eq!(most_grown(&[10, 25, 7], &[9, 20, 8]), 5);
+        assert_eq!(most_grown(&[], &[1]), 0);
+    }
+
+    #[test]
+    fn only_what_is_taken_from_the_measured_part_counts() {
+        let mut meter = HostMeter::new(&[]);
+        meter.open();
+        let plan = plan(30, 110);
+        // Before: its stop is not counted.
+        sleep_ms(&mut meter, &plan, 40);
+        assert_eq!(meter.close().taken.frozen_ns, 0);
+        sleep_ms(&mut meter, &plan, 80);
+        let taken = meter.close().taken;
+        // Of a stop, up to 20 ms may pass for time in a queue.
+        assert!((54 * MS..=taken.elapsed_ns).contains(&taken.frozen_ns), "{taken:?}");
+        // After: nor is that.
+        sleep_ms(&mut meter, &plan, 40);
+        assert_eq!(meter.close().taken.frozen_ns, taken.frozen_ns);
+        assert_eq!(meter.close().taken.elapsed_ns, taken.elapsed_ns);
+    }
+
+    #[test]
+    fn a_part_without_a_planned_end_lasts_until_it_is_closed() {
+        let mut meter = HostMeter::new(&[]);
+        meter.open();
+        let plan = Plan { measure_end_ns: u64::MAX, ..plan(0, 0) };
+        sleep_ms(&mut meter, &plan, 1);
+        sleep_ms(&mut meter, &plan, 60);
+        let before = meter.close().taken;
+        assert!(before.frozen_ns >= 34 * MS, "{before:?}");
+        sleep_ms(&mut meter, &plan, 60);
+        let after = meter.close().taken;
+        assert!(after.frozen_ns >= before.frozen_ns + 34 * MS, "{after:?}");
+        assert!(after.elapsed_ns >= before.elapsed_ns + 60 * MS, "{after:?}");
+    }
+}

@@ -1,0 +1,14 @@
+//! Who was the limit, and why one may believe it.
+
+mod evidence;
+mod host;
+mod network;
+mod quota;
+mod stolen;
+mod verdict;
+pub(crate) mod watchdog;
+
+pub use evidence::Evidence;
+pub(crate) use host::{HostChange, HostMeter};
+pub use verdict::LimitedBy;
+pub(crate) use verdict::{Case, verdict};

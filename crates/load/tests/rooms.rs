@@ -1,0 +1,181 @@
+//! The rooms of the engine's source: who uses whom is as the table in `lib.rs` says, and no
+//! modules use each other in a circle.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A module, as the path to it from the crate's root.
+type Module = Vec<String>;
+
+/// What each module uses, with the place where it says so.
+type Uses = BTreeMap<(Module, Module), String>;
+
+fn source() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
+}
+
+/// All files but those of tests.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_stem().unwrap().to_str().unwrap();
+        let is_of_tests = ["_tests", "_rig"].iter().any(|end| name.ends_with(end))
+            || ["fuzz", "example"].contains(&name);
+        if is_of_tests {
+            continue;
+        }
+        if path.is_dir() { found.extend(files(&path)) } else { found.push(path) }
+    }
+    found
+}
+
+fn module_of(path: &Path) -> Module {
+    let inside = path.strip_prefix(source()).unwrap().with_extension("");
+    let mut module: Module = inside.iter().map(|part| part.to_str().unwrap().to_owned()).collect();
+    if ["mod", "lib"].contains(&module.last().unwrap().as_str()) {
+        module.pop();
+    }
+    module
+}
+
+/// A file's code without comments, and without its tests, which stand at its end.
+fn code(path: &Path) -> String {
+    let text = fs::read_to_string(path).unwrap();
+    let text = text.split("#[cfg(test)]\nmod tests").next().unwrap();
+    let text = text.split("#[cfg(test)]\n#[path").next().unwrap();
+    text.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
+}
+
+/// The modules of this crate that paths in a module's code lead to, as far as they are modules.
+fn used(code: &str, module: &Module, known: &BTreeSet<Module>) -> BTreeSet<Module> {
+    let mut found = BTreeSet::new();
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    for (at, start) in code.match_indices("crate::").chain(code.match_indices("super::")) {
+        if code[..at].ends_with("::") || code[..at].ends_with(is_word) {
+            continue; // amid a path
+        }
+        let path: String = code[at..].chars().take_while(|&c| is_word(c) || c == ':').collect();
+        let mut target = if start == "crate::" { Module::new() } else { module.clone() };
+        for part in path.split("::") {
+            match part {
+                "crate" => {}
+                "super" => drop(target.pop()),
+                part => target.push(part.to_owned()),
+            }
+        }
+        while !target.is_empty() && !known.contains(&target) {
+            target.pop();
+        }
+        found.insert(target);
+    }
+    found
+}
+
+fn uses() -> Uses {
+    let files: Vec<_> = files(&source()).into_iter().map(|path| (module_of(&path), path)).collect();
+    let known: BTreeSet<Module> = files.iter().map(|(module, _)| module.clone()).collect();
+    let mut uses = Uses::new();
+    for (module, path) in files {
+        for target in used(&code(&path), &module, &known) {
+            uses.insert((module.clone(), target), path.display().to_string());
+        }
+    }
+    uses
+}
+
+/// The table in the crate's documentation: what each room may use.
+fn table() -> BTreeMap<String, BTreeSet<String>> {
+    let text = fs::read_to_string(source().join("lib.rs")).unwrap();
+    let words = |cell: &str| -> BTreeSet<String> {
+        cell.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+    };
+    let rows = text.lines().filter(|line| line.starts_with("//! | `"));
+    rows.map(|row| {
+        let cells: Vec<&str> = row.split('|').collect();
+        (words(cells[1]).pop_first().unwrap(), words(cells[3]))
+    })
+    .collect()
+}
+
+/// A circle among the things that `edges` lead to and from, if there is one.
+fn circle(edges: &BTreeSet<(String, String)>) -> Option<Vec<String>> {
+    let mut left: BTreeSet<&String> = edges.iter().flat_map(|(from, to)| [from, to]).collect();
+    // Who uses nobody that is left is in no circle.
+    while let Some(&free) = left.iter().find(|&&each| {
+        !edges.iter().any(|(from, to)| from == each && from != to && left.contains(to))
+    }) {
+        left.remove(free);
+    }
+    (!left.is_empty()).then(|| left.into_iter().cloned().collect())
+}
+
+#[test]
+fn rooms_use_only_those_that_the_table_allows() {
+    let table = table();
+    assert!(table.len() >= 12, "{table:?}");
+    let mut seen = BTreeSet::new();
+    for ((from, to), file) in uses() {
+        let Some(from) = from.first() else { continue }; // the crate's root gives out what is public
+        let allowed = table.get(from).unwrap_or_else(|| panic!("{from} is not in the table"));
+        let to = to.first().unwrap_or_else(|| panic!("{file} uses the root, not a room"));
+        assert!(from == to || allowed.contains(to), "{file}: {from} must not use {to}");
+        seen.insert((from.clone(), to.clone()));
+    }
+    for (room, allowed) in table {
+        for other in allowed {
+            let edge = (room.clone(), other.clone());
+            assert!(seen.contains(&edge), "the table lets {room} use {other}, which it does not");
+        }
+    }
+}
+
+#[test]
+fn no_modules_use_each_other_in_a_circle() {
+    // Within each folder, between what stands in it: files, and folders as wholes.
+    let mut by_folder: BTreeMap<Module, BTreeSet<(String, String)>> = BTreeMap::new();
+    for (from, to) in uses().into_keys() {
+        let n_shared = from.iter().zip(&to).take_while(|(a, b)| a == b).count();
+        if let (Some(a), Some(b)) = (from.get(n_shared), to.get(n_shared)) {
+            by_folder.entry(from[..n_shared].to_vec()).or_default().insert((a.clone(), b.clone()));
+        }
+    }
+    assert!(by_folder.len() > 5, "{by_folder:?}");
+    for (folder, edges) in by_folder {
+        let found = circle(&edges);
+        assert!(found.is_none(), "in {folder:?}: {found:?}");
+    }
+}
+
+#[test]
+fn a_room_is_a_list_of_what_is_in_it() {
+    // Else what stands beside the list would use its own parts, and they it.
+    for path in files(&source()).iter().filter(|path| path.ends_with("mod.rs")) {
+        let code = code(path);
+        let has_code = ["fn ", "struct ", "enum ", "impl "].iter().any(|word| code.contains(word));
+        assert!(!has_code, "{}", path.display());
+    }
+}
+
+#[test]
+fn a_circle_is_found() {
+    let edges = |pairs: &[(&str, &str)]| {
+        circle(&pairs.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect())
+    };
+    assert_eq!(edges(&[("a", "b"), ("b", "c"), ("a", "c")]), None);
+    let found = edges(&[("a", "b"), ("b", "c"), ("c", "b")]).unwrap();
+    assert!(found.contains(&"b".to_owned()) && found.contains(&"c".to_owned()), "{found:?}");
+}
+
+#[test]
+fn a_use_is_found_in_code_and_not_in_comments() {
+    let known = [["a", "b"], ["a", "c"], ["d", "e"]].map(|path| path.map(str::to_owned).to_vec());
+    let known = known.into_iter().collect();
+    let module = ["a", "b"].map(str::to_owned).to_vec();
+    let code = "use super::c::Thing;\nfn f() { crate::d::e::g() }\n";
+    let found: Vec<Module> = used(code, &module, &known).into_iter().collect();
+    assert_eq!(found, [["a", "c"], ["d", "e"]].map(|path| path.map(str::to_owned).to_vec()));
+}
