@@ -84,7 +84,7 @@ def test_a_wrong_word_of_the_command_line_steers_nothing(capsys):
 
 def test_nothing_in_this_package_prints_but_through_the_door():
     offenders = []
-    for file in Path(httpdyno.cli.__file__).parent.glob("*.py"):
+    for file in Path(httpdyno.cli.__file__).parent.rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text())):
             name = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
             is_own = file.name in {"door.py", "console.py"}

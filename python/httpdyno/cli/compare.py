@@ -18,8 +18,8 @@ from httpdyno.cli.output import Outputs
 from httpdyno.errors import UsageError
 from httpdyno.experiment.planning import compare_plan
 from httpdyno.model import Configuration, Study
-from httpdyno.model.study_file import configuration_from
 from httpdyno.registry import load_adapter
+from httpdyno.study.file import configuration_from
 
 EXAMPLE = """Example:
 

@@ -8,8 +8,8 @@ from httpdyno.errors import StudyFileError, UsageError
 from httpdyno.foreign import is_there
 from httpdyno.load.check import check_workload
 from httpdyno.model import Study
-from httpdyno.model.study_file import load_study
 from httpdyno.registry import load_adapter
+from httpdyno.study.file import load_study
 
 STUDY_FILE = "study.toml"
 

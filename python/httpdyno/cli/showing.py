@@ -5,9 +5,9 @@ from httpdyno.cli.door import say
 from httpdyno.cli.output import Outputs, write_json, write_text
 from httpdyno.model import Outcome
 from httpdyno.model.secret import without_values
-from httpdyno.report.html import outcome_html
-from httpdyno.report.json import outcome_json
-from httpdyno.report.terminal import outcome_text
+from httpdyno.report.study.html import outcome_html
+from httpdyno.report.study.json import outcome_json
+from httpdyno.report.study.text import outcome_text
 
 
 def show_outcome(outcome: Outcome, outputs: Outputs) -> None:

@@ -30,9 +30,9 @@ from httpdyno.cli.option import (
 from httpdyno.cli.output import Outputs, write_json
 from httpdyno.model import Knob, Study, level_text
 from httpdyno.model.secret import without_values
-from httpdyno.model.study_file import study_schema
 from httpdyno.registry import load_adapter
-from httpdyno.report.load.offer import offer_text
+from httpdyno.report.shared.workload_text import offer_text
+from httpdyno.study.file import study_schema
 from httpdyno.units import format_duration
 
 app = typer.Typer(no_args_is_help=False, rich_markup_mode=None)

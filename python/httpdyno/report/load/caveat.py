@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable
 
 from httpdyno.model import Caveat, LoadOutcome, Measurement
-from httpdyno.report.load.sure import no_interval_text, unsteady_text
-from httpdyno.report.phrase import plural
+from httpdyno.report.load.precision import no_interval_text, unsteady_text
+from httpdyno.report.shared.phrase import plural
 from httpdyno.stats.histogram import quantile_s
 from httpdyno.units import format_duration, format_percent
 

@@ -17,14 +17,14 @@ from httpdyno.model import (
     Workload,
 )
 from httpdyno.report.load.caveat import load_caveats
-from httpdyno.report.load.figure import censored_service_time, figures
-from httpdyno.report.load.interval import readable
+from httpdyno.report.load.course import readable
+from httpdyno.report.load.distribution import censored_service_time, figures
+from httpdyno.report.load.headline import n_after_end
 from httpdyno.report.load.limit import limit_text
-from httpdyno.report.load.offer import latency_label, model_name
-from httpdyno.report.load.parts import PHASES, portion_censored, request_names
-from httpdyno.report.load.sure import summary_of
+from httpdyno.report.load.precision import summary_of
+from httpdyno.report.load.tables import PHASES, portion_censored, request_names
 from httpdyno.report.load.threshold import judgements
-from httpdyno.report.load.words import n_after_end
+from httpdyno.report.shared.workload_text import latency_label, model_name
 from httpdyno.stats.histogram import count
 from httpdyno.stats.summary import Summary
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from msgspec import structs
 
 from httpdyno.model import Evidence, Measurement, Workload
-from httpdyno.report.phrase import oxford, plural
+from httpdyno.report.shared.phrase import oxford, plural
 from httpdyno.units import format_duration, format_percent, format_rate
 
 _WHO = {

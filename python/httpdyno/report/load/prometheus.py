@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from itertools import accumulate
 
 from httpdyno.model import HistogramData, LoadOutcome
-from httpdyno.report.load.offer import model_name
-from httpdyno.report.load.parts import PHASES, request_names
+from httpdyno.report.load.tables import PHASES, request_names
+from httpdyno.report.shared.workload_text import model_name
 from httpdyno.stats.histogram import count
 
 _STEPS = (1.0, 2.5, 5.0)
