@@ -10,8 +10,8 @@ from tests.load.origin import origin
 from tests.load.site import Site, serving
 
 from httpdyno import _native
-from httpdyno.load.engine import WindowPlan
 from httpdyno.load.message import spec_message
+from httpdyno.load.window import WindowPlan
 from httpdyno.model import (
     Constant,
     LiveLoad,
@@ -31,7 +31,7 @@ FILES = {"body_file", "roots_file", "certificate_file", "key_file"}
 CLIENT = {"threads": 1, "cpus": (), "seed": 1, "drain_s": 1.0, "spin_s": 0.0, "n_traced": 5}
 PAGES = Workload(
     requests=(RequestSpec(), RequestSpec(path="/no"), RequestSpec(path="/stall")),
-    steps=(VisitStep(request=0, objects=(0,)), VisitStep(request=1), VisitStep(request=2)),
+    steps=(VisitStep(request=0, objects=(0, 2)), VisitStep(request=1), VisitStep(request=2)),
     connections=8,
     users=Users(has_cookies=True, visit=Visit(mean_steps=2), think=Think(mean_s=0.001)),
     slow=SlowUsers(ratio=0.5, bytes_per_s=20_000.0),
