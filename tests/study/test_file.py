@@ -80,7 +80,7 @@ def test_a_study_is_read_with_units_converted_and_defaults_filled_in(folder):
     ("before", "after", "said"),
     [
         ("connections = 5", 'connections = "five"', "workload.connections is 'five'; expected"),
-        ("connections = 5", "connections = 0", "workload.connections is 0; expected at least 1"),
+        ("connections = 5", "connections = 0", "workload.connections is 0; expected 1 to 1000000"),
         ("connections = 5", "conections = 5", "workload.conections is not a key that there is"),
         (
             "connections = 5",

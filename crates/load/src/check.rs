@@ -18,6 +18,8 @@ const MAX_CONNECTIONS: usize = 1_000_000;
 const MAX_RATE_PER_S: f64 = 1e9;
 /// About 30 years: everything fits `u64` nanoseconds with room.
 const MAX_TIME_S: f64 = 1e9;
+/// Of a visit: nobody is there longer.
+const MAX_STEPS: u32 = 1_000_000_000;
 /// More than any kernel gives.
 const MAX_BUFFER_BYTES: usize = 1 << 30;
 
@@ -52,9 +54,7 @@ pub(crate) fn check(spec: &LoadSpec) -> Result<Vec<Target>, Error> {
         check_window(index, window, spec.arms.len(), is_endless)?;
         check_credit(index, window, &spec.arrival)?;
     }
-    let targets = targets(spec)?;
-    check_descriptors(spec)?;
-    Ok(targets)
+    targets(spec)
 }
 
 /// A time in seconds that was checked, in nanoseconds.
@@ -66,7 +66,7 @@ fn check_time(field: &str, time_s: f64) -> Result<(), Error> {
     if (0.0..=MAX_TIME_S).contains(&time_s) {
         return Ok(());
     }
-    Err(Error::invalid(field, time_s, "a time of 0 s or more"))
+    Err(Error::invalid(field, time_s, "a time from 0 s to 1e9 s"))
 }
 
 fn check_window(
@@ -130,9 +130,11 @@ fn check_traffic(spec: &LoadSpec) -> Result<(), Error> {
         return Err(Error::invalid("users.n_returning", 0, "at least 1"));
     }
     match spec.users.visit {
-        Length::Fixed(0) => return Err(Error::invalid("users.visit", 0, "at least 1 step")),
-        Length::Geometric { mean } if !(1.0..=1e9).contains(&mean) => {
-            return Err(Error::invalid("users.visit", mean, "a mean of at least 1 step"));
+        Length::Fixed(steps) if !(1..=MAX_STEPS).contains(&steps) => {
+            return Err(Error::invalid("users.visit", steps, "1 to 1e9 steps"));
+        }
+        Length::Geometric { mean } if !(1.0..=f64::from(MAX_STEPS)).contains(&mean) => {
+            return Err(Error::invalid("users.visit", mean, "1 to 1e9 steps"));
         }
         Length::Fixed(_) | Length::Geometric { .. } => {}
     }
@@ -194,7 +196,7 @@ fn check_ratio(field: &str, ratio: f64) -> Result<(), Error> {
     if (0.0..=1.0).contains(&ratio) {
         return Ok(());
     }
-    Err(Error::invalid(field, ratio, "a part from 0 to 1"))
+    Err(Error::invalid(field, ratio, "a share from 0 to 1, which is 100 %"))
 }
 
 fn check_rate(field: &str, rate_per_s: f64) -> Result<(), Error> {
@@ -218,7 +220,7 @@ pub(crate) fn places(spec: &LoadSpec, arm: &Arm) -> usize {
 }
 
 /// Raise the limit of open files as far as it goes, and refuse what goes beyond.
-fn check_descriptors(spec: &LoadSpec) -> Result<(), Error> {
+pub(crate) fn check_descriptors(spec: &LoadSpec) -> Result<(), Error> {
     let allowed = sys::raise_descriptor_limit().map_err(Error::system("raising RLIMIT_NOFILE"))?;
     // Connections of an arm stay open while others are loaded only where they are kept at all.
     let places = spec.arms.iter().map(|arm| places(spec, arm));
@@ -306,6 +308,7 @@ mod tests {
         );
         expect(|s| s.users.new_ratio = 1.5, "users.new_ratio is 1.5");
         expect(|s| s.users.visit = Length::Fixed(0), "users.visit is 0");
+        expect(|s| s.users.visit = Length::Fixed(u32::MAX), "users.visit is 4294967295");
         expect(|s| s.users.think = Think::Fixed { s: -1.0 }, "users.think is -1");
         let slow = Slow { ratio: 2.0, bytes_per_s: 1.0, receive_buffer_bytes: 0 };
         let message = refusal(|s| s.slow = Some(slow));
@@ -337,7 +340,8 @@ mod tests {
 
     #[test]
     fn more_connections_than_descriptors_are_refused_with_the_way_out() {
-        let message = refusal(|spec| spec.connections = MAX_CONNECTIONS);
+        let spec = LoadSpec { connections: MAX_CONNECTIONS, ..good() };
+        let message = check_descriptors(&spec).unwrap_err().to_string();
         let limit = sys::raise_descriptor_limit().unwrap();
         assert!(message.contains(&format!("may open {limit}")), "{message}");
         assert!(message.contains("ulimit -n"), "{message}");

@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
-use crate::check::{check, nanoseconds};
+use crate::check::{check, check_descriptors, nanoseconds};
 use crate::host::HostMeter;
 use crate::live::{Live, LiveBoard};
 use crate::result::WindowResult;
@@ -47,6 +47,16 @@ struct State {
 }
 
 impl Run {
+    /// Refuse a spec that makes no sense, without starting anything.
+    ///
+    /// Not asked is what only shows when it starts: whether the process may open as many sockets.
+    ///
+    /// # Errors
+    /// Says what is wrong, in one sentence.
+    pub fn check(spec: &LoadSpec) -> Result<(), Error> {
+        check(spec).map(drop)
+    }
+
     /// Check the spec and start the run.
     ///
     /// `observer` is called with a window's index and `true` before its first request, and with
@@ -57,6 +67,7 @@ impl Run {
     /// The spec makes no sense, or the threads and their descriptors can't be had.
     pub fn start(spec: &LoadSpec, observer: Option<Observer>) -> Result<Self, Error> {
         let targets = check(spec)?;
+        check_descriptors(spec)?;
         let spec = Arc::new(spec.clone());
         let n_threads = spec.threads.min(spec.connections);
         let live = LiveBoard::new(n_threads);

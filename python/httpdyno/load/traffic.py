@@ -8,8 +8,11 @@ from collections.abc import Callable
 from typing import Literal, Protocol, TypeVar
 
 import msgspec
+from msgspec import structs
 
 from httpdyno.errors import UsageError
+from httpdyno.load.check import out_of_range
+from httpdyno.load.stages import stages_from
 from httpdyno.model.arrival import (
     Arrival,
     Closed,
@@ -21,7 +24,6 @@ from httpdyno.model.arrival import (
     Spread,
     Stages,
     n_expected,
-    stages_from,
 )
 from httpdyno.model.base import Record
 from httpdyno.model.users import SlowUsers, Think, Users, Visit
@@ -43,10 +45,22 @@ _TIME = "a time above zero, such as `10s`"
 _ARRIVALS = ("rate", "stages", "sessions", "replay")
 _OF_REPLAY = ("speed", "replay_methods", "replay_spread")
 _OF_USERS = ("visit", "visit_exactly", "think", "think_exactly")
-DEFAULT_PAGE_CONNECTIONS = 6
-"""As browsers have it for HTTP/1.1."""
-DEFAULT_SLOW_BUFFER_BYTES = 4096
-DEFAULT_TIMEOUT_S = 10.0
+_USUAL = Workload()
+_SETTINGS = {
+    "connections": ("connections",),
+    "requests_per_connection": ("requests_per_connection",),
+    "connections_per_s": ("connection_rate",),
+    "arms[0].connections_per_page": ("page_connections",),
+    "arrival.stages": ("rate", "stages", "sessions"),
+    "users.n_returning": ("users",),
+    "users.new_ratio": ("new_users",),
+    "users.visit": ("visit", "visit_exactly"),
+    "users.think": ("think", "think_exactly"),
+    "slow.receive_buffer_bytes": ("slow_buffer",),
+    "slow": ("slow",),
+    "timeout_s": ("timeout",),
+}
+"""Which settings say what the engine may refuse, by its place in what the engine is told."""
 
 
 class Naming(Protocol):
@@ -123,19 +137,21 @@ def workload_from(
     """
     words = _Words(table, naming)
     arrival = words.arrival()
-    return Workload(
+    workload = Workload(
         requests=requests,
         steps=steps,
         arrival=arrival,
-        connections=words.at_least("connections", table.connections, 1),
+        connections=table.connections,
         connections_per_s=words.connections_per_s(arrival),
         requests_per_connection=words.requests_per_connection(),
         connections_per_page=words.connections_per_page(any(step.objects for step in steps)),
         users=words.users(arrival),
         slow=words.slow(),
         tls=tls,
-        timeout_s=words.parsed("timeout", _some(duration_s), _TIME) or DEFAULT_TIMEOUT_S,
+        timeout_s=words.parsed("timeout", duration_s, _TIME) or 0.0,
     )
+    words.check_ranges(workload)
+    return workload
 
 
 class _Words:
@@ -237,7 +253,9 @@ class _Words:
         table = self._table
         if table.requests_per_connection is None:
             return 0 if table.keep_alive else 1
-        n = self.at_least("requests_per_connection", table.requests_per_connection, 1)
+        n = table.requests_per_connection
+        if n == 0:  # for the engine: without a limit
+            raise self._wrong("requests_per_connection", "at least 1")
         if not table.keep_alive and n != 1:
             raise _contradiction(
                 self._naming.name("keep_alive"), self._as_given("requests_per_connection")
@@ -247,13 +265,13 @@ class _Words:
     def connections_per_page(self, has_pages: bool) -> int:
         n = self._table.page_connections
         if n is None:
-            return DEFAULT_PAGE_CONNECTIONS
+            return _USUAL.connections_per_page
         if not has_pages:
             raise UsageError(
                 f"{self._as_given('page_connections')} does nothing without a page",
                 hint="a page is a document with its objects",
             )
-        return self.at_least("page_connections", n, 1)
+        return n
 
     def users(self, arrival: Arrival) -> Users:
         table = self._table
@@ -273,12 +291,12 @@ class _Words:
         # A session is by default a person that was never here; any other request that goes with
         # cookies is one by somebody who has some.
         usual = 1.0 if isinstance(arrival, Sessions) else 0.0
-        new_ratio = self.parsed("new_users", _share, "from `0%` to `100%`")
+        new_ratio = self.parsed("new_users", share_ratio, "a share from `0%` to `100%`")
         n = table.connections if table.users is None else table.users
         return Users(
             has_cookies=table.cookies,
             new_ratio=usual if new_ratio is None else new_ratio,
-            n_returning=self.at_least("users", n, 1),
+            n_returning=n,
             visit=self._visit(),
             think=self._think(),
         )
@@ -294,10 +312,9 @@ class _Words:
     def _visit(self) -> Visit:
         table = self._table
         if table.visit_exactly is not None:
-            return Visit(mean_steps=self.at_least("visit_exactly", table.visit_exactly, 1))
+            return Visit(mean_steps=table.visit_exactly)
         if table.visit is not None:
-            mean = self.at_least("visit", table.visit, 1.0)
-            return Visit(mean_steps=mean, is_geometric=True)
+            return Visit(mean_steps=table.visit, is_geometric=True)
         return Visit()
 
     def _think(self) -> Think:
@@ -319,14 +336,11 @@ class _Words:
             ratio = share_ratio(share) if colon else 1.0
         except UsageError as error:
             raise self._wrong("slow", expected) from error
-        if bytes_per_s <= 0 or not 0 < ratio <= 1:
+        if bytes_per_s <= 0 or ratio <= 0:  # for the engine: no limit, nobody
             raise self._wrong("slow", expected)
         size = self.parsed("slow_buffer", _some(size_bytes), "a size above zero, such as `4KiB`")
-        return SlowUsers(
-            ratio=ratio,
-            bytes_per_s=bytes_per_s,
-            receive_buffer_bytes=size or DEFAULT_SLOW_BUFFER_BYTES,
-        )
+        slow = SlowUsers(ratio=ratio, bytes_per_s=bytes_per_s)
+        return slow if size is None else structs.replace(slow, receive_buffer_bytes=size)
 
     def parsed(self, key: str, read: Callable[[str], T], expected: str) -> T | None:
         """Return what a setting says; None where it was not given."""
@@ -338,11 +352,16 @@ class _Words:
         except UsageError as error:
             raise self._wrong(key, expected) from error
 
-    def at_least(self, key: str, value: N, least: N) -> N:
-        # Written so that NaN is refused.
-        if not value >= least:
-            raise self._wrong(key, f"at least {least:g}")
-        return value
+    def check_ranges(self, workload: Workload) -> None:
+        """Say of what the engine refuses how it was given."""
+        refused = out_of_range(workload)
+        if refused is None:
+            return
+        for place, keys in _SETTINGS.items():
+            given = [key for key in keys if getattr(self._table, key) is not None]
+            if given and refused.place.startswith(place):
+                raise self._wrong(given[0], refused.expected)
+        raise UsageError(refused.sentence)
 
     def _either(self, first: str, second: str) -> None:
         if getattr(self._table, first) is not None and getattr(self._table, second) is not None:
@@ -378,10 +397,3 @@ def _some(read: Callable[[str], N]) -> Callable[[str], N]:
         return value
 
     return checked
-
-
-def _share(text: str) -> float:
-    ratio = share_ratio(text)
-    if not 0 <= ratio <= 1:
-        raise UsageError(f"`{text}` is no share")
-    return ratio

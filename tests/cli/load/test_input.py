@@ -12,7 +12,7 @@ from httpdyno.cli.app import run
 from httpdyno.cli.load import run as load_run
 from httpdyno.errors import UsageError
 from httpdyno.load.access_log import Recording
-from httpdyno.load.engine import WindowPlan
+from httpdyno.load.window import WindowPlan
 from httpdyno.model import (
     Closed,
     Constant,
@@ -292,19 +292,22 @@ def test_a_host_elsewhere_can_be_allowed_by_its_name(started, capsys):
 
 
 NONSENSE = [
-    ([URL, "-c", "0"], "`-c 0` makes no sense; expected at least 1"),
+    ([URL, "-c", "0"], "`-c 0` makes no sense; expected 1 to 1000000"),
     ([URL, "-c", "-3"], "`-c -3` makes no sense"),
     ([URL, "-c", "many"], "`-c many` makes no sense; expected a whole number"),
     ([URL, "-n", "0"], "`-n 0` makes no sense; expected at least 1"),
     ([URL, "-n", "-5"], "`-n -5` makes no sense"),
-    ([URL, "-n", f"{1 << 63}"], "expected at least 1 and at most 9223372036854775807"),
-    ([URL, "-d", "0s"], "`-d 0s` makes no sense; expected a time above zero"),
+    ([URL, "-n", f"{1 << 64}"], "expected a whole number of at most 64 bits"),
+    ([URL, "-d", "0s"], "`-d 0s` makes no sense; expected a time above 0"),
     ([URL, "-d", "10"], "`-d 10` makes no sense"),
     ([URL, "-d", "-1s"], "`-d -1s` makes no sense"),
     ([URL, "--rate", "0"], "`--rate 0` makes no sense; expected a rate above zero"),
     ([URL, "--rate", "-5/s"], "`--rate -5/s` makes no sense"),
     ([URL, "--rate", "fast"], "`--rate fast` makes no sense"),
-    ([URL, "--rate", "99999999999/s"], "99,999,999,999/s is beyond any clock"),
+    (
+        [URL, "--rate", "99999999999/s"],
+        "`--rate 99999999999/s` makes no sense; expected a",
+    ),
     ([URL, "--poisson"], "`--poisson` needs a rate"),
     ([URL, "--rate", "5/s", "--stages", "5s: 5/s"], "both say when requests are sent"),
     ([URL, "--rate", "5/s", "--sessions", "5/s"], "both say when requests are sent"),
@@ -332,7 +335,7 @@ NONSENSE = [
     ([URL + "x", "--replay", "{log}"], "the URL names the server only"),
     (["--replay", "{log}"], "no URL says what to load"),
     ([URL, "--seed", "-1"], "`--seed -1` makes no sense"),
-    ([URL, "--seed", str(2**64)], "makes no sense; expected 0 to"),
+    ([URL, "--seed", str(2**64)], "makes no sense; expected a whole number of at most 64 bits"),
     ([], "no URL says what to load"),
     (["ftp://localhost/"], "scheme `ftp`, expected http or https"),
     ([URL, "http://localhost:8001/"], "are two servers, one run loads one"),
@@ -347,7 +350,10 @@ NONSENSE = [
     ([URL, "--data", "@none"], "`--data`: the body `@none` cannot be read: no such file"),
     ([URL, "--mix", "cart"], "`--mix`: `cart` is not a request"),
     ([URL, "--mix", "-1 /cart"], "`--mix`: `-1 /cart` is not a request"),
-    ([URL, "--mix", "0 /a", "--mix", "0 /b"], "the mix sums to nothing: all its weights are 0"),
+    (
+        [URL, "--mix", "0 /a", "--mix", "0 /b"],
+        "the workload's `mix` is of weight 0 in all",
+    ),
     ([URL, "--mix", "/a", "--data", "x"], "`--data` is for the URLs of the command line"),
     ([URL, "--mix", "/a", "-X", "PUT"], "`--method` is for the URLs of the command line"),
     ([URL + "b", "--mix", "/a"], "is not asked for beside `--mix`"),
@@ -363,7 +369,7 @@ NONSENSE = [
     ([URL, "--expect-status", "fine"], "`--expect-status fine` is not a status"),
     ([URL, "--expect-status", "99"], "99 is not a final status"),
     ([URL, "--expect-length", "-1"], "`--expect-length -1` makes no sense"),
-    ([URL, "--visit", "0"], "`--visit 0` makes no sense; expected at least 1"),
+    ([URL, "--visit", "0"], "`--visit 0` makes no sense; expected 1 to 1e9 steps"),
     ([URL, "--visit", "nan"], "`--visit nan` makes no sense"),
     ([URL, "--visit", "some"], "`--visit some` makes no sense; expected a number"),
     ([URL, "--seed", "x"], "`--seed x` makes no sense; expected a whole number"),
@@ -386,7 +392,7 @@ NONSENSE = [
     ([URL, "--slow", "1kbit", "--slow-buffer", "0"], "`--slow-buffer 0` makes no sense"),
     (
         [URL, "--slow", "1kbit", "--slow-buffer", "9GiB"],
-        "a receive buffer of 9663676416 bytes is none",
+        "`--slow-buffer 9GiB` makes no sense; expected at most 1 GiB",
     ),
     ([URL, "--requests-per-connection", "0"], "`--requests-per-connection 0` makes no sense"),
     ([URL, "--requests-per-connection", "3", "--no-keepalive"], "contradict each other"),
@@ -402,7 +408,7 @@ NONSENSE = [
     (["https://localhost/", "--key", "{odd}"], "`--key` does nothing without `--cert`"),
     (["https://localhost/", "--cert", "none"], "`--cert none` cannot be read: no such file"),
     (["https://localhost/", "--cacert", "."], "`--cacert .` cannot be read: it is a folder"),
-    ([URL, "--threads", "0"], "0 threads cannot share"),
+    ([URL, "--threads", "0"], "`--threads 0` makes no sense; expected at least 1"),
     ([URL, "-c", "2", "--threads", "3"], "3 threads cannot share 2 connections"),
     ([URL, "--cpus", "one"], "`--cpus one` makes no sense"),
     ([URL, "--cpus", "3-2"], "`--cpus 3-2` makes no sense"),
@@ -412,13 +418,13 @@ NONSENSE = [
     ([URL, "--json", "/none/out.json"], "does not exist"),
     (["http://93.184.215.14/"], "neither this machine nor in a private network"),
     (["https://93.184.215.14/"], "neither this machine nor in a private network"),
-    ([URL, "-c", "1000001"], "1000001 connections cannot send anything, expected 1 to 1,000,000"),
-    ([URL, "--page", "/: /x", "--page-connections", "1001"], "1001 connections load no page"),
-    ([URL, "--visit", "1e12"], "a visit of 1e+12 requests is none"),
-    ([URL, "--timeout", "99999999h"], "a timeout of 3.6e+11 s is no patience"),
+    ([URL, "-c", "1000001"], "`-c 1000001` makes no sense; expected 1 to 1000000"),
+    ([URL, "--page", "/: /x", "--page-connections", "1001"], "`--page-connections 1001` makes no"),
+    ([URL, "--visit", "1e12"], "`--visit 1e+12` makes no sense; expected 1 to 1e9 steps"),
+    ([URL, "--timeout", "99999999h"], "`--timeout 99999999h` makes no sense; expected a time from"),
     ([URL, "-d", "99999999h"], "`-d 99999999h` makes no sense"),
-    ([URL, "--think", "99999999h"], "nobody thinks for 3.6e+11 s"),
-    ([URL, "--stages", "99999999h: 5/s"], "a stage of 3.6e+11 s is none"),
+    ([URL, "--think", "99999999h"], "`--think 99999999h` makes no sense; expected a time from 0"),
+    ([URL, "--stages", "99999999h: 5/s"], "`--stages '99999999h: 5/s'` makes no sense"),
     ([TLS, "--sni", "a b"], "the name `a b` cannot be used for TLS"),
     ([TLS, "--cacert", "{odd}"], "`{odd}` cannot be used for TLS: 4 bytes without a certificate"),
     (

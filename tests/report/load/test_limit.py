@@ -4,7 +4,16 @@ import pytest
 from msgspec import structs
 from tests.report.sample_load import CLOSED, OPEN, load_measurement, load_outcome, shop
 
-from httpdyno.model import Caveat, Evidence, Measurement, Think, Users, VisitStep, Workload
+from httpdyno.model import (
+    Evidence,
+    Measurement,
+    Replay,
+    ReplayedLog,
+    Think,
+    Users,
+    VisitStep,
+    Workload,
+)
 from httpdyno.report.load.caveat import load_caveats
 from httpdyno.report.load.limit import evidence_rows, limit_text
 
@@ -247,11 +256,20 @@ def test_a_sound_test_has_no_caveats() -> None:
     assert load_caveats(load_outcome(limited("server", **sound))) == ()
 
 
-def test_what_the_command_knew_comes_first() -> None:
-    told = Caveat(kind="replay_left_out", message="12 POST were left out")
-    seen = load_caveats(structs.replace(shop(), caveats=(told,)))
-    assert seen[0] == told
-    assert len(seen) > 1
+def test_what_a_replay_made_of_its_log_comes_first() -> None:
+    workload = structs.replace(shop().workload, arrival=Replay(log="access.log", spread="random"))
+    log = ReplayedLog(n_lines=99, n_malformed=2, first_malformed=7, left_out={"POST": 12})
+    seen = load_caveats(structs.replace(shop(), workload=workload, log=log))
+    assert [each.message for each in seen[:3]] == [
+        "requests of the log that were left out: 12 POST; `--replay-methods` sends them",
+        "2 of 99 lines of the log could not be read, the first is line 7",
+        "the log knows the second only; the requests of one were laid over it at random",
+    ]
+    assert len(seen) > 3
+    whole = structs.replace(
+        shop(), workload=workload, log=ReplayedLog(n_lines=9, is_whole_seconds=False)
+    )
+    assert load_caveats(whole) == seen[3:]
 
 
 def test_late_requests_are_no_doubt_where_the_server_made_them_wait() -> None:

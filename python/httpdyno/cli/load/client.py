@@ -1,34 +1,27 @@
-"""What `httpdyno load` uses of this machine: threads, cores, polling, open files."""
+"""The options that say what `httpdyno load` uses of this machine: threads, cores, polling."""
 
 import os
 import re
-import resource
 
 from httpdyno.errors import UsageError
-from httpdyno.load.engine import SPIN_S, suited_threads
-from httpdyno.load.target import is_loopback
-from httpdyno.model import Closed, Workload
+from httpdyno.load.machine import suited_threads
+from httpdyno.model import Workload
 from httpdyno.report.shared.phrase import plural
 from httpdyno.units import duration_s, format_duration
 
 _MAX_SPIN_S = 0.1
 _CPU_RANGE = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?")
-_DESCRIPTORS_OF_A_THREAD = 5
-_SPARE_DESCRIPTORS = 64
-"""For the engine, and whatever else the program may open."""
-_CPUS_TO_SPIN = 4
-"""On fewer cores a local server wants the one that would spin."""
 
 
 def threads_from(given: int | None, workload: Workload) -> int:
     """Return how many threads are to send.
 
     Raises:
-        UsageError: More than connections, or none.
+        UsageError: More than connections.
     """
     if given is None:
         return suited_threads(workload)
-    if not 1 <= given <= workload.connections:
+    if given > workload.connections:
         raise UsageError(
             f"{given} threads cannot share {plural(workload.connections, 'connection')}",
             hint="give at least one connection to each thread",
@@ -81,33 +74,3 @@ def spin_s_from(text: str | None) -> float | None:
             f"`--spin {text}` makes no sense; expected at most {format_duration(_MAX_SPIN_S)}"
         )
     return seconds
-
-
-def usual_spin_s(workload: Workload, address: str) -> float:
-    """Return how long to poll before a due time: only in open loop, on a core of one's own."""
-    cpus = os.cpu_count() or 1
-    has_own_core = cpus >= _CPUS_TO_SPIN or (cpus > 1 and not is_loopback(address))
-    return SPIN_S if workload.is_open_loop and has_own_core else 0.0
-
-
-def _n_sockets(workload: Workload) -> int:
-    """Return how many connections there may be at a time."""
-    per_user = workload.connections_per_page if workload.has_pages else 1
-    return workload.connections * (per_user if isinstance(workload.arrival, Closed) else 1)
-
-
-def check_descriptors(workload: Workload, threads: int) -> None:
-    """Refuse more connections than this process may have; the engine raises its soft limit.
-
-    Raises:
-        UsageError: The hard limit is too low.
-    """
-    n = _n_sockets(workload)
-    open_files = len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - a folder only the kernel has
-    needed = n + threads * _DESCRIPTORS_OF_A_THREAD + open_files + _SPARE_DESCRIPTORS
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if hard != resource.RLIM_INFINITY and hard < needed:
-        raise UsageError(
-            f"{n} connections need {needed} open files, the limit here is {hard}",
-            hint=f"use fewer connections, or raise it with `ulimit -Hn {needed}` as root",
-        )

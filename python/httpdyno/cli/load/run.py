@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from httpdyno.cli.console import messages
+from httpdyno.cli.load.arguments import Asked, planned
 from httpdyno.cli.load.options import (
     OutputOptions,
     RequestOptions,
@@ -14,12 +15,12 @@ from httpdyno.cli.load.options import (
     UserOptions,
 )
 from httpdyno.cli.load.output import LoadOutputs
-from httpdyno.cli.load.plan import Asked, LoadPlan, load_plan
 from httpdyno.cli.load.progress import LoadProgress, interruptions, watch
 from httpdyno.cli.load.wire_options import ClientOptions, ConnectionOptions, TlsOptions
 from httpdyno.cli.option_group import takes
 from httpdyno.foreign import is_there
 from httpdyno.load.engine import start_load
+from httpdyno.load.plan import LoadPlan
 from httpdyno.model import LoadOutcome
 from httpdyno.report.shared.phrase import plural
 from httpdyno.report.shared.workload_text import offer_text
@@ -82,7 +83,7 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each group of options
     )
     outputs.check()
     _announce(traffic.replay)
-    plan = load_plan(
+    plan = planned(
         Asked(
             urls=target.urls or [],
             traffic=traffic,
@@ -118,7 +119,7 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each group of options
         seed=plan.seed,
         threads=plan.threads,
         schedule_hash=handle.schedule_hash,
-        caveats=plan.caveats,
+        log=plan.recording.log if plan.recording else None,
         fail_if=outputs.fail_if,
         is_interrupted=bool(asked_to_end),
     )

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from httpdyno.cli.option_group import whole_number
+from httpdyno.model import Workload
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,7 +39,7 @@ class ConnectionOptions:
             "--page-connections",
             parser=whole_number("--page-connections"),
             metavar="N",
-            help="Of a user, for a page's objects.  [default: 6]",
+            help=f"Of a user, for a page's objects.  [default: {Workload().connections_per_page}]",
             show_default=False,
         ),
     ] = None
