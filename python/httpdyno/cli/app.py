@@ -25,6 +25,7 @@ from httpdyno.cli.door import (
     tell,
     tell_coloured,
 )
+from httpdyno.cli.exit_code import EXIT_BUG, EXIT_INTERRUPTED, EXIT_UNREAD, EXIT_USAGE
 from httpdyno.cli.option_group import CommandGroup, GroupedCommand
 from httpdyno.errors import AdapterError, HttpdynoError, OutputError
 from httpdyno.interruption import let_no_signal_change_the_end, take_signals
@@ -40,12 +41,6 @@ COMMANDS = {
     "doctor": "Check what is installed here, the limits, cores and noise.",
 }
 """Each is a module of this package with `command` (a function) or `app` (a group)."""
-
-EXIT_USAGE = 2
-EXIT_BUG = 70
-EXIT_INTERRUPTED = 130
-EXIT_UNREAD = 141
-"""As a shell says of a program that SIGPIPE ended."""
 
 _RED, _CYAN = 31, 36
 

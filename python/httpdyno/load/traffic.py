@@ -17,11 +17,11 @@ from httpdyno.model.arrival import (
     Arrival,
     Closed,
     Constant,
+    LogSpread,
     Poisson,
     RateStage,
     Replay,
     Sessions,
-    Spread,
     Stages,
     n_expected,
 )
@@ -89,7 +89,7 @@ class TrafficTable(Record, frozen=True):
     replay: str | None = None
     speed: str | None = None
     replay_methods: str | None = None
-    replay_spread: Spread | None = None
+    replay_spread: LogSpread | None = None
     visit: float | None = None
     visit_exactly: int | None = None
     think: str | None = None

@@ -10,8 +10,8 @@ from typing import Literal, get_args
 
 from httpdyno.model.base import Record
 
-Spread = Literal["even", "random", "burst"]
-SPREADS: tuple[Spread, ...] = get_args(Spread)
+LogSpread = Literal["even", "random", "burst"]
+LOG_SPREADS: tuple[LogSpread, ...] = get_args(LogSpread)
 
 
 class Closed(Record, frozen=True, tag_field="kind", tag="closed"):
@@ -61,7 +61,7 @@ class Replay(Record, frozen=True, tag_field="kind", tag="replay"):
     """2 halves the gaps."""
     methods: tuple[str, ...] = ("GET", "HEAD")
     """Other requests of the log are left out: they may change what the server keeps."""
-    spread: Spread = "even"
+    spread: LogSpread = "even"
     """What is done with requests that the log puts into the same second: laid over it evenly or
     at random, or all sent at its beginning."""
 

@@ -17,6 +17,7 @@ from httpdyno.errors import StudyFileError, UsageError
 from httpdyno.foreign import is_there, read_regular, reason
 from httpdyno.model.base import Level
 from httpdyno.model.knob import Configuration, Knob, KnobInfo
+from httpdyno.model.metric import METRIC_NAMES
 from httpdyno.model.study import Method, ServerSpec, Study
 from httpdyno.model.workload import Objective
 from httpdyno.study.complaint import is_possible_number, nearest, typed_study
@@ -35,7 +36,6 @@ _LEAST_STARTS = 6
 _PATH = re.compile(r"/[!-~]*")
 
 CURVE = "throughput_per_s"
-METRIC = re.compile(r"throughput_per_s|cpu_s_per_request|latency_p(50|90|99|999)_s")
 
 
 def study_schema() -> dict[str, Any]:
@@ -231,7 +231,7 @@ class _Checker:
 
     def objective(self, table: ObjectiveTable) -> Objective:
         for name, metric in (("metric", table.metric), ("tie_breaker", table.tie_breaker)):
-            if not METRIC.fullmatch(metric) and (metric or name == "metric"):
+            if metric not in METRIC_NAMES and (metric or name == "metric"):
                 raise self.wrong(
                     f"objective.{name}",
                     metric,

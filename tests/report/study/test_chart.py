@@ -7,7 +7,7 @@ from tests.report import sample
 
 from httpdyno.model import HistogramData
 from httpdyno.report.shared.drawing import NARROW, WIDE, padded, ratio_ticks
-from httpdyno.report.shared.latency_curve import latency_rows, latency_svg
+from httpdyno.report.shared.latency_curve import arm_percentiles_svg, percentile_rows
 from httpdyno.report.study.chart import ladder_rows, ladder_svg, starts_svg, strip_svg
 from httpdyno.report.study.json import book_ratios
 from httpdyno.report.study.sweep_chart import cost_svg, sweep_rows, sweep_svg
@@ -113,7 +113,7 @@ def test_what_levels_cost_is_drawn_for_those_that_ran() -> None:
 def test_a_percentile_curve_ends_where_ten_requests_lie_beyond() -> None:
     final = sample.ladder().final
     assert final is not None
-    rows = latency_rows([("start", final.a), ("final", final.b)])
+    rows = percentile_rows([("start", final.a.latency), ("final", final.b.latency)])
     n_requests = sum(final.a.latency.counts)
     furthest = max(row["x"] for row in rows if row["arm"] == "start")
     assert furthest == pytest.approx(n_requests / 10)
@@ -122,7 +122,7 @@ def test_a_percentile_curve_ends_where_ten_requests_lie_beyond() -> None:
 def test_percentile_curves_rise() -> None:
     final = sample.ladder().final
     assert final is not None
-    curve = [row["ms"] for row in latency_rows([("a", final.a)])]
+    curve = [row["ms"] for row in percentile_rows([("a", final.a.latency)])]
     assert curve == sorted(curve)
     assert curve[-1] > curve[0]
 
@@ -131,14 +131,14 @@ def test_arms_without_a_sample_have_no_curve() -> None:
     final = sample.ladder().final
     assert final is not None
     empty = structs.replace(final.a, latency=HistogramData(), start_throughputs_per_s=())
-    assert latency_svg([("start", empty)]) == ""
+    assert arm_percentiles_svg([("start", empty)]) == ""
     assert starts_svg([("start", empty)]) == ""
 
 
 def test_both_arms_have_a_curve_and_a_name() -> None:
     final = sample.ladder().final
     assert final is not None
-    svg = latency_svg([("start", final.a), ("final", final.b)])
+    svg = arm_percentiles_svg([("start", final.a), ("final", final.b)])
     assert marks(svg, "line") == 2
     assert marks(svg, "text") == 2
 

@@ -2,7 +2,7 @@ from msgspec import structs
 from tests.report import sample
 
 from httpdyno.model import ArmSummary, Configuration, Effective, SweepPoint
-from httpdyno.report.study.effective import effective_table, limit_text
+from httpdyno.report.study.effective import effective_table, limit_counts_text
 
 
 def test_what_differs_comes_first_then_what_was_asked_then_the_server_s_own() -> None:
@@ -37,8 +37,8 @@ def test_servers_that_said_nothing_make_no_table() -> None:
 
 
 def test_the_limit_is_counted_over_the_windows_of_all_comparisons() -> None:
-    assert limit_text(sample.tie_break()) == "server in 92 of 96 windows, client cpu in 4"
-    assert limit_text(sample.ladder()) == ""
+    assert limit_counts_text(sample.tie_break()) == "server in 92 of 96 windows, client cpu in 4"
+    assert limit_counts_text(sample.ladder()) == ""
 
 
 def test_a_sweep_s_levels_count_like_arms() -> None:
@@ -46,7 +46,7 @@ def test_a_sweep_s_levels_count_like_arms() -> None:
     assert whole.sweep is not None
     arm = ArmSummary(configuration=Configuration(), limited_by={"rate": 1})
     sweep = structs.replace(whole.sweep, points=(SweepPoint(level=1, arm=arm, ratio_to_best=None),))
-    assert limit_text(structs.replace(whole, sweep=sweep)) == "rate in 1 of 1 window"
+    assert limit_counts_text(structs.replace(whole, sweep=sweep)) == "rate in 1 of 1 window"
 
 
 def test_knobs_that_nobody_told_of_are_named() -> None:

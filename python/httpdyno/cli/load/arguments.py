@@ -17,7 +17,7 @@ from httpdyno.load.target import Target
 from httpdyno.load.traffic import TrafficTable, workload_from
 from httpdyno.load.window import WindowPlan
 from httpdyno.model import Replay, TlsSpec, Workload
-from httpdyno.model.arrival import SPREADS, length_s
+from httpdyno.model.arrival import LOG_SPREADS, length_s
 from httpdyno.units import duration_s
 
 DEFAULT_DURATION_S = 10.0
@@ -41,7 +41,7 @@ _OF_PLAN = {
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Asked:
+class LoadArguments:
     """All that was said of the load."""
 
     urls: list[str]
@@ -54,7 +54,7 @@ class Asked:
     allowed_host: str | None = None
 
 
-def planned(asked: Asked) -> LoadPlan:
+def planned(asked: LoadArguments) -> LoadPlan:
     """Return what the options come to, having looked at all that can be wrong with it.
 
     Raises:
@@ -91,7 +91,7 @@ def planned(asked: Asked) -> LoadPlan:
     )
 
 
-def _wrong(option: str, asked: Asked, expected: str) -> str:
+def _wrong(option: str, asked: LoadArguments, expected: str) -> str:
     group, key = option.split(".")
     value = getattr(getattr(asked, group), key)
     return _Options().complaint(key, value, expected)
@@ -111,7 +111,7 @@ class _Options:
         return f"{self.name(key, value)} makes no sense; expected {expected}"
 
 
-def _requests(asked: Asked) -> Requests:
+def _requests(asked: LoadArguments) -> Requests:
     read = requests_from if asked.traffic.replay is None else server_of_log
     return read(asked.urls, asked.requests, unix_path=_unix_path(asked.connections.unix))
 
@@ -122,12 +122,12 @@ def _unix_path(text: str | None) -> str:
     return text or ""
 
 
-def _table(asked: Asked) -> TrafficTable:
+def _table(asked: LoadArguments) -> TrafficTable:
     """Return what the options say, in the words that a study file has too."""
     spread = asked.traffic.replay_spread
-    if spread is not None and spread not in SPREADS:
+    if spread is not None and spread not in LOG_SPREADS:
         raise UsageError(
-            f"`--replay-spread {spread}` makes no sense; expected {', '.join(SPREADS)}"
+            f"`--replay-spread {spread}` makes no sense; expected {', '.join(LOG_SPREADS)}"
         )
     words: dict[str, Any] = {}
     for group in (asked.traffic, asked.requests, asked.users, asked.connections):

@@ -17,11 +17,11 @@ from httpdyno.cli.load.output import (
 )
 from httpdyno.cli.option import JsonOption
 from httpdyno.cli.option_group import number, whole_number
-from httpdyno.model.arrival import SPREADS
+from httpdyno.model.arrival import LOG_SPREADS
 
 
 def _spreads(incomplete: str) -> list[str]:
-    return [each for each in SPREADS if each.startswith(incomplete)]
+    return [each for each in LOG_SPREADS if each.startswith(incomplete)]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from httpdyno.cli.console import messages
-from httpdyno.cli.load.arguments import Asked, planned
+from httpdyno.cli.load.arguments import LoadArguments, planned
 from httpdyno.cli.load.options import (
     OutputOptions,
     RequestOptions,
@@ -84,7 +84,7 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each group of options
     outputs.check()
     _announce(traffic.replay)
     plan = planned(
-        Asked(
+        LoadArguments(
             urls=target.urls or [],
             traffic=traffic,
             requests=requests,

@@ -15,8 +15,8 @@ from httpdyno.stats.censoring import highest_quantile_s
 from httpdyno.stats.histogram import MIN_TAIL_COUNT, can_show, count, mean_s, quantile_s
 from httpdyno.units import format_duration
 
-QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999}
-NAMES = ("mean", *QUANTILES, "max")
+QUANTILE_OF = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999}
+FIGURE_NAMES = ("mean", *QUANTILE_OF, "max")
 _VISIBLE = 1.01
 """A figure that moves by less than this looks the same."""
 
@@ -79,7 +79,7 @@ def figure(
 
 def figures(data: HistogramData, censored: HistogramData | None = None) -> dict[str, Figure]:
     """Return the usual figures of a distribution by name."""
-    return {name: figure(data, name, censored) for name in NAMES}
+    return {name: figure(data, name, censored) for name in FIGURE_NAMES}
 
 
 def censored_service_time(measurement: Measurement) -> HistogramData:
@@ -96,7 +96,7 @@ def quantile_of(name: str) -> float:
     return round(float(name.removeprefix("p")) / 100, 12)
 
 
-def missing_percentiles(data: HistogramData, names: Sequence[str] = tuple(QUANTILES)) -> str:
+def missing_percentiles(data: HistogramData, names: Sequence[str] = tuple(QUANTILE_OF)) -> str:
     """Return why percentiles are missing; empty when none is."""
     missing = [name for name in names if count(data) and not can_show(data, quantile_of(name))]
     return missing_reason(data, missing) if missing else ""

@@ -181,11 +181,6 @@ def load_json(outcome: LoadOutcome) -> dict[str, Any]:
     return plain
 
 
-def load_schema() -> dict[str, Any]:
-    """Return the JSON Schema of `load_json`."""
-    return msgspec.json.schema(LoadJson)
-
-
 def _record(outcome: LoadOutcome) -> LoadJson:
     measurement = outcome.measurement
     return LoadJson(

@@ -28,11 +28,9 @@ from httpdyno.report.load.threshold import is_good_enough, judgements
 from httpdyno.report.shared import latency_curve
 from httpdyno.report.shared.drawing import AFTER, BEFORE, NARROW, WIDE
 from httpdyno.report.shared.phrase import NOTHING
+from httpdyno.report.shared.template import Drawn
 from httpdyno.report.shared.workload_text import latency_label, model_name, offer_text
 from httpdyno.units import format_bytes, format_duration, format_percent, format_rate
-
-Drawn = Callable[[str], Any]
-"""Marks a drawing as markup, so that the template does not escape it."""
 
 _MODELS = {
     "closed loop": "Each connection sent its next request when the last one was answered, so a "

@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from httpdyno.model import HistogramData, LoadOutcome, Measurement, Portion
-from httpdyno.report.load.distribution import NAMES, censored_service_time, figure, figures
+from httpdyno.report.load.distribution import FIGURE_NAMES, censored_service_time, figure, figures
 from httpdyno.report.shared.phrase import NOTHING, plural
 from httpdyno.stats.histogram import count
 from httpdyno.units import format_bytes, format_duration, format_percent
@@ -40,7 +40,7 @@ def latency_grid(outcome: LoadOutcome) -> Grid:
         rows["service time"] = (measurement.service_time, censored_service_time(measurement))
         rows["lateness"] = (measurement.lateness, None)
     return Grid(
-        head=("", *NAMES),
+        head=("", *FIGURE_NAMES),
         rows=tuple(
             (name, *(each.text for each in figures(data, censored).values()))
             for name, (data, censored) in rows.items()

@@ -17,7 +17,7 @@ _CURVE_STEPS = 80
 _PERCENTILES = (0.0, 0.5, 0.9, 0.99, 0.999, 0.9999)
 
 
-def latency_svg(arms: Sequence[tuple[str, ArmSummary]], *, width: int = WIDE) -> str:
+def arm_percentiles_svg(arms: Sequence[tuple[str, ArmSummary]], *, width: int = WIDE) -> str:
     """Return the arms' percentile curves, the reference first."""
     return percentiles_svg([(name, arm.latency) for name, arm in arms], width=width)
 
@@ -90,11 +90,6 @@ def _ms_ticks(low: float, high: float, *, is_log: bool) -> dict[str, Any]:
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high * 1.5)) + 1)
     ticks = [digit * 10.0**decade for decade in decades for digit in (1, 2, 5)]
     return {"values": [tick for tick in ticks if low * 0.8 <= tick <= high * 1.5]}
-
-
-def latency_rows(arms: Iterable[tuple[str, ArmSummary]]) -> list[dict[str, Any]]:
-    """Return the arms' percentile curves as points."""
-    return percentile_rows([(name, arm.latency) for name, arm in arms])
 
 
 def percentile_rows(curves: Iterable[tuple[str, HistogramData]]) -> list[dict[str, Any]]:

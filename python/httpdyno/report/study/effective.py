@@ -33,7 +33,7 @@ def effective_table(outcome: Outcome) -> dict[str, Any] | None:
     }
 
 
-def limit_text(outcome: Outcome) -> str:
+def limit_counts_text(outcome: Outcome) -> str:
     """Return `server in 118 of 120 windows, client cpu in 2`; empty when nobody looked."""
     windows: Counter[str] = Counter()
     for arm in _arms(outcome):

@@ -3,12 +3,12 @@
 from typing import Any
 
 from httpdyno.model import Comparison, LadderStep, Outcome, level_text
+from httpdyno.model.metric import RATIO_NAMES
+from httpdyno.report.shared.template import Drawn
 from httpdyno.report.study import chart
-from httpdyno.report.study.figure import Drawn
 from httpdyno.report.study.finding import final_label
 from httpdyno.report.study.http_answers import answers_text
 from httpdyno.report.study.verdict_text import (
-    NAMES,
     decider,
     deciding,
     interval_ratio_text,
@@ -79,7 +79,7 @@ def _card(
     kept_words = {True: "kept", False: "not kept", None: ""}[kept]
     parts = (figure, "" if failed else comparison.reason, needed_text(comparison), kept_words)
     facts = [
-        (NAMES[name], f"{interval_ratio_text(shown_ratios(comparison)[name])} ×")
+        (RATIO_NAMES[name], f"{interval_ratio_text(shown_ratios(comparison)[name])} ×")
         for name in ("throughput", "cpu_per_request", "latency_p50", "latency_p99")
         if name in shown_ratios(comparison) and name != key
     ]

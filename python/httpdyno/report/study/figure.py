@@ -8,6 +8,7 @@ from httpdyno.model import ArmSummary, Comparison, Outcome, level_text
 from httpdyno.report.shared import latency_curve
 from httpdyno.report.shared.drawing import NARROW, WIDE
 from httpdyno.report.shared.phrase import NOTHING
+from httpdyno.report.shared.template import Drawn
 from httpdyno.report.study import chart, sweep_chart
 from httpdyno.report.study.http_answers import errors_text
 from httpdyno.report.study.json import book_ratios
@@ -25,8 +26,6 @@ from httpdyno.report.study.verdict_text import (
 )
 from httpdyno.units import format_duration, format_rate
 
-Drawn = Callable[[str], Any]
-"""Marks a drawing as markup, so that the template does not escape it."""
 _BOOK_DIAMOND = "Open diamonds are the published figures that the study measures again."
 
 
@@ -174,7 +173,11 @@ def latency_figure(arms: list[tuple[str, ArmSummary]], drawn: Drawn) -> dict[str
         "where fewer than ten requests lie beyond it."
     )
     return _figure(
-        "Latency", caption, lambda width: latency_curve.latency_svg(arms, width=width), table, drawn
+        "Latency",
+        caption,
+        lambda width: latency_curve.arm_percentiles_svg(arms, width=width),
+        table,
+        drawn,
     )
 
 

@@ -1,7 +1,6 @@
 """A study's outcome as JSON.
 
-The types below are the documentation: `outcome_schema` is made from them, and `outcome_json`
-can return nothing else.
+The types below are the documentation: `outcome_json` can return nothing else.
 """
 
 import math
@@ -30,9 +29,9 @@ from httpdyno.model import (
     Workload,
     level_text,
 )
+from httpdyno.model.metric import RATIO_NAMES
 from httpdyno.report.study.finding import headline
 from httpdyno.report.study.verdict_text import (
-    NAMES,
     p99_of,
     shown_ratios,
     shown_verdict,
@@ -229,11 +228,6 @@ def outcome_json(outcome: Outcome) -> dict[str, Any]:
     return plain
 
 
-def outcome_schema() -> dict[str, Any]:
-    """Return the JSON Schema of `outcome_json`."""
-    return msgspec.json.schema(OutcomeJson)
-
-
 def change_text(before: Configuration, after: Configuration) -> str:
     """Return `knob: before → after, …`; `no change` for two equal configurations."""
     changes = before.changes(after) if after.values else {}
@@ -301,7 +295,7 @@ def _arm(arm: ArmSummary) -> ArmJson:
 
 def _claim(comparison: Comparison) -> dict[str, Any]:
     """Return what steps and the final comparison have in common, as keyword arguments."""
-    ratios = {f"{name}_ratio": _ratio(shown_ratios(comparison).get(name)) for name in NAMES}
+    ratios = {f"{name}_ratio": _ratio(shown_ratios(comparison).get(name)) for name in RATIO_NAMES}
     return {
         **ratios,
         "verdict": shown_verdict(comparison),

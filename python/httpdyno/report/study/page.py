@@ -4,12 +4,13 @@ import re
 from typing import Any
 
 from httpdyno.model import ArmSummary, Comparison, Outcome, level_text
+from httpdyno.model.metric import MORE_IS_BETTER
 from httpdyno.report.shared.phrase import NOTHING, plural
+from httpdyno.report.shared.template import Drawn
 from httpdyno.report.shared.workload_text import offer_text
 from httpdyno.report.study.effective import effective_table
 from httpdyno.report.study.evidence import evidence, skipped
 from httpdyno.report.study.figure import (
-    Drawn,
     cost_figure,
     latency_figure,
     latency_text,
@@ -30,7 +31,6 @@ from httpdyno.report.study.finding import (
 from httpdyno.report.study.http_answers import answers_table
 from httpdyno.report.study.provenance import provenance
 from httpdyno.report.study.verdict_text import (
-    MORE_IS_BETTER,
     bounds_text,
     confidence_text,
     decider,

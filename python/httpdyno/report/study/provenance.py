@@ -5,7 +5,7 @@ import math
 from httpdyno.model import Outcome
 from httpdyno.report.shared.phrase import plural
 from httpdyno.report.shared.workload_text import offer_text
-from httpdyno.report.study.effective import limit_text
+from httpdyno.report.study.effective import limit_counts_text
 from httpdyno.report.study.finding import so_far
 from httpdyno.report.study.verdict_text import ratio_text
 from httpdyno.units import format_bytes, format_change, format_duration, format_percent
@@ -36,7 +36,7 @@ def provenance(outcome: Outcome) -> list[tuple[str, str]]:
         for name, value in outcome.calibration.items()
         if math.isfinite(value)
     ]
-    limit = limit_text(outcome)
+    limit = limit_counts_text(outcome)
     if limit:
         facts.append(("who was the limit", limit))
     if outcome.final is None and outcome.steps:

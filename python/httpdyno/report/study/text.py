@@ -21,6 +21,7 @@ from httpdyno.model import (
     Verdict,
     level_text,
 )
+from httpdyno.model.metric import RATIO_NAMES
 from httpdyno.report.shared.phrase import NOTHING, plural
 from httpdyno.report.shared.prose import Prose
 from httpdyno.report.study.finding import (
@@ -37,7 +38,6 @@ from httpdyno.report.study.finding import (
 from httpdyno.report.study.http_answers import answers_lines, answers_text
 from httpdyno.report.study.sweep_text import sweep_chart
 from httpdyno.report.study.verdict_text import (
-    NAMES,
     bounds_text,
     decider,
     evidence_text,
@@ -109,9 +109,10 @@ def ladder_table(steps: Sequence[LadderStep]) -> Table:
         table.add_column("book", justify="right")
     for step in steps:
         table.add_row(*_ladder_row(step, others, has_book=has_book))
+    explained = ", ".join(f"{short_name(name)}: {RATIO_NAMES[name]}" for name in others)
     table.caption = Text(
-        f"ratio: {NAMES.get(key, key)} over that of the best so far; total: the kept ones "
-        f"multiplied; {', '.join(f'{short_name(name)}: {NAMES[name]}' for name in others)}, as "
+        f"ratio: {RATIO_NAMES.get(key, key)} over that of the best so far; total: the kept ones "
+        f"multiplied; {explained}, as "
         f"ratios{'; book: the published figure' if has_book else ''}",
         "dim",
     )
@@ -213,8 +214,8 @@ def _reasons(comparison: Comparison) -> list[RenderableType]:
     if needed:
         why.append(f"; {needed}")
     others = [
-        f"{NAMES[name]} {interval_ratio_text(comparison.ratios[name])} ×"
-        for name in NAMES
+        f"{RATIO_NAMES[name]} {interval_ratio_text(comparison.ratios[name])} ×"
+        for name in RATIO_NAMES
         if name in comparison.ratios and name not in said
     ]
     lines: list[RenderableType] = [Padding(Prose(why), _INDENT)]

@@ -13,19 +13,10 @@ from httpdyno.model import (
     TrialStatus,
     Verdict,
 )
+from httpdyno.model.metric import RATIO_NAMES, RATIO_OF_METRIC
 from httpdyno.report.shared.phrase import NOTHING, plural
 from httpdyno.units import Toward, format_bounds, format_guess, format_number, format_rate
 
-RATIO_KEYS = {"throughput_per_s": "throughput", "cpu_s_per_request": "cpu_per_request"}
-NAMES = {
-    "throughput": "throughput",
-    "cpu_per_request": "CPU per request",
-    "latency_p50": "p50 latency",
-    "latency_p90": "p90 latency",
-    "latency_p99": "p99 latency",
-    "latency_p999": "p99.9 latency",
-}
-MORE_IS_BETTER = frozenset({"throughput"})
 UNBOUNDED_PER_S = 1e9
 """A throughput that no server has: an interval that reaches it has no upper end yet."""
 _FINE = 0.05
@@ -36,7 +27,7 @@ _MOST_DECIMALS = 17
 
 def ratio_key(metric: str) -> str:
     """Return the key in `Comparison.ratios` of an objective's metric."""
-    return RATIO_KEYS.get(metric, metric.removesuffix("_s"))
+    return RATIO_OF_METRIC.get(metric, metric.removesuffix("_s"))
 
 
 def decider(comparison: Comparison) -> str:
@@ -57,7 +48,7 @@ def of_objective(comparison: Comparison) -> RatioInterval | None:
 def metric_name(metric: str) -> str:
     """Return an objective's metric in words: `CPU per request`."""
     key = ratio_key(metric)
-    return NAMES.get(key, key.replace("_", " "))
+    return RATIO_NAMES.get(key, key.replace("_", " "))
 
 
 def short_name(metric: str) -> str:
