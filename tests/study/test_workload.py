@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from httpdyno.errors import StudyFileError
-from httpdyno.load.traffic import WorkloadTable
+from httpdyno.load.traffic_table import WorkloadTable
 from httpdyno.model import (
     Method,
     Objective,

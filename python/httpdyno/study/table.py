@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from httpdyno.load.traffic import WorkloadTable
+from httpdyno.load.traffic_table import WorkloadTable
 from httpdyno.model.base import Level, Record
 from httpdyno.model.study import Template
 

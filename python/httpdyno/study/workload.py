@@ -7,7 +7,8 @@ import msgspec
 
 from httpdyno.errors import StudyFileError, UsageError
 from httpdyno.foreign import is_there
-from httpdyno.load.traffic import RequestTable, WorkloadTable, workload_from
+from httpdyno.load.traffic import workload_from
+from httpdyno.load.traffic_table import RequestTable, WorkloadTable
 from httpdyno.model.arrival import Replay, Sessions, Stages, length_s
 from httpdyno.model.study import Method
 from httpdyno.model.workload import FORM_TYPE, Objective, RequestSpec, VisitStep, Workload

@@ -14,7 +14,8 @@ from httpdyno.foreign import opened_regular, reason
 from httpdyno.load.check import out_of_range
 from httpdyno.load.plan import LoadPlan, load_plan
 from httpdyno.load.target import Target
-from httpdyno.load.traffic import TrafficTable, workload_from
+from httpdyno.load.traffic import workload_from
+from httpdyno.load.traffic_table import TrafficTable
 from httpdyno.load.window import WindowPlan
 from httpdyno.model import Replay, TlsSpec, Workload
 from httpdyno.model.arrival import LOG_SPREADS, length_s
