@@ -31,7 +31,7 @@ from httpdyno.cli.output import Outputs, write_json
 from httpdyno.model import Knob, Study, level_text
 from httpdyno.model.secret import without_values
 from httpdyno.registry import load_adapter
-from httpdyno.report.shared.workload_text import offer_text
+from httpdyno.report.shared.workload_text import workload_text
 from httpdyno.study.file import study_schema
 from httpdyno.units import format_duration
 
@@ -183,7 +183,7 @@ def _facts(study: Study) -> Table:
         ("folder", study.folder),
         ("server", study.server.adapter),
         ("requests", requests),
-        ("load", offer_text(load)),
+        ("load", workload_text(load)),
         ("decides", f"{objective.metric}{tie}; {', '.join(limits)}"),
         ("method", study.method.kind),
         ("budget", format_duration(study.budget_s)),

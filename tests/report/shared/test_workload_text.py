@@ -18,7 +18,7 @@ from httpdyno.model import (
     Visit,
     Workload,
 )
-from httpdyno.report.shared.workload_text import latency_label, model_name, offer_text
+from httpdyno.report.shared.workload_text import latency_label, model_name, workload_text
 
 STAGES = (
     RateStage(from_per_s=0, to_per_s=500, duration_s=10),
@@ -83,7 +83,7 @@ BASE = Workload(connections=50)
 )
 def test_every_model_is_named(workload: Workload, model: str, text: str) -> None:
     assert model_name(workload) == model
-    assert offer_text(workload) == text
+    assert workload_text(workload) == text
 
 
 def test_latency_says_from_when_it_counts() -> None:

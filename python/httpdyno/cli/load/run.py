@@ -23,7 +23,7 @@ from httpdyno.load.engine import start_load
 from httpdyno.load.plan import LoadPlan
 from httpdyno.model import LoadOutcome
 from httpdyno.report.shared.phrase import plural
-from httpdyno.report.shared.workload_text import offer_text
+from httpdyno.report.shared.workload_text import workload_text
 from httpdyno.telemetry.host import host_facts
 from httpdyno.units import format_bytes, format_duration
 
@@ -142,7 +142,7 @@ def _progress(plan: LoadPlan) -> LoadProgress:
     limit_s = window.measure_s if math.isfinite(window.measure_s) else None
     limits = [] if limit_s is None else [format_duration(limit_s)]
     limits += [plural(window.n_requests, "request")] if window.n_requests else []
-    what = f"loading {plan.target.url}: {offer_text(plan.workload)}, for {' or '.join(limits)}"
+    what = f"loading {plan.target.url}: {workload_text(plan.workload)}, for {' or '.join(limits)}"
     return LoadProgress(
         messages(), f"{what}, seed {plan.seed}", limit_s, n_requests=window.n_requests
     )

@@ -29,7 +29,7 @@ from httpdyno.report.shared import latency_curve
 from httpdyno.report.shared.drawing import AFTER, BEFORE, NARROW, WIDE
 from httpdyno.report.shared.phrase import NOTHING
 from httpdyno.report.shared.template import Drawn
-from httpdyno.report.shared.workload_text import latency_label, model_name, offer_text
+from httpdyno.report.shared.workload_text import latency_label, model_name, workload_text
 from httpdyno.units import format_bytes, format_duration, format_percent, format_rate
 
 _MODELS = {
@@ -54,7 +54,7 @@ def page(outcome: LoadOutcome, *, drawn: Drawn) -> dict[str, Any]:
     return {
         "outcome": outcome,
         "host": outcome.host,
-        "offer": offer_text(outcome.workload),
+        "offer": workload_text(outcome.workload),
         "hero": _hero(outcome),
         "tiles": _tiles(outcome),
         "thresholds": _thresholds(outcome),

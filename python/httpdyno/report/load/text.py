@@ -26,7 +26,7 @@ from httpdyno.report.load.tables import (
 )
 from httpdyno.report.load.threshold import judgements
 from httpdyno.report.shared.prose import Prose
-from httpdyno.report.shared.workload_text import latency_label, offer_text
+from httpdyno.report.shared.workload_text import latency_label, workload_text
 from httpdyno.stats.histogram import count
 
 _INDENT = "  "
@@ -72,7 +72,7 @@ def _head(outcome: LoadOutcome) -> list[RenderableType]:
         address=outcome.address,
     )
     parts: list[RenderableType] = [Prose(Text(line, style))]
-    offer = offer_text(outcome.workload)
+    offer = workload_text(outcome.workload)
     parts.append(Prose(Text(f"{outcome.url}, {offer}" if outcome.url else offer)))
     errors = {kind.replace("_", " "): n for kind, n in measurement.errors.items() if n}
     if errors:

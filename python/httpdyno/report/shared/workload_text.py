@@ -40,7 +40,7 @@ def model_name(workload: Workload) -> str:
             return {Poisson: "Poisson", Sessions: "sessions", Replay: "replay"}[type(other)]
 
 
-def offer_text(workload: Workload) -> str:
+def workload_text(workload: Workload) -> str:
     """Return all that was offered, in one line."""
     parts = [_arrival_text(workload), _users_text(workload), _connection_text(workload)]
     if workload.slow is not None:

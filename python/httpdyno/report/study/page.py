@@ -7,7 +7,7 @@ from httpdyno.model import ArmSummary, Comparison, Outcome, level_text
 from httpdyno.model.metric import MORE_IS_BETTER
 from httpdyno.report.shared.phrase import NOTHING, plural
 from httpdyno.report.shared.template import Drawn
-from httpdyno.report.shared.workload_text import offer_text
+from httpdyno.report.shared.workload_text import workload_text
 from httpdyno.report.study.effective import effective_table
 from httpdyno.report.study.evidence import evidence, skipped
 from httpdyno.report.study.figure import (
@@ -108,7 +108,7 @@ def _arms(outcome: Outcome) -> list[tuple[str, ArmSummary]]:
 def _subtitle(outcome: Outcome) -> str:
     study = outcome.plan.study
     server = outcome.host.server or study.server.adapter
-    parts = [study.name, server, offer_text(study.workload)]
+    parts = [study.name, server, workload_text(study.workload)]
     return " · ".join(parts)
 
 

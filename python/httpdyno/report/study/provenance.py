@@ -4,7 +4,7 @@ import math
 
 from httpdyno.model import Outcome
 from httpdyno.report.shared.phrase import plural
-from httpdyno.report.shared.workload_text import offer_text
+from httpdyno.report.shared.workload_text import workload_text
 from httpdyno.report.study.effective import limit_counts_text
 from httpdyno.report.study.finding import so_far
 from httpdyno.report.study.verdict_text import ratio_text
@@ -27,7 +27,7 @@ def provenance(outcome: Outcome) -> list[tuple[str, str]]:
         ("load average before", " ".join(f"{load:.2f}" for load in host.load_average)),
         ("client on cores", _cores(host.client_cpus)),
         ("server on cores", _cores(host.server_cpus)),
-        ("workload", offer_text(study.workload)),
+        ("workload", workload_text(study.workload)),
         ("requests", ", ".join(f"{r.method} {r.path}" for r in study.workload.requests)),
     ]
     facts += [(name.replace("_", " "), f"{value:,}") for name, value in host.limits.items()]
