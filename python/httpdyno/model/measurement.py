@@ -242,7 +242,7 @@ class Evidence(Record, frozen=True, forbid_unknown_fields=False):
     little_residual_ratio: float = 0.0
     """How far the mean number of requests on connections, integrated as they came and went, is
     from rate times mean time on a connection by their records (Little's law), relative to it.
-    Over 0.02 the engine's own books are wrong."""
+    Over 0.02 the engine's own counts are wrong."""
 
 
 NO_EVIDENCE = Evidence()

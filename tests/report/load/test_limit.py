@@ -63,21 +63,20 @@ def limited(by: str, **evidence: float) -> Measurement:
             CLOSED,
             {"busy_connections": 49.2},
             "the server or the number of connections: 49.2 of 50 connections waited for an answer "
-            "on average, and nothing tells whether for each other in the server; more with `-c` "
-            "would tell",
+            "on average; whether for each other in the server cannot be told: try more with `-c`",
         ),
         (
             "rate",
             OPEN,
             {"lateness_p99_s": 0.000048},
-            "the load that was asked for: the server kept up and this client had room; 99 % went "
-            "out within 48.0 µs of their due time",
+            "the load that was asked for: the server kept up and this client had CPU to spare; "
+            "99 % went out within 48.0 µs of their due time",
         ),
         (
             "rate",
             structs.replace(CLOSED, users=Users(think=Think(mean_s=1.0))),
             {"busy_ratio": 0.12},
-            "the load that was asked for: users thought more than they waited; 12 % of the "
+            "the load that was asked for: users paused for longer than they waited; 12 % of the "
             "connections were busy",
         ),
         (
@@ -97,7 +96,7 @@ def limited(by: str, **evidence: float) -> Measurement:
                 "idle_cpu_ratio": 1.3,
             },
             "this client's CPU: its busiest thread used 60 % of a core, waited for a CPU for 38 % "
-            "of the time and was stopped from outside for 12 %, so the server could do more than "
+            "of the time and was suspended for 12 %, so the server could do more than "
             "this shows; use more `--threads`, or load from another machine",
         ),
         (
@@ -105,7 +104,7 @@ def limited(by: str, **evidence: float) -> Measurement:
             CLOSED,
             {"client_cpu_ratio": 0.4, "client_wait_ratio": 0.3, "client_ready_ratio": 0.81},
             "this client's CPU: its busiest thread used 40 % of a core, waited for a CPU for 30 % "
-            "of the time and found 81 % of the answers there when it came to look, so the server "
+            "of the time and found 81 % of the answers already waiting, so the server "
             "could do more than this shows; load from another machine",
         ),
         (
@@ -136,7 +135,8 @@ def limited(by: str, **evidence: float) -> Measurement:
             CLOSED,
             {"busy_connections": 49.7},
             "the number of connections: 49.7 of 50 connections waited for an answer on average, "
-            "but not for each other in the server: more may bring more; allow them with `-c`",
+            "but not for each other in the server: more connections (`-c`) may give more "
+            "throughput",
         ),
         (
             "descriptors",

@@ -89,8 +89,8 @@ def _frozen(measurement: Measurement) -> tuple[str, str] | None:
         return None
     return (
         "client_frozen",
-        f"this client stood still for {format_percent(ratio)} of the time, through no fault of the "
-        "server; the highest percentiles hold such moments",
+        f"this client was suspended for {format_percent(ratio)} of the time, which is not the "
+        "server's doing; it is in the highest percentiles",
     )
 
 
@@ -100,7 +100,7 @@ def _residual(measurement: Measurement) -> tuple[str, str] | None:
         return None
     return (
         "little",
-        f"the engine's own books differ by {format_percent(ratio)}: requests in flight are not "
+        f"the engine's own counts differ by {format_percent(ratio)}: requests in flight are not "
         "rate times time (Little's law); do not rely on these figures",
     )
 

@@ -209,9 +209,11 @@ def _visits_text(outcome: LoadOutcome) -> str:
     visits, users, parts = outcome.measurement.visits, outcome.workload.users, []
     if visits.started and users.visit.mean_steps != 1:
         parts.append(f"{visits.started:,} started, {visits.finished:,} finished")
-        parts.append(f"{visits.left:,} left for want of an answer, {visits.cut:,} cut by the end")
+        parts.append(f"{visits.left:,} ended by a timeout, {visits.cut:,} cut off by the end")
     if visits.started and users.has_cookies:
-        parts.append(f"{visits.new_users:,} by new users, {visits.returning_users:,} by old ones")
+        parts.append(
+            f"{visits.new_users:,} by new users, {visits.returning_users:,} by returning ones"
+        )
     return "; ".join(parts)
 
 
