@@ -7,7 +7,7 @@ from msgspec import structs
 from tests.report.sample import HOST, ladder
 
 from httpdyno.cli import running
-from httpdyno.cli.library import open_study
+from httpdyno.cli.find_study import open_study
 from httpdyno.cli.output import Outputs
 from httpdyno.cli.running import Resumed
 from httpdyno.errors import UsageError

@@ -10,7 +10,7 @@ from tests.report.sample import ladder
 from httpdyno.cli import launch
 from httpdyno.cli.app import run
 from httpdyno.cli.compare import parse_configuration
-from httpdyno.cli.library import bundled_studies, open_study
+from httpdyno.cli.find_study import bundled_studies, open_study
 from httpdyno.cli.running import Resumed
 from httpdyno.errors import UsageError
 from httpdyno.experiment.planning import make_plan

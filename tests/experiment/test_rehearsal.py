@@ -5,7 +5,7 @@ import os
 import pytest
 
 from httpdyno.cli.app import run
-from httpdyno.cli.library import bundled_studies, open_study
+from httpdyno.cli.find_study import bundled_studies, open_study
 from httpdyno.errors import HttpdynoError, StudyFileError, UsageError
 from httpdyno.experiment import rehearsal
 from httpdyno.experiment.planning import compare_plan, make_plan

@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
+from httpdyno.cli.find_study import open_study
 from httpdyno.cli.launch import budget_or_none, execute, seed_or_new
-from httpdyno.cli.library import open_study
 from httpdyno.cli.option import (
     DryRunOption,
     HtmlOption,

@@ -6,9 +6,9 @@ from msgspec import structs
 
 from httpdyno.cli.console import messages
 from httpdyno.cli.exit_code import EXIT_INTERRUPTED, EXIT_NOT_BORNE_OUT
+from httpdyno.cli.outcome_output import show_outcome
 from httpdyno.cli.output import Outputs
 from httpdyno.cli.progress import RunProgress
-from httpdyno.cli.showing import show_outcome
 from httpdyno.errors import AdapterError, UsageError
 from httpdyno.experiment.inputs import changes_since, input_digests
 from httpdyno.experiment.run import run_plan

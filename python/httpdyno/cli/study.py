@@ -12,9 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from httpdyno.cli.console import results
-from httpdyno.cli.door import say
+from httpdyno.cli.find_study import bundled_studies, open_study
 from httpdyno.cli.launch import Request, launch
-from httpdyno.cli.library import bundled_studies, open_study
 from httpdyno.cli.option import (
     AcceptChangesOption,
     BudgetOption,
@@ -28,6 +27,7 @@ from httpdyno.cli.option import (
     StudyArgument,
 )
 from httpdyno.cli.output import Outputs, write_json
+from httpdyno.cli.standard_streams import say
 from httpdyno.model import Knob, Study, level_text
 from httpdyno.model.secret import without_values
 from httpdyno.registry import load_adapter

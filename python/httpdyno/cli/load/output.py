@@ -13,8 +13,8 @@ from typing import Annotated
 import typer
 
 from httpdyno.cli.console import messages, results
-from httpdyno.cli.door import say_raw
 from httpdyno.cli.output import STDOUT, check_writable, write_json, write_text
+from httpdyno.cli.standard_streams import say_raw
 from httpdyno.errors import UsageError
 from httpdyno.model import LoadOutcome
 from httpdyno.model.secret import load_without_values

@@ -1,4 +1,4 @@
-"""The one door for all that is shown: results on stdout, everything else on stderr.
+"""The only way to a terminal: results on stdout, everything else on stderr.
 
 What a server says, what its log holds and how a study is called are other people's words. On their
 way through here they lose what would steer a terminal (`foreign.visible`); nothing else in this
@@ -40,7 +40,7 @@ def tell_coloured(word: str, colour: int, text: str) -> None:
 
 
 def log_to_stderr(level: int) -> None:
-    """Let the program's log go to stderr, through the same door."""
+    """Let the program's log go to stderr, the same way."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Visible("%(levelname)s %(name)s %(message)s"))
     logging.basicConfig(level=level, handlers=[handler])

@@ -16,7 +16,7 @@ from rich.text import Text
 from tests.report.sample import ladder
 
 import httpdyno.cli
-from httpdyno.cli import door
+from httpdyno.cli import standard_streams
 from httpdyno.cli.app import run
 from httpdyno.cli.console import SafeConsole
 from httpdyno.store import Store
@@ -47,10 +47,10 @@ def test_a_console_shows_what_would_steer_it():
 
 def test_every_message_and_log_line_goes_through(capsys, monkeypatch):
     monkeypatch.setattr(logging.root, "handlers", [])
-    door.say(EVIL)
-    door.tell(EVIL)
-    door.tell_coloured("error", 31, EVIL)
-    door.log_to_stderr(logging.WARNING)
+    standard_streams.say(EVIL)
+    standard_streams.tell(EVIL)
+    standard_streams.tell_coloured("error", 31, EVIL)
+    standard_streams.log_to_stderr(logging.WARNING)
     logging.getLogger("x").warning("%s", EVIL)
     seen = capsys.readouterr()
     assert steers(seen.out + seen.err) == []
@@ -82,12 +82,12 @@ def test_a_wrong_word_of_the_command_line_steers_nothing(capsys):
     assert steers(capsys.readouterr().err) == []
 
 
-def test_nothing_in_this_package_prints_but_through_the_door():
+def test_nothing_in_this_package_prints_by_itself():
     offenders = []
     for file in Path(httpdyno.cli.__file__).parent.rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text())):
             name = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
-            is_own = file.name in {"door.py", "console.py"}
+            is_own = file.name in {"standard_streams.py", "console.py"}
             if not is_own and name in {"print", "Console", "sys.stdout.write", "sys.stderr.write"}:
                 offenders.append(f"{file.name}: {ast.unparse(node)}")
     assert offenders == []

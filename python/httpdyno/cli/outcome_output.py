@@ -1,8 +1,8 @@
 """Put an outcome where it was asked for."""
 
 from httpdyno.cli.console import results
-from httpdyno.cli.door import say
 from httpdyno.cli.output import Outputs, write_json, write_text
+from httpdyno.cli.standard_streams import say
 from httpdyno.model import Outcome
 from httpdyno.model.secret import without_values
 from httpdyno.report.study.html import outcome_html
