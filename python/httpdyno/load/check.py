@@ -13,7 +13,7 @@ import msgspec
 from msgspec import structs
 
 from httpdyno import _native
-from httpdyno.errors import UsageError
+from httpdyno.errors import EngineError, UsageError
 from httpdyno.foreign import opened_regular, reason
 from httpdyno.load.message import spec_message
 from httpdyno.load.window import WindowPlan
@@ -63,6 +63,9 @@ def out_of_range(
 
     Not asked about are what requests say and certificates (`check_request`, `message.check_tls`),
     and a replay's log, which is not read.
+
+    Raises:
+        EngineError: It could not understand what it was asked; a bug.
     """
     asked = structs.replace(workload, requests=_STAND_IN * len(workload.requests), tls=None)
     if isinstance(workload.arrival, Replay):
@@ -84,7 +87,7 @@ def out_of_range(
     except _native.EngineError as error:
         found = _COMPLAINT.fullmatch(str(error))
         if found is None:
-            raise
+            raise EngineError(str(error)) from error
         return OutOfRange(**found.groupdict())
     return None
 

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cli.load.conftest import LOG
 from tests.load.origin import Origin, origin
 
 from httpdyno.cli.app import run
 
-LOG = '127.0.0.1 - - [10/Oct/2000:13:55:{:02} -0700] "{} HTTP/1.1" {} 2326\n'
 KEPT = ("--keep-requests", "5000")
 
 

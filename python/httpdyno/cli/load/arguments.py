@@ -77,7 +77,8 @@ def planned(asked: LoadArguments) -> LoadPlan:
     spin_s = spin_s_from(asked.client.spin)
     refused = out_of_range(workload, [window], threads=threads, seed=seed, spin_s=spin_s or 0.0)
     if refused is not None:
-        raise UsageError(_wrong(_OF_PLAN[refused.place], asked, refused.expected))
+        option = _OF_PLAN.get(refused.place)
+        raise UsageError(_wrong(option, asked, refused.expected) if option else refused.sentence)
     return load_plan(
         requests.target,
         workload,
