@@ -17,8 +17,8 @@ from httpdyno.errors import StudyFileError, UsageError
 from httpdyno.experiment.planning import make_plan, plan_lines
 from httpdyno.experiment.rehearsal import rehearse
 from httpdyno.model import Plan, Study
-from httpdyno.model.secret import has_digests, with_secrets_of, without_values
 from httpdyno.registry import load_adapter
+from httpdyno.secret import has_digests, with_secrets_of, without_values
 from httpdyno.store import Store
 from httpdyno.units import duration_s
 

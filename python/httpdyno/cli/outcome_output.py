@@ -4,10 +4,10 @@ from httpdyno.cli.console import results
 from httpdyno.cli.output import Outputs, write_json, write_text
 from httpdyno.cli.standard_streams import say
 from httpdyno.model import Outcome
-from httpdyno.model.secret import without_values
 from httpdyno.report.study.html import outcome_html
 from httpdyno.report.study.json import outcome_json
 from httpdyno.report.study.text import outcome_text
+from httpdyno.secret import without_values
 
 
 def show_outcome(outcome: Outcome, outputs: Outputs) -> None:

@@ -29,9 +29,9 @@ from httpdyno.cli.option import (
 from httpdyno.cli.output import Outputs, write_json
 from httpdyno.cli.standard_streams import say
 from httpdyno.model import Knob, Study, level_text
-from httpdyno.model.secret import without_values
 from httpdyno.registry import load_adapter
 from httpdyno.report.shared.workload_text import workload_text
+from httpdyno.secret import without_values
 from httpdyno.study.file import study_schema
 from httpdyno.units import format_duration
 

@@ -17,10 +17,10 @@ from httpdyno.cli.output import STDOUT, check_writable, write_json, write_text
 from httpdyno.cli.standard_streams import say_raw
 from httpdyno.errors import UsageError
 from httpdyno.model import LoadOutcome
-from httpdyno.model.secret import load_without_values
 from httpdyno.report.load.json import load_json
 from httpdyno.report.load.text import load_text, threshold_text
 from httpdyno.report.load.threshold import is_good_enough, parsed
+from httpdyno.secret import load_without_values
 
 CsvOption = Annotated[
     str | None,

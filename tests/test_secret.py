@@ -12,7 +12,7 @@ from httpdyno.cli import launch
 from httpdyno.cli.app import run
 from httpdyno.errors import UsageError
 from httpdyno.model import RequestSpec
-from httpdyno.model.secret import (
+from httpdyno.secret import (
     KEPT_BACK,
     has_digests,
     load_without_values,
