@@ -11,7 +11,9 @@ from scipy import optimize
 from tests.stats import simulated
 from tests.stats.simulated import Truth
 
-from httpdyno.load.engine import SPIN_S, WindowPlan, start_load
+from httpdyno.load.engine import start_load
+from httpdyno.load.machine import SPIN_S
+from httpdyno.load.window import WindowPlan
 from httpdyno.model import Closed, Measurement, Poisson, Workload
 from httpdyno.stats.histogram import merge, quantile_s
 

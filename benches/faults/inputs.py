@@ -24,7 +24,7 @@ from pathlib import Path
 from unittest import mock
 
 from httpdyno.cli import app, launch
-from httpdyno.cli.library import bundled_studies
+from httpdyno.cli.find_study import bundled_studies
 from httpdyno.errors import UsageError
 from httpdyno.foreign import visible
 

@@ -7,7 +7,16 @@ and `LiveLoad` of `httpdyno.model`, whose docstrings say what is in them.
 from collections.abc import Callable
 from typing import final
 
-__all__ = ["ERROR_KINDS", "EngineError", "LoadRun", "__version__", "check_tls", "start", "unread"]
+__all__ = [
+    "ERROR_KINDS",
+    "EngineError",
+    "LoadRun",
+    "__version__",
+    "check",
+    "check_tls",
+    "start",
+    "unread",
+]
 
 __version__: str
 
@@ -35,6 +44,12 @@ class LoadRun:
         """Return the windows that ended so far from this number on, each a message, in order."""
     def live(self) -> bytes | None:
         """Return the window that is under way, at most 0.1 s old; None between windows."""
+
+def check(spec: bytes) -> None:
+    """Refuse a spec that makes no sense, as `start` would, without starting anything.
+
+    Raises EngineError: `users.new_ratio is 1.5; expected …`, with the place in the spec.
+    """
 
 def check_tls(message: bytes) -> None:
     """Refuse TLS that cannot work, such as a key of another certificate; connects to nothing."""

@@ -6,7 +6,7 @@ import pytest
 
 from httpdyno.cli import doctor
 from httpdyno.cli.app import run
-from httpdyno.cli.library import bundled_studies
+from httpdyno.cli.find_study import bundled_studies
 from httpdyno.model import HostFacts
 from httpdyno.servers import run_folder
 from httpdyno.telemetry.noise import Noise, measure_noise, spread_ratio

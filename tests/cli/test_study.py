@@ -10,7 +10,7 @@ from tests.report.sample import ladder
 from httpdyno.cli import launch
 from httpdyno.cli.app import run
 from httpdyno.cli.compare import parse_configuration
-from httpdyno.cli.library import bundled_studies, open_study
+from httpdyno.cli.find_study import bundled_studies, open_study
 from httpdyno.cli.running import Resumed
 from httpdyno.errors import UsageError
 from httpdyno.experiment.planning import make_plan
@@ -196,7 +196,7 @@ def test_an_impossible_workload_is_refused_when_it_is_shown(tmp_path, capsys):
     file = tmp_path / "study" / "study.toml"
     file.write_text(text.replace("connections = 300", "connections = 2000000"))
     assert run(["study", "show", str(file)]) == 2
-    assert "2000000 connections cannot send anything" in capsys.readouterr().err
+    assert "workload.connections is 2000000; expected 1 to 1000000" in capsys.readouterr().err
 
 
 def test_a_typing_error_in_a_study_file_names_file_and_key(tmp_path, capsys):

@@ -17,9 +17,9 @@ from tests.load.origin import Origin, origin
 from httpdyno.cli.app import app_with, run
 from httpdyno.errors import StudyFileError
 from httpdyno.load.check import check_workload
+from httpdyno.load.traffic_table import TrafficTable, WorkloadTable
 from httpdyno.model import Sessions
-from httpdyno.model.study_workload import study_workload
-from httpdyno.model.workload_table import TrafficTable, WorkloadTable
+from httpdyno.study.workload import study_workload
 from httpdyno.units import duration_s
 
 REPOSITORY = Path(__file__).parents[2]

@@ -8,7 +8,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.report.plain import plain_text
 from tests.report.sample_load import load_outcome, open_loop
 
-from httpdyno.cli.load_output import LoadOutputs
+from httpdyno.cli.load.output import LoadOutputs
 from httpdyno.report.load.csv import COLUMNS
 from httpdyno.report.load.json import LoadJson
 from httpdyno.report.load.prometheus import load_prometheus

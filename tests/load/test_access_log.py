@@ -72,7 +72,7 @@ def requests(recording: Recording) -> list[tuple[str, str]]:
 def test_a_line_is_read_whatever_surrounds_its_request(log, text):
     seen = read(log(text))
     assert requests(seen) == [("GET", "/")]
-    assert (seen.n_lines, seen.n_malformed, list(seen.offsets_ns)) == (1, 0, [0])
+    assert (seen.log.n_lines, seen.log.n_malformed, list(seen.offsets_ns)) == (1, 0, [0])
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_a_malformed_line_is_counted_and_told_but_not_fatal(log, text):
     seen = read(log(line(), "\n", text, line(second=1)))
     assert requests(seen) == [("GET", "/")]
     assert len(seen.steps) == 2
-    assert (seen.n_lines, seen.n_malformed, seen.first_malformed) == (3, 1, 3)
+    assert (seen.log.n_lines, seen.log.n_malformed, seen.log.first_malformed) == (3, 1, 3)
 
 
 def test_methods_that_may_change_something_are_left_out_and_counted(log):
@@ -129,11 +129,11 @@ def test_methods_that_may_change_something_are_left_out_and_counted(log):
     file = log(*lines, line(request="HEAD / HTTP/1.1"))
     seen = read(file)
     assert requests(seen) == [("GET", "/"), ("HEAD", "/")]
-    assert seen.left_out == {"POST": 2, "DELETE": 1}
-    assert (seen.n_lines, seen.n_malformed) == (5, 0)
+    assert seen.log.left_out == {"POST": 2, "DELETE": 1}
+    assert (seen.log.n_lines, seen.log.n_malformed) == (5, 0)
     asked = read(file, methods=("POST",))
     assert requests(asked) == [("POST", "/")]
-    assert asked.left_out == {"GET": 1, "DELETE": 1, "HEAD": 1}
+    assert asked.log.left_out == {"GET": 1, "DELETE": 1, "HEAD": 1}
 
 
 def test_equal_requests_are_one_with_many_instants(log):
@@ -147,7 +147,7 @@ def test_equal_requests_are_one_with_many_instants(log):
 
 def test_the_requests_of_a_second_are_laid_over_it(log):
     file = log(*(line(0) for _ in range(4)), line(1), line(2), line(2))
-    assert read(file).is_whole_seconds
+    assert read(file).log.is_whole_seconds
     evenly = [each / SECOND for each in read(file).offsets_ns]
     assert evenly == pytest.approx([0, 0.25, 0.5, 0.75, 1.375, 2.125, 2.625])
     burst = [each / SECOND for each in read(file, spread="burst").offsets_ns]
@@ -175,7 +175,7 @@ def test_a_random_spread_is_the_seeds(log):
 def test_a_log_with_fractions_of_a_second_is_taken_as_it_is(log):
     seen = read(log(line(0, fraction=".100"), line(0, fraction=".350"), line(1, fraction=".0")))
     assert list(seen.offsets_ns) == [0, 250_000_000, 900_000_000]
-    assert not seen.is_whole_seconds
+    assert not seen.log.is_whole_seconds
 
 
 def test_lines_that_are_out_of_order_are_sorted_and_equal_ones_stay_as_they_are(log):
@@ -269,7 +269,7 @@ def test_blocks_do_not_tear_lines(log):
     odd = [each if k % 97 else "odd\n" for k, each in enumerate(texts)]
     seen = read(log(*odd))
     n_odd = len(range(0, 3000, 97))
-    assert (seen.n_lines, seen.n_malformed, seen.first_malformed) == (3000, n_odd, 1)
+    assert (seen.log.n_lines, seen.log.n_malformed, seen.log.first_malformed) == (3000, n_odd, 1)
     assert len(seen.steps) == len(seen.requests) == 3000 - n_odd
 
 

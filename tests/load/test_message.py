@@ -10,8 +10,8 @@ from tests.load.origin import origin
 from tests.load.site import Site, serving
 
 from httpdyno import _native
-from httpdyno.load.engine import WindowPlan
 from httpdyno.load.message import spec_message
+from httpdyno.load.window import WindowPlan
 from httpdyno.model import (
     Constant,
     LiveLoad,
@@ -123,3 +123,29 @@ def test_a_look_has_every_field_and_no_other(site):
 def test_what_is_no_spec_is_one_sentence(broken):
     with pytest.raises(_native.EngineError):
         _native.start(broken, None)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        ({"connections": -3}, "connections is -3; expected a whole number of 0 or more"),
+        (
+            {"requests": (RequestSpec(expect_status=70_000),)},
+            "arms[0].requests[0].expect_status is 70000; expected a whole number from 0 to 65535",
+        ),
+        (
+            {"users": Users(visit=Visit(mean_steps=2.5))},
+            "users.visit is 2.5; expected a whole number",
+        ),
+        ({"connections_per_page": 0}, "arms[0].connections_per_page is 0; expected 1 to 1000"),
+    ],
+)
+def test_what_the_engine_refuses_is_named_by_its_place(wrong, sentence):
+    with pytest.raises(_native.EngineError) as caught:
+        _native.check(message(Workload(**wrong)))
+    assert str(caught.value) == sentence
+
+
+def test_what_the_engine_takes_is_checked_without_a_connection(site):
+    _native.check(message(PAGES, site.address))
+    assert site.seen == []

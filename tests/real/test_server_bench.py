@@ -10,8 +10,8 @@ from httpdyno.experiment.run import run_plan
 from httpdyno.experiment.server_bench import ServerBench
 from httpdyno.load.core_plan import CorePlan
 from httpdyno.model import Configuration, WindowRecord
-from httpdyno.model.study_file import load_study
 from httpdyno.registry import load_adapter
+from httpdyno.study.file import load_study
 from httpdyno.telemetry.process_tree import ProcessTree
 from httpdyno.testing.memory_store import MemoryStore
 

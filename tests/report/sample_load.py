@@ -9,7 +9,6 @@ from tests.report.sample_figures import latency_data
 
 from httpdyno.model import (
     Batches,
-    Caveat,
     Constant,
     Evidence,
     HistogramData,
@@ -256,14 +255,10 @@ def shop() -> LoadOutcome:
         ),
         client_cpu_s=9.7,
     )
-    shared = Caveat(
-        kind="shared_cores", message="client and server share the 2 cores of this machine"
-    )
     return load_outcome(
         with_batches(measurement, dips=True),
         workload,
         url="https://127.0.0.1:8443",
-        caveats=(shared,),
         fail_if=("p99 > 200ms", "errors > 2%", "rate < 1500/s", "p99.99 > 20s", "page p90 > 1s"),
     )
 

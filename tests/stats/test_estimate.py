@@ -120,7 +120,7 @@ def test_a_server_that_changes_slowly_is_said_to_need_a_longer_run():
     refused = [each for each in estimates if each.reason]
     assert len(refused) > 18
     assert all(each.low is None and each.high is None and each.value for each in refused)
-    assert any("throughput keeps its level for about" in each.reason for each in refused)
+    assert any("throughput is correlated over about" in each.reason for each in refused)
     assert any("measure for" in each.reason for each in refused)
 
 
@@ -132,7 +132,7 @@ def test_a_drift_is_no_steady_level(slope, word):
     kept = rng.random(len(ended)) < chance
     estimate = throughput(series((ended[kept], np.full(kept.sum(), 0.01))), confidence=0.95)
     assert estimate.low is None
-    assert word in estimate.reason or "keeps its level" in estimate.reason
+    assert word in estimate.reason or "is correlated over" in estimate.reason
 
 
 def test_the_value_is_that_of_the_whole_distribution_where_nothing_was_cut():

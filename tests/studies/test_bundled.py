@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from httpdyno.model import level_text
-from httpdyno.model.study_file import load_study
 from httpdyno.registry import load_adapter
+from httpdyno.study.file import load_study
 
 STUDIES = Path(__file__).parents[2] / "python" / "httpdyno" / "studies"
 NAMES = sorted(file.parent.name for file in STUDIES.glob("*/study.toml"))

@@ -47,6 +47,17 @@ struct State {
 }
 
 impl Run {
+    /// Refuse a spec that makes no sense, without starting anything.
+    ///
+    /// Not asked is what only shows when it starts: whether the process may open as many sockets.
+    ///
+    /// # Errors
+    /// Says what is wrong, in one sentence.
+    pub fn check(spec: &LoadSpec) -> Result<(), Error> {
+        check(spec)?;
+        Target::all(spec).map(drop)
+    }
+
     /// Check the spec and start the run.
     ///
     /// `observer` is called with a window's index and `true` before its first request, and with

@@ -5,7 +5,7 @@ mod run;
 
 use std::fmt::Display;
 
-use httpdyno_load::ErrorKind;
+use httpdyno_load::{ErrorKind, Run};
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -24,7 +24,33 @@ fn engine_error(error: impl Display) -> PyErr {
 }
 
 fn read<'a, T: Deserialize<'a>>(message: &'a [u8]) -> PyResult<T> {
-    rmp_serde::from_slice(message).map_err(engine_error)
+    let mut reader = rmp_serde::Deserializer::from_read_ref(message);
+    serde_path_to_error::deserialize(&mut reader).map_err(|error| {
+        engine_error(refusal(&error.path().to_string(), &error.inner().to_string()))
+    })
+}
+
+/// What is wrong with a value that its type cannot hold, in the words in which the engine says
+/// what is wrong with others.
+fn refusal(place: &str, complaint: &str) -> String {
+    let said = complaint.strip_prefix("invalid value: ").and_then(|rest| {
+        let (value, expected) = rest.rsplit_once(", expected ")?;
+        let value = value.split('`').nth(1).unwrap_or(value);
+        let expected = match expected {
+            "u16" => "a whole number from 0 to 65535",
+            "u32" => "a whole number from 0 to 4294967295",
+            "u64" | "usize" => "a whole number of 0 or more",
+            other => other,
+        };
+        Some(format!("{place} is {value}; expected {expected}"))
+    });
+    said.unwrap_or_else(|| format!("{place}: {complaint}"))
+}
+
+/// Refuse a spec that makes no sense, as `start` would, without starting anything.
+#[pyfunction]
+fn check(spec: &[u8]) -> PyResult<()> {
+    Run::check(&read(spec)?).map_err(engine_error)
 }
 
 #[pymodule]
@@ -36,5 +62,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<run::LoadRun>()?;
     module.add_function(wrap_pyfunction!(run::start, module)?)?;
     module.add_function(wrap_pyfunction!(run::check_tls, module)?)?;
+    module.add_function(wrap_pyfunction!(check, module)?)?;
     module.add_function(wrap_pyfunction!(run::unread, module)?)
 }

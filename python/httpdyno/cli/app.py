@@ -17,7 +17,9 @@ from typing import Annotated
 import typer
 
 from httpdyno import __version__
-from httpdyno.cli.door import (
+from httpdyno.cli.exit_code import EXIT_BUG, EXIT_INTERRUPTED, EXIT_UNREAD, EXIT_USAGE
+from httpdyno.cli.option_group import CommandGroup, GroupedCommand
+from httpdyno.cli.standard_streams import (
     guard_streams,
     let_stdout_go_nowhere,
     log_to_stderr,
@@ -25,7 +27,6 @@ from httpdyno.cli.door import (
     tell,
     tell_coloured,
 )
-from httpdyno.cli.option_group import CommandGroup, GroupedCommand
 from httpdyno.errors import AdapterError, HttpdynoError, OutputError
 from httpdyno.interruption import let_no_signal_change_the_end, take_signals
 
@@ -40,12 +41,6 @@ COMMANDS = {
     "doctor": "Check what is installed here, the limits, cores and noise.",
 }
 """Each is a module of this package with `command` (a function) or `app` (a group)."""
-
-EXIT_USAGE = 2
-EXIT_BUG = 70
-EXIT_INTERRUPTED = 130
-EXIT_UNREAD = 141
-"""As a shell says of a program that SIGPIPE ended."""
 
 _RED, _CYAN = 31, 36
 

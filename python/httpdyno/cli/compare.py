@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
+from httpdyno.cli.find_study import open_study
 from httpdyno.cli.launch import budget_or_none, execute, seed_or_new
-from httpdyno.cli.library import open_study
 from httpdyno.cli.option import (
     DryRunOption,
     HtmlOption,
@@ -18,8 +18,8 @@ from httpdyno.cli.output import Outputs
 from httpdyno.errors import UsageError
 from httpdyno.experiment.planning import compare_plan
 from httpdyno.model import Configuration, Study
-from httpdyno.model.study_file import configuration_from
 from httpdyno.registry import load_adapter
+from httpdyno.study.file import configuration_from
 
 EXAMPLE = """Example:
 

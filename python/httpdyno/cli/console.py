@@ -1,6 +1,7 @@
 """The two consoles: results on stdout, everything else on stderr.
 
-Other people's words cannot steer them; what is printed without them goes through `door`.
+Other people's words cannot steer them; what is printed without them goes through
+`standard_streams`.
 """
 
 import re

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from httpdyno.cli.console import messages, results
-from httpdyno.cli.library import bundled_studies, open_study
+from httpdyno.cli.find_study import bundled_studies, open_study
 from httpdyno.cli.option import JsonOption
 from httpdyno.cli.output import Outputs, write_json
 from httpdyno.errors import AdapterError

@@ -7,8 +7,8 @@ from httpdyno.cli.option import JsonOption
 from httpdyno.cli.output import Outputs, write_json
 from httpdyno.errors import StoreError
 from httpdyno.model import Outcome, RunSummary
-from httpdyno.report.history import HistoryRow, history_json, history_row, history_text
-from httpdyno.report.phrase import plural
+from httpdyno.report.shared.phrase import plural
+from httpdyno.report.study.history import HistoryRow, history_json, history_row, history_text
 from httpdyno.store import Store
 
 EXAMPLE = """Example:

@@ -9,16 +9,16 @@ import msgspec
 from msgspec.structs import replace
 
 from httpdyno.cli.console import messages, results
-from httpdyno.cli.door import say
-from httpdyno.cli.library import bundled_studies, open_study
+from httpdyno.cli.find_study import bundled_studies, open_study
 from httpdyno.cli.output import Outputs, write_json
 from httpdyno.cli.running import Resumed, run_and_report
+from httpdyno.cli.standard_streams import say
 from httpdyno.errors import StudyFileError, UsageError
 from httpdyno.experiment.planning import make_plan, plan_lines
 from httpdyno.experiment.rehearsal import rehearse
 from httpdyno.model import Plan, Study
-from httpdyno.model.secret import has_digests, with_secrets_of, without_values
 from httpdyno.registry import load_adapter
+from httpdyno.secret import has_digests, with_secrets_of, without_values
 from httpdyno.store import Store
 from httpdyno.units import duration_s
 

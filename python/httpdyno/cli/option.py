@@ -21,7 +21,7 @@ HtmlOption = Annotated[
 
 def bundled_names(incomplete: str) -> list[str]:
     """Return the bundled studies that begin so, for a shell that completes."""
-    from httpdyno.cli.library import bundled_studies  # noqa: PLC0415 - not for help
+    from httpdyno.cli.find_study import bundled_studies  # noqa: PLC0415 - not for help
 
     return [name for name in bundled_studies() if name.startswith(incomplete)]
 

@@ -20,12 +20,19 @@ T = TypeVar("T")
 
 def whole_number(option: str) -> Callable[[Any], int]:
     """Return a reader of an option's value, whose complaint names both."""
-    return _reader(option, int, "a whole number")
+    return _reader(option, _whole, "a whole number of at most 64 bits")
 
 
 def number(option: str) -> Callable[[Any], float]:
     """Return a reader of an option's value, whose complaint names both."""
     return _reader(option, float, "a number")
+
+
+def _whole(text: Any) -> int:  # noqa: ANN401 - a default is no text
+    value = int(text)
+    if abs(value) >= 1 << 64:  # what the engine cannot even be asked
+        raise ValueError
+    return value
 
 
 def _reader(option: str, read: Callable[[Any], T], expected: str) -> Callable[[Any], T]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from httpdyno.cli.door import say
+from httpdyno.cli.standard_streams import say
 from httpdyno.errors import UsageError
 from httpdyno.foreign import reason, visible
 

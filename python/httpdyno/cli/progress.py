@@ -18,9 +18,9 @@ from httpdyno.experiment.event import (
     StartDone,
     StepDone,
 )
-from httpdyno.report.phrase import plural
-from httpdyno.report.sweep_text import point_line
-from httpdyno.report.terminal import claim_text, standing_line, step_line
+from httpdyno.report.shared.phrase import plural
+from httpdyno.report.study.sweep_text import point_line
+from httpdyno.report.study.text import claim_text, standing_line, step_line
 
 _REFRESH_PER_S = 4.0
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"

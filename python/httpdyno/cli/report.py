@@ -5,8 +5,8 @@ from typing import Annotated
 import typer
 
 from httpdyno.cli.option import HtmlOption, JsonOption
+from httpdyno.cli.outcome_output import show_outcome
 from httpdyno.cli.output import Outputs
-from httpdyno.cli.showing import show_outcome
 from httpdyno.errors import StoreError
 from httpdyno.store import Store
 

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from msgspec import structs
 
 from httpdyno.cli.console import messages
+from httpdyno.cli.exit_code import EXIT_INTERRUPTED, EXIT_NOT_BORNE_OUT
+from httpdyno.cli.outcome_output import show_outcome
 from httpdyno.cli.output import Outputs
 from httpdyno.cli.progress import RunProgress
-from httpdyno.cli.showing import show_outcome
 from httpdyno.errors import AdapterError, UsageError
 from httpdyno.experiment.inputs import changes_since, input_digests
 from httpdyno.experiment.run import run_plan
@@ -15,10 +16,6 @@ from httpdyno.experiment.server_bench import ServerBench
 from httpdyno.model import Caveat, HostFacts, Outcome, Plan
 from httpdyno.registry import load_adapter
 from httpdyno.store import Store
-
-EXIT_NOT_BORNE_OUT = 1
-"""Done, and the answer is no: what the steps kept was taken back at the end."""
-EXIT_INTERRUPTED = 130
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -12,9 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from httpdyno.cli.console import results
-from httpdyno.cli.door import say
+from httpdyno.cli.find_study import bundled_studies, open_study
 from httpdyno.cli.launch import Request, launch
-from httpdyno.cli.library import bundled_studies, open_study
 from httpdyno.cli.option import (
     AcceptChangesOption,
     BudgetOption,
@@ -28,11 +27,12 @@ from httpdyno.cli.option import (
     StudyArgument,
 )
 from httpdyno.cli.output import Outputs, write_json
+from httpdyno.cli.standard_streams import say
 from httpdyno.model import Knob, Study, level_text
-from httpdyno.model.secret import without_values
-from httpdyno.model.study_file import study_schema
 from httpdyno.registry import load_adapter
-from httpdyno.report.load.offer import offer_text
+from httpdyno.report.shared.workload_text import workload_text
+from httpdyno.secret import without_values
+from httpdyno.study.file import study_schema
 from httpdyno.units import format_duration
 
 app = typer.Typer(no_args_is_help=False, rich_markup_mode=None)
@@ -183,7 +183,7 @@ def _facts(study: Study) -> Table:
         ("folder", study.folder),
         ("server", study.server.adapter),
         ("requests", requests),
-        ("load", offer_text(load)),
+        ("load", workload_text(load)),
         ("decides", f"{objective.metric}{tie}; {', '.join(limits)}"),
         ("method", study.method.kind),
         ("budget", format_duration(study.budget_s)),

@@ -7,8 +7,9 @@ import math
 from collections.abc import Sequence
 from statistics import fmean, stdev
 
-from httpdyno.experiment.evidence import RATIO_OF_METRIC, log_ratios, noise
+from httpdyno.experiment.evidence import log_ratios, noise
 from httpdyno.model import Record, StartRecord, Study
+from httpdyno.model.metric import RATIO_OF_METRIC
 from httpdyno.stats.sequence import half_width_factor
 
 N_STARTS = 2

@@ -8,7 +8,6 @@ from statistics import fmean, stdev
 from msgspec import structs
 
 from httpdyno.experiment.evidence import (
-    RATIO_OF_METRIC,
     arm_status,
     arm_summary,
     arm_windows,
@@ -31,19 +30,11 @@ from httpdyno.model import (
     StartRecord,
     Verdict,
 )
+from httpdyno.model.metric import METRIC_NAMES, RATIO_OF_METRIC
 from httpdyno.stats.histogram import quantile_s
 from httpdyno.stats.sequence import ratio_interval, starts_needed
 from httpdyno.stats.verdict import distance_to_decision, verdict
 from httpdyno.units import format_beside, format_duration, format_percent
-
-METRIC_NAMES = {
-    "throughput_per_s": "throughput",
-    "cpu_s_per_request": "CPU per request",
-    "latency_p50_s": "p50 latency",
-    "latency_p90_s": "p90 latency",
-    "latency_p99_s": "p99 latency",
-    "latency_p999_s": "p99.9 latency",
-}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -23,18 +23,11 @@ from httpdyno.model import (
     TrialStatus,
     WindowRecord,
 )
+from httpdyno.model.metric import RATIO_OF_METRIC
 from httpdyno.stats.histogram import can_show, count, mean_s, merge, quantile_s
 from httpdyno.stats.sequence import ratio_interval
 
 PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
-RATIO_OF_METRIC = {
-    "throughput_per_s": "throughput",
-    "cpu_s_per_request": "cpu_per_request",
-    "latency_p50_s": "latency_p50",
-    "latency_p90_s": "latency_p90",
-    "latency_p99_s": "latency_p99",
-    "latency_p999_s": "latency_p999",
-}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -9,8 +9,8 @@ from httpdyno.experiment.calibration import N_STARTS, Pace
 from httpdyno.experiment.claim import MAY_LOSE, limit_broken, worst_ratio
 from httpdyno.experiment.comparison import Allowance, Session, run_comparison, unaffordable
 from httpdyno.experiment.event import FinalDone, Notice, Stage, StepDone
-from httpdyno.experiment.evidence import RATIO_OF_METRIC
 from httpdyno.model import Comparison, Configuration, LadderStep, Objective, Step, level_text
+from httpdyno.model.metric import RATIO_OF_METRIC
 
 FINAL_LOG_RATIO = 0.05
 """The final claim goes on, as time allows, until its interval is about ±5 %."""

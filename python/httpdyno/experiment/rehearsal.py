@@ -17,9 +17,9 @@ from httpdyno.foreign import is_there
 from httpdyno.load.access_log import read_access_log
 from httpdyno.load.check import check_workload
 from httpdyno.model import Configuration, Level, Plan, Replay, ServerSpec, Study, level_text
-from httpdyno.model.study_complaint import nearest
 from httpdyno.servers.adapter import ServerAdapter
 from httpdyno.servers.render import Variables, inside, render_text
+from httpdyno.study.complaint import nearest
 from httpdyno.units import format_bytes, format_duration
 
 _USER = "USER"

@@ -9,10 +9,10 @@ from msgspec import structs
 from httpdyno.errors import HttpdynoError, UsageError
 from httpdyno.experiment.bench import Bench
 from httpdyno.experiment.calibration import N_STARTS, Pace, pace
-from httpdyno.experiment.claim import MAY_LOSE, METRIC_NAMES, limit_broken
+from httpdyno.experiment.claim import MAY_LOSE, limit_broken
 from httpdyno.experiment.comparison import Allowance, Session, run_comparison
 from httpdyno.experiment.event import Event, FinalDone, Notice, Stage
-from httpdyno.experiment.evidence import RATIO_OF_METRIC, arm_summary, window_caveats
+from httpdyno.experiment.evidence import arm_summary, window_caveats
 from httpdyno.experiment.inputs import changed_names, input_digests
 from httpdyno.experiment.ladder import (
     climb,
@@ -35,6 +35,7 @@ from httpdyno.model import (
     Study,
     level_text,
 )
+from httpdyno.model.metric import METRIC_NAMES, RATIO_OF_METRIC
 from httpdyno.store.protocol import StudyStore
 from httpdyno.units import format_change, format_duration, format_guess
 

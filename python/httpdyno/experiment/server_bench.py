@@ -25,7 +25,7 @@ from httpdyno.experiment.start_load import StartLoad
 from httpdyno.experiment.window_choice import CycleMoments
 from httpdyno.interruption import cleaning
 from httpdyno.load.core_plan import CorePlan, own_core_plan
-from httpdyno.load.engine import suited_threads
+from httpdyno.load.machine import suited_threads
 from httpdyno.model import (
     Configuration,
     Effective,

@@ -18,7 +18,7 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import BinaryIO
@@ -27,7 +27,7 @@ from urllib.parse import quote_from_bytes
 from httpdyno.errors import UsageError
 from httpdyno.foreign import opened_regular, reason
 from httpdyno.load.target import KEPT_IN_PATH
-from httpdyno.model import Replay, RequestSpec
+from httpdyno.model import Replay, ReplayedLog, RequestSpec
 
 _S = 1_000_000_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -68,15 +68,8 @@ class Recording:
     """When each is due, from the first on, ascending; (n,)."""
     steps: "array[int]"
     """Which request each is; (n,)."""
-    n_lines: int
-    """Of the log, blank ones left out."""
-    n_malformed: int = 0
-    first_malformed: int = 0
-    """Its number, from 1; 0 is none."""
-    left_out: dict[str, int] = field(default_factory=dict)
-    """Requests by methods that were not asked for."""
-    is_whole_seconds: bool = True
-    """Whether the log knows the second only."""
+    log: ReplayedLog
+    """What it held."""
 
     @property
     def duration_s(self) -> float:
@@ -130,11 +123,13 @@ def read_access_log(
         requests=tuple(reader.requests),
         offsets_ns=array("Q", [int((each - first_ns) / replay.speed) for each in at_ns]),
         steps=array("I", steps),
-        n_lines=reader.n_lines,
-        n_malformed=reader.n_malformed,
-        first_malformed=reader.first_malformed,
-        left_out=dict(reader.left_out.most_common()),
-        is_whole_seconds=not reader.has_fractions,
+        log=ReplayedLog(
+            n_lines=reader.n_lines,
+            n_malformed=reader.n_malformed,
+            first_malformed=reader.first_malformed,
+            left_out=dict(reader.left_out.most_common()),
+            is_whole_seconds=not reader.has_fractions,
+        ),
     )
 
 

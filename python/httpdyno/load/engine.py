@@ -4,10 +4,8 @@ Everything native is turned into ours here, in both directions, and nowhere else
 """
 
 import math
-import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import msgspec
 
@@ -16,41 +14,16 @@ from httpdyno.errors import EngineError
 from httpdyno.load.access_log import Recording, read_access_log
 from httpdyno.load.check import check_workload
 from httpdyno.load.message import spec_message
+from httpdyno.load.window import WindowPlan
 from httpdyno.model import LiveLoad, Measurement, Replay, Workload
-
-SPIN_S = 60e-6
-"""How long an open-loop thread polls before a request is due, where it has a core of its own.
-
-A timer alone wakes about 50 µs late; with this the median is below 1 µs at a tenth of a core and
-1,000 requests per second. On a core shared with the server it would take the server's time."""
 
 _WAIT_SLICE_S = 0.1
 """Python sees Ctrl-C only between calls; no wait inside the engine is longer than this."""
-
-_CONNECTIONS_PER_THREAD = 64
-_CPUS_PER_THREAD = 4
 
 Edge = Callable[[int, bool], None]
 
 _MEASUREMENT = msgspec.msgpack.Decoder(Measurement)
 _LIVE = msgspec.msgpack.Decoder(LiveLoad)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class WindowPlan:
-    """A stretch of load on one arm."""
-
-    arm: int
-    lead_in_s: float
-    """Loaded, but not measured."""
-    measure_s: float
-    n_requests: int = 0
-    """The window ends after that many, if they come first; 0 is no such limit."""
-    spread_s: float = 0.0
-    """Credited windows: the users begin within so long, at random; the lead-in comes after it."""
-    tail_s: float = 0.0
-    """Closed loop: the load goes on for at most so long after the measured part, until every user
-    has begun another step, and what each cycle gave to it is credited; 0 just counts answers."""
 
 
 class LoadHandle:
@@ -124,7 +97,7 @@ def start_load(  # noqa: PLR0913 - the engine's settings, each of them optional
         seed: Makes the run repeatable.
         drain_s: The longest wait for answers at a window's end; None is the workload's timeout,
             which lets every request end by itself.
-        spin_s: Polling before each due time, see `SPIN_S`.
+        spin_s: Polling before each due time, see `machine.SPIN_S`.
         n_traced: Of each window, the instants of the first so many measured requests are kept.
         on_edge: Called with (window index, whether it opens) when nothing is in flight.
         recording: What a replay's log holds, if it was read already.
@@ -152,14 +125,3 @@ def start_load(  # noqa: PLR0913 - the engine's settings, each of them optional
         return LoadHandle(_native.start(message, on_edge))
     except _native.EngineError as error:
         raise EngineError(str(error)) from error
-
-
-def suited_threads(workload: Workload, n_cpus: int | None = None) -> int:
-    """Return how many threads to load with: one, or more on a big machine with many connections.
-
-    One thread offers far more than a server on the same few cores can answer; each further one
-    takes a core from it.
-    """
-    cpus = n_cpus or os.cpu_count() or 1
-    by_connections = workload.connections // _CONNECTIONS_PER_THREAD
-    return max(1, min(cpus // _CPUS_PER_THREAD, by_connections))

@@ -12,7 +12,7 @@ from httpdyno.model.arrival import (
 )
 from httpdyno.model.base import Level, Record
 from httpdyno.model.knob import Configuration, Knob, KnobInfo, level_text
-from httpdyno.model.load_outcome import LoadOutcome
+from httpdyno.model.load_outcome import LoadOutcome, ReplayedLog
 from httpdyno.model.measurement import (
     Batches,
     Cycles,
@@ -82,6 +82,7 @@ __all__ = [
     "RatioInterval",
     "Record",
     "Replay",
+    "ReplayedLog",
     "RequestSpec",
     "RunStatus",
     "RunSummary",

@@ -8,17 +8,10 @@ its next request only after the answer and some thought.
 
 from typing import Literal, get_args
 
-from httpdyno.errors import UsageError
 from httpdyno.model.base import Record
-from httpdyno.units import duration_s, rate_or_zero_per_s
 
-MAX_RATE_PER_S = 1e9
-"""One a nanosecond, the resolution of the clock."""
-
-Spread = Literal["even", "random", "burst"]
-SPREADS: tuple[Spread, ...] = get_args(Spread)
-
-_STAGES_HINT = "give times and rates: `10s: 0/s..500/s, 30s: 500/s`"
+LogSpread = Literal["even", "random", "burst"]
+LOG_SPREADS: tuple[LogSpread, ...] = get_args(LogSpread)
 
 
 class Closed(Record, frozen=True, tag_field="kind", tag="closed"):
@@ -68,7 +61,7 @@ class Replay(Record, frozen=True, tag_field="kind", tag="replay"):
     """2 halves the gaps."""
     methods: tuple[str, ...] = ("GET", "HEAD")
     """Other requests of the log are left out: they may change what the server keeps."""
-    spread: Spread = "even"
+    spread: LogSpread = "even"
     """What is done with requests that the log puts into the same second: laid over it evenly or
     at random, or all sent at its beginning."""
 
@@ -108,30 +101,3 @@ def n_expected(stages: tuple[RateStage, ...]) -> float:
         if mean_per_s > 0:
             total += float("inf") if stage.duration_s is None else mean_per_s * stage.duration_s
     return total
-
-
-def stages_from(text: str) -> tuple[RateStage, ...]:
-    """Return the stages in `10s: 0/s..500/s, 30s: 500/s, 10s: 500/s..0/s`.
-
-    Raises:
-        UsageError: Not stages, or a stage without a length.
-    """
-    return tuple(_stage(part.strip()) for part in text.split(","))
-
-
-def _stage(text: str) -> RateStage:
-    length, colon, rates = text.partition(":")
-    if not colon:
-        raise UsageError(f"the stage `{text}` is not a time and a rate", hint=_STAGES_HINT)
-    first, dots, last = (part.strip() for part in rates.partition(".."))
-    try:
-        stage = RateStage(
-            duration_s=duration_s(length),
-            from_per_s=rate_or_zero_per_s(first),
-            to_per_s=rate_or_zero_per_s(last if dots else first),
-        )
-    except UsageError as error:
-        raise UsageError(f"in the stage `{text}` {error}", hint=_STAGES_HINT) from error
-    if stage.duration_s == 0:
-        raise UsageError(f"the stage `{text}` takes no time", hint=_STAGES_HINT)
-    return stage

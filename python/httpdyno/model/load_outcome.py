@@ -1,9 +1,24 @@
 """One load test with all that its reports need."""
 
+import msgspec
+
 from httpdyno.model.base import Record
 from httpdyno.model.measurement import HostFacts, Measurement
-from httpdyno.model.result import Caveat
 from httpdyno.model.workload import RequestSpec, Workload
+
+
+class ReplayedLog(Record, frozen=True):
+    """What an access log held, and how much of it could be sent again."""
+
+    n_lines: int
+    """Blank ones left out."""
+    n_malformed: int = 0
+    first_malformed: int = 0
+    """Its number, from 1; 0 is none."""
+    left_out: dict[str, int] = msgspec.field(default_factory=dict)
+    """Requests by methods that were not asked for."""
+    is_whole_seconds: bool = True
+    """Whether the log knows the second only."""
 
 
 class LoadOutcome(Record, frozen=True):
@@ -23,8 +38,8 @@ class LoadOutcome(Record, frozen=True):
     threads: int = 1
     schedule_hash: str = ""
     """Two runs with the same one were offered the same requests at the same instants."""
-    caveats: tuple[Caveat, ...] = ()
-    """What the command knew to doubt, such as cores shared with the server."""
+    log: ReplayedLog | None = None
+    """Of a replay."""
     fail_if: tuple[str, ...] = ()
     """Thresholds as they were typed: `p99 > 200ms`."""
     is_interrupted: bool = False

@@ -172,10 +172,10 @@ class Evidence(Record, frozen=True, forbid_unknown_fields=False):
     averaged over time: near 1 where answers wait for the client, near 0 where the client waits
     for answers."""
     client_frozen_ratio: float = 0.0
-    """The part of that time in which this process was stopped from outside: by a CPU quota, a
+    """The part of that time in which this process was suspended: by a CPU quota, a
     signal, a frozen machine."""
     client_throttled_ratio: float = 0.0
-    """Time for which a CPU quota held this process's control group back, summed over the CPUs
+    """Time for which a CPU quota throttled this process's control group, summed over the CPUs
     that it was on, over that time; at most 1."""
     client_stolen_ratio: float = 0.0
     """The part of that time for which the host of this virtual machine ran others on a CPU that
@@ -242,7 +242,7 @@ class Evidence(Record, frozen=True, forbid_unknown_fields=False):
     little_residual_ratio: float = 0.0
     """How far the mean number of requests on connections, integrated as they came and went, is
     from rate times mean time on a connection by their records (Little's law), relative to it.
-    Over 0.02 the engine's own books are wrong."""
+    Over 0.02 the engine's own counts are wrong."""
 
 
 NO_EVIDENCE = Evidence()

@@ -192,7 +192,9 @@ class Outcome(Record, frozen=True):
     sweep: Sweep | None = None
     calibration: dict[str, float] = msgspec.field(default_factory=dict)
     configuration: Configuration = Configuration()
-    """The best proven configuration; the start where the final claim did not bear the best out."""
+    """What the run settled on: of a ladder what its steps kept, of a sweep the knee, of `compare`
+    the second one where it is better. The start (of `compare` the first one) where the final claim
+    did not bear that out, and as long as the run has not ended."""
     overlay_diff: str = ""
     """Unified diff of the server's files and environment, start against final."""
     caveats: tuple[Caveat, ...] = ()

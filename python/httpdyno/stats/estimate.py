@@ -136,8 +136,8 @@ def spread_of(name: str, values: Floats, interval_s: float, confidence: float) -
     if dependence.p_slow > MAX_P_SLOW:
         memory_s = dependence.slow_memory * interval_s
         return Spread(
-            reason=f"{name} keeps its level for about {format_duration(memory_s)}, so that "
-            f"{format_duration(n * interval_s)} hold too few independent stretches: measure for "
+            reason=f"{name} is correlated over about {format_duration(memory_s)}, so that "
+            f"{format_duration(n * interval_s)} hold too few independent intervals: measure for "
             f"{format_duration(memory_s * STRETCHES_PER_MEMORY * LONGER)} or more"
         )
     if Dependence(values, n_left_out=1).p_of_slowest_wave() < DRIFT_P:

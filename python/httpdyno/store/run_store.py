@@ -16,7 +16,7 @@ from sqlalchemy.engine import Connection
 
 from httpdyno.errors import StoreError
 from httpdyno.model import HostFacts, Outcome, Plan, RunSummary, StartRecord, WindowRecord
-from httpdyno.model.secret import with_digests
+from httpdyno.secret import with_digests
 from httpdyno.store.database import Database
 from httpdyno.store.owner import Owner
 from httpdyno.store.payload import from_text, to_text
@@ -116,7 +116,7 @@ class Store:
             )
 
     def plan(self, run_id: str) -> Plan:
-        """Return what the run is to do; secrets are digests in it (`model.secret`)."""
+        """Return what the run is to do; secrets are digests in it (`secret`)."""
         with self._database.reading() as connection:
             text = _run(connection, run_id, runs.c.plan).plan
         return from_text(text, Plan, f"the plan of run {run_id}")

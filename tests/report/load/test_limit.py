@@ -4,7 +4,16 @@ import pytest
 from msgspec import structs
 from tests.report.sample_load import CLOSED, OPEN, load_measurement, load_outcome, shop
 
-from httpdyno.model import Caveat, Evidence, Measurement, Think, Users, VisitStep, Workload
+from httpdyno.model import (
+    Evidence,
+    Measurement,
+    Replay,
+    ReplayedLog,
+    Think,
+    Users,
+    VisitStep,
+    Workload,
+)
 from httpdyno.report.load.caveat import load_caveats
 from httpdyno.report.load.limit import evidence_rows, limit_text
 
@@ -54,21 +63,20 @@ def limited(by: str, **evidence: float) -> Measurement:
             CLOSED,
             {"busy_connections": 49.2},
             "the server or the number of connections: 49.2 of 50 connections waited for an answer "
-            "on average, and nothing tells whether for each other in the server; more with `-c` "
-            "would tell",
+            "on average; whether for each other in the server cannot be told: try more with `-c`",
         ),
         (
             "rate",
             OPEN,
             {"lateness_p99_s": 0.000048},
-            "the load that was asked for: the server kept up and this client had room; 99 % went "
-            "out within 48.0 µs of their due time",
+            "the load that was asked for: the server kept up and this client had CPU to spare; "
+            "99 % went out within 48.0 µs of their due time",
         ),
         (
             "rate",
             structs.replace(CLOSED, users=Users(think=Think(mean_s=1.0))),
             {"busy_ratio": 0.12},
-            "the load that was asked for: users thought more than they waited; 12 % of the "
+            "the load that was asked for: users paused for longer than they waited; 12 % of the "
             "connections were busy",
         ),
         (
@@ -88,7 +96,7 @@ def limited(by: str, **evidence: float) -> Measurement:
                 "idle_cpu_ratio": 1.3,
             },
             "this client's CPU: its busiest thread used 60 % of a core, waited for a CPU for 38 % "
-            "of the time and was stopped from outside for 12 %, so the server could do more than "
+            "of the time and was suspended for 12 %, so the server could do more than "
             "this shows; use more `--threads`, or load from another machine",
         ),
         (
@@ -96,7 +104,7 @@ def limited(by: str, **evidence: float) -> Measurement:
             CLOSED,
             {"client_cpu_ratio": 0.4, "client_wait_ratio": 0.3, "client_ready_ratio": 0.81},
             "this client's CPU: its busiest thread used 40 % of a core, waited for a CPU for 30 % "
-            "of the time and found 81 % of the answers there when it came to look, so the server "
+            "of the time and found 81 % of the answers already waiting, so the server "
             "could do more than this shows; load from another machine",
         ),
         (
@@ -127,7 +135,8 @@ def limited(by: str, **evidence: float) -> Measurement:
             CLOSED,
             {"busy_connections": 49.7},
             "the number of connections: 49.7 of 50 connections waited for an answer on average, "
-            "but not for each other in the server: more may bring more; allow them with `-c`",
+            "but not for each other in the server: more connections (`-c`) may give more "
+            "throughput",
         ),
         (
             "descriptors",
@@ -247,11 +256,20 @@ def test_a_sound_test_has_no_caveats() -> None:
     assert load_caveats(load_outcome(limited("server", **sound))) == ()
 
 
-def test_what_the_command_knew_comes_first() -> None:
-    told = Caveat(kind="replay_left_out", message="12 POST were left out")
-    seen = load_caveats(structs.replace(shop(), caveats=(told,)))
-    assert seen[0] == told
-    assert len(seen) > 1
+def test_what_a_replay_made_of_its_log_comes_first() -> None:
+    workload = structs.replace(shop().workload, arrival=Replay(log="access.log", spread="random"))
+    log = ReplayedLog(n_lines=99, n_malformed=2, first_malformed=7, left_out={"POST": 12})
+    seen = load_caveats(structs.replace(shop(), workload=workload, log=log))
+    assert [each.message for each in seen[:3]] == [
+        "requests of the log that were left out: 12 POST; `--replay-methods` sends them",
+        "2 of 99 lines of the log could not be read, the first is line 7",
+        "the log knows the second only; the requests of one were laid over it at random",
+    ]
+    assert len(seen) > 3
+    whole = structs.replace(
+        shop(), workload=workload, log=ReplayedLog(n_lines=9, is_whole_seconds=False)
+    )
+    assert load_caveats(whole) == seen[3:]
 
 
 def test_late_requests_are_no_doubt_where_the_server_made_them_wait() -> None:

@@ -18,6 +18,8 @@ const MAX_CONNECTIONS: usize = 1_000_000;
 const MAX_RATE_PER_S: f64 = 1e9;
 /// About 30 years: everything fits `u64` nanoseconds with room.
 const MAX_TIME_S: f64 = 1e9;
+/// Of a visit: nobody is there longer.
+const MAX_STEPS: u32 = 1_000_000_000;
 /// More than any kernel gives.
 const MAX_BUFFER_BYTES: usize = 1 << 30;
 
@@ -64,7 +66,7 @@ fn check_time(field: &str, time_s: f64) -> Result<(), Error> {
     if (0.0..=MAX_TIME_S).contains(&time_s) {
         return Ok(());
     }
-    Err(Error::invalid(field, time_s, "a time of 0 s or more"))
+    Err(Error::invalid(field, time_s, "a time from 0 s to 1e9 s"))
 }
 
 fn check_window(
@@ -128,9 +130,11 @@ fn check_traffic(spec: &LoadSpec) -> Result<(), Error> {
         return Err(Error::invalid("users.n_returning", 0, "at least 1"));
     }
     match spec.users.visit {
-        Length::Fixed(0) => return Err(Error::invalid("users.visit", 0, "at least 1 step")),
-        Length::Geometric { mean } if !(1.0..=1e9).contains(&mean) => {
-            return Err(Error::invalid("users.visit", mean, "a mean of at least 1 step"));
+        Length::Fixed(steps) if !(1..=MAX_STEPS).contains(&steps) => {
+            return Err(Error::invalid("users.visit", steps, "1 to 1e9 steps"));
+        }
+        Length::Geometric { mean } if !(1.0..=f64::from(MAX_STEPS)).contains(&mean) => {
+            return Err(Error::invalid("users.visit", mean, "1 to 1e9 steps"));
         }
         Length::Fixed(_) | Length::Geometric { .. } => {}
     }
@@ -192,7 +196,7 @@ fn check_ratio(field: &str, ratio: f64) -> Result<(), Error> {
     if (0.0..=1.0).contains(&ratio) {
         return Ok(());
     }
-    Err(Error::invalid(field, ratio, "a part from 0 to 1"))
+    Err(Error::invalid(field, ratio, "a share from 0 to 1, which is 100 %"))
 }
 
 fn check_rate(field: &str, rate_per_s: f64) -> Result<(), Error> {
@@ -273,6 +277,7 @@ mod tests {
         );
         expect(|s| s.users.new_ratio = 1.5, "users.new_ratio is 1.5");
         expect(|s| s.users.visit = Length::Fixed(0), "users.visit is 0");
+        expect(|s| s.users.visit = Length::Fixed(u32::MAX), "users.visit is 4294967295");
         expect(|s| s.users.think = Think::Fixed { s: -1.0 }, "users.think is -1");
         let slow = Slow { ratio: 2.0, bytes_per_s: 1.0, receive_buffer_bytes: 0 };
         let message = refusal(|s| s.slow = Some(slow));

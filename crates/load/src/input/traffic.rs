@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use serde::de::Error;
+use serde::de::{Error, Unexpected};
 use serde::{Deserialize, Deserializer};
 
 /// How requests, pages or users arrive.
@@ -163,11 +163,11 @@ impl<'de> Deserialize<'de> for Length {
         if is_geometric {
             return Ok(Self::Geometric { mean });
         }
-        let steps = mean as u32;
-        if f64::from(steps).total_cmp(&mean).is_ne() {
-            return Err(D::Error::custom(format!("visit is {mean}; expected a whole number")));
+        if mean.fract() != 0.0 {
+            return Err(D::Error::invalid_value(Unexpected::Float(mean), &"a whole number"));
         }
-        Ok(Self::Fixed(steps))
+        // What is beyond is so afterwards too, and refused.
+        Ok(Self::Fixed(mean as u32))
     }
 }
 

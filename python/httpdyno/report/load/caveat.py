@@ -1,10 +1,10 @@
 """What to doubt of a load test, each doubt with its figure."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
-from httpdyno.model import Caveat, LoadOutcome, Measurement
-from httpdyno.report.load.sure import no_interval_text, unsteady_text
-from httpdyno.report.phrase import plural
+from httpdyno.model import Caveat, LoadOutcome, Measurement, Replay
+from httpdyno.report.load.precision import no_interval_text, unsteady_text
+from httpdyno.report.shared.phrase import plural
 from httpdyno.stats.histogram import quantile_s
 from httpdyno.units import format_duration, format_percent
 
@@ -22,10 +22,15 @@ MUCH_UNANSWERED_RATIO = 0.01
 """Of the time on connections, in which a connection's first segment was not answered."""
 MUCH_WAIT_RATIO = 0.05
 """Of the time, in which the client was ready to run and had no CPU."""
+_SPREAD = {
+    "even": "were laid evenly over it",
+    "random": "were laid over it at random",
+    "burst": "were due at its beginning",
+}
 
 
 def load_caveats(outcome: LoadOutcome) -> tuple[Caveat, ...]:
-    """Return all that the result may be wrong about, what the command knew first."""
+    """Return all that the result may be wrong about, what a replay made of its log first."""
     found = (rule(outcome.measurement) for rule in _RULES)
     own = [Caveat(kind=kind, message=message) for kind, message in _told(found)]
     if reason := unsteady_text(outcome):
@@ -34,7 +39,32 @@ def load_caveats(outcome: LoadOutcome) -> tuple[Caveat, ...]:
         own.append(Caveat(kind="no_interval", message=reason))
     if outcome.measurement.lateness.counts and outcome.workload.is_open_loop:
         own += _late(outcome)
-    return (*outcome.caveats, *own)
+    return (*_of_log(outcome), *own)
+
+
+def _of_log(outcome: LoadOutcome) -> Iterator[Caveat]:
+    """Yield what a replay made of its log."""
+    log, arrival = outcome.log, outcome.workload.arrival
+    if log is None:
+        return
+    if log.left_out:
+        methods = ", ".join(f"{n:,} {method}" for method, n in log.left_out.items())
+        yield Caveat(
+            kind="replay_left_out",
+            message=f"requests of the log that were left out: {methods}; `--replay-methods` sends "
+            "them",
+        )
+    if log.n_malformed:
+        yield Caveat(
+            kind="replay_malformed",
+            message=f"{log.n_malformed:,} of {plural(log.n_lines, 'line')} of the log could not "
+            f"be read, the first is line {log.first_malformed}",
+        )
+    if log.is_whole_seconds and isinstance(arrival, Replay):
+        yield Caveat(
+            kind="replay_whole_seconds",
+            message=f"the log knows the second only; the requests of one {_SPREAD[arrival.spread]}",
+        )
 
 
 def _told(found: Iterable[tuple[str, str] | None]) -> list[tuple[str, str]]:
@@ -59,8 +89,8 @@ def _frozen(measurement: Measurement) -> tuple[str, str] | None:
         return None
     return (
         "client_frozen",
-        f"this client stood still for {format_percent(ratio)} of the time, through no fault of the "
-        "server; the highest percentiles hold such moments",
+        f"this client was suspended for {format_percent(ratio)} of the time, which is not the "
+        "server's doing; it is in the highest percentiles",
     )
 
 
@@ -70,7 +100,7 @@ def _residual(measurement: Measurement) -> tuple[str, str] | None:
         return None
     return (
         "little",
-        f"the engine's own books differ by {format_percent(ratio)}: requests in flight are not "
+        f"the engine's own counts differ by {format_percent(ratio)}: requests in flight are not "
         "rate times time (Little's law); do not rely on these figures",
     )
 

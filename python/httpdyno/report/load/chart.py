@@ -10,10 +10,10 @@ from typing import Any
 import altair as alt
 
 from httpdyno.model import HistogramData, LoadOutcome
-from httpdyno.report.drawing import AFTER, BEFORE, BOOK, SOFT, WIDE, Frame, chart_of, svg_of
-from httpdyno.report.load.histogram import bars
-from httpdyno.report.load.interval import course, tail_name
-from httpdyno.report.load.parts import phase_means_s
+from httpdyno.report.load.course import course, tail_name
+from httpdyno.report.load.histogram_text import bars
+from httpdyno.report.load.tables import phase_means_s
+from httpdyno.report.shared.drawing import AFTER, BEFORE, BOOK, SOFT, WIDE, Frame, chart_of, svg_of
 
 _WORSE = "var(--worse)"
 _ERROR_FREE = 0

@@ -4,8 +4,8 @@ import csv
 from io import StringIO
 
 from httpdyno.model import HistogramData, LoadOutcome
-from httpdyno.report.load.figure import figure
-from httpdyno.report.load.interval import readable
+from httpdyno.report.load.course import readable
+from httpdyno.report.load.distribution import figure
 
 COLUMNS = ("t_s", "offered", "completed", "errors", "p50_s", "p99_s", "max_s")
 

@@ -9,7 +9,7 @@ import math
 
 from httpdyno.model import HistogramData, LoadOutcome
 from httpdyno.report.load.hdr import n_buckets, sub_buckets
-from httpdyno.report.load.histogram import spectrum
+from httpdyno.report.load.histogram_text import spectrum
 from httpdyno.stats.histogram import count, mean_s
 
 _DIGITS = 3

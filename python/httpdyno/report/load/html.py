@@ -4,7 +4,7 @@ import re
 
 from httpdyno.model import LoadOutcome
 from httpdyno.report.load.json import load_json
-from httpdyno.report.page import rendered
+from httpdyno.report.shared.template import rendered
 
 
 def load_html(outcome: LoadOutcome) -> str:
@@ -17,7 +17,7 @@ def load_html(outcome: LoadOutcome) -> str:
         "load.html.j2",
         page(outcome, drawn=Markup),
         load_json(outcome),
-        css=("sheet.css", "load.css"),
+        css=("page.css", "load.css"),
         filters={"ticked": _ticked},
     )
 

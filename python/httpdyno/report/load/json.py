@@ -3,6 +3,7 @@
 from typing import Any
 
 import msgspec
+from msgspec import structs
 
 from httpdyno.model import (
     Caveat,
@@ -17,14 +18,14 @@ from httpdyno.model import (
     Workload,
 )
 from httpdyno.report.load.caveat import load_caveats
-from httpdyno.report.load.figure import censored_service_time, figures
-from httpdyno.report.load.interval import readable
+from httpdyno.report.load.course import readable
+from httpdyno.report.load.distribution import censored_service_time, figures
+from httpdyno.report.load.headline import n_after_end
 from httpdyno.report.load.limit import limit_text
-from httpdyno.report.load.offer import latency_label, model_name
-from httpdyno.report.load.parts import PHASES, portion_censored, request_names
-from httpdyno.report.load.sure import summary_of
+from httpdyno.report.load.precision import summary_of
+from httpdyno.report.load.tables import PHASES, portion_censored, request_names
 from httpdyno.report.load.threshold import judgements
-from httpdyno.report.load.words import n_after_end
+from httpdyno.report.shared.workload_text import latency_label, model_name
 from httpdyno.stats.histogram import count
 from httpdyno.stats.summary import Summary
 
@@ -181,18 +182,17 @@ def load_json(outcome: LoadOutcome) -> dict[str, Any]:
     return plain
 
 
-def load_schema() -> dict[str, Any]:
-    """Return the JSON Schema of `load_json`."""
-    return msgspec.json.schema(LoadJson)
+_MEASURED = {each.name: each.type for each in structs.fields(Measurement)}
+_AS_MEASURED = [
+    each.name for each in structs.fields(LoadJson) if _MEASURED.get(each.name) == each.type
+]
+"""What has the same name and type in a measurement is given out as it is."""
 
 
 def _record(outcome: LoadOutcome) -> LoadJson:
     measurement = outcome.measurement
     return LoadJson(
-        offered=measurement.offered,
-        completed=measurement.completed,
-        errors=measurement.errors,
-        statuses=measurement.statuses,
+        **{name: getattr(measurement, name) for name in _AS_MEASURED},
         duration_s=measurement.measured_s,
         throughput_per_s=measurement.throughput_per_s,
         latency_label=latency_label(outcome.workload),
@@ -200,12 +200,6 @@ def _record(outcome: LoadOutcome) -> LoadJson:
         service_time_s=_latency(measurement.service_time),
         lateness_s=_latency(measurement.lateness),
         series=_series(measurement),
-        connects=measurement.connects,
-        bytes_sent=measurement.bytes_sent,
-        bytes_received=measurement.bytes_received,
-        client_cpu_s=measurement.client_cpu_s,
-        limited_by=measurement.limited_by,
-        evidence=measurement.evidence,
         provenance=_provenance(outcome),
         model=model_name(outcome.workload),
         limited_by_text=limit_text(measurement, outcome.workload),
@@ -224,9 +218,6 @@ def _record(outcome: LoadOutcome) -> LoadJson:
             for name, portion in measurement.by_population.items()
         ),
         pages=_pages(measurement),
-        visits=measurement.visits,
-        handshakes_full=measurement.handshakes_full,
-        handshakes_resumed=measurement.handshakes_resumed,
         course=_course(measurement),
         after_end=AfterEndJson(
             completed=n_after_end(measurement),

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from msgspec import structs
 
 from httpdyno.model import Evidence, Measurement, Workload
-from httpdyno.report.phrase import oxford, plural
+from httpdyno.report.shared.phrase import oxford, plural
 from httpdyno.units import format_duration, format_percent, format_rate
 
 _WHO = {
@@ -77,8 +77,8 @@ def _waits(measurement: Measurement) -> list[str]:
     evidence = measurement.evidence
     shares = (
         ("waited for a CPU for", evidence.client_wait_ratio),
-        ("was stopped from outside for", evidence.client_frozen_ratio),
-        ("was held back by a CPU quota for", evidence.client_throttled_ratio),
+        ("was suspended for", evidence.client_frozen_ratio),
+        ("was throttled by a CPU quota for", evidence.client_throttled_ratio),
         ("had its CPU taken by the machine's host for", evidence.client_stolen_ratio),
     )
     found = [f"{words} {format_percent(share)}" for words, share in shares if share >= _MENTIONED]
@@ -121,16 +121,16 @@ def _rate(measurement: Measurement, workload: Workload) -> str:
     if not workload.is_open_loop:
         busy = format_percent(measurement.evidence.busy_ratio)
         few = "requests were few for so many connections"
-        why = "users thought more than they waited" if workload.users.think.mean_s > 0 else few
+        why = "users paused for longer than they waited" if workload.users.think.mean_s > 0 else few
         return f"{why}; {busy} of the connections were busy"
     late_s = measurement.evidence.lateness_p99_s
     punctual = f"; 99 % went out within {format_duration(late_s)} of their due time"
-    return f"the server kept up and this client had room{punctual if late_s > 0 else ''}"
+    return f"the server kept up and this client had CPU to spare{punctual if late_s > 0 else ''}"
 
 
 def _client_cpu(measurement: Measurement, workload: Workload) -> str:
     ready = measurement.evidence.client_ready_ratio
-    found = f"found {format_percent(ready)} of the answers there when it came to look"
+    found = f"found {format_percent(ready)} of the answers already waiting"
     told = [f"used {_cpu(measurement)}", *_waits(measurement)]
     seen = oxford([*told, found] if ready >= _WAITED_FOR else told)
     more = "load from another machine"
@@ -154,8 +154,8 @@ def _connections(measurement: Measurement, workload: Workload) -> str:
         busy = measurement.evidence.busy_connections
         return (
             f"{busy:.1f} of {plural(workload.connections, 'connection')} waited for an answer on "
-            "average, but not for each other in the server: more may bring more; allow them with "
-            "`-c`"
+            "average, but not for each other in the server: more connections (`-c`) may give more "
+            "throughput"
         )
     n_waited = plural(round(measurement.evidence.waited_requests), "request")
     return (
@@ -168,7 +168,7 @@ def _server_or_connections(measurement: Measurement, workload: Workload) -> str:
     busy = measurement.evidence.busy_connections
     return (
         f"{busy:.1f} of {plural(workload.connections, 'connection')} waited for an answer on "
-        "average, and nothing tells whether for each other in the server; more with `-c` would tell"
+        "average; whether for each other in the server cannot be told: try more with `-c`"
     )
 
 

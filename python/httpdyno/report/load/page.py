@@ -4,15 +4,14 @@ from collections.abc import Callable
 from typing import Any
 
 from httpdyno.model import LoadOutcome
-from httpdyno.report import curve
-from httpdyno.report.drawing import AFTER, BEFORE, NARROW, WIDE
 from httpdyno.report.load import chart
 from httpdyno.report.load.caveat import load_caveats
-from httpdyno.report.load.figure import figure, missing_percentiles
-from httpdyno.report.load.interval import course, tail_name
+from httpdyno.report.load.course import course, tail_name
+from httpdyno.report.load.distribution import figure, missing_percentiles
+from httpdyno.report.load.headline import is_good, verdict_line
 from httpdyno.report.load.limit import evidence_rows, limit_text
-from httpdyno.report.load.offer import latency_label, model_name, offer_text
-from httpdyno.report.load.parts import (
+from httpdyno.report.load.precision import half_width_text, interval_grid, warm_up_text
+from httpdyno.report.load.tables import (
     PHASES,
     Grid,
     censored_note,
@@ -24,15 +23,14 @@ from httpdyno.report.load.parts import (
     portions_grid,
     traffic_rows,
 )
-from httpdyno.report.load.sure import half_width_text, interval_grid, warm_up_text
 from httpdyno.report.load.text import schedule_text
 from httpdyno.report.load.threshold import is_good_enough, judgements
-from httpdyno.report.load.words import is_good, verdict_line
-from httpdyno.report.phrase import NOTHING
+from httpdyno.report.shared import latency_curve
+from httpdyno.report.shared.drawing import AFTER, BEFORE, NARROW, WIDE
+from httpdyno.report.shared.phrase import NOTHING
+from httpdyno.report.shared.template import Drawn
+from httpdyno.report.shared.workload_text import latency_label, model_name, workload_text
 from httpdyno.units import format_bytes, format_duration, format_percent, format_rate
-
-Drawn = Callable[[str], Any]
-"""Marks a drawing as markup, so that the template does not escape it."""
 
 _MODELS = {
     "closed loop": "Each connection sent its next request when the last one was answered, so a "
@@ -56,7 +54,7 @@ def page(outcome: LoadOutcome, *, drawn: Drawn) -> dict[str, Any]:
     return {
         "outcome": outcome,
         "host": outcome.host,
-        "offer": offer_text(outcome.workload),
+        "offer": workload_text(outcome.workload),
         "hero": _hero(outcome),
         "tiles": _tiles(outcome),
         "thresholds": _thresholds(outcome),
@@ -212,7 +210,7 @@ def _percentiles(outcome: LoadOutcome, drawn: Drawn) -> dict[str, Any] | None:
     return _figure(
         "By percentile",
         " ".join(parts),
-        lambda width: curve.percentiles_svg(curves, width=width, colours=colours),
+        lambda width: latency_curve.percentiles_svg(curves, width=width, colours=colours),
         latency_grid(outcome),
         drawn,
     )

@@ -2,19 +2,19 @@
 
 Counters and gauges of the whole window; the latency as a histogram, whose buckets are cumulative
 and hold what took at most `le` seconds.
-
-Source:
-    Prometheus, Exposition formats, text-based format 0.0.4.
 """
 
-import math
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import accumulate
 
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+
 from httpdyno.model import HistogramData, LoadOutcome
-from httpdyno.report.load.offer import model_name
-from httpdyno.report.load.parts import PHASES, request_names
+from httpdyno.report.load.tables import PHASES, request_names
+from httpdyno.report.shared.workload_text import model_name
 from httpdyno.stats.histogram import count
 
 _STEPS = (1.0, 2.5, 5.0)
@@ -27,120 +27,111 @@ BUCKETS_S = tuple(
 Labels = Mapping[str, str]
 
 
-class _Page:
-    """Lines of the exposition; each metric's help and type come once, before its samples."""
-
-    def __init__(self, common: Labels) -> None:
-        self.lines: list[str] = []
-        self._common = common
-
-    def family(self, name: str, kind: str, text: str) -> None:
-        self.lines += [f"# HELP {name} {_escaped_help(text)}", f"# TYPE {name} {kind}"]
-
-    def sample(self, name: str, value: float, labels: Labels | None = None) -> None:
-        named = {**self._common, **(labels or {})}
-        inner = ",".join(f'{key}="{_escaped(each)}"' for key, each in named.items())
-        self.lines.append(f"{name}{{{inner}}} {_number(value)}")
-
-    def single(self, name: str, kind: str, text: str, value: float) -> None:
-        self.family(name, kind, text)
-        self.sample(name, value)
-
-    def histogram(self, name: str, data: HistogramData, labels: Labels | None = None) -> None:
-        cumulative = list(accumulate(data.counts, initial=0))
-        for limit_s in BUCKETS_S:
-            reached = bisect_right(data.bounds_ns, round(limit_s * 1e9))
-            le = {"le": f"{limit_s:.10g}"}
-            self.sample(f"{name}_bucket", cumulative[reached], {**(labels or {}), **le})
-        self.sample(f"{name}_bucket", count(data), {**(labels or {}), "le": "+Inf"})
-        self.sample(f"{name}_sum", data.sum_s, labels)
-        self.sample(f"{name}_count", count(data), labels)
-
-
 def load_prometheus(outcome: LoadOutcome) -> str:
     """Return the exposition; every sample carries the URL and the model of the load."""
-    page = _Page({"url": outcome.url, "model": model_name(outcome.workload)})
-    _requests(page, outcome)
-    _durations(page, outcome)
-    _rates(page, outcome)
-    return "\n".join(page.lines) + "\n"
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_LoadMetrics(outcome))
+    return generate_latest(registry).decode()
 
 
-def _requests(page: _Page, outcome: LoadOutcome) -> None:
-    measurement = outcome.measurement
-    name = "httpdyno_load_requests_total"
-    page.family(name, "counter", "Requests by what became of them; they add up to those offered.")
-    page.sample(name, measurement.completed, {"outcome": "completed"})
-    for kind, n in sorted(measurement.errors.items()):
-        page.sample(name, n, {"outcome": kind})
-    name = "httpdyno_load_responses_total"
-    page.family(name, "counter", "Whole answers by status.")
-    for status, n in sorted(measurement.statuses.items()):
-        page.sample(name, n, {"status": status})
-    name = "httpdyno_load_bytes_total"
-    page.family(name, "counter", "Bytes of requests sent and of answers received.")
-    page.sample(name, measurement.bytes_sent, {"direction": "sent"})
-    page.sample(name, measurement.bytes_received, {"direction": "received"})
-    name = "httpdyno_load_tls_handshakes_total"
-    page.family(name, "counter", "TLS handshakes.")
-    page.sample(name, measurement.handshakes_full, {"kind": "full"})
-    page.sample(name, measurement.handshakes_resumed, {"kind": "resumed"})
-    page.single(
-        "httpdyno_load_connects_total",
-        "counter",
-        "Connections that were tried to open.",
-        measurement.connects,
-    )
+class _LoadMetrics(Collector):
+    """The metrics of one load test."""
 
+    def __init__(self, outcome: LoadOutcome) -> None:
+        self._outcome = outcome
+        self._measurement = outcome.measurement
+        self._common = {"url": outcome.url, "model": model_name(outcome.workload)}
 
-def _durations(page: _Page, outcome: LoadOutcome) -> None:
-    measurement = outcome.measurement
-    distributions = {
-        "latency": ("Time to the whole answer, from when the model counts.", measurement.latency),
-        "service_time": ("Time from sending to the whole answer.", measurement.service_time),
-        "lateness": ("Time from a request's due time to its sending.", measurement.lateness),
-        "page": ("Time to a page with all its objects.", measurement.pages.time),
-    }
-    for key, (text, data) in distributions.items():
-        if count(data):
-            name = f"httpdyno_load_{key}_seconds"
-            page.family(name, "histogram", text)
-            page.histogram(name, data)
-    if len(measurement.by_request) > 1:
-        name = "httpdyno_load_request_latency_seconds"
-        page.family(name, "histogram", "Latency of each request of the mix.")
-        for path, portion in zip(request_names(outcome), measurement.by_request, strict=False):
-            if portion.latency is not None:
-                page.histogram(name, portion.latency, {"request": path})
-    name = "httpdyno_load_phase_seconds_total"
-    page.family(name, "counter", "Time that completed requests spent in each phase.")
-    for phase in PHASES:
-        page.sample(name, getattr(measurement.phases, phase).sum_s, {"phase": phase})
+    def collect(self) -> Iterator[Metric]:
+        """Yield each metric with its samples."""
+        yield from self._requests()
+        yield from self._durations()
+        yield from self._rates()
 
+    def describe(self) -> Iterator[Metric]:
+        """Yield nothing: no other collector could have the same names."""
+        return iter(())
 
-def _rates(page: _Page, outcome: LoadOutcome) -> None:
-    measurement = outcome.measurement
-    singles = {
-        "throughput": ("Right answers per second.", measurement.throughput_per_s),
-        "duration_seconds": ("Length of the measured part.", measurement.measured_s),
-        "client_cpu_seconds": ("CPU time of the load engine.", measurement.client_cpu_s),
-    }
-    for key, (text, value) in singles.items():
-        page.single(f"httpdyno_load_{key}", "gauge", text, value)
-    name = "httpdyno_load_limited_by"
-    page.family(name, "gauge", "1 for who kept the throughput from being higher.")
-    page.sample(name, 1, {"who": measurement.limited_by or "unknown"})
+    def _requests(self) -> Iterator[Metric]:
+        seen = self._measurement
+        yield self._counted(
+            "requests",
+            "Requests by what became of them; they add up to those offered.",
+            "outcome",
+            {"completed": seen.completed, **dict(sorted(seen.errors.items()))},
+        )
+        statuses = {str(status): n for status, n in sorted(seen.statuses.items())}
+        yield self._counted("responses", "Whole answers by status.", "status", statuses)
+        traffic = {"sent": seen.bytes_sent, "received": seen.bytes_received}
+        about = "Bytes of requests sent and of answers received."
+        yield self._counted("bytes", about, "direction", traffic)
+        handshakes = {"full": seen.handshakes_full, "resumed": seen.handshakes_resumed}
+        yield self._counted("tls_handshakes", "TLS handshakes.", "kind", handshakes)
+        connects = self._metric("connects", "Connections that were tried to open.", "counter")
+        self._add(connects, "_total", seen.connects)
+        yield connects
 
+    def _durations(self) -> Iterator[Metric]:
+        seen = self._measurement
+        distributions = {
+            "latency": ("Time to the whole answer, from when the model counts.", seen.latency),
+            "service_time": ("Time from sending to the whole answer.", seen.service_time),
+            "lateness": ("Time from a request's due time to its sending.", seen.lateness),
+            "page": ("Time to a page with all its objects.", seen.pages.time),
+        }
+        for key, (about, data) in distributions.items():
+            if count(data):
+                metric = self._metric(f"{key}_seconds", about, "histogram")
+                self._add_histogram(metric, data)
+                yield metric
+        if len(seen.by_request) > 1:
+            about = "Latency of each request of the mix."
+            metric = self._metric("request_latency_seconds", about, "histogram")
+            for path, portion in zip(request_names(self._outcome), seen.by_request, strict=False):
+                if portion.latency is not None:
+                    self._add_histogram(metric, portion.latency, {"request": path})
+            yield metric
+        phases = {phase: getattr(seen.phases, phase).sum_s for phase in PHASES}
+        about = "Time that completed requests spent in each phase."
+        yield self._counted("phase_seconds", about, "phase", phases)
 
-def _number(value: float) -> str:
-    if math.isnan(value):
-        return "NaN"
-    return str(value) if isinstance(value, int) else repr(float(value))
+    def _rates(self) -> Iterator[Metric]:
+        seen = self._measurement
+        singles = {
+            "throughput": ("Right answers per second.", seen.throughput_per_s),
+            "duration_seconds": ("Length of the measured part.", seen.measured_s),
+            "client_cpu_seconds": ("CPU time of the load engine.", seen.client_cpu_s),
+        }
+        for key, (about, value) in singles.items():
+            metric = self._metric(key, about, "gauge")
+            self._add(metric, "", value)
+            yield metric
+        about = "1 for who kept the throughput from being higher."
+        limit = self._metric("limited_by", about, "gauge")
+        self._add(limit, "", 1, {"who": seen.limited_by or "unknown"})
+        yield limit
 
+    @staticmethod
+    def _metric(key: str, about: str, kind: str) -> Metric:
+        return Metric(f"httpdyno_load_{key}", about, kind)
 
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    def _add(self, metric: Metric, suffix: str, value: float, labels: Labels | None = None) -> None:
+        metric.add_sample(f"{metric.name}{suffix}", {**self._common, **(labels or {})}, value)
 
+    def _counted(self, key: str, about: str, label: str, values: Mapping[str, float]) -> Metric:
+        """Return a counter with a sample for each value of one label."""
+        metric = self._metric(key, about, "counter")
+        for name, value in values.items():
+            self._add(metric, "_total", value, {label: name})
+        return metric
 
-def _escaped_help(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("\n", "\\n")
+    def _add_histogram(
+        self, metric: Metric, data: HistogramData, labels: Labels | None = None
+    ) -> None:
+        cumulative = list(accumulate(data.counts, initial=0))
+        for limit_s in BUCKETS_S:
+            n = cumulative[bisect_right(data.bounds_ns, round(limit_s * 1e9))]
+            self._add(metric, "_bucket", n, {**(labels or {}), "le": f"{limit_s:.10g}"})
+        self._add(metric, "_bucket", count(data), {**(labels or {}), "le": "+Inf"})
+        self._add(metric, "_sum", data.sum_s, labels)
+        self._add(metric, "_count", count(data), labels)

@@ -9,11 +9,12 @@ from rich.text import Text
 
 from httpdyno.model import LoadOutcome
 from httpdyno.report.load.caveat import load_caveats
-from httpdyno.report.load.figure import missing_percentiles
-from httpdyno.report.load.histogram import distribution_text, sparkline
+from httpdyno.report.load.distribution import missing_percentiles
+from httpdyno.report.load.headline import is_good, verdict_line
+from httpdyno.report.load.histogram_text import distribution_text, sparkline
 from httpdyno.report.load.limit import evidence_rows, limit_text
-from httpdyno.report.load.offer import latency_label, offer_text
-from httpdyno.report.load.parts import (
+from httpdyno.report.load.precision import half_width_text, interval_grid, warm_up_text
+from httpdyno.report.load.tables import (
     Grid,
     censored_note,
     client_text,
@@ -23,10 +24,9 @@ from httpdyno.report.load.parts import (
     portions_grid,
     traffic_rows,
 )
-from httpdyno.report.load.sure import half_width_text, interval_grid, warm_up_text
 from httpdyno.report.load.threshold import judgements
-from httpdyno.report.load.words import is_good, verdict_line
-from httpdyno.report.prose import Prose
+from httpdyno.report.shared.prose import Prose
+from httpdyno.report.shared.workload_text import latency_label, workload_text
 from httpdyno.stats.histogram import count
 
 _INDENT = "  "
@@ -72,7 +72,7 @@ def _head(outcome: LoadOutcome) -> list[RenderableType]:
         address=outcome.address,
     )
     parts: list[RenderableType] = [Prose(Text(line, style))]
-    offer = offer_text(outcome.workload)
+    offer = workload_text(outcome.workload)
     parts.append(Prose(Text(f"{outcome.url}, {offer}" if outcome.url else offer)))
     errors = {kind.replace("_", " "): n for kind, n in measurement.errors.items() if n}
     if errors:

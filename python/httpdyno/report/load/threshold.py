@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from httpdyno.errors import UsageError
 from httpdyno.model import HistogramData, LoadOutcome, Measurement, Objective
-from httpdyno.report.load.figure import censored_service_time, figure
-from httpdyno.report.phrase import oxford, plural
+from httpdyno.report.load.distribution import censored_service_time, figure
+from httpdyno.report.shared.phrase import oxford, plural
 from httpdyno.units import (
     duration_s,
     format_beside,

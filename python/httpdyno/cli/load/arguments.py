@@ -1,0 +1,203 @@
+"""From all options of `httpdyno load` to the plan of a load; each is named as it was given."""
+
+import math
+import os
+from dataclasses import dataclass, fields
+from typing import Any
+
+from httpdyno.cli.load.client import cpus_from, spin_s_from, threads_from
+from httpdyno.cli.load.options import RequestOptions, TrafficOptions, UserOptions
+from httpdyno.cli.load.request import Requests, expected_by_log, requests_from, server_of_log
+from httpdyno.cli.load.wire_options import ClientOptions, ConnectionOptions, TlsOptions
+from httpdyno.errors import UsageError
+from httpdyno.foreign import opened_regular, reason
+from httpdyno.load.check import out_of_range
+from httpdyno.load.plan import LoadPlan, load_plan
+from httpdyno.load.target import Target
+from httpdyno.load.traffic import workload_from
+from httpdyno.load.traffic_table import TrafficTable
+from httpdyno.load.window import WindowPlan
+from httpdyno.model import Replay, TlsSpec, Workload
+from httpdyno.model.arrival import LOG_SPREADS, length_s
+from httpdyno.units import duration_s
+
+DEFAULT_DURATION_S = 10.0
+_SEED_BYTES = 4
+"""Short enough to be typed again."""
+_OPTIONS = {
+    "connections": "-c",
+    "duration": "-d",
+    "keep_alive": "--no-keepalive",
+    "requests": "-n",
+}
+"""Where an option is not called like the setting."""
+_OF_PLAN = {
+    "seed": "traffic.seed",
+    "spin_s": "client.spin",
+    "threads": "client.threads",
+    "windows[0].measure_s": "traffic.duration",
+    "windows[0].n_requests": "traffic.requests",
+}
+"""Which options say what the engine may refuse besides the workload, by its place."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LoadArguments:
+    """All that was said of the load."""
+
+    urls: list[str]
+    traffic: TrafficOptions
+    requests: RequestOptions
+    users: UserOptions
+    connections: ConnectionOptions
+    tls: TlsOptions
+    client: ClientOptions
+    allowed_host: str | None = None
+
+
+def planned(asked: LoadArguments) -> LoadPlan:
+    """Return what the options come to, having looked at all that can be wrong with it.
+
+    Raises:
+        UsageError: Something makes no sense.
+        TargetError: The server has no address.
+    """
+    requests = _requests(asked)
+    workload = workload_from(
+        _table(asked),
+        _Options(),
+        requests=requests.specs,
+        steps=requests.steps,
+        tls=_tls(asked.tls, requests.target),
+    )
+    window = _window(asked.traffic, workload)
+    given = asked.traffic.seed
+    seed = int.from_bytes(os.urandom(_SEED_BYTES)) if given is None else given
+    threads = threads_from(asked.client.threads, workload)
+    spin_s = spin_s_from(asked.client.spin)
+    refused = out_of_range(workload, [window], threads=threads, seed=seed, spin_s=spin_s or 0.0)
+    if refused is not None:
+        option = _OF_PLAN.get(refused.place)
+        raise UsageError(_wrong(option, asked, refused.expected) if option else refused.sentence)
+    return load_plan(
+        requests.target,
+        workload,
+        window,
+        seed=seed,
+        threads=threads,
+        cpus=cpus_from(asked.client.cpus),
+        spin_s=spin_s,
+        allowed_host=asked.allowed_host,
+        log_headers=requests.headers,
+        log_expect=expected_by_log(asked.requests),
+    )
+
+
+def _wrong(option: str, asked: LoadArguments, expected: str) -> str:
+    group, key = option.split(".")
+    value = getattr(getattr(asked, group), key)
+    return _Options().complaint(key, value, expected)
+
+
+class _Options:
+    """Settings by the options that say them."""
+
+    def name(self, key: str, value: object = None) -> str:
+        option = _OPTIONS.get(key, f"--{key.replace('_', '-')}")
+        if value is None or isinstance(value, bool):
+            return f"`{option}`"
+        text = f"{value:g}" if isinstance(value, float) else str(value)
+        return f"`{option} '{text}'`" if " " in text else f"`{option} {text}`"
+
+    def complaint(self, key: str, value: object, expected: str) -> str:
+        return f"{self.name(key, value)} makes no sense; expected {expected}"
+
+
+def _requests(asked: LoadArguments) -> Requests:
+    read = requests_from if asked.traffic.replay is None else server_of_log
+    return read(asked.urls, asked.requests, unix_path=_unix_path(asked.connections.unix))
+
+
+def _unix_path(text: str | None) -> str:
+    if text == "":
+        raise UsageError("`--unix` names no socket", hint="such as `--unix /run/app.sock`")
+    return text or ""
+
+
+def _table(asked: LoadArguments) -> TrafficTable:
+    """Return what the options say, in the words that a study file has too."""
+    spread = asked.traffic.replay_spread
+    if spread is not None and spread not in LOG_SPREADS:
+        raise UsageError(
+            f"`--replay-spread {spread}` makes no sense; expected {', '.join(LOG_SPREADS)}"
+        )
+    words: dict[str, Any] = {}
+    for group in (asked.traffic, asked.requests, asked.users, asked.connections):
+        words |= {each.name: getattr(group, each.name) for each in fields(group)}
+    words["keep_alive"] = not asked.connections.no_keepalive
+    known = TrafficTable.__struct_fields__
+    return TrafficTable(**{key: value for key, value in words.items() if key in known})
+
+
+def _tls(options: TlsOptions, target: Target) -> TlsSpec | None:
+    given = [each.name for each in fields(options) if getattr(options, each.name)]
+    if not target.is_tls:
+        if given:
+            name = {"tls12": "tls1.2", "tls13": "tls1.3"}.get(given[0], given[0].replace("_", "-"))
+            raise UsageError(
+                f"`--{name}` is for https, but `{target.origin}` is not",
+                hint=f"write `https://{target.authority}`, or leave it out",
+            )
+        return None
+    if options.tls12 and options.tls13:
+        raise UsageError(
+            "`--tls1.2` and `--tls1.3` contradict each other", hint="with neither both are offered"
+        )
+    if options.insecure and options.cacert:
+        raise UsageError(
+            "`--insecure` and `--cacert` contradict each other",
+            hint="without `--insecure` only what `--cacert` vouches for is loaded",
+        )
+    if options.key and not options.cert:
+        raise UsageError(
+            "`--key` does nothing without `--cert`", hint="give the certificate of the key too"
+        )
+    for option, file in (("cacert", options.cacert), ("cert", options.cert), ("key", options.key)):
+        _check_file(option, file)
+    return TlsSpec(
+        server_name=options.sni or target.host,
+        roots_file=options.cacert or "",
+        certificate_file=options.cert or "",
+        key_file=options.key or options.cert or "",
+        is_verified=not options.insecure,
+        versions="1.2" if options.tls12 else "1.3" if options.tls13 else "any",
+        resumes=not options.no_resumption,
+    )
+
+
+def _check_file(option: str, file: str | None) -> None:
+    if file is None:
+        return
+    try:
+        opened_regular(file).close()
+    except OSError as error:
+        raise UsageError(f"`--{option} {file}` cannot be read: {reason(error)}") from error
+
+
+def _window(options: TrafficOptions, workload: Workload) -> WindowPlan:
+    n = options.requests
+    if n == 0:  # for the engine: without a limit
+        raise UsageError("`-n 0` makes no sense; expected at least 1")
+    whole_s = length_s(workload.arrival)
+    if n is None and whole_s is None and not isinstance(workload.arrival, Replay):
+        whole_s = DEFAULT_DURATION_S
+    limit_s = math.inf if whole_s is None else whole_s
+    if options.duration is not None:
+        try:
+            asked_s = duration_s(options.duration)
+        except UsageError as error:
+            wrong = _Options().complaint("duration", options.duration, "a time such as `10s`")
+            raise UsageError(wrong) from error
+        has_end = length_s(workload.arrival) is not None
+        limit_s = min(asked_s, limit_s) if has_end else asked_s
+    return WindowPlan(arm=0, lead_in_s=0.0, measure_s=limit_s, n_requests=n or 0)

@@ -1,0 +1,153 @@
+"""What `httpdyno load` gives out: its options, declared once, and the files that they ask for.
+
+The command takes the options as they are, makes `LoadOutputs` of them before any load is sent
+(`check` refuses what could not be written), runs, and hands the outcome to `write`, whose result is
+the exit code.
+"""
+
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from httpdyno.cli.console import messages, results
+from httpdyno.cli.output import STDOUT, check_writable, write_json, write_text
+from httpdyno.cli.standard_streams import say_raw
+from httpdyno.errors import UsageError
+from httpdyno.model import LoadOutcome
+from httpdyno.report.load.json import load_json
+from httpdyno.report.load.text import load_text, threshold_text
+from httpdyno.report.load.threshold import is_good_enough, parsed
+from httpdyno.secret import load_without_values
+
+CsvOption = Annotated[
+    str | None,
+    typer.Option(
+        "--csv", metavar="FILE", help="Write the course of the test: a row for each interval."
+    ),
+]
+HgrmOption = Annotated[
+    str | None,
+    typer.Option(
+        "--hgrm",
+        metavar="FILE",
+        help="Write latency by percentile, as HdrHistogram's plotters read it.",
+    ),
+]
+HlogOption = Annotated[
+    str | None,
+    typer.Option(
+        "--hlog", metavar="FILE", help="Write a log of HdrHistograms, one for each interval."
+    ),
+]
+PrometheusOption = Annotated[
+    str | None,
+    typer.Option("--prometheus", metavar="FILE", help="Write metrics in Prometheus' text format."),
+]
+LoadHtmlOption = Annotated[
+    str | None, typer.Option("--html", metavar="FILE", help="Write a report in one HTML file.")
+]
+FailIfOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--fail-if",
+        metavar="CONDITION",
+        help="Exit with 1 if this holds, such as `p99 > 200ms`, `errors > 0.1%` or "
+        "`rate < 500/s`; may be repeated.",
+    ),
+]
+HistogramOption = Annotated[
+    bool,
+    typer.Option("--histogram", help="Show the latency distribution and every percentile too."),
+]
+VerboseOption = Annotated[bool, typer.Option("--verbose", help="Show all that was measured.")]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LoadOutputs:
+    """What was asked to be shown, written and judged."""
+
+    json: str | None = None
+    """A file, or `-` for stdout instead of the text; the same for each of the next four."""
+    csv: str | None = None
+    hgrm: str | None = None
+    hlog: str | None = None
+    prometheus: str | None = None
+    html: str | None = None
+    """A file."""
+    fail_if: tuple[str, ...] = ()
+    has_histogram: bool = False
+    is_verbose: bool = False
+
+    def check(self) -> None:
+        """Refuse what could not be written or judged, before any load is sent.
+
+        Raises:
+            UsageError: With the option, what it was given, and what it takes.
+        """
+        for option, to in self._files():
+            if to == STDOUT and option == "--html":
+                raise UsageError(
+                    "`--html` writes a file, not stdout", hint="such as `--html load.html`"
+                )
+            if to != STDOUT:
+                check_writable(Path(to), option)
+        on_stdout = [option for option, to in self._files() if to == STDOUT]
+        if len(on_stdout) > 1:
+            raise UsageError(
+                f"`{on_stdout[0]} -` and `{on_stdout[1]} -` cannot both have stdout",
+                hint="give one of them a file",
+            )
+        for text in self.fail_if:
+            parsed(text)
+
+    def write(self, outcome: LoadOutcome) -> int:
+        """Show the outcome and write what was asked for; return the exit code.
+
+        1 says that the answer is no: a threshold was broken, or too few requests were answered.
+
+        Raises:
+            UsageError: A file cannot be written after all.
+        """
+        # Credentials are in headers, and the reports are for others to read.
+        outcome = load_without_values(outcome)
+        # The text comes first: it must not be lost to a disk that is full.
+        if all(to != STDOUT for _, to in self._files()):
+            text = load_text(outcome, has_histogram=self.has_histogram, is_verbose=self.is_verbose)
+            results().print(text)
+        elif outcome.fail_if:
+            messages().print(threshold_text(outcome))
+        if self.json is not None:
+            write_json(load_json(outcome), self.json)
+        for option, to in self._files():
+            if option != "--json":
+                _write(_written_as(option, outcome), to)
+        return 0 if is_good_enough(outcome) else 1
+
+    def _files(self) -> list[tuple[str, str]]:
+        """Return the options that write something, with where to."""
+        given = {
+            "--json": self.json,
+            "--csv": self.csv,
+            "--hgrm": self.hgrm,
+            "--hlog": self.hlog,
+            "--prometheus": self.prometheus,
+            "--html": self.html,
+        }
+        return [(option, to) for option, to in given.items() if to is not None]
+
+
+def _written_as(option: str, outcome: LoadOutcome) -> str:
+    """Return a file's text. Only what makes it is imported: charts, say, take long."""
+    name = option.removeprefix("--")
+    module = import_module(f"httpdyno.report.load.{name}")
+    return str(getattr(module, f"load_{name}")(outcome))
+
+
+def _write(text: str, to: str) -> None:
+    if to == STDOUT:
+        say_raw(text)
+    else:
+        write_text(Path(to), text)

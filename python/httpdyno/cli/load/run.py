@@ -1,0 +1,148 @@
+"""`httpdyno load`: load a server and say what happened to every request."""
+
+import math
+from datetime import UTC, datetime
+from pathlib import Path
+
+from httpdyno.cli.console import messages
+from httpdyno.cli.load.arguments import LoadArguments, planned
+from httpdyno.cli.load.options import (
+    OutputOptions,
+    RequestOptions,
+    SafetyOptions,
+    TargetOptions,
+    TrafficOptions,
+    UserOptions,
+)
+from httpdyno.cli.load.output import LoadOutputs
+from httpdyno.cli.load.progress import LoadProgress, interruptions, watch
+from httpdyno.cli.load.wire_options import ClientOptions, ConnectionOptions, TlsOptions
+from httpdyno.cli.option_group import takes
+from httpdyno.foreign import is_there
+from httpdyno.load.engine import start_load
+from httpdyno.load.plan import LoadPlan
+from httpdyno.model import LoadOutcome
+from httpdyno.report.shared.phrase import plural
+from httpdyno.report.shared.workload_text import workload_text
+from httpdyno.telemetry.host import host_facts
+from httpdyno.units import format_bytes, format_duration
+
+_LONG_LOG_BYTES = 16 << 20
+"""Read in about half a second."""
+
+EXAMPLE = """Example:
+
+\b
+  httpdyno load http://localhost:8000/ -c 50 -d 10s
+  httpdyno load http://localhost:8000/ -c 50 -n 10000 --no-keepalive
+  httpdyno load http://localhost:8000/ --rate 500/s -d 30s --json load.json
+  httpdyno load http://localhost:8000 --mix '8 /list' --mix 'POST /add a={n}'
+  httpdyno load http://localhost:8000/ --sessions 20/s --visit 5 --think 2s
+  httpdyno load http://localhost:8000 --replay access.log --speed 2x
+"""
+
+
+@takes(
+    Arguments=TargetOptions,
+    Traffic=TrafficOptions,
+    Requests=RequestOptions,
+    Users=UserOptions,
+    Connections=ConnectionOptions,
+    TLS=TlsOptions,
+    This_machine=ClientOptions,
+    Output=OutputOptions,
+    Safety=SafetyOptions,
+)
+def command(  # noqa: PLR0913, PLR0917 - one parameter for each group of options
+    target: TargetOptions,
+    traffic: TrafficOptions,
+    requests: RequestOptions,
+    users: UserOptions,
+    connections: ConnectionOptions,
+    tls: TlsOptions,
+    client: ClientOptions,
+    output: OutputOptions,
+    safety: SafetyOptions,
+) -> int:
+    """Load an HTTP server and say what it did, request by request.
+
+    Exit code 0 when the server answered; 1 when a --fail-if holds, or when no request, or less
+    than 99.9 % of them, got the right answer (--fail-if 'errors > 5%' allows more); 130 when
+    stopped by Ctrl-C, with what was measured until then.
+    """
+    outputs = LoadOutputs(
+        json=output.json,
+        csv=output.csv,
+        hgrm=output.hgrm,
+        hlog=output.hlog,
+        prometheus=output.prometheus,
+        html=output.html,
+        fail_if=tuple(output.fail_if or ()),
+        has_histogram=output.histogram,
+        is_verbose=output.verbose,
+    )
+    outputs.check()
+    _announce(traffic.replay)
+    plan = planned(
+        LoadArguments(
+            urls=target.urls or [],
+            traffic=traffic,
+            requests=requests,
+            users=users,
+            connections=connections,
+            tls=tls,
+            client=client,
+            allowed_host=safety.yes_i_may_load,
+        )
+    )
+    began_at = datetime.now(UTC).isoformat(timespec="milliseconds")
+    with interruptions() as asked_to_end, _progress(plan) as progress:
+        handle = start_load(
+            plan.workload,
+            [plan.address],
+            [plan.window],
+            threads=plan.threads,
+            cpus=plan.cpus,
+            seed=plan.seed,
+            spin_s=plan.spin_s,
+            recording=plan.recording,
+        )
+        measurement = watch(handle, progress, asked_to_end)
+    outcome = LoadOutcome(
+        measurement=measurement,
+        workload=plan.workload,
+        host=host_facts(),
+        requests=plan.recording.requests if plan.recording else (),
+        url=plan.target.url,
+        address=plan.address,
+        began_at=began_at,
+        seed=plan.seed,
+        threads=plan.threads,
+        schedule_hash=handle.schedule_hash,
+        log=plan.recording.log if plan.recording else None,
+        fail_if=outputs.fail_if,
+        is_interrupted=bool(asked_to_end),
+    )
+    code = outputs.write(outcome)
+    if asked_to_end:
+        raise KeyboardInterrupt
+    return code
+
+
+def _announce(log: str | None) -> None:
+    """Say that a log is being read, where that takes more than a moment."""
+    file = Path(log or "")
+    if is_there(file) and file.is_file() and file.stat().st_size >= _LONG_LOG_BYTES:
+        size = format_bytes(file.stat().st_size)
+        messages().print(f"reading {log}, {size}", soft_wrap=True, markup=False)
+
+
+def _progress(plan: LoadPlan) -> LoadProgress:
+    window = plan.window
+    limit_s = window.measure_s if math.isfinite(window.measure_s) else None
+    limits = [] if limit_s is None else [format_duration(limit_s)]
+    limits += [plural(window.n_requests, "request")] if window.n_requests else []
+    what = f"loading {plan.target.url}: {workload_text(plan.workload)}, for {' or '.join(limits)}"
+    return LoadProgress(
+        messages(), f"{what}, seed {plan.seed}", limit_s, n_requests=window.n_requests
+    )

@@ -1,0 +1,132 @@
+"""How `httpdyno load` reaches the server: connections, TLS, and what of this machine is used."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from httpdyno.cli.option_group import whole_number
+from httpdyno.model import Workload
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ConnectionOptions:
+    """How connections are made, and how long they live."""
+
+    no_keepalive: Annotated[
+        bool, typer.Option("--no-keepalive", help="Use a new connection for each request.")
+    ] = False
+    requests_per_connection: Annotated[
+        int | None,
+        typer.Option(
+            "--requests-per-connection",
+            parser=whole_number("--requests-per-connection"),
+            metavar="N",
+            help="Close a connection after so many.",
+        ),
+    ] = None
+    connection_rate: Annotated[
+        str | None,
+        typer.Option(
+            "--connection-rate",
+            metavar="RATE",
+            help="Without a rate of requests: let users begin at this rate, not all at once.",
+        ),
+    ] = None
+    page_connections: Annotated[
+        int | None,
+        typer.Option(
+            "--page-connections",
+            parser=whole_number("--page-connections"),
+            metavar="N",
+            help=f"Of a user, for a page's objects.  [default: {Workload().connections_per_page}]",
+            show_default=False,
+        ),
+    ] = None
+    unix: Annotated[
+        str | None,
+        typer.Option(
+            "--unix", metavar="PATH", help="Connect to this socket; the URL gives Host and path."
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TlsOptions:
+    """How https is spoken."""
+
+    cacert: Annotated[
+        str | None,
+        typer.Option(
+            "--cacert",
+            metavar="FILE",
+            help="Trust these (PEM).  [default: the system's]",
+            show_default=False,
+        ),
+    ] = None
+    cert: Annotated[
+        str | None,
+        typer.Option(
+            "--cert", metavar="FILE", help="Show this certificate (PEM; its chain may follow)."
+        ),
+    ] = None
+    key: Annotated[
+        str | None,
+        typer.Option(
+            "--key",
+            metavar="FILE",
+            help="The certificate's key (PEM).  [default: in --cert]",
+            show_default=False,
+        ),
+    ] = None
+    insecure: Annotated[
+        bool, typer.Option("--insecure", help="Do not check the server's certificate.")
+    ] = False
+    sni: Annotated[
+        str | None,
+        typer.Option(
+            "--sni",
+            metavar="NAME",
+            help="The name asked for and checked.  [default: the URL's host]",
+            show_default=False,
+        ),
+    ] = None
+    tls12: Annotated[bool, typer.Option("--tls1.2", help="TLS 1.2 only.")] = False
+    tls13: Annotated[bool, typer.Option("--tls1.3", help="TLS 1.3 only.")] = False
+    no_resumption: Annotated[
+        bool, typer.Option("--no-resumption", help="A full handshake for each connection.")
+    ] = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ClientOptions:
+    """What of this machine is used."""
+
+    threads: Annotated[
+        int | None,
+        typer.Option(
+            "--threads",
+            parser=whole_number("--threads"),
+            metavar="N",
+            help="Threads that send.  [default: 1, more on big machines]",
+            show_default=False,
+        ),
+    ] = None
+    cpus: Annotated[
+        str | None,
+        typer.Option(
+            "--cpus",
+            metavar="LIST",
+            help="Keep the threads on these cores, such as `2,3` or `2-5`.",
+        ),
+    ] = None
+    spin: Annotated[
+        str | None,
+        typer.Option(
+            "--spin",
+            metavar="TIME",
+            help="Poll so long before a request is due, to send it in time.  [default: 60us where "
+            "a core is free for it]",
+            show_default=False,
+        ),
+    ] = None

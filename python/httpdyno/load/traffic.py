@@ -1,0 +1,334 @@
+"""What a workload as people write it means: from `TrafficTable` to `Workload`."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from msgspec import structs
+
+from httpdyno.errors import UsageError
+from httpdyno.load.check import out_of_range
+from httpdyno.load.stages import stages_from
+from httpdyno.load.traffic_table import Naming, TrafficTable
+from httpdyno.model.arrival import (
+    Arrival,
+    Closed,
+    Constant,
+    Poisson,
+    RateStage,
+    Replay,
+    Sessions,
+    Stages,
+    n_expected,
+)
+from httpdyno.model.users import SlowUsers, Think, Users, Visit
+from httpdyno.model.workload import RequestSpec, TlsSpec, VisitStep, Workload
+from httpdyno.units import (
+    bandwidth_bytes_per_s,
+    duration_s,
+    factor,
+    rate_per_s,
+    share_ratio,
+    size_bytes,
+)
+
+T = TypeVar("T")
+N = TypeVar("N", int, float)
+
+_RATE = "a rate above zero, such as `500/s`"
+_TIME = "a time above zero, such as `10s`"
+_ARRIVALS = ("rate", "stages", "sessions", "replay")
+_OF_REPLAY = ("speed", "replay_methods", "replay_spread")
+_OF_USERS = ("visit", "visit_exactly", "think", "think_exactly")
+_USUAL = Workload()
+_SETTINGS = {
+    "connections": ("connections",),
+    "requests_per_connection": ("requests_per_connection",),
+    "connections_per_s": ("connection_rate",),
+    "arms[0].connections_per_page": ("page_connections",),
+    "arrival.stages": ("rate", "stages", "sessions"),
+    "users.n_returning": ("users",),
+    "users.new_ratio": ("new_users",),
+    "users.visit": ("visit", "visit_exactly"),
+    "users.think": ("think", "think_exactly"),
+    "slow.receive_buffer_bytes": ("slow_buffer",),
+    "slow": ("slow",),
+    "timeout_s": ("timeout",),
+}
+"""Which settings say what the engine may refuse, by its place in what the engine is told."""
+
+
+def workload_from(
+    table: TrafficTable,
+    naming: Naming,
+    *,
+    requests: tuple[RequestSpec, ...],
+    steps: tuple[VisitStep, ...],
+    tls: TlsSpec | None = None,
+) -> Workload:
+    """Return what the words mean.
+
+    Raises:
+        UsageError: One of them makes no sense, or not beside the others.
+    """
+    words = _Words(table, naming)
+    arrival = words.arrival()
+    workload = Workload(
+        requests=requests,
+        steps=steps,
+        arrival=arrival,
+        connections=table.connections,
+        connections_per_s=words.connections_per_s(arrival),
+        requests_per_connection=words.requests_per_connection(),
+        connections_per_page=words.connections_per_page(any(step.objects for step in steps)),
+        users=words.users(arrival),
+        slow=words.slow(),
+        tls=tls,
+        timeout_s=words.parsed("timeout", duration_s, _TIME) or 0.0,
+    )
+    words.check_ranges(workload)
+    return workload
+
+
+class _Words:
+    """Reads one setting after the other, and says of a wrong one how it was given."""
+
+    def __init__(self, table: TrafficTable, naming: Naming) -> None:
+        self._table = table
+        self._naming = naming
+
+    def arrival(self) -> Arrival:
+        table = self._table
+        given = [key for key in _ARRIVALS if getattr(table, key) is not None]
+        if len(given) > 1:
+            first, second = (self._as_given(key) for key in given[:2])
+            raise UsageError(
+                f"{first} and {second} both say when requests are sent", hint="keep one of them"
+            )
+        self._check_poisson()
+        for key in _OF_REPLAY:
+            self._needs(key, "replay", "access.log")
+        match given:
+            case ["rate"]:
+                per_s = self.parsed("rate", rate_per_s, _RATE) or 0.0
+                return Poisson(rate_per_s=per_s) if table.poisson else Constant(rate_per_s=per_s)
+            case ["stages"]:
+                return Stages(stages=self._stages("stages"), is_poisson=table.poisson)
+            case ["sessions"]:
+                return Sessions(stages=self._sessions())
+            case ["replay"]:
+                return self._replay()
+            case _:
+                return Closed()
+
+    def _check_poisson(self) -> None:
+        table = self._table
+        if not table.poisson or table.rate is not None or table.stages is not None:
+            return
+        poisson = self._naming.name("poisson")
+        if table.sessions is not None:
+            raise UsageError(
+                f"{poisson} changes nothing beside {self._as_given('sessions')}",
+                hint="leave it out: sessions come at random anyway",
+            )
+        if table.replay is not None:
+            raise UsageError(
+                f"{poisson} cannot be beside {self._as_given('replay')}: the log has its own gaps",
+                hint="keep one of them",
+            )
+        raise UsageError(
+            f"{poisson} needs a rate",
+            hint=f"add {self._naming.name('rate', '500/s')}, or leave it out",
+        )
+
+    def _stages(self, key: str) -> tuple[RateStage, ...]:
+        try:
+            stages = stages_from(getattr(self._table, key))
+        except UsageError as error:
+            raise UsageError(f"{self._as_given(key)}: {error}", hint=error.hint) from error
+        n = n_expected(stages)
+        if n < 1:
+            raise UsageError(
+                f"{self._as_given(key)} never sends: together the stages come to {n:.2g} requests",
+                hint="give a rate above 0 to one of them, such as `10s: 0/s..500/s`",
+            )
+        return stages
+
+    def _sessions(self) -> tuple[RateStage, ...]:
+        if ":" in (self._table.sessions or ""):
+            return self._stages("sessions")
+        per_s = self.parsed("sessions", rate_per_s, "users per second, such as `20/s`") or 0.0
+        return (RateStage(from_per_s=per_s, to_per_s=per_s),)
+
+    def _replay(self) -> Replay:
+        table = self._table
+        methods = Replay(log="").methods
+        if table.replay_methods is not None:
+            named = [each.strip().upper() for each in table.replay_methods.split(",")]
+            methods = tuple(dict.fromkeys(each for each in named if each))
+            if not methods or not all(each.isalpha() for each in methods):
+                raise self._wrong("replay_methods", "methods with commas, such as `GET,HEAD,POST`")
+        speed = self.parsed("speed", _some(factor), "a factor above zero, such as `2x`") or 1.0
+        if not table.replay:
+            raise self._wrong("replay", "the path of an access log")
+        return Replay(
+            log=table.replay, speed=speed, methods=methods, spread=table.replay_spread or "even"
+        )
+
+    def connections_per_s(self, arrival: Arrival) -> float:
+        if self._table.connection_rate is not None and not isinstance(arrival, Closed):
+            raise UsageError(
+                f"{self._as_given('connection_rate')} is for a closed loop; here connections are "
+                "opened when requests need them",
+                hint="leave it out",
+            )
+        expected = "a rate above zero, such as `100/s`"
+        return self.parsed("connection_rate", rate_per_s, expected) or 0.0
+
+    def requests_per_connection(self) -> int:
+        table = self._table
+        if table.requests_per_connection is None:
+            return 0 if table.keep_alive else 1
+        n = table.requests_per_connection
+        if n == 0:  # for the engine: without a limit
+            raise self._wrong("requests_per_connection", "at least 1")
+        if not table.keep_alive and n != 1:
+            raise _contradiction(
+                self._naming.name("keep_alive"), self._as_given("requests_per_connection")
+            )
+        return n
+
+    def connections_per_page(self, has_pages: bool) -> int:
+        n = self._table.page_connections
+        if n is None:
+            return _USUAL.connections_per_page
+        if not has_pages:
+            raise UsageError(
+                f"{self._as_given('page_connections')} does nothing without a page",
+                hint="a page is a document with its objects",
+            )
+        return n
+
+    def users(self, arrival: Arrival) -> Users:
+        table = self._table
+        self._either("visit", "visit_exactly")
+        self._either("think", "think_exactly")
+        if not isinstance(arrival, Closed | Sessions):
+            self._refuse_users_of_open_loop()
+        if not table.cookies:
+            for key in ("new_users", "users"):
+                self._needs(key, "cookies", None)
+        if isinstance(arrival, Closed) and table.users is not None:
+            raise UsageError(
+                f"{self._as_given('users')} is for an open loop: in a closed one each connection "
+                "is a user",
+                hint=f"say {self._naming.name('connections', table.users)}",
+            )
+        # A session is by default a person that was never here; any other request that goes with
+        # cookies is one by somebody who has some.
+        usual = 1.0 if isinstance(arrival, Sessions) else 0.0
+        new_ratio = self.parsed("new_users", share_ratio, "a share from `0%` to `100%`")
+        n = table.connections if table.users is None else table.users
+        return Users(
+            has_cookies=table.cookies,
+            new_ratio=usual if new_ratio is None else new_ratio,
+            n_returning=n,
+            visit=self._visit(),
+            think=self._think(),
+        )
+
+    def _refuse_users_of_open_loop(self) -> None:
+        for key in _OF_USERS:
+            if getattr(self._table, key) is not None:
+                raise UsageError(
+                    f"{self._as_given(key)} does nothing where requests come by themselves",
+                    hint=f"visits with pauses are {self._naming.name('sessions', '20/s')}",
+                )
+
+    def _visit(self) -> Visit:
+        table = self._table
+        if table.visit_exactly is not None:
+            return Visit(mean_steps=table.visit_exactly)
+        if table.visit is not None:
+            return Visit(mean_steps=table.visit, is_geometric=True)
+        return Visit()
+
+    def _think(self) -> Think:
+        expected = "a time of zero or more, such as `2s`"
+        exact_s = self.parsed("think_exactly", duration_s, expected)
+        mean_s = self.parsed("think", duration_s, expected)
+        if exact_s is not None:
+            return Think(mean_s=exact_s)
+        return Think(mean_s=mean_s or 0.0, is_exponential=bool(mean_s))
+
+    def slow(self) -> SlowUsers | None:
+        self._needs("slow_buffer", "slow", "28.8kbit:20%")
+        if self._table.slow is None:
+            return None
+        line, colon, share = self._table.slow.partition(":")
+        expected = "a line and a share above 0 %, at most 100 %, such as `28.8kbit:20%`"
+        try:
+            bytes_per_s = bandwidth_bytes_per_s(line)
+            ratio = share_ratio(share) if colon else 1.0
+        except UsageError as error:
+            raise self._wrong("slow", expected) from error
+        if bytes_per_s <= 0 or ratio <= 0:  # for the engine: no limit, nobody
+            raise self._wrong("slow", expected)
+        size = self.parsed("slow_buffer", _some(size_bytes), "a size above zero, such as `4KiB`")
+        slow = SlowUsers(ratio=ratio, bytes_per_s=bytes_per_s)
+        return slow if size is None else structs.replace(slow, receive_buffer_bytes=size)
+
+    def parsed(self, key: str, read: Callable[[str], T], expected: str) -> T | None:
+        """Return what a setting says; None where it was not given."""
+        text = getattr(self._table, key)
+        if text is None:
+            return None
+        try:
+            return read(text)
+        except UsageError as error:
+            raise self._wrong(key, expected) from error
+
+    def check_ranges(self, workload: Workload) -> None:
+        """Say of what the engine refuses how it was given."""
+        refused = out_of_range(workload)
+        if refused is None:
+            return
+        for place, keys in _SETTINGS.items():
+            given = [key for key in keys if getattr(self._table, key) is not None]
+            if given and refused.place.startswith(place):
+                raise self._wrong(given[0], refused.expected)
+        raise UsageError(refused.sentence)
+
+    def _either(self, first: str, second: str) -> None:
+        if getattr(self._table, first) is not None and getattr(self._table, second) is not None:
+            raise _contradiction(self._as_given(first), self._as_given(second))
+
+    def _needs(self, key: str, other: str, example: str | None) -> None:
+        if getattr(self._table, key) is None or getattr(self._table, other):
+            return
+        raise UsageError(
+            f"{self._as_given(key)} does nothing without {self._naming.name(other)}",
+            hint=f"add {self._naming.name(other, example)}",
+        )
+
+    def _as_given(self, key: str) -> str:
+        return self._naming.name(key, getattr(self._table, key))
+
+    def _wrong(self, key: str, expected: str) -> UsageError:
+        value = getattr(self._table, key)
+        return UsageError(self._naming.complaint(key, value, expected))
+
+
+def _contradiction(first: str, second: str) -> UsageError:
+    return UsageError(f"{first} and {second} contradict each other", hint="keep one of them")
+
+
+def _some(read: Callable[[str], N]) -> Callable[[str], N]:
+    """Return a reader that refuses what is not above zero."""
+
+    def checked(text: str) -> N:
+        value = read(text)
+        if value <= 0:
+            raise UsageError(f"`{text}` is not above zero")
+        return value
+
+    return checked

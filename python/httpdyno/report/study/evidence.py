@@ -1,0 +1,132 @@
+"""The evidence of each comparison as a card of the sheet, and what was not kept."""
+
+from typing import Any
+
+from httpdyno.model import Comparison, LadderStep, Outcome, level_text
+from httpdyno.model.metric import RATIO_NAMES
+from httpdyno.report.shared.template import Drawn
+from httpdyno.report.study import chart
+from httpdyno.report.study.finding import final_label
+from httpdyno.report.study.http_answers import answers_text
+from httpdyno.report.study.verdict_text import (
+    decider,
+    deciding,
+    interval_ratio_text,
+    metric_name,
+    needed_text,
+    of_objective,
+    ratio_bounds_text,
+    ratio_key,
+    ratio_text,
+    shown_ratios,
+    shown_verdict,
+    step_name,
+    verdict_badge,
+    words_without_figure,
+)
+from httpdyno.units import format_percent
+
+
+def evidence(outcome: Outcome, drawn: Drawn) -> list[dict[str, Any]]:
+    """Return a card for each comparison, the final one last."""
+    margin_ratio = outcome.plan.study.objective.margin_ratio
+    cards = [_step_card(step, drawn, margin_ratio=margin_ratio) for step in outcome.steps]
+    if outcome.final is not None:
+        is_ladder = outcome.plan.command != "compare" and outcome.sweep is None
+        line = "all kept changes together" if is_ladder else "two configurations"
+        cards.append(
+            {
+                "knob": final_label(outcome),
+                "title": "",
+                "before": line,
+                "after": "",
+                **_card(outcome.final, drawn, margin_ratio=margin_ratio),
+            }
+        )
+    return cards
+
+
+def _step_card(step: LadderStep, drawn: Drawn, *, margin_ratio: float) -> dict[str, Any]:
+    return {
+        "knob": step_name(step),
+        "title": step.title,
+        "before": level_text(step.before),
+        "after": level_text(step.after),
+        **_card(
+            step.comparison,
+            drawn,
+            margin_ratio=margin_ratio,
+            kept=step.kept,
+            book_ratio=step.book_ratio,
+        ),
+    }
+
+
+def _card(
+    comparison: Comparison,
+    drawn: Drawn,
+    *,
+    margin_ratio: float,
+    kept: bool | None = None,
+    book_ratio: float | None = None,
+) -> dict[str, Any]:
+    interval, key = of_objective(comparison), ratio_key(comparison.metric)
+    name = metric_name(decider(comparison))
+    figure = f"{name} {ratio_bounds_text(deciding(comparison))}" if interval else ""
+    if comparison.decided_by:
+        figure += f"; {metric_name(comparison.metric)} {ratio_bounds_text(interval)}"
+    failed = words_without_figure(comparison) if shown_verdict(comparison) == "failed" else ""
+    kept_words = {True: "kept", False: "not kept", None: ""}[kept]
+    parts = (figure, "" if failed else comparison.reason, needed_text(comparison), kept_words)
+    facts = [
+        (RATIO_NAMES[name], f"{interval_ratio_text(shown_ratios(comparison)[name])} ×")
+        for name in ("throughput", "cpu_per_request", "latency_p50", "latency_p99")
+        if name in shown_ratios(comparison) and name != key
+    ]
+    if book_ratio is not None:
+        facts.append(("published", f"{ratio_text(book_ratio)} ×"))
+    if "between_starts" in comparison.noise:
+        spread = format_percent(comparison.noise["between_starts"])
+        facts.append(("starts differ by", f"±{spread}"))
+    return {
+        "verdict": shown_verdict(comparison),
+        "badge": verdict_badge(comparison),
+        "svg": drawn(chart.strip_svg(comparison, margin_ratio)) if interval else "",
+        "drawn": f"drawn: {metric_name(comparison.metric)}" if comparison.decided_by else "",
+        "sentence": "; ".join(part for part in parts if part),
+        "words": failed,
+        "answers": _failed_answers(comparison),
+        "facts": facts,
+    }
+
+
+def _failed_answers(comparison: Comparison) -> list[str]:
+    """Return both arms' answers where requests failed in one of them."""
+    if not comparison.a.errors and not comparison.b.errors:
+        return []
+    arms = (("before", comparison.a), ("after", comparison.b))
+    return [f"{name}: {answers_text(arm)}" for name, arm in arms]
+
+
+def skipped(outcome: Outcome) -> list[dict[str, str]]:
+    """Return what was not kept or not tried, in a few words each: the cards have the evidence."""
+    tried = [
+        {
+            "verdict": shown_verdict(step.comparison),
+            "badge": verdict_badge(step.comparison),
+            "change": step.change,
+            "why": needed_text(step.comparison),
+        }
+        for step in outcome.steps
+        if not step.kept
+    ]
+    left = [
+        {
+            "verdict": "not_measured",
+            "badge": "not tried",
+            "change": f"{step.knob} → {level_text(step.to)}",
+            "why": "",
+        }
+        for step in outcome.not_tried
+    ]
+    return [*tried, *left]

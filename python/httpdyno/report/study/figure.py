@@ -1,0 +1,203 @@
+"""The figures of the dyno sheet: two drawings, a caption, and the same as a table."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from httpdyno.model import ArmSummary, Comparison, Outcome, level_text
+from httpdyno.report.shared import latency_curve
+from httpdyno.report.shared.drawing import NARROW, WIDE
+from httpdyno.report.shared.phrase import NOTHING
+from httpdyno.report.shared.template import Drawn
+from httpdyno.report.study import chart, sweep_chart
+from httpdyno.report.study.http_answers import errors_text
+from httpdyno.report.study.json import book_ratios
+from httpdyno.report.study.verdict_text import (
+    bounds_text,
+    has_run,
+    interval_ratio_text,
+    of_best_text,
+    of_objective,
+    rate_bounds_text,
+    ratio_text,
+    shown_ratios,
+    status_badge,
+    verdict_words,
+)
+from httpdyno.units import format_duration, format_rate
+
+_BOOK_DIAMOND = "Open diamonds are the published figures that the study measures again."
+
+
+def _figure(
+    title: str,
+    caption: str,
+    draw: Callable[[int], str],
+    table: dict[str, Any] | None,
+    drawn: Drawn,
+) -> dict[str, Any] | None:
+    wide = draw(WIDE)
+    if not wide:
+        return None
+    narrow = draw(NARROW)
+    return {
+        "title": title,
+        "caption": caption,
+        "wide": drawn(wide),
+        "narrow": drawn(narrow),
+        "table": table,
+    }
+
+
+def main_figure(outcome: Outcome, drawn: Drawn) -> dict[str, Any] | None:
+    """Return the ladder, or the sweep's curve; None when nothing was measured."""
+    if outcome.sweep is not None and outcome.sweep.points:
+        return _sweep_figure(outcome, drawn)
+    if not any(of_objective(step.comparison) for step in outcome.steps):
+        return None
+    caption = (
+        "Each bar starts where the changes kept before it ended; its dot is what the change "
+        "did, the line through the dot its interval. The last row is final against start, "
+        "measured afresh."
+    )
+    if outcome.final is None:
+        caption = caption.rpartition(" The last row")[0]
+    if any(step.book_ratio for step in outcome.steps):
+        caption = f"{caption} {_BOOK_DIAMOND}"
+    return _figure(
+        "The ladder",
+        caption,
+        lambda width: chart.ladder_svg(outcome, width=width),
+        _ladder_table(outcome),
+        drawn,
+    )
+
+
+def _ladder_table(outcome: Outcome) -> dict[str, Any]:
+    names = ("cpu_per_request", "latency_p50", "latency_p99")
+    rows = [
+        [
+            step.change,
+            verdict_words(step.comparison),
+            interval_ratio_text(of_objective(step.comparison)),
+            bounds_text(of_objective(step.comparison)),
+            ratio_text(step.running_ratio),
+            *_ratios(step.comparison, names),
+            ratio_text(step.book_ratio),
+        ]
+        for step in outcome.steps
+    ]
+    if outcome.final is not None:
+        interval = of_objective(outcome.final)
+        rows.append(
+            [
+                "final over start",
+                verdict_words(outcome.final),
+                interval_ratio_text(interval),
+                bounds_text(interval),
+                NOTHING,
+                *_ratios(outcome.final, names),
+                ratio_text(outcome.plan.study.book_ratio),
+            ]
+        )
+    head = ["change", "verdict", "ratio", "interval", "total", "CPU/request", "p50", "p99", "book"]
+    return {"head": head, "rows": rows, "text_columns": 2}
+
+
+def _ratios(comparison: Comparison, names: Sequence[str]) -> list[str]:
+    return [interval_ratio_text(shown_ratios(comparison).get(name)) for name in names]
+
+
+def _sweep_figure(outcome: Outcome, drawn: Drawn) -> dict[str, Any] | None:
+    sweep = outcome.sweep
+    if sweep is None:
+        return None
+    book = book_ratios(outcome)
+    caption = f"Lines through the dots are intervals. Knee: {sweep.rule}."
+    if book:
+        caption += " The dashed curve is the published one, scaled to the same best."
+    names = ("throughput", "interval", "of best", "CPU/request", "p99", "errors", "book")
+    head = [sweep.knob, "status", *names]
+    rows = [
+        [
+            level_text(point.level),
+            point.arm.status,
+            format_rate(point.arm.throughput_per_s),
+            rate_bounds_text(point),
+            of_best_text(point, sweep),
+            format_duration(point.arm.cpu_s_per_request),
+            format_duration(point.latency_p99_s or math.nan),
+            errors_text(point.arm) or NOTHING,
+            ratio_text(book.get(point.level)),
+        ]
+        if has_run(point)
+        else [level_text(point.level), status_badge(point.arm.status), *[NOTHING] * len(names)]
+        for point in sweep.points
+    ]
+    return _figure(
+        "The curve",
+        caption,
+        lambda width: sweep_chart.sweep_svg(sweep, book, width=width),
+        {"head": head, "rows": rows, "text_columns": 2},
+        drawn,
+    )
+
+
+def cost_figure(outcome: Outcome, drawn: Drawn) -> dict[str, Any] | None:
+    """Return what a sweep's levels cost besides; None for other studies."""
+    sweep = outcome.sweep
+    if sweep is None:
+        return None
+    caption = "What a level costs besides; the dotted line is the knee."
+    return _figure(
+        "What it costs",
+        caption,
+        lambda width: sweep_chart.cost_svg(sweep, width=width),
+        None,
+        drawn,
+    )
+
+
+def latency_figure(arms: list[tuple[str, ArmSummary]], drawn: Drawn) -> dict[str, Any] | None:
+    """Return both arms' percentile curves; None when neither has a sample."""
+    names = ("mean", "p50", "p90", "p99", "p999", "max")
+    table = {
+        "head": ["", *(name.replace("p999", "p99.9") for name in names)],
+        "rows": [
+            [arm_name, *(latency_text(arm, name) for name in names)] for arm_name, arm in arms
+        ],
+        "text_columns": 1,
+    }
+    caption = (
+        "How long the slowest requests took: at p99, one in a hundred took longer. A curve ends "
+        "where fewer than ten requests lie beyond it."
+    )
+    return _figure(
+        "Latency",
+        caption,
+        lambda width: latency_curve.arm_percentiles_svg(arms, width=width),
+        table,
+        drawn,
+    )
+
+
+def starts_figure(arms: list[tuple[str, ArmSummary]], drawn: Drawn) -> dict[str, Any] | None:
+    """Return each start's throughput in both arms; None when there was none."""
+    n_starts = max((len(arm.start_throughputs_per_s) for _, arm in arms), default=0)
+    table = {
+        "head": ["", *(f"start {i + 1}" for i in range(n_starts))],
+        "rows": [
+            [name, *(format_rate(rate) for rate in arm.start_throughputs_per_s)]
+            for name, arm in arms
+        ],
+        "text_columns": 1,
+    }
+    caption = "Each dot is one life of the server's processes, from start to stop."
+    return _figure(
+        "Throughput", caption, lambda width: chart.starts_svg(arms, width=width), table, drawn
+    )
+
+
+def latency_text(arm: ArmSummary, name: str) -> str:
+    """Return one of an arm's percentiles; a dash where the sample does not carry it."""
+    return format_duration(arm.latency_s.get(name, math.nan))

@@ -1,0 +1,255 @@
+"""What a study found, in sentences: the headline, the changes, the doubts, how it was measured."""
+
+from collections import Counter
+
+from msgspec import structs
+
+from httpdyno.model import Caveat, Comparison, LadderStep, Outcome, level_text
+from httpdyno.report.shared.phrase import plural
+from httpdyno.report.study.verdict_text import (
+    bounds_text,
+    deciding,
+    evidence_text,
+    failure_text,
+    interval_ratio_text,
+    metric_name,
+    needed_text,
+    ratio_bounds_text,
+    ratio_text,
+    shown_verdict,
+    verdict_badge,
+)
+from httpdyno.units import format_duration, format_guess, format_rate
+
+
+def headline(outcome: Outcome) -> str:
+    """Return what a study found, in one line."""
+    if outcome.status == "failed":
+        return f"failed: {outcome.message or 'no reason was recorded'}"
+    if outcome.withdrawn:
+        return _withdrawn_headline(outcome)
+    if outcome.sweep is not None:
+        return _sweep_headline(outcome)
+    if outcome.final is not None:
+        return _final_headline(outcome, outcome.final)
+    return _unclaimed_headline(outcome)
+
+
+def _unclaimed_headline(outcome: Outcome) -> str:
+    """Return what a ladder found that has no final claim."""
+    done, planned = n_tried(outcome), plural(len(outcome.plan.steps), "step")
+    if outcome.status != "complete" and outcome.plan.command == "compare":
+        return f"{outcome.status} before the comparison was decided"
+    if outcome.status != "complete":
+        return f"{outcome.status} after {done} of {planned}; {so_far(outcome)}"
+    if outcome.not_tried and not done:
+        return out_of_time_text(outcome)
+    if outcome.not_tried:
+        return f"{out_of_time_text(outcome)}; of {done} tried, {tally_text(outcome)}"
+    return f"no change was proven to help: of {planned}, {tally_text(outcome)}"
+
+
+def _final_headline(outcome: Outcome, final: Comparison) -> str:
+    is_given = outcome.plan.command == "compare"
+    text = _claim(final, candidate="b" if is_given else "the final configuration")
+    if is_given:
+        return text
+    return f"{text}; {out_of_time_text(outcome)}" if outcome.not_tried else text
+
+
+def _withdrawn_headline(outcome: Outcome) -> str:
+    """Return why the start stays, and the figure that says so."""
+    interval = deciding(outcome.final) if outcome.final else None
+    figure = f": {ratio_bounds_text(interval)}" if interval else ""
+    late = f"; {out_of_time_text(outcome)}" if outcome.not_tried else ""
+    return f"{outcome.withdrawn}{figure}{late}"
+
+
+def not_tried_text(outcome: Outcome) -> str:
+    """Return which steps were left out; empty when none was."""
+    steps = [f"{step.knob} → {level_text(step.to)}" for step in outcome.not_tried]
+    return f"not tried: {', '.join(steps)}" if steps else ""
+
+
+def out_of_time_text(outcome: Outcome) -> str:
+    """Return `ran out of time before 2 steps: …`, with the time that would do."""
+    n = plural(len(outcome.not_tried), "step")
+    return f"ran out of time before {n}: {_more_time(outcome)}"
+
+
+def _claim(comparison: Comparison, *, candidate: str) -> str:
+    """Return the verdict first, then the number it rests on."""
+    interval, verdict = deciding(comparison), shown_verdict(comparison)
+    if verdict == "failed":
+        return f"{candidate} {failure_text(comparison.b, comparison.reason)}"
+    words = verdict_badge(comparison)
+    if candidate == "b":
+        subject = {"equivalent": "a and b are ", "better": "b is ", "worse": "b is "}
+        words = f"{subject.get(verdict, '')}{words}"
+    if interval is None:
+        return f"{words}: {comparison.reason}"
+    if comparison.decided_by:
+        return f"{words} {evidence_text(comparison, is_brief=True)}"
+    reference = "" if candidate == "b" else " of the start"
+    so_far = " so far" if verdict == "inconclusive" else ""
+    return (
+        f"{words}: {interval_ratio_text(interval)} × the {metric_name(comparison.metric)}"
+        f"{reference}{so_far} ({bounds_text(interval)})"
+    )
+
+
+def undecided_text(outcome: Outcome) -> str:
+    """Return which steps are undecided and the time that would do; empty when none is."""
+    undecided = {
+        step.knob: step.comparison.needed_s
+        for step in _last_tries(outcome)
+        if needed_text(step.comparison)
+    }
+    if not undecided:
+        return ""
+    times = [f"{knob} {format_guess(time_s or 0.0)}" for knob, time_s in undecided.items()]
+    return f"undecided, and about how much longer would decide: {', '.join(times)}"
+
+
+def _last_tries(outcome: Outcome) -> list[LadderStep]:
+    """Return the steps; of one that was tried again, the second try, which is what counts."""
+    return list({(step.knob, step.after): step for step in outcome.steps}.values())
+
+
+def n_tried(outcome: Outcome) -> int:
+    """Return how many of the plan's steps were tried, each once."""
+    return sum(step.attempt == 1 for step in outcome.steps)
+
+
+def tally_text(outcome: Outcome) -> str:
+    """Return `4 undecided, 1 without a difference, 1 refused`: how the steps came out."""
+    words = Counter(_came_out(step) for step in _last_tries(outcome))
+    return ", ".join(f"{n} {word}" for word, n in words.most_common()) or "none was tried"
+
+
+def _came_out(step: LadderStep) -> str:
+    if step.kept:
+        return "kept"
+    words = {
+        "better": "better but beyond a limit",
+        "equivalent": "without a difference",
+        "inconclusive": "undecided",
+    }
+    return words.get(shown_verdict(step.comparison)) or verdict_badge(step.comparison)
+
+
+def _more_time(outcome: Outcome) -> str:
+    """Return what the steps that were not tried would take."""
+    n = len(outcome.not_tried)
+    if outcome.needed_s is None:
+        return "a longer `--budget` would try them"
+    them = "it" if n == 1 else "them"
+    return f"about {format_guess(outcome.needed_s)} more would try {them}"
+
+
+def so_far(outcome: Outcome) -> str:
+    """Return what the finished steps add up to; not a final claim, and it says so."""
+    kept = [step for step in outcome.steps if step.kept]
+    if not kept:
+        return "no change was kept"
+    total = ratio_text(kept[-1].running_ratio)
+    return f"{plural(len(kept), 'change')} kept, {total} × by their product, not confirmed"
+
+
+def _sweep_headline(outcome: Outcome) -> str:
+    sweep = outcome.sweep
+    if sweep is None or not sweep.points:
+        return f"{outcome.status}: no level was measured"
+    rates = {level_text(p.level): p.arm.throughput_per_s for p in sweep.points}
+    knee, best = level_text(sweep.knee), level_text(sweep.best)
+    text = f"the knee of {sweep.knob} is {knee}, at {format_rate(rates.get(knee, 0.0))}"
+    if best != knee:
+        text += f"; the best is {best}, at {format_rate(rates.get(best, 0.0))}"
+    return text if outcome.status == "complete" else f"{outcome.status}; so far {text}"
+
+
+def next_command(outcome: Outcome) -> str:
+    """Return the command that makes most sense now."""
+    if outcome.status in {"interrupted", "running"}:
+        return f"httpdyno study run --resume {outcome.id}"
+    return f"httpdyno report {outcome.id} --html report.html"
+
+
+def configuration_changes(outcome: Outcome) -> list[tuple[str, str, str]]:
+    """Return the smallest difference between start and result: (knob, before, after)."""
+    if outcome.plan.compare is not None:
+        before, after = outcome.plan.compare
+    else:
+        before, after = outcome.plan.study.start_configuration(), outcome.configuration
+    if not after.values:
+        return []
+    return [
+        (name, level_text(old), level_text(new))
+        for name, (old, new) in before.changes(after).items()
+    ]
+
+
+def arm_names(outcome: Outcome) -> tuple[str, str]:
+    """Return what the two arms of the final comparison are called."""
+    if outcome.plan.command == "compare":
+        return "a", "b"
+    return "start", "final" if outcome.sweep is None else "knee"
+
+
+def final_label(outcome: Outcome) -> str:
+    """Return `b over a`, `final over start` or `knee over start`."""
+    before, after = arm_names(outcome)
+    return f"{after} over {before}"
+
+
+def changes_title(outcome: Outcome) -> str:
+    """Return what the changes are, as far as it was proven."""
+    if outcome.plan.command == "compare":
+        return "from a to b"
+    if outcome.final is None:
+        return "changes kept so far"
+    return "proven changes" if outcome.final.verdict == "better" else "changes kept, not confirmed"
+
+
+def outcome_caveats(outcome: Outcome) -> list[Caveat]:
+    """Return the caveats of the whole, then those of its parts, each once and saying of which."""
+    parts = [(f"{step.knob} → {level_text(step.after)}", step.comparison) for step in outcome.steps]
+    if outcome.final is not None:
+        parts.append(("final", outcome.final))
+    names: dict[Caveat, list[str]] = {}
+    for name, comparison in parts:
+        for caveat in comparison.caveats:
+            if caveat not in outcome.caveats:
+                names.setdefault(caveat, []).append(name)
+    of_parts = [
+        structs.replace(caveat, message=f"{', '.join(of)}: {caveat.message}")
+        if len(parts) > 1
+        else caveat
+        for caveat, of in names.items()
+    ]
+    # What the headline says already is not said again.
+    known = {"steps_not_tried"} if outcome.not_tried else set()
+    own = [caveat for caveat in outcome.caveats if caveat.kind not in known]
+    return [*dict.fromkeys(own), *of_parts]
+
+
+def method_sentences(outcome: Outcome) -> tuple[str, str]:
+    """Return how the figures were made, in two sentences."""
+    method, objective = outcome.plan.study.method, outcome.plan.study.objective
+    arms = "the levels" if outcome.sweep is not None else "both configurations"
+    n_windows = int(outcome.calibration.get("n_blocks", method.blocks_per_start))
+    windows = f"{plural(n_windows, 'window')} of {format_duration(method.window_s)} each"
+    if not outcome.plan.study.workload.is_open_loop:
+        windows = f"up to {windows}, fewer and longer ones where latencies demanded it"
+    first = (
+        f"Private instances of {arms} stood side by side and were loaded in turn, in random "
+        f"order, {windows}; then all were stopped and started afresh, "
+        f"and nothing is claimed from fewer than {method.min_starts} such starts."
+    )
+    second = (
+        f"Each start gives one ratio, and the interval around their geometric mean is "
+        f"anytime-valid: with {objective.confidence * 100:g} % confidence it holds the truth "
+        f"however often one looks; differences within ±{objective.margin_ratio * 100:g} % are "
+        f"called equivalent."
+    )
+    return first, second

@@ -1,0 +1,279 @@
+"""What the dyno sheet shows, as plain values for its template; no markup of its own."""
+
+import re
+from typing import Any
+
+from httpdyno.model import ArmSummary, Comparison, Outcome, level_text
+from httpdyno.model.metric import MORE_IS_BETTER
+from httpdyno.report.shared.phrase import NOTHING, plural
+from httpdyno.report.shared.template import Drawn
+from httpdyno.report.shared.workload_text import workload_text
+from httpdyno.report.study.effective import effective_table
+from httpdyno.report.study.evidence import evidence, skipped
+from httpdyno.report.study.figure import (
+    cost_figure,
+    latency_figure,
+    latency_text,
+    main_figure,
+    starts_figure,
+)
+from httpdyno.report.study.finding import (
+    arm_names,
+    changes_title,
+    configuration_changes,
+    final_label,
+    headline,
+    method_sentences,
+    n_tried,
+    out_of_time_text,
+    outcome_caveats,
+)
+from httpdyno.report.study.http_answers import answers_table
+from httpdyno.report.study.provenance import provenance
+from httpdyno.report.study.verdict_text import (
+    bounds_text,
+    confidence_text,
+    decider,
+    deciding,
+    evidence_text,
+    has_figure,
+    interval_ratio_text,
+    metric_name,
+    needed_text,
+    of_objective,
+    proven_bound_text,
+    ratio_bounds_text,
+    ratio_key,
+    ratio_text,
+    shown_verdict,
+    verdict_badge,
+)
+from httpdyno.units import format_bytes, format_duration, format_percent, format_rate
+
+_STAND_INS = {
+    "RUN": "the folder that each start had for itself",
+    "MEMORY": "the same in memory",
+    "PORT": "the port that it listened on",
+}
+
+
+def sheet(outcome: Outcome, *, drawn: Drawn) -> dict[str, Any]:
+    """Return the template's values."""
+    arms = _arms(outcome)
+    measured = arms if outcome.final is not None and has_figure(outcome.final) else []
+    return {
+        "outcome": outcome,
+        "study": outcome.plan.study,
+        "host": outcome.host,
+        "subtitle": _subtitle(outcome),
+        "hero": _hero(outcome),
+        "tiles": _tiles(outcome.final),
+        "main_figure": main_figure(outcome, drawn),
+        "cost": cost_figure(outcome, drawn),
+        "changes_title": _capital(changes_title(outcome)),
+        "changes": _changes(outcome),
+        "diff": diff_lines(outcome.overlay_diff),
+        "stand_ins": stand_ins_text(outcome.overlay_diff),
+        "before_after_title": "a and b side by side"
+        if _is_compare(outcome)
+        else "Before and after",
+        "latency": latency_figure(measured, drawn),
+        "starts": starts_figure(measured, drawn),
+        "answers": answers_table(arms),
+        "evidence_title": "Every step's evidence" if outcome.steps else "The evidence",
+        "confidence": f"{outcome.plan.study.objective.deciding_confidence * 100:g} %",
+        "steps": evidence(outcome, drawn),
+        "skipped": skipped(outcome),
+        "caveats": outcome_caveats(outcome),
+        "method": method_sentences(outcome),
+        "provenance": provenance(outcome),
+        "effective": effective_table(outcome),
+    }
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _is_compare(outcome: Outcome) -> bool:
+    return outcome.plan.command == "compare"
+
+
+def _arms(outcome: Outcome) -> list[tuple[str, ArmSummary]]:
+    if outcome.final is None:
+        return []
+    return list(zip(arm_names(outcome), (outcome.final.a, outcome.final.b), strict=True))
+
+
+def _subtitle(outcome: Outcome) -> str:
+    study = outcome.plan.study
+    server = outcome.host.server or study.server.adapter
+    parts = [study.name, server, workload_text(study.workload)]
+    return " · ".join(parts)
+
+
+def _hero(outcome: Outcome) -> dict[str, Any]:
+    if outcome.status != "failed":
+        if outcome.sweep is not None:
+            return _sweep_hero(outcome)
+        if outcome.final is not None:
+            has_figure = deciding(outcome.final) is not None
+            return (_final_hero if has_figure else _wordy_hero)(outcome, outcome.final)
+    figure, unit = _plain_figure(outcome)
+    lines = [outcome.message] if outcome.message and outcome.status != "failed" else []
+    return {
+        "figure": figure,
+        "unit": unit,
+        "claim": headline(outcome),
+        "verdict": "",
+        "badge": "",
+        "lines": lines,
+    }
+
+
+def _plain_figure(outcome: Outcome) -> tuple[str, str]:
+    """Return the large figure of an outcome that rests on no final comparison."""
+    if outcome.status == "failed":
+        return "failed", ""
+    planned = plural(len(outcome.plan.steps), "step")
+    if outcome.not_tried:
+        return str(n_tried(outcome)), f"of {planned} tried"
+    return str(sum(step.kept for step in outcome.steps)), f"of {planned} kept"
+
+
+def _wordy_hero(outcome: Outcome, final: Comparison) -> dict[str, Any]:
+    """Return a hero without a figure: the candidate failed, or nothing could be measured."""
+    # The claim has the first line of a server's words, and the whole of a reason.
+    detail = final.b.detail if final.b.status != "complete" else ""
+    return {
+        "figure": verdict_badge(final),
+        "unit": "",
+        "claim": headline(outcome),
+        "verdict": shown_verdict(final),
+        "badge": "",
+        "lines": detail.splitlines()[1:],
+    }
+
+
+def _final_hero(outcome: Outcome, final: Comparison) -> dict[str, Any]:
+    interval = deciding(final)
+    if interval is None:
+        raise ValueError("a hero needs an interval")
+    more_is_better = ratio_key(decider(final)) in MORE_IS_BETTER
+    name = metric_name(decider(final))
+    claim = f"{name}, b over a" if _is_compare(outcome) else f"the {name} of the start"
+    if outcome.withdrawn:
+        claim = headline(outcome)
+    lines = [f"interval {bounds_text(interval)}, {confidence_text(interval, final.n_starts)}"]
+    if final.verdict == "better":
+        bound = proven_bound_text(interval, more_is_better=more_is_better)
+        side = "at least" if more_is_better else "at most"
+        lines.insert(0, f"proven: {side} {bound} ×")
+    else:
+        lines.append("; ".join(text for text in (final.reason, needed_text(final)) if text))
+    if final.decided_by:
+        tied = f"{metric_name(final.metric)} {ratio_bounds_text(of_objective(final))}"
+        lines.append(f"{tied}, so {name} decided")
+    if outcome.plan.study.book_ratio is not None and not _is_compare(outcome):
+        book = outcome.plan.study.book_figure
+        lines.append(
+            f"published: {ratio_text(outcome.plan.study.book_ratio)} ×{f', {book}' if book else ''}"
+        )
+    if outcome.not_tried and not outcome.withdrawn:
+        lines.append(out_of_time_text(outcome))
+    return {
+        "figure": interval_ratio_text(interval),
+        "unit": "×",
+        "claim": claim,
+        "verdict": shown_verdict(final),
+        "badge": verdict_badge(final),
+        "lines": lines,
+    }
+
+
+def _sweep_hero(outcome: Outcome) -> dict[str, Any]:
+    sweep = outcome.sweep
+    if sweep is None or not sweep.points:
+        return {
+            "figure": "0",
+            "unit": "levels",
+            "claim": "",
+            "verdict": "",
+            "badge": "",
+            "lines": [],
+        }
+    lines = [f"rule: {sweep.rule}"]
+    if outcome.final is not None:
+        lines.append(
+            f"{final_label(outcome)}: {verdict_badge(outcome.final)}, "
+            f"{evidence_text(outcome.final)}"
+        )
+    if outcome.plan.study.book_figure:
+        lines.append(f"published: {outcome.plan.study.book_figure}")
+    return {
+        "figure": level_text(sweep.knee),
+        "unit": sweep.unit,
+        "claim": headline(outcome),
+        "verdict": "",
+        "badge": "",
+        "lines": lines,
+    }
+
+
+def _tiles(final: Comparison | None) -> list[dict[str, str]]:
+    if final is None or not has_figure(final) or final.b.throughput_per_s <= 0:
+        return []
+    a, b = final.a, final.b
+    tiles = [
+        ("throughput", format_rate(a.throughput_per_s), format_rate(b.throughput_per_s)),
+        (
+            "CPU per request",
+            format_duration(a.cpu_s_per_request),
+            format_duration(b.cpu_s_per_request),
+        ),
+        *(
+            (f"{name} latency", latency_text(a, name), latency_text(b, name))
+            for name in ("p50", _tail(a, b))
+        ),
+        ("memory", _memory(a), _memory(b)),
+        ("errors", format_percent(a.error_ratio), format_percent(b.error_ratio)),
+    ]
+    return [{"name": name, "before": before, "after": after} for name, before, after in tiles]
+
+
+def _tail(a: ArmSummary, b: ArmSummary) -> str:
+    """Return the furthest percentile that both samples carry."""
+    return next(
+        (name for name in ("p99", "p90") if name in a.latency_s.keys() & b.latency_s.keys()), "max"
+    )
+
+
+def _memory(arm: ArmSummary) -> str:
+    return NOTHING if arm.pss_bytes is None else format_bytes(arm.pss_bytes)
+
+
+def _changes(outcome: Outcome) -> dict[str, Any] | None:
+    changes = configuration_changes(outcome)
+    if not changes:
+        return None
+    titles = {knob.name: knob.title or knob.why for knob in outcome.plan.study.knobs}
+    head = ["knob", *(("a", "b") if _is_compare(outcome) else ("from", "to")), "what it is"]
+    rows = [[name, before, after, titles.get(name, "")] for name, before, after in changes]
+    return {"head": head, "rows": rows, "text_columns": len(head)}
+
+
+def diff_lines(diff: str) -> list[tuple[str, str]]:
+    """Return a unified diff's lines, each with what it is: meta, add, del or same."""
+    return [(_diff_kind(line), line) for line in diff.splitlines()]
+
+
+def stand_ins_text(diff: str) -> str:
+    """Return what the words in capitals stand for; empty where there are none."""
+    words = [word for word in _STAND_INS if re.search(rf"\b{word}\b", diff)]
+    return "; ".join(f"{word} stands for {_STAND_INS[word]}" for word in words)
+
+
+def _diff_kind(line: str) -> str:
+    if line.startswith(("+++", "---", "@@")):
+        return "meta"
+    return {"+": "add", "-": "del"}.get(line[:1], "same")

@@ -1,0 +1,325 @@
+"""A study's outcome for a terminal: reads well in 80 columns, without colour.
+
+Everything here returns something that rich can print; nothing here prints.
+"""
+
+import math
+from collections.abc import Sequence
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from httpdyno.model import (
+    ArmSummary,
+    Caveat,
+    Comparison,
+    LadderStep,
+    Outcome,
+    RatioInterval,
+    Verdict,
+    level_text,
+)
+from httpdyno.model.metric import RATIO_NAMES
+from httpdyno.report.shared.phrase import NOTHING, plural
+from httpdyno.report.shared.prose import Prose
+from httpdyno.report.study.finding import (
+    arm_names,
+    changes_title,
+    configuration_changes,
+    headline,
+    next_command,
+    not_tried_text,
+    outcome_caveats,
+    so_far,
+    undecided_text,
+)
+from httpdyno.report.study.http_answers import answers_lines, answers_text
+from httpdyno.report.study.sweep_text import sweep_chart
+from httpdyno.report.study.verdict_text import (
+    bounds_text,
+    decider,
+    evidence_text,
+    has_figure,
+    interval_ratio_text,
+    metric_name,
+    needed_text,
+    of_objective,
+    ratio_bounds_text,
+    ratio_key,
+    ratio_text,
+    short_name,
+    shown_ratios,
+    shown_verdict,
+    status_badge,
+    step_name,
+    verdict_badge,
+    words_without_figure,
+)
+from httpdyno.units import format_bytes, format_duration, format_percent, format_rate
+
+VERDICT_STYLES: dict[Verdict, str] = {
+    "better": "green",
+    "worse": "red",
+    "equivalent": "dim",
+    "inconclusive": "yellow",
+    "failed": "red",
+    "not_measured": "yellow",
+}
+_KNOB_WIDTH = 22
+_INDENT = (0, 0, 0, 2)
+
+
+def outcome_text(outcome: Outcome) -> RenderableType:
+    """Return the whole report: what was found, the evidence, caveats, and what to do next."""
+    parts: list[RenderableType] = [Text(f"{outcome.plan.study.name}: {headline(outcome)}", "bold")]
+    if outcome.message and outcome.status != "failed":
+        parts.append(Text(outcome.message))
+    if outcome.steps:
+        parts += [Text(), ladder_table(outcome.steps), *_failures(outcome)]
+    if outcome.not_tried:
+        parts.append(Text(not_tried_text(outcome)))
+    if outcome.sweep is not None:
+        parts += [Text(), sweep_chart(outcome.sweep)]
+    conclusion = _conclusion(outcome)
+    if conclusion:
+        parts += [Text(), *conclusion]
+    caveats = outcome_caveats(outcome)
+    if caveats:
+        parts += [Text(), *(_caveat_line(caveat) for caveat in caveats)]
+    parts += [Text(), *_closing(outcome)]
+    return Group(*(Prose(part) if isinstance(part, Text) else part for part in parts))
+
+
+def ladder_table(steps: Sequence[LadderStep]) -> Table:
+    """Return the ladder: one change to a row, against the best so far."""
+    has_book = any(step.book_ratio is not None for step in steps)
+    key = ratio_key(steps[0].comparison.metric)
+    others = _other_ratios(key)
+    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="")
+    table.add_column("change", width=_KNOB_WIDTH, overflow="fold")
+    table.add_column("ratio", justify="right")
+    table.add_column("interval")
+    table.add_column("verdict")
+    table.add_column("total", justify="right")
+    for name in others:
+        table.add_column(short_name(name), justify="right")
+    if has_book:
+        table.add_column("book", justify="right")
+    for step in steps:
+        table.add_row(*_ladder_row(step, others, has_book=has_book))
+    explained = ", ".join(f"{short_name(name)}: {RATIO_NAMES[name]}" for name in others)
+    table.caption = Text(
+        f"ratio: {RATIO_NAMES.get(key, key)} over that of the best so far; total: the kept ones "
+        f"multiplied; {explained}, as "
+        f"ratios{'; book: the published figure' if has_book else ''}",
+        "dim",
+    )
+    table.caption_justify = "left"
+    return table
+
+
+def _other_ratios(key: str) -> list[str]:
+    """Return the two ratios shown beside the deciding one."""
+    order = ("cpu_per_request", "latency_p99", "throughput")
+    return [name for name in order if name != key][:2]
+
+
+def _ladder_row(step: LadderStep, others: Sequence[str], *, has_book: bool) -> list[RenderableType]:
+    compared = step.comparison
+    interval = of_objective(compared)
+    change = Text(step_name(step))
+    before, after = level_text(step.before), level_text(step.after)
+    fits = len(before) + len(after) + 5 <= _KNOB_WIDTH
+    gap = " " if fits else "\n  "
+    change.append(f"\n  {before}{gap}→ {after}", "dim")
+    cells: list[RenderableType] = [
+        change,
+        interval_ratio_text(interval),
+        bounds_text(interval),
+        _decided_text(compared),
+        ratio_text(step.running_ratio),
+        *(ratio_text(_middle(compared, name)) for name in others),
+    ]
+    if has_book:
+        cells.append(ratio_text(step.book_ratio))
+    return cells
+
+
+def _decided_text(compared: Comparison) -> Text:
+    """Return the verdict, and the tie breaker where that decided."""
+    text = verdict_text(compared)
+    if compared.decided_by:
+        text.append(f"\nby {short_name(compared.decided_by)}", "dim")
+    return text
+
+
+def _middle(comparison: Comparison, name: str) -> float | None:
+    interval = shown_ratios(comparison).get(name)
+    return None if interval is None else interval.ratio
+
+
+def verdict_text(comparison: Comparison) -> Text:
+    """Return the verdict, coloured where colour is to be had."""
+    return Text(verdict_badge(comparison), VERDICT_STYLES[shown_verdict(comparison)])
+
+
+def _conclusion(outcome: Outcome) -> list[RenderableType]:
+    if outcome.final is None:
+        lines: list[RenderableType] = []
+        if outcome.steps and any(step.kept for step in outcome.steps):
+            lines.append(Text(so_far(outcome), "bold"))
+    else:
+        book = None if outcome.plan.command == "compare" else outcome.plan.study.book_ratio
+        lines = list(comparison_lines(outcome.final, arm_names(outcome), book_ratio=book))
+    return lines + _change_lines(outcome)
+
+
+def comparison_lines(
+    comparison: Comparison, names: tuple[str, str], *, book_ratio: float | None = None
+) -> tuple[RenderableType, ...]:
+    """Return a comparison: the claim, why, the other figures, both arms side by side."""
+    claim = Text(f"{names[1]} over {names[0]}  ", "bold")
+    if not has_figure(comparison):
+        lines: list[RenderableType] = [claim.append(_without_figure(comparison))]
+    else:
+        lines = [claim.append(evidence_text(comparison)), *_reasons(comparison)]
+    if book_ratio is not None:
+        lines.append(Padding(Prose(Text(f"published: {ratio_text(book_ratio)} ×")), _INDENT))
+    if comparison.a.throughput_per_s > 0 or comparison.b.throughput_per_s > 0:
+        lines += [Text(), Padding(arms_table(comparison, names), _INDENT)]
+    answers = answers_lines(list(zip(names, (comparison.a, comparison.b), strict=True)))
+    if answers:
+        table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=False)
+        for name, text in answers:
+            table.add_row(*([Text(name)] * bool(name)), Text(text))
+        lines += [Text(), Padding(table, _INDENT)]
+    return tuple(lines)
+
+
+def _without_figure(comparison: Comparison) -> Text:
+    """Return why there is no figure: the server's own words in full, or what to do."""
+    verdict = verdict_text(comparison)
+    words = words_without_figure(comparison)
+    return verdict.append(f": {words}" if words else "", "default")
+
+
+def _reasons(comparison: Comparison) -> list[RenderableType]:
+    """Return why the verdict is what it is, and the figures that did not decide."""
+    said = {ratio_key(comparison.metric), ratio_key(decider(comparison))}
+    name = metric_name(decider(comparison))
+    why = Text.assemble(f"{name}: ", verdict_text(comparison), f", {comparison.reason}")
+    needed = needed_text(comparison)
+    if needed:
+        why.append(f"; {needed}")
+    others = [
+        f"{RATIO_NAMES[name]} {interval_ratio_text(comparison.ratios[name])} ×"
+        for name in RATIO_NAMES
+        if name in comparison.ratios and name not in said
+    ]
+    lines: list[RenderableType] = [Padding(Prose(why), _INDENT)]
+    words = ", ".join(others)
+    # The word once: `p50 latency 0.2 ×, p99 latency 0.3 ×` is a line too long.
+    first, _, more = words.partition(" latency ")
+    words = f"{first} latency {more.replace(' latency', '')}" if more else words
+    return lines + ([Padding(Prose(Text(words)), _INDENT)] if words else [])
+
+
+def arms_table(comparison: Comparison, names: tuple[str, str]) -> Table:
+    """Return what both arms did, in their own units."""
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
+    table.add_column("")
+    for name in ("throughput", "CPU/request", "p50", "p99", "errors", "memory"):
+        table.add_column(name, justify="right")
+    for name, arm in zip(names, (comparison.a, comparison.b), strict=True):
+        measured = arm.throughput_per_s > 0
+        table.add_row(
+            name,
+            format_rate(arm.throughput_per_s) if measured else _unmeasured(arm),
+            format_duration(arm.cpu_s_per_request) if measured else NOTHING,
+            _latency(arm.latency_s, "p50"),
+            _latency(arm.latency_s, "p99"),
+            format_percent(arm.error_ratio) if measured else NOTHING,
+            NOTHING if arm.pss_bytes is None else format_bytes(arm.pss_bytes),
+        )
+    return table
+
+
+def _unmeasured(arm: ArmSummary) -> str:
+    return "not measured" if arm.status == "complete" else status_badge(arm.status)
+
+
+def _latency(latency_s: dict[str, float], name: str) -> str:
+    return format_duration(latency_s.get(name, math.nan))
+
+
+def _failures(outcome: Outcome) -> list[RenderableType]:
+    """Return what the table has no room for: why a step has no figure, and failed requests."""
+    lines: list[RenderableType] = []
+    for step in outcome.steps:
+        compared = step.comparison
+        if not has_figure(compared):
+            lines.append(Text(f"{step.change}: ").append(_without_figure(compared)))
+        if compared.a.errors or compared.b.errors:
+            arms = [("before", compared.a), ("after", compared.b)]
+            told = "; ".join(f"{name} {answers_text(arm)}" for name, arm in arms)
+            lines.append(Text(f"{step.change}: {told}", "yellow"))
+    return lines
+
+
+def _change_lines(outcome: Outcome) -> list[RenderableType]:
+    changes = configuration_changes(outcome)
+    if not changes:
+        return []
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=False)
+    for knob, before, after in changes:
+        table.add_row(Text(knob, "cyan"), f"{before} → {after}")
+    return [Text(), Text(changes_title(outcome), "bold"), Padding(table, _INDENT)]
+
+
+def _caveat_line(caveat: Caveat) -> RenderableType:
+    return Text.assemble(("caveat: ", "yellow"), caveat.message)
+
+
+def _closing(outcome: Outcome) -> list[RenderableType]:
+    undecided = undecided_text(outcome)
+    lines: list[RenderableType] = [Text(undecided)] if undecided else []
+    # Time is counted by starts: before the first has ended there is none to tell.
+    took = f"took {format_duration(outcome.duration_s)}, " if outcome.duration_s > 0 else ""
+    lines.append(Text("; ".join([*_state(outcome), f"{took}seed {outcome.plan.seed}"])))
+    lines.append(Text.assemble("next: ", (f"`{next_command(outcome)}`", "cyan")))
+    return lines
+
+
+def _state(outcome: Outcome) -> list[str]:
+    """Return how the server was left, as far as it is known: a failure may be that it was not."""
+    if outcome.status == "running":
+        return ["not finished yet, or cut off"]
+    return [] if outcome.status == "failed" else ["the server is as it was found"]
+
+
+def claim_text(comparison: Comparison) -> Text:
+    """Return the verdict and the ratio that decided, for progress."""
+    gap = " " if comparison.decided_by else "  "
+    return Text.assemble(verdict_text(comparison), gap, evidence_text(comparison))
+
+
+def step_line(step: LadderStep, number: int, n_steps: int) -> Text:
+    """Return a finished step in one line, for progress."""
+    tail = "kept" if step.kept else "not kept"
+    return Text.assemble(
+        f"{_step_number(step, number, n_steps)}  {step.change}  ",
+        claim_text(step.comparison),
+        f"  {tail}",
+    )
+
+
+def _step_number(step: LadderStep, number: int, n_steps: int) -> str:
+    return "again" if step.attempt > 1 else f"step {number} of {n_steps}"
+
+
+def standing_line(stage: str, n_starts: int, interval: RatioInterval | None) -> Text:
+    """Return where an unfinished comparison stands, for progress."""
+    where = "no interval yet" if interval is None else ratio_bounds_text(interval)
+    return Text(f"{stage}  {plural(n_starts, 'start')}  {where}")

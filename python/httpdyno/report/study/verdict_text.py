@@ -1,0 +1,296 @@
+"""What a comparison showed, in words and figures: verdict, ratio, interval."""
+
+import math
+import re
+
+from httpdyno.model import (
+    ArmSummary,
+    Comparison,
+    LadderStep,
+    RatioInterval,
+    Sweep,
+    SweepPoint,
+    TrialStatus,
+    Verdict,
+)
+from httpdyno.model.metric import RATIO_NAMES, RATIO_OF_METRIC
+from httpdyno.report.shared.phrase import NOTHING, plural
+from httpdyno.units import Toward, format_bounds, format_guess, format_number, format_rate
+
+UNBOUNDED_PER_S = 1e9
+"""A throughput that no server has: an interval that reaches it has no upper end yet."""
+_FINE = 0.05
+"""Intervals narrower than this need a third decimal to show their width."""
+_MOST_DECIMALS = 17
+"""With so many, a text tells a float from all others near 1."""
+
+
+def ratio_key(metric: str) -> str:
+    """Return the key in `Comparison.ratios` of an objective's metric."""
+    return RATIO_OF_METRIC.get(metric, metric.removesuffix("_s"))
+
+
+def decider(comparison: Comparison) -> str:
+    """Return the metric that the verdict rests on: the tie breaker, where that decided."""
+    return comparison.decided_by or comparison.metric
+
+
+def deciding(comparison: Comparison) -> RatioInterval | None:
+    """Return the interval that the verdict rests on; None when nothing was measured."""
+    return shown_ratios(comparison).get(ratio_key(decider(comparison)))
+
+
+def of_objective(comparison: Comparison) -> RatioInterval | None:
+    """Return the interval of the objective's metric, which ladders multiply; None as above."""
+    return shown_ratios(comparison).get(ratio_key(comparison.metric))
+
+
+def metric_name(metric: str) -> str:
+    """Return an objective's metric in words: `CPU per request`."""
+    key = ratio_key(metric)
+    return RATIO_NAMES.get(key, key.replace("_", " "))
+
+
+def short_name(metric: str) -> str:
+    """Return a metric as narrow places have it: `CPU`, `rate`, `p99`."""
+    key = ratio_key(metric)
+    return {"cpu_per_request": "CPU", "throughput": "rate"}.get(key, key.removeprefix("latency_"))
+
+
+STATUS_BADGES: dict[TrialStatus, str] = {"infeasible": "broke a limit"}
+"""How a candidate's status is shown where its own word would say too little."""
+_STATUS_SAID: dict[TrialStatus, str] = {
+    "refused": "was refused",
+    "crashed": "crashed",
+    "hung": "stopped answering",
+    "unstable": "was unstable",
+    "infeasible": "broke a limit",
+}
+
+
+_CANDIDATE = re.compile(
+    r"the candidate (was refused by the server|crashed|stopped answering|was unstable|"
+    r"broke a limit)(: |\Z)"
+)
+"""How reasons begin; `experiment.claim` writes them."""
+
+
+def shown_verdict(comparison: Comparison) -> Verdict:
+    """Return the verdict to show: a candidate that did not run is never just `worse`.
+
+    Runs that were stored before there was a word for it say `worse`.
+    """
+    if comparison.verdict == "worse" and comparison.b.status != "complete":
+        return "failed"
+    return comparison.verdict
+
+
+def has_figure(comparison: Comparison) -> bool:
+    """Tell whether there is anything to show but why there is not."""
+    return shown_verdict(comparison) not in {"failed", "not_measured"}
+
+
+def shown_ratios(comparison: Comparison) -> dict[str, RatioInterval]:
+    """Return the ratios that reports may show: none where an arm was not measured to the end."""
+    return comparison.ratios if has_figure(comparison) else {}
+
+
+def verdict_badge(comparison: Comparison) -> str:
+    """Return `better`, `refused`, `not measured`: a word or two for a badge."""
+    verdict = shown_verdict(comparison)
+    if verdict == "failed":
+        return status_badge(comparison.b.status)
+    return verdict.replace("_", " ")
+
+
+def status_badge(status: TrialStatus) -> str:
+    """Return how an arm came out, in a word or two; what is complete has failed otherwise."""
+    return "failed" if status == "complete" else STATUS_BADGES.get(status, status)
+
+
+def verdict_words(comparison: Comparison) -> str:
+    """Return `better`, or `better by CPU` where the tie breaker decided."""
+    words = verdict_badge(comparison)
+    return f"{words} by {short_name(comparison.decided_by)}" if comparison.decided_by else words
+
+
+def failure_text(arm: ArmSummary, reason: str) -> str:
+    """Return what became of an arm that did not run: `was refused: AH00180: …`."""
+    said = _STATUS_SAID.get(arm.status, "failed")
+    why = first_line(arm.detail and _told(arm.detail)) or _told(reason)
+    return f"{said}: {why}" if why else said
+
+
+def words_without_figure(comparison: Comparison) -> str:
+    """Return why there is no figure: the server's own words in full, or the reason."""
+    detail = comparison.b.detail if comparison.b.status != "complete" else ""
+    return _told(detail or comparison.reason)
+
+
+def _told(words: str) -> str:
+    """Return the words without what the status beside them says already."""
+    return _CANDIDATE.sub("", words)
+
+
+def first_line(text: str) -> str:
+    """Return the first line of a server's words, marked where there are more."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return "" if not lines else lines[0] + " …" * (len(lines) > 1)
+
+
+def ratio_text(ratio: float | None, *, decimals: int | None = None) -> str:
+    """Return a ratio with the digits that matter at its size, without `×`."""
+    if ratio is None or not math.isfinite(ratio):
+        return NOTHING
+    return format_number(ratio, _digits(ratio) if decimals is None else decimals)
+
+
+def _digits(ratio: float) -> int:
+    """Return how many decimals matter: three digits in all, two where it is below a tenth."""
+    if 0 < ratio < 0.1:  # noqa: PLR2004 - a tenth
+        return 1 - math.floor(math.log10(ratio))
+    return 0 if ratio >= 100 else 1 if ratio >= 10 else 2  # noqa: PLR2004 - three digits
+
+
+def _interval_texts(interval: RatioInterval) -> tuple[str, str, str]:
+    """Return low end, middle and high end; every place that shows an interval has them from here.
+
+    The ends are rounded outward, but not across 1: what is wholly on one side of it reads so.
+    The middle lies between the ends as they are shown.
+    """
+    is_fine = interval.high - interval.low < _FINE and interval.ratio < 10  # noqa: PLR2004
+
+    def decimals(value: float) -> int:
+        return max(3, _digits(value)) if is_fine else _digits(value)
+
+    low, high = interval.low, interval.high
+    low_text = _beside_1(low, decimals(low), "down") if low > 0 else "0"
+    high_text = _beside_1(high, decimals(high), "up") if math.isfinite(high) else "∞"
+    if not math.isfinite(interval.ratio):
+        return low_text, NOTHING, high_text
+    wanted = decimals(interval.ratio)
+    middle = format_number(interval.ratio, wanted)
+    while wanted < _MOST_DECIMALS and not (
+        _number(low_text) <= _number(middle) <= _number(high_text)
+    ):
+        wanted += 1
+        middle = format_number(interval.ratio, wanted)
+    return low_text, middle, high_text
+
+
+def _beside_1(value: float, decimals: int, toward: Toward) -> str:
+    """Return an end of an interval, with as many digits as keep it on its side of 1."""
+    text = format_number(value, decimals, toward=toward)
+    while decimals < _MOST_DECIMALS and _side(_number(text)) != _side(value):
+        decimals += 1
+        text = format_number(value, decimals, toward=toward)
+    return text
+
+
+def _side(ratio: float) -> int:
+    return (ratio > 1) - (ratio < 1)
+
+
+def _number(text: str) -> float:
+    return math.inf if text == "∞" else float(text.replace(",", ""))
+
+
+def interval_ratio_text(interval: RatioInterval | None) -> str:
+    """Return an interval's middle, as precise as its width asks for."""
+    return NOTHING if interval is None else _interval_texts(interval)[1]
+
+
+def bounds_text(interval: RatioInterval | None) -> str:
+    """Return `4.61 … 5.24`; `unbounded` where the data bound nothing yet."""
+    if interval is None:
+        return NOTHING
+    if interval.low <= 0 and not math.isfinite(interval.high):
+        return "unbounded"
+    low, _, high = _interval_texts(interval)
+    return f"{low} … {high}"
+
+
+def confidence_text(interval: RatioInterval, n_starts: int) -> str:
+    """Return `95 % confidence, 6 starts`."""
+    return f"{interval.confidence * 100:g} % confidence, {plural(n_starts, 'start')}"
+
+
+def interval_text(interval: RatioInterval | None, n_starts: int) -> str:
+    """Return `4.92 × (4.61 … 5.24; 95 % confidence, 6 starts)`."""
+    if interval is None:
+        return "not measured"
+    middle, bounds = interval_ratio_text(interval), bounds_text(interval)
+    return f"{middle} × ({bounds}; {confidence_text(interval, n_starts)})"
+
+
+def ratio_bounds_text(interval: RatioInterval | None) -> str:
+    """Return `4.92 × (4.61 … 5.24)`."""
+    if interval is None:
+        return "not measured"
+    return f"{interval_ratio_text(interval)} × ({bounds_text(interval)})"
+
+
+def evidence_text(comparison: Comparison, *, is_brief: bool = False) -> str:
+    """Return the ratio that decided; where there is none, why.
+
+    After a tie it is named, and the metric's own ratio stands beside it:
+    `by CPU per request: 0.81 × (0.75 … 0.87), throughput 1.00 × (0.97 … 1.03)`.
+    """
+    interval = deciding(comparison)
+    if interval is None:
+        return first_line(words_without_figure(comparison)) or "no reason was recorded"
+    figure = (
+        ratio_bounds_text(interval) if is_brief else interval_text(interval, comparison.n_starts)
+    )
+    if not comparison.decided_by:
+        return figure
+    name, tied = metric_name(comparison.decided_by), ratio_bounds_text(of_objective(comparison))
+    return f"by {name}: {figure}, {metric_name(comparison.metric)} {tied}"
+
+
+def proven_bound_text(interval: RatioInterval, *, more_is_better: bool) -> str:
+    """Return the end of the interval that a claim may be made of."""
+    low, _, high = _interval_texts(interval)
+    return low if more_is_better else high
+
+
+def step_name(step: LadderStep) -> str:
+    """Return the knob's name, marked where the step was tried again."""
+    return f"{step.knob}, again" if step.attempt > 1 else step.knob
+
+
+def has_run(point: SweepPoint) -> bool:
+    """Tell whether a level was measured; the best one has no ratio to itself."""
+    return point.arm.status == "complete" and point.arm.throughput_per_s > 0
+
+
+def throughput_bounds(point: SweepPoint) -> tuple[float, float] | None:
+    """Return a level's interval per second; None while the data bound nothing."""
+    low, high = point.throughput_low_per_s, point.throughput_high_per_s
+    return (low, high) if 0 < low <= high < UNBOUNDED_PER_S else None
+
+
+def rate_bounds_text(point: SweepPoint) -> str:
+    """Return `6,116/s … 6,265/s`; `unbounded` where the data bound nothing yet."""
+    bounds = throughput_bounds(point)
+    return "unbounded" if bounds is None else format_bounds(*bounds, format_rate)
+
+
+def of_best_text(point: SweepPoint, sweep: Sweep) -> str:
+    """Return a level's ratio to the best one, which has itself no ratio."""
+    if point.level == sweep.best:
+        return "1"
+    return interval_ratio_text(point.ratio_to_best)
+
+
+def p99_of(point: SweepPoint) -> float | None:
+    """Return a level's p99 in seconds; None where the sample does not carry one."""
+    return point.latency_p99_s if has_run(point) and point.latency_p99_s > 0 else None
+
+
+def needed_text(comparison: Comparison) -> str:
+    """Return how long an undecided comparison would still take; empty when it is decided."""
+    is_open = comparison.verdict in {"inconclusive", "not_measured"}
+    if not is_open or comparison.needed_s is None:
+        return ""
+    return f"about {format_guess(comparison.needed_s)} more would decide it"

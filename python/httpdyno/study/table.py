@@ -1,0 +1,93 @@
+"""The tables of a study file, exactly as people write them.
+
+These types are the file's schema: names, types and defaults. What they mean together is checked
+in `study_file`.
+"""
+
+from typing import Literal
+
+import msgspec
+
+from httpdyno.load.traffic_table import WorkloadTable
+from httpdyno.model.base import Level, Record
+from httpdyno.model.study import Template
+
+
+class FileEntry(Record, frozen=True):
+    """`[[server.files]]`: what is copied into the run folder."""
+
+    from_: str = msgspec.field(name="from")
+    to: str
+
+
+class ServerTable(Record, frozen=True):
+    """`[server]`."""
+
+    adapter: str
+    base: str = ""
+    ready_path: str = "/"
+    effective_path: str = ""
+    prepare: tuple[str, ...] = ()
+    writable: tuple[str, ...] = ()
+    files: tuple[FileEntry, ...] = ()
+    templates: tuple[Template, ...] = ()
+    settings: dict[str, Level] = msgspec.field(default_factory=dict)
+    environment: dict[str, str] = msgspec.field(default_factory=dict)
+
+
+class KnobTable(Record, frozen=True):
+    """`[[knobs]]`, in ladder order."""
+
+    name: str
+    start: Level
+    levels: tuple[Level, ...]
+    title: str = ""
+    unit: str = ""
+    why: str = ""
+    book_ratio: tuple[float, ...] = ()
+
+
+class ObjectiveTable(Record, frozen=True):
+    """`[objective]`: what decides, and what must hold besides."""
+
+    metric: str = "throughput_per_s"
+    tie_breaker: str = ""
+    max_error_ratio: float = 0.001
+    max_p99: str | None = None
+    margin: float = 0.01
+    confidence: float = 0.95
+
+
+class MethodTable(Record, frozen=True):
+    """`[method]`."""
+
+    kind: Literal["ladder", "sweep"] = "ladder"
+    knob: str = ""
+    window: str = "250ms"
+    lead_in: str = "100ms"
+    warm_up: str = "500ms"
+    blocks_per_start: int = 4
+    min_starts: int = 6
+
+
+class BudgetTable(Record, frozen=True):
+    """`[budget]`."""
+
+    time: str = "5m"
+
+
+class StudyFile(Record, frozen=True):
+    """A study as it is written. `httpdyno study schema` prints its JSON Schema."""
+
+    format: Literal[1]
+    name: str
+    title: str
+    server: ServerTable
+    knobs: tuple[KnobTable, ...]
+    workload: WorkloadTable = WorkloadTable()
+    objective: ObjectiveTable = ObjectiveTable()
+    method: MethodTable = MethodTable()
+    budget: BudgetTable = BudgetTable()
+    about: str = ""
+    book_figure: str = ""
+    book_ratio: float | None = None

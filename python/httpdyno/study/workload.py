@@ -1,0 +1,162 @@
+"""The `[workload]` table of a study file, turned into a workload."""
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import msgspec
+
+from httpdyno.errors import StudyFileError, UsageError
+from httpdyno.foreign import is_there
+from httpdyno.load.traffic import workload_from
+from httpdyno.load.traffic_table import RequestTable, WorkloadTable
+from httpdyno.model.arrival import Replay, Sessions, Stages, length_s
+from httpdyno.model.study import Method
+from httpdyno.model.workload import FORM_TYPE, Objective, RequestSpec, VisitStep, Workload
+
+Wrong = Callable[[str, object, str], StudyFileError]
+"""From a key, its value and what was expected to the complaint."""
+
+_FROM_FILE = "@"
+
+
+def study_workload(table: WorkloadTable, file: Path, wrong: Wrong) -> Workload:
+    """Return the workload that the table of a study file describes.
+
+    Raises:
+        StudyFileError: Something in it makes no sense.
+    """
+    requests, steps = _requests(table, file.parent, wrong)
+    try:
+        workload = workload_from(table, _Keys(), requests=requests, steps=steps)
+    except UsageError as error:
+        raise StudyFileError(f"`{file}`: {error}", hint=error.hint) from error
+    if not isinstance(workload.arrival, Replay):
+        return workload
+    log = file.parent / workload.arrival.log
+    if not (is_there(log) and log.is_file()):
+        raise wrong("workload.replay", workload.arrival.log, f"an access log in {file.parent}")
+    arrival = msgspec.structs.replace(workload.arrival, log=str(log.resolve()))
+    return msgspec.structs.replace(workload, arrival=arrival)
+
+
+def check_windows(workload: Workload, method: Method, objective: Objective, wrong: Wrong) -> None:
+    """Refuse what windows of that kind cannot tell.
+
+    Raises:
+        StudyFileError: The objective compares nothing, or a window holds no more than a part of
+            what the workload is.
+    """
+    _check_objective(workload, objective, wrong)
+    whole_s = length_s(workload.arrival)
+    if isinstance(workload.arrival, Stages) and whole_s is not None and whole_s > method.window_s:
+        raise wrong(
+            "method.window",
+            f"{method.window_s:g}s",
+            f"the {whole_s:g} s that workload.stages take: each window begins them anew",
+        )
+    visit_s = (workload.users.visit.mean_steps - 1) * workload.users.think.mean_s
+    if isinstance(workload.arrival, Sessions) and visit_s > method.lead_in_s:
+        raise wrong(
+            "method.lead_in",
+            f"{method.lead_in_s:g}s",
+            f"at least the {visit_s:g} s of pauses in a visit: each window begins without "
+            "visitors, and measures before as many are there as there will be",
+        )
+
+
+def _check_objective(workload: Workload, objective: Objective, wrong: Wrong) -> None:
+    """Refuse throughput where the schedule decides it: both sides have the rate that is offered."""
+    if not workload.is_open_loop:
+        return
+    for key, metric in (("metric", objective.metric), ("tie_breaker", objective.tie_breaker)):
+        if metric == "throughput_per_s":
+            raise wrong(
+                f"objective.{key}",
+                metric,
+                '"latency_p99_s", "cpu_s_per_request" or another one that the server decides: here '
+                "the schedule of the workload decides the throughput (a closed loop does not)",
+            )
+
+
+class _Keys:
+    """Settings by their place in the file."""
+
+    def name(self, key: str, value: object = None) -> str:
+        name = f"workload.{key}"
+        if key == "keep_alive":
+            return f"{name} = false"
+        if key in {"cookies", "poisson"}:
+            return f"{name} = true"
+        return name if value is None else f"{name} = {value!r}"
+
+    def complaint(self, key: str, value: object, expected: str) -> str:
+        return f"workload.{key} is {value!r}; expected {expected}"
+
+
+def _requests(
+    table: WorkloadTable, folder: Path, wrong: Wrong
+) -> tuple[tuple[RequestSpec, ...], tuple[VisitStep, ...]]:
+    if table.replay is not None:
+        if table.requests != WorkloadTable().requests:
+            raise wrong("workload.replay", table.replay, "no workload.requests: the log has them")
+        return (), ()
+    if not table.requests:
+        raise wrong("workload.requests", [], "at least one request")
+    requests: list[RequestSpec] = []
+    steps: list[VisitStep] = []
+    places: dict[RequestSpec, int] = {}
+    for index, each in enumerate(table.requests):
+        key = f"workload.requests[{index}]"
+        if not each.weight >= 0:
+            raise wrong(f"{key}.weight", each.weight, "0 or more")
+        page = len(requests)
+        requests.append(_request(each, key, folder, wrong))
+        objects = []
+        for path in each.objects:
+            spec = _object(each, path, f"{key}.objects", wrong)
+            # What several pages have is one request, with one line in the results.
+            if spec not in places:
+                places[spec] = len(requests)
+                requests.append(spec)
+            objects.append(places[spec])
+        steps.append(VisitStep(request=page, objects=tuple(objects), weight=each.weight))
+    if sum(step.weight for step in steps) <= 0:
+        raise wrong("workload.requests", "weights of 0", "at least one weight above 0")
+    is_plain = all(not step.objects and step.weight == 1 for step in steps)
+    return tuple(requests), () if is_plain else tuple(steps)
+
+
+def _request(table: RequestTable, key: str, folder: Path, wrong: Wrong) -> RequestSpec:
+    if not table.path.startswith("/"):
+        raise wrong(f"{key}.path", table.path, "a path from `/` on")
+    body, body_file = table.body, ""
+    if body.startswith(_FROM_FILE):
+        file = folder / body.removeprefix(_FROM_FILE)
+        if not (is_there(file) and file.is_file()):
+            raise wrong(f"{key}.body", body, f"the name of a file in {folder} after `@`")
+        body, body_file = "", str(file.resolve())
+    return RequestSpec(
+        path=table.path,
+        method=table.method,
+        headers=_typed(tuple(table.headers.items()), has_body=bool(table.body)),
+        body=body,
+        body_file=body_file,
+        expect_status=None if table.expect_status == "ok" else table.expect_status,
+        expect_length=table.expect_length,
+    )
+
+
+def _typed(headers: tuple[tuple[str, str], ...], *, has_body: bool) -> tuple[tuple[str, str], ...]:
+    """Return the headers with the type of a body that has none, as `load --data` sends it."""
+    is_typed = any(name.lower() == FORM_TYPE[0].lower() for name, _ in headers)
+    return (*headers, FORM_TYPE) if has_body and not is_typed else headers
+
+
+def _object(page: RequestTable, path: str, key: str, wrong: Wrong) -> RequestSpec:
+    if not path.startswith("/"):
+        raise wrong(key, path, "paths from `/` on")
+    return RequestSpec(path=path, headers=_without_body_headers(page.headers.items()))
+
+
+def _without_body_headers(headers: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    return tuple(each for each in headers if not each[0].lower().startswith("content-"))

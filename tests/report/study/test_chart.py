@@ -1,0 +1,191 @@
+import re
+from xml.etree import ElementTree
+
+import pytest
+from msgspec import structs
+from tests.report import sample
+
+from httpdyno.model import HistogramData
+from httpdyno.report.shared.drawing import NARROW, WIDE, padded, ratio_ticks
+from httpdyno.report.shared.latency_curve import arm_percentiles_svg, percentile_rows
+from httpdyno.report.study.chart import ladder_rows, ladder_svg, starts_svg, strip_svg
+from httpdyno.report.study.json import book_ratios
+from httpdyno.report.study.sweep_chart import cost_svg, sweep_rows, sweep_svg
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def marks(svg: str, kind: str) -> int:
+    """Return how many marks of a kind hold data; axes and grids are other groups."""
+    root = ElementTree.fromstring(svg)
+    groups = [
+        group
+        for group in root.iter(f"{SVG}g")
+        if f"mark-{kind} role-mark" in group.get("class", "")
+    ]
+    return sum(len(group) for group in groups)
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+def test_the_ladder_has_a_dot_for_each_step_and_the_final_and_a_diamond_for_the_book(
+    width: int,
+) -> None:
+    outcome = sample.ladder()
+    svg = ladder_svg(outcome, width=width)
+    n_rows = len(outcome.steps) + 1
+    n_book = sum(step.book_ratio is not None for step in outcome.steps) + 1
+    assert marks(svg, "symbol") == n_rows + n_book
+    assert re.search(rf'viewBox="0 0 {width} ', svg)
+
+
+def test_each_rung_starts_where_the_kept_ones_before_it_ended() -> None:
+    rows = ladder_rows(sample.ladder())
+    assert [row["from"] for row in rows[:3]] == pytest.approx([1.0, 2.431, 2.431 * 1.162])
+    assert rows[3]["from"] == rows[2]["from"]
+    assert rows[-1]["from"] == 1.0
+
+
+def test_a_rung_that_did_not_run_has_a_row_but_no_dot() -> None:
+    whole, failed = sample.ladder(), sample.failed_start()
+    mixed = structs.replace(whole, steps=(failed.steps[0], *whole.steps[1:]))
+    assert marks(ladder_svg(mixed), "symbol") == marks(ladder_svg(whole), "symbol") - 1
+
+
+def test_a_knob_that_is_tried_twice_has_two_rungs() -> None:
+    whole = sample.ladder()
+    again = structs.replace(whole, steps=(whole.steps[0], *whole.steps))
+    assert marks(ladder_svg(again), "symbol") == marks(ladder_svg(whole), "symbol") + 2
+
+
+def test_a_strip_has_a_dot_for_each_start() -> None:
+    comparison = sample.ladder().steps[0].comparison
+    svg = strip_svg(comparison, 0.01)
+    assert marks(svg, "symbol") == len(comparison.per_start_ratio)
+    assert marks(svg, "rule") == 2
+
+
+def test_a_strip_without_bounds_shows_its_dots_only() -> None:
+    final = sample.unbounded().final
+    assert final is not None
+    svg = strip_svg(final, 0.01)
+    assert (marks(svg, "symbol"), marks(svg, "rule")) == (2, 1)
+
+
+def test_a_sweep_has_a_dot_and_an_interval_for_each_level_that_ran() -> None:
+    outcome = sample.sweep()
+    assert outcome.sweep is not None
+    book = book_ratios(outcome)
+    svg = sweep_svg(outcome.sweep, book)
+    n_ran = sum(point.arm.status == "complete" for point in outcome.sweep.points)
+    n_failed = len(outcome.sweep.points) - n_ran
+    assert marks(svg, "symbol") == n_ran + len(book) + n_failed
+    assert marks(svg, "rule") == n_ran + 1
+    assert "knee 8" in svg
+    assert "refused" in svg
+
+
+def test_the_book_s_curve_meets_ours_at_its_best() -> None:
+    outcome = sample.sweep()
+    assert outcome.sweep is not None
+    rows = sweep_rows(outcome.sweep, {128: 0.5, 256: 0.25})
+    assert [row["book"] for row in rows if row["book"]] == pytest.approx([6205.0, 3102.5])
+
+
+def test_levels_that_are_words_have_a_place_each() -> None:
+    outcome = sample.sweep()
+    assert outcome.sweep is not None
+    points = tuple(
+        structs.replace(point, level=name)
+        for point, name in zip(outcome.sweep.points, ("sync", "gthread", "gevent"), strict=False)
+    )
+    sweep = structs.replace(outcome.sweep, points=points, best="gevent", knee="gthread")
+    svg = sweep_svg(sweep, {})
+    assert marks(svg, "symbol") == 3
+    assert all(name in svg for name in ("sync", "gthread", "gevent"))
+
+
+def test_what_levels_cost_is_drawn_for_those_that_ran() -> None:
+    sweep = sample.sweep().sweep
+    assert sweep is not None
+    assert marks(cost_svg(sweep), "symbol") == 2 * (len(sweep.points) - 1)
+
+
+def test_a_percentile_curve_ends_where_ten_requests_lie_beyond() -> None:
+    final = sample.ladder().final
+    assert final is not None
+    rows = percentile_rows([("start", final.a.latency), ("final", final.b.latency)])
+    n_requests = sum(final.a.latency.counts)
+    furthest = max(row["x"] for row in rows if row["arm"] == "start")
+    assert furthest == pytest.approx(n_requests / 10)
+
+
+def test_percentile_curves_rise() -> None:
+    final = sample.ladder().final
+    assert final is not None
+    curve = [row["ms"] for row in percentile_rows([("a", final.a.latency)])]
+    assert curve == sorted(curve)
+    assert curve[-1] > curve[0]
+
+
+def test_arms_without_a_sample_have_no_curve() -> None:
+    final = sample.ladder().final
+    assert final is not None
+    empty = structs.replace(final.a, latency=HistogramData(), start_throughputs_per_s=())
+    assert arm_percentiles_svg([("start", empty)]) == ""
+    assert starts_svg([("start", empty)]) == ""
+
+
+def test_both_arms_have_a_curve_and_a_name() -> None:
+    final = sample.ladder().final
+    assert final is not None
+    svg = arm_percentiles_svg([("start", final.a), ("final", final.b)])
+    assert marks(svg, "line") == 2
+    assert marks(svg, "text") == 2
+
+
+def test_each_start_is_a_dot() -> None:
+    final = sample.ladder().final
+    assert final is not None
+    assert marks(starts_svg([("start", final.a), ("final", final.b)]), "symbol") == 12
+
+
+def test_a_drawing_is_one_labelled_image_that_asks_for_nothing() -> None:
+    svg = ladder_svg(sample.ladder())
+    root = ElementTree.fromstring(svg)
+    assert root.get("role") == "img"
+    assert root.get("aria-label") == "ladder of 6 changes"
+    assert sum("aria-label" in element.attrib for element in root.iter()) == 1
+    assert "href=" not in svg
+    assert set(re.findall(r"https?://[^\"]+", svg)) == {
+        "http://www.w3.org/2000/svg",
+        "http://www.w3.org/1999/xlink",
+    }
+
+
+def test_colours_follow_the_page() -> None:
+    svg = strip_svg(sample.ladder().steps[0].comparison, 0.01)
+    colours = set(re.findall(r'(?:fill|stroke)="([^"]+)"', svg))
+    assert all(colour.startswith("var(--") or colour == "none" for colour in colours)
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.9, 6.0), (0.98, 1.02), (0.05, 1.3), (0.8, 400.0)])
+def test_ratio_ticks_are_few_round_and_hold_one(low: float, high: float) -> None:
+    ticks = ratio_ticks(low, high)
+    assert 1.0 in ticks
+    assert 3 <= len(ticks) <= 10
+    assert all(low <= tick <= high for tick in ticks)
+    assert ticks == sorted(ticks)
+
+
+def test_a_log_domain_never_collapses() -> None:
+    assert padded([1.0]) == pytest.approx((0.978, 1.0226), abs=1e-3)
+
+
+def test_a_sweep_that_bounds_nothing_yet_has_dots_but_no_intervals() -> None:
+    sweep = sample.young_sweep().sweep
+    assert sweep is not None
+    svg = sweep_svg(sweep, {})
+    assert marks(svg, "symbol") == len(sweep.points)
+    assert marks(svg, "rule") == 1
+    # No level carries a p99: only CPU per request is left to draw.
+    assert marks(cost_svg(sweep), "symbol") == len(sweep.points) - 1

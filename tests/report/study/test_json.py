@@ -1,0 +1,134 @@
+import json
+import math
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+from msgspec import structs
+from tests.report import sample, sample_figures, sample_trouble
+
+from httpdyno.report.study.json import OutcomeJson, outcome_json
+
+OUTCOMES = sample_trouble.all_outcomes()
+
+
+def rounded(value: Any) -> Any:
+    """Return the value with six significant digits: the last ones are the machine's own."""
+    if isinstance(value, float):
+        return float(f"{value:.6g}")
+    if isinstance(value, dict):
+        return {key: rounded(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [rounded(item) for item in value]
+    return value
+
+
+def kinds(value: Any, path: str = "") -> set[str]:
+    """Return the path of each leaf with its JSON type; items of a list have one path."""
+    if isinstance(value, dict):
+        return set().union(*(kinds(item, f"{path}.{key}") for key, item in value.items()))
+    if isinstance(value, list):
+        return set().union(*(kinds(item, f"{path}[]") for item in value))
+    name = {str: "string", bool: "boolean", int: "number", float: "number", type(None): "null"}
+    return {f"{path.removeprefix('.')}: {name[type(value)]}"}
+
+
+def test_the_documents_have_the_agreed_fields(golden: Callable[[str, str], None]) -> None:
+    """Names and types of all kinds of outcome; what one figure means has a test of its own."""
+    documents = [json.loads(json.dumps(outcome_json(each))) for each in OUTCOMES.values()]
+    found = sorted(set().union(*map(kinds, documents)))
+    golden("report/fields.txt", "".join(f"{line}\n" for line in found))
+
+
+def test_a_whole_document_is_as_agreed(golden: Callable[[str, str], None]) -> None:
+    document = outcome_json(OUTCOMES["tied_compare"])
+    text = json.dumps(rounded(document), indent=1, ensure_ascii=False)
+    golden("report/tied_compare.json", f"{text}\n")
+
+
+@pytest.mark.parametrize("name", OUTCOMES)
+def test_the_json_is_what_its_types_say_and_strict(name: str) -> None:
+    text = json.dumps(outcome_json(OUTCOMES[name]), allow_nan=False)
+    read = msgspec.json.decode(text, type=OutcomeJson)
+    assert read.id == OUTCOMES[name].id
+
+
+def test_an_unbounded_interval_is_null_at_its_open_end() -> None:
+    final = outcome_json(OUTCOMES["unbounded"])["final"]
+    assert final["throughput_ratio"] == {
+        "ratio": 1.2,
+        "low": 0.0,
+        "high": None,
+        "confidence": 0.95,
+    }
+
+
+def test_steps_say_change_verdict_and_ratios_and_the_book_s_figure() -> None:
+    step = outcome_json(OUTCOMES["ladder"])["steps"][0]
+    assert step["change"] == "state_dir: disk → memory"
+    assert (step["verdict"], step["kept"], step["book_ratio"]) == ("better", True, 2.16)
+    assert step["throughput_ratio"]["low"] < 2.431 < step["throughput_ratio"]["high"]
+    assert step["cpu_per_request_ratio"]["ratio"] == pytest.approx(1 / 2.431)
+    assert {"latency_p50_ratio", "latency_p99_ratio", "running_ratio", "needed_s"} <= step.keys()
+
+
+def test_arms_carry_what_their_servers_said_and_who_was_the_limit() -> None:
+    arm = outcome_json(OUTCOMES["tie_break"])["final"]["after_arm"]
+    assert (arm["effective"]["Timeout"], arm["effective"]["state_dir"]) == ("60", "memory")
+    assert arm["limited_by"] == {"server": 23, "client_cpu": 1}
+
+
+def test_every_ratio_of_a_comparison_is_in_its_claim() -> None:
+    whole = sample.a_against_a()
+    assert whole.final is not None
+    ratios = {**whole.final.ratios, "latency_p999": sample_figures.interval(1.4, 0.2)}
+    far = structs.replace(whole, final=structs.replace(whole.final, ratios=ratios))
+    assert outcome_json(far)["final"]["latency_p999_ratio"]["ratio"] == 1.4
+    assert outcome_json(whole)["final"]["latency_p999_ratio"] is None
+
+
+def test_the_final_claim_names_what_changed_and_the_whole_configuration() -> None:
+    document = outcome_json(OUTCOMES["ladder"])
+    final = document["final"]
+    assert final["change"] == (
+        "state_dir: disk → memory, asp_debug: 1 → 0, MaxConnectionsPerChild: 50 → 500"
+    )
+    assert final["configuration"] == document["configuration"]
+    assert final["configuration"]["session_serialize"] == 0
+    assert final["book_ratio"] == 3.96
+
+
+def test_running_ratios_are_the_products_of_what_was_kept() -> None:
+    steps = outcome_json(OUTCOMES["ladder"])["steps"]
+    product = math.prod(s["throughput_ratio"]["ratio"] for s in steps if s["kept"])
+    assert steps[-1]["running_ratio"] == pytest.approx(product)
+
+
+def test_a_comparison_with_itself_has_no_change_and_no_figure_of_the_book() -> None:
+    final = outcome_json(OUTCOMES["compare"])["final"]
+    assert (final["change"], final["book_ratio"]) == ("no change", None)
+
+
+def test_a_level_that_did_not_run_has_no_ratio_but_its_reason() -> None:
+    point = outcome_json(OUTCOMES["sweep"])["sweep"]["points"][-1]
+    assert (point["ratio_to_best"], point["latency_p99_s"]) == (None, None)
+    assert point["arm"]["status"] == "refused"
+    assert "ServerLimit" in point["arm"]["detail"]
+
+
+def test_the_schema_describes_every_field_of_the_document() -> None:
+    schema = msgspec.json.schema(OutcomeJson)
+    described = schema["$defs"]["OutcomeJson"]["properties"]
+    assert described.keys() == outcome_json(OUTCOMES["ladder"]).keys()
+    step = schema["$defs"]["StepJson"]["properties"]
+    assert step.keys() == outcome_json(OUTCOMES["ladder"])["steps"][0].keys()
+
+
+def test_what_is_no_number_is_null_or_left_out() -> None:
+    document = outcome_json(sample.young_sweep())
+    json.dumps(document, allow_nan=False)
+    point = document["sweep"]["points"][3]
+    assert (point["throughput_low_per_s"], point["throughput_high_per_s"]) == (None, None)
+    assert point["latency_p99_s"] is None
+    assert document["calibration"] == {}

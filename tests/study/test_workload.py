@@ -1,0 +1,174 @@
+"""The `[workload]` table of a study file."""
+
+import tomllib
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from httpdyno.errors import StudyFileError
+from httpdyno.load.traffic_table import WorkloadTable
+from httpdyno.model import (
+    Method,
+    Objective,
+    Poisson,
+    Replay,
+    RequestSpec,
+    Sessions,
+    Stages,
+    VisitStep,
+    Workload,
+)
+from httpdyno.study.file import study_schema
+from httpdyno.study.workload import check_windows, study_workload
+
+
+def wrong(key: str, value: object, expected: str) -> StudyFileError:
+    return StudyFileError(f"{key} is {value!r}; expected {expected}")
+
+
+def read(folder: Path, text: str) -> Workload:
+    table = msgspec.convert(tomllib.loads(text), WorkloadTable)
+    return study_workload(table, folder / "study.toml", wrong)
+
+
+def test_a_study_says_all_that_the_command_line_does(tmp_path):
+    seen = read(
+        tmp_path,
+        """
+        sessions = "20/s"
+        visit = 5
+        think = "2s"
+        cookies = true
+        new_users = "30%"
+        users = 100
+        slow = "28.8kbit:20%"
+        timeout = "5s"
+        """,
+    )
+    assert isinstance(seen.arrival, Sessions)
+    assert seen.users.visit.is_geometric
+    assert (seen.users.new_ratio, seen.users.n_returning) == (0.3, 100)
+    assert seen.slow is not None
+    assert read(tmp_path, 'rate = "5/s"\npoisson = true').arrival == Poisson(rate_per_s=5.0)
+
+
+def test_keep_alive_is_said_as_before(tmp_path):
+    assert read(tmp_path, "keep_alive = false").requests_per_connection == 1
+    assert read(tmp_path, "").requests_per_connection == 0
+
+
+def test_requests_are_sent_in_turn_unless_they_have_weights(tmp_path):
+    in_turn = read(tmp_path, "[[requests]]\npath = '/a'\n[[requests]]\npath = '/b'")
+    assert in_turn.steps == ()
+    assert [each.path for each in in_turn.requests] == ["/a", "/b"]
+    weighted = read(
+        tmp_path, "[[requests]]\npath = '/a'\nweight = 8\n[[requests]]\npath = '/b'\nweight = 0.5"
+    )
+    assert weighted.steps == (VisitStep(request=0, weight=8.0), VisitStep(request=1, weight=0.5))
+
+
+def test_a_request_with_objects_is_a_page(tmp_path):
+    page = read(
+        tmp_path,
+        """
+        page_connections = 2
+        [[requests]]
+        path = "/index.html"
+        headers = { Accept = "text/html", Content-Type = "x" }
+        objects = ["/a.css", "/b.js"]
+        [[requests]]
+        path = "/other"
+        headers = { Accept = "text/html" }
+        objects = ["/a.css"]
+        """,
+    )
+    assert page.steps == (VisitStep(request=0, objects=(1, 2)), VisitStep(request=3, objects=(1,)))
+    assert page.requests[1] == RequestSpec(path="/a.css", headers=(("Accept", "text/html"),))
+    assert len(page.requests) == 4
+    assert page.connections_per_page == 2
+    assert page.has_pages
+
+
+def test_files_are_found_beside_the_study(tmp_path):
+    (tmp_path / "login.json").write_text("{}")
+    (tmp_path / "access.log").write_text("")
+    [request] = read(tmp_path, "[[requests]]\nmethod = 'POST'\nbody = '@login.json'").requests
+    assert (request.body, request.body_file) == ("", str(tmp_path / "login.json"))
+    replay = read(tmp_path, "replay = 'access.log'\nspeed = '4x'")
+    assert replay.arrival == Replay(log=str(tmp_path / "access.log"), speed=4.0)
+    assert replay.requests == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("rate = '0'", "workload.rate is '0'; expected a rate above zero"),
+        ("poisson = true", "workload.poisson = true needs a rate"),
+        ("rate = '5/s'\nthink = '2s'", "workload.think = '2s' does nothing where requests come"),
+        ("new_users = '5%'", "workload.new_users = '5%' does nothing without workload.cookies"),
+        ("keep_alive = false\nrequests_per_connection = 4", "workload.keep_alive = false and"),
+        ("replay = 'none.log'", "workload.replay is 'none.log'; expected an access log in"),
+        ("replay = 'x'\n[[requests]]\npath = '/a'", "expected no workload.requests"),
+        ("requests = []", "workload.requests is []; expected at least one request"),
+        ("[[requests]]\npath = 'a'", "workload.requests[0].path is 'a'; expected a path"),
+        ("[[requests]]\nobjects = ['a']", "workload.requests[0].objects is 'a'; expected paths"),
+        ("[[requests]]\nweight = -1", "workload.requests[0].weight is -1.0; expected 0 or more"),
+        ("[[requests]]\nweight = 0", "expected at least one weight above 0"),
+        ("[[requests]]\nbody = '@none'", "workload.requests[0].body is '@none'; expected the name"),
+    ],
+)
+def test_what_makes_no_sense_is_named_by_its_key(tmp_path, text, sentence):
+    with pytest.raises(StudyFileError) as caught:
+        read(tmp_path, text)
+    assert sentence in str(caught.value)
+
+
+def check(workload, *, window_s=0.25, lead_in_s=0.1, metric="latency_p99_s", tie_breaker=""):
+    method = Method(window_s=window_s, lead_in_s=lead_in_s)
+    check_windows(workload, method, Objective(metric=metric, tie_breaker=tie_breaker), wrong)
+
+
+def test_stages_must_fit_into_a_window(tmp_path):
+    ramp = read(tmp_path, "stages = '10s: 0/s..50/s'")
+    assert isinstance(ramp.arrival, Stages)
+    check(ramp, window_s=10.0)
+    with pytest.raises(StudyFileError, match=r"method\.window is '0\.25s'; expected the 10 s"):
+        check(ramp)
+    check(read(tmp_path, "sessions = '10s: 5/s'"))
+
+
+def test_visits_must_fit_into_the_lead_in(tmp_path):
+    visits = read(tmp_path, "sessions = '10s: 5/s'\nvisit_exactly = 5\nthink = '2s'")
+    check(visits, lead_in_s=8.0)
+    with pytest.raises(StudyFileError, match=r"method\.lead_in is '0\.1s'; expected .* 8 s of"):
+        check(visits)
+
+
+@pytest.mark.parametrize("arrival", ["rate = '50/s'", "sessions = '10s: 5/s'"])
+@pytest.mark.parametrize("key", ["metric", "tie_breaker"])
+def test_a_throughput_that_the_schedule_decides_decides_nothing(tmp_path, arrival, key):
+    with pytest.raises(StudyFileError, match=rf"objective\.{key} is 'throughput_per_s'"):
+        check(read(tmp_path, arrival), **{key: "throughput_per_s"})
+    check(read(tmp_path, arrival), metric="latency_p99_s", tie_breaker="cpu_s_per_request")
+    check(read(tmp_path, ""), metric="throughput_per_s")
+
+
+def test_the_schema_for_editors_knows_every_setting():
+    definitions = study_schema()["$defs"]
+    assert set(definitions["WorkloadTable"]["properties"]) == set(WorkloadTable.__struct_fields__)
+    assert {"weight", "objects"} <= set(definitions["RequestTable"]["properties"])
+
+
+def test_a_body_goes_as_a_form_unless_the_study_says_what_it_is(tmp_path):
+    form = ("Content-Type", "application/x-www-form-urlencoded")
+    (tmp_path / "form.txt").write_text("a=1")
+    for body in ("a=1", "@form.txt"):
+        [request] = read(tmp_path, f"[[requests]]\nmethod = 'POST'\nbody = '{body}'").requests
+        assert request.headers == (form,)
+    [typed] = read(
+        tmp_path, "[[requests]]\nbody = '{}'\nheaders = { content-type = 'application/json' }"
+    ).requests
+    assert typed.headers == (("content-type", "application/json"),)
+    [bare] = read(tmp_path, "[[requests]]\npath = '/'").requests
+    assert bare.headers == ()
