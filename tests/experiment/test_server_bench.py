@@ -10,7 +10,7 @@ from msgspec import structs
 
 from httpdyno.errors import AdapterError
 from httpdyno.experiment.bench import StartRequest
-from httpdyno.experiment.run import _host_caveats
+from httpdyno.experiment.caveat import shared_cores
 from httpdyno.experiment.server_bench import ServerBench
 from httpdyno.experiment.silence import silence
 from httpdyno.model import Configuration, RequestSpec, ServerSpec
@@ -133,7 +133,7 @@ def test_a_silence_of_wrong_answers_says_what_was_expected():
 )
 def test_shared_cores_are_a_doubt_wherever_the_two_are_not_apart(client, server, is_doubted):
     host = structs.replace(host_facts(), client_cpus=client, server_cpus=server)
-    assert [caveat.kind for caveat in _host_caveats(host)] == ["shared_cores"] * is_doubted
+    assert [caveat.kind for caveat in shared_cores(host)] == ["shared_cores"] * is_doubted
 
 
 def test_a_full_disk_below_the_servers_is_no_fault_of_a_configuration(monkeypatch):

@@ -7,6 +7,7 @@ from statistics import fmean, stdev
 
 from msgspec import structs
 
+from httpdyno.experiment.caveat import window_caveats
 from httpdyno.experiment.evidence import (
     RATIO_OF_METRIC,
     arm_status,
@@ -17,7 +18,6 @@ from httpdyno.experiment.evidence import (
     noise,
     ratio_intervals,
     smallest_count,
-    window_caveats,
 )
 from httpdyno.experiment.little import little_doubt
 from httpdyno.experiment.soundness import failing_words

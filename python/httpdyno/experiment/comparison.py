@@ -8,6 +8,7 @@ from msgspec import structs
 
 from httpdyno.errors import StoreError, TargetError, UsageError
 from httpdyno.experiment.bench import Bench, StartRequest, block_order
+from httpdyno.experiment.caveat import dropped_starts
 from httpdyno.experiment.claim import MAY_LOSE, Claim, Terms, claim, comparison
 from httpdyno.experiment.event import Event, Notice, StartDone
 from httpdyno.experiment.soundness import disturbance, start_trouble
@@ -148,12 +149,7 @@ class Session:
 
     def dropped_caveats(self, index: int) -> tuple[Caveat, ...]:
         """Return the doubt that starts of a comparison were tried again."""
-        dropped = self._dropped.get(index, [])
-        if not dropped:
-            return ()
-        times = "once" if len(dropped) == 1 else f"{len(dropped)} times"
-        words = f"a start was tried again {times}, because {dropped[-1]}"
-        return (Caveat(kind="dropped_starts", message=words),)
+        return dropped_starts(self._dropped.get(index, []))
 
     def _failed(
         self, failures: Sequence[StartRecord], words: str, reference: Configuration | None

@@ -7,12 +7,13 @@ from typing import Any
 from msgspec import structs
 
 from httpdyno.errors import HttpdynoError, UsageError
+from httpdyno.experiment import caveat
 from httpdyno.experiment.bench import Bench
 from httpdyno.experiment.calibration import N_STARTS, Pace, pace
 from httpdyno.experiment.claim import MAY_LOSE, METRIC_NAMES, limit_broken
 from httpdyno.experiment.comparison import Allowance, Session, run_comparison
 from httpdyno.experiment.event import Event, FinalDone, Notice, Stage
-from httpdyno.experiment.evidence import RATIO_OF_METRIC, arm_summary, window_caveats
+from httpdyno.experiment.evidence import RATIO_OF_METRIC, arm_summary
 from httpdyno.experiment.inputs import changed_names, input_digests
 from httpdyno.experiment.ladder import (
     climb,
@@ -26,12 +27,10 @@ from httpdyno.model import (
     Caveat,
     Comparison,
     Configuration,
-    HostFacts,
     LadderStep,
     Level,
     Outcome,
     Plan,
-    StartRecord,
     Study,
     level_text,
 )
@@ -69,7 +68,7 @@ def run_plan(  # noqa: PLR0913 - effects in, each by its name
     """
     session = Session(plan=plan, bench=bench, store=store, run_id=run_id, watch=watch)
     report = _Report(session)
-    report.doubt(*_host_caveats(report.outcome.host), *doubts)
+    report.doubt(*caveat.shared_cores(report.outcome.host), *doubts)
     before = input_digests(plan.study) if plan.inputs else {}
     try:
         if plan.compare is not None:
@@ -91,11 +90,10 @@ def run_plan(  # noqa: PLR0913 - effects in, each by its name
     return report.note(status="complete")
 
 
-def _changed_amid(plan: Plan, before: dict[str, str]) -> list[Caveat]:
+def _changed_amid(plan: Plan, before: dict[str, str]) -> tuple[Caveat, ...]:
     """Return the doubt that files were changed while they were measured with."""
     names = changed_names(before, input_digests(plan.study)) if before else []
-    words = f"changed while the run was at it: {', '.join(f'`{name}`' for name in names)}"
-    return [Caveat(kind="changed_amid_run", message=words)] if names else []
+    return caveat.changed_amid_run(names)
 
 
 def _ladder(session: Session, report: "_Report") -> None:
@@ -115,13 +113,13 @@ def _ladder(session: Session, report: "_Report") -> None:
     final = final_comparison(session, tempo, 2 * len(plan.steps) + 1, best, objective)
     report.note(steps=steps, final=final)
     broken = _broken_final(final, plan.study)
-    report.doubt(*broken)
+    report.doubt(*caveat.final_breaks_limit(broken))
     n_kept = sum(step.kept for step in steps)
     what = "the change that was kept" if n_kept == 1 else f"the {n_kept} changes that were kept"
     report.settle(best, withdrawn=_withdrawn(final, broken, what))
 
 
-def _withdrawn(final: Comparison | None, broken: Sequence[Caveat], what: str) -> str:
+def _withdrawn(final: Comparison | None, broken: str, what: str) -> str:
     """Return why the start stays although a better one was found on the way; empty if it does not.
 
     What the steps found is chosen because it came out well; the final claim, on fresh starts, is
@@ -130,7 +128,7 @@ def _withdrawn(final: Comparison | None, broken: Sequence[Caveat], what: str) ->
     if final is None or (final.verdict == "better" and not broken):
         return ""
     if broken:
-        return f"the start stays: {what} {broken[0].message.removeprefix(_BREAKS_PREFIX)}"
+        return f"the start stays: {what} breaks a limit: {broken}"
     words = {
         "worse": "came out worse on fresh starts",
         "equivalent": "made no difference on fresh starts",
@@ -168,24 +166,19 @@ def _leave_out(
     words = f"not tried for want of time: {names}; about {format_duration(needed_s)} more would do"
     session.watch(Notice(message=words))
     report.note(not_tried=left, needed_s=needed_s)
-    report.doubt(Caveat(kind="steps_not_tried", message=words))
+    report.doubt(*caveat.steps_not_tried(words))
 
 
 def _sweep(session: Session, report: "_Report") -> None:
     study = session.plan.study
     curve, pair_s, doubts = run_sweep(session, 1, lambda sweep: report.note(sweep=sweep))
     report.note(sweep=curve)
-    seen = [structs.replace(each, message=f"on the curve: {each.message}") for each in doubts]
-    report.doubt(*session.dropped_caveats(1), *seen)
+    report.doubt(*session.dropped_caveats(1), *caveat.within("on the curve", doubts))
     start = study.start_configuration()
     best = start.replaced(study.method.knob, curve.knee)
     of_start = next(p.arm for p in curve.points if p.level == start.values[study.method.knob])
     if of_start.status != "complete":
-        words = (
-            f"the start itself is no level that will do ({of_start.status}: {of_start.detail}): "
-            "there is nothing to compare the knee with"
-        )
-        report.doubt(Caveat(kind="start_fails", message=words))
+        report.doubt(*caveat.start_fails(of_start.status, of_start.detail))
         report.settle(best)
         return
     tempo = Pace(
@@ -198,7 +191,7 @@ def _sweep(session: Session, report: "_Report") -> None:
     final = final_comparison(session, tempo, 2, best, study.objective)
     report.note(final=final)
     broken = _broken_final(final, study)
-    report.doubt(*broken)
+    report.doubt(*caveat.final_breaks_limit(broken))
     what = f"{study.method.knob} {level_text(curve.knee)}, the curve's knee,"
     is_tie = _wins_tie(final, curve.knee, start.values[study.method.knob])
     report.settle(best, withdrawn="" if is_tie and not broken else _withdrawn(final, broken, what))
@@ -212,7 +205,7 @@ def _wins_tie(final: Comparison | None, knee: Level, start: Level) -> bool:
     interval = final.ratios.get(RATIO_OF_METRIC[final.metric]) if final else None
     if final is None or interval is None or isinstance(knee, str) or isinstance(start, str):
         return False
-    if any(caveat.kind == "little" for caveat in final.caveats):
+    if caveat.is_unsteady(final.caveats):
         return False  # its figures contradict each other, so they prove nothing
     is_tie = final.verdict in {"equivalent", "inconclusive"}
     return is_tie and knee < start and interval.low >= 1 - MAY_LOSE
@@ -248,7 +241,7 @@ def _compare(
     session.watch(FinalDone(comparison=result))
     report.note(final=result)
     broken = _broken_final(result, study)
-    report.doubt(*broken)
+    report.doubt(*caveat.final_breaks_limit(broken))
     report.settle(arms[1] if result.verdict == "better" and not broken else arms[0], arms)
 
 
@@ -272,38 +265,15 @@ def _calibrate(session: Session, report: "_Report", *, n_comparisons: int) -> Pa
     report.doubt(*session.dropped_caveats(CALIBRATION_INDEX))
     tempo = pace(starts, study, n_comparisons=n_comparisons)
     report.note(calibration=tempo.figures)
-    seen = [
-        structs.replace(each, message=f"in the calibration: {each.message}")
-        for each in window_caveats(starts)
-    ]
-    report.doubt(*seen, *_broken_start(starts, study))
+    seen = caveat.within("in the calibration", caveat.window_caveats(starts))
+    broken = limit_broken(arm_summary(starts, 0, start), study.objective)
+    report.doubt(*seen, *caveat.start_breaks_limit(broken))
     return tempo
 
 
-_BREAKS_PREFIX = "the configuration measured at last "
-
-
-def _broken_final(final: Comparison | None, study: Study) -> list[Caveat]:
-    broken = limit_broken(final.b, study.objective) if final else ""
-    words = f"{_BREAKS_PREFIX}breaks a limit: {broken}"
-    return [Caveat(kind="final_breaks_limit", message=words)] if broken else []
-
-
-def _host_caveats(host: HostFacts) -> list[Caveat]:
-    if host.client_cpus and host.server_cpus and not {*host.client_cpus} & {*host.server_cpus}:
-        return []
-    words = (
-        f"the load client and the server shared {host.n_cpus} cores: throughput is lower than with "
-        "a client elsewhere, and its ratios are, if anything, nearer to 1"
-    )
-    return [Caveat(kind="shared_cores", message=words)]
-
-
-def _broken_start(starts: Sequence[StartRecord], study: Study) -> list[Caveat]:
-    arm = arm_summary(starts, 0, study.start_configuration())
-    broken = limit_broken(arm, study.objective)
-    words = f"the starting configuration itself breaks a limit: {broken}"
-    return [Caveat(kind="start_breaks_limit", message=words)] if broken else []
+def _broken_final(final: Comparison | None, study: Study) -> str:
+    """Return the limit that the final configuration breaks; empty where it keeps all."""
+    return limit_broken(final.b, study.objective) if final else ""
 
 
 def _calibration_words(tempo: Pace, budget_s: float) -> str:

@@ -7,6 +7,7 @@ from statistics import fmean
 from msgspec import structs
 
 from httpdyno.errors import TargetError, UsageError
+from httpdyno.experiment.caveat import window_caveats
 from httpdyno.experiment.claim import limit_broken
 from httpdyno.experiment.comparison import CLOSING_RATIO, Session
 from httpdyno.experiment.event import PointDone, Stage
@@ -14,7 +15,6 @@ from httpdyno.experiment.evidence import (
     arm_status,
     arm_summary,
     start_figures,
-    window_caveats,
 )
 from httpdyno.experiment.planning import sweep_levels
 from httpdyno.model import (

@@ -20,7 +20,7 @@ class Caveat(Record, frozen=True):
     """A typed doubt attached to a result."""
 
     kind: str
-    """Such as `shared_cores`, `client_limited`, `dependent_starts`, `high_errors`."""
+    """Such as `shared_cores`, `client_limited`, `dropped_starts`."""
     message: str
 
 
