@@ -7,9 +7,11 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from httpdyno import own_file
 from httpdyno.errors import StoreError
+from httpdyno.model import Evidence
 from httpdyno.own_file import locked
 from httpdyno.store import Store, database
 from httpdyno.testing.record import (
@@ -242,7 +244,15 @@ def test_a_database_of_schema_0001_still_opens(tmp_path):
         assert store.plan("1") == sample_plan()
         assert store.host("1") == sample_host()
         assert store.outcome("1") == sample_outcome("1")
-        assert store.starts("2") == [sample_start()]
+        # What that version's verdict rested on has other names today.
+        assert store.starts("2") == [_without_evidence(sample_start())]
+
+
+def _without_evidence(start):
+    windows = tuple(
+        replace(w, measurement=replace(w.measurement, evidence=Evidence())) for w in start.windows
+    )
+    return replace(start, windows=windows)
 
 
 def test_a_file_that_is_no_database_is_named(tmp_path):
