@@ -15,7 +15,7 @@ from benches.faults.misbehaving import KINDS, PRELUDE, UP, Kind
 from httpdyno.model import Configuration, ServerSpec
 from httpdyno.servers.adapter import NotRunning, Running
 from httpdyno.servers.control_group import parent_group
-from httpdyno.servers.run_folder import RunRoot, claim
+from httpdyno.servers.run_folder import RunRoot, new_run_root
 from httpdyno.testing.script_server import ScriptServer
 
 SLACK_S = 20.0
@@ -46,7 +46,7 @@ def measure(n: int, seed: int) -> Iterator[Count]:
     wrong, left, unbounded = Counter[str](), Counter[str](), Counter[str]()
     kinds = {name: kind for name, kind in KINDS.items() if not kind.needs_root or _is_root()}
     slowest_s = 0.0
-    with claim() as root:
+    with new_run_root() as root:
         for number in range(n):
             for name, kind in kinds.items():
                 found = tried(kind, root, f"faults-{os.getpid()}-{number}-{name.replace(' ', '-')}")

@@ -12,7 +12,7 @@ from httpdyno.errors import AdapterError
 from httpdyno.servers import session
 from httpdyno.servers.adapter import Place
 from httpdyno.servers.process import ServerProcess
-from httpdyno.servers.run_folder import claim
+from httpdyno.servers.run_folder import new_run_root
 from httpdyno.servers.session import (
     MARK,
     end_all,
@@ -40,7 +40,7 @@ time.sleep(600)
 
 @pytest.fixture
 def place():
-    with claim() as root:
+    with new_run_root() as root:
         yield root.new_place("x")
 
 

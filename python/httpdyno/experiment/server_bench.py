@@ -38,7 +38,7 @@ from httpdyno.model import (
 from httpdyno.servers.adapter import NotRunning, Running, ServerAdapter
 from httpdyno.servers.difference import difference
 from httpdyno.servers.root_folder import ROOT_VARIABLE, full_disk
-from httpdyno.servers.run_folder import RunRoot, claim
+from httpdyno.servers.run_folder import RunRoot, new_run_root
 from httpdyno.servers.session import child_pids
 from httpdyno.telemetry.host import host_facts
 from httpdyno.telemetry.process_tree import ProcessTree
@@ -70,7 +70,7 @@ class ServerBench:
     def __enter__(self) -> Self:
         # The stopper outlives every server; servers themselves are spawned by this thread.
         self._stopper = ThreadPoolExecutor(max_workers=8, thread_name_prefix="stop")
-        self._root = claim()
+        self._root = new_run_root()
         self._pulse.__enter__()
         self._since_s = sleepless_s()
         return self

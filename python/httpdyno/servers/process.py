@@ -25,7 +25,7 @@ from httpdyno.servers import keeper
 from httpdyno.servers.adapter import Place
 from httpdyno.servers.control_group import end_group, make_group, remove_group
 from httpdyno.servers.keeper import Job
-from httpdyno.servers.run_folder import record_session
+from httpdyno.servers.run_record import record_session
 from httpdyno.servers.session import (
     MARK,
     ProcessInfo,

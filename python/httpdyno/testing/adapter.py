@@ -21,7 +21,8 @@ import pytest
 
 from httpdyno.model import Configuration, Effective, ServerSpec
 from httpdyno.servers.adapter import NotRunning, Place, Running, ServerAdapter
-from httpdyno.servers.run_folder import RunRoot, claim, reap_leftovers
+from httpdyno.servers.leftovers import reap_leftovers
+from httpdyno.servers.run_folder import RunRoot, new_run_root
 from httpdyno.servers.session import ProcessInfo, process_info, session_members
 
 READY_S = 20.0
@@ -84,7 +85,7 @@ class AdapterConformance:
     @pytest.fixture
     def starter(self, case: AdapterCase) -> Iterator[Starter]:
         """Start servers that end with the test."""
-        with claim() as root:
+        with new_run_root() as root:
             starter = Starter(case, root)
             yield starter
             starter.stop()

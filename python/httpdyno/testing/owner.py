@@ -13,7 +13,7 @@ import msgspec
 
 from httpdyno.model import Configuration, ServerSpec
 from httpdyno.servers.adapter import NotRunning, ServerAdapter
-from httpdyno.servers.run_folder import claim
+from httpdyno.servers.run_folder import new_run_root
 
 _READY_S = 20.0
 
@@ -24,7 +24,7 @@ def main(adapter_path: str, study_folder: Path) -> int:
     adapter: ServerAdapter = getattr(importlib.import_module(module), name)()
     spec = msgspec.json.decode(sys.stdin.readline(), type=ServerSpec)
     configuration = msgspec.json.decode(sys.stdin.readline(), type=Configuration)
-    with claim() as root:
+    with new_run_root() as root:
         place = root.new_place("owned")
         running = adapter.spawn(spec, study_folder, configuration, place)
         if isinstance(running, NotRunning):
