@@ -90,7 +90,7 @@ def tried(kind: Kind, root: RunRoot, token: str) -> Found:
     if (parent := parent_group()) is not None:
         run = place.folder.parent.name
         found.left += [str(path) for path in parent.glob(f"httpdyno-{run}-{place.folder.name}*")]
-    found.left += [f"{running.address} listens"] if _listens(running.address) else []
+    found.left += [f"{address} listens" for address in running.addresses if _listens(address)]
     found.left += [f"descriptor {handle}" for handle in _new_handles(handles)]
     return found
 
@@ -110,7 +110,7 @@ def _with_token(token: str) -> list[int]:
 
 def _await_listening(running: Running) -> None:
     deadline_s = time.monotonic() + SLACK_S
-    while not _listens(running.address) and time.monotonic() < deadline_s:
+    while not _listens(running.addresses[0]) and time.monotonic() < deadline_s:
         time.sleep(0.005)
 
 

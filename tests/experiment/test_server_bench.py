@@ -24,8 +24,8 @@ DEADLINE_S = 10.0
 class Server:
     """One that comes up only when it is ended, or does what it is told."""
 
-    root_pid = 0
-    address = "127.0.0.1:1"
+    root_pids = (0,)
+    addresses = ("127.0.0.1:1",)
 
     def __init__(self, comes_up=None):
         self._comes_up = comes_up

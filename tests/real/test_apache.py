@@ -147,7 +147,7 @@ def test_started_by_root_it_answers_as_another_user_that_may_only_write_where_it
         for path in (place.folder, place.memory_folder, *place.folder.rglob("*")):
             assert path.stat().st_uid == (user.pw_uid if path.name == "state" else 0)
             assert path.name in {"state", "tmp"} or not path.stat().st_mode & 0o022
-        connection = http.client.HTTPConnection(running.address)
+        connection = http.client.HTTPConnection(running.addresses[0])
         connection.request("GET", "/index.html")
         assert connection.getresponse().read() == b"hello"
         connection.close()

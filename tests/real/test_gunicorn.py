@@ -133,7 +133,7 @@ def test_answers_come_from_the_application(case):
         )
         assert not isinstance(running, NotRunning)
         assert isinstance(running.await_ready(READY_S), Effective)
-        connection = http.client.HTTPConnection(running.address)
+        connection = http.client.HTTPConnection(running.addresses[0])
         connection.request("GET", "/")
         said = json.loads(connection.getresponse().read())
         connection.close()

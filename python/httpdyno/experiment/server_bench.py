@@ -39,7 +39,7 @@ from httpdyno.servers.adapter import NotRunning, Running, ServerAdapter
 from httpdyno.servers.difference import difference
 from httpdyno.servers.root_folder import ROOT_VARIABLE, full_disk
 from httpdyno.servers.run_folder import RunRoot, new_run_root
-from httpdyno.servers.session import child_pids
+from httpdyno.servers.session import children_of
 from httpdyno.telemetry.host import host_facts
 from httpdyno.telemetry.process_tree import ProcessTree
 from httpdyno.telemetry.window import WindowTelemetry
@@ -188,12 +188,12 @@ class ServerBench:
             for number, arm in enumerate(arms)
             if arm.is_up and arm.running is not None
         }
-        trees = [ProcessTree(each.root_pid) for each in running.values()]
+        trees = [ProcessTree(each.root_pids[0]) for each in running.values()]
         labels = {number: request.arms[number].label() for number in running}
         load = StartLoad(
             workload=self._study.workload,
             request=request,
-            addresses={number: each.address for number, each in running.items()},
+            addresses={number: each.addresses[0] for number, each in running.items()},
             watcher=lambda of_window, last: WindowTelemetry(trees, of_window, pss_windows=last),
             seed=self._seed,
             cpus=self._cores.client,
@@ -264,7 +264,7 @@ class _Arm:
             self.fail(answer.status, answer.detail)
             return
         self.effective = answer
-        self.workers = frozenset(child_pids(self.running.root_pid))
+        self.workers = children_of(self.running.root_pids)
 
     def fail(self, status: TrialStatus, detail: str) -> None:
         self.status, self.detail = status, detail
