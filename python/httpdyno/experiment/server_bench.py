@@ -40,9 +40,8 @@ from httpdyno.servers.difference import difference
 from httpdyno.servers.root_folder import ROOT_VARIABLE, full_disk
 from httpdyno.servers.run_folder import RunRoot, new_run_root
 from httpdyno.servers.session import children_of
+from httpdyno.telemetry.collector import server_collectors
 from httpdyno.telemetry.host import host_facts
-from httpdyno.telemetry.process_tree import ProcessTree
-from httpdyno.telemetry.window import WindowTelemetry
 from httpdyno.units import format_duration
 
 READY_TIMEOUT_S = 20.0
@@ -188,13 +187,12 @@ class ServerBench:
             for number, arm in enumerate(arms)
             if arm.is_up and arm.running is not None
         }
-        trees = [ProcessTree(each.root_pids[0]) for each in running.values()]
         labels = {number: request.arms[number].label() for number in running}
         load = StartLoad(
             workload=self._study.workload,
             request=request,
             addresses={number: each.addresses[0] for number, each in running.items()},
-            watcher=lambda of_window, last: WindowTelemetry(trees, of_window, pss_windows=last),
+            collectors={n: server_collectors(each.root_pids) for n, each in running.items()},
             seed=self._seed,
             cpus=self._cores.client,
             known={n: self._cycles.get(label, CycleMoments()) for n, label in labels.items()},
