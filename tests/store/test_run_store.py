@@ -14,8 +14,10 @@ from httpdyno.errors import StoreError
 from httpdyno.model import Evidence
 from httpdyno.own_file import locked
 from httpdyno.store import Store, database
+from httpdyno.store.schema import HEAD
 from httpdyno.testing.record import (
     sample_host,
+    sample_load,
     sample_outcome,
     sample_plan,
     sample_start,
@@ -119,7 +121,7 @@ def test_the_tables_are_strict_and_the_journal_is_a_wal(store, file):
 
 def test_a_window_of_no_run_is_refused_by_the_database_itself(store):
     # The foreign key is what keeps a bug from storing windows that no run has.
-    statement = "INSERT INTO starts VALUES (999, 0, 0, '', 0.0, '{}')"
+    statement = "INSERT INTO starts VALUES (999, 0, 0, '', 0.0, '{}', 1)"
     refusal = pytest.raises(StoreError, match="FOREIGN KEY")
     with refusal, store._database.writing() as connection:
         connection.exec_driver_sql(statement)
@@ -147,7 +149,7 @@ def test_an_unknown_schema_is_refused_with_both_versions(file, version, kind):
     with sqlite3.connect(file) as connection:
         connection.execute("UPDATE alembic_version SET version_num = ?", (version,))
     connection.close()
-    said = rf"by {kind} httpdyno \(schema {version}; this one reads and writes 0001\)"
+    said = rf"by {kind} httpdyno \(schema {version}; this one reads and writes {HEAD}\)"
     with pytest.raises(StoreError, match=said):
         Store.open(str(file))
 
@@ -246,6 +248,21 @@ def test_a_database_of_schema_0001_still_opens(tmp_path):
         assert store.outcome("1") == sample_outcome("1")
         # What that version's verdict rested on has other names today.
         assert store.starts("2") == [_without_evidence(sample_start())]
+
+
+def test_a_database_of_schema_0002_still_opens(tmp_path):
+    copy = tmp_path / "old.db"
+    shutil.copy(ASSETS / "schema-0002.db", copy)
+    with Store.open(str(copy)) as store:
+        assert [(run.id, run.study, run.status, run.n_starts) for run in store.runs()] == [
+            ("3", "http://127.0.0.1/", "complete", 0),
+            ("2", "cut-short", "interrupted", 1),
+            ("1", "sample", "complete", 1),
+        ]
+        assert store.load("3") == sample_load("http://127.0.0.1/")
+        assert store.outcome("1") == sample_outcome("1")
+        begun = replace(sample_start(start=1), windows=(sample_window(start=1),))
+        assert store.starts("2") == [sample_start(), replace(begun, is_complete=False)]
 
 
 def _without_evidence(start):

@@ -57,6 +57,11 @@ class StartRecord(Record, frozen=True):
     duration_s: float
     statuses: tuple[TrialStatus, ...]
     """How each arm came out; (n_arms,)."""
+    stage: str = ""
+    """What it was measured for: `calibration`, `step 2 of 5`, `final`. Empty in what an earlier
+    version stored."""
+    is_complete: bool = True
+    """False while it is measured, and where nobody finished it."""
     configurations: tuple[Configuration, ...] = ()
     """What was measured; (n_arms,). Empty in what an earlier version stored."""
     details: tuple[str, ...] = ()
