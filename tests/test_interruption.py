@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from httpdyno.servers.session import process_info
+from httpdyno.servers.live_process import process_info
 
 CLEANING = "cleaning up; that takes some seconds and is not broken off"
 # Its servers end on KILL only, so that ending them takes half a second and more.

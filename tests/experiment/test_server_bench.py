@@ -12,7 +12,7 @@ from httpdyno.errors import AdapterError
 from httpdyno.experiment.bench import StartRequest
 from httpdyno.experiment.caveat import shared_cores
 from httpdyno.experiment.server_bench import ServerBench
-from httpdyno.experiment.silence import silence
+from httpdyno.experiment.silent_server import silence
 from httpdyno.model import Configuration, RequestSpec, ServerSpec
 from httpdyno.model.measurement import Measurement
 from httpdyno.servers.adapter import NotRunning

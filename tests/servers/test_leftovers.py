@@ -14,9 +14,9 @@ from httpdyno.errors import AdapterError
 from httpdyno.servers import root_folder
 from httpdyno.servers.control_group import parent_group
 from httpdyno.servers.leftovers import reap_leftovers
+from httpdyno.servers.live_process import child_pids, process_info
 from httpdyno.servers.root_folder import disk_root, locked_root
 from httpdyno.servers.run_folder import new_run_root
-from httpdyno.servers.session import child_pids, process_info
 
 DEADLINE_S = 10
 OWNER = """

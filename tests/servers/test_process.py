@@ -9,17 +9,17 @@ from pathlib import Path
 import pytest
 
 from httpdyno.errors import AdapterError
-from httpdyno.servers import session
+from httpdyno.servers import live_process
 from httpdyno.servers.adapter import Place
-from httpdyno.servers.process import ServerProcess
-from httpdyno.servers.run_folder import new_run_root
-from httpdyno.servers.session import (
+from httpdyno.servers.live_process import (
     MARK,
     end_all,
     live_processes,
     marked_processes,
     process_info,
 )
+from httpdyno.servers.process import ServerProcess
+from httpdyno.servers.run_folder import new_run_root
 
 DEADLINE_S = 10
 ENVIRONMENT = {"PATH": "/bin:/usr/bin"}
@@ -251,7 +251,7 @@ def test_stopping_looks_at_no_other_process_of_this_machine(place, monkeypatch):
         next(n_looks)
         return live_processes()
 
-    monkeypatch.setattr(session, "live_processes", look)
+    monkeypatch.setattr(live_process, "live_processes", look)
     process.stop()
     assert next(n_looks) == 0
 

@@ -127,7 +127,7 @@ def test_a_window_of_no_run_is_refused_by_the_database_itself(store):
         connection.exec_driver_sql(statement)
 
 
-def test_a_run_whose_process_died_reads_as_interrupted_and_can_be_claimed(file):
+def test_a_run_whose_process_died_reads_as_interrupted_and_can_be_taken_over(file):
     script = (
         "import sys; from httpdyno.store import Store; from httpdyno.testing.record import *\n"
         "store = Store.open(sys.argv[1]); store.create_run(sample_plan(), sample_host())\n"
@@ -137,7 +137,7 @@ def test_a_run_whose_process_died_reads_as_interrupted_and_can_be_claimed(file):
     with Store.open(str(file)) as store:
         (run,) = store.runs()
         assert (run.status, run.n_windows, run.n_starts) == ("interrupted", 1, 0)
-        store.claim_run("1")
+        store.take_over("1")
         assert store.runs()[0].status == "running"
 
 

@@ -64,7 +64,7 @@ def _run(plan: Plan, resume: Resumed | None) -> Outcome:
         else:
             run_id = resume.run_id
             doubts = _changes(plan, resume, store.host(run_id), bench.host())
-            store.claim_run(run_id)
+            store.take_over(run_id)
             store.replan(run_id, plan)
         with RunProgress(messages(), len(plan.steps)) as progress:
             return run_plan(

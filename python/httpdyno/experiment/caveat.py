@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from msgspec import structs
 
-from httpdyno.experiment.little import little_doubt
+from httpdyno.experiment.littles_law import little_doubt
 from httpdyno.model import Caveat, HostFacts, StartRecord, WindowRecord
 
 Caveats = tuple[Caveat, ...]

@@ -19,8 +19,8 @@ from httpdyno.experiment.evidence import (
     ratio_intervals,
     smallest_count,
 )
-from httpdyno.experiment.little import little_doubt
-from httpdyno.experiment.soundness import failing_words
+from httpdyno.experiment.littles_law import little_doubt
+from httpdyno.experiment.usable_start import failing_words
 from httpdyno.model import (
     ArmSummary,
     Comparison,

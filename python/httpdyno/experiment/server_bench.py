@@ -19,8 +19,8 @@ from msgspec import structs
 
 from httpdyno.errors import AdapterError
 from httpdyno.experiment.bench import StartRequest
-from httpdyno.experiment.pulse import Pulse, sleepless_s
-from httpdyno.experiment.silence import crash_words, silence
+from httpdyno.experiment.silent_server import crash_words, silence
+from httpdyno.experiment.standstill import Pulse, sleepless_s
 from httpdyno.experiment.start_load import StartLoad
 from httpdyno.experiment.window_choice import CycleMoments
 from httpdyno.interruption import cleaning
@@ -37,9 +37,9 @@ from httpdyno.model import (
 )
 from httpdyno.servers.adapter import NotRunning, Running, ServerAdapter
 from httpdyno.servers.difference import difference
+from httpdyno.servers.live_process import children_of
 from httpdyno.servers.root_folder import ROOT_VARIABLE, full_disk
 from httpdyno.servers.run_folder import RunRoot, new_run_root
-from httpdyno.servers.session import children_of
 from httpdyno.telemetry.collector import server_collectors
 from httpdyno.telemetry.host import host_facts
 from httpdyno.units import format_duration

@@ -15,7 +15,7 @@ from httpdyno.errors import StoreError, TargetError
 from httpdyno.experiment.bench import Bench, StartRequest, block_order
 from httpdyno.experiment.caveat import dropped_starts
 from httpdyno.experiment.event import Event, Notice
-from httpdyno.experiment.soundness import disturbance, start_trouble
+from httpdyno.experiment.usable_start import disturbance, start_trouble
 from httpdyno.model import Caveat, Configuration, Plan, StartRecord, WindowRecord
 from httpdyno.store.protocol import StudyStore
 

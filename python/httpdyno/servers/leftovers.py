@@ -12,6 +12,16 @@ from pathlib import Path
 from httpdyno.interruption import cleaning
 from httpdyno.own_file import is_locked
 from httpdyno.servers.control_group import end_group, groups_of, is_group, remove_group
+from httpdyno.servers.live_process import (
+    ProcessInfo,
+    await_end,
+    end_all,
+    is_live,
+    marked_processes,
+    members_of,
+    processes_in,
+    send,
+)
 from httpdyno.servers.removal import removal_complaint
 from httpdyno.servers.root_folder import (
     LOCK,
@@ -23,16 +33,6 @@ from httpdyno.servers.root_folder import (
     own_runs,
 )
 from httpdyno.servers.run_record import RECORD, RunRecord, boot_id, read_record
-from httpdyno.servers.session import (
-    ProcessInfo,
-    await_end,
-    end_all,
-    is_live,
-    marked_processes,
-    members_of,
-    processes_in,
-    send,
-)
 
 _KEEPER_S = 2.0
 

@@ -20,6 +20,7 @@ from httpdyno.foreign import reason
 from httpdyno.interruption import cleaning
 from httpdyno.servers.adapter import Place
 from httpdyno.servers.leftovers import clear_run
+from httpdyno.servers.live_process import process_info
 from httpdyno.servers.removal import removal_complaint
 from httpdyno.servers.root_folder import (
     LOCK,
@@ -31,7 +32,6 @@ from httpdyno.servers.root_folder import (
     safe_root,
 )
 from httpdyno.servers.run_record import begin_record
-from httpdyno.servers.session import process_info
 
 _ATTEMPTS = 10
 

@@ -16,7 +16,7 @@ from httpdyno.errors import AdapterError
 from httpdyno.foreign import reason
 from httpdyno.own_file import opened_own
 from httpdyno.servers.adapter import Place
-from httpdyno.servers.session import process_info
+from httpdyno.servers.live_process import process_info
 
 RECORD = "owner.jsonl"
 _RECORD_BYTES = 16 << 20

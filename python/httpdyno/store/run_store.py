@@ -102,7 +102,7 @@ class Store:
         }
         return self._new_run(row)
 
-    def claim_run(self, run_id: str) -> None:
+    def take_over(self, run_id: str) -> None:
         """Make an interrupted run this process's own, to go on with it.
 
         Raises:

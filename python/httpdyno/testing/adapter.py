@@ -23,8 +23,8 @@ from httpdyno.model import Configuration, Effective, ServerSpec
 from httpdyno.servers.adapter import NotRunning, Place, Running, ServerAdapter
 from httpdyno.servers.address import connected, host_header
 from httpdyno.servers.leftovers import reap_leftovers
+from httpdyno.servers.live_process import ProcessInfo, members_of, process_info
 from httpdyno.servers.run_folder import RunRoot, new_run_root
-from httpdyno.servers.session import ProcessInfo, members_of, process_info
 from httpdyno.testing.server_holder import Held
 
 READY_S = 20.0

@@ -151,7 +151,7 @@ class StoreConformance(StudyStoreConformance, LoadStoreConformance):
         self, store: Store, run_id: str
     ) -> None:
         load = store.save_load(replace(sample_load("http://a/"), is_interrupted=True))
-        for ask in (store.plan, store.outcome, store.claim_run):
+        for ask in (store.plan, store.outcome, store.take_over):
             with pytest.raises(StoreError, match=f"run {load} is a load test of http://a/"):
                 ask(load)
         with pytest.raises(StoreError, match=f"run {run_id} is one of the study sample"):
@@ -238,7 +238,7 @@ class StoreConformance(StudyStoreConformance, LoadStoreConformance):
 
     def test_an_unknown_run_is_named_with_a_way_out(self, store: Store) -> None:
         for unknown in ("999", "abc", "-1", "\u0661", "9" * 30, ""):
-            for ask in (store.plan, store.host, store.starts, store.outcome, store.claim_run):
+            for ask in (store.plan, store.host, store.starts, store.outcome, store.take_over):
                 with pytest.raises(StoreError) as caught:
                     ask(unknown)
                 assert unknown in str(caught.value)
@@ -259,7 +259,7 @@ class StoreConformance(StudyStoreConformance, LoadStoreConformance):
             store.save_window(run_id, sample_window(block=5))
         assert store.starts(run_id) == [sample_start()]
 
-    def test_an_interrupted_run_can_be_claimed_and_completed(
+    def test_an_interrupted_run_can_be_taken_over_and_completed(
         self, store: Store, run_id: str
     ) -> None:
         store.save_start(run_id, sample_start())
@@ -269,7 +269,7 @@ class StoreConformance(StudyStoreConformance, LoadStoreConformance):
         store.save_outcome(run_id, replace(sample_outcome(run_id), status="interrupted"))
         assert store.runs()[0].status == "interrupted"
 
-        store.claim_run(run_id)
+        store.take_over(run_id)
         assert store.runs()[0].status == "running"
         again = sample_start(start=1, n_blocks=1)
         for window in again.windows:
@@ -277,7 +277,7 @@ class StoreConformance(StudyStoreConformance, LoadStoreConformance):
         store.save_start(run_id, replace(again, windows=()))
         assert store.starts(run_id) == [sample_start(), again]
 
-    def test_a_complete_run_cannot_be_claimed(self, store: Store, run_id: str) -> None:
+    def test_a_complete_run_cannot_be_taken_over(self, store: Store, run_id: str) -> None:
         store.save_outcome(run_id, sample_outcome(run_id))
         with pytest.raises(StoreError, match="complete"):
-            store.claim_run(run_id)
+            store.take_over(run_id)
