@@ -203,7 +203,7 @@ def test_stopping_one_leaves_the_others_of_the_same_place(place):
 
 def test_a_killed_child_leaves_no_zombie(place):
     process = spawned(place, "sleep", "600")
-    process.kill()
+    os.kill(process.pid, signal.SIGKILL)
     process.stop()
     assert not Path(f"/proc/{process.pid}").exists()
 

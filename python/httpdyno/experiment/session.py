@@ -56,7 +56,6 @@ class Session:
     """Why starts of a comparison were not used."""
     _next: dict[int, int] = field(default_factory=dict)
     """The number of a comparison's next start."""
-
     _begun: set[int] = field(default_factory=set)
     """Numbers of the comparisons that this process began."""
 
@@ -91,20 +90,21 @@ class Session:
         index = self._stored_index(arms)
         if index is None:
             for other in self._left():
-                if self._first[other].stage == stage:
+                if self._first[other].stage == stage and self.n_stored(other):
                     raise _other_history(self.run_id, self._first[other], arms)
             index = max((CALIBRATION_INDEX, *self._first, *self._begun)) + 1
         self._begun.add(index)
         return index
 
     def has_stored(self, arms: tuple[Configuration, ...]) -> bool:
-        """Tell whether a resumed run has something of the comparison that these arms begin next."""
-        return self._stored_index(arms) is not None
+        """Tell whether a resumed run has starts of the comparison that these arms begin next."""
+        index = self._stored_index(arms)
+        return index is not None and self.n_stored(index) > 0
 
     @property
     def goes_on(self) -> bool:
-        """Whether a resumed run has comparisons that were not begun again yet."""
-        return bool(self._left())
+        """Whether a resumed run has starts of comparisons that were not begun again yet."""
+        return any(map(self.n_stored, self._left()))
 
     def _left(self) -> list[int]:
         known = {*self._first} - {CALIBRATION_INDEX} - self._begun

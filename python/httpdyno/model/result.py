@@ -56,7 +56,7 @@ class StartRecord(Record, frozen=True):
     """UTC, ISO 8601."""
     duration_s: float
     statuses: tuple[TrialStatus, ...]
-    """How each arm came out; (n_arms,)."""
+    """How each arm came out; (n_arms,), none as long as it is not complete."""
     stage: str = ""
     """What it was measured for: `calibration`, `step 2 of 5`, `final`. Empty in what an earlier
     version stored."""

@@ -122,10 +122,6 @@ class Instance:
         """The end of the server's error log, for messages; never more than a few lines."""
         return self._insight.words() if self._last_words is None else self._last_words
 
-    def request_stop(self) -> None:
-        """Ask it to end and return at once, so that several can end at the same time."""
-        self._process.request_stop()
-
     def stop(self) -> None:
         """End the whole tree, free the port and remove the place; idempotent, from any thread.
 

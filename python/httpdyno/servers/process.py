@@ -189,10 +189,6 @@ class ServerProcess:
         self.request_stop()
         self.finish_stop()
 
-    def kill(self) -> None:
-        """Kill the root process alone, as a crash would."""
-        self._signal(signal.SIGKILL)
-
     def _signal(self, number: int) -> None:
         with suppress(ProcessLookupError):
             if not self._is_stopped:
