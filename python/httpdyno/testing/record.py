@@ -108,7 +108,6 @@ def sample_load(url: str) -> LoadOutcome:
         address="127.0.0.1:80",
         began_at=BEGAN_AT,
         seed=7,
-        caveats=(Caveat(kind="shared_cores", message="client and server share cores"),),
         fail_if=("p99 > 200ms",),
     )
 
