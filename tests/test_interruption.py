@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from httpdyno.servers.session import process_info
+from httpdyno.servers.live_process import process_info
 
 CLEANING = "cleaning up; that takes some seconds and is not broken off"
 # Its servers end on KILL only, so that ending them takes half a second and more.
@@ -21,13 +21,13 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 from types import ModuleType
 from httpdyno.cli import app
 from httpdyno.servers.process import ServerProcess
-from httpdyno.servers.run_folder import claim
+from httpdyno.servers.run_folder import new_run_root
 
 STUBBORN = ["/bin/sh", "-c", "trap '' TERM INT HUP; echo up; while :; do sleep 0.05; done"]
 sleep_s = float(sys.argv[1])
 
 def command() -> int:
-    with claim() as root:
+    with new_run_root() as root:
         for label in ("one", "two"):
             place = root.new_place(label)
             log = place.folder / "log"

@@ -18,7 +18,7 @@ from benches.faults.family import Count
 from benches.faults.small_study import Arena, arena
 
 from httpdyno.servers.control_group import parent_group
-from httpdyno.servers.run_folder import memory_root_or
+from httpdyno.servers.root_folder import memory_root_or
 
 _END_S = 10.0
 _COMMAND_S = 60.0

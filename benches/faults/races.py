@@ -20,7 +20,7 @@ from httpdyno.model import Configuration, Effective, ServerSpec
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.apache import Apache
 from httpdyno.servers.apache.installation import server_user
-from httpdyno.servers.run_folder import claim
+from httpdyno.servers.run_folder import new_run_root
 
 _ATTACKER = Path(__file__).with_name("attacker.py")
 _READY_S = 20.0
@@ -69,7 +69,7 @@ def race(study: Path, victim: Path) -> tuple[bool, list[str]]:
         writable=("state",),
     )
     configuration = Configuration(values={"MaxRequestWorkers": 4})
-    with claim() as root, attacker(victim, root.folder, root.memory_folder) as won:
+    with new_run_root() as root, attacker(victim, root.folder, root.memory_folder) as won:
         place = root.new_place("race")
         running = Apache().spawn(spec, study, configuration, place)
         if isinstance(running, NotRunning):

@@ -15,7 +15,7 @@ from benches.faults.misbehaving import KINDS, PRELUDE, UP, Kind
 from httpdyno.model import Configuration, ServerSpec
 from httpdyno.servers.adapter import NotRunning, Running
 from httpdyno.servers.control_group import parent_group
-from httpdyno.servers.run_folder import RunRoot, claim
+from httpdyno.servers.run_folder import RunRoot, new_run_root
 from httpdyno.testing.script_server import ScriptServer
 
 SLACK_S = 20.0
@@ -46,7 +46,7 @@ def measure(n: int, seed: int) -> Iterator[Count]:
     wrong, left, unbounded = Counter[str](), Counter[str](), Counter[str]()
     kinds = {name: kind for name, kind in KINDS.items() if not kind.needs_root or _is_root()}
     slowest_s = 0.0
-    with claim() as root:
+    with new_run_root() as root:
         for number in range(n):
             for name, kind in kinds.items():
                 found = tried(kind, root, f"faults-{os.getpid()}-{number}-{name.replace(' ', '-')}")
@@ -90,7 +90,7 @@ def tried(kind: Kind, root: RunRoot, token: str) -> Found:
     if (parent := parent_group()) is not None:
         run = place.folder.parent.name
         found.left += [str(path) for path in parent.glob(f"httpdyno-{run}-{place.folder.name}*")]
-    found.left += [f"{running.address} listens"] if _listens(running.address) else []
+    found.left += [f"{address} listens" for address in running.addresses if _listens(address)]
     found.left += [f"descriptor {handle}" for handle in _new_handles(handles)]
     return found
 
@@ -110,7 +110,7 @@ def _with_token(token: str) -> list[int]:
 
 def _await_listening(running: Running) -> None:
     deadline_s = time.monotonic() + SLACK_S
-    while not _listens(running.address) and time.monotonic() < deadline_s:
+    while not _listens(running.addresses[0]) and time.monotonic() < deadline_s:
         time.sleep(0.005)
 
 

@@ -157,7 +157,7 @@ class Arena:
 
 
 _QUERIES = {
-    "starts": "SELECT run_id, comparison, start, payload FROM starts",
+    "starts": "SELECT run_id, comparison, start, payload FROM starts WHERE is_complete",
     "windows": "SELECT run_id, comparison, start, block, arm, payload FROM windows",
 }
 

@@ -19,7 +19,7 @@ from httpdyno.model.result import Outcome
 from httpdyno.model.study import Plan, Study
 from httpdyno.model.workload import RequestSpec
 
-T = TypeVar("T", Study, Plan, Outcome)
+T = TypeVar("T", Study, Plan, Outcome, LoadOutcome)
 Conceal = Callable[[str], str]
 
 KEPT_BACK = "(kept back)"
@@ -68,7 +68,7 @@ def with_digests(what: T, salt: str) -> T:
     """Return the same with digests in the place of secrets, for the store.
 
     Args:
-        what: What holds a study.
+        what: What holds a study or a workload.
         salt: Eight hexadecimal digits; the same secret is another digest elsewhere.
     """
     return _concealed(what, lambda value: _digest(value, salt))

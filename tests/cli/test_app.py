@@ -20,7 +20,7 @@ from httpdyno.errors import (
     TargetError,
     UsageError,
 )
-from httpdyno.servers import run_folder
+from httpdyno.servers import leftovers
 
 HEAVY = ("altair", "alembic", "jinja2", "numpy", "scipy", "sqlalchemy", "psutil", "rich.table")
 
@@ -163,7 +163,7 @@ def reaped(monkeypatch):
         calls.append(1)
         return ["ended 3 server processes"]
 
-    monkeypatch.setattr(run_folder, "reap_leftovers", reap)
+    monkeypatch.setattr(leftovers, "reap_leftovers", reap)
     return calls
 
 
@@ -194,7 +194,7 @@ def test_a_run_folder_that_cannot_be_used_does_not_stop_a_command(probe, monkeyp
     def reap() -> list[str]:
         raise AdapterError("`/x` is not a folder of this user")
 
-    monkeypatch.setattr(run_folder, "reap_leftovers", reap)
+    monkeypatch.setattr(leftovers, "reap_leftovers", reap)
     probe.acts = 0
     assert app.run(["probe"]) == 0
     assert "was not looked for: `/x` is not a folder of this user" in capsys.readouterr().err
@@ -202,7 +202,7 @@ def test_a_run_folder_that_cannot_be_used_does_not_stop_a_command(probe, monkeyp
 
 def test_looking_for_leftovers_imports_nothing_heavy_and_makes_no_folder(own_folders):
     code = (
-        "import sys; from httpdyno.servers.run_folder import reap_leftovers; reap_leftovers();"
+        "import sys; from httpdyno.servers.leftovers import reap_leftovers; reap_leftovers();"
         f"print([name for name in {HEAVY!r} if name in sys.modules])"
     )
     seen = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

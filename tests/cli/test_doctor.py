@@ -8,7 +8,7 @@ from httpdyno.cli import doctor
 from httpdyno.cli.app import run
 from httpdyno.cli.find_study import bundled_studies
 from httpdyno.model import HostFacts
-from httpdyno.servers import run_folder
+from httpdyno.servers import leftovers
 from httpdyno.telemetry.noise import Noise, measure_noise, spread_ratio
 
 STEADY = Noise(measured_s=0.5, not_running_ratio=0.0, spread_ratio=1.02)
@@ -68,7 +68,7 @@ def test_the_text_fits_80_columns(capsys, monkeypatch):
 
 
 def test_what_was_left_behind_is_ended_and_said(capsys, monkeypatch):
-    monkeypatch.setattr(run_folder, "reap_leftovers", lambda: ["ended 3 server processes"])
+    monkeypatch.setattr(leftovers, "reap_leftovers", lambda: ["ended 3 server processes"])
     run(["doctor", "--json", "-"])
     seen = capsys.readouterr()
     assert "ended 3 server processes" in seen.err

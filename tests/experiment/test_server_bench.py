@@ -10,9 +10,9 @@ from msgspec import structs
 
 from httpdyno.errors import AdapterError
 from httpdyno.experiment.bench import StartRequest
-from httpdyno.experiment.run import _host_caveats
+from httpdyno.experiment.caveat import shared_cores
 from httpdyno.experiment.server_bench import ServerBench
-from httpdyno.experiment.silence import silence
+from httpdyno.experiment.silent_server import silence
 from httpdyno.model import Configuration, RequestSpec, ServerSpec
 from httpdyno.model.measurement import Measurement
 from httpdyno.servers.adapter import NotRunning
@@ -24,8 +24,8 @@ DEADLINE_S = 10.0
 class Server:
     """One that comes up only when it is ended, or does what it is told."""
 
-    root_pid = 0
-    address = "127.0.0.1:1"
+    root_pids = (0,)
+    addresses = ("127.0.0.1:1",)
 
     def __init__(self, comes_up=None):
         self._comes_up = comes_up
@@ -133,7 +133,7 @@ def test_a_silence_of_wrong_answers_says_what_was_expected():
 )
 def test_shared_cores_are_a_doubt_wherever_the_two_are_not_apart(client, server, is_doubted):
     host = structs.replace(host_facts(), client_cpus=client, server_cpus=server)
-    assert [caveat.kind for caveat in _host_caveats(host)] == ["shared_cores"] * is_doubted
+    assert [caveat.kind for caveat in shared_cores(host)] == ["shared_cores"] * is_doubted
 
 
 def test_a_full_disk_below_the_servers_is_no_fault_of_a_configuration(monkeypatch):

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
+from httpdyno.experiment.event import Stage
 from httpdyno.experiment.planning import make_plan
 from httpdyno.experiment.run import run_plan
 from httpdyno.model import Cycles, Knob, Level, Method
@@ -12,10 +13,19 @@ from httpdyno.testing.bench import FakeBench
 from httpdyno.testing.memory_store import MemoryStore
 
 
+class _Watched(FakeBench):
+    """Knows when the final claim is made."""
+
+    is_final = False
+
+    def watch(self, event):
+        self.is_final |= isinstance(event, Stage) and event.name == "final"
+
+
 def _run(study, bench):
     plan = make_plan(study, seed=7)
-    store = MemoryStore()
-    return run_plan(plan, bench=bench, store=store, run_id="1", watch=lambda _event: None)
+    watch = bench.watch if isinstance(bench, _Watched) else lambda _event: None
+    return run_plan(plan, bench=bench, store=MemoryStore(), run_id="1", watch=watch)
 
 
 def _by_tie(study):
@@ -53,18 +63,17 @@ def test_a_tie_breaker_gives_away_no_more_than_a_tenth_in_all(cheapening):
 SPEEDS: dict[Level, float] = {0: 400.0, 1: 600.0, 2: 800.0}
 
 
-class _Turning(FakeBench):
+class _Turning(_Watched):
     """What was better in the steps is not any more when all is proven: another time of day."""
 
     def measure_start(self, request, save):
-        if request.comparison == self.final:
+        if self.is_final:
             self.throughput_per_s = self.later
             self.start_sd = self.later_sd or self.start_sd
         return super().measure_start(request, save)
 
     later: Any
     later_sd = 0.0
-    final = 9
 
 
 def _turning(study, later, **more):
@@ -127,7 +136,7 @@ def test_a_knee_with_fewer_stands_where_it_is_proven_to_lose_little(
 ):
     rates: dict[Level, float] = {1: 200.0, 8: 800.0, 16: 800.0}
     bench = _Turning(throughput_per_s=lambda values: rates[values["workers"]], start_sd=0.001)
-    bench.final, bench.later, bench.later_sd = 2, bench.throughput_per_s, start_sd
+    bench.later, bench.later_sd = bench.throughput_per_s, start_sd
     outcome = _run(structs.replace(sweep_study, budget_s=300.0), bench)
     assert outcome.sweep.knee == 8
     assert outcome.final.verdict == verdict
@@ -135,12 +144,12 @@ def test_a_knee_with_fewer_stands_where_it_is_proven_to_lose_little(
     assert (outcome.withdrawn == "") is (workers == 8)
 
 
-class _Contradicting(FakeBench):
+class _Contradicting(_Watched):
     """In the final, users' cycles say another throughput than what was credited."""
 
     def measure_start(self, request, save):
         start = super().measure_start(request, save)
-        if request.comparison != 2:
+        if not self.is_final:
             return start
         windows = (
             structs.replace(w, measurement=structs.replace(w.measurement, cycles=_by_a_tenth(w)))
@@ -176,7 +185,7 @@ def test_a_knee_with_fewer_does_not_stand_by_figures_that_contradict_each_other(
 
 def test_a_knee_that_is_worse_than_the_start_on_fresh_starts_is_not_settled_on(sweep_study):
     bench = _Turning(throughput_per_s=lambda _values: 800.0, start_sd=0.001, window_sd=0.001)
-    bench.final, bench.later = 2, lambda values: 600.0 if values["workers"] < 16 else 800.0
+    bench.later = lambda values: 600.0 if values["workers"] < 16 else 800.0
     outcome = _run(sweep_study, bench)
     assert outcome.sweep.knee == 1
     assert outcome.final.verdict == "worse"

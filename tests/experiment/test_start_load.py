@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 from tests.load.origin import origin
 
 from httpdyno.errors import UsageError
@@ -10,18 +11,19 @@ from httpdyno.experiment import start_load
 from httpdyno.experiment.bench import StartRequest, block_order
 from httpdyno.experiment.evidence import ArmTotals
 from httpdyno.experiment.start_load import StartLoad, start_seed
-from httpdyno.model import Configuration, Constant, Telemetry, WindowRecord, Workload
+from httpdyno.model import Configuration, Constant, WindowRecord, Workload
 
 
-class Nobody:
-    """Reads no counters."""
+class Counting:
+    """A collector that tells how many windows of its server there were."""
 
-    def on_edge(self, window, is_opening):
-        """Do nothing."""
+    n_windows = 0
 
-    def of(self, window):
-        del window
-        return Telemetry(cpu_s=0.0)
+    def open(self):
+        self.n_windows += 1
+
+    def close(self, seen, *, is_last):
+        return structs.replace(seen, n_processes=self.n_windows, pss_bytes=int(is_last))
 
 
 def load_of(*addresses, n_blocks=4, **asked):
@@ -38,8 +40,8 @@ def load_of(*addresses, n_blocks=4, **asked):
         workload=Workload(connections=4, timeout_s=5.0),
         request=replace(request, **asked),
         addresses=dict(enumerate(addresses)),
-        watcher=lambda _arms, _last: Nobody(),
         seed=3,
+        collectors={number: [Counting()] for number, _ in enumerate(addresses)},
     )
 
 
@@ -57,6 +59,8 @@ def test_windows_follow_the_warm_ups_latencies_and_do_not_alias_with_them():
         mine = [window for window in windows if window.arm == arm]
         assert all(window.measurement.measured_s >= 0.1 for window in mine)
         assert all(window.measurement.total_s >= 2 * 0.11 for window in mine), "lead-in"
+        assert [window.telemetry.n_processes for window in mine] == [*range(1, len(mine) + 1)]
+        assert [window.telemetry.pss_bytes for window in mine] == [0] * (len(mine) - 1) + [1]
         totals = ArmTotals.of(mine)
         told.append(totals.measured_right / totals.measured_s)
     # The machine may be slow, but that it counts 2 answers of each user or 3 is no such thing.

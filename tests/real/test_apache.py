@@ -11,7 +11,7 @@ from httpdyno.model import Configuration, Effective, ServerSpec, Template
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.apache import Apache
 from httpdyno.servers.apache.installation import server_user
-from httpdyno.servers.run_folder import claim
+from httpdyno.servers.run_folder import new_run_root
 from httpdyno.testing.adapter import READY_S, AdapterCase, AdapterConformance
 
 pytestmark = pytest.mark.real_server("apache2")
@@ -57,7 +57,7 @@ class TestApache(AdapterConformance):
 
 def started(case, values, spec=None):
     """Return what came of a start."""
-    with claim() as root:
+    with new_run_root() as root:
         running = case.adapter.spawn(
             spec or case.spec,
             case.study_folder,
@@ -119,7 +119,7 @@ def test_a_wrong_directive_of_the_base_file_is_refused_in_apaches_words(case):
 
 
 def test_a_template_that_renders_to_nothing_is_not_written(case):
-    with claim() as root:
+    with new_run_root() as root:
         for has_htaccess in (True, False):
             place = root.new_place("own")
             running = case.adapter.spawn(
@@ -135,7 +135,7 @@ def test_a_template_that_renders_to_nothing_is_not_written(case):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give up being root")
 def test_started_by_root_it_answers_as_another_user_that_may_only_write_where_it_is_told(case):
-    with claim() as root:
+    with new_run_root() as root:
         place = root.new_place("own")
         spec = replace(case.spec, writable=("state",))
         running = case.adapter.spawn(spec, case.study_folder, case.configuration, place)
@@ -147,7 +147,7 @@ def test_started_by_root_it_answers_as_another_user_that_may_only_write_where_it
         for path in (place.folder, place.memory_folder, *place.folder.rglob("*")):
             assert path.stat().st_uid == (user.pw_uid if path.name == "state" else 0)
             assert path.name in {"state", "tmp"} or not path.stat().st_mode & 0o022
-        connection = http.client.HTTPConnection(running.address)
+        connection = http.client.HTTPConnection(running.addresses[0])
         connection.request("GET", "/index.html")
         assert connection.getresponse().read() == b"hello"
         connection.close()

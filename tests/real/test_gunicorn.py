@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from httpdyno.model import Configuration, Effective, ServerSpec, Template
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.gunicorn import Gunicorn
-from httpdyno.servers.run_folder import claim
+from httpdyno.servers.run_folder import new_run_root
 from httpdyno.testing.adapter import READY_S, AdapterCase, AdapterConformance
 
 pytestmark = pytest.mark.real_server
@@ -59,7 +59,7 @@ def started(case, values, spec=None):
     configuration = case.configuration
     for name, value in values.items():
         configuration = Configuration(values={**configuration.values, name: value})
-    with claim() as root:
+    with new_run_root() as root:
         running = case.adapter.spawn(
             spec or case.spec, case.study_folder, configuration, root.new_place("own")
         )
@@ -127,13 +127,13 @@ def test_variables_of_the_callers_shell_do_not_reach_it(case, monkeypatch):
 
 
 def test_answers_come_from_the_application(case):
-    with claim() as root:
+    with new_run_root() as root:
         running = case.adapter.spawn(
             case.spec, case.study_folder, case.configuration, root.new_place("own")
         )
         assert not isinstance(running, NotRunning)
         assert isinstance(running.await_ready(READY_S), Effective)
-        connection = http.client.HTTPConnection(running.address)
+        connection = http.client.HTTPConnection(running.addresses[0])
         connection.request("GET", "/")
         said = json.loads(connection.getresponse().read())
         connection.close()

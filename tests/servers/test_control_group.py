@@ -14,8 +14,8 @@ from httpdyno.servers.control_group import (
     remove_group,
     usable_parent,
 )
+from httpdyno.servers.leftovers import reap_leftovers
 from httpdyno.servers.root_folder import disk_root
-from httpdyno.servers.run_folder import reap_leftovers
 
 DEADLINE_S = 10.0
 

@@ -6,7 +6,7 @@ from httpdyno.errors import AdapterError
 from httpdyno.model import Configuration, ServerSpec
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.gunicorn import Gunicorn
-from httpdyno.servers.run_folder import claim
+from httpdyno.servers.run_folder import new_run_root
 
 SPEC = ServerSpec(
     adapter="gunicorn",
@@ -80,7 +80,7 @@ def test_a_study_without_an_application_is_an_error_that_says_what_to_set(tmp_pa
 @pytest.mark.skipif(importlib.util.find_spec("gevent") is not None, reason="gevent is installed")
 def test_gevent_is_refused_where_it_is_not_installed(tmp_path):
     (tmp_path / "base.py").write_text("")
-    with claim() as root:
+    with new_run_root() as root:
         place = root.new_place("x")
         answer = Gunicorn().spawn(
             SPEC, tmp_path, Configuration(values={"worker_class": "gevent"}), place

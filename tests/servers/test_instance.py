@@ -9,7 +9,7 @@ import pytest
 
 from httpdyno.model import Configuration, Effective, ServerSpec
 from httpdyno.servers.adapter import NotRunning, Place
-from httpdyno.servers.instance import Asked, Instance
+from httpdyno.servers.instance import Asked, Instance, Listening
 from httpdyno.servers.port import HeldPort
 
 DEADLINE_S = 10.0
@@ -55,10 +55,9 @@ def port():
 
     class Server(HTTPServer):
         said: dict[str, object]
-        number: int
 
     with Server(("127.0.0.1", 0), Handler) as server:
-        server.said, server.number = {}, server.server_address[1]
+        server.said = {}
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         yield server
@@ -69,7 +68,9 @@ def port():
 def answer(port, tmp_path, effective_path, **levels):
     instance = Instance(
         process=cast(Any, Process()),
-        port=cast(HeldPort, port),
+        listening=Listening(
+            addresses=(f"127.0.0.1:{port.server_address[1]}",), port=cast(HeldPort, port)
+        ),
         place=Place(folder=tmp_path / "disk", memory_folder=tmp_path / "memory"),
         asked=Asked(
             spec=ServerSpec(adapter="x", effective_path=effective_path),

@@ -7,7 +7,7 @@ from benches.faults.misbehaving import KINDS, UP
 from benches.faults.servers import SLACK_S, tried
 
 from httpdyno.servers import ready
-from httpdyno.servers.run_folder import claim
+from httpdyno.servers.run_folder import new_run_root
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -17,7 +17,7 @@ def test_it_is_told_rightly_and_leaves_nothing(name, monkeypatch):
         pytest.skip("only root can become another user")
     for wait in ("_LAST_TRY_S", "_BODY_S"):
         monkeypatch.setattr(ready, wait, 0.1)
-    with claim() as root:
+    with new_run_root() as root:
         found = tried(kind, root, f"misbehaving-{os.getpid()}-{name.replace(' ', '-')}")
     assert found.complaint(kind) == ""
     assert found.left == []

@@ -9,17 +9,17 @@ from pathlib import Path
 import pytest
 
 from httpdyno.errors import AdapterError
-from httpdyno.servers import session
+from httpdyno.servers import live_process
 from httpdyno.servers.adapter import Place
-from httpdyno.servers.process import ServerProcess
-from httpdyno.servers.run_folder import claim
-from httpdyno.servers.session import (
+from httpdyno.servers.live_process import (
     MARK,
     end_all,
     live_processes,
     marked_processes,
     process_info,
 )
+from httpdyno.servers.process import ServerProcess
+from httpdyno.servers.run_folder import new_run_root
 
 DEADLINE_S = 10
 ENVIRONMENT = {"PATH": "/bin:/usr/bin"}
@@ -40,7 +40,7 @@ time.sleep(600)
 
 @pytest.fixture
 def place():
-    with claim() as root:
+    with new_run_root() as root:
         yield root.new_place("x")
 
 
@@ -203,7 +203,7 @@ def test_stopping_one_leaves_the_others_of_the_same_place(place):
 
 def test_a_killed_child_leaves_no_zombie(place):
     process = spawned(place, "sleep", "600")
-    process.kill()
+    os.kill(process.pid, signal.SIGKILL)
     process.stop()
     assert not Path(f"/proc/{process.pid}").exists()
 
@@ -251,7 +251,7 @@ def test_stopping_looks_at_no_other_process_of_this_machine(place, monkeypatch):
         next(n_looks)
         return live_processes()
 
-    monkeypatch.setattr(session, "live_processes", look)
+    monkeypatch.setattr(live_process, "live_processes", look)
     process.stop()
     assert next(n_looks) == 0
 

@@ -45,37 +45,37 @@ def port():
 @pytest.mark.parametrize("status", [200, 301, 404])
 def test_any_answer_below_500_is_ready(port, status):
     with site(port, [(status, "")]):
-        assert await_answer(port, "/", lambda: True, Patience(10)).kind == "answers"
+        assert await_answer(port.address, "/", lambda: True, Patience(10)).kind == "answers"
 
 
 def test_a_few_500s_while_it_warms_up_are_waited_out(port):
     with site(port, [(503, ""), (500, ""), (200, "")]):
-        assert await_answer(port, "/", lambda: True, Patience(10)).kind == "answers"
+        assert await_answer(port.address, "/", lambda: True, Patience(10)).kind == "answers"
 
 
 def test_500_again_and_again_is_failing(port, monkeypatch):
     monkeypatch.setattr(ready, "_FAILING_S", 0.02)
     with site(port, [(500, "")]):
-        found = await_answer(port, "/x", lambda: True, Patience(10))
+        found = await_answer(port.address, "/x", lambda: True, Patience(10))
     assert found.kind == "fails"
     assert found.detail == "it answers `500 Internal Server Error` to GET /x"
 
 
 def test_an_exit_ends_the_waiting_at_once(port):
     began_s = time.monotonic()
-    assert await_answer(port, "/", lambda: False, Patience(60)).kind == "exited"
+    assert await_answer(port.address, "/", lambda: False, Patience(60)).kind == "exited"
     assert time.monotonic() - began_s < 30
 
 
 def test_silence_ends_with_the_time(port):
-    found = await_answer(port, "/", lambda: True, Patience(0.05))
+    found = await_answer(port.address, "/", lambda: True, Patience(0.05))
     assert found.kind == "silent"
     assert "within 0.05 s" in found.detail
 
 
 def test_settings_come_as_text(port):
     with site(port, [(200, '{"debug": true, "level": "high", "n": 3, "none": null}')]):
-        found = application_settings(port, "/", timeout_s=10)
+        found = application_settings(port.address, "/", timeout_s=10)
     assert found == {"debug": "true", "level": "high", "n": "3", "none": "null"}
 
 
@@ -89,11 +89,11 @@ def test_settings_come_as_text(port):
 )
 def test_no_settings_are_a_complaint(port, status, body, complaint):
     with site(port, [(status, body)]):
-        assert complaint in application_settings(port, "/s", timeout_s=10)
+        assert complaint in application_settings(port.address, "/s", timeout_s=10)
 
 
 def test_settings_of_nobody_are_a_complaint(port):
-    assert "no answer to GET /s" in application_settings(port, "/s", timeout_s=1)
+    assert "no answer to GET /s" in application_settings(port.address, "/s", timeout_s=1)
 
 
 @contextmanager
@@ -129,7 +129,7 @@ HEAD = b"HTTP/1.1 200 OK\r\nContent-Length: 99999\r\n\r\n"
 def test_a_head_that_trickles_in_does_not_hold_it(port):
     patience = Patience(0.3)
     with trickle(port, b"HTTP/1.1 200 OK\r\n", b"X: 1\r\n", 0.05):
-        assert await_answer(port, "/", lambda: True, patience).kind == "silent"
+        assert await_answer(port.address, "/", lambda: True, patience).kind == "silent"
     assert patience.spent_s < 0.3 + ready._LAST_TRY_S + 1
 
 
@@ -137,26 +137,26 @@ def test_a_body_that_trickles_in_holds_it_for_a_moment_only(port, monkeypatch):
     monkeypatch.setattr(ready, "_BODY_S", 0.1)
     patience = Patience(30)
     with trickle(port, HEAD, b"x", 0.05):
-        assert await_answer(port, "/", lambda: True, patience).kind == "answers"
+        assert await_answer(port.address, "/", lambda: True, patience).kind == "answers"
     assert patience.spent_s < 10
 
 
 def test_settings_that_trickle_in_are_a_complaint(port):
     with trickle(port, HEAD, b"x", 0.05):
-        said = application_settings(port, "/s", timeout_s=0.2)
+        said = application_settings(port.address, "/s", timeout_s=0.2)
     assert said == "the answer to GET /s did not end within 0.2 s"
 
 
 def test_what_is_no_http_is_no_answer(port):
     with trickle(port, b"220 mail.example ESMTP\r\n", b"", 0.05):
-        found = await_answer(port, "/", lambda: True, Patience(0.05))
+        found = await_answer(port.address, "/", lambda: True, Patience(0.05))
     assert found.kind == "silent"
     assert "no HTTP: b'220 mail.example ESMTP" in found.detail
 
 
 def test_a_head_without_end_is_given_up_by_its_size(port):
     with trickle(port, b"HTTP/1.1 200 OK\r\n", b"X: " + b"y" * 60_000 + b"\r\n", 0.001):
-        found = await_answer(port, "/", lambda: True, Patience(0.5))
+        found = await_answer(port.address, "/", lambda: True, Patience(0.5))
     assert found.kind == "silent"
 
 
@@ -182,14 +182,14 @@ def test_a_gap_in_which_nobody_looked_is_not_the_servers(port, after):
         return len(polls) < 20
 
     patience = Patience(20, JumpingClock(after=after, by_s=3600))
-    assert await_answer(port, "/", is_alive, patience).kind == "exited"
+    assert await_answer(port.address, "/", is_alive, patience).kind == "exited"
     assert len(polls) == 20
 
 
 def test_when_the_time_is_over_it_is_tried_once_more(port):
     used_up = Patience(0)
     with site(port, [(200, "")]):
-        assert await_answer(port, "/", lambda: True, used_up).kind == "answers"
+        assert await_answer(port.address, "/", lambda: True, used_up).kind == "answers"
 
 
 def test_gaps_without_end_come_to_an_end_too():
@@ -204,9 +204,11 @@ def test_gaps_without_end_come_to_an_end_too():
 )
 def test_settings_that_cannot_be_read_are_a_complaint(port, body):
     with site(port, [(200, body)]):
-        assert "did not bring a JSON object" in application_settings(port, "/s", timeout_s=10)
+        assert "did not bring a JSON object" in application_settings(
+            port.address, "/s", timeout_s=10
+        )
 
 
 def test_a_path_that_is_no_ascii_is_encoded(port):
     with site(port, [(200, '{"a": 1}')]):
-        assert application_settings(port, "/ä b", timeout_s=10) == {"a": "1"}
+        assert application_settings(port.address, "/ä b", timeout_s=10) == {"a": "1"}

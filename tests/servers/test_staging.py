@@ -6,7 +6,7 @@ import pytest
 from httpdyno.errors import AdapterError
 from httpdyno.model import ServerSpec, Template
 from httpdyno.servers.render import Variables
-from httpdyno.servers.run_folder import claim
+from httpdyno.servers.run_folder import new_run_root
 from httpdyno.servers.staging import (
     environment,
     hand_over,
@@ -18,7 +18,7 @@ from httpdyno.servers.staging import (
 
 @pytest.fixture
 def place():
-    with claim() as root:
+    with new_run_root() as root:
         yield root.new_place("x")
 
 

@@ -9,6 +9,7 @@ from httpdyno.store import Store
 from httpdyno.store.schema import HEAD
 from httpdyno.testing.record import (
     sample_host,
+    sample_load,
     sample_outcome,
     sample_plan,
     sample_start,
@@ -19,13 +20,15 @@ ASSETS = Path(__file__).parent / "assets"
 
 
 def fill(store: Store) -> None:
-    """Store one run that is complete, and one that was cut short in its second start."""
+    """Store one run that is complete, one that was cut short in its second start, and a load."""
     complete = store.create_run(sample_plan(), sample_host())
     store.save_start(complete, sample_start())
     store.save_outcome(complete, sample_outcome(complete))
     cut_short = store.create_run(sample_plan("cut-short"), sample_host())
     store.save_start(cut_short, sample_start())
+    store.begin_start(cut_short, sample_start(start=1))
     store.save_window(cut_short, sample_window(start=1))
+    store.save_load(sample_load("http://127.0.0.1/"))
 
 
 if __name__ == "__main__":

@@ -77,7 +77,7 @@ def test_a_killed_process_has_lost_no_window_that_it_saved(file, n_saved):
         assert run.status == "interrupted"
         # One more may have been committed and not yet said.
         assert run.n_windows in {n_said, n_said + 1}
-        store.claim_run(run_id)
+        store.take_over(run_id)
         store.save_start(run_id, sample_start())
         assert store.starts(run_id) == [sample_start()]
 
@@ -96,17 +96,17 @@ def test_a_write_that_was_cut_short_never_happened_and_holds_nobody_up(file):
     assert integrity(file) == "ok"
 
 
-def test_a_run_that_another_process_is_measuring_cannot_be_claimed(file):
+def test_a_run_that_another_process_is_measuring_cannot_be_taken_over(file):
     with writer("hold", file) as process:
         go(process)
         run_id = process.stdout.readline().strip()
         with Store.open(str(file)) as store:
             assert store.runs()[0].status == "running"
             with pytest.raises(StoreError, match=f"process {process.pid} on") as caught:
-                store.claim_run(run_id)
+                store.take_over(run_id)
             assert caught.value.hint
             process.kill()
             process.wait(10)
             assert store.runs()[0].status == "interrupted"
-            store.claim_run(run_id)
+            store.take_over(run_id)
             assert store.runs()[0].status == "running"

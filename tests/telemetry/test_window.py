@@ -1,42 +1,45 @@
-from httpdyno.telemetry.process_tree import ProcessTree, TreeReading
+from msgspec import structs
+
+from httpdyno.model import Telemetry
 from httpdyno.telemetry.window import WindowTelemetry
 
 
-class ToldTree(ProcessTree):
-    """A tree that says what it is told to."""
+class Told:
+    """A collector that notes what it is asked, and tells one figure."""
 
-    def __init__(self, *cpu_s):
-        super().__init__(1)
-        self.readings = [TreeReading(cpu_s=each, n_processes=3) for each in cpu_s]
+    def __init__(self, **figures):
+        self.figures, self.asked = figures, []
 
-    def read(self):
-        return self.readings.pop(0)
+    def open(self):
+        self.asked.append("open")
 
-    def pss_bytes(self):
-        return 4096
+    def close(self, seen, *, is_last):
+        self.asked.append("last" if is_last else "close")
+        return structs.replace(seen, **self.figures)
 
 
-def test_a_window_has_what_its_arms_server_used_between_its_edges():
-    telemetry = WindowTelemetry([ToldTree(1.0, 1.5), ToldTree(9.0, 9.25)], [0, 1])
-    for window in (0, 1):
+def watched(collectors, arms):
+    telemetry = WindowTelemetry(collectors, arms)
+    for window in range(len(arms)):
         telemetry.on_edge(window, True)
         telemetry.on_edge(window, False)
-    assert [telemetry.of(window).cpu_s for window in (0, 1)] == [0.5, 0.25]
-    assert telemetry.of(0).n_processes == 3
+    return [telemetry.of(window) for window in range(len(arms))]
 
 
-def test_memory_is_read_only_where_it_was_asked_for():
-    telemetry = WindowTelemetry([ToldTree(0.0, 0.0, 0.0, 0.0)], [0, 0], pss_windows={1})
-    for window in (0, 1):
-        telemetry.on_edge(window, True)
-        telemetry.on_edge(window, False)
-    assert telemetry.of(0).pss_bytes is None
-    assert telemetry.of(1).pss_bytes == 4096
+def test_a_window_has_what_all_collectors_of_its_arms_server_tell():
+    arms = [[Told(cpu_s=0.5), Told(steal_s=0.1)], [Told(cpu_s=0.25), Told(n_processes=3)]]
+    assert watched(arms, [1, 0]) == [
+        Telemetry(cpu_s=0.25, n_processes=3),
+        Telemetry(cpu_s=0.5, steal_s=0.1),
+    ]
 
 
-def test_reaped_time_cut_to_ticks_never_makes_a_window_negative():
-    telemetry = WindowTelemetry([ToldTree(1.0, 0.99)], [0])
-    telemetry.on_edge(0, True)
-    telemetry.on_edge(0, False)
-    assert telemetry.of(0).cpu_s == 0.0
-    assert telemetry.of(0).steal_s >= 0.0
+def test_only_the_arm_that_is_loaded_is_read_and_knows_its_last_window():
+    one, other = Told(), Told()
+    watched([[one], [other]], [0, 1, 1, 0])
+    assert one.asked == ["open", "close", "open", "last"]
+    assert other.asked == ["open", "close", "open", "last"]
+
+
+def test_a_server_that_nobody_reads_has_no_figures():
+    assert watched([[]], [0]) == [Telemetry(cpu_s=0.0)]

@@ -1,10 +1,10 @@
 import pytest
 
 from httpdyno.testing.memory_store import MemoryStore
-from httpdyno.testing.store import StudyStoreConformance
+from httpdyno.testing.store import LoadStoreConformance, StudyStoreConformance
 
 
-class TestMemoryStore(StudyStoreConformance):
+class TestMemoryStore(StudyStoreConformance, LoadStoreConformance):
     @pytest.fixture
     def store(self):
         return MemoryStore()

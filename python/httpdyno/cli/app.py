@@ -152,7 +152,7 @@ def _is_named(arguments: Sequence[str]) -> bool:
 
 def _reap() -> None:
     """End what a killed httpdyno left behind, and say so."""
-    from httpdyno.servers.run_folder import reap_leftovers  # noqa: PLC0415 - not for help
+    from httpdyno.servers.leftovers import reap_leftovers  # noqa: PLC0415 - not for help
 
     try:
         lines = reap_leftovers()

@@ -10,6 +10,7 @@ from httpdyno.cli.outcome_output import show_outcome
 from httpdyno.cli.output import Outputs
 from httpdyno.cli.progress import RunProgress
 from httpdyno.errors import AdapterError, UsageError
+from httpdyno.experiment.caveat import accepted_changes
 from httpdyno.experiment.inputs import changes_since, input_digests
 from httpdyno.experiment.run import run_plan
 from httpdyno.experiment.server_bench import ServerBench
@@ -60,7 +61,7 @@ def _run(plan: Plan, resume: Resumed | None) -> Outcome:
         else:
             run_id = resume.run_id
             doubts = _changes(plan, resume, store.host(run_id), bench.host())
-            store.claim_run(run_id)
+            store.take_over(run_id)
             store.replan(run_id, plan)
         with RunProgress(messages(), len(plan.steps)) as progress:
             return run_plan(
@@ -84,5 +85,4 @@ def _changes(plan: Plan, resume: Resumed, before: HostFacts, now: HostFacts) -> 
             hint="what was measured before and what will be are not of one question: put it back, "
             "begin a new run, or give `--accept-changes`, which the report will say",
         )
-    message = f"the run went on with something else than it had begun with: {words}"
-    return (Caveat(kind="accepted_changes", message=message),)
+    return accepted_changes(changes)

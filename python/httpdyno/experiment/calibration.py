@@ -7,10 +7,16 @@ import math
 from collections.abc import Sequence
 from statistics import fmean, stdev
 
-from httpdyno.experiment.evidence import log_ratios, noise
+from httpdyno.experiment import caveat
+from httpdyno.experiment.claim import limit_broken
+from httpdyno.experiment.event import Stage
+from httpdyno.experiment.evidence import RATIO_OF_METRIC, arm_summary, log_ratios, noise
+from httpdyno.experiment.outcome import GrowingOutcome
+from httpdyno.experiment.session import CALIBRATION_INDEX, Session
 from httpdyno.model import Record, StartRecord, Study
 from httpdyno.model.metric import RATIO_OF_METRIC
 from httpdyno.stats.sequence import half_width_factor
+from httpdyno.units import format_change, format_duration, format_guess
 
 N_STARTS = 2
 """A/A starts: enough for the cost of a start and a first idea of the noise, cheap enough always."""
@@ -19,8 +25,8 @@ SAFETY = 0.92
 """Share of the budget that is planned for; the rest is for stops, reports and surprises."""
 
 
-class Pace(Record, frozen=True):
-    """How a run spends its budget."""
+class StartCost(Record, frozen=True):
+    """What one start of two arms takes, so that every comparison can have its starts."""
 
     n_blocks: int
     start_s: float
@@ -32,7 +38,52 @@ class Pace(Record, frozen=True):
     """What the calibration found, for the report."""
 
 
-def pace(starts: Sequence[StartRecord], study: Study, *, n_comparisons: int) -> Pace:
+def calibrate(session: Session, outcome: GrowingOutcome, *, n_comparisons: int) -> StartCost:
+    """Measure the starting configuration against itself, and return what a start costs.
+
+    Args:
+        session: Its first stage.
+        outcome: Takes in what the calibration found and raises.
+        n_comparisons: Comparisons to come.
+    """
+    study = session.plan.study
+    session.stage = "calibration"
+    session.watch(
+        Stage(
+            name="calibration",
+            detail="the starting configuration against itself",
+            elapsed_s=session.spent_s,
+            left_s=study.budget_s,
+        )
+    )
+    start = study.start_configuration()
+    blocks = min(study.method.blocks_per_start, max(2, study.method.blocks_per_start // 2))
+    starts = [
+        session.sound_start(CALIBRATION_INDEX, (start, start), blocks, references=(0, 1))
+        for _ in range(N_STARTS)
+    ]
+    outcome.doubt(*session.dropped_caveats(CALIBRATION_INDEX))
+    cost = start_cost(starts, study, n_comparisons=n_comparisons)
+    outcome.note(calibration=cost.figures)
+    seen = caveat.within("in the calibration", caveat.window_caveats(starts))
+    broken = limit_broken(arm_summary(starts, 0, start), study.objective)
+    outcome.doubt(*seen, *caveat.start_breaks_limit(broken))
+    return cost
+
+
+def calibration_words(cost: StartCost, budget_s: float) -> str:
+    """Return in a sentence what a start takes, and what can be proven in the budget."""
+    words = f"starting both servers and loading them takes about {format_guess(cost.start_s)}"
+    detectable = cost.figures.get("detectable_ratio")
+    if detectable is None:
+        return words
+    return (
+        f"{words}; a difference of about {format_change(detectable)} or more can be proven in "
+        f"{format_duration(budget_s)}"
+    )
+
+
+def start_cost(starts: Sequence[StartRecord], study: Study, *, n_comparisons: int) -> StartCost:
     """Return the blocks per start that let every comparison have its starts within the budget.
 
     Args:
@@ -52,7 +103,7 @@ def pace(starts: Sequence[StartRecord], study: Study, *, n_comparisons: int) -> 
     n_blocks = max(1, min(method.blocks_per_start, affordable))
     figures = {"overhead_s": overhead_s, "block_s": block_s, "n_blocks": float(n_blocks)}
     figures |= _noise_figures(starts, study, overhead_s + n_blocks * block_s, n_comparisons)
-    return Pace(
+    return StartCost(
         n_blocks=n_blocks,
         start_s=overhead_s + n_blocks * block_s,
         overhead_s=overhead_s,

@@ -7,6 +7,7 @@ from statistics import fmean, stdev
 
 from msgspec import structs
 
+from httpdyno.experiment.caveat import window_caveats
 from httpdyno.experiment.evidence import (
     arm_status,
     arm_summary,
@@ -16,10 +17,9 @@ from httpdyno.experiment.evidence import (
     noise,
     ratio_intervals,
     smallest_count,
-    window_caveats,
 )
-from httpdyno.experiment.little import little_doubt
-from httpdyno.experiment.soundness import failing_words
+from httpdyno.experiment.littles_law import little_doubt
+from httpdyno.experiment.usable_start import failing_words
 from httpdyno.model import (
     ArmSummary,
     Comparison,

@@ -11,10 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
-from httpdyno.experiment.little import little_caveats
 from httpdyno.model import (
     ArmSummary,
-    Caveat,
     Configuration,
     Effective,
     HistogramData,
@@ -277,42 +275,3 @@ def ratio_intervals(
         if interval is not None and math.isfinite(interval.high):
             result[name] = interval
     return result
-
-
-_NOT_THE_CLIENT = {"", "server", "server_or_connections", "rate", "connections"}
-
-
-def window_caveats(starts: Sequence[StartRecord]) -> tuple[Caveat, ...]:
-    """Return the doubts that the windows themselves raise."""
-    windows = [window for start in starts for window in start.windows]
-    caveats = little_caveats(starts)
-    limits = Counter(w.measurement.limited_by for w in windows)
-    for limit, n in sorted(limits.items()):
-        if limit not in _NOT_THE_CLIENT and n > len(windows) / 10:
-            caveats.append(
-                Caveat(
-                    kind="client_limited",
-                    message=f"in {n} of {len(windows)} windows the load client was the limit "
-                    f"({limit.replace('_', ' ')}), not the server; the true ratio may be larger",
-                )
-            )
-    unverified = sorted({n for s in starts for each in s.effective for n in each.unverified})
-    if unverified:
-        caveats.append(
-            Caveat(
-                kind="unverified_knobs",
-                message=f"not read back from the running application: {', '.join(unverified)}; "
-                "the study has no `effective_path`",
-            )
-        )
-    total_s = math.fsum(w.measurement.total_s for w in windows)
-    steal = math.fsum(w.telemetry.steal_s for w in windows)
-    if total_s > 0 and steal / total_s > 0.05:  # noqa: PLR2004 - a twentieth of a core gone
-        caveats.append(
-            Caveat(
-                kind="steal",
-                message=f"the machine's host took {100 * steal / total_s:.0f} % of a core during "
-                "the windows",
-            )
-        )
-    return tuple(caveats)

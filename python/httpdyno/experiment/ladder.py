@@ -5,28 +5,58 @@ from dataclasses import dataclass, replace
 
 from msgspec import structs
 
-from httpdyno.experiment.calibration import N_STARTS, Pace
+from httpdyno.errors import UsageError
+from httpdyno.experiment import caveat
+from httpdyno.experiment.calibration import (
+    N_STARTS,
+    StartCost,
+    calibrate,
+    calibration_words,
+)
 from httpdyno.experiment.claim import MAY_LOSE, limit_broken, worst_ratio
-from httpdyno.experiment.comparison import Allowance, Session, run_comparison, unaffordable
-from httpdyno.experiment.event import FinalDone, Notice, Stage, StepDone
+from httpdyno.experiment.comparison import Allowance, run_comparison
+from httpdyno.experiment.event import Notice, Stage, StepDone
+from httpdyno.experiment.evidence import RATIO_OF_METRIC
+from httpdyno.experiment.final import (
+    broken_limit,
+    fewest_s,
+    final_comparison,
+    final_reserve_s,
+    withdrawn,
+)
+from httpdyno.experiment.outcome import GrowingOutcome
+from httpdyno.experiment.session import Session
 from httpdyno.model import Comparison, Configuration, LadderStep, Objective, Step, level_text
-from httpdyno.model.metric import RATIO_OF_METRIC
-
-FINAL_LOG_RATIO = 0.05
-"""The final claim goes on, as time allows, until its interval is about ±5 %."""
+from httpdyno.units import format_duration
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Rung:
     """A step that is about to be tried."""
 
-    index: int
-    """Of its comparison."""
     step: Step
     attempt: int
     to_come: int
     """Rungs that still want time, this one included."""
     stage: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Tried:
+    """A rung with what came of it."""
+
+    rung: Rung
+    step: LadderStep
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Climbed:
+    """Where a ladder ended."""
+
+    steps: tuple[LadderStep, ...]
+    best: Configuration
+    not_tried: tuple[Step, ...]
+    """Steps of the plan for which there was no time."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -57,9 +87,33 @@ class Standing:
         )
 
 
+def run_ladder(session: Session, outcome: GrowingOutcome) -> None:
+    """Calibrate, try the plan's steps, and prove what was kept on fresh starts."""
+    plan = session.plan
+    cost = calibrate(session, outcome, n_comparisons=len(plan.steps) + 1)
+    _require_time(session, cost)
+    session.watch(Notice(message=calibration_words(cost, plan.study.budget_s)))
+    climbed = climb(session, cost, lambda done: outcome.note(steps=done))
+    steps, best = climbed.steps, climbed.best
+    cost = learnt(cost, steps)
+    _leave_out(session, outcome, cost, climbed.not_tried)
+    # What decided the steps decides the whole: the metric alone, unless its tie breaker kept some.
+    is_by_tie = any(step.kept and step.comparison.decided_by for step in steps)
+    objective = plan.study.objective
+    if not is_by_tie:
+        objective = structs.replace(objective, tie_breaker="")
+    final = final_comparison(session, cost, best, objective)
+    outcome.note(steps=steps, final=final)
+    broken = broken_limit(final, plan.study)
+    outcome.doubt(*caveat.final_breaks_limit(broken))
+    n_kept = sum(step.kept for step in steps)
+    what = "the change that was kept" if n_kept == 1 else f"the {n_kept} changes that were kept"
+    outcome.settle(best, withdrawn=withdrawn(final, broken, what))
+
+
 def climb(
-    session: Session, pace: Pace, on_step: Callable[[tuple[LadderStep, ...]], object]
-) -> tuple[tuple[LadderStep, ...], Configuration]:
+    session: Session, cost: StartCost, on_step: Callable[[tuple[LadderStep, ...]], object]
+) -> Climbed:
     """Try every step of the plan in order; return them with the best proven configuration.
 
     Steps that showed nothing are tried once more, as time allows, when a later change was kept:
@@ -68,15 +122,15 @@ def climb(
 
     Args:
         session: Holds the plan.
-        pace: From the calibration.
+        cost: From the calibration.
         on_step: Called with all steps so far after each, to save them.
     """
     steps = session.plan.steps
     standing = Standing(best=session.plan.study.start_configuration())
-    done: tuple[LadderStep, ...] = ()
+    done: list[Tried] = []
+    not_tried: tuple[Step, ...] = ()
     waiting = [
         Rung(
-            index=number,
             step=step,
             attempt=1,
             to_come=len(steps) - number + 1,
@@ -89,82 +143,78 @@ def climb(
         rung = waiting.pop(0)
         if standing.best.values[rung.step.knob] == rung.step.to:
             continue
-        tempo = learnt(pace, done)
-        if not session.n_stored(rung.index) and not _has_time(session, tempo, rung):
+        arms = (standing.best, standing.best.replaced(rung.step.knob, rung.step.to))
+        now = learnt(cost, [each.step for each in done])
+        if not session.has_stored(arms) and not _has_time(session, now, rung):
+            not_tried = () if is_again else (rung.step, *(each.step for each in waiting))
             break
         if rung.attempt == 1:
-            n_again = len(_worth_another_try(done, steps))
-            rung = replace(rung, to_come=rung.to_come + n_again)
-        tried = _climb_one(session, tempo, rung, standing)
-        done = (*done, tried)
+            rung = replace(rung, to_come=rung.to_come + len(_worth_another_try(done)))
+        tried = _climb_one(session, now, rung, standing)
+        done.append(Tried(rung=rung, step=tried))
         if tried.kept:
             standing = standing.after(tried, session.plan.study.objective)
         session.watch(StepDone(step=tried))
-        on_step(done)
+        on_step(tuple(each.step for each in done))
         if not waiting and not is_again:
-            is_again, waiting = True, _worth_another_try(done, steps)
-    return done, standing.best
+            is_again, waiting = True, _worth_another_try(done)
+    return Climbed(steps=tuple(each.step for each in done), best=standing.best, not_tried=not_tried)
 
 
-def learnt(pace: Pace, steps: Sequence[LadderStep]) -> Pace:
-    """Return the pace by the calibration's starts and those of the steps together.
+def learnt(cost: StartCost, steps: Sequence[LadderStep]) -> StartCost:
+    """Return what a start costs by the calibration's starts and those of the steps together.
 
     The calibration knows what starts with other numbers of windows cost, of the start alone; a
     step whose starts were taken for cheaper than they are would be given up half-measured.
     """
     whole = [step.comparison for step in steps if step.comparison.verdict != "failed"]
     n_starts = N_STARTS + sum(result.n_starts for result in whole)
-    total_s = N_STARTS * pace.start_s + sum(result.duration_s for result in whole)
-    return structs.replace(pace, start_s=total_s / n_starts)
+    total_s = N_STARTS * cost.start_s + sum(result.duration_s for result in whole)
+    return structs.replace(cost, start_s=total_s / n_starts)
 
 
-def _worth_another_try(done: Sequence[LadderStep], steps: Sequence[Step]) -> list[Rung]:
+def _worth_another_try(done: Sequence[Tried]) -> list[Rung]:
     """Return the undecided and equivalent steps that a later kept change may have freed.
 
     Not those that were superseded: another level of the same knob was kept since.
     """
-    last_kept = {step.knob: number for number, step in enumerate(done) if step.kept}
+    last_kept = {each.step.knob: number for number, each in enumerate(done) if each.step.kept}
     wanted = [
-        step.comparison.index
-        for number, step in enumerate(done)
-        if step.comparison.verdict in {"inconclusive", "equivalent"}
+        each.rung.step
+        for number, each in enumerate(done)
+        if each.step.comparison.verdict in {"inconclusive", "equivalent"}
         and number < max(last_kept.values(), default=0)
-        and number > last_kept.get(step.knob, -1)
+        and number > last_kept.get(each.step.knob, -1)
     ]
     return [
         Rung(
-            index=len(steps) + index,
-            step=steps[index - 1],
+            step=step,
             attempt=2,
             to_come=len(wanted) - place,
             stage=f"again {place + 1} of {len(wanted)}",
         )
-        for place, index in enumerate(wanted)
+        for place, step in enumerate(wanted)
     ]
 
 
-def _has_time(session: Session, pace: Pace, rung: Rung) -> bool:
+def _has_time(session: Session, cost: StartCost, rung: Rung) -> bool:
     # A second try is worth less than a final claim with twice its fewest starts.
-    final_s = final_reserve_s(session, pace) * rung.attempt
-    return session.left_s - final_s >= fewest_s(session, pace)
+    final_s = final_reserve_s(session, cost) * rung.attempt
+    return session.left_s - final_s >= fewest_s(session, cost)
 
 
-def fewest_s(session: Session, pace: Pace) -> float:
-    """Return the time that a comparison's fewest starts take."""
-    return session.plan.study.method.min_starts * pace.start_s
-
-
-def _climb_one(session: Session, pace: Pace, rung: Rung, standing: Standing) -> LadderStep:
+def _climb_one(session: Session, cost: StartCost, rung: Rung, standing: Standing) -> LadderStep:
     study, step = session.plan.study, rung.step
     best = standing.best
     knob = study.knob(step.knob)
-    final_s = final_reserve_s(session, pace) * rung.attempt
-    expected_s = fewest_s(session, pace)
+    final_s = final_reserve_s(session, cost) * rung.attempt
+    expected_s = fewest_s(session, cost)
     steps_s = session.left_s - final_s
     # What cannot have its fewest starts is not begun: it gets no share, and is not waited for.
     to_come = max(1, min(rung.to_come, int(steps_s / expected_s)))
     share_s = max(steps_s / to_come, expected_s)
-    session.stage = rung.stage
+    arms = (best, best.replaced(step.knob, step.to))
+    index = session.begin(rung.stage, arms)
     session.watch(
         Stage(
             name=session.stage,
@@ -175,14 +225,14 @@ def _climb_one(session: Session, pace: Pace, rung: Rung, standing: Standing) -> 
     )
     result = run_comparison(
         session,
-        rung.index,
-        (best, best.replaced(step.knob, step.to)),
+        index,
+        arms,
         Allowance(
             time_s=share_s,
             limit_s=steps_s - (to_come - 1) * expected_s,
             whole_s=steps_s,
-            n_blocks=pace.n_blocks,
-            start_s=pace.start_s,
+            n_blocks=cost.n_blocks,
+            start_s=cost.start_s,
             after_s=expected_s * (to_come - 1) + final_s,
             may_lose_ratio=standing.may_lose_ratio,
         ),
@@ -207,56 +257,34 @@ def _climb_one(session: Session, pace: Pace, rung: Rung, standing: Standing) -> 
     )
 
 
-def final_reserve_s(session: Session, pace: Pace) -> float:
-    """Return the time that is kept for the final claim."""
-    return fewest_s(session, pace) * 1.1
-
-
-def final_comparison(
-    session: Session, pace: Pace, index: int, best: Configuration, objective: Objective
-) -> Comparison | None:
-    """Compare the best proven configuration with the start on fresh starts.
-
-    Fresh, because the steps that were kept are those that came out well: their product is an
-    optimist. None if nothing was kept. Where its fewest starts do not fit into what is left of the
-    budget, it is `not_measured`, and says what it takes.
-    """
-    start = session.plan.study.start_configuration()
-    if best == start:
-        return None
-    session.stage = "final"
-    session.watch(
-        Stage(
-            name="final",
-            detail="start against the best proven configuration, on fresh starts",
-            elapsed_s=session.spent_s,
-            left_s=min(session.left_s, final_reserve_s(session, pace)),
-        )
-    )
-    # Its time was set aside; what went wrong on the way may have used some of it up.
-    is_affordable = fewest_s(session, pace) <= session.overtime_s
-    if is_affordable or session.n_stored(index):
-        result = run_comparison(
-            session,
-            index,
-            (start, best),
-            Allowance(
-                time_s=max(session.left_s, fewest_s(session, pace)),
-                limit_s=session.left_s,
-                whole_s=session.overtime_s,
-                n_blocks=pace.n_blocks,
-                start_s=pace.start_s,
-                is_last=True,
-                precise_log_ratio=FINAL_LOG_RATIO,
-            ),
-            objective,
-        )
-    else:
-        result = unaffordable(session, index, (start, best), fewest_s(session, pace))
-    session.watch(FinalDone(comparison=result))
-    return result
-
-
 def _metric_ratio(result: Comparison) -> float:
     interval = result.ratios.get(RATIO_OF_METRIC[result.metric])
     return interval.ratio if interval else 1.0
+
+
+def _require_time(session: Session, cost: StartCost) -> None:
+    """Refuse a budget in which not even one step could be proven."""
+    needed_s = fewest_s(session, cost) + final_reserve_s(session, cost)
+    if session.left_s < needed_s and not session.goes_on:
+        whole_s = session.spent_s + (len(session.plan.steps) + 1.1) * fewest_s(session, cost)
+        raise UsageError(
+            f"a budget of {format_duration(session.plan.study.budget_s)} is too short to prove "
+            f"even one step: a start of both arms takes {format_duration(cost.start_s)}, and "
+            f"each claim needs {session.plan.study.method.min_starts}",
+            hint=f"all steps take about {format_duration(whole_s * 1.1)}; see `--budget`",
+        )
+
+
+def _leave_out(
+    session: Session, outcome: GrowingOutcome, cost: StartCost, left: tuple[Step, ...]
+) -> None:
+    """Say which steps were left out for want of time, and how much more they take."""
+    if not left:
+        outcome.note(not_tried=(), needed_s=None)
+        return
+    needed_s = len(left) * fewest_s(session, cost)
+    names = ", ".join(f"{step.knob} → {level_text(step.to)}" for step in left)
+    words = f"not tried for want of time: {names}; about {format_duration(needed_s)} more would do"
+    session.watch(Notice(message=words))
+    outcome.note(not_tried=left, needed_s=needed_s)
+    outcome.doubt(*caveat.steps_not_tried(words))

@@ -1,6 +1,7 @@
 """From a study to a plan: everything decided before anything is touched."""
 
 import math
+from collections.abc import Callable, Mapping
 
 from msgspec import structs
 
@@ -26,26 +27,38 @@ from httpdyno.units import format_duration
 
 
 def make_plan(study: Study, *, seed: int, budget_s: float | None = None) -> Plan:
-    """Return the plan of a ladder or a sweep, with another budget if one is given."""
+    """Return the plan of what the study's method tries, with another budget if one is given."""
     if budget_s is not None:
         study = _with_budget(study, budget_s)
     require_whole_replay(study)
-    steps: list[Step] = []
-    if study.method.kind == "ladder":
-        for knob in study.knobs:
-            steps += [
-                Step(knob=knob.name, to=level, book_ratio=book)
-                for level, book in zip(knob.levels, _book_ratios(knob), strict=True)
-                if level != knob.start
-            ]
-    else:
-        swept = study.knob(study.method.knob)
-        books = dict(zip(swept.levels, _book_ratios(swept), strict=True))
-        steps = [
-            Step(knob=swept.name, to=level, book_ratio=books.get(level))
-            for level in sweep_levels(study)
-        ]
-    return Plan(study=study, seed=seed, steps=tuple(steps))
+    return Plan(study=study, seed=seed, steps=STEPS[study.method.kind](study))
+
+
+def ladder_steps(study: Study) -> tuple[Step, ...]:
+    """Return every level of every knob, in the order in which a ladder tries them."""
+    return tuple(
+        Step(knob=knob.name, to=level, book_ratio=book)
+        for knob in study.knobs
+        for level, book in zip(knob.levels, _book_ratios(knob), strict=True)
+        if level != knob.start
+    )
+
+
+def sweep_steps(study: Study) -> tuple[Step, ...]:
+    """Return the levels of the swept knob, ascending."""
+    swept = study.knob(study.method.knob)
+    books = dict(zip(swept.levels, _book_ratios(swept), strict=True))
+    return tuple(
+        Step(knob=swept.name, to=level, book_ratio=books.get(level))
+        for level in sweep_levels(study)
+    )
+
+
+STEPS: Mapping[str, Callable[[Study], tuple[Step, ...]]] = {
+    "ladder": ladder_steps,
+    "sweep": sweep_steps,
+}
+"""What is known to be tried, by `method.kind`."""
 
 
 def compare_plan(

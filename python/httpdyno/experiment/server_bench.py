@@ -19,8 +19,8 @@ from msgspec import structs
 
 from httpdyno.errors import AdapterError
 from httpdyno.experiment.bench import StartRequest
-from httpdyno.experiment.pulse import Pulse, sleepless_s
-from httpdyno.experiment.silence import crash_words, silence
+from httpdyno.experiment.silent_server import crash_words, silence
+from httpdyno.experiment.standstill import Pulse, sleepless_s
 from httpdyno.experiment.start_load import StartLoad
 from httpdyno.experiment.window_choice import CycleMoments
 from httpdyno.interruption import cleaning
@@ -37,12 +37,11 @@ from httpdyno.model import (
 )
 from httpdyno.servers.adapter import NotRunning, Running, ServerAdapter
 from httpdyno.servers.difference import difference
+from httpdyno.servers.live_process import children_of
 from httpdyno.servers.root_folder import ROOT_VARIABLE, full_disk
-from httpdyno.servers.run_folder import RunRoot, claim
-from httpdyno.servers.session import child_pids
+from httpdyno.servers.run_folder import RunRoot, new_run_root
+from httpdyno.telemetry.collector import server_collectors
 from httpdyno.telemetry.host import host_facts
-from httpdyno.telemetry.process_tree import ProcessTree
-from httpdyno.telemetry.window import WindowTelemetry
 from httpdyno.units import format_duration
 
 READY_TIMEOUT_S = 20.0
@@ -70,7 +69,7 @@ class ServerBench:
     def __enter__(self) -> Self:
         # The stopper outlives every server; servers themselves are spawned by this thread.
         self._stopper = ThreadPoolExecutor(max_workers=8, thread_name_prefix="stop")
-        self._root = claim()
+        self._root = new_run_root()
         self._pulse.__enter__()
         self._since_s = sleepless_s()
         return self
@@ -188,13 +187,12 @@ class ServerBench:
             for number, arm in enumerate(arms)
             if arm.is_up and arm.running is not None
         }
-        trees = [ProcessTree(each.root_pid) for each in running.values()]
         labels = {number: request.arms[number].label() for number in running}
         load = StartLoad(
             workload=self._study.workload,
             request=request,
-            addresses={number: each.address for number, each in running.items()},
-            watcher=lambda of_window, last: WindowTelemetry(trees, of_window, pss_windows=last),
+            addresses={number: each.addresses[0] for number, each in running.items()},
+            collectors={n: server_collectors(each.root_pids) for n, each in running.items()},
             seed=self._seed,
             cpus=self._cores.client,
             known={n: self._cycles.get(label, CycleMoments()) for n, label in labels.items()},
@@ -264,7 +262,7 @@ class _Arm:
             self.fail(answer.status, answer.detail)
             return
         self.effective = answer
-        self.workers = frozenset(child_pids(self.running.root_pid))
+        self.workers = children_of(self.running.root_pids)
 
     def fail(self, status: TrialStatus, detail: str) -> None:
         self.status, self.detail = status, detail

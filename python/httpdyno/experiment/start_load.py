@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from httpdyno.errors import UsageError
 from httpdyno.experiment.bench import StartRequest
@@ -19,29 +18,15 @@ from httpdyno.experiment.window_choice import (
     WindowChoice,
     choose_windows,
 )
-from httpdyno.load.engine import Edge, LoadHandle, start_load
-from httpdyno.load.machine import SPIN_S, suited_threads
-from httpdyno.load.window import WindowPlan
-from httpdyno.model import Measurement, Telemetry, WindowRecord, Workload
+from httpdyno.load.engine import SPIN_S, Edge, LoadHandle, WindowPlan, start_load, suited_threads
+from httpdyno.model import Measurement, WindowRecord, Workload
+from httpdyno.telemetry.collector import Collector
+from httpdyno.telemetry.window import WindowTelemetry
 from httpdyno.units import format_duration
 
 _POLL_S = 0.05
 BESIDE_LOAD = 1.2
 """For the time that servers take to come up, about, where a start's load is long."""
-
-
-class Watch(Protocol):
-    """Reads servers' counters at the edges of windows."""
-
-    def on_edge(self, window: int, is_opening: bool) -> None:
-        """Take note of an edge."""
-
-    def of(self, window: int) -> Telemetry:
-        """Return what was seen over a window that has ended."""
-
-
-Watcher = Callable[[Sequence[int], frozenset[int]], Watch]
-"""Makes a watch from the engine's arm of each window, and the last window of each."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -60,9 +45,10 @@ class StartLoad:
     request: StartRequest
     addresses: Mapping[int, str]
     """Where each arm that is up answers, by its number in the request."""
-    watcher: Watcher
     seed: int
     """The plan's; each start draws from its own."""
+    collectors: Mapping[int, Sequence[Collector]] = field(default_factory=dict)
+    """What is read of each arm's server over its windows."""
     cpus: Sequence[int] = ()
     known: Mapping[int, CycleMoments] = field(default_factory=dict)
     """What earlier starts say of the arms' cycles."""
@@ -103,8 +89,10 @@ class StartLoad:
                         )
                     )
                     blocks.append(block)
-        last = frozenset({window.arm: index for index, window in enumerate(plan)}.values())
-        watch = self.watcher([window.arm for window in plan], last)
+        watch = WindowTelemetry(
+            [self.collectors.get(number, ()) for number in self._up],
+            [window.arm for window in plan],
+        )
         records: list[WindowRecord] = []
 
         def keep(index: int, measurement: Measurement) -> None:

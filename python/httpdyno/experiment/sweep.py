@@ -2,30 +2,37 @@
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from statistics import fmean
 
 from msgspec import structs
 
 from httpdyno.errors import TargetError, UsageError
-from httpdyno.experiment.claim import limit_broken
-from httpdyno.experiment.comparison import CLOSING_RATIO, Session
+from httpdyno.experiment import caveat
+from httpdyno.experiment.calibration import StartCost
+from httpdyno.experiment.claim import MAY_LOSE, limit_broken
 from httpdyno.experiment.event import PointDone, Stage
 from httpdyno.experiment.evidence import (
+    RATIO_OF_METRIC,
     arm_status,
     arm_summary,
     start_figures,
-    window_caveats,
 )
+from httpdyno.experiment.final import broken_limit, final_comparison, withdrawn
+from httpdyno.experiment.outcome import GrowingOutcome
 from httpdyno.experiment.planning import sweep_levels
+from httpdyno.experiment.session import CLOSING_RATIO, Session
 from httpdyno.model import (
     ArmSummary,
-    Caveat,
+    Comparison,
     Configuration,
+    Level,
     RatioInterval,
     StartRecord,
     Study,
     Sweep,
     SweepPoint,
+    level_text,
 )
 from httpdyno.stats.knee import KNEE_RULE, knee
 from httpdyno.stats.sequence import mean_interval, ratio_interval
@@ -38,15 +45,67 @@ FINE_LOG_RATIO = 0.02
 """The curve ends early when every level's interval is about ±2 %."""
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Curve:
+    """A measured sweep."""
+
+    sweep: Sweep
+    pair_s: float
+    """What a start of two of its levels costs."""
+    caveats: caveat.Caveats
+
+
+def run_sweep(session: Session, outcome: GrowingOutcome) -> None:
+    """Measure the curve of all levels, and its knee against the start on fresh starts."""
+    study = session.plan.study
+    curve = measure_curve(session, lambda sweep: outcome.note(sweep=sweep))
+    knee = curve.sweep.knee
+    outcome.note(sweep=curve.sweep)
+    outcome.doubt(*curve.caveats)
+    start = study.start_configuration()
+    best = start.replaced(study.method.knob, knee)
+    of_start = next(p.arm for p in curve.sweep.points if p.level == start.values[study.method.knob])
+    if of_start.status != "complete":
+        outcome.doubt(*caveat.start_fails(of_start.status, of_start.detail))
+        outcome.settle(best)
+        return
+    cost = StartCost(
+        n_blocks=study.method.blocks_per_start,
+        start_s=curve.pair_s,
+        overhead_s=0.0,
+        block_s=0.0,
+        figures={},
+    )
+    final = final_comparison(session, cost, best, study.objective)
+    outcome.note(final=final)
+    broken = broken_limit(final, study)
+    outcome.doubt(*caveat.final_breaks_limit(broken))
+    what = f"{study.method.knob} {level_text(knee)}, the curve's knee,"
+    is_tie = _wins_tie(final, knee, start.values[study.method.knob])
+    outcome.settle(best, withdrawn="" if is_tie and not broken else withdrawn(final, broken, what))
+
+
+def _wins_tie(final: Comparison | None, knee: Level, start: Level) -> bool:
+    """Tell whether the knee stands by being fewer, as on the curve: nothing shows a difference.
+
+    As with other tie breakers, little may be lost by it, and that is proven.
+    """
+    interval = final.ratios.get(RATIO_OF_METRIC[final.metric]) if final else None
+    if final is None or interval is None or isinstance(knee, str) or isinstance(start, str):
+        return False
+    if caveat.is_unsteady(final.caveats):
+        return False  # its figures contradict each other, so they prove nothing
+    is_tie = final.verdict in {"equivalent", "inconclusive"}
+    return is_tie and knee < start and interval.low >= 1 - MAY_LOSE
+
+
 def sweep_arms(study: Study) -> tuple[Configuration, ...]:
     """Return the configurations of all levels, ascending."""
     start = study.start_configuration()
     return tuple(start.replaced(study.method.knob, level) for level in sweep_levels(study))
 
 
-def run_sweep(
-    session: Session, index: int, on_round: Callable[[Sweep], object]
-) -> tuple[Sweep, float, tuple[Caveat, ...]]:
+def measure_curve(session: Session, on_round: Callable[[Sweep], object]) -> Curve:
     """Measure rounds of starts of all levels until the curve is fine enough or time is up.
 
     A level that fails is left out of later rounds, and the round in which it fell silent is not
@@ -54,17 +113,13 @@ def run_sweep(
     and asked again after each: what cannot be had within the budget is refused as soon as that is
     known.
 
-    Returns:
-        The curve, what a start of two of its levels costs in seconds, and the doubts that its
-        windows raise.
-
     Raises:
         TargetError: No level runs.
         UsageError: The budget is too short for the fewest rounds and the final claim.
     """
     study = session.plan.study
     method, arms = study.method, sweep_arms(study)
-    session.stage = f"sweep of {method.knob}"
+    index = session.begin(f"sweep of {method.knob}", arms)
     session.watch(
         Stage(
             name=session.stage,
@@ -105,7 +160,10 @@ def run_sweep(
         )
         is_late = round_s > curve_left_s
         if len(usable) >= method.min_starts and (is_late or _is_fine(curve)):
-            return curve, pair_s, window_caveats(starts)
+            seen = caveat.within("on the curve", caveat.window_caveats(starts))
+            return Curve(
+                sweep=curve, pair_s=pair_s, caveats=(*session.dropped_caveats(index), *seen)
+            )
 
 
 FINAL_SLACK = 1.1

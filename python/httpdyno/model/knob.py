@@ -19,7 +19,6 @@ class KnobInfo(Record, frozen=True):
     minimum: float | None = None
     maximum: float | None = None
     choices: tuple[str, ...] = ()
-    risk: str = ""
     source: str = ""
 
     def complaint(self, value: Level) -> str:

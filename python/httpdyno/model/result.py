@@ -20,7 +20,7 @@ class Caveat(Record, frozen=True):
     """A typed doubt attached to a result."""
 
     kind: str
-    """Such as `shared_cores`, `client_limited`, `dependent_starts`, `high_errors`."""
+    """Such as `shared_cores`, `client_limited`, `dropped_starts`."""
     message: str
 
 
@@ -56,7 +56,12 @@ class StartRecord(Record, frozen=True):
     """UTC, ISO 8601."""
     duration_s: float
     statuses: tuple[TrialStatus, ...]
-    """How each arm came out; (n_arms,)."""
+    """How each arm came out; (n_arms,), none as long as it is not complete."""
+    stage: str = ""
+    """What it was measured for: `calibration`, `step 2 of 5`, `final`. Empty in what an earlier
+    version stored."""
+    is_complete: bool = True
+    """False while it is measured, and where nobody finished it."""
     configurations: tuple[Configuration, ...] = ()
     """What was measured; (n_arms,). Empty in what an earlier version stored."""
     details: tuple[str, ...] = ()

@@ -105,7 +105,8 @@ class Plan(Record, frozen=True):
     study: Study
     seed: int
     steps: tuple[Step, ...] = ()
-    """The ladder's steps, or one for each level of a sweep."""
+    """What is known to be tried: a ladder's steps, or the levels of a sweep. None where the method
+    proposes what it tries as it goes."""
     compare: tuple[Configuration, Configuration] | None = None
     """Set when the question is just: is the second better than the first?"""
     command: Literal["tune", "compare"] = "tune"

@@ -48,15 +48,18 @@ class NotRunning:
 
 
 class Running(Protocol):
-    """A server that was spawned. Owns its process group until `stop` returned."""
+    """A server that was spawned. Owns its process groups until `stop` returned."""
 
     @property
-    def address(self) -> str:
-        """`ip:port` on loopback."""
+    def addresses(self) -> tuple[str, ...]:
+        """Where it listens, `ip:port` or `unix:/path` each; the first is the one that is loaded."""
 
     @property
-    def root_pid(self) -> int:
-        """The process whose tree is the server; also its session and process group id."""
+    def root_pids(self) -> tuple[int, ...]:
+        """The processes whose trees are the server, the one that is loaded first.
+
+        Each is also its own session and process group id.
+        """
 
     def await_ready(self, timeout_s: float) -> NotRunning | Effective:
         """Wait until it answers and is all there, then read the effective configuration back.
@@ -66,7 +69,7 @@ class Running(Protocol):
         """
 
     def is_alive(self) -> bool:
-        """Whether the root process still runs."""
+        """Whether all root processes still run."""
 
     def last_words(self) -> str:
         """The end of the server's error log, for messages; never more than a few lines."""

@@ -25,21 +25,18 @@ from httpdyno.model import Configuration, Effective, KnobInfo, Level, ServerSpec
 from httpdyno.servers.adapter import NotRunning, Place, Rendered, Running
 from httpdyno.servers.gunicorn_application import application_complaint
 from httpdyno.servers.gunicorn_knob import KNOBS, as_understood
-from httpdyno.servers.instance import Asked, Instance
-from httpdyno.servers.port import HeldPort
+from httpdyno.servers.instance import Asked
 from httpdyno.servers.process import ServerProcess, log_text
 from httpdyno.servers.render import (
     Variables,
-    diff_name,
     inside,
     render_file,
     render_text,
-    rendered_environment,
-    rendered_prepare,
-    rendered_templates,
+    rendered_configuration,
 )
 from httpdyno.servers.run_folder import remove_place
-from httpdyno.servers.staging import environment, last_lines, stage
+from httpdyno.servers.spawn import Launch, spawned
+from httpdyno.servers.staging import last_lines
 
 _CONFIG = "gunicorn.conf.py"
 _EFFECTIVE = "effective.json"
@@ -122,14 +119,8 @@ class Gunicorn:
     ) -> Rendered:
         """Return the files as they would be written; touches nothing."""
         variables = Variables.placeholders(spec, configuration, server_user=_own_user())
-        templates = rendered_templates(spec, study_folder, variables)
-        files = {diff_name(target, variables): text for target, text in templates.items()}
-        files[_CONFIG] = _config_text(spec, study_folder, configuration, variables)
-        return Rendered(
-            files=files,
-            environment=rendered_environment(spec, variables),
-            prepare=rendered_prepare(spec, variables),
-        )
+        own = {_CONFIG: _config_text(spec, study_folder, configuration, variables)}
+        return rendered_configuration(spec, study_folder, variables, own)
 
     def spawn(
         self, spec: ServerSpec, study_folder: Path, configuration: Configuration, place: Place
@@ -140,50 +131,20 @@ class Gunicorn:
             return NotRunning(
                 status="refused", detail="worker_class gevent needs gevent: `pip install gevent`"
             )
-        port = HeldPort()
-        try:
-            running = self._started(spec, study_folder, configuration, place, port)
-        except BaseException:
-            port.release()
-            raise
-        if isinstance(running, NotRunning):
-            port.release()
-            remove_place(place)
-        return running
 
-    def _started(
-        self,
-        spec: ServerSpec,
-        study_folder: Path,
-        configuration: Configuration,
-        place: Place,
-        port: HeldPort,
-    ) -> Running | NotRunning:
-        variables = Variables(
-            knobs=configuration.values,
-            settings=spec.settings,
-            run=str(place.folder),
-            memory=str(place.memory_folder),
-            port=str(port.number),
-            server_user=_own_user(),
-        )
-        text = _config_text(spec, study_folder, configuration, variables)
-        refusal = stage(spec, study_folder, place, variables, extra={_CONFIG: text})
-        if refusal:
-            return refusal
-        process = ServerProcess.spawn(
-            [sys.executable, "-m", "gunicorn", "-c", str(place.folder / _CONFIG)],
-            place=place,
-            environment=environment(spec, variables, place),
-            log=place.folder / "gunicorn.log",
-        )
-        return Instance(
-            process=process,
-            port=port,
-            place=place,
-            asked=Asked(spec=spec, configuration=configuration, known=frozenset(KNOBS)),
-            insight=_Insight(process, place, _overlay(configuration, variables)),
-        )
+        def launch(variables: Variables) -> Launch:
+            text = _config_text(spec, study_folder, configuration, variables)
+            return Launch(
+                command=[sys.executable, "-m", "gunicorn", "-c", str(place.folder / _CONFIG)],
+                log=place.folder / "gunicorn.log",
+                files={_CONFIG: text},
+                insight=lambda process: _Insight(
+                    process, place, _overlay(configuration, variables)
+                ),
+            )
+
+        asked = Asked(spec=spec, configuration=configuration, known=frozenset(KNOBS))
+        return spawned(asked, study_folder, place, server_user=_own_user(), launch=launch)
 
 
 class _Insight:

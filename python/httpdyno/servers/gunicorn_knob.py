@@ -16,7 +16,6 @@ _DECLARED = (
         default=1,
         minimum=1,
         maximum=1024,
-        risk="each needs the application's memory; far more than cores only queue in the kernel",
     ),
     KnobInfo(
         name="worker_class",
@@ -24,7 +23,6 @@ _DECLARED = (
         kind="choice",
         default="sync",
         choices=("sync", "gthread", "gevent"),
-        risk="the application must be safe in threads or greenlets",
     ),
     KnobInfo(
         name="threads",
@@ -33,7 +31,6 @@ _DECLARED = (
         default=1,
         minimum=1,
         maximum=1024,
-        risk="the application must be safe in threads",
     ),
     KnobInfo(
         name="worker_connections",
@@ -51,7 +48,6 @@ _DECLARED = (
         unit="requests",
         minimum=0,
         maximum=1_000_000_000,
-        risk="never replaced, a worker that leaks grows without end",
     ),
     KnobInfo(
         name="max_requests_jitter",
@@ -96,20 +92,17 @@ _DECLARED = (
         default=2048,
         minimum=1,
         maximum=65_535,
-        risk="the kernel cuts it to net.core.somaxconn",
     ),
     KnobInfo(
         name="preload_app",
         summary="load the application before forking, so that workers share its memory",
         kind="boolean",
         default=False,
-        risk="connections and threads made while loading are shared by all workers",
     ),
     KnobInfo(
         name="worker_tmp_dir",
         summary="where workers touch their heartbeat file: `disk`, `memory` or a folder",
         kind="text",
-        risk="on a disk a heartbeat can block a worker for long",
     ),
     KnobInfo(
         name="sendfile",

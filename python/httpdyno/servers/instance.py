@@ -47,6 +47,16 @@ class Asked:
     """Knobs that are the server's own; the others are its application's."""
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Listening:
+    """Where an instance listens."""
+
+    addresses: tuple[str, ...]
+    """`ip:port` or `unix:/path` each; the first is the one that is loaded."""
+    port: HeldPort
+    """Released when it has ended."""
+
+
 class Instance:
     """A spawned server, as `Running` asks. Owns its processes, its port and its place."""
 
@@ -54,13 +64,13 @@ class Instance:
         self,
         *,
         process: ServerProcess,
-        port: HeldPort,
+        listening: Listening,
         place: Place,
         asked: Asked,
         insight: Insight,
     ) -> None:
         self._process = process
-        self._port = port
+        self._listening = listening
         self._place = place
         self._asked = asked
         self._insight = insight
@@ -68,20 +78,20 @@ class Instance:
         self._last_words: str | None = None
 
     @property
-    def address(self) -> str:
-        """`ip:port` on loopback."""
-        return self._port.address
+    def addresses(self) -> tuple[str, ...]:
+        """Where it listens, `ip:port` or `unix:/path` each; the first is the one that is loaded."""
+        return self._listening.addresses
 
     @property
-    def root_pid(self) -> int:
+    def root_pids(self) -> tuple[int, ...]:
         """The process whose tree is the server; also its session and process group id."""
-        return self._process.pid
+        return (self._process.pid,)
 
     def await_ready(self, timeout_s: float) -> NotRunning | Effective:
         """Wait until it answers and is all there, then read the effective configuration back."""
         patience = Patience(timeout_s)
         readiness = await_answer(
-            self._port, self._asked.spec.ready_path, self._process.is_alive, patience
+            self.addresses[0], self._asked.spec.ready_path, self._process.is_alive, patience
         )
         if readiness.kind == "exited":
             return self._exited()
@@ -112,10 +122,6 @@ class Instance:
         """The end of the server's error log, for messages; never more than a few lines."""
         return self._insight.words() if self._last_words is None else self._last_words
 
-    def request_stop(self) -> None:
-        """Ask it to end and return at once, so that several can end at the same time."""
-        self._process.request_stop()
-
     def stop(self) -> None:
         """End the whole tree, free the port and remove the place; idempotent, from any thread.
 
@@ -127,7 +133,7 @@ class Instance:
             if self._last_words is None:
                 self._last_words = self._insight.words()
             remove_place(self._place)
-            self._port.release()
+            self._listening.port.release()
 
     def _exited(self) -> NotRunning:
         words = self.last_words()
@@ -165,7 +171,7 @@ class Instance:
         if not path:
             effective = structs.replace(effective, unverified=tuple(own))
         else:
-            said = application_settings(self._port, path, timeout_s=_APPLICATION_S)
+            said = application_settings(self.addresses[0], path, timeout_s=_APPLICATION_S)
             if isinstance(said, str):
                 return NotRunning(status="refused", detail=said)
             said = {name: text for name, text in said.items() if name not in self._asked.known}

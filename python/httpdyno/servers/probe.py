@@ -7,8 +7,8 @@ import socket
 from dataclasses import dataclass
 from urllib.parse import quote
 
+from httpdyno.servers.address import connected, host_header
 from httpdyno.servers.patience import Patience
-from httpdyno.servers.render import LOOPBACK
 
 _MOST_HEAD_BYTES = 1 << 17
 _PIECE_BYTES = 1 << 16
@@ -35,12 +35,12 @@ class Answer:
 
 
 def ask(
-    port: int, path: str, patience: Patience, *, body_patience: Patience, most_bytes: int
+    address: str, path: str, patience: Patience, *, body_patience: Patience, most_bytes: int
 ) -> Answer:
     """Send a GET over a connection of its own and return what came.
 
     Args:
-        port: On loopback.
+        address: `ip:port` or `unix:/path`.
         path: What to ask for; what is no ASCII is sent percent-encoded.
         patience: Until the head of the answer is whole.
         body_patience: From then on.
@@ -48,9 +48,9 @@ def ask(
     """
     # What may stand in a target as it is (RFC 3986, 2.2 and 2.3), and `%` for what is encoded.
     target = quote(path, safe="/?#[]@!$&'()*+,;=:%~|^")
-    request = f"GET {target} HTTP/1.1\r\nHost: {LOOPBACK}:{port}\r\nConnection: close\r\n\r\n"
+    request = f"GET {target} HTTP/1.1\r\nHost: {host_header(address)}\r\nConnection: close\r\n\r\n"
     try:
-        with socket.create_connection((LOOPBACK, port), timeout=patience.slice_s) as connection:
+        with connected(address, patience.slice_s) as connection:
             connection.sendall(request.encode("ascii"))
             return _answer(connection, patience, body_patience, most_bytes)
     except TimeoutError:

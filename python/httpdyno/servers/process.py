@@ -25,8 +25,7 @@ from httpdyno.servers import keeper
 from httpdyno.servers.adapter import Place
 from httpdyno.servers.control_group import end_group, make_group, remove_group
 from httpdyno.servers.keeper import Job
-from httpdyno.servers.run_folder import record_session
-from httpdyno.servers.session import (
+from httpdyno.servers.live_process import (
     MARK,
     ProcessInfo,
     child_pids,
@@ -35,6 +34,7 @@ from httpdyno.servers.session import (
     processes_in,
     session_members,
 )
+from httpdyno.servers.run_record import record_session
 
 _KEEPER = str(Path(keeper.__file__).resolve())
 _INHERITED = ("LD_LIBRARY_PATH",)
@@ -188,10 +188,6 @@ class ServerProcess:
         """
         self.request_stop()
         self.finish_stop()
-
-    def kill(self) -> None:
-        """Kill the root process alone, as a crash would."""
-        self._signal(signal.SIGKILL)
 
     def _signal(self, number: int) -> None:
         with suppress(ProcessLookupError):

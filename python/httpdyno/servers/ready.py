@@ -8,7 +8,6 @@ from typing import Literal
 import msgspec
 
 from httpdyno.servers.patience import Patience
-from httpdyno.servers.port import HeldPort
 from httpdyno.servers.probe import Answer, ask
 
 _POLL_S = 0.005
@@ -32,7 +31,7 @@ class Readiness(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def await_answer(
-    port: HeldPort, path: str, is_alive: Callable[[], bool], patience: Patience
+    address: str, path: str, is_alive: Callable[[], bool], patience: Patience
 ) -> Readiness:
     """Wait until a GET is answered below 500, the server exits, keeps failing, or time is up."""
     failing_since_s: float | None = None
@@ -40,7 +39,7 @@ def await_answer(
         is_last = patience.is_over
         if not is_alive():
             return Readiness(kind="exited")
-        answer = _tried(port, path, Patience(_LAST_TRY_S) if is_last else patience)
+        answer = _tried(address, path, Patience(_LAST_TRY_S) if is_last else patience)
         if 0 < answer.status < _SERVER_ERROR:
             return Readiness(kind="answers")
         if answer.status >= _SERVER_ERROR:
@@ -56,10 +55,10 @@ def await_answer(
         time.sleep(_POLL_S)
 
 
-def application_settings(port: HeldPort, path: str, *, timeout_s: float) -> dict[str, str] | str:
+def application_settings(address: str, path: str, *, timeout_s: float) -> dict[str, str] | str:
     """Return what the application says of its settings as name → text, or what was wrong."""
     patience = Patience(timeout_s)
-    answer = ask(port.number, path, patience, body_patience=patience, most_bytes=_SETTINGS_BYTES)
+    answer = ask(address, path, patience, body_patience=patience, most_bytes=_SETTINGS_BYTES)
     if not answer.status:
         return f"no answer to GET {path}: {answer.words}"
     if answer.status != _OK:
@@ -75,9 +74,9 @@ def application_settings(port: HeldPort, path: str, *, timeout_s: float) -> dict
     return {name: _text(value) for name, value in found.items()}
 
 
-def _tried(port: HeldPort, path: str, patience: Patience) -> Answer:
+def _tried(address: str, path: str, patience: Patience) -> Answer:
     return ask(
-        port.number,
+        address,
         path,
         patience,
         body_patience=Patience(_BODY_S),

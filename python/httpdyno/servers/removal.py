@@ -32,6 +32,17 @@ def remove_tree(folder: Path) -> None:
     folder.rmdir()
 
 
+def removal_complaint(folder: Path) -> str:
+    """Remove the folder; return what was wrong, empty when it is gone."""
+    try:
+        remove_tree(folder)
+    except FileNotFoundError:
+        return ""
+    except (OSError, ValueError) as error:
+        return f"`{folder}` cannot be removed: {error}"
+    return ""
+
+
 def _remove_folder(name: str, top: int) -> None:
     """Remove a folder of the top; those in it come up to the top instead."""
     handle = _taken(name, top)

@@ -29,6 +29,7 @@ from jinja2 import Environment, StrictUndefined, TemplateError, TemplateSyntaxEr
 from httpdyno.errors import AdapterError
 from httpdyno.foreign import read_regular, reason
 from httpdyno.model import Configuration, Level, ServerSpec, level_text
+from httpdyno.servers.adapter import Rendered
 
 RUN_PLACEHOLDER = "RUN"
 MEMORY_PLACEHOLDER = "MEMORY"
@@ -156,6 +157,26 @@ def rendered_templates(
         if text.strip():
             files[target] = text
     return files
+
+
+def rendered_configuration(
+    spec: ServerSpec, study_folder: Path, variables: Variables, own: Mapping[str, str]
+) -> Rendered:
+    """Return all that differs between configurations, for diffs and reports.
+
+    Args:
+        spec: The target.
+        study_folder: What relative sources are relative to.
+        variables: For the templates: placeholders.
+        own: The adapter's own files: name relative to the run folder → text.
+    """
+    templates = rendered_templates(spec, study_folder, variables)
+    files = {diff_name(target, variables): text for target, text in templates.items()}
+    return Rendered(
+        files={**files, **own},
+        environment=rendered_environment(spec, variables),
+        prepare=rendered_prepare(spec, variables),
+    )
 
 
 def rendered_environment(spec: ServerSpec, variables: Variables) -> dict[str, str]:

@@ -6,12 +6,18 @@ used nor looked into; another name is taken.
 
 import os
 import stat
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from httpdyno.errors import AdapterError
+from httpdyno.foreign import reason
+from httpdyno.own_file import HeldError, locked
 
 ROOT_VARIABLE = "HTTPDYNO_RUN_DIR"
+LOCK = "lock"
+"""In a root on disk, and in each run's folder in memory."""
+_PATIENCE_S = 30.0
 _DISK = Path("/var/tmp")  # noqa: S108 - roots are made in it with care, in `safe_root`
 _MEMORY = Path("/dev/shm")  # noqa: S108 - likewise
 _NAMES_TRIED = 4
@@ -53,6 +59,37 @@ def own_memory_roots() -> list[Path]:
     """Return the same in memory."""
     roots = [_MEMORY / _root_name(number) for number in range(_NAMES_TRIED)]
     return [root for root in roots if is_own_folder(root)]
+
+
+def own_runs(root: Path) -> list[Path]:
+    """Return the owners' folders in a root; what is not this user's is not looked into."""
+    return [folder for folder in sorted(root.glob("run-*")) if is_own_folder(folder)]
+
+
+def drop_if_empty(folder: Path) -> None:
+    """Remove a root that nothing is in any more."""
+    with suppress(OSError):  # others' folders are in it, or it is gone with ours
+        folder.rmdir()
+
+
+@contextmanager
+def locked_root(root: Path) -> Iterator[None]:
+    """Hold the root's lock, so that claiming and reaping never see each other half done."""
+    try:
+        with locked(root / LOCK, patience_s=_PATIENCE_S):
+            yield
+    except HeldError as error:
+        raise AdapterError(
+            f"the run folder is in use: {error}",
+            hint=f"Wait for it or end it, or set {ROOT_VARIABLE} to another folder.",
+        ) from error
+    except OSError as error:
+        if error.filename != str(root / LOCK):
+            raise
+        raise AdapterError(
+            f"the lock `{root / LOCK}` cannot be used: {reason(error)}",
+            hint="Remove it.",
+        ) from error
 
 
 def is_own_folder(folder: Path) -> bool:

@@ -4,7 +4,7 @@ import os
 import pwd
 import shutil
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 
 from httpdyno.errors import AdapterError
@@ -50,7 +50,7 @@ def stage(
     place: Place,
     variables: Variables,
     *,
-    extra: dict[str, str],
+    extra: Mapping[str, str],
 ) -> NotRunning | None:
     """Put everything into the place, and run the study's `prepare` command there.
 

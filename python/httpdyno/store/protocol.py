@@ -1,24 +1,45 @@
-"""What experiments need of a store; the database and the in-memory one of tests both have it."""
+"""What experiments and load tests need of a store; the database and the in-memory one have it."""
 
 from typing import Protocol
 
-from httpdyno.model import Outcome, StartRecord, WindowRecord
+from httpdyno.model import LoadOutcome, Outcome, StartRecord, WindowRecord
 
 
 class StudyStore(Protocol):
     """Where a run's windows and starts are kept as they end."""
 
+    def begin_start(self, run_id: str, start: StartRecord) -> None:
+        """Store that a start is being measured; what there was of it before is dropped."""
+
     def save_window(self, run_id: str, window: WindowRecord) -> None:
-        """Store one window; it is there when this returns."""
+        """Store one window of a start that was begun; it is there when this returns."""
 
     def save_start(self, run_id: str, start: StartRecord) -> None:
         """Store that a start is complete; its windows are stored already."""
 
     def starts(self, run_id: str, comparison: int | None = None) -> list[StartRecord]:
-        """Return the complete starts with their windows, by comparison and start."""
+        """Return the starts with their windows, by comparison and start.
+
+        The one under way, and one that nobody finished, is there with the windows that ended, and
+        is not `is_complete`.
+        """
 
     def outcome(self, run_id: str) -> Outcome | None:
         """Return what was stored last; None before anything was."""
 
     def save_outcome(self, run_id: str, outcome: Outcome) -> None:
         """Store what the run found so far; replaces what was there."""
+
+
+class LoadStore(Protocol):
+    """Where load tests are kept."""
+
+    def save_load(self, outcome: LoadOutcome) -> str:
+        """Store a load test that has ended, and return its id."""
+
+    def load(self, run_id: str) -> LoadOutcome:
+        """Return a load test; secrets are digests in it.
+
+        Raises:
+            StoreError: There is none of that id.
+        """

@@ -1,8 +1,8 @@
-"""Runs of studies, and everything that they measured.
+"""Runs of studies and load tests, and everything that they measured.
 
-A window is committed when `save_window` returns, so a run that is killed has lost none. A start
-counts once `save_start` returned; what it stored before is kept, and replaced when the run is
-resumed and measures that start anew.
+A window is committed when `save_window` returns, so a run that is killed has lost none. A start is
+there from `begin_start` on, and is complete once `save_start` returned; what it stored before is
+kept, and replaced when the run is resumed and measures that start anew.
 """
 
 import os
@@ -15,15 +15,34 @@ from msgspec.structs import replace
 from sqlalchemy.engine import Connection
 
 from httpdyno.errors import StoreError
-from httpdyno.model import HostFacts, Outcome, Plan, RunSummary, StartRecord, WindowRecord
-from httpdyno.secret import with_digests
+from httpdyno.model import (
+    HostFacts,
+    LoadOutcome,
+    Outcome,
+    Plan,
+    RunSummary,
+    StartRecord,
+    WindowRecord,
+)
+from httpdyno.model.secret import with_digests
 from httpdyno.store.database import Database
 from httpdyno.store.owner import Owner
 from httpdyno.store.payload import from_text, to_text
+from httpdyno.store.query import (
+    found_run,
+    key_of,
+    ordered_starts,
+    same_start,
+    same_window,
+    summaries,
+    update_of,
+    windows_of_starts,
+)
 from httpdyno.store.row import final_columns, now, window_row
 from httpdyno.store.schema import runs, starts, windows
 
-_NO_SUCH_RUN = "`httpdyno history` lists what is stored."
+_NO_PLAN = "null"
+"""In the place of a load test's plan."""
 
 
 class Store:
@@ -81,13 +100,9 @@ class Store:
             "plan": to_text(with_digests(plan, self._salt)),
             "host": to_text(host),
         }
-        with self._database.writing() as connection:
-            key = connection.execute(sa.insert(runs).values(row)).inserted_primary_key
-        if key is None:
-            raise StoreError(f"the store `{self.name}` gave the new run no id")
-        return str(key[0])
+        return self._new_run(row)
 
-    def claim_run(self, run_id: str) -> None:
+    def take_over(self, run_id: str) -> None:
         """Make an interrupted run this process's own, to go on with it.
 
         Raises:
@@ -95,9 +110,10 @@ class Store:
         """
         with self._database.writing() as connection:
             # SQLite lets one writer in at a time; PostgreSQL has to be told to keep others out.
-            mine = sa.select(runs.c.id).where(runs.c.id == _key(run_id))
+            mine = sa.select(runs.c.id).where(runs.c.id == key_of(run_id))
             connection.execute(mine.with_for_update())
-            row = _run(connection, run_id, runs.c.status, runs.c.owner)
+            row = found_run(connection, run_id, *_WHAT, runs.c.status, runs.c.owner)
+            _require_study(row, run_id)
             if row.status == "complete":
                 raise StoreError(
                     f"run {run_id} is complete: there is nothing to resume",
@@ -110,7 +126,7 @@ class Store:
                     hint="Wait until it ends, or stop it there first.",
                 )
             connection.execute(
-                _update(run_id).values(
+                update_of(run_id).values(
                     status="running", owner=to_text(self._me), n_claims=runs.c.n_claims + 1
                 )
             )
@@ -118,20 +134,21 @@ class Store:
     def plan(self, run_id: str) -> Plan:
         """Return what the run is to do; secrets are digests in it (`secret`)."""
         with self._database.reading() as connection:
-            text = _run(connection, run_id, runs.c.plan).plan
-        return from_text(text, Plan, f"the plan of run {run_id}")
+            row = found_run(connection, run_id, *_WHAT, runs.c.plan)
+        _require_study(row, run_id)
+        return from_text(row.plan, Plan, f"the plan of run {run_id}")
 
     def replan(self, run_id: str, plan: Plan) -> None:
         """Store another plan for a run that goes on: with more time, say."""
         stored = with_digests(plan, self._salt)
         with self._database.writing() as connection:
-            _run(connection, run_id, runs.c.id)
-            connection.execute(_update(run_id).values(plan=to_text(stored)))
+            found_run(connection, run_id, runs.c.id)
+            connection.execute(update_of(run_id).values(plan=to_text(stored)))
 
     def host(self, run_id: str) -> HostFacts:
         """Return the machine that the run was begun on."""
         with self._database.reading() as connection:
-            text = _run(connection, run_id, runs.c.host).host
+            text = found_run(connection, run_id, runs.c.host).host
         return from_text(text, HostFacts, f"the host of run {run_id}")
 
     def save_window(self, run_id: str, window: WindowRecord) -> None:
@@ -144,18 +161,24 @@ class Store:
             StoreError: There is no such run, or the start was already completed.
         """
         with self._database.writing() as connection:
-            claim = _run(connection, run_id, runs.c.n_claims).n_claims
-            if connection.execute(
-                sa.select(starts.c.start).where(*_same_start(starts, run_id, window))
-            ).first():
-                raise StoreError(
-                    f"start {window.start} of comparison {window.comparison} of run {run_id} "
-                    "is complete: it takes no more windows"
-                )
-            orphans = _same_start(windows, run_id, window)
+            claim = found_run(connection, run_id, runs.c.n_claims).n_claims
+            _require_open(connection, run_id, window)
+            orphans = same_start(windows, run_id, window)
             connection.execute(sa.delete(windows).where(*orphans, windows.c.claim < claim))
-            connection.execute(sa.delete(windows).where(*_same_window(run_id, window)))
-            connection.execute(sa.insert(windows).values(window_row(_key(run_id), claim, window)))
+            connection.execute(sa.delete(windows).where(*same_window(run_id, window)))
+            connection.execute(sa.insert(windows).values(window_row(key_of(run_id), claim, window)))
+
+    def begin_start(self, run_id: str, start: StartRecord) -> None:
+        """Store that a start is being measured; what there was of it before is dropped.
+
+        Raises:
+            StoreError: There is no such run, or the start was already completed.
+        """
+        with self._database.writing() as connection:
+            found_run(connection, run_id, runs.c.id)
+            _require_open(connection, run_id, start)
+            connection.execute(sa.delete(windows).where(*same_start(windows, run_id, start)))
+            _put_start(connection, run_id, replace(start, windows=(), is_complete=False))
 
     def save_start(self, run_id: str, start: StartRecord) -> None:
         """Store that a start is complete; it is committed when this returns.
@@ -164,30 +187,21 @@ class Store:
         belong to the start afterwards.
         """
         with self._database.writing() as connection:
-            claim = _run(connection, run_id, runs.c.n_claims).n_claims
+            claim = found_run(connection, run_id, runs.c.n_claims).n_claims
             _keep_named_windows(connection, run_id, claim, start)
-            connection.execute(sa.delete(starts).where(*_same_start(starts, run_id, start)))
-            row = {
-                "run_id": int(run_id),
-                "comparison": start.comparison,
-                "start": start.start,
-                "began_at": start.began_at,
-                "duration_s": start.duration_s,
-                "payload": to_text(replace(start, windows=())),
-            }
-            connection.execute(sa.insert(starts).values(row))
+            _put_start(connection, run_id, replace(start, windows=()))
 
     def starts(self, run_id: str, comparison: int | None = None) -> list[StartRecord]:
-        """Return the complete starts with their windows, in order.
+        """Return the starts with their windows, in order; one under way has those that ended.
 
         Args:
             run_id: The run's id.
             comparison: Only those of this comparison.
         """
         with self._database.reading() as connection:
-            key = _run(connection, run_id, runs.c.id).id
-            found = connection.execute(_ordered_starts(key, comparison)).all()
-            rows = connection.execute(_windows_of_starts(key, comparison)).all()
+            key = found_run(connection, run_id, runs.c.id).id
+            found = connection.execute(ordered_starts(key, comparison)).all()
+            rows = connection.execute(windows_of_starts(key, comparison)).all()
         parts: dict[tuple[int, int], list[WindowRecord]] = {}
         for row in rows:
             window = from_text(row.payload, WindowRecord, f"a window of run {run_id}")
@@ -197,6 +211,38 @@ class Store:
             replace(record, windows=tuple(parts.get((record.comparison, record.start), ())))
             for record in records
         ]
+
+    def save_load(self, outcome: LoadOutcome) -> str:
+        """Store a load test that has ended, and return its id."""
+        stored = with_digests(outcome, self._salt)
+        row = {
+            "study": stored.url,
+            "command": "load",
+            "status": "interrupted" if outcome.is_interrupted else "complete",
+            "began_at": outcome.began_at or now(),
+            "duration_s": outcome.measurement.total_s,
+            "n_claims": 1,
+            "metric": "",
+            "plan": _NO_PLAN,
+            "host": to_text(outcome.host),
+            "outcome": to_text(stored),
+        }
+        return self._new_run(row)
+
+    def load(self, run_id: str) -> LoadOutcome:
+        """Return a load test; secrets are digests in it (`model.secret`).
+
+        Raises:
+            StoreError: There is no such run, or it is one of a study.
+        """
+        with self._database.reading() as connection:
+            row = found_run(connection, run_id, runs.c.command, runs.c.outcome, runs.c.study)
+        if row.command != "load":
+            raise StoreError(
+                f"run {run_id} is one of the study {row.study}, not a load test",
+                hint=f"See it with `httpdyno report {run_id}`.",
+            )
+        return from_text(row.outcome, LoadOutcome, f"the load test {run_id}")
 
     def save_outcome(self, run_id: str, outcome: Outcome) -> None:
         """Store what the run has found so far, and its status with it."""
@@ -209,26 +255,36 @@ class Store:
             **final_columns(outcome),
         }
         with self._database.writing() as connection:
-            _run(connection, run_id, runs.c.id)
-            connection.execute(_update(run_id).values(values))
+            found_run(connection, run_id, runs.c.id)
+            connection.execute(update_of(run_id).values(values))
 
     def outcome(self, run_id: str) -> Outcome | None:
         """Return what the run found; None when it never got that far."""
         with self._database.reading() as connection:
-            text = _run(connection, run_id, runs.c.outcome).outcome
+            row = found_run(connection, run_id, *_WHAT, runs.c.outcome)
+        _require_study(row, run_id)
+        text = row.outcome
         return None if text is None else from_text(text, Outcome, f"the outcome of run {run_id}")
 
     def runs(self, limit: int = 100) -> list[RunSummary]:
         """Return the newest runs, newest first."""
         with self._database.reading() as connection:
-            rows = connection.execute(_summaries().limit(limit)).all()
+            rows = connection.execute(summaries().limit(limit)).all()
         return [self._summary(row) for row in rows]
 
     def latest_run_id(self) -> str | None:
-        """Return the id of the run that was begun last; None when there is none."""
+        """Return the id of the study's run that was begun last; None when there is none."""
+        newest = sa.select(sa.func.max(runs.c.id)).where(runs.c.command != "load")
         with self._database.reading() as connection:
-            key = connection.execute(sa.select(sa.func.max(runs.c.id))).scalar()
+            key = connection.execute(newest).scalar()
         return None if key is None else str(key)
+
+    def _new_run(self, row: dict[str, Any]) -> str:
+        with self._database.writing() as connection:
+            key = connection.execute(sa.insert(runs).values(row)).inserted_primary_key
+        if key is None:
+            raise StoreError(f"the store `{self.name}` gave the new run no id")
+        return str(key[0])
 
     def _living_owner(self, row: sa.Row[Any], run_id: str) -> Owner | None:
         """Return the process that is at the run now; None when there is none."""
@@ -274,45 +330,10 @@ def _passed_s(began_at: str, ended_at: str) -> float:
     return passed.total_seconds()
 
 
-def _key(run_id: str) -> int:
-    if not (run_id.isascii() and run_id.isdigit() and len(run_id) < 10):  # noqa: PLR2004 - 32 bits
-        raise StoreError(f"`{run_id}` is not the id of a run", hint=_NO_SUCH_RUN)
-    return int(run_id)
-
-
-def _run(connection: Connection, run_id: str, *columns: sa.Column[Any]) -> sa.Row[Any]:
-    row = connection.execute(sa.select(*columns).where(runs.c.id == _key(run_id))).first()
-    if row is None:
-        raise StoreError(f"there is no run {run_id}", hint=_NO_SUCH_RUN)
-    return row
-
-
-def _update(run_id: str) -> sa.Update:
-    return sa.update(runs).where(runs.c.id == _key(run_id))
-
-
-def _same_start(
-    table: sa.Table, run_id: str, what: WindowRecord | StartRecord
-) -> tuple[sa.ColumnElement[bool], ...]:
-    return (
-        table.c.run_id == _key(run_id),
-        table.c.comparison == what.comparison,
-        table.c.start == what.start,
-    )
-
-
-def _same_window(run_id: str, window: WindowRecord) -> tuple[sa.ColumnElement[bool], ...]:
-    return (
-        *_same_start(windows, run_id, window),
-        windows.c.block == window.block,
-        windows.c.arm == window.arm,
-    )
-
-
 def _keep_named_windows(
     connection: Connection, run_id: str, claim: int, start: StartRecord
 ) -> None:
-    mine = _same_start(windows, run_id, start)
+    mine = same_start(windows, run_id, start)
     if not start.windows:
         connection.execute(sa.delete(windows).where(*mine, windows.c.claim < claim))
         return
@@ -323,50 +344,39 @@ def _keep_named_windows(
     if {tuple(row) for row in saved} == named:
         return
     connection.execute(sa.delete(windows).where(*mine))
-    rows = [window_row(_key(run_id), claim, window) for window in start.windows]
+    rows = [window_row(key_of(run_id), claim, window) for window in start.windows]
     connection.execute(sa.insert(windows), rows)
 
 
-def _ordered_starts(key: int, comparison: int | None) -> sa.Select[Any]:
-    query = sa.select(starts.c.payload).where(starts.c.run_id == key)
-    if comparison is not None:
-        query = query.where(starts.c.comparison == comparison)
-    return query.order_by(starts.c.comparison, starts.c.start)
+_WHAT = (runs.c.command, runs.c.study)
 
 
-def _windows_of_starts(key: int, comparison: int | None) -> sa.Select[Any]:
-    is_same = sa.and_(
-        windows.c.run_id == starts.c.run_id,
-        windows.c.comparison == starts.c.comparison,
-        windows.c.start == starts.c.start,
-    )
-    query = sa.select(windows.c.payload).join_from(windows, starts, is_same)
-    query = query.where(windows.c.run_id == key)
-    if comparison is not None:
-        query = query.where(windows.c.comparison == comparison)
-    # In the order in which they were measured, which is random within a block.
-    return query.order_by(windows.c.id)
+def _require_study(row: sa.Row[Any], run_id: str) -> None:
+    if row.command == "load":
+        raise StoreError(
+            f"run {run_id} is a load test of {row.study}, not one of a study",
+            hint="`httpdyno history` lists what is stored.",
+        )
 
 
-def _summaries() -> sa.Select[Any]:
-    n_starts = sa.select(sa.func.count()).where(starts.c.run_id == runs.c.id)
-    of_run = windows.c.run_id == runs.c.id
-    n_windows = sa.select(sa.func.count()).where(of_run)
-    last_saved_at = sa.select(sa.func.max(windows.c.saved_at)).where(of_run)
-    return sa.select(
-        runs.c.id,
-        runs.c.study,
-        runs.c.command,
-        runs.c.status,
-        runs.c.owner,
-        runs.c.began_at,
-        runs.c.duration_s,
-        runs.c.metric,
-        runs.c.verdict,
-        runs.c.ratio,
-        runs.c.ratio_low,
-        runs.c.ratio_high,
-        n_starts.scalar_subquery().label("n_starts"),
-        n_windows.scalar_subquery().label("n_windows"),
-        last_saved_at.scalar_subquery().label("last_saved_at"),
-    ).order_by(runs.c.id.desc())
+def _require_open(connection: Connection, run_id: str, what: WindowRecord | StartRecord) -> None:
+    mine = (*same_start(starts, run_id, what), starts.c.is_complete == 1)
+    if connection.execute(sa.select(starts.c.start).where(*mine)).first():
+        raise StoreError(
+            f"start {what.start} of comparison {what.comparison} of run {run_id} "
+            "is complete: it takes no more windows"
+        )
+
+
+def _put_start(connection: Connection, run_id: str, start: StartRecord) -> None:
+    connection.execute(sa.delete(starts).where(*same_start(starts, run_id, start)))
+    row = {
+        "run_id": key_of(run_id),
+        "comparison": start.comparison,
+        "start": start.start,
+        "began_at": start.began_at,
+        "duration_s": start.duration_s,
+        "is_complete": int(start.is_complete),
+        "payload": to_text(start),
+    }
+    connection.execute(sa.insert(starts).values(row))

@@ -18,7 +18,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-HEAD = "0001"
+HEAD = "0002"
 """The newest migration: the schema that this version of httpdyno reads and writes."""
 
 metadata = MetaData()
@@ -59,6 +59,7 @@ starts = Table(
     Column("began_at", Text, nullable=False),
     Column("duration_s", _Real, nullable=False),
     Column("payload", Text, nullable=False),
+    Column("is_complete", Integer, nullable=False, server_default="1"),
     sqlite_strict=True,
 )
 

@@ -5,8 +5,10 @@ import platform
 import resource
 from pathlib import Path
 
+from msgspec import structs
+
 import httpdyno
-from httpdyno.model import HostFacts
+from httpdyno.model import HostFacts, Telemetry
 
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 _STEAL_FIELD = 8
@@ -40,6 +42,22 @@ def steal_s() -> float:
     finally:
         os.close(handle)
     return int(fields[_STEAL_FIELD]) / _TICKS_PER_S
+
+
+class HostCollector:
+    """What the machine's host took from it."""
+
+    def __init__(self) -> None:
+        self._opened_s = 0.0
+
+    def open(self) -> None:
+        """Take note of the stolen time as a window opens."""
+        self._opened_s = steal_s()
+
+    def close(self, seen: Telemetry, *, is_last: bool) -> Telemetry:
+        """Add what was stolen since."""
+        del is_last
+        return structs.replace(seen, steal_s=max(0.0, steal_s() - self._opened_s))
 
 
 def cpu_name(cpuinfo: str) -> str:

@@ -2,7 +2,8 @@
 
 What a comparison can resolve is bounded by what else the machine does. A piece of work that takes
 longer than its neighbours was disturbed: by another process, by the hypervisor, by a changing
-clock frequency.
+clock frequency. This works, where collectors only read: it is for a machine that is not measured
+just now.
 """
 
 import math

@@ -21,10 +21,14 @@ last reading before its own end is kept.
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
+
+from msgspec import structs
+
+from httpdyno.model import Telemetry
 
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 _ATTEMPTS = 5
@@ -133,6 +137,41 @@ class ProcessTree:
         for pid, before in self._known.items():
             if pid not in processes and pid != self._root and before.parent not in self._known:
                 self._lost_s += self._used_s[pid]
+
+
+class TreeCollector:
+    """CPU time, processes and memory of a server: of all its process trees together."""
+
+    def __init__(self, root_pids: Sequence[int]) -> None:
+        self._trees = [ProcessTree(pid) for pid in root_pids]
+        self._opened_cpu_s = 0.0
+
+    def open(self) -> None:
+        """Take note of the CPU time as a window opens."""
+        self._opened_cpu_s = self._read().cpu_s
+
+    def close(self, seen: Telemetry, *, is_last: bool) -> Telemetry:
+        """Add what was used since; memory after the last window only, since it is slow to read."""
+        now = self._read()
+        return structs.replace(
+            seen,
+            # Reaped time is cut to ticks, so a reading may be a little less than the one before.
+            cpu_s=max(0.0, now.cpu_s - self._opened_cpu_s),
+            n_processes=now.n_processes,
+            pss_bytes=self._pss_bytes() if is_last else None,
+        )
+
+    def _read(self) -> TreeReading:
+        readings = [tree.read() for tree in self._trees]
+        return TreeReading(
+            cpu_s=sum(each.cpu_s for each in readings),
+            n_processes=sum(each.n_processes for each in readings),
+        )
+
+    def _pss_bytes(self) -> int | None:
+        sizes = [tree.pss_bytes() for tree in self._trees]
+        known = [size for size in sizes if size is not None]
+        return sum(known) if known else None
 
 
 def _descend(pid: int, found: dict[int, _Process], children_of: Callable[[int], list[int]]) -> bool:

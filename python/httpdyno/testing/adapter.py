@@ -7,12 +7,12 @@ sleeping for a while and hoping: everything has a deadline.
 import http.client
 import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,8 +21,11 @@ import pytest
 
 from httpdyno.model import Configuration, Effective, ServerSpec
 from httpdyno.servers.adapter import NotRunning, Place, Running, ServerAdapter
-from httpdyno.servers.run_folder import RunRoot, claim, reap_leftovers
-from httpdyno.servers.session import ProcessInfo, process_info, session_members
+from httpdyno.servers.address import connected, host_header
+from httpdyno.servers.leftovers import reap_leftovers
+from httpdyno.servers.live_process import ProcessInfo, members_of, process_info
+from httpdyno.servers.run_folder import RunRoot, new_run_root
+from httpdyno.testing.server_holder import Held
 
 READY_S = 20.0
 _DEADLINE_S = 10.0
@@ -84,7 +87,7 @@ class AdapterConformance:
     @pytest.fixture
     def starter(self, case: AdapterCase) -> Iterator[Starter]:
         """Start servers that end with the test."""
-        with claim() as root:
+        with new_run_root() as root:
             starter = Starter(case, root)
             yield starter
             starter.stop()
@@ -112,20 +115,22 @@ class AdapterConformance:
     def test_it_starts_and_answers(self, case: AdapterCase, starter: Starter) -> None:
         running, _ = starter.ready()
         assert running.is_alive()
-        assert _status(running.address, case.spec.ready_path) < http.client.INTERNAL_SERVER_ERROR
+        assert running.addresses
+        for address in running.addresses:
+            assert _status(address, case.spec.ready_path) < http.client.INTERNAL_SERVER_ERROR
 
-    def test_it_is_the_leader_of_its_own_session(self, starter: Starter) -> None:
+    def test_its_processes_are_leaders_of_sessions_of_their_own(self, starter: Starter) -> None:
         running, _ = starter.ready()
-        assert os.getsid(running.root_pid) == running.root_pid
-        assert running.root_pid in {process.pid for process in _members(running.root_pid)}
+        assert running.root_pids
+        assert all(os.getsid(pid) == pid for pid in running.root_pids)
+        assert {*running.root_pids} <= {process.pid for process in _members(running.root_pids)}
 
     def test_two_run_at_once(self, case: AdapterCase, starter: Starter) -> None:
         one, _ = starter.ready()
         other, _ = starter.ready()
-        assert one.address != other.address
-        for running in (one, other):
-            status = _status(running.address, case.spec.ready_path)
-            assert status < http.client.INTERNAL_SERVER_ERROR
+        assert not {*one.addresses} & {*other.addresses}
+        for address in (*one.addresses, *other.addresses):
+            assert _status(address, case.spec.ready_path) < http.client.INTERNAL_SERVER_ERROR
 
     def test_what_is_in_force_is_what_was_asked(self, case: AdapterCase, starter: Starter) -> None:
         running, _ = starter.spawn()
@@ -147,12 +152,12 @@ class AdapterConformance:
 
     def test_stopping_leaves_no_process_no_port_and_no_file(self, starter: Starter) -> None:
         running, place = starter.ready()
-        members = _members(running.root_pid)
+        members = _members(running.root_pids)
         assert members
         running.stop()
         assert _alive(members) == []
         assert not running.is_alive()
-        assert not _accepts(running.address)
+        assert not any(map(_accepts, running.addresses))
         assert not place.folder.exists()
         assert not place.memory_folder.exists()
         running.stop()
@@ -175,21 +180,22 @@ class AdapterConformance:
 
     def test_a_crash_is_seen_and_its_children_end_with_it(self, starter: Starter) -> None:
         running, _ = starter.ready()
-        members = _members(running.root_pid)
-        os.kill(running.root_pid, signal.SIGKILL)
+        members = _members(running.root_pids)
+        os.kill(running.root_pids[0], signal.SIGKILL)
         _wait_for(lambda: not running.is_alive())
         answer = running.await_ready(READY_S)
         assert isinstance(answer, NotRunning)
         assert answer.status == "crashed"
         running.stop()
         assert _alive(members) == []
-        assert not _accepts(running.address)
+        assert not any(map(_accepts, running.addresses))
 
     def test_a_server_that_does_not_answer_is_hung(self, starter: Starter) -> None:
         running, _ = starter.ready()
-        # The root first, and only then the rest: it may still be starting workers.
-        _suspend(running.root_pid)
-        members = _members(running.root_pid)
+        # The roots first, and only then the rest: they may still be starting workers.
+        for pid in running.root_pids:
+            _suspend(pid)
+        members = _members(running.root_pids)
         for process in members:
             _suspend(process.pid)
         answer = running.await_ready(0.2)
@@ -199,60 +205,57 @@ class AdapterConformance:
         assert _alive(members) == []
 
     def test_what_a_killed_owner_left_is_ended_and_removed(self, case: AdapterCase) -> None:
-        with _owner(case) as owner:
-            assert owner.stdout is not None
-            assert owner.stdin is not None
-            owner.stdin.write(msgspec.json.encode(case.spec) + b"\n")
-            owner.stdin.write(msgspec.json.encode(case.configuration) + b"\n")
-            owner.stdin.flush()
-            pid, address, folder = owner.stdout.readline().decode().split()
-            name = Path(folder).parent.name
-            assert not any(name in sentence for sentence in reap_leftovers()), "the owner lives"
-            members = _members(int(pid))
+        with _holder(case) as (holder, held):
+            folder = Path(held.folder)
+            assert not any(folder.name in sentence for sentence in reap_leftovers()), "it lives"
+            members = _members(held.root_pids)
             # Stopped, neither can follow the news that their owner is dead.
-            server = process_info(int(pid))
-            assert server is not None
-            for each in (server.parent, server.pid):
-                _suspend(each)
-            owner.kill()
-            owner.wait(_DEADLINE_S)
+            servers = [process_info(pid) for pid in held.root_pids]
+            for server in servers:
+                assert server is not None
+                _suspend(server.parent)
+                _suspend(server.pid)
+            holder.kill()
+            holder.wait(_DEADLINE_S)
         done = reap_leftovers()
         assert any("ended" in sentence for sentence in done), done
-        assert any(name in sentence for sentence in done), done
+        assert any(folder.name in sentence for sentence in done), done
         assert _alive(members) == []
-        assert not _accepts(address)
-        assert not Path(folder).parent.exists()
-        assert not any(name in sentence for sentence in reap_leftovers())
+        assert not any(map(_accepts, held.addresses))
+        assert not folder.exists()
+        assert not any(folder.name in sentence for sentence in reap_leftovers())
 
     def test_it_ends_by_itself_when_its_owner_is_killed(self, case: AdapterCase) -> None:
-        with _owner(case) as owner:
-            assert owner.stdout is not None
-            assert owner.stdin is not None
-            owner.stdin.write(msgspec.json.encode(case.spec) + b"\n")
-            owner.stdin.write(msgspec.json.encode(case.configuration) + b"\n")
-            owner.stdin.flush()
-            pid, address, _ = owner.stdout.readline().decode().split()
-            members = _members(int(pid))
-            owner.kill()
-            owner.wait(_DEADLINE_S)
+        with _holder(case) as (holder, held):
+            members = _members(held.root_pids)
+            holder.kill()
+            holder.wait(_DEADLINE_S)
         _wait_for(lambda: not _alive(members))
-        assert not _accepts(address)
+        assert not any(map(_accepts, held.addresses))
         reap_leftovers()
 
 
-def _owner(case: AdapterCase) -> "subprocess.Popen[bytes]":
+@contextmanager
+def _holder(case: AdapterCase) -> "Iterator[tuple[subprocess.Popen[bytes], Held]]":
+    """Have a process of its own start the server and hold it."""
     kind = type(case.adapter)
-    command = [sys.executable, "-m", "httpdyno.testing.owner"]
-    return subprocess.Popen(  # noqa: S603 - our own program
+    command = [sys.executable, "-m", "httpdyno.testing.server_holder"]
+    with subprocess.Popen(  # noqa: S603 - our own program
         [*command, f"{kind.__module__}:{kind.__qualname__}", str(case.study_folder)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-    )
+    ) as holder:
+        assert holder.stdout is not None
+        assert holder.stdin is not None
+        holder.stdin.write(msgspec.json.encode(case.spec) + b"\n")
+        holder.stdin.write(msgspec.json.encode(case.configuration) + b"\n")
+        holder.stdin.flush()
+        yield holder, msgspec.json.decode(holder.stdout.readline(), type=Held)
 
 
-def _members(leader: int) -> list[ProcessInfo]:
-    info = process_info(leader)
-    return [] if info is None else session_members(leader, info.started_ticks)
+def _members(leaders: Iterable[int]) -> list[ProcessInfo]:
+    found = (process_info(leader) for leader in leaders)
+    return members_of((each.pid, each.started_ticks) for each in found if each is not None)
 
 
 def _alive(processes: list[ProcessInfo]) -> list[int]:
@@ -268,18 +271,22 @@ def _suspend(pid: int) -> None:
 
 
 def _status(address: str, path: str) -> int:
-    connection = http.client.HTTPConnection(address, timeout=_DEADLINE_S)
-    try:
-        connection.request("GET", path)
-        return connection.getresponse().status
-    finally:
-        connection.close()
+    with connected(address, _DEADLINE_S) as connection:
+        host = host_header(address)
+        connection.sendall(
+            f"GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode()
+        )
+        response = http.client.HTTPResponse(connection)
+        response.begin()
+        return response.status
 
 
 def _accepts(address: str) -> bool:
-    host, port = address.split(":")
-    with socket.socket() as probe:
-        return probe.connect_ex((host, int(port))) == 0
+    try:
+        connected(address, _DEADLINE_S).close()
+    except OSError:
+        return False
+    return True
 
 
 def _wait_for(condition: Callable[[], bool]) -> None:

@@ -2,16 +2,27 @@
 
 from msgspec.structs import replace
 
-from httpdyno.model import Outcome, StartRecord, WindowRecord
+from httpdyno.errors import StoreError
+from httpdyno.model import LoadOutcome, Outcome, StartRecord, WindowRecord
 
 
 class MemoryStore:
-    """Keeps runs in lists; what is not a complete start is not returned."""
+    """Keeps one run of a study in lists, and any number of load tests."""
 
     def __init__(self) -> None:
         self.windows: list[WindowRecord] = []
+        self.begun: list[StartRecord] = []
+        """Starts that are under way, or that nobody finished."""
         self.complete: list[StartRecord] = []
         self.outcomes: list[Outcome] = []
+        self.loads: list[LoadOutcome] = []
+
+    def begin_start(self, run_id: str, start: StartRecord) -> None:
+        """Keep that a start is being measured."""
+        del run_id
+        self._forget(start)
+        self.windows = [w for w in self.windows if _key(w)[:2] != (start.comparison, start.start)]
+        self.begun.append(replace(start, windows=(), is_complete=False))
 
     def save_window(self, run_id: str, window: WindowRecord) -> None:
         """Keep a window."""
@@ -23,13 +34,15 @@ class MemoryStore:
     def save_start(self, run_id: str, start: StartRecord) -> None:
         """Keep a complete start."""
         del run_id
+        self._forget(start)
         self.complete.append(start)
 
     def starts(self, run_id: str, comparison: int | None = None) -> list[StartRecord]:
-        """Return the complete starts."""
+        """Return the starts, complete ones and others."""
         del run_id
+        known = (*self.complete, *self.begun)
         return sorted(
-            (self._whole(s) for s in self.complete if comparison in {None, s.comparison}),
+            (self._whole(s) for s in known if comparison in {None, s.comparison}),
             key=lambda s: (s.comparison, s.start),
         )
 
@@ -38,15 +51,30 @@ class MemoryStore:
         del run_id
         self.outcomes.append(outcome)
 
+    def outcome(self, run_id: str) -> Outcome | None:
+        """Return the last outcome."""
+        del run_id
+        return self.outcomes[-1] if self.outcomes else None
+
+    def save_load(self, outcome: LoadOutcome) -> str:
+        """Keep a load test."""
+        self.loads.append(outcome)
+        return str(len(self.loads))
+
+    def load(self, run_id: str) -> LoadOutcome:
+        """Return a load test."""
+        if run_id not in {str(number) for number in range(1, len(self.loads) + 1)}:
+            raise StoreError(f"there is no run {run_id}", hint="give the id of one")
+        return self.loads[int(run_id) - 1]
+
     def _whole(self, start: StartRecord) -> StartRecord:
         """Return the start with its windows, which need not be saved with it again."""
         mine = (w for w in self.windows if _key(w)[:2] == (start.comparison, start.start))
         return start if start.windows else replace(start, windows=tuple(mine))
 
-    def outcome(self, run_id: str) -> Outcome | None:
-        """Return the last outcome."""
-        del run_id
-        return self.outcomes[-1] if self.outcomes else None
+    def _forget(self, start: StartRecord) -> None:
+        same = (start.comparison, start.start)
+        self.begun = [each for each in self.begun if (each.comparison, each.start) != same]
 
 
 def _key(window: WindowRecord) -> tuple[int, int, int, int]:

@@ -11,6 +11,7 @@ from httpdyno.model import (
     HostFacts,
     Knob,
     LadderStep,
+    LoadOutcome,
     Measurement,
     Method,
     Objective,
@@ -94,6 +95,20 @@ def sample_window(
         arm=arm,
         measurement=measurement,
         telemetry=telemetry,
+    )
+
+
+def sample_load(url: str) -> LoadOutcome:
+    """Return a load test of a quarter of a second."""
+    return LoadOutcome(
+        measurement=sample_window().measurement,
+        workload=Workload(connections=4, requests=(RequestSpec(path="/a"),)),
+        host=sample_host(),
+        url=url,
+        address="127.0.0.1:80",
+        began_at=BEGAN_AT,
+        seed=7,
+        fail_if=("p99 > 200ms",),
     )
 
 

@@ -6,10 +6,11 @@ from pathlib import Path
 
 from httpdyno.model import Configuration, Effective, KnobInfo, ServerSpec, level_text
 from httpdyno.servers.adapter import NotRunning, Place, Rendered, Running
-from httpdyno.servers.instance import Asked, Instance
-from httpdyno.servers.port import HeldPort
+from httpdyno.servers.address import unix_address
+from httpdyno.servers.instance import Asked
 from httpdyno.servers.process import ServerProcess
-from httpdyno.servers.run_folder import remove_place
+from httpdyno.servers.render import Variables
+from httpdyno.servers.spawn import Launch, spawned
 from httpdyno.servers.staging import last_lines
 
 REFUSES = 78
@@ -20,7 +21,11 @@ _KNOB = KnobInfo(
 
 
 class ScriptServer:
-    """Adapter for `settings.script`, a file of the study; it gets its port and `level`."""
+    """Adapter for `settings.script`, a file of the study; it gets where it listens, and `level`.
+
+    It listens at each word of `settings.listen`: `port`, which is the default, or `socket`. The
+    script's first argument has the number of the port and the path of the socket, joined by commas.
+    """
 
     @property
     def name(self) -> str:
@@ -29,9 +34,20 @@ class ScriptServer:
     def knobs(self) -> Mapping[str, KnobInfo]:
         return {_KNOB.name: _KNOB}
 
+    def settings(self) -> Mapping[str, str]:
+        return {
+            "script": "a file of the study, required",
+            "listen": "`port`, `socket` or both",
+            "token": "a word more for its command line",
+        }
+
     def missing(self, spec: ServerSpec) -> tuple[str, ...]:
         del spec
         return ()
+
+    def complaint(self, spec: ServerSpec, study_folder: Path, configuration: Configuration) -> str:
+        del spec, study_folder, configuration
+        return ""
 
     def version(self) -> str:
         return "script 1"
@@ -47,28 +63,26 @@ class ScriptServer:
     ) -> Running | NotRunning:
         script = study_folder / str(spec.settings["script"])
         words = [str(spec.settings[name]) for name in ("token",) if name in spec.settings]
-        port = HeldPort()
-        try:
-            process = ServerProcess.spawn(
-                [
+
+        def launch(variables: Variables) -> Launch:
+            socket = f"{variables.memory}/socket"
+            places = {
+                "port": (variables.port, variables.address),
+                "socket": (socket, unix_address(socket)),
+            }
+            listens = [places[word] for word in str(spec.settings.get("listen", "port")).split()]
+            return Launch(
+                command=[
                     *(sys.executable, "-I", "-S", str(script)),
-                    *(str(port.number), _level(configuration), *words),
+                    *(",".join(where for where, _ in listens), _level(configuration), *words),
                 ],
-                place=place,
-                environment={},
                 log=place.folder / "log",
+                addresses=[address for _, address in listens],
+                insight=lambda process: _Insight(process, configuration),
             )
-        except BaseException:
-            port.release()
-            remove_place(place)
-            raise
-        return Instance(
-            process=process,
-            port=port,
-            place=place,
-            asked=Asked(spec=spec, configuration=configuration, known=frozenset({_KNOB.name})),
-            insight=_Insight(process, configuration),
-        )
+
+        asked = Asked(spec=spec, configuration=configuration, known=frozenset({_KNOB.name}))
+        return spawned(asked, study_folder, place, server_user="", launch=launch)
 
 
 class _Insight:

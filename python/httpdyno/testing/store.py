@@ -10,11 +10,13 @@ import pytest
 from msgspec.structs import replace
 
 from httpdyno.errors import StoreError
-from httpdyno.model import Configuration, Step
+from httpdyno.model import Configuration, RequestSpec, Step
 from httpdyno.store import Store
-from httpdyno.store.protocol import StudyStore
+from httpdyno.store.protocol import LoadStore, StudyStore
 from httpdyno.testing.record import (
+    BEGAN_AT,
     sample_host,
+    sample_load,
     sample_outcome,
     sample_plan,
     sample_start,
@@ -49,7 +51,35 @@ class StudyStoreConformance:
         store.save_start(run_id, replace(start, windows=()))
         assert store.starts(run_id) == [start]
 
-    def test_a_start_without_an_end_is_not_returned(self, store: StudyStore, run_id: str) -> None:
+    def test_a_start_under_way_is_there_with_the_windows_that_ended(
+        self, store: StudyStore, run_id: str
+    ) -> None:
+        begun = replace(sample_start(), stage="step 1 of 2", windows=(), is_complete=False)
+        store.begin_start(run_id, begun)
+        assert store.starts(run_id) == [begun]
+        store.save_window(run_id, sample_window())
+        assert store.starts(run_id) == [replace(begun, windows=(sample_window(),))]
+        assert store.starts(run_id, 1) == []
+
+    def test_a_start_that_ended_is_under_way_no_more(self, store: StudyStore, run_id: str) -> None:
+        start = sample_start()
+        store.begin_start(run_id, start)
+        for window in start.windows:
+            store.save_window(run_id, window)
+        store.save_start(run_id, start)
+        assert store.starts(run_id) == [start]
+        assert start.is_complete
+
+    def test_a_start_that_is_begun_anew_has_none_of_its_old_windows(
+        self, store: StudyStore, run_id: str
+    ) -> None:
+        begun = replace(sample_start(), windows=(), is_complete=False)
+        store.begin_start(run_id, begun)
+        store.save_window(run_id, sample_window())
+        store.begin_start(run_id, begun)
+        assert store.starts(run_id) == [begun]
+
+    def test_a_window_of_no_start_is_not_returned(self, store: StudyStore, run_id: str) -> None:
         store.save_window(run_id, sample_window())
         assert store.starts(run_id) == []
 
@@ -87,8 +117,66 @@ class StudyStoreConformance:
         store.save_outcome(run_id, sample_outcome(run_id))
 
 
-class StoreConformance(StudyStoreConformance):
+class LoadStoreConformance:
+    """For what keeps load tests. Fixture: `store`."""
+
+    def test_a_load_test_comes_back_as_it_was_saved(self, store: LoadStore) -> None:
+        first, second = (store.save_load(sample_load(url)) for url in ("http://a/", "http://b/"))
+        assert store.load(first) == sample_load("http://a/")
+        assert store.load(second) == sample_load("http://b/")
+
+    def test_there_is_no_load_test_of_another_id(self, store: LoadStore) -> None:
+        with pytest.raises(StoreError, match="999"):
+            store.load("999")
+
+
+class StoreConformance(StudyStoreConformance, LoadStoreConformance):
     """For a database. Fixtures: `store` (empty, and of type `Store`), `run_id`."""
+
+    def test_a_load_test_is_listed_beside_runs_of_studies(self, store: Store) -> None:
+        study = store.create_run(sample_plan(), sample_host())
+        load = store.save_load(sample_load("http://a/"))
+        cut = store.save_load(replace(sample_load("http://b/"), is_interrupted=True))
+        listed = [(run.id, run.command, run.study, run.status) for run in store.runs()]
+        assert listed == [
+            (cut, "load", "http://b/", "interrupted"),
+            (load, "load", "http://a/", "complete"),
+            (study, "tune", "sample", "running"),
+        ]
+        assert store.runs()[1].began_at == BEGAN_AT
+        assert store.runs()[1].duration_s == sample_load("http://a/").measurement.total_s
+        assert store.latest_run_id() == study
+
+    def test_a_load_test_and_a_study_are_not_taken_for_each_other(
+        self, store: Store, run_id: str
+    ) -> None:
+        load = store.save_load(replace(sample_load("http://a/"), is_interrupted=True))
+        for ask in (store.plan, store.outcome, store.take_over):
+            with pytest.raises(StoreError, match=f"run {load} is a load test of http://a/"):
+                ask(load)
+        with pytest.raises(StoreError, match=f"run {run_id} is one of the study sample"):
+            store.load(run_id)
+
+    def test_secrets_of_a_load_test_are_not_stored(self, store: Store) -> None:
+        load = sample_load("http://me:hush@a/")
+        request = RequestSpec(headers=(("Authorization", "Bearer hush"), ("X-A", "b")))
+        load = replace(load, workload=replace(load.workload, requests=(request,)))
+        stored = store.load(store.save_load(load))
+        assert "hush" not in f"{stored} {store.runs()}"
+        assert stored.workload.requests[0].headers[1] == ("X-A", "b")
+
+    def test_a_start_under_way_is_not_counted_before_its_end(
+        self, store: Store, run_id: str
+    ) -> None:
+        store.begin_start(run_id, sample_start())
+        store.save_window(run_id, sample_window())
+        assert (store.runs()[0].n_starts, store.runs()[0].n_windows) == (0, 1)
+
+    def test_a_complete_start_is_not_begun_again(self, store: Store, run_id: str) -> None:
+        store.save_start(run_id, sample_start())
+        with pytest.raises(StoreError, match="start 0 of comparison 0"):
+            store.begin_start(run_id, sample_start())
+        assert store.starts(run_id) == [sample_start()]
 
     def test_an_empty_store_has_no_runs(self, store: Store) -> None:
         assert store.runs() == []
@@ -150,7 +238,7 @@ class StoreConformance(StudyStoreConformance):
 
     def test_an_unknown_run_is_named_with_a_way_out(self, store: Store) -> None:
         for unknown in ("999", "abc", "-1", "\u0661", "9" * 30, ""):
-            for ask in (store.plan, store.host, store.starts, store.outcome, store.claim_run):
+            for ask in (store.plan, store.host, store.starts, store.outcome, store.take_over):
                 with pytest.raises(StoreError) as caught:
                     ask(unknown)
                 assert unknown in str(caught.value)
@@ -171,7 +259,7 @@ class StoreConformance(StudyStoreConformance):
             store.save_window(run_id, sample_window(block=5))
         assert store.starts(run_id) == [sample_start()]
 
-    def test_an_interrupted_run_can_be_claimed_and_completed(
+    def test_an_interrupted_run_can_be_taken_over_and_completed(
         self, store: Store, run_id: str
     ) -> None:
         store.save_start(run_id, sample_start())
@@ -181,7 +269,7 @@ class StoreConformance(StudyStoreConformance):
         store.save_outcome(run_id, replace(sample_outcome(run_id), status="interrupted"))
         assert store.runs()[0].status == "interrupted"
 
-        store.claim_run(run_id)
+        store.take_over(run_id)
         assert store.runs()[0].status == "running"
         again = sample_start(start=1, n_blocks=1)
         for window in again.windows:
@@ -189,7 +277,7 @@ class StoreConformance(StudyStoreConformance):
         store.save_start(run_id, replace(again, windows=()))
         assert store.starts(run_id) == [sample_start(), again]
 
-    def test_a_complete_run_cannot_be_claimed(self, store: Store, run_id: str) -> None:
+    def test_a_complete_run_cannot_be_taken_over(self, store: Store, run_id: str) -> None:
         store.save_outcome(run_id, sample_outcome(run_id))
         with pytest.raises(StoreError, match="complete"):
-            store.claim_run(run_id)
+            store.take_over(run_id)

@@ -17,7 +17,6 @@ _DECLARED = (
         default=256,
         minimum=1,
         maximum=20_000,
-        risk="each needs memory; too few let clients wait in the listen queue",
         source=_MPM,
     ),
     KnobInfo(
@@ -54,7 +53,6 @@ _DECLARED = (
         default=10,
         minimum=1,
         maximum=20_000,
-        risk="not above MinSpareServers it becomes MinSpareServers + 1 without a word",
         source=_PREFORK,
     ),
     KnobInfo(
@@ -65,7 +63,6 @@ _DECLARED = (
         unit="connections",
         minimum=0,
         maximum=1_000_000_000,
-        risk="never replaced, a process that leaks grows without end",
         source=_MPM,
     ),
     KnobInfo(
@@ -75,7 +72,6 @@ _DECLARED = (
         default=511,
         minimum=1,
         maximum=65_535,
-        risk="the kernel cuts it to net.core.somaxconn",
         source=_MPM,
     ),
     KnobInfo(
@@ -83,7 +79,6 @@ _DECLARED = (
         summary="let a connection carry more than one request",
         kind="boolean",
         default=True,
-        risk="under prefork an idle connection occupies a process",
         source=_CORE,
     ),
     KnobInfo(
@@ -94,7 +89,6 @@ _DECLARED = (
         unit="s",
         minimum=0,
         maximum=3600,
-        risk="under prefork a process does nothing else meanwhile",
         source=_CORE,
     ),
     KnobInfo(
@@ -121,7 +115,6 @@ _DECLARED = (
         summary="send files by the kernel's sendfile",
         kind="boolean",
         default=False,
-        risk="wrong answers from some network file systems",
         source=_CORE,
     ),
     KnobInfo(
@@ -129,7 +122,6 @@ _DECLARED = (
         summary="map files into memory to send them",
         kind="boolean",
         default=True,
-        risk="a file that shrinks meanwhile can crash the process",
         source=_CORE,
     ),
     KnobInfo(

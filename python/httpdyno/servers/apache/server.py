@@ -32,24 +32,11 @@ from httpdyno.servers.apache.installation import (
     server_user,
 )
 from httpdyno.servers.apache.knob import KNOBS
-from httpdyno.servers.instance import Asked, Instance
-from httpdyno.servers.port import HeldPort
+from httpdyno.servers.instance import Asked
 from httpdyno.servers.process import ServerProcess, log_text
-from httpdyno.servers.render import (
-    Variables,
-    diff_name,
-    rendered_environment,
-    rendered_prepare,
-    rendered_templates,
-)
-from httpdyno.servers.run_folder import remove_place
-from httpdyno.servers.staging import (
-    environment,
-    hand_over,
-    last_lines,
-    stage,
-    writable_folders,
-)
+from httpdyno.servers.render import Variables, rendered_configuration
+from httpdyno.servers.spawn import Launch, spawned
+from httpdyno.servers.staging import last_lines
 
 _DUMP = "dump.txt"
 _DUMP_BYTES = 1 << 24
@@ -103,76 +90,38 @@ class Apache:
     ) -> Rendered:
         """Return the files as they would be written; touches nothing."""
         variables = Variables.placeholders(spec, configuration, server_user=server_user())
-        templates = rendered_templates(spec, study_folder, variables)
-        files = {diff_name(target, variables): text for target, text in templates.items()}
-        files.update(config_files(spec, study_folder, configuration, variables, found()))
-        return Rendered(
-            files=files,
-            environment=rendered_environment(spec, variables),
-            prepare=rendered_prepare(spec, variables),
-        )
+        own = config_files(spec, study_folder, configuration, variables, found())
+        return rendered_configuration(spec, study_folder, variables, own)
 
     def spawn(
         self, spec: ServerSpec, study_folder: Path, configuration: Configuration, place: Place
     ) -> Running | NotRunning:
         """Write the files and start Apache in the foreground; does not wait for readiness."""
-        port = HeldPort()
-        try:
-            running = self._started(spec, study_folder, configuration, place, port)
-        except BaseException:
-            port.release()
-            raise
-        if isinstance(running, NotRunning):
-            port.release()
-            remove_place(place)
-        return running
+        installation, user = found(), server_user()
 
-    def _started(
-        self,
-        spec: ServerSpec,
-        study_folder: Path,
-        configuration: Configuration,
-        place: Place,
-        port: HeldPort,
-    ) -> Running | NotRunning:
-        installation = found()
-        variables = Variables(
-            knobs=configuration.values,
-            settings=spec.settings,
-            run=str(place.folder),
-            memory=str(place.memory_folder),
-            port=str(port.number),
-            server_user=server_user(),
-        )
-        files = config_files(spec, study_folder, configuration, variables, installation)
-        (place.folder / DOCUMENTS).mkdir()
-        refusal = stage(spec, study_folder, place, variables, extra=files)
-        if refusal:
-            return refusal
-        own_environment = environment(spec, variables, place)
-        hand_over(place, variables.server_user, writable_folders(spec, variables))
-        process = ServerProcess.spawn(
-            [
-                installation.binary,
-                *("-d", str(place.folder)),
-                *("-f", str(place.folder / CONFIG)),
-                *("-D", "FOREGROUND"),
-                # With this it prints its configuration while it reads it, and then serves: the
-                # word of the very process that is measured, at no cost.
-                *("-D", "DUMP_CONFIG"),
-            ],
-            place=place,
-            environment=own_environment,
-            log=place.folder / "apache.log",
-            output_to=place.folder / _DUMP,
-        )
-        return Instance(
-            process=process,
-            port=port,
-            place=place,
-            asked=Asked(spec=spec, configuration=configuration, known=frozenset(KNOBS)),
-            insight=_Insight(process, place, asked(configuration.values), multi_processing(spec)),
-        )
+        def launch(variables: Variables) -> Launch:
+            return Launch(
+                command=[
+                    installation.binary,
+                    *("-d", str(place.folder)),
+                    *("-f", str(place.folder / CONFIG)),
+                    *("-D", "FOREGROUND"),
+                    # With this it prints its configuration while it reads it, and then serves: the
+                    # word of the very process that is measured, at no cost.
+                    *("-D", "DUMP_CONFIG"),
+                ],
+                log=place.folder / "apache.log",
+                output_to=place.folder / _DUMP,
+                files=config_files(spec, study_folder, configuration, variables, installation),
+                folders=(DOCUMENTS,),
+                user=user,
+                insight=lambda process: _Insight(
+                    process, place, asked(configuration.values), multi_processing(spec)
+                ),
+            )
+
+        wanted = Asked(spec=spec, configuration=configuration, known=frozenset(KNOBS))
+        return spawned(wanted, study_folder, place, server_user=user, launch=launch)
 
 
 class _Insight:

@@ -1,8 +1,8 @@
-"""A process that owns one server until it is killed: what a crashed httpdyno was before.
+"""A process that holds one server until it is killed: what a crashed httpdyno was before.
 
-Run as `python -m httpdyno.testing.owner MODULE:CLASS STUDY_FOLDER` with the server's spec and the
-configuration as JSON lines on standard input. When the server is ready it prints the server's
-root pid, its address and its folder, and waits for the end of its input.
+Run as `python -m httpdyno.testing.server_holder MODULE:CLASS STUDY_FOLDER` with the server's spec
+and the configuration as JSON lines on standard input. When the server is ready it prints a `Held`
+as a JSON line, and waits for the end of its input.
 """
 
 import importlib
@@ -13,9 +13,18 @@ import msgspec
 
 from httpdyno.model import Configuration, ServerSpec
 from httpdyno.servers.adapter import NotRunning, ServerAdapter
-from httpdyno.servers.run_folder import claim
+from httpdyno.servers.run_folder import new_run_root
 
 _READY_S = 20.0
+
+
+class Held(msgspec.Struct, frozen=True, kw_only=True):
+    """The server, as whoever started this process needs to know it."""
+
+    root_pids: tuple[int, ...]
+    addresses: tuple[str, ...]
+    folder: str
+    """The run folder of this process."""
 
 
 def main(adapter_path: str, study_folder: Path) -> int:
@@ -24,7 +33,7 @@ def main(adapter_path: str, study_folder: Path) -> int:
     adapter: ServerAdapter = getattr(importlib.import_module(module), name)()
     spec = msgspec.json.decode(sys.stdin.readline(), type=ServerSpec)
     configuration = msgspec.json.decode(sys.stdin.readline(), type=Configuration)
-    with claim() as root:
+    with new_run_root() as root:
         place = root.new_place("owned")
         running = adapter.spawn(spec, study_folder, configuration, place)
         if isinstance(running, NotRunning):
@@ -35,7 +44,12 @@ def main(adapter_path: str, study_folder: Path) -> int:
             if isinstance(answer, NotRunning):
                 sys.stderr.write(answer.detail)
                 return 1
-            sys.stdout.write(f"{running.root_pid} {running.address} {place.folder}\n")
+            held = Held(
+                root_pids=running.root_pids,
+                addresses=running.addresses,
+                folder=str(place.folder.parent),
+            )
+            sys.stdout.write(msgspec.json.encode(held).decode() + "\n")
             sys.stdout.flush()
             sys.stdin.read()
         finally:

@@ -11,8 +11,8 @@ import pytest
 
 from httpdyno.experiment import server_bench
 from httpdyno.experiment.bench import StartRequest
-from httpdyno.experiment.pulse import Gaps
 from httpdyno.experiment.server_bench import ServerBench
+from httpdyno.experiment.standstill import Gaps
 from httpdyno.experiment.window_choice import CycleMoments
 from httpdyno.servers.adapter import NotRunning
 
@@ -38,7 +38,7 @@ def test_a_gap_is_told_once_and_without_the_beat_itself():
 
 CHILD = """
 import sys
-from httpdyno.experiment.pulse import Pulse
+from httpdyno.experiment.standstill import Pulse
 with Pulse() as pulse:
     print("beating", flush=True)
     sys.stdin.readline()

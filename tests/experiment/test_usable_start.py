@@ -3,7 +3,7 @@
 import pytest
 from msgspec import structs
 
-from httpdyno.experiment.soundness import failing_words
+from httpdyno.experiment.usable_start import failing_words
 from httpdyno.model import Measurement, Objective, RequestSpec, WindowRecord
 from httpdyno.model.measurement import Portion, Telemetry
 

@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 
 from httpdyno.model import Measurement, RequestSpec, TrialStatus
 from httpdyno.servers.adapter import Running
-from httpdyno.servers.session import child_pids
+from httpdyno.servers.live_process import children_of
 
 _TIMEOUTS = ("timeout", "connect_timeout")
 
@@ -23,7 +23,7 @@ def silence(
     Args:
         measurement: Of a window without a right answer.
         running: The server.
-        workers: The root process's children when it was ready.
+        workers: The root processes' children when it was ready.
         requests: Of the workload, for what was expected of the answers.
     """
     seen = f"no right answer in a whole window: {_seen(measurement, requests)}".removesuffix(": ")
@@ -33,7 +33,7 @@ def silence(
         return "infeasible", seen
     if any(kind in measurement.errors for kind in _TIMEOUTS):
         return "hung", seen
-    gone = set(workers) - set(child_pids(running.root_pid))
+    gone = set(workers) - children_of(running.root_pids)
     if gone:
         words = f"{len(gone)} of its {len(workers)} processes ended under load"
         return "crashed", f"{words}: {running.last_words()}\n{seen}"

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import stdev
 
-from httpdyno.model import Caveat, Cycles, StartRecord, WindowRecord
+from httpdyno.model import Cycles, StartRecord, WindowRecord
 
 TOLERANCE = 0.02
 """The largest disagreement that chance need not explain."""
@@ -123,41 +123,6 @@ def little_doubt(starts: Sequence[StartRecord], arms: Sequence[int] = (0, 1)) ->
     checks = (little_check(starts, arm) for arm in arms)
     complaints = [check.complaint for check in checks if check is not None]
     return "; ".join(each for each in complaints if each)
-
-
-def little_caveats(starts: Sequence[StartRecord]) -> list[Caveat]:
-    """Return the doubts about the throughput of all arms of these starts that never failed."""
-    n_arms = max((len(start.statuses) for start in starts), default=0)
-    ran = [a for a in range(n_arms) if all(each.statuses[a] == "complete" for each in starts)]
-    doubt = little_doubt(starts, ran) if len(starts) > 1 else ""
-    caveats = []
-    if doubt:
-        caveats.append(
-            Caveat(
-                kind="little",
-                message=f"{doubt}: the load was not steady, so no difference in throughput is "
-                "claimed; a longer `method.lead_in` and `method.window` give it time to settle",
-            )
-        )
-    starved = [w for start in starts for w in start.windows if _n_starved(w)]
-    if starved:
-        n_windows = sum(len(start.windows) for start in starts)
-        most = max(starved, key=_n_starved)
-        cycles = most.measurement.cycles
-        caveats.append(
-            Caveat(
-                kind="starved_users",
-                message=f"in {len(starved)} of {n_windows} windows some users, up to "
-                f"{_n_starved(most)} of {cycles.n_users if cycles else 0}, got no answer at all: "
-                "the server kept them waiting for the others",
-            )
-        )
-    return caveats
-
-
-def _n_starved(window: WindowRecord) -> int:
-    cycles = window.measurement.cycles
-    return cycles.n_starved if cycles is not None else 0
 
 
 def _rates(windows: Sequence[WindowRecord]) -> tuple[float, float]:

@@ -108,6 +108,11 @@ def child_pids(pid: int) -> list[int]:
     return [int(child) for each in lists for child in each.split()]
 
 
+def children_of(pids: Iterable[int]) -> frozenset[int]:
+    """Return the children of some processes, zombies included."""
+    return frozenset(child for pid in pids for child in child_pids(pid))
+
+
 def marked_processes(mark: str) -> list[ProcessInfo]:
     """Return the live processes whose environment has the mark, or one below that folder."""
     exact = f"{MARK}={mark}".encode()

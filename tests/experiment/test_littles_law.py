@@ -6,7 +6,7 @@ from msgspec import structs
 from tests.experiment.cycles import LENGTHS, seen_cycles, start_of
 
 from httpdyno.experiment.claim import Terms, claim, comparison
-from httpdyno.experiment.little import little_check, little_doubt
+from httpdyno.experiment.littles_law import little_check, little_doubt
 from httpdyno.experiment.window_choice import CycleMoments, choose_windows
 from httpdyno.model import Configuration, Cycles, Objective
 

@@ -2,7 +2,7 @@ import os
 import signal
 import subprocess
 
-from httpdyno.servers.session import ProcessInfo, end_all, process_info, send, session_members
+from httpdyno.servers.live_process import ProcessInfo, end_all, process_info, send, session_members
 
 
 def test_a_process_says_its_parent_session_and_start():

@@ -1,0 +1,189 @@
+"""Every doubt that is attached to what an experiment found, each made here; pure.
+
+Who sees that something is wrong says so with its own words and numbers; what kind of doubt that is
+and how a person reads it stands here. All functions return the caveats, none where all is well.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+
+from msgspec import structs
+
+from httpdyno.experiment.littles_law import little_doubt
+from httpdyno.model import Caveat, HostFacts, StartRecord, WindowRecord
+
+Caveats = tuple[Caveat, ...]
+
+_NOT_THE_CLIENT = {"", "server", "server_or_connections", "rate", "connections"}
+"""Verdicts of the load engine on who was the limit that cast no doubt on the server's figures."""
+
+_MOST_STOLEN = 0.05
+"""Of a core that the machine's host may take."""
+
+
+def window_caveats(starts: Sequence[StartRecord]) -> Caveats:
+    """Return the doubts that the windows of these starts raise."""
+    windows = [window for start in starts for window in start.windows]
+    return (
+        *_unsteady(starts),
+        *_starved_users(windows),
+        *_client_limited(windows),
+        *_unverified_knobs(starts),
+        *_steal(windows),
+    )
+
+
+def within(where: str, caveats: Iterable[Caveat]) -> Caveats:
+    """Return the same caveats, saying of which part of the run they are.
+
+    Args:
+        where: Such as `in the calibration`.
+        caveats: Of that part.
+    """
+    return tuple(structs.replace(each, message=f"{where}: {each.message}") for each in caveats)
+
+
+def is_unsteady(caveats: Iterable[Caveat]) -> bool:
+    """Tell whether the figures contradict Little's law, so that they prove nothing."""
+    return any(caveat.kind == _LITTLE for caveat in caveats)
+
+
+def dropped_starts(reasons: Sequence[str]) -> Caveats:
+    """Return the doubt that starts of a comparison were tried again.
+
+    Args:
+        reasons: Why each was not used, in order.
+    """
+    if not reasons:
+        return ()
+    times = "once" if len(reasons) == 1 else f"{len(reasons)} times"
+    return _one("dropped_starts", f"a start was tried again {times}, because {reasons[-1]}")
+
+
+def shared_cores(host: HostFacts) -> Caveats:
+    """Return the doubt that the load client and the server took cores from each other."""
+    if host.client_cpus and host.server_cpus and not {*host.client_cpus} & {*host.server_cpus}:
+        return ()
+    return _one(
+        "shared_cores",
+        f"the load client and the server shared {host.n_cpus} cores: throughput is lower than with "
+        "a client elsewhere, and its ratios are, if anything, nearer to 1",
+    )
+
+
+def changed_amid_run(names: Collection[str]) -> Caveats:
+    """Return the doubt that files were changed while they were measured with."""
+    words = f"changed while the run was at it: {', '.join(f'`{name}`' for name in names)}"
+    return _one("changed_amid_run", words) if names else ()
+
+
+def accepted_changes(changes: Sequence[str]) -> Caveats:
+    """Return the doubt that a resumed run went on although things had changed, and somebody knew.
+
+    Args:
+        changes: In words.
+    """
+    words = f"the run went on with something else than it had begun with: {'; '.join(changes)}"
+    return _one("accepted_changes", words) if changes else ()
+
+
+def steps_not_tried(words: str) -> Caveats:
+    """Return the doubt that there was no time for all steps.
+
+    Args:
+        words: Which, and how much more time they take.
+    """
+    return _one("steps_not_tried", words)
+
+
+def start_fails(status: str, detail: str) -> Caveats:
+    """Return the doubt that a curve's knee has nothing to be compared with."""
+    return _one(
+        "start_fails",
+        f"the start itself is no level that will do ({status}: {detail}): "
+        "there is nothing to compare the knee with",
+    )
+
+
+def start_breaks_limit(broken: str) -> Caveats:
+    """Return the doubt that the configuration at the start is beyond the objective's limits.
+
+    Args:
+        broken: How, in words; empty where it is not.
+    """
+    words = f"the starting configuration itself breaks a limit: {broken}"
+    return _one("start_breaks_limit", words) if broken else ()
+
+
+def final_breaks_limit(broken: str) -> Caveats:
+    """Return the doubt that the final configuration is beyond the objective's limits.
+
+    Args:
+        broken: How, in words; empty where it is not.
+    """
+    words = f"the configuration measured at last breaks a limit: {broken}"
+    return _one("final_breaks_limit", words) if broken else ()
+
+
+_LITTLE = "little"
+
+
+def _one(kind: str, message: str) -> Caveats:
+    return (Caveat(kind=kind, message=message),)
+
+
+def _unsteady(starts: Sequence[StartRecord]) -> Caveats:
+    """Return the doubt about the throughput of all arms of these starts that never failed."""
+    n_arms = max((len(start.statuses) for start in starts), default=0)
+    ran = [a for a in range(n_arms) if all(each.statuses[a] == "complete" for each in starts)]
+    doubt = little_doubt(starts, ran) if len(starts) > 1 else ""
+    words = (
+        f"{doubt}: the load was not steady, so no difference in throughput is claimed; "
+        "a longer `method.lead_in` and `method.window` give it time to settle"
+    )
+    return _one(_LITTLE, words) if doubt else ()
+
+
+def _starved_users(windows: Sequence[WindowRecord]) -> Caveats:
+    starved = [each.measurement.cycles for each in windows if each.measurement.cycles]
+    starved = [cycles for cycles in starved if cycles.n_starved]
+    if not starved:
+        return ()
+    most = max(starved, key=lambda cycles: cycles.n_starved)
+    return _one(
+        "starved_users",
+        f"in {len(starved)} of {len(windows)} windows some users, up to {most.n_starved} of "
+        f"{most.n_users}, got no answer at all: the server kept them waiting for the others",
+    )
+
+
+def _client_limited(windows: Sequence[WindowRecord]) -> Caveats:
+    limits = Counter(window.measurement.limited_by for window in windows)
+    return tuple(
+        Caveat(
+            kind="client_limited",
+            message=f"in {n} of {len(windows)} windows the load client was the limit "
+            f"({limit.replace('_', ' ')}), not the server; the true ratio may be larger",
+        )
+        for limit, n in sorted(limits.items())
+        if limit not in _NOT_THE_CLIENT and n > len(windows) / 10
+    )
+
+
+def _unverified_knobs(starts: Sequence[StartRecord]) -> Caveats:
+    names = sorted({n for s in starts for each in s.effective for n in each.unverified})
+    words = (
+        f"not read back from the running application: {', '.join(names)}; "
+        "the study has no `effective_path`"
+    )
+    return _one("unverified_knobs", words) if names else ()
+
+
+def _steal(windows: Sequence[WindowRecord]) -> Caveats:
+    total_s = math.fsum(window.measurement.total_s for window in windows)
+    stolen_s = math.fsum(window.telemetry.steal_s for window in windows)
+    if total_s <= 0 or stolen_s / total_s <= _MOST_STOLEN:
+        return ()
+    share = 100 * stolen_s / total_s
+    return _one("steal", f"the machine's host took {share:.0f} % of a core during the windows")

@@ -1,0 +1,92 @@
+"""The last claim: what was found against the start, on starts that nothing was chosen by."""
+
+from httpdyno.experiment.calibration import StartCost
+from httpdyno.experiment.claim import METRIC_NAMES, limit_broken
+from httpdyno.experiment.comparison import Allowance, run_comparison, unaffordable
+from httpdyno.experiment.event import FinalDone, Stage
+from httpdyno.experiment.session import Session
+from httpdyno.model import Comparison, Configuration, Objective, Study
+
+FINAL_LOG_RATIO = 0.05
+"""The final claim goes on, as time allows, until its interval is about ±5 %."""
+
+
+def fewest_s(session: Session, cost: StartCost) -> float:
+    """Return the time that a comparison's fewest starts take."""
+    return session.plan.study.method.min_starts * cost.start_s
+
+
+def final_reserve_s(session: Session, cost: StartCost) -> float:
+    """Return the time that is kept for the final claim."""
+    return fewest_s(session, cost) * 1.1
+
+
+def final_comparison(
+    session: Session, cost: StartCost, best: Configuration, objective: Objective
+) -> Comparison | None:
+    """Compare the best proven configuration with the start on fresh starts.
+
+    Fresh, because the steps that were kept are those that came out well: their product is an
+    optimist. None if nothing was kept. Where its fewest starts do not fit into what is left of the
+    budget, it is `not_measured`, and says what it takes.
+    """
+    start = session.plan.study.start_configuration()
+    if best == start:
+        return None
+    was_begun = session.has_stored((start, best))
+    index = session.begin("final", (start, best))
+    session.watch(
+        Stage(
+            name=session.stage,
+            detail="start against the best proven configuration, on fresh starts",
+            elapsed_s=session.spent_s,
+            left_s=min(session.left_s, final_reserve_s(session, cost)),
+        )
+    )
+    # Its time was set aside; what went wrong on the way may have used some of it up.
+    is_affordable = fewest_s(session, cost) <= session.overtime_s
+    if is_affordable or was_begun:
+        result = run_comparison(
+            session,
+            index,
+            (start, best),
+            Allowance(
+                time_s=max(session.left_s, fewest_s(session, cost)),
+                limit_s=session.left_s,
+                whole_s=session.overtime_s,
+                n_blocks=cost.n_blocks,
+                start_s=cost.start_s,
+                is_last=True,
+                precise_log_ratio=FINAL_LOG_RATIO,
+            ),
+            objective,
+        )
+    else:
+        result = unaffordable(session, index, (start, best), fewest_s(session, cost))
+    session.watch(FinalDone(comparison=result))
+    return result
+
+
+def broken_limit(final: Comparison | None, study: Study) -> str:
+    """Return the limit that the final configuration breaks; empty where it keeps all."""
+    return limit_broken(final.b, study.objective) if final else ""
+
+
+def withdrawn(final: Comparison | None, broken: str, what: str) -> str:
+    """Return why the start stays although a better one was found on the way; empty if it does not.
+
+    What the steps found is chosen because it came out well; the final claim, on fresh starts, is
+    what one may believe. Without its word nothing is settled on but the start.
+    """
+    if final is None or (final.verdict == "better" and not broken):
+        return ""
+    if broken:
+        return f"the start stays: {what} breaks a limit: {broken}"
+    words = {
+        "worse": "came out worse on fresh starts",
+        "equivalent": "made no difference on fresh starts",
+        "failed": "failed on fresh starts",
+    }.get(final.verdict, "could not be proven on fresh starts")
+    name = METRIC_NAMES[final.decided_by or final.metric]
+    why = f"{name}: {final.reason}" if final.ratios else final.reason
+    return f"the start stays: {what} {words} ({why})"

@@ -1,0 +1,45 @@
+"""Two configurations against each other, and nothing else."""
+
+from httpdyno.experiment import caveat
+from httpdyno.experiment.comparison import Allowance, run_comparison
+from httpdyno.experiment.event import FinalDone, Stage
+from httpdyno.experiment.final import broken_limit
+from httpdyno.experiment.outcome import GrowingOutcome
+from httpdyno.experiment.session import Session
+from httpdyno.model import level_text
+
+
+def run_pair(session: Session, outcome: GrowingOutcome) -> None:
+    """Compare the plan's two configurations with all of the budget."""
+    arms = session.plan.compare
+    if arms is None:
+        raise TypeError("a plan of two configurations names them")
+    study = session.plan.study
+    index = session.begin("comparison", arms)
+    session.watch(
+        Stage(
+            name=session.stage,
+            detail=", ".join(
+                f"{name} {level_text(old)} → {level_text(new)}"
+                for name, (old, new) in arms[0].changes(arms[1]).items()
+            )
+            or "a configuration against itself",
+            elapsed_s=0.0,
+            left_s=study.budget_s,
+        )
+    )
+    allowance = Allowance(
+        time_s=session.left_s,
+        must_decide=True,
+        limit_s=session.left_s,
+        whole_s=session.overtime_s,
+        n_blocks=study.method.blocks_per_start,
+        start_s=0.0,
+        is_last=True,
+    )
+    result = run_comparison(session, index, arms, allowance)
+    session.watch(FinalDone(comparison=result))
+    outcome.note(final=result)
+    broken = broken_limit(result, study)
+    outcome.doubt(*caveat.final_breaks_limit(broken))
+    outcome.settle(arms[1] if result.verdict == "better" and not broken else arms[0], arms)

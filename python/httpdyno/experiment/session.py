@@ -1,0 +1,270 @@
+"""What all stages of a run share: its evidence, stored and new, and its time.
+
+A method begins comparisons one after the other, each when it knows those before. So a run that goes
+on does the same again: what it begins is found among what is stored, by what was measured, and the
+stored starts are taken before any new one is made.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+from msgspec import structs
+
+from httpdyno.errors import StoreError, TargetError
+from httpdyno.experiment.bench import Bench, StartRequest, block_order
+from httpdyno.experiment.caveat import dropped_starts
+from httpdyno.experiment.event import Event, Notice
+from httpdyno.experiment.usable_start import disturbance, start_trouble
+from httpdyno.model import Caveat, Configuration, Plan, StartRecord, WindowRecord
+from httpdyno.store.protocol import StudyStore
+
+CALIBRATION_INDEX = 0
+"""The calibration's number. Comparisons have the numbers from 1 on, as they are begun."""
+
+N_FAILED_STARTS = 3
+"""A start that fails is tried again. So many in a row are no accident: they end the run."""
+
+N_DISTURBED_STARTS = 10
+"""So many in a row in which this process stood still: nothing can be measured here now. It takes
+more of them, because it is nobody's fault, and passes."""
+
+CLOSING_RATIO = 0.03
+"""Of the budget, for what comes after the last start: ending the servers, writing the report."""
+
+OVERTIME_RATIO = 0.05
+"""Of the budget: what the last claim may use beyond it, rather than to leave all unproven."""
+
+
+@dataclass(kw_only=True)
+class Session:
+    """What all stages of one run share: effects in, time out."""
+
+    plan: Plan
+    bench: Bench
+    store: StudyStore
+    run_id: str
+    watch: Callable[[Event], None]
+    spent_s: float = 0.0
+    """Time of all starts so far, stored ones of a resumed run included."""
+    stage: str = ""
+    _first: dict[int, StartRecord] = field(default_factory=dict)
+    """Of each stored comparison."""
+    _stored: dict[int, list[StartRecord]] = field(default_factory=dict)
+    """The complete starts of each."""
+    _dropped: dict[int, list[str]] = field(default_factory=dict)
+    """Why starts of a comparison were not used."""
+    _next: dict[int, int] = field(default_factory=dict)
+    """The number of a comparison's next start."""
+    _begun: set[int] = field(default_factory=set)
+    """Numbers of the comparisons that this process began."""
+
+    def __post_init__(self) -> None:
+        for start in self.store.starts(self.run_id):
+            self._first.setdefault(start.comparison, start)
+            # One that nobody finished is measured anew: its servers are gone.
+            if start.is_complete:
+                self._stored.setdefault(start.comparison, []).append(start)
+
+    @property
+    def left_s(self) -> float:
+        """What is left of the study's budget for starts."""
+        return self.plan.study.budget_s * (1 - CLOSING_RATIO) - self.spent_s
+
+    @property
+    def overtime_s(self) -> float:
+        """What is left where the last claim's fewest starts could not be had otherwise."""
+        return self.left_s + OVERTIME_RATIO * self.plan.study.budget_s
+
+    def begin(self, stage: str, arms: tuple[Configuration, ...]) -> int:
+        """Return the number of a comparison that begins now; what a resumed run has of it is found.
+
+        Args:
+            stage: What it is for: `step 2 of 5`, `final`.
+            arms: What is compared, side by side; (n_arms,).
+
+        Raises:
+            StoreError: What is stored of this stage measured something else.
+        """
+        self.stage = stage
+        index = self._stored_index(arms)
+        if index is None:
+            for other in self._left():
+                if self._first[other].stage == stage and self.n_stored(other):
+                    raise _other_history(self.run_id, self._first[other], arms)
+            index = max((CALIBRATION_INDEX, *self._first, *self._begun)) + 1
+        self._begun.add(index)
+        return index
+
+    def has_stored(self, arms: tuple[Configuration, ...]) -> bool:
+        """Tell whether a resumed run has starts of the comparison that these arms begin next."""
+        index = self._stored_index(arms)
+        return index is not None and self.n_stored(index) > 0
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether a resumed run has starts of comparisons that were not begun again yet."""
+        return any(map(self.n_stored, self._left()))
+
+    def _left(self) -> list[int]:
+        known = {*self._first} - {CALIBRATION_INDEX} - self._begun
+        return sorted(known)
+
+    def _stored_index(self, arms: tuple[Configuration, ...]) -> int | None:
+        """Return the stored comparison of these arms, the earliest; None where there is none.
+
+        An earlier version did not store what was measured: its comparisons come in their order.
+        """
+        left = self._left()
+        alike = [index for index in left if self._first[index].configurations == arms]
+        unknown = [index for index in left if not self._first[index].configurations]
+        return next(iter(alike + unknown), None)
+
+    def n_stored(self, index: int) -> int:
+        """Return how many starts of a comparison a resumed run already has."""
+        return len(self._stored.get(index, []))
+
+    def start(
+        self,
+        index: int,
+        number: int,
+        arms: tuple[Configuration, ...],
+        n_blocks: int,
+        left_out: frozenset[int] = frozenset(),
+    ) -> StartRecord:
+        """Return a start: the stored one where there is one, else measured now and stored."""
+        stored = self._stored.get(index, [])
+        if number < len(stored):
+            record = stored[number]
+            if record.configurations and record.configurations != arms:
+                raise _other_history(self.run_id, record, arms)
+        else:
+            request = self._request(index, number, arms, n_blocks)
+            request = replace(request, left_out=left_out)
+            self.store.begin_start(self.run_id, self._under_way(request))
+            record = self.bench.measure_start(request, self._save)
+            record = structs.replace(record, configurations=arms, stage=self.stage)
+            self.store.save_start(self.run_id, record)
+        self.spent_s += record.duration_s
+        return record
+
+    def sound_start(
+        self,
+        index: int,
+        arms: tuple[Configuration, ...],
+        n_blocks: int,
+        *,
+        left_out: frozenset[int] = frozenset(),
+        references: tuple[int, ...] = (0,),
+    ) -> StartRecord:
+        """Return a comparison's next start that can be used; those that cannot are tried again.
+
+        What a resumed run has stored of such starts is passed over, and not charged to its time:
+        whatever was wrong then may be mended.
+
+        Args:
+            index: Of the comparison.
+            arms: Side by side.
+            n_blocks: Of windows.
+            left_out: Arms that are not started.
+            references: Arms that must run as they should. Without any, some arm must run.
+
+        Raises:
+            TargetError: Several in a row could not be used.
+        """
+        failures: list[StartRecord] = []
+        while True:
+            number = self._next.get(index, 0)
+            self._next[index] = number + 1
+            record = self.start(index, number, arms, n_blocks, left_out)
+            words = start_trouble(record, references, self.plan.study)
+            if not words:
+                return record
+            self._dropped.setdefault(index, []).append(words)
+            if number < self.n_stored(index):
+                self.spent_s -= record.duration_s
+                continue
+            failures.append(record)
+            # A start that fails slowly must not be tried beyond the budget.
+            if _are_too_many(failures) or self.left_s < record.duration_s:
+                reference = arms[references[0]] if references else None
+                raise self._failed(failures, words, reference)
+            # A server's last words are many lines; where that goes on, the error has them all.
+            self.watch(Notice(message=f"a start is tried again: {words.splitlines()[0]}"))
+
+    def dropped_caveats(self, index: int) -> tuple[Caveat, ...]:
+        """Return the doubt that starts of a comparison were tried again."""
+        return dropped_starts(self._dropped.get(index, []))
+
+    def _failed(
+        self, failures: Sequence[StartRecord], words: str, reference: Configuration | None
+    ) -> TargetError:
+        n, record = len(failures), failures[-1]
+        times = f"{n} starts in a row" if n > 1 else "a start that leaves no time for another"
+        resume = (
+            f"once that is mended, `--resume {self.run_id}` measures on, with `--accept-changes` "
+            "where files were changed for it"
+        )
+        if disturbance(record):
+            return TargetError(f"disturbed in {times}: {words}", hint=resume)
+        if reference is None:
+            knob = self.plan.study.method.knob
+            return TargetError(f"no level of {knob} runs, in {times}: {words}", hint=resume)
+        is_start = reference == self.plan.study.start_configuration()
+        name = "starting" if is_start else "reference"
+        return TargetError(
+            f"the {name} configuration failed in {times}: {words}",
+            hint=f"it is {reference.label()}; {resume}",
+        )
+
+    def _under_way(self, request: StartRequest) -> StartRecord:
+        return StartRecord(
+            comparison=request.comparison,
+            start=request.start,
+            began_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
+            duration_s=0.0,
+            statuses=(),
+            stage=self.stage,
+            is_complete=False,
+            configurations=request.arms,
+        )
+
+    def _request(
+        self, index: int, number: int, arms: tuple[Configuration, ...], n_blocks: int
+    ) -> StartRequest:
+        method = self.plan.study.method
+        order = block_order(
+            len(arms), n_blocks, seed=self.plan.seed, comparison=index, start=number
+        )
+        min_starts = method.min_starts
+        return StartRequest(
+            comparison=index,
+            start=number,
+            arms=arms,
+            order=order,
+            window_s=method.window_s,
+            lead_in_s=method.lead_in_s,
+            warm_up_s=method.warm_up_s,
+            limit_s=self.left_s / max(1, min_starts - number),
+            # What cannot fit into the budget is refused before any of it is spent.
+            n_needed=0 if self.spent_s else min_starts,
+        )
+
+    def _save(self, window: WindowRecord) -> None:
+        self.store.save_window(self.run_id, window)
+
+
+def _are_too_many(failures: Sequence[StartRecord]) -> bool:
+    """Tell whether starts have failed too often in a row; those that were disturbed count apart."""
+    n_disturbed = sum(bool(disturbance(each)) for each in failures)
+    n_failed = len(failures) - n_disturbed
+    return n_failed >= N_FAILED_STARTS or n_disturbed >= N_DISTURBED_STARTS
+
+
+def _other_history(run_id: str, record: StartRecord, arms: tuple[Configuration, ...]) -> StoreError:
+    had, wanted = ("; ".join(each.label() for each in of) for of in (record.configurations, arms))
+    return StoreError(
+        f"start {record.start} of comparison {record.comparison} of run {run_id} measured {had}, "
+        f"where {wanted} is to be measured now",
+        hint="another version of httpdyno decided otherwise; begin a new run",
+    )

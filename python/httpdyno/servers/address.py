@@ -1,0 +1,37 @@
+"""Where a server listens, as text: `ip:port`, or `unix:/path` for a unix socket.
+
+The load engine reads the same two forms.
+"""
+
+import socket
+
+_UNIX = "unix:"
+
+
+def unix_address(path: str) -> str:
+    """Return the address of a unix socket."""
+    return f"{_UNIX}{path}"
+
+
+def connected(address: str, timeout_s: float) -> socket.socket:
+    """Return a new connection.
+
+    Raises:
+        OSError: Nobody listens there, or not in time.
+    """
+    if not address.startswith(_UNIX):
+        host, _, port = address.rpartition(":")
+        return socket.create_connection((host.strip("[]"), int(port)), timeout=timeout_s)
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
+    try:
+        connection.settimeout(timeout_s)
+        connection.connect(address.removeprefix(_UNIX))
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def host_header(address: str) -> str:
+    """Return what a request to it names as its host."""
+    return "localhost" if address.startswith(_UNIX) else address

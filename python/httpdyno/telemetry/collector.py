@@ -1,0 +1,41 @@
+"""The seam between windows and what is read of a server and its host while they are loaded.
+
+A collector reads counters of one kind at both edges of a window, when no request is in flight: what
+happened in between, happened for the window's requests, all of them and no others. A further kind
+is a class of its own and a line in `server_collectors`; `httpdyno.testing.collector` has what all
+of them must do. What works or asks the server while it is loaded is none: it would be measured too.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from httpdyno.model import Telemetry
+from httpdyno.telemetry.host import HostCollector
+from httpdyno.telemetry.process_tree import TreeCollector
+
+
+class Collector(Protocol):
+    """Counters of one kind for one server. Its windows come one after the other."""
+
+    def open(self) -> None:
+        """Take note of the counters as a window opens."""
+
+    def close(self, seen: Telemetry, *, is_last: bool) -> Telemetry:
+        """Return `seen` with what the counters did since `open`, and nothing else changed.
+
+        A server that is gone is no error: what was known of it stays.
+
+        Args:
+            seen: What other collectors told of the same window.
+            is_last: Of the server's windows in this start: what is too slow to be read at every
+                edge is read now.
+        """
+
+
+def server_collectors(root_pids: Sequence[int]) -> tuple[Collector, ...]:
+    """Return the collectors of a server, new ones for each start.
+
+    Args:
+        root_pids: The processes whose trees are the server.
+    """
+    return (TreeCollector(root_pids), HostCollector())

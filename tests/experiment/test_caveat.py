@@ -1,0 +1,74 @@
+"""Doubts of experiments: made in one place, none where all is well, in words with their numbers."""
+
+import ast
+from pathlib import Path
+
+from msgspec import structs
+
+import httpdyno
+from httpdyno.experiment import caveat
+from httpdyno.model import Caveat, Effective
+from httpdyno.testing.record import sample_host, sample_start, sample_window
+
+PACKAGE = Path(httpdyno.__file__).parent
+
+
+def test_experiments_make_their_caveats_in_one_module():
+    makers = {
+        path.name
+        for path in (PACKAGE / "experiment").glob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] == "Caveat"
+    }
+    assert makers == {"caveat.py"}
+
+
+def start_of(**measured):
+    window = sample_window()
+    seen = structs.replace(window.measurement, **measured)
+    return structs.replace(sample_start(), windows=(structs.replace(window, measurement=seen),) * 4)
+
+
+def test_sound_windows_raise_no_doubt():
+    assert caveat.window_caveats([sample_start(), sample_start(start=1)]) == ()
+
+
+def test_windows_that_the_client_limited_are_counted_and_say_by_what():
+    [told] = caveat.window_caveats([sample_start(), start_of(limited_by="client_cpu")])
+    assert told.kind == "client_limited"
+    assert told.message.startswith("in 4 of 8 windows the load client was the limit (client cpu)")
+
+
+def test_what_the_host_took_is_told_in_percent_of_a_core():
+    start = sample_start()
+    stolen = tuple(
+        structs.replace(w, telemetry=structs.replace(w.telemetry, steal_s=0.09))
+        for w in start.windows
+    )
+    [told] = caveat.window_caveats([structs.replace(start, windows=stolen)])
+    assert told == Caveat(
+        kind="steal", message="the machine's host took 25 % of a core during the windows"
+    )
+
+
+def test_knobs_that_nobody_read_back_are_named_once():
+    unread = structs.replace(sample_start(), effective=(Effective(unverified=("b", "a")),) * 2)
+    [told] = caveat.window_caveats([unread])
+    assert told.kind == "unverified_knobs"
+    assert ": a, b;" in told.message
+
+
+def test_nothing_wrong_is_no_caveat():
+    apart = structs.replace(sample_host(), client_cpus=(1,), server_cpus=(0,))
+    assert caveat.shared_cores(apart) == ()
+    assert caveat.dropped_starts([]) == ()
+    assert caveat.changed_amid_run([]) == ()
+    assert caveat.accepted_changes([]) == ()
+    assert caveat.start_breaks_limit("") == ()
+    assert caveat.final_breaks_limit("") == ()
+
+
+def test_a_part_of_the_run_is_named_before_its_doubts():
+    [told] = caveat.within("on the curve", caveat.dropped_starts(["it hung", "it crashed"]))
+    assert told.kind == "dropped_starts"
+    assert told.message == "on the curve: a start was tried again 2 times, because it crashed"

@@ -1,0 +1,157 @@
+"""All methods do what every method must, also one that proposes by what it found before."""
+
+from math import log
+
+import pytest
+from msgspec import structs
+
+from httpdyno.experiment import method
+from httpdyno.experiment.calibration import calibrate
+from httpdyno.experiment.comparison import Allowance, run_comparison
+from httpdyno.experiment.final import final_comparison, withdrawn
+from httpdyno.experiment.planning import compare_plan, make_plan
+from httpdyno.model import Configuration, Knob, Method
+from httpdyno.testing.bench import FakeBench
+from httpdyno.testing.memory_store import MemoryStore
+from httpdyno.testing.method import MethodConformance, answered
+
+GOOD = {0: 1.0, 1: 1.5, 2: 1.8}
+
+
+class TestLadder(MethodConformance):
+    @pytest.fixture
+    def plan(self, study):
+        return make_plan(study, seed=11)
+
+    @pytest.fixture
+    def throughput_per_s(self):
+        """A limit hides what `good` brings until `bad` takes it away, so steps are tried again."""
+        return lambda values: 400 * GOOD[values["good"]] if values["bad"] else 200.0
+
+
+class TestSweep(MethodConformance):
+    @pytest.fixture
+    def plan(self, study):
+        swept = structs.replace(
+            study,
+            knobs=(Knob(name="workers", start=1, levels=(1, 2, 4, 8)),),
+            method=Method(kind="sweep", knob="workers", window_s=0.5, blocks_per_start=2),
+            budget_s=300.0,
+        )
+        return make_plan(swept, seed=11)
+
+    @pytest.fixture
+    def throughput_per_s(self):
+        return lambda values: 100.0 * min(values["workers"], 4)
+
+
+class TestPair(MethodConformance):
+    @pytest.fixture
+    def plan(self, study):
+        start = study.start_configuration()
+        return compare_plan(study, start, start.replaced("good", 1), seed=11, budget_s=100.0)
+
+    @pytest.fixture
+    def throughput_per_s(self):
+        return lambda values: 400 * GOOD[values["good"]]
+
+
+def double(session, outcome):
+    """Double the workers as long as that is proven better: nobody knows before how often."""
+    cost = calibrate(session, outcome, n_comparisons=5)
+    best = session.plan.study.start_configuration()
+    while session.left_s > 0:
+        arms = (best, best.replaced("workers", 2 * best.values["workers"]))
+        index = session.begin(f"{best.label()} doubled", arms)
+        allowance = Allowance(
+            time_s=50.0, limit_s=50.0, n_blocks=cost.n_blocks, start_s=cost.start_s
+        )
+        if run_comparison(session, index, arms, allowance).verdict != "better":
+            break
+        best = arms[1]
+    final = final_comparison(session, cost, best, session.plan.study.objective)
+    outcome.note(final=final)
+    outcome.settle(best, withdrawn=withdrawn(final, "", "what was doubled"))
+
+
+class TestOneThatProposesByWhatItFound(MethodConformance):
+    @pytest.fixture(autouse=True)
+    def doubling(self, monkeypatch):
+        monkeypatch.setattr(method, "METHODS", {"ladder": double})
+
+    @pytest.fixture
+    def plan(self, study):
+        plan = make_plan(
+            structs.replace(study, knobs=(Knob(name="workers", start=1, levels=(2,)),)), seed=11
+        )
+        return structs.replace(plan, steps=())
+
+    @pytest.fixture
+    def throughput_per_s(self):
+        return lambda values: 100.0 * (1 + log(min(values["workers"], 8)))
+
+    def test_it_goes_where_no_step_was_planned(self, whole):
+        assert whole.configuration == Configuration(values={"workers": 8})
+
+
+def numbered_as_before(store, n_steps):
+    """Number comparisons as versions until 0.1 did: steps, their second tries, the final one."""
+    indices = sorted({start.comparison for start in store.complete} - {0})
+    stages = {start.comparison: start.stage for start in store.complete}
+    n_again = sum(stage.startswith("again") for stage in stages.values())
+    assert n_again, "a ladder that tries nothing again shows nothing here"
+    again = range(n_steps + 1, n_steps + 1 + n_again)
+    old = dict(zip(indices, [*range(1, n_steps + 1), *again, 2 * n_steps + 1], strict=True))
+    for name in ("complete", "windows"):
+        records = getattr(store, name)
+        setattr(
+            store, name, [structs.replace(r, comparison=old.get(r.comparison, 0)) for r in records]
+        )
+    store.complete = [structs.replace(start, stage="") for start in store.complete]
+
+
+@pytest.mark.parametrize("knows_arms", [True, False])
+def test_a_run_that_an_earlier_version_stored_goes_on(study, knows_arms):
+    def throughput_per_s(values):
+        return 400 * GOOD[values["good"]] if values["bad"] else 200.0
+
+    plan, store = make_plan(study, seed=11), MemoryStore()
+    whole = answered(plan, FakeBench(throughput_per_s=throughput_per_s), store)
+    numbered_as_before(store, len(plan.steps))
+    if not knows_arms:
+        store.complete = [structs.replace(each, configurations=()) for each in store.complete]
+    last = store.complete.pop()
+    assert last.comparison == 2 * len(plan.steps) + 1
+    bench = FakeBench(throughput_per_s=throughput_per_s)
+    again = answered(plan, bench, store)
+    assert bench.starts_measured == 1
+    assert again.final is not None
+    assert whole.final is not None
+    assert (again.final.index, again.final.verdict) == (9, whole.final.verdict)
+    assert [step.comparison.per_start_ratio for step in again.steps] == [
+        step.comparison.per_start_ratio for step in whole.steps
+    ]
+
+
+def test_a_final_that_was_begun_goes_on_after_steps_that_more_time_allows(study):
+    """What is stored is found by what was measured, not by its place in a row."""
+
+    def throughput_per_s(values):
+        return 400 * GOOD[values["good"]] * (0.7 if values["bad"] else 1.0)
+
+    store = MemoryStore()
+    short = make_plan(study, seed=3, budget_s=40.0)
+    answered(short, FakeBench(throughput_per_s=throughput_per_s), store)
+    n_final = sum(start.stage == "final" for start in store.complete)
+    n_starts = len(store.complete)
+    assert n_final >= 6
+    longer = FakeBench(throughput_per_s=throughput_per_s)
+    outcome = answered(make_plan(study, seed=3), longer, store)
+    assert [step.change for step in outcome.steps[2:4]] == ["bad: false → true", "inert: a → b"]
+    assert not any(step.kept for step in outcome.steps[2:])
+    assert outcome.final is not None
+    stages = [start.stage for start in store.complete if start.comparison == outcome.final.index]
+    assert stages == ["final"] * outcome.final.n_starts
+    assert outcome.final.n_starts >= n_final
+    assert longer.starts_measured == len(store.complete) - n_starts
+    assert len({start.comparison for start in store.complete if start.stage == "final"}) == 1

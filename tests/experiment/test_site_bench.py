@@ -1,0 +1,100 @@
+"""A server of two process trees: loaded at its first address, a unix socket, measured whole."""
+
+import subprocess
+import sys
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from msgspec import structs
+
+from httpdyno.experiment.bench import StartRequest
+from httpdyno.experiment.server_bench import ServerBench
+from httpdyno.model import Configuration, Effective
+
+FRONT = """
+import socket, sys, threading
+listener = socket.socket(socket.AF_UNIX)
+listener.bind(sys.argv[1])
+listener.listen(64)
+print("up", flush=True)
+
+def serve(connection):
+    while connection.recv(65536):
+        connection.sendall(b"HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\n\\r\\nok")
+
+while True:
+    threading.Thread(target=serve, args=(listener.accept()[0],), daemon=True).start()
+"""
+BACK = """
+import time
+print("up", flush=True)
+while True:
+    until = time.process_time() + 0.005
+    while time.process_time() < until:
+        pass
+    time.sleep(0.01)
+"""
+
+
+class Site:
+    """Two processes that are one server."""
+
+    def __init__(self, socket):
+        self.processes = [
+            subprocess.Popen(
+                [sys.executable, "-S", "-c", script, str(socket)], stdout=subprocess.PIPE
+            )
+            for script in (FRONT, BACK)
+        ]
+        self.addresses = (f"unix:{socket}", "127.0.0.1:1")
+
+    @property
+    def root_pids(self):
+        return tuple(each.pid for each in self.processes)
+
+    def await_ready(self, timeout_s):
+        for each in self.processes:
+            assert each.stdout is not None
+            assert each.stdout.readline() == b"up\n"
+        return Effective()
+
+    def is_alive(self):
+        return all(each.poll() is None for each in self.processes)
+
+    def last_words(self):
+        return ""
+
+    def stop(self):
+        for each in self.processes:
+            each.kill()
+            each.communicate()
+
+
+@pytest.fixture
+def record(study, tmp_path):
+    """One start of one such server, two windows of it."""
+    site = Site(tmp_path / "front")
+    adapter = SimpleNamespace(spawn=lambda *_arguments: site, version=lambda: "1", name="site")
+    request = StartRequest(
+        comparison=1,
+        start=0,
+        arms=(Configuration(values={"n": 1}),),
+        order=((0,), (0,)),
+        window_s=0.2,
+        lead_in_s=0.05,
+        warm_up_s=0.05,
+    )
+    loaded = structs.replace(study, workload=structs.replace(study.workload, connections=2))
+    with ServerBench(adapter=cast(Any, adapter), study=loaded, seed=1) as bench:
+        return bench.measure_start(request, lambda _window: None)
+
+
+def test_the_first_address_is_loaded_and_all_trees_are_measured(record):
+    assert (record.statuses, record.details) == (("complete",), ("",))
+    assert len(record.windows) == 2
+    for window in record.windows:
+        assert window.measurement.completed > 0
+        assert window.measurement.n_errors == 0
+        assert window.telemetry.n_processes == 2
+    assert record.windows[-1].telemetry.pss_bytes > 0
