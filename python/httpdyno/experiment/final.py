@@ -1,11 +1,12 @@
 """The last claim: what was found against the start, on starts that nothing was chosen by."""
 
 from httpdyno.experiment.calibration import StartCost
-from httpdyno.experiment.claim import METRIC_NAMES, limit_broken
+from httpdyno.experiment.claim import limit_broken
 from httpdyno.experiment.comparison import Allowance, run_comparison, unaffordable
 from httpdyno.experiment.event import FinalDone, Stage
 from httpdyno.experiment.session import Session
 from httpdyno.model import Comparison, Configuration, Objective, Study
+from httpdyno.model.metric import METRIC_NAMES
 
 FINAL_LOG_RATIO = 0.05
 """The final claim goes on, as time allows, until its interval is about ±5 %."""

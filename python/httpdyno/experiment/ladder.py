@@ -16,7 +16,6 @@ from httpdyno.experiment.calibration import (
 from httpdyno.experiment.claim import MAY_LOSE, limit_broken, worst_ratio
 from httpdyno.experiment.comparison import Allowance, run_comparison
 from httpdyno.experiment.event import Notice, Stage, StepDone
-from httpdyno.experiment.evidence import RATIO_OF_METRIC
 from httpdyno.experiment.final import (
     broken_limit,
     fewest_s,
@@ -27,6 +26,7 @@ from httpdyno.experiment.final import (
 from httpdyno.experiment.outcome import GrowingOutcome
 from httpdyno.experiment.session import Session
 from httpdyno.model import Comparison, Configuration, LadderStep, Objective, Step, level_text
+from httpdyno.model.metric import RATIO_OF_METRIC
 from httpdyno.units import format_duration
 
 

@@ -18,7 +18,9 @@ from httpdyno.experiment.window_choice import (
     WindowChoice,
     choose_windows,
 )
-from httpdyno.load.engine import SPIN_S, Edge, LoadHandle, WindowPlan, start_load, suited_threads
+from httpdyno.load.engine import Edge, LoadHandle, start_load
+from httpdyno.load.machine import SPIN_S, suited_threads
+from httpdyno.load.window import WindowPlan
 from httpdyno.model import Measurement, WindowRecord, Workload
 from httpdyno.telemetry.collector import Collector
 from httpdyno.telemetry.window import WindowTelemetry

@@ -13,7 +13,6 @@ from httpdyno.experiment.calibration import StartCost
 from httpdyno.experiment.claim import MAY_LOSE, limit_broken
 from httpdyno.experiment.event import PointDone, Stage
 from httpdyno.experiment.evidence import (
-    RATIO_OF_METRIC,
     arm_status,
     arm_summary,
     start_figures,
@@ -34,6 +33,7 @@ from httpdyno.model import (
     SweepPoint,
     level_text,
 )
+from httpdyno.model.metric import RATIO_OF_METRIC
 from httpdyno.stats.knee import KNEE_RULE, knee
 from httpdyno.stats.sequence import mean_interval, ratio_interval
 from httpdyno.units import format_duration

@@ -24,7 +24,7 @@ from httpdyno.model import (
     StartRecord,
     WindowRecord,
 )
-from httpdyno.model.secret import with_digests
+from httpdyno.secret import with_digests
 from httpdyno.store.database import Database
 from httpdyno.store.owner import Owner
 from httpdyno.store.payload import from_text, to_text
