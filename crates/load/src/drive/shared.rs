@@ -31,7 +31,11 @@ impl Shared {
 
     /// Stop the run now, if it is not stopped already.
     pub(crate) fn stop(&self) {
-        let now_ns = sys::monotonic_ns().max(1);
+        self.stop_at(sys::monotonic_ns().max(1));
+    }
+
+    /// Say that the run is stopped, and was then; after 0.
+    pub(super) fn stop_at(&self, now_ns: u64) {
         let (running, order) = (0, Ordering::Relaxed);
         let _ = self.stopped_ns.compare_exchange(running, now_ns, order, order);
     }

@@ -62,7 +62,7 @@ pub(crate) struct Worker {
 }
 
 /// Tokens are a socket's life and its connection's number; this is none.
-const WAKER_TOKEN: u64 = u64::MAX;
+pub(super) const WAKER_TOKEN: u64 = u64::MAX;
 
 impl Worker {
     pub(crate) fn new(

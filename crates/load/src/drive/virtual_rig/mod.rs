@@ -5,6 +5,6 @@ mod run;
 mod script;
 mod world;
 
-pub(super) use run::{Outcome, counted, run_all, run_one, window};
+pub(super) use run::{Outcome, counted, run_all, run_one, run_thread, window};
 pub(super) use script::{Door, MS, Reply, S, answer};
 pub(super) use world::World;

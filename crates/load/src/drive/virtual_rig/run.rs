@@ -72,46 +72,54 @@ impl Outcome {
 /// Run a spec's windows one after the other on one thread of such a world.
 #[track_caller]
 pub(in crate::drive) fn run_all(world: &World, spec: &LoadSpec) -> Vec<Outcome> {
+    run_thread(world, &LoadSpec { threads: 1, ..spec.clone() }, 0, None)
+}
+
+/// Run one of a spec's threads; stop it so long after its first window has opened.
+#[track_caller]
+pub(in crate::drive) fn run_thread(
+    world: &World,
+    spec: &LoadSpec,
+    thread: usize,
+    stop_after_ns: Option<u64>,
+) -> Vec<Outcome> {
     check(spec).unwrap();
-    let spec = Arc::new(LoadSpec { n_traced: 10_000, threads: 1, ..spec.clone() });
+    let spec = Arc::new(LoadSpec { n_traced: 10_000, ..spec.clone() });
+    assert_eq!(spec.connections % spec.threads, 0, "each thread has as many");
     let setup = Setup {
-        thread: 0,
-        n_threads: 1,
+        thread,
+        n_threads: spec.threads,
         cpu: None,
-        n_connections: spec.connections,
+        n_connections: spec.connections / spec.threads,
         timeout_ns: nanoseconds(spec.timeout_s),
         spin_ns: nanoseconds(spec.spin_s),
     };
     let targets = Target::all(&spec).unwrap();
-    let shared = Arc::new(Shared::new(LiveBoard::new(1)));
+    let shared = Arc::new(Shared::new(LiveBoard::new(spec.threads)));
     let waker = Arc::new(Waker::new().unwrap());
-    let platform = (world.clone(), world.clone());
-    let mut driver = Driver::<Virtual>::new(
-        setup,
-        Arc::clone(&spec),
-        &targets,
-        platform,
-        (Arc::clone(&shared), waker),
-    );
+    let (platform, hub) = ((world.clone(), world.clone()), (Arc::clone(&shared), waker));
+    let mut driver = Driver::<Virtual>::new(setup, Arc::clone(&spec), &targets, platform, hub);
     let capacity = Capacity {
         n_requests: spec.arms.iter().map(|arm| arm.requests.len()).max().unwrap(),
         has_slow: spec.slow.is_some(),
         n_traced: spec.n_traced,
-        n_connections: spec.connections,
+        n_connections: setup.n_connections,
     };
-    let mut outcomes = Vec::new();
-    for (index, window) in spec.windows.iter().enumerate() {
-        let model = Model::of(&spec.arrival);
+    let run = |(index, window): (usize, &Window)| {
         let opened_ns = world.now_ns() + MS;
+        let model = Model::of(&spec.arrival);
         let plan = Plan::of(window, index, opened_ns, model, nanoseconds(spec.drain_s));
+        if let Some(after_ns) = stop_after_ns {
+            world.stop_at(opened_ns + after_ns, &shared);
+        }
         shared.open_window();
         let mut tally = Tally::new(&capacity);
         driver.run(plan, &mut tally).unwrap();
         let outcome = Outcome { plan, tally, n_open: world.n_open() };
         outcome.obeys_the_laws();
-        outcomes.push(outcome);
-    }
-    outcomes
+        outcome
+    };
+    spec.windows.iter().enumerate().map(run).collect()
 }
 
 /// Run a spec of one window.

@@ -27,6 +27,8 @@ pub(in crate::drive) enum Reply {
     Pieces(Vec<(u64, Vec<u8>)>),
     /// The same, and the end of the stream with the last one.
     PiecesThenClose(Vec<(u64, Vec<u8>)>),
+    /// A body that never ends, as fast as it is read.
+    Endless,
     /// Nothing, ever.
     Silence,
     /// The end of the stream after so long, though the request was taken.

@@ -5,10 +5,13 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::io;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::script::{Door, Reply, S, Seen, answer};
 use crate::drive::platform::{Net, Platform, Stream, Time};
+use crate::drive::shared::Shared;
+use crate::drive::worker::WAKER_TOKEN;
 use crate::request::Target;
 use crate::sys::{Event, MAX_EVENTS};
 use crate::wire::Handshake;
@@ -34,6 +37,8 @@ struct State {
     doors: Doors,
     log: Vec<Seen>,
     n_waits: usize,
+    /// When somebody stops the run, and where that is said.
+    stop: Option<(u64, Arc<Shared>)>,
     /// The last wait took no time and brought nothing.
     is_polling: bool,
 }
@@ -49,6 +54,7 @@ struct Socket {
     n_requests: usize,
     sent_bytes: u64,
     acknowledged_bytes: u64,
+    is_endless: bool,
     is_gone: bool,
 }
 
@@ -90,6 +96,7 @@ impl World {
             doors: Box::new(|_| Door::Opens(0)),
             log: Vec::new(),
             n_waits: 0,
+            stop: None,
             is_polling: false,
         })))
     }
@@ -109,6 +116,11 @@ impl World {
     /// All requests that came whole, in their order.
     pub(in crate::drive) fn log(&self) -> Vec<Seen> {
         self.0.borrow().log.clone()
+    }
+
+    /// Have the run stopped then.
+    pub(super) fn stop_at(&self, at_ns: u64, shared: &Arc<Shared>) {
+        self.0.borrow_mut().stop = Some((at_ns, Arc::clone(shared)));
     }
 
     /// How many sockets were ever opened.
@@ -135,6 +147,10 @@ impl State {
     /// Events that are due, one for each socket, as the kernel puts them together.
     fn collect(&mut self) -> usize {
         self.ready.clear();
+        if let Some((at_ns, shared)) = self.stop.take_if(|(at_ns, _)| *at_ns <= self.now_ns) {
+            shared.stop_at(at_ns);
+            self.ready.push(Event::new(WAKER_TOKEN, Event::READABLE));
+        }
         while let Some(&Reverse((at_ns, socket, flags))) = self.events.peek()
             && at_ns <= self.now_ns
             && self.ready.len() < MAX_EVENTS
@@ -197,6 +213,11 @@ impl State {
                 self.sockets[place].ends_ns = Some(last_ns);
                 self.tell(last_ns, place, Event::CLOSED);
             }
+            Reply::Endless => {
+                let head = b"HTTP/1.1 200 OK\r\nContent-Length: 1000000000000\r\n\r\n";
+                self.sockets[place].is_endless = true;
+                self.send(place, now_ns, head.to_vec());
+            }
             Reply::Silence => {}
             Reply::Close(after_ns) | Reply::CloseUnread(after_ns) => {
                 self.sockets[place].ends_ns = Some(now_ns + after_ns);
@@ -236,6 +257,7 @@ impl Net for World {
             n_requests: 0,
             sent_bytes: 0,
             acknowledged_bytes: 0,
+            is_endless: false,
             is_gone: false,
         });
         Ok(VirtualLink { world: self.clone(), place })
@@ -258,7 +280,9 @@ impl Net for World {
         state.n_waits += 1;
         assert!(state.n_waits < 1_000_000, "the loop spins");
         let until_ns = timeout.map(|timeout| state.now_ns + timeout.as_nanos() as u64);
-        let next_ns = state.events.peek().map(|Reverse((at_ns, ..))| *at_ns);
+        let next_event_ns = state.events.peek().map(|Reverse((at_ns, ..))| *at_ns);
+        let stop_ns = state.stop.as_ref().map(|(at_ns, _)| *at_ns);
+        let next_ns = next_event_ns.into_iter().chain(stop_ns).min();
         let woken_ns = match (next_ns, until_ns) {
             (None, None) => panic!("the loop sleeps for ever"),
             (Some(next_ns), Some(until_ns)) if next_ns > until_ns => until_ns,
@@ -318,6 +342,10 @@ impl Stream for VirtualLink {
             if bytes.is_empty() {
                 socket.incoming.pop_front();
             }
+        }
+        if socket.is_endless {
+            room[n_read..].fill(b'x');
+            return Ok(room.len());
         }
         let has_come = |at_ns: Option<u64>| at_ns.is_some_and(|at_ns| at_ns <= now_ns);
         if n_read > 0 {

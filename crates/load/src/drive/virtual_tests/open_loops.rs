@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 use proptest::prelude::*;
 
 use crate::count::ErrorKind;
-use crate::drive::virtual_rig::{MS, Reply, S, World, counted, run_one, window};
+use crate::drive::virtual_rig::{MS, Reply, S, World, counted, run_one, run_thread, window};
 use crate::input::{Arrival, LoadSpec, Stage, example};
 use crate::schedule::Arrivals;
 
@@ -65,6 +65,26 @@ fn a_poisson_schedule_is_the_one_of_its_seed() {
     let sent: Vec<u64> = world.log().iter().map(|seen| outcome.since_opening(seen.at_ns)).collect();
     assert!(due.len() > 100);
     assert_eq!(sent, due);
+}
+
+#[test]
+fn threads_share_a_schedule_without_a_gap_or_a_double() {
+    let stages = vec![Stage { duration_s: 1.0, from_per_s: 300.0, to_per_s: 300.0 }];
+    let arrival = Arrival::Open { stages, is_poisson: true };
+    let sent = |threads: usize| {
+        let spec = LoadSpec { arrival: arrival.clone(), threads, ..even(1.0, 240) };
+        let of_thread = |thread| {
+            let world = World::new(|_| Reply::After(0));
+            let outcome = run_thread(&world, &spec, thread, None).remove(0);
+            let log = world.log();
+            log.iter().map(|seen| outcome.since_opening(seen.at_ns)).collect::<Vec<_>>()
+        };
+        let mut sent: Vec<u64> = (0..threads).flat_map(of_thread).collect();
+        sent.sort_unstable();
+        sent
+    };
+    assert_eq!(sent(2), sent(1));
+    assert_eq!(sent(3), sent(1));
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! The edges of a window: what is measured, how it ends, and what is left over.
 
 use crate::count::ErrorKind;
-use crate::drive::virtual_rig::{MS, Reply, World, counted, run_all, run_one, window};
+use crate::drive::virtual_rig::{
+    MS, Outcome, Reply, World, counted, run_all, run_one, run_thread, window,
+};
 use crate::input::{Arm, Arrival, Credit, LoadSpec, Request, Think, Users, Window, example};
 
 #[test]
@@ -123,6 +125,52 @@ fn windows_take_turns_over_connections_that_stay_and_go_on_with_the_mix() {
     assert_eq!(connects, [1, 1, 0, 0]);
     let paths: Vec<String> = world.log().into_iter().map(|seen| seen.path).collect();
     assert_eq!(paths, ["/0/a", "/0/b", "/1/a", "/0/c", "/0/a", "/1/b", "/1/c"]);
+}
+
+/// One window, stopped 95 ms after it opened: a client of one connection, answered after 40 ms.
+fn stopped(spec: LoadSpec) -> Outcome {
+    let world = World::new(|_| Reply::After(40 * MS));
+    let spec = LoadSpec { connections: 1, timeout_s: 60.0, ..spec };
+    run_thread(&world, &spec, 0, Some(95 * MS)).remove(0)
+}
+
+#[test]
+fn a_stop_ends_what_is_in_flight_at_its_age() {
+    let outcome = stopped(LoadSpec { windows: vec![window(0.0, 60.0)], ..example() });
+    assert_eq!((outcome.tally.offered, outcome.tally.completed), (3, 2));
+    assert_eq!(outcome.tally.errors.of(ErrorKind::Unfinished), 1);
+    assert_eq!(outcome.latencies_ns(), [40, 40, 15].map(|age_ms| age_ms * MS));
+    assert_eq!(outcome.since_opening(outcome.tally.measure_end_ns), 95 * MS);
+    assert_eq!(outcome.since_opening(outcome.tally.closed_ns), 95 * MS);
+}
+
+#[test]
+fn a_stop_offers_what_was_due_until_then() {
+    let arrival = Arrival::constant(100.0);
+    let outcome = stopped(LoadSpec { arrival, windows: vec![window(0.0, 60.0)], ..example() });
+    let tally = &outcome.tally;
+    // Due at 0 to 90 ms: two are answered, the third is on its way since 80 ms.
+    assert_eq!((tally.offered, tally.completed), (10, 2));
+    let errors = &tally.errors;
+    assert_eq!((errors.of(ErrorKind::Unfinished), errors.of(ErrorKind::Unsent)), (1, 7));
+    let ages: Vec<u64> = (2..10).map(|n| (95 - n * 10) * MS).collect();
+    assert_eq!(outcome.latencies_ns()[..2], [40 * MS, 70 * MS]);
+    assert_eq!(outcome.latencies_ns()[2..], ages);
+}
+
+#[test]
+fn an_answer_without_an_end_keeps_nobody_from_time() {
+    let us = MS / 1_000;
+    let world = World::new(move |seen| match seen.index {
+        0 => Reply::Endless,
+        _ => Reply::After(5 * us),
+    });
+    let spec = LoadSpec { timeout_s: 50e-6, windows: vec![window(0.0, 100e-6)], ..example() };
+    let outcome = run_one(&world, &spec);
+    assert_eq!(outcome.tally.errors.of(ErrorKind::Timeout), 1);
+    let mut expected = [5 * us; 31];
+    expected[0] = 50 * us;
+    assert_eq!(outcome.latencies_ns(), expected, "one user's at 5 µs each, the other's from 50 on");
 }
 
 /// A window of 100 ms over a loop whose users begin spread over 60 ms.
