@@ -8,7 +8,6 @@ from tests.load.site import DEADLINE_S, Site, serving
 
 from httpdyno.errors import EngineError
 from httpdyno.load.engine import start_load
-from httpdyno.load.machine import suited_threads
 from httpdyno.load.message import headers
 from httpdyno.load.window import WindowPlan
 from httpdyno.model import Constant, Measurement, Poisson, Replay, RequestSpec, Workload
@@ -209,11 +208,3 @@ def test_a_request_has_the_usual_headers_where_it_has_none_of_its_own():
         "accept",
         "X-A",
     ]
-
-
-@pytest.mark.parametrize(
-    ("connections", "n_cpus", "threads"),
-    [(1, 1, 1), (1000, 2, 1), (50, 16, 1), (1000, 16, 4), (130, 64, 2)],
-)
-def test_more_threads_only_on_big_machines_with_many_connections(connections, n_cpus, threads):
-    assert suited_threads(Workload(connections=connections), n_cpus) == threads

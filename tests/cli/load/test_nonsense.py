@@ -106,6 +106,7 @@ NONSENSE = [
     ([URL, "--cookies", "--new-users", "101%"], "`--new-users 101%` makes no sense"),
     ([URL, "--cookies", "--users", "5"], "in a closed one each connection is a user"),
     ([URL, "--rate", "5/s", "--cookies", "--users", "0"], "`--users 0` makes no sense"),
+    ([URL, "--rate", "5/s", "--cookies", "--users", f"{1 << 32}"], "expected 1 to 4294967295"),
     ([URL, "--slow", "28.8kbit:101%"], "`--slow 28.8kbit:101%` makes no sense"),
     ([URL, "--slow", "20%"], "`--slow 20%` makes no sense"),
     ([URL, "--slow", "0bit:20%"], "`--slow 0bit:20%` makes no sense"),

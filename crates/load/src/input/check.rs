@@ -18,6 +18,8 @@ const MAX_CONNECTIONS: usize = 1_000_000;
 const MAX_RATE_PER_S: f64 = 1e9;
 /// About 30 years: everything fits `u64` nanoseconds with room.
 const MAX_TIME_S: f64 = 1e9;
+/// A user is named by a `u32`.
+const MAX_USERS: usize = u32::MAX as usize;
 /// Of a visit: nobody is there longer.
 const MAX_STEPS: u32 = 1_000_000_000;
 /// More than any kernel gives.
@@ -126,8 +128,8 @@ fn check_traffic(spec: &LoadSpec) -> Result<(), Error> {
         check_stages(stages)?;
     }
     check_ratio("users.new_ratio", spec.users.new_ratio)?;
-    if spec.users.n_returning == 0 {
-        return Err(Error::invalid("users.n_returning", 0, "at least 1"));
+    if !(1..=MAX_USERS).contains(&spec.users.n_returning) {
+        return Err(Error::invalid("users.n_returning", spec.users.n_returning, "1 to 4294967295"));
     }
     match spec.users.visit {
         Length::Fixed(steps) if !(1..=MAX_STEPS).contains(&steps) => {
@@ -276,6 +278,8 @@ mod tests {
             "arrival.offsets_ns is not ascending",
         );
         expect(|s| s.users.new_ratio = 1.5, "users.new_ratio is 1.5");
+        expect(|s| s.users.n_returning = 0, "users.n_returning is 0");
+        expect(|s| s.users.n_returning = MAX_USERS + 1, "users.n_returning is 4294967296");
         expect(|s| s.users.visit = Length::Fixed(0), "users.visit is 0");
         expect(|s| s.users.visit = Length::Fixed(u32::MAX), "users.visit is 4294967295");
         expect(|s| s.users.think = Think::Fixed { s: -1.0 }, "users.think is -1");
