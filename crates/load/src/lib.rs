@@ -67,7 +67,7 @@ mod wire;
 
 pub use count::{
     Batches, Cycles, Distribution, ErrorCounts, ErrorKind, Live, PageCounts, Part, Phases, Series,
-    Trace, Visits,
+    SocketCounts, Trace, Visits,
 };
 pub use error::Error;
 pub use input::{

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::count::{
-    Batches, Cycles, Distribution, ErrorCounts, ErrorKind, PageCounts, Part, Phases, Series, Tally,
-    Trace, Tracer, Visits, by_population, message,
+    Batches, Cycles, Distribution, ErrorCounts, ErrorKind, PageCounts, Part, Phases, Series,
+    SocketCounts, Tally, Trace, Tracer, Visits, by_population, message,
 };
 use crate::judge::{Case, Evidence, HostChange, LimitedBy, verdict};
 use crate::schedule::Plan;
@@ -51,12 +51,9 @@ pub struct WindowResult {
     pub measured_completed: u64,
     /// Requests that belong to the measured part and failed, whenever that was.
     pub measured_errors: u64,
-    /// Connections that were tried to open.
-    pub connects: u64,
-    /// Bytes of requests written.
-    pub bytes_sent: u64,
-    /// Bytes of answers read.
-    pub bytes_received: u64,
+    /// What went over the sockets.
+    #[serde(flatten)]
+    pub sockets: SocketCounts,
     /// End − due (open loop) or end − sent (closed loop), of the measured part's requests that
     /// completed, and of those that were given up (timed out, unfinished, unsent) at their age.
     #[serde(skip_serializing_if = "message::is_default")]
@@ -88,10 +85,6 @@ pub struct WindowResult {
     /// What the users' cycles gave; `None` where the window is not credited, or was stopped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cycles: Option<Cycles>,
-    /// TLS handshakes that made a new session.
-    pub handshakes_full: u64,
-    /// TLS handshakes that took up an earlier session.
-    pub handshakes_resumed: u64,
     /// The measured part in equal intervals.
     pub batches: Batches,
     /// The instants of the first measured requests; `None` when none were asked for.
@@ -149,7 +142,7 @@ impl WindowResult {
             busy_ratio: usual_busy_s / (n_connections as f64 * measured_s).max(1e-9),
             starved: tally.punctuality.starved,
             refused: judged.of(ErrorKind::Refused),
-            is_answered: tally.bytes_received > 0,
+            is_answered: tally.sockets.bytes_received > 0,
             evidence: &evidence,
         });
         let statuses = tally.statuses.iter().enumerate().filter(|&(_, &count)| count > 0);
@@ -168,9 +161,7 @@ impl WindowResult {
             measured_offered: tally.measured_offered,
             measured_completed: tally.measured_completed,
             measured_errors: tally.measured_errors.total(),
-            connects: tally.connects,
-            bytes_sent: tally.bytes_sent,
-            bytes_received: tally.bytes_received,
+            sockets: tally.sockets,
             latency: tally.latency.distribution(),
             service_time: tally.service_time.distribution(),
             lateness: tally.lateness.distribution(),
@@ -185,8 +176,6 @@ impl WindowResult {
                 is_fresh: measure_start_ns <= plan.opened_ns,
                 ..tally.cycles
             }),
-            handshakes_full: tally.handshakes_full,
-            handshakes_resumed: tally.handshakes_resumed,
             batches,
             trace,
             series: tally.series.series.clone(),

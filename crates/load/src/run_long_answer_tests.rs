@@ -88,7 +88,7 @@ fn an_answer_of_many_turns_is_read_whole_with_the_end_of_its_connection() {
     };
     for has_length in [true, false] {
         let result = whole(has_length);
-        assert_eq!((result.completed, result.connects), (6, 6), "{:?}", result.errors);
-        assert!(result.bytes_received > 6 * 8_000_000);
+        assert_eq!((result.completed, result.sockets.connects), (6, 6), "{:?}", result.errors);
+        assert!(result.sockets.bytes_received > 6 * 8_000_000);
     }
 }

@@ -110,10 +110,10 @@ pub(super) fn only(spec: &LoadSpec) -> Arc<WindowResult> {
 fn a_counted_closed_loop_completes_just_that_many() {
     let result = only(&spec(&[server(|_| Reply::Answer(OK))], &[counted(1000)]));
     assert_eq!((result.offered, result.completed), (1000, 1000));
-    assert!((1..=3).contains(&result.connects));
+    assert!((1..=3).contains(&result.sockets.connects));
     assert_eq!((result.measured_offered, result.latency.count), (1000, 1000));
     assert_eq!(result.statuses, [(200, 1000)].into());
-    assert_eq!(result.bytes_received, 1000 * OK.len() as u64);
+    assert_eq!(result.sockets.bytes_received, 1000 * OK.len() as u64);
     assert_eq!(result.lateness.count, 0);
     assert!(result.busy_connection_s > 0.0 && result.client_cpu_s > 0.0);
 }
@@ -148,7 +148,7 @@ fn windows_alternate_between_arms_without_reconnecting() {
     });
     let results = finished(&Run::start(&spec(&addresses, &windows), Some(observer)).unwrap());
     for arm in [0, 1] {
-        let connects: u64 = results.iter().skip(arm).step_by(2).map(|r| r.connects).sum();
+        let connects: u64 = results.iter().skip(arm).step_by(2).map(|r| r.sockets.connects).sum();
         // One thread may have sent all before the other woke up.
         assert!((1..=3).contains(&connects), "{connects} connections to arm {arm}");
     }
@@ -167,7 +167,7 @@ fn without_keep_alive_each_request_has_its_own_connection() {
     let mut spec = spec(&[server(|_| Reply::AnswerAndClose(OK))], &[counted(50)]);
     spec.requests_per_connection = 1;
     let result = only(&spec);
-    assert_eq!((result.completed, result.connects), (50, 50));
+    assert_eq!((result.completed, result.sockets.connects), (50, 50));
 }
 
 #[test]
@@ -176,7 +176,7 @@ fn an_answer_of_another_status_is_not_completed() {
     assert_eq!((result.completed, result.errors.of(ErrorKind::WrongStatus)), (0, 10));
     assert_eq!(result.statuses, [(404, 10)].into());
     assert_eq!((result.measured_errors, result.latency.count), (10, 0));
-    assert!(result.connects <= 3, "a wrong status costs no connection");
+    assert!(result.sockets.connects <= 3, "a wrong status costs no connection");
 }
 
 #[test]
@@ -274,7 +274,7 @@ fn an_idle_connection_that_the_server_closed_is_reopened_without_an_error() {
     let results = finished(&Run::start(&spec, Some(observer)).unwrap());
     assert_eq!(results.len(), 5);
     for result in results {
-        assert_eq!((result.completed, result.connects), (1, 1), "{result:?}");
+        assert_eq!((result.completed, result.sockets.connects), (1, 1), "{result:?}");
         assert_eq!(result.evidence.retries.to_bits(), 0);
     }
 }
@@ -332,7 +332,7 @@ fn every_request_of_an_arm_is_sent_by_however_many_threads() {
         (spec.arrival, spec.connections) = (arrival.clone(), 2);
         let result = only(&spec);
         let short_bytes = 28 * 120;
-        let extra_bytes = result.bytes_sent - short_bytes;
+        let extra_bytes = result.sockets.bytes_sent - short_bytes;
         assert!((58 * 39..=62 * 39).contains(&extra_bytes), "{extra_bytes} of {arrival:?}");
     }
 }

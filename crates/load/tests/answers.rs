@@ -49,7 +49,7 @@ fn every_form_of_a_right_answer_is_completed_with_its_length() {
             let case = format!("{method} {path}, keep-alive {keep_alive}");
             assert_eq!((errors(&result), result.completed), (vec![], N), "{case}");
             assert_eq!(result.statuses.into_iter().collect::<Vec<_>>(), [(status, N)], "{case}");
-            assert!(result.bytes_received >= N * length, "{case}");
+            assert!(result.sockets.bytes_received >= N * length, "{case}");
             assert_eq!((result.latency.count, result.service_time.count), (N, N), "{case}");
         }
     }
@@ -64,8 +64,8 @@ fn bytes_are_counted_exactly() {
     let result = run_one(&counted(arm, N));
     let sent = "POST / HTTP/1.1\r\nHost: oracle.test\r\nContent-Length: 1000\r\n\r\n".len() + 1000;
     let head = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 12\r\n\r\n".len();
-    assert_eq!(result.bytes_sent, N * sent as u64);
-    assert_eq!(result.bytes_received, N * (head as u64 + 12));
+    assert_eq!(result.sockets.bytes_sent, N * sent as u64);
+    assert_eq!(result.sockets.bytes_received, N * (head as u64 + 12));
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn bodies_larger_than_any_buffer_are_sent_whole() {
     }
     let result = run_one(&counted(arm, 12));
     assert_eq!((errors(&result), result.completed), (vec![], 12));
-    assert!(result.bytes_sent > 12 * 6_000_000);
+    assert!(result.sockets.bytes_sent > 12 * 6_000_000);
 }
 
 #[test]
@@ -86,9 +86,9 @@ fn kept_connections_are_kept_and_others_serve_one_request_each() {
     let oracle = oracle();
     let arm = arm(&oracle, &["/"]);
     let kept = run_one(&counted(arm.clone(), 200));
-    assert_eq!((kept.connects, oracle.stats().connections), (4, 4));
+    assert_eq!((kept.sockets.connects, oracle.stats().connections), (4, 4));
     let closed = run_one(&LoadSpec { requests_per_connection: 1, ..counted(arm, 200) });
-    assert_eq!((closed.connects, oracle.stats().connections), (200, 204));
+    assert_eq!((closed.sockets.connects, oracle.stats().connections), (200, 204));
     let since = kept.closed_ns;
     assert!(oracle.log_since(since).arrivals.iter().all(|arrival| arrival.request == 0));
 }

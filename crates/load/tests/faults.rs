@@ -133,12 +133,16 @@ fn a_port_that_nobody_listens_on_is_refused_and_not_hammered() {
     for (way, spec) in ways(&arm) {
         let result = run_one(&spec);
         assert_eq!(errors(&result), [("refused", N)], "{way}");
-        assert_eq!(result.bytes_sent, 0, "{way}");
+        assert_eq!(result.sockets.bytes_sent, 0, "{way}");
     }
     // A closed loop may not turn a refusal into a busy loop of its own.
     let result = run_one(&timed(arm, 0.3));
     assert_eq!(errors(&result), [("refused", result.offered)]);
-    assert!(result.offered > 0 && result.connects < 3000, "{} connects", result.connects);
+    assert!(
+        result.offered > 0 && result.sockets.connects < 3000,
+        "{} connects",
+        result.sockets.connects
+    );
 }
 
 #[test]
@@ -173,7 +177,11 @@ fn connections_that_a_server_ends_in_good_order_cost_no_request() {
                 (vec![], N),
                 "{requests} at {rate_per_s}"
             );
-            assert!(result.connects >= N / u64::from(requests), "{}", result.connects);
+            assert!(
+                result.sockets.connects >= N / u64::from(requests),
+                "{}",
+                result.sockets.connects
+            );
         }
     }
 }

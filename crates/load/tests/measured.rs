@@ -29,7 +29,7 @@ fn the_time_to_connect_is_told_apart_where_a_backlog_overflows() {
     let result = run_one(&spec);
     assert_eq!(result.completed, 4, "{}", brief(&result));
     let connect = &result.phases.connect;
-    assert_eq!(connect.count, result.connects, "each opened a connection");
+    assert_eq!(connect.count, result.sockets.connects, "each opened a connection");
     let slow = connect.buckets.iter().filter(|bucket| bucket.0 >= 900 * MS);
     let n_slow: u64 = slow.map(|bucket| bucket.1).sum();
     assert!((1..=3).contains(&n_slow), "{}", brief(&result));
@@ -102,7 +102,7 @@ fn the_slow_are_told_apart_from_the_usual() {
     let result = run_one(&LoadSpec { slow: Some(slow), ..spec });
     let [usual, slow] = result.by_population.as_ref().unwrap();
     assert!(slow.completed > 0 && usual.completed > 0, "{}", brief(&result));
-    assert_eq!(usual.bytes_received + slow.bytes_received, result.bytes_received);
+    assert_eq!(usual.bytes_received + slow.bytes_received, result.sockets.bytes_received);
     assert!(slow.bytes_received >= 4000 * slow.completed);
     // 4,000 bytes at 20,000 a second.
     assert!(slow.latency.as_ref().unwrap().buckets[0].0 >= 100 * MS, "{}", brief(&result));

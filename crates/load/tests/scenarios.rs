@@ -206,7 +206,10 @@ fn handshakes_are_counted_full_and_resumed() {
         let result = run_one(&spec);
         assert_eq!(result.completed, 20, "{}", brief(&result));
         let full = if resumes { 1 } else { 20 };
-        assert_eq!((result.handshakes_full, result.handshakes_resumed), (full, 20 - full));
+        assert_eq!(
+            (result.sockets.handshakes_full, result.sockets.handshakes_resumed),
+            (full, 20 - full)
+        );
         assert_eq!(result.phases.tls.count, 20);
     }
 }
@@ -220,5 +223,5 @@ fn a_kept_connection_over_tls_carries_many_requests_and_big_bodies() {
         .to_vec();
     arm.steps = (0..4).map(httpdyno_load::Step::request).collect();
     let result = run_one(&counted(arm, 200));
-    assert_eq!((result.completed, result.connects), (200, 4), "{}", brief(&result));
+    assert_eq!((result.completed, result.sockets.connects), (200, 4), "{}", brief(&result));
 }

@@ -107,7 +107,7 @@ fn sessions_make_their_steps_and_take_their_connections_along() {
     assert!(visits.started > 20, "{visits:?}");
     assert_eq!((visits.finished, visits.left, visits.cut), (visits.started, 0, 0));
     assert_eq!(result.completed, 3 * visits.started, "{}", brief(&result));
-    assert_eq!(result.connects, visits.started);
+    assert_eq!(result.sockets.connects, visits.started);
     assert_eq!(oracle.stats().requests, result.completed);
 }
 
@@ -304,7 +304,7 @@ fn a_visitor_keeps_its_connections_from_page_to_page() {
     };
     let result = run_one(&spec);
     assert!(errors(&result).is_empty(), "{}", brief(&result));
-    assert_eq!(result.connects, 3 * result.visits.started, "{}", brief(&result));
+    assert_eq!(result.sockets.connects, 3 * result.visits.started, "{}", brief(&result));
     assert_eq!(result.pages.completed, 4 * result.visits.started);
 }
 
@@ -318,7 +318,7 @@ fn a_connection_is_not_used_for_more_requests_than_said() {
             ..counted(arm(&oracle, &["/"]), 40)
         };
         let result = run_one(&spec);
-        assert!((40 / limit..=40 / limit + 2).contains(&result.connects), "{limit}");
+        assert!((40 / limit..=40 / limit + 2).contains(&result.sockets.connects), "{limit}");
         assert_eq!(result.completed, 40);
     }
 }

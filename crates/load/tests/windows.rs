@@ -90,7 +90,7 @@ fn requests_land_on_the_arm_of_their_window_over_connections_that_stay() {
             for (index, server) in servers.iter().enumerate() {
                 let of_arm = || results.iter().filter(|result| result.arm == index);
                 let sent: u64 = of_arm().map(|result| result.offered - unsent(result)).sum();
-                let connects: u64 = of_arm().map(|result| result.connects).sum();
+                let connects: u64 = of_arm().map(|result| result.sockets.connects).sum();
                 let stats = server.stats();
                 assert_eq!((stats.requests, stats.finished), (sent, sent), "{case}");
                 assert_eq!(stats.connections, connects, "{case}");

@@ -1,6 +1,8 @@
 //! Whether what was due was taken up in time, and if not, whether it was for want of a connection
 //! or the client that was late.
 
+use derive_more::AddAssign;
+
 use super::ended::Ended;
 use super::outcome::ErrorKind;
 
@@ -8,7 +10,7 @@ use super::outcome::ErrorKind;
 pub(super) const LATE_NS: u64 = 1_000_000;
 
 /// How the due requests of a thread came to be taken up.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, AddAssign)]
 pub(crate) struct Punctuality {
     /// Requests, pages and steps of visits that were due, by the schedule or as a pause ended. Each
     /// is counted once.
@@ -57,12 +59,5 @@ impl Punctuality {
         let waited_until_ns = request.issued_ns.unwrap_or(request.end_ns);
         let waited_ns = waited_until_ns.saturating_sub(request.base_ns);
         self.starved += u64::from(kind.is_censored() && waited_ns > age_ns / 2);
-    }
-
-    pub(super) fn merge(&mut self, other: &Self) {
-        self.due += other.due;
-        self.waited += other.waited;
-        self.late += other.late;
-        self.starved += other.starved;
     }
 }

@@ -14,6 +14,7 @@ use super::pages::{PageEnd, Pages};
 use super::phases::PhaseRecorder;
 use super::punctuality::Punctuality;
 use super::series::SeriesRecorder;
+use super::socket_counts::SocketCounts;
 use super::strain::Strain;
 use super::trace::Tracer;
 use super::visit_counts::Visits;
@@ -33,11 +34,7 @@ pub(crate) struct Tally {
     pub(crate) measured_offered: u64,
     pub(crate) measured_completed: u64,
     pub(crate) measured_errors: ErrorCounts,
-    pub(crate) connects: u64,
-    pub(crate) handshakes_full: u64,
-    pub(crate) handshakes_resumed: u64,
-    pub(crate) bytes_sent: u64,
-    pub(crate) bytes_received: u64,
+    pub(crate) sockets: SocketCounts,
     pub(crate) latency: Fine,
     pub(crate) service_time: Fine,
     pub(crate) lateness: Fine,
@@ -88,11 +85,7 @@ impl Tally {
             measured_offered: 0,
             measured_completed: 0,
             measured_errors: ErrorCounts::default(),
-            connects: 0,
-            handshakes_full: 0,
-            handshakes_resumed: 0,
-            bytes_sent: 0,
-            bytes_received: 0,
+            sockets: SocketCounts::default(),
             latency: Fine::new(),
             service_time: Fine::new(),
             lateness: Fine::new(),
@@ -133,11 +126,7 @@ impl Tally {
         self.measured_offered = 0;
         self.measured_completed = 0;
         self.measured_errors = ErrorCounts::default();
-        self.connects = 0;
-        self.handshakes_full = 0;
-        self.handshakes_resumed = 0;
-        self.bytes_sent = 0;
-        self.bytes_received = 0;
+        self.sockets = SocketCounts::default();
         for recorder in [&mut self.latency, &mut self.service_time, &mut self.lateness] {
             recorder.reset();
         }
@@ -200,7 +189,7 @@ impl Tally {
     /// Count bytes of an answer.
     #[inline]
     pub(crate) fn receive(&mut self, n_bytes: u64, is_slow: bool) {
-        self.bytes_received += n_bytes;
+        self.sockets.bytes_received += n_bytes;
         if let Some(populations) = &mut self.by_population {
             populations[usize::from(is_slow)].bytes_received += n_bytes;
         }
@@ -349,11 +338,7 @@ impl Tally {
         self.measured_offered += other.measured_offered;
         self.measured_completed += other.measured_completed;
         self.measured_errors.merge(&other.measured_errors);
-        self.connects += other.connects;
-        self.handshakes_full += other.handshakes_full;
-        self.handshakes_resumed += other.handshakes_resumed;
-        self.bytes_sent += other.bytes_sent;
-        self.bytes_received += other.bytes_received;
+        self.sockets += other.sockets;
         self.latency.merge(&other.latency);
         self.service_time.merge(&other.service_time);
         self.lateness.merge(&other.lateness);
@@ -369,10 +354,10 @@ impl Tally {
         }
         self.series.merge(&other.series);
         self.pages.merge(&other.pages);
-        self.visits.merge(&other.visits);
+        self.visits += other.visits;
         self.cycles.merge(&other.cycles);
         self.occupancy.merge(&other.occupancy);
-        self.punctuality.merge(&other.punctuality);
+        self.punctuality += other.punctuality;
         self.strain.merge(&other.strain);
         self.last_end_ns = self.last_end_ns.max(other.last_end_ns);
         self.retries += other.retries;

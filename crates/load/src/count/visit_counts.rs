@@ -1,9 +1,10 @@
 //! What became of the users' visits.
 
+use derive_more::AddAssign;
 use serde::Serialize;
 
 /// What became of the users' visits. Plain counts, which the loop keeps itself.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, AddAssign, Serialize)]
 pub struct Visits {
     /// Visits that began.
     pub started: u64,
@@ -17,15 +18,4 @@ pub struct Visits {
     pub new_users: u64,
     /// Visits of users who came back with their jar.
     pub returning_users: u64,
-}
-
-impl Visits {
-    pub(super) fn merge(&mut self, other: &Self) {
-        self.started += other.started;
-        self.finished += other.finished;
-        self.left += other.left;
-        self.cut += other.cut;
-        self.new_users += other.new_users;
-        self.returning_users += other.returning_users;
-    }
 }

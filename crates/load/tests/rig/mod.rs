@@ -174,7 +174,7 @@ pub(crate) fn brief(result: &WindowResult) -> String {
         result.offered,
         result.completed,
         errors(result),
-        result.connects,
+        result.sockets.connects,
         result.statuses,
         result.evidence,
     )

@@ -19,7 +19,7 @@ const RETRY_NS: u64 = 1_000_000;
 impl<P: Platform> Connections<P> {
     /// Connect for the request of a connection without a socket.
     pub(super) fn connect(&mut self, cx: &mut Context<P>, id: ConnectionId) {
-        cx.tally.connects += 1;
+        cx.tally.sockets.connects += 1;
         self.open_socket(cx, id);
     }
 
@@ -108,9 +108,9 @@ impl<P: Platform> Connections<P> {
                 cx.clock.tick();
                 self.exchanges[connection.exchange].secured_ns = Some(cx.clock.now_ns);
                 if is_resumed {
-                    cx.tally.handshakes_resumed += 1;
+                    cx.tally.sockets.handshakes_resumed += 1;
                 } else {
-                    cx.tally.handshakes_full += 1;
+                    cx.tally.sockets.handshakes_full += 1;
                 }
                 self.begin(cx, id);
             }

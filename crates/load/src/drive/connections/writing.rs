@@ -80,7 +80,7 @@ impl<P: Platform> Connections<P> {
                 Ok(count) => {
                     exchange.is_written = count == left.len();
                     exchange.written += count;
-                    cx.tally.bytes_sent += count as u64;
+                    cx.tally.sockets.bytes_sent += count as u64;
                     if let Some(line) = line {
                         line.writing.spend(count);
                     }

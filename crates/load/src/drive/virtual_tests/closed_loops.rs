@@ -17,7 +17,7 @@ fn throughput_is_users_over_cycle_time() {
     let outcome = run_one(&world, &users(3, 3.0));
     assert_eq!((outcome.tally.measured_offered, outcome.tally.measured_completed), (2250, 2250));
     assert_eq!(outcome.latencies_ns(), vec![4 * MS; 2250]);
-    assert_eq!(outcome.tally.connects, 3);
+    assert_eq!(outcome.tally.sockets.connects, 3);
     assert_eq!(outcome.tally.lateness.distribution().count, 0, "nothing is due");
 }
 
@@ -82,7 +82,7 @@ fn where_a_unix_sockets_backlog_is_full_the_same_request_knocks_again() {
     let full = |n_tries| if n_tries < 5 { Door::Fails(libc::EAGAIN) } else { Door::Opens(0) };
     let (outcome, tries) = knocking(&LoadSpec { windows: vec![counted(1)], ..users(1, 1.0) }, full);
     assert_eq!(tries, [0, MS, 2 * MS, 3 * MS, 4 * MS, 5 * MS]);
-    assert_eq!((outcome.tally.completed, outcome.tally.connects), (1, 1));
+    assert_eq!((outcome.tally.completed, outcome.tally.sockets.connects), (1, 1));
     assert_eq!(outcome.latencies_ns(), [6 * MS]);
 }
 
@@ -133,7 +133,7 @@ fn a_connection_is_used_for_as_many_requests_as_said() {
     let places: Vec<_> = world.log().iter().map(|seen| (seen.connection, seen.nth_there)).collect();
     let expected: Vec<_> = (0..10).map(|n| (n / 4, n % 4)).collect();
     assert_eq!(places, expected);
-    assert_eq!(outcome.tally.connects, 3);
+    assert_eq!(outcome.tally.sockets.connects, 3);
 }
 
 #[test]

@@ -49,7 +49,7 @@ fn a_pages_objects_come_side_by_side_once_the_document_is_there() {
             u128::from((ends_ms[4] + 4) * MS),
             "{connections} connections"
         );
-        assert_eq!(outcome.tally.connects, connections as u64);
+        assert_eq!(outcome.tally.sockets.connects, connections as u64);
     }
 }
 
@@ -58,7 +58,7 @@ fn a_user_keeps_a_pages_connections_for_the_next_one() {
     let world = World::new(|seen| of_path(&seen.path));
     let spec = LoadSpec { windows: vec![counted(5)], ..one_user(page(5, 3)) };
     let outcome = run_one(&world, &spec);
-    assert_eq!((outcome.tally.pages.completed, outcome.tally.connects), (5, 3));
+    assert_eq!((outcome.tally.pages.completed, outcome.tally.sockets.connects), (5, 3));
     assert_eq!(outcome.since_opening(outcome.tally.closed_ns), 5 * 18 * MS);
 }
 

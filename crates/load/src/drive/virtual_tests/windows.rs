@@ -121,7 +121,8 @@ fn windows_take_turns_over_connections_that_stay_and_go_on_with_the_mix() {
     };
     let world = World::new(|_| Reply::After(MS));
     let outcomes = run_all(&world, &spec);
-    let connects: Vec<u64> = outcomes.iter().map(|outcome| outcome.tally.connects).collect();
+    let connects: Vec<u64> =
+        outcomes.iter().map(|outcome| outcome.tally.sockets.connects).collect();
     assert_eq!(connects, [1, 1, 0, 0]);
     let paths: Vec<String> = world.log().into_iter().map(|seen| seen.path).collect();
     assert_eq!(paths, ["/0/a", "/0/b", "/1/a", "/0/c", "/0/a", "/1/b", "/1/c"]);
