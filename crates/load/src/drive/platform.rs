@@ -51,7 +51,7 @@ pub(super) trait Stream: Debug {
     fn wants_flush(&self) -> bool;
     fn flush(&mut self) -> io::Result<bool>;
     fn is_reusable(&self) -> bool;
-    fn say_goodbye(&mut self);
+    fn send_close_notify(&mut self);
     fn set_linger_zero(&self) -> io::Result<()>;
     fn sent_bytes(&self) -> u64;
     fn acknowledged_bytes(&self) -> Option<u64>;
@@ -155,8 +155,8 @@ impl Stream for Link {
         Self::is_reusable(self)
     }
 
-    fn say_goodbye(&mut self) {
-        Self::say_goodbye(self);
+    fn send_close_notify(&mut self) {
+        Self::send_close_notify(self);
     }
 
     fn set_linger_zero(&self) -> io::Result<()> {

@@ -380,7 +380,7 @@ impl Stream for VirtualLink {
         true
     }
 
-    fn say_goodbye(&mut self) {}
+    fn send_close_notify(&mut self) {}
 
     fn set_linger_zero(&self) -> io::Result<()> {
         Ok(())

@@ -45,7 +45,7 @@ fn users_start_one_after_the_other_at_the_rate_asked_for() {
 }
 
 /// The outcome, and when each try to connect was made.
-fn knocking(spec: &LoadSpec, doors: impl Fn(usize) -> Door + 'static) -> (Outcome, Vec<u64>) {
+fn connecting(spec: &LoadSpec, doors: impl Fn(usize) -> Door + 'static) -> (Outcome, Vec<u64>) {
     let tries = Rc::new(RefCell::new(Vec::new()));
     let world = World::new(|_| Reply::After(MS));
     let noted = Rc::clone(&tries);
@@ -62,7 +62,7 @@ fn knocking(spec: &LoadSpec, doors: impl Fn(usize) -> Door + 'static) -> (Outcom
 
 #[test]
 fn a_server_that_is_not_there_is_asked_less_and_less_often() {
-    let (outcome, tries) = knocking(&users(1, 0.5), |_| Door::Refuses(0));
+    let (outcome, tries) = connecting(&users(1, 0.5), |_| Door::Refuses(0));
     let waits: Vec<u64> = tries.windows(2).map(|two| (two[1] - two[0]) / MS).collect();
     assert_eq!(waits, [1, 2, 4, 8, 16, 32, 64, 100, 100, 100]);
     assert_eq!(outcome.tally.errors.of(ErrorKind::Refused), 11);
@@ -70,7 +70,7 @@ fn a_server_that_is_not_there_is_asked_less_and_less_often() {
 
 #[test]
 fn a_connection_that_never_comes_times_out_as_such() {
-    let (outcome, tries) = knocking(&users(1, 2.5), |_| Door::Silent);
+    let (outcome, tries) = connecting(&users(1, 2.5), |_| Door::Silent);
     // The patience of 1 s, and the pauses before it is tried again.
     assert_eq!(tries, [0, 1_001 * MS, 2_003 * MS]);
     assert_eq!(outcome.tally.errors.of(ErrorKind::ConnectTimeout), 3);
@@ -78,9 +78,10 @@ fn a_connection_that_never_comes_times_out_as_such() {
 }
 
 #[test]
-fn where_a_unix_sockets_backlog_is_full_the_same_request_knocks_again() {
+fn where_a_unix_sockets_backlog_is_full_the_same_request_tries_again() {
     let full = |n_tries| if n_tries < 5 { Door::Fails(libc::EAGAIN) } else { Door::Opens(0) };
-    let (outcome, tries) = knocking(&LoadSpec { windows: vec![counted(1)], ..users(1, 1.0) }, full);
+    let (outcome, tries) =
+        connecting(&LoadSpec { windows: vec![counted(1)], ..users(1, 1.0) }, full);
     assert_eq!(tries, [0, MS, 2 * MS, 3 * MS, 4 * MS, 5 * MS]);
     assert_eq!((outcome.tally.completed, outcome.tally.connects), (1, 1));
     assert_eq!(outcome.latencies_ns(), [6 * MS]);
@@ -89,7 +90,7 @@ fn where_a_unix_sockets_backlog_is_full_the_same_request_knocks_again() {
 #[test]
 fn a_socket_that_cannot_be_had_is_an_error_of_its_own_kind() {
     let spec = LoadSpec { windows: vec![counted(2)], ..users(1, 1.0) };
-    let (outcome, tries) = knocking(&spec, |_| Door::Fails(libc::EADDRNOTAVAIL));
+    let (outcome, tries) = connecting(&spec, |_| Door::Fails(libc::EADDRNOTAVAIL));
     assert_eq!(tries, [0, MS]);
     assert_eq!(outcome.tally.errors.of(ErrorKind::Refused), 0);
     assert_eq!(outcome.tally.errors.total(), 2);
