@@ -213,6 +213,11 @@ impl State {
                 self.sockets[place].ends_ns = Some(last_ns);
                 self.tell(last_ns, place, Event::CLOSED);
             }
+            Reply::AnswerThenClose(after_ns, idle_ns) => {
+                self.send(place, now_ns + after_ns, answer(200, "", 0));
+                self.sockets[place].ends_ns = Some(now_ns + after_ns + idle_ns);
+                self.tell(now_ns + after_ns + idle_ns, place, Event::CLOSED);
+            }
             Reply::Endless => {
                 let head = b"HTTP/1.1 200 OK\r\nContent-Length: 1000000000000\r\n\r\n";
                 self.sockets[place].is_endless = true;
