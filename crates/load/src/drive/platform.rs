@@ -5,6 +5,7 @@ use std::fmt::Debug;
 use std::io;
 use std::time::{Duration, SystemTime};
 
+use crate::error::Error;
 use crate::request::Target;
 use crate::sys::{self, Epoll, Event, Waker};
 use crate::wire::{Handshake, Link};
@@ -88,9 +89,9 @@ pub(super) struct EpollNet(Epoll);
 
 impl EpollNet {
     /// Watches the waker too, under this token.
-    pub(super) fn new(waker: &Waker, token: u64) -> io::Result<Self> {
-        let epoll = Epoll::new()?;
-        epoll.add_waker(waker, token)?;
+    pub(super) fn new(waker: &Waker, token: u64) -> Result<Self, Error> {
+        let epoll = Epoll::new().map_err(Error::system("epoll_create1"))?;
+        epoll.add_waker(waker, token).map_err(Error::system("epoll_ctl"))?;
         Ok(Self(epoll))
     }
 }
