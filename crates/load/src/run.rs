@@ -95,9 +95,9 @@ impl Run {
             threads.push(Thread { mailbox: mailbox_in, waker, handle: Some(handle) });
         }
         let board = Arc::new(Board { shared, wakers, ..Board::default() });
-        let score = Score::of(&spec, n_threads);
-        let ensemble = Conductor { board: Arc::clone(&board), threads, reports, observer };
-        let conductor = spawn("httpdyno-load", move || ensemble.conduct(&score))?;
+        let program = Program::of(&spec, n_threads);
+        let conductor = Conductor { board: Arc::clone(&board), threads, reports, observer };
+        let conductor = spawn("httpdyno-load", move || conductor.conduct(&program))?;
         Ok(Self { board, conductor: Some(conductor) })
     }
 
@@ -189,8 +189,8 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<
     Builder::new().name(name.to_owned()).spawn(work).map_err(Error::system("starting a thread"))
 }
 
-/// What is to be played: the windows, and what they have in common.
-struct Score {
+/// The windows to run, and what they have in common.
+struct Program {
     windows: Vec<Window>,
     model: Model,
     drain_ns: u64,
@@ -202,7 +202,7 @@ struct Score {
     capacity: Capacity,
 }
 
-impl Score {
+impl Program {
     fn of(spec: &LoadSpec, n_threads: usize) -> Self {
         let n_requests: Vec<_> = spec.arms.iter().map(|arm| arm.requests.len()).collect();
         let capacity = Capacity {
@@ -242,7 +242,7 @@ impl Thread {
 }
 
 impl Drop for Thread {
-    /// Send the thread home: also when the run could not be started for another's sake.
+    /// Have the thread end: also when the run could not be started for another's sake.
     fn drop(&mut self) {
         // One that is gone already needs no telling.
         let _ = self.mailbox.send(Command::Quit);
@@ -258,32 +258,32 @@ struct Conductor {
 }
 
 impl Conductor {
-    fn conduct(mut self, score: &Score) {
+    fn conduct(mut self, program: &Program) {
         let mut tallies: Vec<_> =
-            self.threads.iter().map(|_| Tally::new(&score.capacity)).collect();
-        let mut host = HostMeter::new(&score.cpus);
-        let played = (0..score.windows.len()).try_for_each(|index| {
+            self.threads.iter().map(|_| Tally::new(&program.capacity)).collect();
+        let mut host = HostMeter::new(&program.cpus);
+        let ended = (0..program.windows.len()).try_for_each(|index| {
             if self.board.is_stopped() || self.is_broken_off(index, true) {
                 return Ok(());
             }
             host.open();
-            let plan = score.plan(index);
+            let plan = program.plan(index);
             self.board.shared.live.show(Some(&plan));
-            let played = self.play(plan, &mut tallies, &mut host);
+            let ended = self.run_window(plan, &mut tallies, &mut host);
             let host = host.close();
             self.board.shared.live.show(None);
             if self.is_broken_off(index, false) {
                 self.board.stop();
             }
-            played?;
-            let size = (score.n_requests[plan.arm], score.n_connections);
+            ended?;
+            let size = (program.n_requests[plan.arm], program.n_connections);
             let result = WindowResult::of(&plan, size, &mut tallies, &host);
             self.board.state().results.push(Arc::new(result));
             Ok(())
         });
         let dismissed = self.dismiss();
         let mut state = self.board.state();
-        state.failure = played.and(dismissed).err().map(Arc::new);
+        state.failure = ended.and(dismissed).err().map(Arc::new);
         state.is_over = true;
         self.board.ended.notify_all();
     }
@@ -299,7 +299,7 @@ impl Conductor {
     }
 
     /// Have all threads run a window; their tallies are full then.
-    fn play(
+    fn run_window(
         &self,
         plan: Plan,
         tallies: &mut Vec<Box<Tally>>,
@@ -326,10 +326,10 @@ impl Conductor {
     }
 
     fn report(&self, plan: &Plan, host: &mut HostMeter) -> Result<Box<Tally>, Error> {
-        host.lie_down();
+        host.before_sleep();
         loop {
             let report = self.reports.recv_timeout(watchdog::SLEEP);
-            host.get_up(plan);
+            host.after_sleep(plan);
             match report {
                 Ok(report) => return report,
                 // A thread that panicked sends no report.
@@ -341,7 +341,7 @@ impl Conductor {
         }
     }
 
-    /// Send the threads home.
+    /// Have the threads end.
     fn dismiss(&mut self) -> Result<(), Error> {
         let handles: Vec<_> =
             self.threads.drain(..).map(|mut thread| thread.handle.take()).collect();

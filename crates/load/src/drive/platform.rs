@@ -5,6 +5,7 @@ use std::fmt::Debug;
 use std::io;
 use std::time::{Duration, SystemTime};
 
+use crate::error::Error;
 use crate::request::Target;
 use crate::sys::{self, Epoll, Event, Waker};
 use crate::wire::{Handshake, Link};
@@ -51,7 +52,7 @@ pub(super) trait Stream: Debug {
     fn wants_flush(&self) -> bool;
     fn flush(&mut self) -> io::Result<bool>;
     fn is_reusable(&self) -> bool;
-    fn say_goodbye(&mut self);
+    fn send_close_notify(&mut self);
     fn set_linger_zero(&self) -> io::Result<()>;
     fn sent_bytes(&self) -> u64;
     fn acknowledged_bytes(&self) -> Option<u64>;
@@ -88,9 +89,9 @@ pub(super) struct EpollNet(Epoll);
 
 impl EpollNet {
     /// Watches the waker too, under this token.
-    pub(super) fn new(waker: &Waker, token: u64) -> io::Result<Self> {
-        let epoll = Epoll::new()?;
-        epoll.add_waker(waker, token)?;
+    pub(super) fn new(waker: &Waker, token: u64) -> Result<Self, Error> {
+        let epoll = Epoll::new().map_err(Error::system("epoll_create1"))?;
+        epoll.add_waker(waker, token).map_err(Error::system("epoll_ctl"))?;
         Ok(Self(epoll))
     }
 }
@@ -155,8 +156,8 @@ impl Stream for Link {
         Self::is_reusable(self)
     }
 
-    fn say_goodbye(&mut self) {
-        Self::say_goodbye(self);
+    fn send_close_notify(&mut self) {
+        Self::send_close_notify(self);
     }
 
     fn set_linger_zero(&self) -> io::Result<()> {

@@ -73,7 +73,7 @@ impl Worker {
         waker: Arc<Waker>,
         mailbox: Receiver<Command>,
     ) -> Result<Self, Error> {
-        let net = EpollNet::new(&waker, WAKER_TOKEN).map_err(Error::system("epoll_create1"))?;
+        let net = EpollNet::new(&waker, WAKER_TOKEN)?;
         let mut driver = Driver::new(setup, spec, targets, (MonotonicTime, net), (shared, waker));
         driver.loopback = (setup.spin_ns > 0).then(|| Loopback::new().ok()).flatten();
         Ok(Self { driver, mailbox })

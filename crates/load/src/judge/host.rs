@@ -91,13 +91,13 @@ impl HostMeter {
     }
 
     /// The thread goes to sleep, for [`super::watchdog::SLEEP`] at most.
-    pub(crate) fn lie_down(&mut self) {
-        self.watchdog.lie_down();
+    pub(crate) fn before_sleep(&mut self) {
+        self.watchdog.before_sleep();
     }
 
     /// The thread woke up, and may go to sleep again.
-    pub(crate) fn get_up(&mut self, plan: &Plan) {
-        self.watchdog.get_up();
+    pub(crate) fn after_sleep(&mut self, plan: &Plan) {
+        self.watchdog.after_sleep();
         let now_ns = sys::monotonic_ns();
         if !self.is_measuring {
             if now_ns >= plan.measure_start_ns {
@@ -180,9 +180,9 @@ mod tests {
     }
 
     fn sleep_ms(meter: &mut HostMeter, plan: &Plan, duration_ms: u64) {
-        meter.lie_down();
+        meter.before_sleep();
         thread::sleep(Duration::from_millis(duration_ms));
-        meter.get_up(plan);
+        meter.after_sleep(plan);
     }
 
     #[test]

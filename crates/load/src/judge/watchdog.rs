@@ -38,15 +38,15 @@ impl Watchdog {
     }
 
     /// The thread goes to sleep, for [`SLEEP`] at most.
-    pub(super) fn lie_down(&mut self) {
+    pub(super) fn before_sleep(&mut self) {
         self.asleep_since_ns = sys::monotonic_ns();
         self.waited_ns = self.meter.wait_ns();
     }
 
     /// The thread woke up, and may go to sleep again.
-    pub(super) fn get_up(&mut self) {
+    pub(super) fn after_sleep(&mut self) {
         let (asleep_since_ns, waited_ns) = (self.asleep_since_ns, self.waited_ns);
-        self.lie_down();
+        self.before_sleep();
         self.frozen_ns += frozen_ns(
             self.asleep_since_ns.saturating_sub(asleep_since_ns),
             self.waited_ns.saturating_sub(waited_ns),
@@ -88,8 +88,8 @@ mod tests {
     #[test]
     fn a_sleep_that_is_cut_short_is_no_stop() {
         let mut watchdog = Watchdog::new();
-        watchdog.lie_down();
-        watchdog.get_up();
+        watchdog.before_sleep();
+        watchdog.after_sleep();
         assert_eq!(watchdog.frozen_ns, 0);
     }
 }

@@ -85,7 +85,7 @@ impl Link {
 
     /// Read into `room` what the server sent; 0 when it ended the stream.
     ///
-    /// On TLS a stream that ends without the goodbye of TLS is `UnexpectedEof`: many servers
+    /// On TLS a stream that ends without the `close_notify` of TLS is `UnexpectedEof`: many servers
     /// leave it out, so it is for the answer's framing to say whether something is missing.
     #[inline]
     pub(crate) fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
@@ -134,7 +134,7 @@ impl Link {
     }
 
     /// Whether the link has nothing against another request, after the answer to one was read.
-    /// On TLS that is no surplus inside, no goodbye from the server and nothing unsent; a plain
+    /// On TLS that is no surplus inside, no `close_notify` from the server and nothing unsent; a plain
     /// link knows nothing that the caller does not.
     #[inline]
     pub(crate) fn is_reusable(&self) -> bool {
@@ -155,9 +155,9 @@ impl Link {
 
     /// Tell the server, if there is TLS, that nothing more will come: an orderly end begins so.
     /// Nobody waits for it to arrive.
-    pub(crate) fn say_goodbye(&mut self) {
+    pub(crate) fn send_close_notify(&mut self) {
         if let Layer::Tls(session) = &mut self.layer {
-            session.say_goodbye(&mut self.wire);
+            session.send_close_notify(&mut self.wire);
         }
     }
 

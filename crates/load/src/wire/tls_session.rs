@@ -64,7 +64,7 @@ pub(super) struct TlsSession {
     /// What TLS found wrong. Nothing goes on after it.
     failure: Option<rustls::Error>,
     is_secured: bool,
-    /// The server said goodbye.
+    /// The server sent its `close_notify`.
     is_over: bool,
     /// The last read from the socket came short.
     is_drained: bool,
@@ -119,7 +119,7 @@ impl TlsSession {
         self.failure.clone().map_or(Ok(()), |failure| Err(tls_failure(failure)))
     }
 
-    /// Plaintext into `room`: how much, or 0 after the server's goodbye. `Interrupted` after so many
+    /// Plaintext into `room`: how much, or 0 after the server's `close_notify`. `Interrupted` after so many
     /// records without any that others must have their turn.
     pub(super) fn read(&mut self, wire: &mut Wire, room: &mut [u8]) -> io::Result<usize> {
         for _ in 0..MAX_FILLS {
@@ -264,7 +264,7 @@ impl TlsSession {
         Ok(bytes.len())
     }
 
-    /// Encrypt into `room` what is to be told the server, or the goodbye; returns how much.
+    /// Encrypt into `room` what is to be told the server, or our `close_notify`; returns how much.
     fn seal(&mut self, plain: Option<&[u8]>, room: &mut [u8]) -> io::Result<usize> {
         loop {
             // Nothing new comes in, but it wants to see the beginning of a message again.
@@ -351,7 +351,7 @@ impl TlsSession {
     }
 
     /// Tell the server that nothing more will come, if the socket takes it at once.
-    pub(super) fn say_goodbye(&mut self, wire: &mut Wire) {
+    pub(super) fn send_close_notify(&mut self, wire: &mut Wire) {
         if !self.is_secured || self.failure.is_some() || !self.flush(wire).unwrap_or(false) {
             return;
         }

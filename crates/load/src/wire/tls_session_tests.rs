@@ -9,7 +9,8 @@ use crate::input::TlsVersions;
 use crate::wire::{
     link::Link,
     transport_rig::{
-        BOTH, Client, Server, TlsStream, client_of, connect, echo, part, parties, pattern,
+        BOTH, Client, Server, TlsStream, client_of, connect, connection_and_visit, echo, part,
+        pattern,
     },
 };
 
@@ -19,7 +20,7 @@ fn a_long_answer_is_whole_whatever_room_there_is() {
         for (room, count) in
             [(64 * 1024, 1_000_000), (20_000, 300_000), (1_000, 100_000), (7, 40_000)]
         {
-            let (config, tls) = parties(versions);
+            let (config, tls) = connection_and_visit(versions);
             let body = pattern(count);
             let server = Server::tls(config, 1, move |stream| {
                 stream.read_exact(&mut [0; 4]).unwrap();
@@ -31,7 +32,7 @@ fn a_long_answer_is_whole_whatever_room_there_is() {
             client.send(b"ping").unwrap();
             assert!(client.receive(count).unwrap() == body, "{versions:?} {room}");
             assert!(client.link.is_reusable());
-            client.link.say_goodbye();
+            client.link.send_close_notify();
         }
     }
 }
@@ -59,7 +60,7 @@ fn drip(server: &Server) -> Server {
 #[test]
 fn answers_may_come_byte_by_byte() {
     for versions in BOTH {
-        let (config, tls) = parties(versions);
+        let (config, tls) = connection_and_visit(versions);
         let server = Server::tls(config, 1, |stream| echo(stream, &pattern(1_000)));
         let drip = drip(&server);
         let mut client = connect(&drip, &client_of(&tls));
@@ -76,7 +77,7 @@ fn answers_may_come_byte_by_byte() {
 fn a_long_request_is_whole_when_the_socket_takes_little() {
     const COUNT: usize = 1_500_000;
     for versions in BOTH {
-        let (config, tls) = parties(versions);
+        let (config, tls) = connection_and_visit(versions);
         let (open, gate) = std::sync::mpsc::channel();
         let server = Server::tls(config, 1, move |stream| {
             stream.conn.complete_io(&mut stream.sock).unwrap();
@@ -112,7 +113,7 @@ fn a_long_request_is_whole_when_the_socket_takes_little() {
 
 #[test]
 fn tickets_on_an_idle_connection_are_no_bytes_of_an_answer() {
-    let (config, tls) = parties(TlsVersions::Only13);
+    let (config, tls) = connection_and_visit(TlsVersions::Only13);
     let server = Server::tls(config, 1, |stream| echo(stream, b"pong"));
     let mut client = connect(&server, &client_of(&tls));
     for _ in 0..2 {
@@ -132,7 +133,7 @@ fn tickets_on_an_idle_connection_are_no_bytes_of_an_answer() {
 
 #[test]
 fn new_keys_are_taken_up_without_a_word() {
-    let (config, tls) = parties(TlsVersions::Only13);
+    let (config, tls) = connection_and_visit(TlsVersions::Only13);
     let server = Server::tls(config, 1, |stream| {
         for _ in 0..3 {
             stream.read_exact(&mut [0; 4]).unwrap();
@@ -156,7 +157,7 @@ fn answered_and_then(
     versions: TlsVersions,
     serve: impl Fn(&mut TlsStream) + Send + 'static,
 ) -> Client {
-    let (config, tls) = parties(versions);
+    let (config, tls) = connection_and_visit(versions);
     let server = Server::tls(config, 1, move |stream| {
         stream.read_exact(&mut [0; 4]).unwrap();
         serve(stream);
@@ -169,7 +170,7 @@ fn answered_and_then(
 }
 
 #[test]
-fn a_goodbye_ends_the_stream_and_a_plain_end_truncates_it() {
+fn a_close_notify_ends_the_stream_and_a_plain_end_truncates_it() {
     for versions in BOTH {
         let mut client = answered_and_then(versions, |stream| {
             stream.write_all(b"pong").unwrap();
@@ -188,7 +189,7 @@ fn a_goodbye_ends_the_stream_and_a_plain_end_truncates_it() {
 }
 
 #[test]
-fn a_goodbye_that_came_with_the_answer_is_known_before_the_next_request() {
+fn a_close_notify_that_came_with_the_answer_is_known_before_the_next_request() {
     for versions in BOTH {
         let client = answered_and_then(versions, |stream| {
             stream.conn.writer().write_all(b"pong").unwrap();
@@ -202,7 +203,7 @@ fn a_goodbye_that_came_with_the_answer_is_known_before_the_next_request() {
 
 #[test]
 fn the_end_is_seen_although_only_tickets_came_before() {
-    let (config, tls) = parties(TlsVersions::Only13);
+    let (config, tls) = connection_and_visit(TlsVersions::Only13);
     let server = Server::tls(config, 1, |stream| {
         stream.conn.complete_io(&mut stream.sock).unwrap();
     });
@@ -217,7 +218,7 @@ fn the_end_is_seen_although_only_tickets_came_before() {
 #[test]
 fn a_surplus_inside_is_known() {
     for versions in BOTH {
-        let (config, tls) = parties(versions);
+        let (config, tls) = connection_and_visit(versions);
         let server = Server::tls(config, 1, |stream| echo(stream, b"pong and more"));
         let mut client = connect(&server, &client_of(&tls));
         client.room = 4;
@@ -232,19 +233,19 @@ fn a_surplus_inside_is_known() {
 }
 
 #[test]
-fn a_goodbye_of_ours_is_heard() {
+fn a_close_notify_of_ours_is_heard() {
     for versions in BOTH {
-        let (config, tls) = parties(versions);
+        let (config, tls) = connection_and_visit(versions);
         let server = Server::tls(config, 1, |stream| {
             assert_eq!(stream.read(&mut [0; 1]).unwrap(), 0, "no truncation");
         });
-        connect(&server, &client_of(&tls)).link.say_goodbye();
+        connect(&server, &client_of(&tls)).link.send_close_notify();
     }
 }
 
 #[test]
 fn bytes_on_the_wire_are_counted_as_the_server_takes_them() {
-    let (config, tls) = parties(TlsVersions::Any);
+    let (config, tls) = connection_and_visit(TlsVersions::Any);
     let server = Server::tls(config, 1, |stream| echo(stream, b"pong"));
     let mut client = connect(&server, &client_of(&tls));
     let before = client.link.sent_bytes();

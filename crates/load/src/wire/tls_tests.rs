@@ -77,7 +77,7 @@ fn a_name_may_be_an_address() {
 fn meet(identity: &Identity, tls: &Tls) -> io::Result<()> {
     let server = Server::tls(server_config(identity, None), 1, |stream| echo(stream, b""));
     let mut client = Client::ready(&server.endpoint(), Some(&client_of(tls)))?;
-    client.link.say_goodbye();
+    client.link.send_close_notify();
     client.read_once().map(drop)
 }
 

@@ -180,7 +180,7 @@ impl Drop for Server {
     }
 }
 
-/// Answer whatever comes with `answer` until the client says goodbye, then say it too.
+/// Answer whatever comes with `answer` until the client sends `close_notify`, then send one too.
 pub(crate) fn echo(stream: &mut TlsStream, answer: &[u8]) {
     let mut buffer = [0; 4096];
     while io::Read::read(stream, &mut buffer).is_ok_and(|count| count > 0) {
@@ -297,7 +297,7 @@ impl Client {
 pub(crate) const BOTH: [TlsVersions; 2] = [TlsVersions::Only12, TlsVersions::Only13];
 
 /// A server's certificate, and what its client asks for.
-pub(crate) fn parties(versions: TlsVersions) -> (ServerConfig, Tls) {
+pub(crate) fn connection_and_visit(versions: TlsVersions) -> (ServerConfig, Tls) {
     let authority = Authority::new("authority");
     let config = server_config(&authority.certify("localhost"), None);
     (config, Tls { versions, ..tls(&authority, "localhost") })
@@ -308,9 +308,9 @@ pub(crate) fn connect(server: &Server, tls: &TlsClient) -> Client {
     Client::ready(&server.endpoint(), Some(tls)).unwrap()
 }
 
-/// Say goodbye, and hear it.
+/// Send `close_notify`, and wait for the server's.
 pub(crate) fn part(mut client: Client) {
-    client.link.say_goodbye();
+    client.link.send_close_notify();
     client.send(b"").unwrap(); // the socket may be full
     assert_eq!(client.read_once().unwrap(), 0);
 }

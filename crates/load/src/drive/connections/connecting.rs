@@ -13,7 +13,7 @@ use crate::wire::{Handshake, is_backlog_full, is_tls_failure};
 use super::connection::Phase;
 use super::connections::Connections;
 
-/// How soon to knock again where a Unix socket's backlog is full.
+/// How soon to try again where a Unix socket's backlog is full.
 const RETRY_NS: u64 = 1_000_000;
 
 impl<P: Platform> Connections<P> {

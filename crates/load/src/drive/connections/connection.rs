@@ -22,11 +22,11 @@ pub(super) enum Phase {
 
 /// How the engine ends a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Farewell {
+pub(super) enum Close {
     /// With a FIN: the peer closed first, or the run is over.
-    Orderly,
+    Fin,
     /// With a RST: leaves no `TIME_WAIT` that would hold on to a port.
-    Abrupt,
+    Reset,
 }
 
 /// A place for a socket.
@@ -107,12 +107,12 @@ impl<L: Stream> Connection<L> {
     }
 
     /// End the socket, if there is one.
-    pub(super) fn close(&mut self, farewell: Farewell) {
+    pub(super) fn close(&mut self, with: Close) {
         if let Some(mut link) = self.link.take() {
-            match farewell {
-                Farewell::Orderly => link.say_goodbye(),
+            match with {
+                Close::Fin => link.send_close_notify(),
                 // Failing, it would close with a FIN: no harm but a port held for a minute.
-                Farewell::Abrupt => drop(link.set_linger_zero()),
+                Close::Reset => drop(link.set_linger_zero()),
             }
         }
         self.phase = Phase::Closed;

@@ -14,7 +14,7 @@ use crate::input::Slow;
 use crate::request::Target;
 use crate::sys::{Event, MAX_EVENTS};
 
-use super::connection::{Connection, Farewell, Phase};
+use super::connection::{Close, Connection, Phase};
 use super::exchange::{Exchange, Finished, Order};
 use super::identities::Identities;
 use super::lists::{Links, List};
@@ -136,7 +136,7 @@ impl<P: Platform> Connections<P> {
         let free = self.free.pop_back(&mut open[same]).or_else(|| self.free.pop_back(closed));
         let id = free.or_else(|| {
             let id = self.free.pop_back(&mut open[other])?;
-            self.places[id].close(Farewell::Abrupt);
+            self.places[id].close(Close::Reset);
             Some(id)
         })?;
         self.places[id].is_parked = false;
@@ -163,7 +163,7 @@ impl<P: Platform> Connections<P> {
     pub(in crate::drive) fn close_if_idle(&mut self, id: ConnectionId) {
         let connection = &mut self.places[id];
         if connection.phase == Phase::Idle {
-            connection.close(Farewell::Abrupt);
+            connection.close(Close::Reset);
         }
     }
 
@@ -248,7 +248,10 @@ impl<P: Platform> Connections<P> {
 
     /// Which connection an exchange is on, and which visit it is for.
     #[inline]
-    pub(in crate::drive) fn parties(&self, exchange: ExchangeId) -> (ConnectionId, VisitId) {
+    pub(in crate::drive) fn connection_and_visit(
+        &self,
+        exchange: ExchangeId,
+    ) -> (ConnectionId, VisitId) {
         let exchange = &self.exchanges[exchange];
         (exchange.connection, exchange.order.visit)
     }
@@ -280,14 +283,14 @@ impl<P: Platform> Connections<P> {
     /// last one.
     pub(in crate::drive) fn close_window(&mut self) -> u64 {
         self.budget.clear();
-        debug_assert!(self.places.iter().all(|each| each.is_parked), "all came home");
+        debug_assert!(self.places.iter().all(|each| each.is_parked), "none is in use");
         std::mem::take(&mut self.n_surplus)
     }
 
     /// The run is over.
     pub(in crate::drive) fn close_all(&mut self) {
         for connection in self.places.iter_mut() {
-            connection.close(Farewell::Orderly);
+            connection.close(Close::Fin);
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::drive::{
     platform::{Platform, Stream},
 };
 
-use super::connection::{Farewell, Phase};
+use super::connection::{Close, Phase};
 use super::connections::Connections;
 use super::slow_line::ReadAnswer;
 
@@ -56,7 +56,7 @@ impl<P: Platform> Connections<P> {
         {
             connection.phase = Phase::Idle;
         } else {
-            connection.close(if is_closed { Farewell::Orderly } else { Farewell::Abrupt });
+            connection.close(if is_closed { Close::Fin } else { Close::Reset });
         }
         let exchange = connection.exchange;
         self.finish(cx, exchange, outcome);
@@ -75,7 +75,7 @@ impl<P: Platform> Connections<P> {
             }
             kind => kind,
         };
-        self.places[self.exchanges[exchange].connection].close(Farewell::Abrupt);
+        self.places[self.exchanges[exchange].connection].close(Close::Reset);
         self.finish(cx, exchange, Err(kind));
     }
 

@@ -11,7 +11,7 @@ use crate::drive::{
 use crate::http::{AtClose, Malformed, Scanned};
 use crate::wire::is_tls_failure;
 
-use super::connection::Farewell;
+use super::connection::Close;
 use super::connections::Connections;
 use super::slow_line::ReadAnswer;
 
@@ -87,7 +87,7 @@ impl<P: Platform> Connections<P> {
                         }
                         return;
                     }
-                    // Without the goodbye of TLS: somebody may have cut the connection.
+                    // Without the `close_notify` of TLS: somebody may have cut the connection.
                     IoErrorKind::UnexpectedEof => return self.reach_end(cx, id, true),
                     _ => {
                         let is_of_tls = is_tls_failure(&error);
@@ -133,7 +133,7 @@ impl<P: Platform> Connections<P> {
         let has_answer = exchange.has_answer();
         let may_be_sent_again = !has_answer && !exchange.has_retried;
         if may_be_sent_again && connection.is_stale(exchange.sent_before) {
-            connection.close(Farewell::Orderly);
+            connection.close(Close::Fin);
             exchange.has_retried = true;
             cx.tally.retries += 1;
             return self.connect(cx, id);
@@ -156,20 +156,20 @@ impl<P: Platform> Connections<P> {
     pub(super) fn read_idle(&mut self, id: ConnectionId) {
         let connection = &mut self.places[id];
         let Some(link) = &mut connection.link else { return };
-        let farewell = match link.read(&mut self.buffer) {
+        let with = match link.read(&mut self.buffer) {
             Err(error) if error.kind() == IoErrorKind::WouldBlock => return,
-            Ok(0) => Farewell::Orderly,
+            Ok(0) => Close::Fin,
             Ok(_) => {
                 self.n_surplus += 1;
-                Farewell::Abrupt
+                Close::Reset
             }
-            Err(_) => Farewell::Abrupt,
+            Err(_) => Close::Reset,
         };
         let is_parked = connection.is_parked;
         if is_parked {
             self.unpark(id);
         }
-        self.places[id].close(farewell);
+        self.places[id].close(with);
         if is_parked {
             self.park(id);
         }

@@ -102,7 +102,7 @@ impl Users {
         if let Arrival::Replay { steps, .. } = &self.spec.arrival {
             return steps[arrival.index as usize];
         }
-        self.crowds[clock.progress.plan.arm].mix.pick(arrival.number, self.spec.seed)
+        self.arms[clock.progress.plan.arm].mix.pick(arrival.number, self.spec.seed)
     }
 
     /// End the arrivals that wait for longer than patience.
@@ -140,7 +140,7 @@ impl Users {
             Model::Sessions => 0,
             _ => self.step_of(&cx.clock, arrival),
         };
-        let step = &self.crowds[plan.arm].steps[step as usize];
+        let step = &self.arms[plan.arm].steps[step as usize];
         let request = step.request as u32;
         let now_ns = cx.clock.now_ns;
         cx.tally.offer(arrival.is_measured, request, arrival.is_slow);

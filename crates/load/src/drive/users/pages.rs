@@ -10,7 +10,7 @@ use crate::drive::{
 };
 use crate::schedule::Model;
 
-use super::users::{Users, Wish};
+use super::users::{Asked, Users};
 use super::visit::Visit;
 
 impl Users {
@@ -23,14 +23,14 @@ impl Users {
         finished: Finished,
     ) {
         let outcome = finished.outcome;
-        let (connection, id) = connections.parties(finished.exchange);
+        let (connection, id) = connections.connection_and_visit(finished.exchange);
         let progress = &cx.clock.progress;
         let visit = &mut self.visits[id];
         visit.n_under_way -= 1;
         if progress.plan.is_credited() {
             visit.n_right += u32::from(outcome.is_ok());
         }
-        let step = &self.crowds[progress.plan.arm].steps[visit.step as usize];
+        let step = &self.arms[progress.plan.arm].steps[visit.step as usize];
         if step.objects.is_empty() {
             return self.end_step(cx, connections, id, outcome);
         }
@@ -67,7 +67,7 @@ impl Users {
         connection: ConnectionId,
     ) {
         let visit = &mut self.visits[id];
-        let step = &self.crowds[cx.clock.progress.plan.arm].steps[visit.step as usize];
+        let step = &self.arms[cx.clock.progress.plan.arm].steps[visit.step as usize];
         let Some(&object) = step.objects.get(visit.n_asked as usize) else {
             if connection != id.first_connection() {
                 // The visit keeps it for its next page.
@@ -76,14 +76,14 @@ impl Users {
             return;
         };
         visit.n_asked += 1;
-        let wish = Wish {
+        let asked = Asked {
             request: object as u32,
             number: visit.number,
             base_ns: cx.clock.now_ns,
             is_measured: visit.is_measured,
             is_object: true,
         };
-        self.issue(cx, connections, (id, connection), wish);
+        self.issue(cx, connections, (id, connection), asked);
     }
 
     /// Ask for the page's objects on further connections, as far as there are any.
@@ -94,9 +94,9 @@ impl Users {
         id: VisitId,
     ) {
         let arm = cx.clock.progress.plan.arm;
-        for _ in 1..self.crowds[arm].connections_per_page {
+        for _ in 1..self.arms[arm].connections_per_page {
             let visit = &self.visits[id];
-            let n_objects = self.crowds[arm].steps[visit.step as usize].objects.len();
+            let n_objects = self.arms[arm].steps[visit.step as usize].objects.len();
             if visit.n_asked as usize >= n_objects {
                 return;
             }

@@ -99,7 +99,7 @@ impl Users {
         }
     }
 
-    /// Nothing new is sent: users who pause go home, and nobody starts any more.
+    /// Nothing new is sent: the pauses of users end, and nobody starts any more.
     fn cut_pauses_short<P: Platform>(
         &mut self,
         cx: &mut Context<P>,

@@ -16,7 +16,7 @@ use crate::schedule::{
     random::{hash, stream, unit},
 };
 
-use super::users::{Users, Wish, count_visit};
+use super::users::{Asked, Users, count_visit};
 use super::visit::{Visit, VisitEnd};
 
 /// A step as it is begun.
@@ -65,7 +65,7 @@ impl Users {
             let arm = cx.clock.progress.plan.arm;
             // From the user's place, so that it does not matter who is answered first.
             let number = self.global_number(place);
-            let user = &mut self.crowds[arm].users[place];
+            let user = &mut self.arms[arm].users[place];
             let bits = |stream: u64| {
                 let of_user = hash(self.spec.seed, stream, number);
                 hash(of_user, stream, user.n_visits)
@@ -113,7 +113,7 @@ impl Users {
             }
         }
         let turn = cx.clock.progress.take_turn();
-        let step = self.crowds[plan.arm].mix.pick(turn, self.spec.seed);
+        let step = self.arms[plan.arm].mix.pick(turn, self.spec.seed);
         let number = turn * self.role.n_threads as u64 + self.role.thread as u64;
         let begun = BegunStep { step, number, base_ns: at_ns, is_measured };
         self.begin_step(cx, connections, id, begun);
@@ -137,14 +137,14 @@ impl Users {
         visit.page_end = PageEnd::Completed;
         visit.has_left = false;
         visit.is_in_page = false;
-        let step = &self.crowds[cx.clock.progress.plan.arm].steps[step as usize];
+        let step = &self.arms[cx.clock.progress.plan.arm].steps[step as usize];
         let request = step.request as u32;
         if !step.objects.is_empty() {
             visit.is_in_page = true;
             cx.tally.page_offer(is_measured);
         }
-        let wish = Wish { request, number, base_ns, is_measured, is_object: false };
-        self.issue(cx, connections, (id, id.first_connection()), wish);
+        let asked = Asked { request, number, base_ns, is_measured, is_object: false };
+        self.issue(cx, connections, (id, id.first_connection()), asked);
     }
 
     /// A step is over: pause, and go on to the next one, or end the visit.
@@ -158,7 +158,7 @@ impl Users {
     ) {
         let first = id.first_connection();
         let wait_ns = match outcome {
-            // There was no connection: knocking at once again would be a busy loop.
+            // There was no connection: trying again at once would be a busy loop.
             Err(kind) if kind.is_of_connecting() || connections.is_unconnected(first) => {
                 connections.next_backoff_ns(first)
             }
@@ -209,7 +209,7 @@ impl Users {
         let plan = &cx.clock.progress.plan;
         if plan.is_open_loop() {
             let user = self.visits[id].user;
-            self.crowds[plan.arm].users[user].is_here = false;
+            self.arms[plan.arm].users[user].is_here = false;
         }
         match plan.model {
             Model::Closed if cx.clock.progress.is_sending && end != VisitEnd::Cut => {

@@ -32,7 +32,7 @@ pub(in crate::drive) struct Role {
 
 /// The users of an arm.
 #[derive(Debug)]
-pub(in crate::drive) struct Crowd {
+pub(in crate::drive) struct ArmUsers {
     pub(super) steps: Arc<[Step]>,
     pub(super) mix: Arc<Mix>,
     pub(super) connections_per_page: usize,
@@ -53,7 +53,7 @@ pub(in crate::drive) struct Users {
     pub(super) shared: Arc<Shared>,
     /// Users have no memory and visits one step: nothing is drawn for them, and none is counted.
     pub(super) is_plain: bool,
-    pub(super) crowds: Vec<Crowd>,
+    pub(super) arms: Vec<ArmUsers>,
     pub(super) visits: Table<VisitId, Visit>,
     /// Of a connection that a visit keeps for a page to come, the next such one.
     pub(super) next_spare: Table<ConnectionId, Option<ConnectionId>>,
@@ -63,7 +63,7 @@ pub(in crate::drive) struct Users {
 
 /// What a visit asks for.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Wish {
+pub(super) struct Asked {
     pub(super) request: u32,
     pub(super) number: u64,
     pub(super) base_ns: u64,
@@ -81,9 +81,9 @@ impl Users {
     ) -> Self {
         let (n_users, n_returning) = (n_users(&spec, role), n_returning(&spec, role));
         let mut first = 0;
-        let crowd = |(target, n_places): &(Target, usize)| {
+        let arm_users = |(target, n_places): &(Target, usize)| {
             first += n_places;
-            Crowd {
+            ArmUsers {
                 steps: Arc::clone(&target.steps),
                 mix: Arc::clone(&target.mix),
                 connections_per_page: target.connections_per_page,
@@ -93,13 +93,13 @@ impl Users {
                 mix_from: None,
             }
         };
-        let crowds: Vec<_> = targets.iter().map(crowd).collect();
+        let arms: Vec<_> = targets.iter().map(arm_users).collect();
         Self {
             is_plain: is_plain(&spec, targets),
             spec,
             role,
             shared,
-            crowds,
+            arms,
             visits: Table::of((0..first).map(|_| Visit::default())),
             next_spare: Table::of((0..first).map(|_| None)),
             next_user: (n_users * role.n_threads + role.thread) as u64,
@@ -114,10 +114,10 @@ impl Users {
 
     /// A window opens: where it is, at its beginning.
     pub(in crate::drive) fn open_window(&self, plan: Plan) -> Progress {
-        let crowd = &self.crowds[plan.arm];
+        let arm_users = &self.arms[plan.arm];
         let (thread, n_threads) = (self.role.thread as u64, self.role.n_threads as u64);
-        let from = crowd.mix_from.unwrap_or_else(|| Progress::mix_start(plan.model, thread));
-        let share = Share { thread, n_threads, period: crowd.steps.len() as u64 };
+        let from = arm_users.mix_from.unwrap_or_else(|| Progress::mix_start(plan.model, thread));
+        let share = Share { thread, n_threads, period: arm_users.steps.len() as u64 };
         Progress::new(plan, &self.spec.arrival, self.spec.seed, share, from)
     }
 
@@ -127,7 +127,7 @@ impl Users {
         if plan.is_credited() {
             self.close_cycles(cx);
         }
-        self.crowds[plan.arm].mix_from = Some(cx.clock.progress.mix_until());
+        self.arms[plan.arm].mix_from = Some(cx.clock.progress.mix_until());
     }
 
     /// Go on after all exchanges that have ended.
@@ -162,11 +162,11 @@ impl Users {
         cx: &mut Context<P>,
         connections: &mut Connections<P>,
         (id, connection): (VisitId, ConnectionId),
-        wish: Wish,
+        asked: Asked,
     ) {
         let visit = &mut self.visits[id];
         visit.n_under_way += 1;
-        let Wish { request, number, base_ns, is_measured, is_object } = wish;
+        let Asked { request, number, base_ns, is_measured, is_object } = asked;
         let Visit { user, is_slow, .. } = *visit;
         let order =
             Order { visit: id, user, is_slow, request, number, base_ns, is_measured, is_object };
@@ -187,14 +187,14 @@ impl Users {
         }
         let bits = self.draw(stream::RETURNING, number);
         let is_new = unit(self.draw(stream::IS_NEW, number)) < self.spec.users.new_ratio;
-        let crowd = &mut self.crowds[plan.arm];
-        let place_of_connection = first.index() - crowd.places.start;
+        let arm_users = &mut self.arms[plan.arm];
+        let place_of_connection = first.index() - arm_users.places.start;
         // Nobody makes two visits at a time: instead of who is here already comes somebody else, who
         // has a place of its own for each connection.
-        let drawn = UserId::new((bits % crowd.n_returning as u64) as usize);
-        let other = UserId::new(crowd.n_returning + place_of_connection);
-        let place = if crowd.users[drawn].is_here { other } else { drawn };
-        let user = &mut crowd.users[place];
+        let drawn = UserId::new((bits % arm_users.n_returning as u64) as usize);
+        let other = UserId::new(arm_users.n_returning + place_of_connection);
+        let place = if arm_users.users[drawn].is_here { other } else { drawn };
+        let user = &mut arm_users.users[place];
         user.is_here = true;
         let is_new = is_new || !user.is_known;
         user.is_known = true;

@@ -1,6 +1,7 @@
 //! A world for tests in which time passes only while the loop waits, and servers do what a script
 //! says: so what comes of it is exact, and takes no time.
 
+mod link;
 mod run;
 mod script;
 mod world;

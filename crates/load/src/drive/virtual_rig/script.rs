@@ -27,6 +27,8 @@ pub(in crate::drive) enum Reply {
     Pieces(Vec<(u64, Vec<u8>)>),
     /// The same, and the end of the stream with the last one.
     PiecesThenClose(Vec<(u64, Vec<u8>)>),
+    /// An answer after so long, and the end of the stream after so long more.
+    AnswerThenClose(u64, u64),
     /// A body that never ends, as fast as it is read.
     Endless,
     /// Nothing, ever.

@@ -8,13 +8,13 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::link::VirtualLink;
 use super::script::{Door, Reply, S, Seen, answer};
-use crate::drive::platform::{Net, Platform, Stream, Time};
+use crate::drive::platform::{Net, Platform, Time};
 use crate::drive::shared::Shared;
 use crate::drive::worker::WAKER_TOKEN;
 use crate::request::Target;
 use crate::sys::{Event, MAX_EVENTS};
-use crate::wire::Handshake;
 
 /// Of several waits of no length each but the first takes so long: who polls must get on.
 const POLL_NS: u64 = 100;
@@ -24,38 +24,38 @@ type Doors = Box<dyn FnMut(u64) -> Door>;
 
 /// The world as links, net and test share it.
 #[derive(Clone)]
-pub(in crate::drive) struct World(Rc<RefCell<State>>);
+pub(in crate::drive) struct World(pub(super) Rc<RefCell<State>>);
 
-struct State {
-    now_ns: u64,
+pub(super) struct State {
+    pub(super) now_ns: u64,
     /// When the loop wakes up although it was to sleep until earlier.
-    oversleeps_ns: u64,
-    events: BinaryHeap<Reverse<(u64, usize, u32)>>,
-    ready: Vec<Event>,
-    sockets: Vec<Socket>,
-    service: Service,
-    doors: Doors,
-    log: Vec<Seen>,
-    n_waits: usize,
+    pub(super) oversleeps_ns: u64,
+    pub(super) events: BinaryHeap<Reverse<(u64, usize, u32)>>,
+    pub(super) ready: Vec<Event>,
+    pub(super) sockets: Vec<Socket>,
+    pub(super) service: Service,
+    pub(super) doors: Doors,
+    pub(super) log: Vec<Seen>,
+    pub(super) n_waits: usize,
     /// When somebody stops the run, and where that is said.
-    stop: Option<(u64, Arc<Shared>)>,
+    pub(super) stop: Option<(u64, Arc<Shared>)>,
     /// The last wait took no time and brought nothing.
-    is_polling: bool,
+    pub(super) is_polling: bool,
 }
 
-struct Socket {
-    token: u64,
-    door: Door,
-    incoming: VecDeque<(u64, Vec<u8>)>,
-    ends_ns: Option<u64>,
-    resets_ns: Option<u64>,
+pub(super) struct Socket {
+    pub(super) token: u64,
+    pub(super) door: Door,
+    pub(super) incoming: VecDeque<(u64, Vec<u8>)>,
+    pub(super) ends_ns: Option<u64>,
+    pub(super) resets_ns: Option<u64>,
     /// Bytes of a request that is not whole.
-    outgoing: Vec<u8>,
-    n_requests: usize,
-    sent_bytes: u64,
-    acknowledged_bytes: u64,
-    is_endless: bool,
-    is_gone: bool,
+    pub(super) outgoing: Vec<u8>,
+    pub(super) n_requests: usize,
+    pub(super) sent_bytes: u64,
+    pub(super) acknowledged_bytes: u64,
+    pub(super) is_endless: bool,
+    pub(super) is_gone: bool,
 }
 
 impl std::fmt::Debug for World {
@@ -170,7 +170,7 @@ impl State {
     }
 
     /// A socket has taken some bytes; answer what is a whole request now.
-    fn take(&mut self, place: usize, bytes: &[u8]) {
+    pub(super) fn take(&mut self, place: usize, bytes: &[u8]) {
         let socket = &mut self.sockets[place];
         socket.sent_bytes += bytes.len() as u64;
         socket.outgoing.extend_from_slice(bytes);
@@ -212,6 +212,11 @@ impl State {
                 }
                 self.sockets[place].ends_ns = Some(last_ns);
                 self.tell(last_ns, place, Event::CLOSED);
+            }
+            Reply::AnswerThenClose(after_ns, idle_ns) => {
+                self.send(place, now_ns + after_ns, answer(200, "", 0));
+                self.sockets[place].ends_ns = Some(now_ns + after_ns + idle_ns);
+                self.tell(now_ns + after_ns + idle_ns, place, Event::CLOSED);
             }
             Reply::Endless => {
                 let head = b"HTTP/1.1 200 OK\r\nContent-Length: 1000000000000\r\n\r\n";
@@ -301,101 +306,5 @@ impl Net for World {
 
     fn event(&self, index: usize) -> Event {
         self.0.borrow().ready[index]
-    }
-}
-
-/// A connection in such a world.
-#[derive(Debug)]
-pub(in crate::drive) struct VirtualLink {
-    world: World,
-    place: usize,
-}
-
-impl Drop for VirtualLink {
-    fn drop(&mut self) {
-        self.world.0.borrow_mut().sockets[self.place].is_gone = true;
-    }
-}
-
-impl Stream for VirtualLink {
-    fn handshake(&mut self) -> io::Result<bool> {
-        Ok(true)
-    }
-
-    fn resumption(&self) -> Option<Handshake> {
-        None
-    }
-
-    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
-        let mut state = self.world.0.borrow_mut();
-        let now_ns = state.now_ns;
-        let socket = &mut state.sockets[self.place];
-        let mut n_read = 0;
-        while n_read < room.len()
-            && let Some((at_ns, bytes)) = socket.incoming.front_mut()
-            && *at_ns <= now_ns
-        {
-            let count = bytes.len().min(room.len() - n_read);
-            room[n_read..n_read + count].copy_from_slice(&bytes[..count]);
-            n_read += count;
-            bytes.drain(..count);
-            if bytes.is_empty() {
-                socket.incoming.pop_front();
-            }
-        }
-        if socket.is_endless {
-            room[n_read..].fill(b'x');
-            return Ok(room.len());
-        }
-        let has_come = |at_ns: Option<u64>| at_ns.is_some_and(|at_ns| at_ns <= now_ns);
-        if n_read > 0 {
-            Ok(n_read)
-        } else if has_come(socket.resets_ns) {
-            Err(io::ErrorKind::ConnectionReset.into())
-        } else if has_come(socket.ends_ns) {
-            Ok(0)
-        } else {
-            Err(io::ErrorKind::WouldBlock.into())
-        }
-    }
-
-    fn is_drained_by_short_read(&self) -> bool {
-        true
-    }
-
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.world.0.borrow_mut().take(self.place, bytes);
-        Ok(bytes.len())
-    }
-
-    fn wants_flush(&self) -> bool {
-        false
-    }
-
-    fn flush(&mut self) -> io::Result<bool> {
-        Ok(true)
-    }
-
-    fn is_reusable(&self) -> bool {
-        true
-    }
-
-    fn say_goodbye(&mut self) {}
-
-    fn set_linger_zero(&self) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn sent_bytes(&self) -> u64 {
-        self.world.0.borrow().sockets[self.place].sent_bytes
-    }
-
-    fn acknowledged_bytes(&self) -> Option<u64> {
-        Some(self.world.0.borrow().sockets[self.place].acknowledged_bytes)
-    }
-
-    fn take_error(&self) -> io::Result<Option<io::Error>> {
-        let is_refused = matches!(self.world.0.borrow().sockets[self.place].door, Door::Refuses(_));
-        Ok(is_refused.then(|| io::Error::from_raw_os_error(libc::ECONNREFUSED)))
     }
 }

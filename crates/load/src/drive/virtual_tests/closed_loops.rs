@@ -4,7 +4,9 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use crate::count::ErrorKind;
-use crate::drive::virtual_rig::{Door, MS, Outcome, Reply, S, World, counted, run_one, window};
+use crate::drive::virtual_rig::{
+    Door, MS, Outcome, Reply, S, World, answer, counted, run_one, window,
+};
 use crate::input::{LoadSpec, Think, Users, example};
 
 fn users(n_users: usize, measure_s: f64) -> LoadSpec {
@@ -45,7 +47,7 @@ fn users_start_one_after_the_other_at_the_rate_asked_for() {
 }
 
 /// The outcome, and when each try to connect was made.
-fn knocking(spec: &LoadSpec, doors: impl Fn(usize) -> Door + 'static) -> (Outcome, Vec<u64>) {
+fn connecting(spec: &LoadSpec, doors: impl Fn(usize) -> Door + 'static) -> (Outcome, Vec<u64>) {
     let tries = Rc::new(RefCell::new(Vec::new()));
     let world = World::new(|_| Reply::After(MS));
     let noted = Rc::clone(&tries);
@@ -62,7 +64,7 @@ fn knocking(spec: &LoadSpec, doors: impl Fn(usize) -> Door + 'static) -> (Outcom
 
 #[test]
 fn a_server_that_is_not_there_is_asked_less_and_less_often() {
-    let (outcome, tries) = knocking(&users(1, 0.5), |_| Door::Refuses(0));
+    let (outcome, tries) = connecting(&users(1, 0.5), |_| Door::Refuses(0));
     let waits: Vec<u64> = tries.windows(2).map(|two| (two[1] - two[0]) / MS).collect();
     assert_eq!(waits, [1, 2, 4, 8, 16, 32, 64, 100, 100, 100]);
     assert_eq!(outcome.tally.errors.of(ErrorKind::Refused), 11);
@@ -70,7 +72,7 @@ fn a_server_that_is_not_there_is_asked_less_and_less_often() {
 
 #[test]
 fn a_connection_that_never_comes_times_out_as_such() {
-    let (outcome, tries) = knocking(&users(1, 2.5), |_| Door::Silent);
+    let (outcome, tries) = connecting(&users(1, 2.5), |_| Door::Silent);
     // The patience of 1 s, and the pauses before it is tried again.
     assert_eq!(tries, [0, 1_001 * MS, 2_003 * MS]);
     assert_eq!(outcome.tally.errors.of(ErrorKind::ConnectTimeout), 3);
@@ -78,9 +80,10 @@ fn a_connection_that_never_comes_times_out_as_such() {
 }
 
 #[test]
-fn where_a_unix_sockets_backlog_is_full_the_same_request_knocks_again() {
+fn where_a_unix_sockets_backlog_is_full_the_same_request_tries_again() {
     let full = |n_tries| if n_tries < 5 { Door::Fails(libc::EAGAIN) } else { Door::Opens(0) };
-    let (outcome, tries) = knocking(&LoadSpec { windows: vec![counted(1)], ..users(1, 1.0) }, full);
+    let (outcome, tries) =
+        connecting(&LoadSpec { windows: vec![counted(1)], ..users(1, 1.0) }, full);
     assert_eq!(tries, [0, MS, 2 * MS, 3 * MS, 4 * MS, 5 * MS]);
     assert_eq!((outcome.tally.completed, outcome.tally.sockets.connects), (1, 1));
     assert_eq!(outcome.latencies_ns(), [6 * MS]);
@@ -89,7 +92,7 @@ fn where_a_unix_sockets_backlog_is_full_the_same_request_knocks_again() {
 #[test]
 fn a_socket_that_cannot_be_had_is_an_error_of_its_own_kind() {
     let spec = LoadSpec { windows: vec![counted(2)], ..users(1, 1.0) };
-    let (outcome, tries) = knocking(&spec, |_| Door::Fails(libc::EADDRNOTAVAIL));
+    let (outcome, tries) = connecting(&spec, |_| Door::Fails(libc::EADDRNOTAVAIL));
     assert_eq!(tries, [0, MS]);
     assert_eq!(outcome.tally.errors.of(ErrorKind::Refused), 0);
     assert_eq!(outcome.tally.errors.total(), 2);
@@ -134,6 +137,49 @@ fn a_connection_is_used_for_as_many_requests_as_said() {
     let expected: Vec<_> = (0..10).map(|n| (n / 4, n % 4)).collect();
     assert_eq!(places, expected);
     assert_eq!(outcome.tally.sockets.connects, 3);
+}
+
+#[test]
+fn a_connection_that_ended_while_it_was_idle_is_not_used_again() {
+    let world = World::new(|_| Reply::AnswerThenClose(MS, 2 * MS));
+    let think = Think::Fixed { s: 0.009 };
+    let spec = LoadSpec { users: Users { think, ..Users::PLAIN }, ..users(1, 0.1) };
+    let outcome = run_one(&world, &spec);
+    assert_eq!((outcome.tally.completed, outcome.tally.connects), (10, 10));
+    assert_eq!((outcome.tally.errors.total(), outcome.tally.retries), (0, 0));
+    assert_eq!(outcome.latencies_ns(), [MS; 10]);
+}
+
+#[test]
+fn a_closed_loop_gets_what_a_queue_of_one_server_gives() {
+    // One request at a time, 5 ms each, in the order in which they come.
+    let mut free_ns = 0;
+    let world = World::new(move |seen| {
+        free_ns = free_ns.max(seen.at_ns) + 5 * MS;
+        Reply::After(free_ns - seen.at_ns)
+    });
+    let outcome = run_one(&world, &users(4, 1.0));
+    assert_eq!(outcome.tally.measured_completed, 200, "the capacity of the server");
+    let mut expected = vec![20 * MS; 203];
+    expected[..3].copy_from_slice(&[5 * MS, 10 * MS, 15 * MS]);
+    assert_eq!(outcome.latencies_ns(), expected, "four wait for each other, from the start on");
+}
+
+#[test]
+fn phases_are_what_the_server_did() {
+    let whole = answer(200, "", 100);
+    let world = World::new(move |_| {
+        let (first, rest) = whole.split_at(50);
+        Reply::Pieces(vec![(5 * MS, first.to_vec()), (7 * MS, rest.to_vec())])
+    });
+    let world = world.with_doors(|_| Door::Opens(3 * MS));
+    let spec = LoadSpec { requests_per_connection: 1, windows: vec![counted(10)], ..users(1, 1.0) };
+    let outcome = run_one(&world, &spec);
+    let phases = outcome.tally.phases.phases();
+    let means = phases.each().map(|(name, phase)| (name, phase.sum_ns / 10 / u128::from(MS)));
+    let of = |name| means.iter().find(|(each, _)| *each == name).unwrap().1;
+    assert_eq!([of("connect"), of("first_byte"), of("transfer")], [3, 5, 2], "{means:?}");
+    assert_eq!(outcome.latencies_ns(), [10 * MS; 10]);
 }
 
 #[test]

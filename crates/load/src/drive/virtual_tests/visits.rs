@@ -84,6 +84,25 @@ fn a_page_with_a_failing_object_fails_and_the_others_come() {
     assert_eq!((outcome.tally.completed, outcome.tally.pages.failed), (5, 1));
 }
 
+#[test]
+fn a_page_that_nobody_had_a_connection_for_failed_and_took_at_least_as_long() {
+    let world = World::new(|_| Reply::Silence);
+    let spec = LoadSpec {
+        arrival: Arrival::constant(200.0),
+        windows: vec![window(0.0, 0.1)],
+        drain_s: 0.05,
+        ..one_user(page(1, 1))
+    };
+    let outcome = run_one(&world, &spec);
+    let pages = outcome.tally.pages.counts();
+    assert_eq!((pages.offered, pages.completed, pages.failed), (20, 0, 20));
+    assert_eq!((pages.time.count, pages.censored.count), (20, 20));
+    // The first was given up after the drain, the others at the window's end.
+    let ages_ms: u64 = 150 + (1..20).map(|n| 100 - 5 * n).sum::<u64>();
+    assert_eq!(pages.time.sum_ns, u128::from(ages_ms * MS));
+    assert_eq!(pages.time.sum_ns, pages.censored.sum_ns);
+}
+
 /// Sessions of three steps at an even 10 per second of 0.5 s each, drawn by the seed.
 fn sessions(think: Think) -> LoadSpec {
     let stages = vec![Stage { duration_s: 0.5, from_per_s: 20.0, to_per_s: 20.0 }];
