@@ -145,7 +145,7 @@ fn a_connection_that_ended_while_it_was_idle_is_not_used_again() {
     let think = Think::Fixed { s: 0.009 };
     let spec = LoadSpec { users: Users { think, ..Users::PLAIN }, ..users(1, 0.1) };
     let outcome = run_one(&world, &spec);
-    assert_eq!((outcome.tally.completed, outcome.tally.connects), (10, 10));
+    assert_eq!((outcome.tally.completed, outcome.tally.sockets.connects), (10, 10));
     assert_eq!((outcome.tally.errors.total(), outcome.tally.retries), (0, 0));
     assert_eq!(outcome.latencies_ns(), [MS; 10]);
 }
