@@ -13,7 +13,7 @@ from tests.stats.simulated import Truth
 
 from httpdyno.load.engine import start_load
 from httpdyno.load.machine import SPIN_S
-from httpdyno.load.window import WindowPlan
+from httpdyno.load.window_plan import WindowPlan
 from httpdyno.model import Closed, Measurement, Poisson, Workload
 from httpdyno.stats.histogram import merge, quantile_s
 

@@ -36,7 +36,12 @@ def test_sound_windows_raise_no_doubt():
 def test_windows_that_the_client_limited_are_counted_and_say_by_what():
     [told] = caveat.window_caveats([sample_start(), start_of(limited_by="client_cpu")])
     assert told.kind == "client_limited"
-    assert told.message.startswith("in 4 of 8 windows the load client was the limit (client cpu)")
+    assert told.message.startswith("in 4 of 8 windows the load client (client cpu) was the limit")
+
+
+def test_the_network_is_not_taken_for_the_client():
+    [told] = caveat.window_caveats([start_of(limited_by="network")])
+    assert told.message.startswith("in 4 of 4 windows the network stack was the limit, not the")
 
 
 def test_what_the_host_took_is_told_in_percent_of_a_core():

@@ -11,7 +11,7 @@ from tests.load.site import Site, serving
 
 from httpdyno import _native
 from httpdyno.load.message import spec_message
-from httpdyno.load.window import WindowPlan
+from httpdyno.load.window_plan import WindowPlan
 from httpdyno.model import (
     Constant,
     LiveLoad,

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from httpdyno.model import Configuration, Effective, ServerSpec, Template
 from httpdyno.servers.adapter import NotRunning
-from httpdyno.servers.gunicorn import Gunicorn
+from httpdyno.servers.gunicorn.server import Gunicorn
 from httpdyno.servers.run_folder import new_run_root
 from httpdyno.testing.adapter import READY_S, AdapterCase, AdapterConformance
 

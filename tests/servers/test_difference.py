@@ -5,7 +5,7 @@ from pathlib import Path
 from httpdyno.model import Configuration, ServerSpec
 from httpdyno.servers.adapter import Rendered
 from httpdyno.servers.difference import difference
-from httpdyno.servers.gunicorn import Gunicorn
+from httpdyno.servers.gunicorn.server import Gunicorn
 
 SPEC = ServerSpec(
     adapter="gunicorn",

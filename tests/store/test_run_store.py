@@ -9,10 +9,10 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from httpdyno import own_file
+from httpdyno import private_file
 from httpdyno.errors import StoreError
 from httpdyno.model import Evidence
-from httpdyno.own_file import locked
+from httpdyno.private_file import locked
 from httpdyno.store import Store, database
 from httpdyno.store.schema import HEAD
 from httpdyno.testing.record import (
@@ -199,7 +199,7 @@ def test_a_store_that_is_deleted_amid_a_run_is_noticed_at_the_next_window(store,
 
 def test_a_setting_up_that_is_held_says_by_whom_and_ends(file, monkeypatch, caplog):
     monkeypatch.setattr(database, "BUSY_TIMEOUT_S", 0.05)
-    monkeypatch.setattr(own_file, "_SILENT_S", 0.0)
+    monkeypatch.setattr(private_file, "_SILENT_S", 0.0)
     file.parent.mkdir()
     with locked(Path(f"{file}.lock"), patience_s=0), pytest.raises(StoreError) as caught:
         Store.open(str(file))

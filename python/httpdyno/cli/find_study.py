@@ -5,7 +5,7 @@ from pathlib import Path
 
 import httpdyno
 from httpdyno.errors import StudyFileError, UsageError
-from httpdyno.foreign import is_there
+from httpdyno.foreign_text import is_there
 from httpdyno.load.check import check_workload
 from httpdyno.model import Study
 from httpdyno.registry import load_adapter

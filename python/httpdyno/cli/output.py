@@ -9,7 +9,7 @@ from typing import Any
 
 from httpdyno.cli.standard_streams import say
 from httpdyno.errors import UsageError
-from httpdyno.foreign import reason, visible
+from httpdyno.foreign_text import reason, visible
 
 STDOUT = "-"
 

@@ -163,12 +163,18 @@ def _client_limited(windows: Sequence[WindowRecord]) -> Caveats:
     return tuple(
         Caveat(
             kind="client_limited",
-            message=f"in {n} of {len(windows)} windows the load client was the limit "
-            f"({limit.replace('_', ' ')}), not the server; the true ratio may be larger",
+            message=f"in {n} of {len(windows)} windows {_who(limit)} was the limit, not the "
+            "server; the true ratio may be larger",
         )
         for limit, n in sorted(limits.items())
         if limit not in _NOT_THE_CLIENT and n > len(windows) / 10
     )
+
+
+def _who(limit: str) -> str:
+    if limit == "network":
+        return "the network stack"
+    return f"the load client ({limit.replace('_', ' ')})"
 
 
 def _unverified_knobs(starts: Sequence[StartRecord]) -> Caveats:

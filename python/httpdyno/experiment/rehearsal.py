@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from msgspec import structs
 
 from httpdyno.errors import AdapterError, HttpdynoError, StudyFileError, UsageError
-from httpdyno.foreign import is_there
+from httpdyno.foreign_text import is_there
 from httpdyno.load.access_log import read_access_log
 from httpdyno.load.check import check_workload
 from httpdyno.model import Configuration, Level, Plan, Replay, ServerSpec, Study, level_text

@@ -20,7 +20,7 @@ from httpdyno.experiment.window_choice import (
 )
 from httpdyno.load.engine import Edge, LoadHandle, start_load
 from httpdyno.load.machine import SPIN_S, suited_threads
-from httpdyno.load.window import WindowPlan
+from httpdyno.load.window_plan import WindowPlan
 from httpdyno.model import Measurement, WindowRecord, Workload
 from httpdyno.telemetry.collector import Collector
 from httpdyno.telemetry.window import WindowTelemetry

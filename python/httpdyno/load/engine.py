@@ -14,7 +14,7 @@ from httpdyno.errors import EngineError
 from httpdyno.load.access_log import Recording, read_access_log
 from httpdyno.load.check import check_workload
 from httpdyno.load.message import spec_message
-from httpdyno.load.window import WindowPlan
+from httpdyno.load.window_plan import WindowPlan
 from httpdyno.model import LiveLoad, Measurement, Replay, Workload
 
 _WAIT_SLICE_S = 0.1

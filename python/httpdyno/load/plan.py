@@ -10,7 +10,7 @@ from httpdyno.load.check import check_workload
 from httpdyno.load.machine import check_descriptors, usual_spin_s
 from httpdyno.load.message import check_tls
 from httpdyno.load.target import Target, check_permitted, resolve
-from httpdyno.load.window import WindowPlan
+from httpdyno.load.window_plan import WindowPlan
 from httpdyno.model import Replay, Workload
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from httpdyno.errors import UsageError
-from httpdyno.foreign import opened_regular, read_regular, reason
+from httpdyno.foreign_text import opened_regular, read_regular, reason
 
 LINE_HINT = "such as `/cart`, `8 /cart`, or `2 POST /login name=joe`"
 PAGE_HINT = "such as `/index.html: /a.css /b.js`"

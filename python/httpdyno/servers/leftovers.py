@@ -10,7 +10,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from httpdyno.interruption import cleaning
-from httpdyno.own_file import is_locked
+from httpdyno.private_file import is_locked
 from httpdyno.servers.control_group import end_group, groups_of, is_group, remove_group
 from httpdyno.servers.live_process import (
     ProcessInfo,

@@ -27,7 +27,7 @@ from pathlib import Path, PurePosixPath
 from jinja2 import Environment, StrictUndefined, TemplateError, TemplateSyntaxError, UndefinedError
 
 from httpdyno.errors import AdapterError
-from httpdyno.foreign import read_regular, reason
+from httpdyno.foreign_text import read_regular, reason
 from httpdyno.model import Configuration, Level, ServerSpec, level_text
 from httpdyno.servers.adapter import Rendered
 

@@ -11,8 +11,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from httpdyno.errors import AdapterError
-from httpdyno.foreign import reason
-from httpdyno.own_file import HeldError, locked
+from httpdyno.foreign_text import reason
+from httpdyno.private_file import HeldError, locked
 
 ROOT_VARIABLE = "HTTPDYNO_RUN_DIR"
 LOCK = "lock"

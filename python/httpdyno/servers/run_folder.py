@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Self
 
 from httpdyno.errors import AdapterError, RevertError
-from httpdyno.foreign import reason
+from httpdyno.foreign_text import reason
 from httpdyno.interruption import cleaning
 from httpdyno.servers.adapter import Place
 from httpdyno.servers.leftovers import clear_run

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 from httpdyno.errors import AdapterError
-from httpdyno.foreign import reason
-from httpdyno.own_file import opened_own
+from httpdyno.foreign_text import reason
+from httpdyno.private_file import opened_own
 from httpdyno.servers.adapter import Place
 from httpdyno.servers.live_process import process_info
 

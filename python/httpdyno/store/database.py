@@ -19,7 +19,7 @@ from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.exc import NoSuchModuleError, SQLAlchemyError
 
 from httpdyno.errors import StoreError
-from httpdyno.own_file import HeldError, locked
+from httpdyno.private_file import HeldError, locked
 from httpdyno.store.location import Location, data_folder, store_location
 from httpdyno.store.schema import HEAD
 

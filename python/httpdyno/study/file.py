@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from httpdyno.errors import StudyFileError, UsageError
-from httpdyno.foreign import is_there, read_regular, reason
+from httpdyno.foreign_text import is_there, read_regular, reason
 from httpdyno.model.base import Level
 from httpdyno.model.knob import Configuration, Knob, KnobInfo
 from httpdyno.model.metric import METRIC_NAMES
@@ -232,11 +232,7 @@ class _Checker:
     def objective(self, table: ObjectiveTable) -> Objective:
         for name, metric in (("metric", table.metric), ("tie_breaker", table.tie_breaker)):
             if metric not in METRIC_NAMES and (metric or name == "metric"):
-                raise self.wrong(
-                    f"objective.{name}",
-                    metric,
-                    "throughput_per_s, cpu_s_per_request or latency_p50_s (p90, p99, p999)",
-                )
+                raise self.wrong(f"objective.{name}", metric, ", ".join(METRIC_NAMES))
         if table.tie_breaker == table.metric:
             raise self.wrong("objective.tie_breaker", table.tie_breaker, "another than the metric")
         for key, value, low, high in (

@@ -1,7 +1,7 @@
 """The tables of a study file, exactly as people write them.
 
 These types are the file's schema: names, types and defaults. What they mean together is checked
-in `study_file`.
+in `study/file.py`.
 """
 
 from typing import Literal

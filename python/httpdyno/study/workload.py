@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 
 from httpdyno.errors import StudyFileError, UsageError
-from httpdyno.foreign import is_there
+from httpdyno.foreign_text import is_there
 from httpdyno.load.traffic import workload_from
 from httpdyno.load.traffic_table import RequestTable, WorkloadTable
 from httpdyno.model.arrival import Replay, Sessions, Stages, length_s

@@ -6,6 +6,7 @@
 mod clock;
 mod connections;
 mod context;
+mod event_loop;
 mod ids;
 mod loopback;
 mod platform;
@@ -15,7 +16,6 @@ mod users;
 mod virtual_rig;
 #[cfg(test)]
 mod virtual_tests;
-mod worker;
 
+pub(crate) use event_loop::{Command, Setup, Worker};
 pub(crate) use shared::Shared;
-pub(crate) use worker::{Command, Setup, Worker};

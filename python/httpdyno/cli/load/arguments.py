@@ -6,17 +6,17 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from httpdyno.cli.load.client import cpus_from, spin_s_from, threads_from
+from httpdyno.cli.load.connection_options import ClientOptions, ConnectionOptions, TlsOptions
 from httpdyno.cli.load.options import RequestOptions, TrafficOptions, UserOptions
 from httpdyno.cli.load.request import Requests, expected_by_log, requests_from, server_of_log
-from httpdyno.cli.load.wire_options import ClientOptions, ConnectionOptions, TlsOptions
 from httpdyno.errors import UsageError
-from httpdyno.foreign import opened_regular, reason
+from httpdyno.foreign_text import opened_regular, reason
 from httpdyno.load.check import out_of_range
 from httpdyno.load.plan import LoadPlan, load_plan
 from httpdyno.load.target import Target
 from httpdyno.load.traffic import workload_from
 from httpdyno.load.traffic_table import TrafficTable
-from httpdyno.load.window import WindowPlan
+from httpdyno.load.window_plan import WindowPlan
 from httpdyno.model import Replay, TlsSpec, Workload
 from httpdyno.model.arrival import LOG_SPREADS, length_s
 from httpdyno.units import duration_s

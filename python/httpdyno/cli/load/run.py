@@ -6,6 +6,7 @@ from pathlib import Path
 
 from httpdyno.cli.console import messages
 from httpdyno.cli.load.arguments import LoadArguments, planned
+from httpdyno.cli.load.connection_options import ClientOptions, ConnectionOptions, TlsOptions
 from httpdyno.cli.load.options import (
     OutputOptions,
     RequestOptions,
@@ -16,9 +17,8 @@ from httpdyno.cli.load.options import (
 )
 from httpdyno.cli.load.output import LoadOutputs
 from httpdyno.cli.load.progress import LoadProgress, interruptions, watch
-from httpdyno.cli.load.wire_options import ClientOptions, ConnectionOptions, TlsOptions
 from httpdyno.cli.option_group import takes
-from httpdyno.foreign import is_there
+from httpdyno.foreign_text import is_there
 from httpdyno.load.engine import start_load
 from httpdyno.load.plan import LoadPlan
 from httpdyno.model import LoadOutcome

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from httpdyno.errors import AdapterError
-from httpdyno.foreign import is_there
+from httpdyno.foreign_text import is_there
 
 _BINARIES = ("apache2", "httpd")
 _PATHS = ("/usr/sbin", "/usr/local/sbin", "/usr/local/apache2/bin", "/usr/bin")

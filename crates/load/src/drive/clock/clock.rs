@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::drive::platform::{Platform, Time};
 
 use super::progress::Progress;
-use super::timers::{Timers, Wake};
+use super::timer_queue::{Timers, Wake};
 
 /// A thread's time, and what it has to do when.
 #[derive(Debug)]

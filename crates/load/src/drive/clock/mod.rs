@@ -3,8 +3,8 @@
 #[expect(clippy::module_inception, reason = "what the folder is about")]
 mod clock;
 mod progress;
-mod timers;
+mod timer_queue;
 
 pub(super) use clock::Clock;
 pub(super) use progress::{Progress, Share};
-pub(super) use timers::Wake;
+pub(super) use timer_queue::Wake;

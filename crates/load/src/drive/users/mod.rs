@@ -1,9 +1,9 @@
 //! A thread's users: who asks for what next, page by page, pause by pause.
 
 mod arrivals;
-mod cycles;
+mod begin_and_end;
+mod credited_cycles;
 mod pages;
-mod sending;
 mod steps;
 #[expect(clippy::module_inception, reason = "what the folder is about")]
 mod users;

@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use super::link::VirtualLink;
 use super::script::{Door, Reply, S, Seen, answer};
+use crate::drive::event_loop::WAKER_TOKEN;
 use crate::drive::platform::{Net, Platform, Time};
 use crate::drive::shared::Shared;
-use crate::drive::worker::WAKER_TOKEN;
 use crate::request::Target;
 use crate::sys::{Event, MAX_EVENTS};
 

@@ -23,8 +23,8 @@ from typing import Any
 from httpdyno.errors import AdapterError
 from httpdyno.model import Configuration, Effective, KnobInfo, Level, ServerSpec, level_text
 from httpdyno.servers.adapter import NotRunning, Place, Rendered, Running
-from httpdyno.servers.gunicorn_application import application_complaint
-from httpdyno.servers.gunicorn_knob import KNOBS, as_understood
+from httpdyno.servers.gunicorn.application import application_complaint
+from httpdyno.servers.gunicorn.knob import KNOBS, as_understood
 from httpdyno.servers.instance import Asked
 from httpdyno.servers.process import ServerProcess, log_text
 from httpdyno.servers.render import (

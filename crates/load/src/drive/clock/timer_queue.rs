@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn timers_fire_in_the_order_of_their_instants_and_not_before() {
+    fn timers_come_out_in_the_order_of_their_instants_and_not_before() {
         let mut timers = timers();
         assert_eq!(timers.pop_due(9), None);
         assert_eq!(timers.pop_due(25), Some((10, Wake::Start(UserId::new(2)))));

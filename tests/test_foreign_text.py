@@ -3,7 +3,7 @@ import os
 
 import pytest
 
-from httpdyno.foreign import opened_regular, read_regular, reason, visible
+from httpdyno.foreign_text import opened_regular, read_regular, reason, visible
 
 
 @pytest.mark.parametrize(

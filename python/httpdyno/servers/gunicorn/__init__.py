@@ -1,0 +1,5 @@
+"""gunicorn, as this Python has it installed."""
+
+from httpdyno.servers.gunicorn.server import Gunicorn
+
+__all__ = ["Gunicorn"]
