@@ -1,5 +1,6 @@
 """What a workload as people write it means: from `TrafficTable` to `Workload`."""
 
+import re
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -294,7 +295,7 @@ class _Words:
             return
         for place, keys in _SETTINGS.items():
             given = [key for key in keys if getattr(self._table, key) is not None]
-            if given and refused.place.startswith(place):
+            if given and re.match(rf"{re.escape(place)}(?![a-z_])", refused.place):
                 raise self._wrong(given[0], refused.expected)
         raise UsageError(refused.sentence)
 

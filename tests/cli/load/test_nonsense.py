@@ -119,6 +119,10 @@ NONSENSE = [
     ([URL, "--requests-per-connection", "0"], "`--requests-per-connection 0` makes no sense"),
     ([URL, "--requests-per-connection", "3", "--no-keepalive"], "contradict each other"),
     ([URL, "--connection-rate", "0"], "`--connection-rate 0` makes no sense"),
+    (
+        [URL, "-c", "8", "--connection-rate", "2000000000/s"],
+        "`--connection-rate 2000000000/s` makes no sense",
+    ),
     ([URL, "--connection-rate", "5/s", "--rate", "5/s"], "is for a closed loop"),
     ([URL, "--unix", "none"], "the unix socket `none` cannot be used: no such file"),
     ([URL, "--unix", ""], "`--unix` names no socket"),

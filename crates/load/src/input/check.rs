@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::check_arm::check_arm;
 use super::spec::{Arm, LoadSpec, Window};
 use super::traffic::{Arrival, Length, Stage, Think};
 use crate::error::Error;
@@ -25,7 +26,8 @@ const MAX_STEPS: u32 = 1_000_000_000;
 /// More than any kernel gives.
 const MAX_BUFFER_BYTES: usize = 1 << 30;
 
-/// Refuse what makes no sense, but for the arms: see `Target`.
+/// Refuse what makes no sense. Addresses, certificates and the bytes of requests are refused where
+/// they are prepared: `Target`.
 pub(crate) fn check(spec: &LoadSpec) -> Result<(), Error> {
     if !(1..=MAX_CONNECTIONS).contains(&spec.connections) {
         return Err(Error::invalid("connections", spec.connections, "1 to 1000000"));
@@ -47,6 +49,9 @@ pub(crate) fn check(spec: &LoadSpec) -> Result<(), Error> {
     check_traffic(spec)?;
     if spec.arms.is_empty() {
         return Err(Error::invalid("arms", "empty", "at least one"));
+    }
+    for (index, arm) in spec.arms.iter().enumerate() {
+        check_arm(arm, spec, &format!("arms[{index}]"))?;
     }
     if spec.windows.is_empty() {
         return Err(Error::invalid("windows", "empty", "at least one"));

@@ -1,6 +1,7 @@
 //! What a run is asked to do, and the refusal of what makes no sense.
 
 mod check;
+mod check_arm;
 #[cfg(test)]
 mod example;
 mod spec;
