@@ -6,7 +6,8 @@ import pytest
 from msgspec import structs
 from rich.console import Console
 
-from httpdyno.cli.progress import RunProgress, whole_seconds
+from httpdyno.cli.live_display import whole_seconds
+from httpdyno.cli.progress import RunProgress
 from httpdyno.experiment.event import FinalDone, Notice, PointDone, Stage, StartDone, StepDone
 from httpdyno.model import (
     ArmSummary,
@@ -119,7 +120,7 @@ def test_a_terminal_gets_a_line_that_counts_on_by_itself():
         watch(START)
         clock.now_s += 10.0
         with console.capture() as capture:
-            console.print(watch.line())
+            console.print(watch.shown())
     line = capture.get()
     assert "step 1 of 2" in line
     assert "4 starts" in line
@@ -134,7 +135,7 @@ def test_the_time_left_never_runs_below_zero():
         watch(STAGE)
         clock.now_s += 1000.0
         with console.capture() as capture:
-            console.print(watch.line())
+            console.print(watch.shown())
     assert "about 0 s left" in capture.get()
 
 
@@ -143,7 +144,7 @@ def test_the_live_line_is_one_line_at_any_width(width):
     console = Console(file=io.StringIO(), force_terminal=True, width=width, highlight=False)
     with RunProgress(console, 2, clock=Clock()) as watch:
         watch(START)
-        line = watch.line()
+        line = watch.shown()
     plain = Console(file=io.StringIO(), width=width)
     with plain.capture() as capture:
         plain.print(line)

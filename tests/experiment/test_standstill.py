@@ -95,23 +95,26 @@ class _StoodStill:
         return self._still_s[0] > 0
 
 
-@pytest.mark.parametrize(("still_s", "status"), [(0.0, "hung"), (25.0, "unstable")])
-def test_what_hung_while_nobody_looked_did_not_hang(study, monkeypatch, still_s, status):
-    now = iter([100.0, 100.0, 147.0])
-    monkeypatch.setattr(server_bench, "sleepless_s", lambda: next(now))
-    monkeypatch.setattr(server_bench, "Pulse", lambda: _StoodStill(2.0, still_s))
+def request_of(study, *, warm_up_s):
     start = study.start_configuration()
-    request = StartRequest(
+    return StartRequest(
         comparison=1,
         start=0,
         arms=(start, start),
         order=((0, 1),),
         window_s=0.1,
         lead_in_s=0.0,
-        warm_up_s=0.0,
+        warm_up_s=warm_up_s,
     )
+
+
+@pytest.mark.parametrize(("still_s", "status"), [(0.0, "hung"), (25.0, "unstable")])
+def test_what_hung_while_nobody_looked_did_not_hang(study, monkeypatch, still_s, status):
+    now = iter([100.0, 100.0, 147.0])
+    monkeypatch.setattr(server_bench, "sleepless_s", lambda: next(now))
+    monkeypatch.setattr(server_bench, "Pulse", lambda: _StoodStill(2.0, still_s))
     with ServerBench(adapter=_Deaf(), study=study, seed=1) as bench:  # type: ignore[arg-type]
-        record = bench.measure_start(request, lambda _window: None)
+        record = bench.measure_start(request_of(study, warm_up_s=0.0), lambda _window: None)
     assert record.statuses == (status, status)
     assert record.duration_s == 45.0 - still_s
     assert ("stood still for 25.0 s" in record.details[1]) is (status == "unstable")
@@ -121,16 +124,7 @@ def test_no_later_window_is_chosen_by_latencies_of_a_disturbed_start(study, monk
     slow = CycleMoments(n=8, sum_s=200.0, sum_s2=5000.0)
     monkeypatch.setattr(server_bench, "Pulse", lambda: _StoodStill(0.0, 25.0, 0.0, 0.0))
     monkeypatch.setattr(ServerBench, "_load", lambda *_: ([], {"a": slow}))
-    start = study.start_configuration()
-    request = StartRequest(
-        comparison=1,
-        start=0,
-        arms=(start, start),
-        order=((0, 1),),
-        window_s=0.1,
-        lead_in_s=0.0,
-        warm_up_s=0.1,
-    )
+    request = request_of(study, warm_up_s=0.1)
     with ServerBench(adapter=_Deaf(), study=study, seed=1) as bench:  # type: ignore[arg-type]
         bench.measure_start(request, lambda _window: None)
         assert bench._cycles == {}

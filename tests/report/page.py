@@ -51,6 +51,19 @@ def parsed(page: str) -> Elements:
     return parser
 
 
+def assert_loads_nothing(page: str) -> None:
+    """Assert that a page is well formed, needs no other file or host and runs no script."""
+    elements = parsed(page).seen
+    tags = {tag for tag, _ in elements}
+    assert not tags & {"link", "img", "iframe", "object", "embed", "audio", "video", "form"}
+    assert not any("src" in attributes or "href" in attributes for _, attributes in elements)
+    assert not any(key.startswith("on") for _, attributes in elements for key in attributes)
+    assert "url(" not in page
+    assert "@import" not in page
+    scripts = [attributes for tag, attributes in elements if tag == "script"]
+    assert [script["type"] for script in scripts] == ["application/json"]
+
+
 class Shown(Elements):
     """Collects the lines that a person sees: no styles, no data, drawings by their labels."""
 

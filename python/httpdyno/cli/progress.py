@@ -2,13 +2,11 @@
 
 import time
 from collections.abc import Callable
-from types import TracebackType
-from typing import Self
 
 from rich.console import Console
-from rich.live import Live
 from rich.text import Text
 
+from httpdyno.cli.live_display import LiveDisplay, one_line, whole_seconds
 from httpdyno.experiment.event import (
     Event,
     FinalDone,
@@ -22,17 +20,14 @@ from httpdyno.report.shared.phrase import plural
 from httpdyno.report.study.sweep_text import point_line
 from httpdyno.report.study.text import claim_text, standing_line, step_line
 
-_REFRESH_PER_S = 4.0
-_FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 
-
-class RunProgress:
+class RunProgress(LiveDisplay):
     """Takes a run's events; use it as a context manager around the run."""
 
     def __init__(
         self, console: Console, n_steps: int, *, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._console = console
+        super().__init__(console)
         self._n_steps = n_steps
         self._clock = clock
         self._n_done = 0
@@ -41,28 +36,6 @@ class RunProgress:
         self._elapsed_s = 0.0
         self._left_s: float | None = None
         self._told_at_s = clock()
-        self._live: Live | None = None
-
-    def __enter__(self) -> Self:
-        if self._console.is_terminal and not self._console.is_dumb_terminal:
-            self._live = Live(
-                get_renderable=self.line,
-                console=self._console,
-                refresh_per_second=_REFRESH_PER_S,
-                transient=True,
-            )
-            self._live.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        if self._live is not None:
-            self._live.stop()
-            self._live = None
 
     def __call__(self, event: Event) -> None:
         """Show one event."""
@@ -105,7 +78,7 @@ class RunProgress:
         self._elapsed_s, self._left_s = event.elapsed_s, event.left_s
         self._told_at_s = self._clock()
 
-    def line(self) -> Text:
+    def shown(self) -> Text:
         """Return the live line as it is now."""
         since_s = self._clock() - self._told_at_s
         left_s = None if self._left_s is None else max(0.0, self._left_s - since_s)
@@ -113,26 +86,10 @@ class RunProgress:
         return one_line(self._status, times, self._console.width, now_s=self._clock())
 
 
-def one_line(what: Text, times: str, width: int, *, now_s: float) -> Text:
-    """Return a live line; where the width does not do, it is `what` that is cut."""
-    frame = _FRAMES[int(now_s * _REFRESH_PER_S) % len(_FRAMES)]
-    status = what.copy()
-    status.truncate(max(0, width - len(times) - 4), overflow="ellipsis")
-    line = Text.assemble((frame, "cyan"), " ", status, (f"  {times}", "dim"))
-    line.truncate(width)
-    return line
-
-
 def _times(elapsed_s: float, left_s: float | None) -> str:
     """Return `1 min 20 s, about 40 s left`; whole seconds, because it is a guess."""
     passed = whole_seconds(elapsed_s)
     return passed if left_s is None else f"{passed}, about {whole_seconds(left_s)} left"
-
-
-def whole_seconds(seconds: float) -> str:
-    """Return a duration in whole seconds, minutes apart: `1 min 20 s`."""
-    whole = max(0, round(seconds))
-    return f"{whole // 60} min {whole % 60:02d} s" if whole >= 60 else f"{whole} s"  # noqa: PLR2004
 
 
 def _round_text(event: PointDone) -> str:

@@ -44,7 +44,7 @@ def lines(progress, width=80):
     """Return what stands on the terminal, as plain lines."""
     plain = Console(file=io.StringIO(), width=width)
     with plain.capture() as capture:
-        plain.print(progress.lines())
+        plain.print(progress.shown())
     return capture.get().splitlines()
 
 

@@ -9,21 +9,18 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import TracebackType
 from typing import Protocol, Self
 
 from rich.console import Console, Group
-from rich.live import Live
 from rich.text import Text
 
-from httpdyno.cli.progress import one_line, whole_seconds
+from httpdyno.cli.live_display import LiveDisplay, one_line, whole_seconds
 from httpdyno.errors import EngineError
 from httpdyno.model import LiveLoad, Measurement
 from httpdyno.report.shared.phrase import plural
 from httpdyno.stats.histogram import can_show, quantile_s
 from httpdyno.units import format_duration, format_rate
 
-_REFRESH_PER_S = 4.0
 _PLAIN_EVERY_S = 5.0
 _RATE_OVER_S = 1.0
 """The rate is that of the last second: shorter jumps about, longer hides what happens."""
@@ -34,7 +31,7 @@ _STOP_PATIENCE_S = 5.0
 _ENDS = (signal.SIGINT, signal.SIGTERM)
 
 
-class LoadProgress:
+class LoadProgress(LiveDisplay):
     """Takes snapshots of a load test; use it as a context manager around the run."""
 
     def __init__(
@@ -55,7 +52,7 @@ class LoadProgress:
             n_requests: The test ends after that many; 0 is no such limit.
             clock: Monotonic seconds.
         """
-        self._console = console
+        super().__init__(console)
         self._what = what
         self._duration_s = duration_s
         self._n_requests = n_requests
@@ -63,31 +60,13 @@ class LoadProgress:
         self._began_s = clock()
         self._plain_at_s = self._began_s
         self._seen: deque[LiveLoad] = deque()
-        self._live: Live | None = None
 
     def __enter__(self) -> Self:
         self._began_s = self._plain_at_s = self._clock()
-        if self._console.is_terminal and not self._console.is_dumb_terminal:
-            self._live = Live(
-                get_renderable=self.lines,
-                console=self._console,
-                refresh_per_second=_REFRESH_PER_S,
-                transient=True,
-            )
-            self._live.start()
-        else:
+        super().__enter__()
+        if self._live is None:
             self._console.print(self._what, soft_wrap=True, markup=False)
         return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        if self._live is not None:
-            self._live.stop()
-            self._live = None
 
     def show(self, snapshot: LiveLoad | None) -> None:
         """Take over how far the test is; None is nothing new."""
@@ -102,7 +81,7 @@ class LoadProgress:
             line = f"{times}: {', '.join(self._figures())}"
             self._console.print(line, soft_wrap=True, markup=False)
 
-    def lines(self) -> Group:
+    def shown(self) -> Group:
         """Return what stands on a terminal now."""
         now_s, width = self._clock(), self._console.width
         first = one_line(Text(self._what), self._times(now_s - self._began_s), width, now_s=now_s)

@@ -1,0 +1,60 @@
+"""Lines that stay in place on a terminal while something runs, and the words in them."""
+
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console, RenderableType
+from rich.live import Live
+from rich.text import Text
+
+_REFRESH_PER_S = 4.0
+_FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+
+
+class LiveDisplay:
+    """Keeps what `shown` returns on a terminal, and off it again at the end."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._live: Live | None = None
+
+    def shown(self) -> RenderableType:
+        """Return what stands there now."""
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        if self._console.is_terminal and not self._console.is_dumb_terminal:
+            self._live = Live(
+                get_renderable=self.shown,
+                console=self._console,
+                refresh_per_second=_REFRESH_PER_S,
+                transient=True,
+            )
+            self._live.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+
+def one_line(what: Text, times: str, width: int, *, now_s: float) -> Text:
+    """Return a live line; where the width does not do, it is `what` that is cut."""
+    frame = _FRAMES[int(now_s * _REFRESH_PER_S) % len(_FRAMES)]
+    status = what.copy()
+    status.truncate(max(0, width - len(times) - 4), overflow="ellipsis")
+    line = Text.assemble((frame, "cyan"), " ", status, (f"  {times}", "dim"))
+    line.truncate(width)
+    return line
+
+
+def whole_seconds(seconds: float) -> str:
+    """Return a duration in whole seconds, minutes apart: `1 min 20 s`."""
+    whole = max(0, round(seconds))
+    return f"{whole // 60} min {whole % 60:02d} s" if whole >= 60 else f"{whole} s"  # noqa: PLR2004
