@@ -80,7 +80,31 @@ fn cores_that_our_own_threads_share_are_not_away() {
         skipped(&disturbance);
         return;
     }
-    assert_eq!(with.disturbance(), None);
+    // They share at all times, and a machine that stands still does so once.
+    assert!(with.away < 0.1 && with.others < 0.25, "away {}, others {}", with.away, with.others);
+}
+
+/// A verdict that rests on a hundredth of the requests turns with a hundredth of the time.
+#[test]
+fn a_core_that_was_away_once_for_two_hundredths_of_a_second_disturbs() {
+    let _alone = alone();
+    if thread::spawn(real_time::go_first).join().unwrap() {
+        let has_been_away = AtomicBool::new(false);
+        let seen = seen_beside(1, |cpu, _| {
+            affinity::pin_to(cpu);
+            assert!(real_time::go_first());
+            thread::sleep(WATCHED / 4);
+            if !has_been_away.swap(true, Ordering::Relaxed) {
+                let until = Instant::now() + Duration::from_millis(20);
+                while Instant::now() < until {
+                    std::hint::spin_loop();
+                }
+            }
+        });
+        assert!(seen.disturbance().is_some(), "away for {} of the time", seen.away);
+    } else {
+        skipped("nobody may go first without root");
+    }
 }
 
 #[test]

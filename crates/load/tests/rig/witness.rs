@@ -15,8 +15,9 @@ const NAP: Duration = Duration::from_millis(2);
 /// beside busy threads but on a core that somebody took.
 const TAKEN: Duration = Duration::from_millis(10);
 
-/// The part of a try, in cores, from which on it is spoilt where nobody ran or the host took it.
-const MOST_TAKEN_RATIO: f64 = 0.05;
+/// The part of a try, in cores, from which on it is spoilt where nobody ran or the host took it:
+/// a verdict rests on a hundredth of the requests, and so many are due in so long.
+const MOST_TAKEN_RATIO: f64 = 0.01;
 
 /// The same for what other programs used. The kernel counts that by looking who runs at each of
 /// its ticks, so that over half a second it may be wrong by a tenth of a core.
