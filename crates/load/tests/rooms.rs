@@ -153,7 +153,7 @@ fn rooms_use_only_those_that_the_table_allows() {
     assert!(table.len() >= 12, "{table:?}");
     let mut seen = BTreeSet::new();
     for ((from, to), file) in uses() {
-        let Some(from) = from.first() else { continue }; // the crate's root gives out what is public
+        let Some(from) = from.first() else { continue }; // the root gives out what is public
         let allowed = table.get(from).unwrap_or_else(|| panic!("{from} is not in the table"));
         let to = to.first().unwrap_or_else(|| panic!("{file} uses the root, not a room"));
         assert!(from == to || allowed.contains(to), "{file}: {from} must not use {to}");

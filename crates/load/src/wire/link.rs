@@ -134,8 +134,8 @@ impl Link {
     }
 
     /// Whether the link has nothing against another request, after the answer to one was read.
-    /// On TLS that is no surplus inside, no `close_notify` from the server and nothing unsent; a plain
-    /// link knows nothing that the caller does not.
+    /// On TLS that is no surplus inside, no `close_notify` from the server and nothing unsent; a
+    /// plain link knows nothing that the caller does not.
     #[inline]
     pub(crate) fn is_reusable(&self) -> bool {
         match &self.layer {

@@ -119,8 +119,8 @@ impl TlsSession {
         self.failure.clone().map_or(Ok(()), |failure| Err(tls_failure(failure)))
     }
 
-    /// Plaintext into `room`: how much, or 0 after the server's `close_notify`. `Interrupted` after so many
-    /// records without any that others must have their turn.
+    /// Plaintext into `room`: how much, or 0 after the server's `close_notify`. `Interrupted` after
+    /// so many records without any that others must have their turn.
     pub(super) fn read(&mut self, wire: &mut Wire, room: &mut [u8]) -> io::Result<usize> {
         for _ in 0..MAX_FILLS {
             if !self.plain.is_empty() {

@@ -189,8 +189,8 @@ impl Users {
         let is_new = unit(self.draw(stream::IS_NEW, number)) < self.spec.users.new_ratio;
         let arm_users = &mut self.arms[plan.arm];
         let place_of_connection = first.index() - arm_users.places.start;
-        // Nobody makes two visits at a time: instead of who is here already comes somebody else, who
-        // has a place of its own for each connection.
+        // Nobody makes two visits at a time: instead of who is here already comes somebody else,
+        // who has a place of its own for each connection.
         let drawn = UserId::new((bits % arm_users.n_returning as u64) as usize);
         let other = UserId::new(arm_users.n_returning + place_of_connection);
         let place = if arm_users.users[drawn].is_here { other } else { drawn };
