@@ -99,13 +99,11 @@ fn follow<'a>(code: &'a str, mut base: Module, targets: &mut Vec<Module>) -> &'a
             "super" => drop(base.pop()),
             word => base.push(word.to_owned()),
         }
-        match after.strip_prefix("::") {
-            Some(after) => rest = after,
-            None => {
-                targets.push(base);
-                return after;
-            }
-        }
+        let Some(deeper) = after.strip_prefix("::") else {
+            targets.push(base);
+            return after;
+        };
+        rest = deeper;
     }
 }
 
