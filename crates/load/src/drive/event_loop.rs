@@ -21,7 +21,7 @@ use super::context::Context;
 use super::loopback::Loopback;
 use super::platform::{EpollNet, Kernel, MonotonicTime, Platform};
 use super::shared::Shared;
-use super::users::{Role, Users};
+use super::users::{Role, ThreadUsers};
 
 /// What the conductor asks of a thread.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ pub(super) struct Driver<P: Platform> {
     setup: Setup,
     cx: Context<P>,
     connections: Connections<P>,
-    users: Users,
+    users: ThreadUsers,
     shared: Arc<Shared>,
     waker: Arc<Waker>,
     /// Where the thread polls before due times, if it could be had.
@@ -145,8 +145,8 @@ impl<P: Platform> Driver<P> {
             timeout_ns,
             slow: spec.slow,
         };
-        let numbers = Users::first_numbers(&spec, role);
-        let users = Users::new(spec, role, Arc::clone(&shared), &targets);
+        let numbers = ThreadUsers::first_numbers(&spec, role);
+        let users = ThreadUsers::new(spec, role, Arc::clone(&shared), &targets);
         Self {
             setup,
             cx: Context {

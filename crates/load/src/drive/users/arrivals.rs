@@ -16,7 +16,7 @@ use crate::schedule::{
 };
 
 use super::steps::BegunStep;
-use super::users::Users;
+use super::users::ThreadUsers;
 use super::visit::Visit;
 
 /// An arrival of the schedule.
@@ -31,7 +31,7 @@ struct DueArrival {
     is_slow: bool,
 }
 
-impl Users {
+impl ThreadUsers {
     /// Send the requests that are due, as far as connections are idle (open loop).
     #[inline]
     pub(in crate::drive) fn send_due<P: Platform>(

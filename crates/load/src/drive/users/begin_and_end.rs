@@ -11,13 +11,13 @@ use crate::drive::{
 };
 use crate::schedule::{Model, Plan};
 
-use super::users::Users;
+use super::users::ThreadUsers;
 
 /// So long may pass until a thread sees what others did: that one of them sent the last request,
 /// or that their users have passed the end of the measured part.
 const LOOK_NS: u64 = 10_000_000;
 
-impl Users {
+impl ThreadUsers {
     /// Send what there is to send now, and see whether that was all.
     #[inline]
     pub(in crate::drive) fn send<P: Platform>(

@@ -14,9 +14,9 @@ use crate::schedule::{
     random::{hash, stream, unit},
 };
 
-use super::users::Users;
+use super::users::ThreadUsers;
 
-impl Users {
+impl ThreadUsers {
     /// When a user begins: at a random instant of its own part of the spread. So the users' phases
     /// are random, and the server never has them all at once.
     pub(super) fn spread_offset_ns(&self, plan: &Plan, user: UserId) -> f64 {
@@ -96,7 +96,7 @@ impl Users {
     pub(super) fn close_cycles<P: Platform>(&mut self, cx: &mut Context<P>) {
         let progress = &cx.clock.progress;
         let (plan, until_ns) = (&progress.plan, progress.sent_until_ns);
-        for id in self.arms[plan.arm].places.clone().map(VisitId::new) {
+        for id in self.arms[plan.arm].connections.clone().map(VisitId::new) {
             let visit = &mut self.visits[id];
             if visit.cycle_ns > 0 && !visit.has_passed {
                 cx.tally.cycles.leave_open(plan, visit.cycle_ns, until_ns, visit.n_right);

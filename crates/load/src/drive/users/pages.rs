@@ -10,10 +10,10 @@ use crate::drive::{
 };
 use crate::schedule::Model;
 
-use super::users::{Asked, Users};
+use super::users::{Asked, ThreadUsers};
 use super::visit::Visit;
 
-impl Users {
+impl ThreadUsers {
     /// An exchange of a visit has ended.
     #[inline]
     pub(super) fn go_on<P: Platform>(

@@ -16,7 +16,7 @@ use crate::schedule::{
     random::{hash, stream, unit},
 };
 
-use super::users::{Asked, Users, count_visit};
+use super::users::{Asked, ThreadUsers, count_visit};
 use super::visit::{Visit, VisitEnd};
 
 /// A step as it is begun.
@@ -29,7 +29,7 @@ pub(super) struct BegunStep {
     pub(super) is_measured: bool,
 }
 
-impl Users {
+impl ThreadUsers {
     /// A user of a closed loop begins.
     pub(in crate::drive) fn set_to_work<P: Platform>(
         &mut self,

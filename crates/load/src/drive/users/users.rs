@@ -41,13 +41,13 @@ pub(in crate::drive) struct ArmUsers {
     pub(super) users: Table<UserId, User>,
     n_returning: usize,
     /// The connections to the arm.
-    pub(super) places: std::ops::Range<usize>,
+    pub(super) connections: std::ops::Range<usize>,
     /// Where the last window left the steps; none was there yet: `None`.
     mix_from: Option<u64>,
 }
 
 /// The users of a thread, on all arms.
-pub(in crate::drive) struct Users {
+pub(in crate::drive) struct ThreadUsers {
     pub(super) spec: Arc<LoadSpec>,
     pub(super) role: Role,
     pub(super) shared: Arc<Shared>,
@@ -71,7 +71,7 @@ pub(super) struct Asked {
     pub(super) is_object: bool,
 }
 
-impl Users {
+impl ThreadUsers {
     /// Of each target so many places are for its connections.
     pub(in crate::drive) fn new(
         spec: Arc<LoadSpec>,
@@ -89,7 +89,7 @@ impl Users {
                 connections_per_page: target.connections_per_page,
                 users: Table::of((0..n_users).map(|_| User::default())),
                 n_returning,
-                places: first - n_places..first,
+                connections: first - n_places..first,
                 mix_from: None,
             }
         };
@@ -188,7 +188,7 @@ impl Users {
         let bits = self.draw(stream::RETURNING, number);
         let is_new = unit(self.draw(stream::IS_NEW, number)) < self.spec.users.new_ratio;
         let arm_users = &mut self.arms[plan.arm];
-        let place_of_connection = first.index() - arm_users.places.start;
+        let place_of_connection = first.index() - arm_users.connections.start;
         // Nobody makes two visits at a time: instead of who is here already comes somebody else,
         // who has a place of its own for each connection.
         let drawn = UserId::new((bits % arm_users.n_returning as u64) as usize);
