@@ -3,14 +3,14 @@
 
 use crate::count::{ErrorKind, PageEnd};
 use crate::drive::{
-    connections::{Connections, Finished},
+    connections::{Connections, Finished, Order},
     context::Context,
     ids::{ConnectionId, VisitId},
     platform::Platform,
 };
 use crate::schedule::Model;
 
-use super::users::{Asked, ThreadUsers};
+use super::users::ThreadUsers;
 use super::visit::Visit;
 
 impl ThreadUsers {
@@ -76,14 +76,9 @@ impl ThreadUsers {
             return;
         };
         visit.n_asked += 1;
-        let asked = Asked {
-            request: object as u32,
-            number: visit.number,
-            base_ns: cx.clock.now_ns,
-            is_measured: visit.is_measured,
-            is_object: true,
-        };
-        self.issue(cx, connections, (id, connection), asked);
+        let base_ns = cx.clock.now_ns;
+        let order = Order { base_ns, is_object: true, ..visit.order(id, object) };
+        self.issue(cx, connections, connection, order);
     }
 
     /// Ask for the page's objects on further connections, as far as there are any.

@@ -16,7 +16,7 @@ use crate::schedule::{
     random::{hash, stream, unit},
 };
 
-use super::users::{Asked, ThreadUsers, count_visit};
+use super::users::{ThreadUsers, count_visit};
 use super::visit::{Visit, VisitEnd};
 
 /// A step as it is begun.
@@ -138,13 +138,12 @@ impl ThreadUsers {
         visit.has_left = false;
         visit.is_in_page = false;
         let step = &self.arms[cx.clock.progress.plan.arm].steps[step as usize];
-        let request = step.request as u32;
         if !step.objects.is_empty() {
             visit.is_in_page = true;
             cx.tally.page_offer(is_measured);
         }
-        let asked = Asked { request, number, base_ns, is_measured, is_object: false };
-        self.issue(cx, connections, (id, id.first_connection()), asked);
+        let order = visit.order(id, step.request);
+        self.issue(cx, connections, id.first_connection(), order);
     }
 
     /// A step is over: pause, and go on to the next one, or end the visit.

@@ -61,16 +61,6 @@ pub(in crate::drive) struct ThreadUsers {
     next_user: u64,
 }
 
-/// What a visit asks for.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Asked {
-    pub(super) request: u32,
-    pub(super) number: u64,
-    pub(super) base_ns: u64,
-    pub(super) is_measured: bool,
-    pub(super) is_object: bool,
-}
-
 impl ThreadUsers {
     /// Of each target so many places are for its connections.
     pub(in crate::drive) fn new(
@@ -161,15 +151,10 @@ impl ThreadUsers {
         &mut self,
         cx: &mut Context<P>,
         connections: &mut Connections<P>,
-        (id, connection): (VisitId, ConnectionId),
-        asked: Asked,
+        connection: ConnectionId,
+        order: Order,
     ) {
-        let visit = &mut self.visits[id];
-        visit.n_under_way += 1;
-        let Asked { request, number, base_ns, is_measured, is_object } = asked;
-        let Visit { user, is_slow, .. } = *visit;
-        let order =
-            Order { visit: id, user, is_slow, request, number, base_ns, is_measured, is_object };
+        self.visits[order.visit].n_under_way += 1;
         connections.issue(cx, connection, order);
     }
 
