@@ -173,7 +173,7 @@ impl<P: Platform> Driver<P> {
 
     fn run_window(&mut self, plan: Plan) -> Result<(), Error> {
         self.cx.tally.reset();
-        self.cx.clock.progress = self.users.open_window(plan);
+        self.cx.clock.open_window(self.users.open_window(plan));
         self.connections.open_window(self.cx.clock.unix_s());
         let opened = self.meter.read();
         let (mut measured_from, mut sending_until) = (None, None);
@@ -188,16 +188,16 @@ impl<P: Platform> Driver<P> {
             }
             self.expire();
             self.fire_timers();
-            if self.cx.clock.progress.is_sending {
+            if self.cx.clock.progress.is_sending() {
                 self.users.send(&mut self.cx, &mut self.connections);
                 self.users.end_if_all_are_claimed(&mut self.cx, &mut self.connections);
             }
-            if !self.cx.clock.progress.is_sending {
+            if !self.cx.clock.progress.is_sending() {
                 sending_until.get_or_insert_with(|| self.meter.read());
                 if self.connections.is_at_rest() {
                     break;
                 }
-                if self.cx.clock.now_ns >= self.cx.clock.progress.drained_by_ns {
+                if self.cx.clock.now_ns >= self.cx.clock.progress.drained_by_ns() {
                     self.give_up(ErrorKind::Unfinished);
                     break;
                 }
@@ -210,7 +210,7 @@ impl<P: Platform> Driver<P> {
             {
                 let clock = &self.cx.clock;
                 loopback.note_use(clock.last_sent_ns);
-                loopback.keep(clock.now_ns, clock.progress.next_due_ns);
+                loopback.keep(clock.now_ns, clock.progress.next_due_ns());
             }
             let n_events = self.connections.wait(timeout).map_err(Error::system("epoll_pwait2"))?;
             let n_ready = n_events + self.connections.n_unread();
@@ -226,7 +226,7 @@ impl<P: Platform> Driver<P> {
         let sending_until = sending_until.filter(|_| !plan.has_open_end()).unwrap_or(closed);
         tally.sending = sending_until.since(&measured_from.unwrap_or(opened));
         tally.closed_ns = clock.now_ns.max(plan.opened_ns);
-        let plan = &clock.progress.plan;
+        let plan = clock.progress.plan();
         let measure_end_ns =
             if plan.has_open_end() { tally.last_end_ns } else { plan.measure_end_ns };
         tally.measure_end_ns = measure_end_ns.max(plan.opened_ns);
@@ -244,7 +244,7 @@ impl<P: Platform> Driver<P> {
     #[inline]
     fn take_events(&mut self, n_events: usize) {
         let n_unread = self.connections.begin_turn();
-        let is_closed_loop = self.cx.clock.progress.plan.model == Model::Closed;
+        let is_closed_loop = self.cx.clock.progress.plan().model == Model::Closed;
         let is_batch = n_events + n_unread > 1 && is_closed_loop;
         for index in 0..n_events {
             let event = self.connections.event(index);
@@ -274,7 +274,7 @@ impl<P: Platform> Driver<P> {
     fn go_on(&mut self) {
         self.users.settle(&mut self.cx, &mut self.connections);
         let progress = &self.cx.clock.progress;
-        if progress.next_due_ns <= self.cx.clock.now_ns && progress.is_sending {
+        if progress.next_due_ns() <= self.cx.clock.now_ns && progress.is_sending() {
             self.users.send_due(&mut self.cx, &mut self.connections);
         }
     }
@@ -312,22 +312,20 @@ impl<P: Platform> Driver<P> {
     /// End the window at once: the run was stopped. What was due until then is offered, on each
     /// thread, also where one looked up late; what it sent meanwhile it did send.
     fn abandon(&mut self, stopped_ns: u64) {
-        if self.cx.clock.progress.is_sending {
+        if self.cx.clock.progress.is_sending() {
             let now_ns = self.cx.clock.now_ns;
-            let plan = self.cx.clock.progress.plan;
+            let plan = self.cx.clock.progress.plan();
             let stopped_ns = stopped_ns.max(plan.opened_ns).min(now_ns);
             self.users.drop_due(&mut self.cx, stopped_ns);
             self.users.end_sending(&mut self.cx, &mut self.connections, now_ns);
-            let plan = &mut self.cx.clock.progress.plan;
-            plan.measure_end_ns = stopped_ns.min(plan.measure_end_ns);
-            plan.n_requests = 0;
+            self.cx.clock.progress.cut(stopped_ns);
         }
         self.give_up(ErrorKind::Unfinished);
     }
 
     /// End all that is under way.
     fn give_up(&mut self, kind: ErrorKind) {
-        self.cx.clock.progress.is_over = true;
+        self.cx.clock.progress.give_up();
         while let Some(oldest) = self.connections.oldest() {
             self.connections.fail(&mut self.cx, oldest, kind);
             self.users.settle(&mut self.cx, &mut self.connections);

@@ -97,7 +97,7 @@ impl<P: Platform> Connections<P> {
         let ended = &self.exchanges[exchange];
         let is_slow = self.table[ended.connection].is_slow;
         let ended = ended.ended(cx.clock.now_ns, is_slow);
-        cx.tally.end(&cx.clock.progress.plan, &ended, outcome);
+        cx.tally.end(cx.clock.progress.plan(), &ended, outcome);
         self.note(exchange, outcome);
     }
 }

@@ -113,7 +113,7 @@ impl ThreadUsers {
 
     /// The window is over.
     pub(in crate::drive) fn close_window<P: Platform>(&mut self, cx: &mut Context<P>) {
-        let plan = cx.clock.progress.plan;
+        let plan = *cx.clock.progress.plan();
         if plan.is_credited() {
             self.close_cycles(cx);
         }
@@ -166,7 +166,7 @@ impl ThreadUsers {
         first: ConnectionId,
         number: u64,
     ) -> UserId {
-        let plan = &cx.clock.progress.plan;
+        let plan = cx.clock.progress.plan();
         if self.is_plain && plan.model == Model::Open {
             return UserId::default();
         }
