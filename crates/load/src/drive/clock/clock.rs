@@ -44,6 +44,11 @@ impl<P: Platform> Clock<P> {
         self.time.unix_s()
     }
 
+    /// Whether the thread ever polls before due times.
+    pub(in crate::drive) const fn polls(&self) -> bool {
+        self.spin_ns > 0
+    }
+
     /// Do something later.
     pub(in crate::drive) fn set(&mut self, at_ns: u64, wake: Wake) {
         self.timers.push(at_ns, wake);

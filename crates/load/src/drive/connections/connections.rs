@@ -220,6 +220,12 @@ impl<P: Platform> Connections<P> {
         self.in_flight.first()
     }
 
+    /// The patience of all requests.
+    #[inline]
+    pub(in crate::drive) const fn timeout_ns(&self) -> u64 {
+        self.settings.timeout_ns
+    }
+
     /// When the first patience ends.
     #[inline]
     pub(in crate::drive) fn patience_ends_ns(&self) -> Option<u64> {

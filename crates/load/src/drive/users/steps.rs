@@ -114,7 +114,7 @@ impl ThreadUsers {
         }
         let turn = cx.clock.progress.take_turn();
         let step = self.arms[plan.arm].mix.pick(turn, self.spec.seed);
-        let number = turn * self.role.n_threads as u64 + self.role.thread as u64;
+        let number = self.role.number(turn);
         let begun = BegunStep { step, number, base_ns: at_ns, is_measured };
         self.begin_step(cx, connections, id, begun);
     }

@@ -10,6 +10,7 @@ use crate::drive::{
     context::Context,
     ids::{ConnectionId, Id, Table, UserId, VisitId},
     platform::Platform,
+    role::Role,
     shared::Shared,
 };
 use crate::input::{Arrival, Length, LoadSpec, Step, Think};
@@ -20,15 +21,6 @@ use crate::schedule::{
 };
 
 use super::visit::{User, Visit};
-
-/// Which users are this thread's.
-#[derive(Debug, Clone, Copy)]
-pub(in crate::drive) struct Role {
-    pub(in crate::drive) thread: usize,
-    pub(in crate::drive) n_threads: usize,
-    /// Users in a closed loop, else connections to each arm.
-    pub(in crate::drive) n_connections: usize,
-}
 
 /// The users of an arm.
 #[derive(Debug)]
@@ -57,8 +49,8 @@ pub(in crate::drive) struct ThreadUsers {
     pub(super) visits: Table<VisitId, Visit>,
     /// Of a connection that a visit keeps for a page to come, the next such one.
     pub(super) next_spare: Table<ConnectionId, Option<ConnectionId>>,
-    /// The number of the next new user.
-    next_user: u64,
+    /// So many numbers were given to users; the next new one gets the one after them.
+    n_numbered: u64,
 }
 
 impl ThreadUsers {
@@ -92,14 +84,19 @@ impl ThreadUsers {
             arms,
             visits: Table::of((0..first).map(|_| Visit::default())),
             next_spare: Table::of((0..first).map(|_| None)),
-            next_user: (n_users * role.n_threads + role.thread) as u64,
+            n_numbered: n_users as u64,
         }
     }
 
     /// The numbers that the users of each arm begin with.
     pub(in crate::drive) fn first_numbers(spec: &LoadSpec, role: Role) -> Vec<u64> {
-        let number = |user: usize| (user * role.n_threads + role.thread) as u64;
-        (0..n_users(spec, role)).map(number).collect()
+        (0..n_users(spec, role) as u64).map(|user| role.number(user)).collect()
+    }
+
+    /// The thread whose users these are.
+    #[inline]
+    pub(in crate::drive) const fn thread(&self) -> usize {
+        self.role.thread
     }
 
     /// A window opens: where it is, at its beginning.
@@ -197,8 +194,8 @@ impl ThreadUsers {
         arm: usize,
         place: UserId,
     ) {
-        connections.renew_user(arm, place, self.next_user);
-        self.next_user += self.role.n_threads as u64;
+        connections.renew_user(arm, place, self.role.number(self.n_numbered));
+        self.n_numbered += 1;
     }
 
     /// Random bits of a stream for the thing of this number.
@@ -209,7 +206,7 @@ impl ThreadUsers {
 
     /// The number over all threads of a thread's user.
     pub(super) fn global_number(&self, user: UserId) -> u64 {
-        (user.index() * self.role.n_threads + self.role.thread) as u64
+        self.role.number(user.index() as u64)
     }
 }
 
