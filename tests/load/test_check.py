@@ -82,6 +82,11 @@ def of_request(**what: object) -> Workload:
             Workload(users=Users(visit=Visit(mean_steps=2.5))),
             "`users.visit` is 2.5; expected a whole number",
         ),
+        (
+            Workload(users=Users(visit=Visit(mean_steps=-3))),
+            "`users.visit` is -3; expected 1 to 1e9 steps",
+        ),
+        (Workload(users=Users(visit=Visit(mean_steps=1e12))), "`users.visit` is 1000000000000;"),
         (Workload(users=Users(think=Think(mean_s=-2.0))), "`users.think` is -2"),
         (Workload(slow=SlowUsers(ratio=1.2, bytes_per_s=10.0)), "`slow.ratio` is 1.2"),
         (Workload(slow=SlowUsers(ratio=0.5, bytes_per_s=2e9)), "`slow.bytes_per_s` is 2000000000"),

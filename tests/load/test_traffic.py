@@ -164,6 +164,7 @@ def test_each_way_to_say_over_which_connections():
         ({"visit": 0.5}, "`--visit 0.5` makes no sense; expected 1 to 1e9 steps"),
         ({"visit": math.nan}, "`--visit nan` makes no sense"),
         ({"visit_exactly": 0}, "`--visit-exactly 0` makes no sense"),
+        ({"visit_exactly": -3}, "`--visit-exactly -3` makes no sense; expected 1 to 1e9 steps"),
         ({"visit": 5.0, "visit_exactly": 5}, "contradict each other"),
         ({"visit": 5.0, "rate": "5/s"}, "does nothing where requests come by themselves"),
         ({"think": "2s", "replay": "x"}, "does nothing where requests come by themselves"),

@@ -68,7 +68,6 @@ def load_measurement(
         series_errors=(0,) * 4,
         series_latency_max_s=(0.01, 0.012, 0.02, 0.011),
         client_cpu_s=0.61,
-        busy_connection_s=492.0,
         limited_by="server",
         evidence=Evidence(client_cpu_ratio=0.061, busy_connections=49.2),
     )

@@ -3,9 +3,9 @@ import json
 import pytest
 
 from httpdyno.errors import StoreError
-from httpdyno.model import Closed, Constant, Outcome, Plan, RatioInterval
+from httpdyno.model import Closed, Constant, Outcome, Plan, RatioInterval, WindowRecord
 from httpdyno.store.payload import from_text, to_text
-from httpdyno.testing.record import sample_outcome, sample_plan
+from httpdyno.testing.record import sample_outcome, sample_plan, sample_window
 
 
 def test_a_bound_that_is_open_comes_back_as_infinity():
@@ -36,6 +36,13 @@ def test_what_is_no_such_record_is_named(text):
     with pytest.raises(StoreError, match=r"the plan of run 3 cannot be read") as caught:
         from_text(text, Plan, "the plan of run 3")
     assert caught.value.hint
+
+
+def test_what_a_measurement_no_longer_has_is_passed_over():
+    window = sample_window()
+    old = json.loads(to_text(window))
+    old["measurement"]["busy_connection_s"] = 4.2
+    assert from_text(json.dumps(old), WindowRecord, "it") == window
 
 
 @pytest.mark.parametrize(

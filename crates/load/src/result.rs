@@ -95,8 +95,6 @@ pub struct WindowResult {
     pub series: Series,
     /// CPU time of the engine's threads over the window.
     pub client_cpu_s: f64,
-    /// Time integral of requests in flight over the measured part.
-    pub busy_connection_s: f64,
     /// What kept the throughput from being higher.
     pub limited_by: LimitedBy,
     /// What that rests on.
@@ -180,7 +178,6 @@ impl WindowResult {
             trace,
             series: tally.series.series.clone(),
             client_cpu_s: tally.whole.cpu_ns as f64 / 1e9,
-            busy_connection_s: tally.occupancy.busy_ns as f64 / 1e9,
             limited_by,
             evidence,
         }

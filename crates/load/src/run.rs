@@ -7,7 +7,7 @@ use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crate::count::{Capacity, Live, LiveBoard, Tally};
-use crate::drive::{Command, Setup, Shared, Worker};
+use crate::drive::{Command, Role, Shared, Worker};
 use crate::error::Error;
 use crate::input::{LoadSpec, Window, check, check_descriptors, nanoseconds};
 use crate::judge::{HostMeter, watchdog};
@@ -78,12 +78,11 @@ impl Run {
         let mut threads = Vec::with_capacity(n_threads);
         let mut wakers = Vec::with_capacity(n_threads);
         for thread in 0..n_threads {
-            let setup = setup(&spec, thread, n_threads);
             let waker = Arc::new(Waker::new().map_err(Error::system("eventfd"))?);
             wakers.push(Arc::clone(&waker));
             let (mailbox_in, mailbox) = channel();
             let worker = Worker::new(
-                setup,
+                Role::of(&spec, thread, n_threads),
                 Arc::clone(&spec),
                 &targets,
                 Arc::clone(&shared),
@@ -170,18 +169,6 @@ impl Board {
 
     fn is_stopped(&self) -> bool {
         self.shared.stopped_ns().is_some()
-    }
-}
-
-fn setup(spec: &LoadSpec, thread: usize, n_threads: usize) -> Setup {
-    let has_one_more = thread < spec.connections % n_threads;
-    Setup {
-        thread,
-        n_threads,
-        cpu: (!spec.cpus.is_empty()).then(|| spec.cpus[thread % spec.cpus.len()]),
-        n_connections: spec.connections / n_threads + usize::from(has_one_more),
-        timeout_ns: nanoseconds(spec.timeout_s),
-        spin_ns: nanoseconds(spec.spin_s),
     }
 }
 

@@ -115,7 +115,7 @@ fn a_counted_closed_loop_completes_just_that_many() {
     assert_eq!(result.statuses, [(200, 1000)].into());
     assert_eq!(result.sockets.bytes_received, 1000 * OK.len() as u64);
     assert_eq!(result.lateness.count, 0);
-    assert!(result.busy_connection_s > 0.0 && result.client_cpu_s > 0.0);
+    assert!(result.evidence.busy_connections > 0.0 && result.client_cpu_s > 0.0);
 }
 
 #[test]

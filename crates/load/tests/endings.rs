@@ -190,7 +190,7 @@ fn a_closed_loop_is_limited_by_the_capacity_of_a_queue_and_obeys_little() {
         // Two workers of 4 ms can never do more than 500/s; a busy machine may let them do less.
         assert!(throughput_per_s <= 520.0, "{throughput_per_s}/s");
         // N = X · R over the measured part, as long as that is longer than the machine's hiccups.
-        let in_flight = result.busy_connection_s / measured_s;
+        let in_flight = result.evidence.busy_connections;
         let mean_s = result.latency.sum_ns as f64 * 1e-9 / result.latency.count as f64;
         let is_lawful = (9.0..=10.001).contains(&in_flight)
             && (throughput_per_s * mean_s / in_flight - 1.0).abs() < 0.1;

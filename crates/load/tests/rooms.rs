@@ -53,26 +53,58 @@ fn code(path: &Path) -> String {
 /// The modules of this crate that paths in a module's code lead to, as far as they are modules.
 fn used(code: &str, module: &Module, known: &BTreeSet<Module>) -> BTreeSet<Module> {
     let mut found = BTreeSet::new();
-    let is_word = |c: char| c.is_alphanumeric() || c == '_';
     for (at, start) in code.match_indices("crate::").chain(code.match_indices("super::")) {
-        if code[..at].ends_with("::") || code[..at].ends_with(is_word) {
+        if code[..at].ends_with("::") || code[..at].ends_with(is_of_word) {
             continue; // amid a path
         }
-        let path: String = code[at..].chars().take_while(|&c| is_word(c) || c == ':').collect();
-        let mut target = if start == "crate::" { Module::new() } else { module.clone() };
-        for part in path.split("::") {
-            match part {
-                "crate" => {}
-                "super" => drop(target.pop()),
-                part => target.push(part.to_owned()),
+        let base = if start == "crate::" { Module::new() } else { module.clone() };
+        let mut targets = Vec::new();
+        follow(&code[at..], base, &mut targets);
+        for mut target in targets {
+            while !target.is_empty() && !known.contains(&target) {
+                target.pop();
             }
+            found.insert(target);
         }
-        while !target.is_empty() && !known.contains(&target) {
-            target.pop();
-        }
-        found.insert(target);
     }
     found
+}
+
+const fn is_of_word(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_'
+}
+
+/// Add where the path that `code` begins with leads from `base`: to several, where it ends in a
+/// group in braces. Returns the code after it.
+fn follow<'a>(code: &'a str, mut base: Module, targets: &mut Vec<Module>) -> &'a str {
+    let mut rest = code;
+    loop {
+        if let Some(mut group) = rest.strip_prefix('{') {
+            loop {
+                group = group.trim_start_matches(|c: char| c == ',' || c.is_whitespace());
+                if group.is_empty() {
+                    return group; // no code of Rust
+                }
+                if let Some(after) = group.strip_prefix('}') {
+                    return after;
+                }
+                let after = follow(group, base.clone(), targets);
+                // What stands beside the path, as ` as name` does, leads nowhere.
+                group = after.trim_start_matches(|c| !matches!(c, ',' | '}'));
+            }
+        }
+        let (word, after) = rest.split_at(rest.find(|c| !is_of_word(c)).unwrap_or(rest.len()));
+        match word {
+            "crate" | "self" | "" => {}
+            "super" => drop(base.pop()),
+            word => base.push(word.to_owned()),
+        }
+        let Some(deeper) = after.strip_prefix("::") else {
+            targets.push(base);
+            return after;
+        };
+        rest = deeper;
+    }
 }
 
 fn uses() -> Uses {
@@ -119,7 +151,7 @@ fn rooms_use_only_those_that_the_table_allows() {
     assert!(table.len() >= 12, "{table:?}");
     let mut seen = BTreeSet::new();
     for ((from, to), file) in uses() {
-        let Some(from) = from.first() else { continue }; // the crate's root gives out what is public
+        let Some(from) = from.first() else { continue }; // the root gives out what is public
         let allowed = table.get(from).unwrap_or_else(|| panic!("{from} is not in the table"));
         let to = to.first().unwrap_or_else(|| panic!("{file} uses the root, not a room"));
         assert!(from == to || allowed.contains(to), "{file}: {from} must not use {to}");
@@ -178,4 +210,22 @@ fn a_use_is_found_in_code_and_not_in_comments() {
     let code = "use super::c::Thing;\nfn f() { crate::d::e::g() }\n";
     let found: Vec<Module> = used(code, &module, &known).into_iter().collect();
     assert_eq!(found, [["a", "c"], ["d", "e"]].map(|path| path.map(str::to_owned).to_vec()));
+}
+
+#[test]
+fn a_use_is_found_in_each_brace_of_a_group() {
+    let path = |path: &str| -> Module { path.split('/').map(str::to_owned).collect() };
+    let known = ["a", "a/b", "a/c", "a/c/d", "a/e", "f"].map(path).into_iter().collect();
+    let uses = |code: &str| -> Vec<String> {
+        let found = used(code, &path("a/b"), &known);
+        found.iter().map(|module| module.join("/")).collect()
+    };
+    assert_eq!(uses("use crate::a::{c::Wake, e::Thing};"), ["a/c", "a/e"]);
+    assert_eq!(
+        uses("use crate::a::{\n    c::{self, Some, d::{One, Two}},\n    e,\n};"),
+        ["a/c", "a/c/d", "a/e"]
+    );
+    assert_eq!(uses("use super::{c::Thing as Other, e::*};\nfn f() {}"), ["a/c", "a/e"]);
+    assert_eq!(uses("use crate::{a::{e::Thing}, f::g};"), ["a/e", "f"]);
+    assert_eq!(uses("if x == crate::f::Thing { super::c::go() }"), ["a/c", "f"]);
 }

@@ -18,7 +18,9 @@ use std::time::{Duration, Instant};
 use httpdyno_load::{Arm, LimitedBy, LoadSpec, Request};
 use httpdyno_oracle::Oracle;
 use rig::placed::{load, server};
-use rig::{PATIENCE, brief, ensure, finish, run_one, skipped, start, timed, unless_disturbed};
+use rig::{
+    Hold, PATIENCE, brief, ensure, finish, run_one, skipped, start, timed, unless_disturbed,
+};
 
 #[test]
 fn a_client_that_is_stopped_most_of_the_time() {
@@ -43,7 +45,7 @@ fn a_client_with_a_quota_of_a_fiftieth_of_a_core() {
         let oracle = server("fixed:1ms", None);
         unless_disturbed(|| {
             let client = Client::start("quota", &oracle, rate_per_s);
-            group.take_in(&client.0);
+            group.take_in(&client.child);
             let told = client.said();
             assert_ne!(told, "server", "the server was blamed for the client");
             ensure(told == "client_cpu", || told)
@@ -113,11 +115,15 @@ const JOB: &str = "HTTPDYNO_LIMITS_JOB";
 const ADDRESS: &str = "HTTPDYNO_LIMITS_ADDRESS";
 const RATE: &str = "HTTPDYNO_LIMITS_RATE";
 
-/// A client in a process of its own.
-struct Client(Child);
+/// A client in a process of its own, which loads the machine as well as a run in this one.
+struct Client {
+    child: Child,
+    _machine: Hold,
+}
 
 impl Client {
     fn start(job: &str, oracle: &Oracle, rate_per_s: f64) -> Self {
+        let machine = Hold::shared();
         let child = Command::new(std::env::current_exe().unwrap())
             .args(["--ignored", "--exact", "client_of_other_tests", "--nocapture"])
             .env(JOB, job)
@@ -125,24 +131,24 @@ impl Client {
             .env(RATE, rate_per_s.to_string())
             .stdout(Stdio::piped())
             .spawn();
-        Self(child.unwrap())
+        Self { child: child.unwrap(), _machine: machine }
     }
 
     /// Stop it for 80 ms of each 100, as a CPU quota would, until it is done.
     fn stopped_in_turn(mut self) -> String {
         let deadline = Instant::now() + PATIENCE;
-        while self.0.try_wait().unwrap().is_none() {
+        while self.child.try_wait().unwrap().is_none() {
             assert!(Instant::now() < deadline);
-            signal::send(&self.0, libc::SIGSTOP);
+            signal::send(&self.child, libc::SIGSTOP);
             thread::sleep(Duration::from_millis(80));
-            signal::send(&self.0, libc::SIGCONT);
+            signal::send(&self.child, libc::SIGCONT);
             thread::sleep(Duration::from_millis(20));
         }
         self.said()
     }
 
     fn said(self) -> String {
-        let output = self.0.wait_with_output().unwrap();
+        let output = self.child.wait_with_output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
         assert!(output.status.success(), "{text}");
         // Shown where the test fails.

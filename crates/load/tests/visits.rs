@@ -147,7 +147,7 @@ fn the_mean_number_of_sessions_at_a_time_is_what_littles_law_says() {
         let result = run_one(&spec);
         assert!(errors(&result).is_empty(), "{}", brief(&result));
         let per_visit = result.offered as f64 / result.visits.started as f64;
-        // Those that are under way at the window's end are cut off: 16, and a slow machine has more.
+        // Those under way at the window's end are cut off: 16, and a slow machine has more.
         ensure(result.visits.cut < 50, || format!("{} visits were cut off", result.visits.cut))?;
         // 800 visits, whose lengths have a standard deviation of 3.5: five standard errors.
         assert!((per_visit - 4.0).abs() < 0.6, "{per_visit} steps of a visit");

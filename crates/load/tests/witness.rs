@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rig::{Failure, Seen, Witness, affinity, skipped, tried};
+use rig::{Failure, Hold, Seen, Witness, affinity, skipped, tried, unless_disturbed};
 
 /// They look at who has the CPU: they do not share the machine with each other.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -146,6 +146,26 @@ fn a_try_counts_unless_it_was_disturbed_and_three_count_anyway() {
     let (result, n_tries, n_told) = judged(&[disturbed, disturbed, disturbed, Ok(())]);
     assert!(result.unwrap_err().starts_with("disturbed in each of 3 tries"));
     assert_eq!((n_tries, n_told), (3, 2));
+}
+
+#[test]
+fn nobody_has_the_machine_for_himself_before_a_thread_has_let_go_of_it_for_good() {
+    let _alone = alone();
+    let (first, second) = (Hold::shared(), Hold::shared());
+    let has_begun = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            unless_disturbed(|| {
+                has_begun.store(true, Ordering::Relaxed);
+                Ok(())
+            });
+        });
+        drop(first);
+        thread::sleep(Duration::from_millis(100));
+        assert!(!has_begun.load(Ordering::Relaxed), "the second hold was not waited for");
+        drop(second);
+    });
+    assert!(has_begun.load(Ordering::Relaxed));
 }
 
 mod real_time {

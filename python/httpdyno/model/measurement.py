@@ -290,7 +290,6 @@ class Measurement(Record, frozen=True, omit_defaults=True):
     batches: Batches = NO_BATCHES
     trace: Trace = NO_TRACE
     client_cpu_s: float = 0.0
-    busy_connection_s: float = 0.0
     cycles: Cycles | None = None
     """Of a closed-loop window that was asked for them."""
     limited_by: str = ""

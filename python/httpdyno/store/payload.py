@@ -14,6 +14,10 @@ from httpdyno.model import Record
 
 R = TypeVar("R", bound=Record)
 
+_MAY_BE_OLD = {"plan", "study", "workload", "measurement"}
+_GONE = {"busy_connection_s"}
+"""What measurements had until 0.1, and nobody read: their evidence has it for each second."""
+
 
 def to_text(record: Record) -> str:
     """Return the record as JSON."""
@@ -46,10 +50,11 @@ def _as_of_today(document: Any) -> Any:  # noqa: ANN401 - JSON
         return document
     if {"keep_alive", "rate_per_s"} <= document.keys():
         return _workload_as_of_today(document)
-    # A plan has it in its study, an outcome in its plan.
+    # A plan has a workload in its study, an outcome in its plan.
     return {
-        key: _as_of_today(value) if key in {"plan", "study", "workload"} else value
+        key: _as_of_today(value) if key in _MAY_BE_OLD else value
         for key, value in document.items()
+        if key not in _GONE
     }
 
 

@@ -19,6 +19,9 @@ pub(super) type Fine = Recorder<10>;
 pub(super) type Coarse = Recorder<7>;
 
 /// What a thread records into. Recording allocates nothing.
+///
+/// It is written by hand because recording into it takes 0.76 to 0.77 of the time of hdrhistogram's
+/// `saturating_record`: medians of three runs of the tests' `recording_beside_hdrhistogram`.
 #[derive(Debug, Clone)]
 pub(crate) struct Recorder<const BITS: u32> {
     counts: Box<[u64]>,

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::ended::Ended;
 use super::histogram::{Coarse, Distribution};
+use super::message;
 
 /// The five phases of the measured requests that completed, to two significant digits.
 ///
@@ -11,19 +12,19 @@ use super::histogram::{Coarse, Distribution};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Phases {
     /// From the due time until a connection took the request up; 0 in a closed loop.
-    #[serde(skip_serializing_if = "crate::count::message::is_default")]
+    #[serde(skip_serializing_if = "message::is_default")]
     pub client_queue: Distribution,
     /// Until the connection was made, of the requests that opened one.
-    #[serde(skip_serializing_if = "crate::count::message::is_default")]
+    #[serde(skip_serializing_if = "message::is_default")]
     pub connect: Distribution,
     /// The TLS handshake, of the requests that opened a connection with TLS.
-    #[serde(skip_serializing_if = "crate::count::message::is_default")]
+    #[serde(skip_serializing_if = "message::is_default")]
     pub tls: Distribution,
     /// Until the first byte of the answer, writing the request included.
-    #[serde(skip_serializing_if = "crate::count::message::is_default")]
+    #[serde(skip_serializing_if = "message::is_default")]
     pub first_byte: Distribution,
     /// Until the last byte of the answer.
-    #[serde(skip_serializing_if = "crate::count::message::is_default")]
+    #[serde(skip_serializing_if = "message::is_default")]
     pub transfer: Distribution,
 }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crate::count::{Capacity, EffortMeter, ErrorKind, Tally};
 use crate::error::Error;
-use crate::input::{LoadSpec, places};
+use crate::input::{LoadSpec, nanoseconds, places};
 use crate::request::Target;
 use crate::schedule::{Model, Plan};
 use crate::sys::{self, Waker};
@@ -20,8 +20,9 @@ use super::connections::{Connections, Settings};
 use super::context::Context;
 use super::loopback::Loopback;
 use super::platform::{EpollNet, Kernel, MonotonicTime, Platform};
+use super::role::Role;
 use super::shared::Shared;
-use super::users::{Role, Users};
+use super::users::ThreadUsers;
 
 /// What the conductor asks of a thread.
 #[derive(Debug)]
@@ -30,24 +31,11 @@ pub(crate) enum Command {
     Quit,
 }
 
-/// What a thread is, for good.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Setup {
-    pub(crate) thread: usize,
-    pub(crate) n_threads: usize,
-    pub(crate) cpu: Option<usize>,
-    /// Users in a closed loop, else connections to each arm.
-    pub(crate) n_connections: usize,
-    pub(crate) timeout_ns: u64,
-    pub(crate) spin_ns: u64,
-}
-
 /// A thread's part of a run: its clock, its connections, its users, and the loop over them.
 pub(super) struct Driver<P: Platform> {
-    setup: Setup,
     cx: Context<P>,
     connections: Connections<P>,
-    users: Users,
+    users: ThreadUsers,
     shared: Arc<Shared>,
     waker: Arc<Waker>,
     /// Where the thread polls before due times, if it could be had.
@@ -58,6 +46,7 @@ pub(super) struct Driver<P: Platform> {
 /// A driver on the kernel's clock and sockets, and its way to the conductor.
 pub(crate) struct Worker {
     driver: Driver<Kernel>,
+    cpu: Option<usize>,
     mailbox: Receiver<Command>,
 }
 
@@ -66,7 +55,7 @@ pub(super) const WAKER_TOKEN: u64 = u64::MAX;
 
 impl Worker {
     pub(crate) fn new(
-        setup: Setup,
+        role: Role,
         spec: Arc<LoadSpec>,
         targets: &[Target],
         shared: Arc<Shared>,
@@ -74,15 +63,16 @@ impl Worker {
         mailbox: Receiver<Command>,
     ) -> Result<Self, Error> {
         let net = EpollNet::new(&waker, WAKER_TOKEN)?;
-        let mut driver = Driver::new(setup, spec, targets, (MonotonicTime, net), (shared, waker));
-        driver.loopback = (setup.spin_ns > 0).then(|| Loopback::new().ok()).flatten();
-        Ok(Self { driver, mailbox })
+        let cpu = role.cpu(&spec);
+        let mut driver = Driver::new(role, spec, targets, (MonotonicTime, net), (shared, waker));
+        driver.loopback = driver.cx.clock.polls().then(|| Loopback::new().ok()).flatten();
+        Ok(Self { driver, cpu, mailbox })
     }
 
     /// Run windows until told to quit, and report each.
     pub(crate) fn work(mut self, reports: &Sender<Result<Box<Tally>, Error>>) {
         sys::sharpen_timers();
-        let mut result = self.driver.setup.cpu.map_or(Ok(()), |cpu| {
+        let mut result = self.cpu.map_or(Ok(()), |cpu| {
             sys::pin_to(cpu).map_err(Error::system("sched_setaffinity for a CPU in cpus"))
         });
         self.driver.meter = EffortMeter::of_this_thread();
@@ -121,34 +111,32 @@ impl Worker {
 
 impl<P: Platform> Driver<P> {
     pub(super) fn new(
-        setup: Setup,
+        role: Role,
         spec: Arc<LoadSpec>,
         targets: &[Target],
         (time, net): (P::Time, P::Net),
         (shared, waker): (Arc<Shared>, Arc<Waker>),
     ) -> Self {
-        let Setup { thread, n_threads, n_connections, timeout_ns, spin_ns, .. } = setup;
         let of_thread = |(target, arm)| {
             // In a closed loop each user may need all the connections of a page.
-            let n_places = n_connections * (places(&spec, arm) / spec.connections).max(1);
+            let n_places = role.n_connections * (places(&spec, arm) / spec.connections).max(1);
             let mut target = Target::clone(target);
             target.tls = target.tls.map(|tls| tls.for_thread(n_places));
             (target, n_places)
         };
         let targets: Vec<_> = targets.iter().zip(&spec.arms).map(of_thread).collect();
         let n_places = targets.iter().map(|(_, n_places)| n_places).sum();
-        let role = Role { thread, n_threads, n_connections };
         let settings = Settings {
             seed: spec.seed,
             has_cookies: spec.users.has_cookies,
             requests_per_connection: spec.requests_per_connection,
-            timeout_ns,
+            timeout_ns: nanoseconds(spec.timeout_s),
             slow: spec.slow,
         };
-        let numbers = Users::first_numbers(&spec, role);
-        let users = Users::new(spec, role, Arc::clone(&shared), &targets);
+        let spin_ns = nanoseconds(spec.spin_s);
+        let numbers = ThreadUsers::first_numbers(&spec, role);
+        let users = ThreadUsers::new(spec, role, Arc::clone(&shared), &targets);
         Self {
-            setup,
             cx: Context {
                 clock: Clock::new(time, spin_ns, n_places),
                 tally: Tally::new(&Capacity::default()),
@@ -173,7 +161,7 @@ impl<P: Platform> Driver<P> {
 
     fn run_window(&mut self, plan: Plan) -> Result<(), Error> {
         self.cx.tally.reset();
-        self.cx.clock.progress = self.users.open_window(plan);
+        self.cx.clock.open_window(self.users.open_window(plan));
         self.connections.open_window(self.cx.clock.unix_s());
         let opened = self.meter.read();
         let (mut measured_from, mut sending_until) = (None, None);
@@ -188,29 +176,29 @@ impl<P: Platform> Driver<P> {
             }
             self.expire();
             self.fire_timers();
-            if self.cx.clock.progress.is_sending {
+            if self.cx.clock.progress.is_sending() {
                 self.users.send(&mut self.cx, &mut self.connections);
                 self.users.end_if_all_are_claimed(&mut self.cx, &mut self.connections);
             }
-            if !self.cx.clock.progress.is_sending {
+            if !self.cx.clock.progress.is_sending() {
                 sending_until.get_or_insert_with(|| self.meter.read());
                 if self.connections.is_at_rest() {
                     break;
                 }
-                if self.cx.clock.now_ns >= self.cx.clock.progress.drained_by_ns {
+                if self.cx.clock.now_ns >= self.cx.clock.progress.drained_by_ns() {
                     self.give_up(ErrorKind::Unfinished);
                     break;
                 }
             }
             let Context { clock, tally } = &mut self.cx;
-            self.shared.live.publish(self.setup.thread, &plan, tally, clock.now_ns);
+            self.shared.live.publish(self.users.thread(), &plan, tally, clock.now_ns);
             let timeout = self.time_to_sleep(measured_from.is_none());
             if let Some(loopback) = &mut self.loopback
                 && self.cx.clock.is_polling()
             {
                 let clock = &self.cx.clock;
                 loopback.note_use(clock.last_sent_ns);
-                loopback.keep(clock.now_ns, clock.progress.next_due_ns);
+                loopback.keep(clock.now_ns, clock.progress.next_due_ns());
             }
             let n_events = self.connections.wait(timeout).map_err(Error::system("epoll_pwait2"))?;
             let n_ready = n_events + self.connections.n_unread();
@@ -226,7 +214,7 @@ impl<P: Platform> Driver<P> {
         let sending_until = sending_until.filter(|_| !plan.has_open_end()).unwrap_or(closed);
         tally.sending = sending_until.since(&measured_from.unwrap_or(opened));
         tally.closed_ns = clock.now_ns.max(plan.opened_ns);
-        let plan = &clock.progress.plan;
+        let plan = clock.progress.plan();
         let measure_end_ns =
             if plan.has_open_end() { tally.last_end_ns } else { plan.measure_end_ns };
         tally.measure_end_ns = measure_end_ns.max(plan.opened_ns);
@@ -244,7 +232,7 @@ impl<P: Platform> Driver<P> {
     #[inline]
     fn take_events(&mut self, n_events: usize) {
         let n_unread = self.connections.begin_turn();
-        let is_closed_loop = self.cx.clock.progress.plan.model == Model::Closed;
+        let is_closed_loop = self.cx.clock.progress.plan().model == Model::Closed;
         let is_batch = n_events + n_unread > 1 && is_closed_loop;
         for index in 0..n_events {
             let event = self.connections.event(index);
@@ -274,7 +262,7 @@ impl<P: Platform> Driver<P> {
     fn go_on(&mut self) {
         self.users.settle(&mut self.cx, &mut self.connections);
         let progress = &self.cx.clock.progress;
-        if progress.next_due_ns <= self.cx.clock.now_ns && progress.is_sending {
+        if progress.next_due_ns() <= self.cx.clock.now_ns && progress.is_sending() {
             self.users.send_due(&mut self.cx, &mut self.connections);
         }
     }
@@ -288,7 +276,7 @@ impl<P: Platform> Driver<P> {
             connections.fail(cx, oldest, ErrorKind::Timeout);
             users.settle(cx, connections);
         }
-        users.expire_unsent(cx, self.setup.timeout_ns);
+        users.expire_unsent(cx, connections.timeout_ns());
     }
 
     /// Do what is due.
@@ -312,22 +300,20 @@ impl<P: Platform> Driver<P> {
     /// End the window at once: the run was stopped. What was due until then is offered, on each
     /// thread, also where one looked up late; what it sent meanwhile it did send.
     fn abandon(&mut self, stopped_ns: u64) {
-        if self.cx.clock.progress.is_sending {
+        if self.cx.clock.progress.is_sending() {
             let now_ns = self.cx.clock.now_ns;
-            let plan = self.cx.clock.progress.plan;
+            let plan = self.cx.clock.progress.plan();
             let stopped_ns = stopped_ns.max(plan.opened_ns).min(now_ns);
             self.users.drop_due(&mut self.cx, stopped_ns);
             self.users.end_sending(&mut self.cx, &mut self.connections, now_ns);
-            let plan = &mut self.cx.clock.progress.plan;
-            plan.measure_end_ns = stopped_ns.min(plan.measure_end_ns);
-            plan.n_requests = 0;
+            self.cx.clock.progress.cut(stopped_ns);
         }
         self.give_up(ErrorKind::Unfinished);
     }
 
     /// End all that is under way.
     fn give_up(&mut self, kind: ErrorKind) {
-        self.cx.clock.progress.is_over = true;
+        self.cx.clock.progress.give_up();
         while let Some(oldest) = self.connections.oldest() {
             self.connections.fail(&mut self.cx, oldest, kind);
             self.users.settle(&mut self.cx, &mut self.connections);
@@ -346,6 +332,6 @@ impl<P: Platform> Driver<P> {
             .look_ns(clock)
             .min(self.connections.patience_ends_ns().unwrap_or(u64::MAX))
             .min(self.shared.live.due_ns(tally));
-        clock.time_to_sleep(is_before_measuring, self.setup.timeout_ns, until_ns)
+        clock.time_to_sleep(is_before_measuring, self.connections.timeout_ns(), until_ns)
     }
 }

@@ -101,6 +101,10 @@ mod tests {
         assert_eq!(passed(&loopback), 0);
         loopback.keep(now_ns + KEPT_NS, u64::MAX);
         assert_eq!(passed(&loopback), 1);
+        // The last request is noted in each turn, also where a byte went after it.
+        loopback.note_use(now_ns);
+        loopback.keep(now_ns + 2 * KEPT_NS - 1, u64::MAX);
+        assert_eq!(passed(&loopback), 1);
     }
 
     #[test]

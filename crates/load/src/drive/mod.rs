@@ -10,6 +10,7 @@ mod event_loop;
 mod ids;
 mod loopback;
 mod platform;
+mod role;
 mod shared;
 mod users;
 #[cfg(test)]
@@ -17,5 +18,6 @@ mod virtual_rig;
 #[cfg(test)]
 mod virtual_tests;
 
-pub(crate) use event_loop::{Command, Setup, Worker};
+pub(crate) use event_loop::{Command, Worker};
+pub(crate) use role::Role;
 pub(crate) use shared::Shared;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::check_arm::check_arm;
 use super::spec::{Arm, LoadSpec, Window};
-use super::traffic::{Arrival, Length, Stage, Think};
+use super::traffic::{Arrival, Length, Stage, Think, VISIT_STEPS};
 use crate::error::Error;
 use crate::sys;
 
@@ -138,10 +138,10 @@ fn check_traffic(spec: &LoadSpec) -> Result<(), Error> {
     }
     match spec.users.visit {
         Length::Fixed(steps) if !(1..=MAX_STEPS).contains(&steps) => {
-            return Err(Error::invalid("users.visit", steps, "1 to 1e9 steps"));
+            return Err(Error::invalid("users.visit", steps, VISIT_STEPS));
         }
         Length::Geometric { mean } if !(1.0..=f64::from(MAX_STEPS)).contains(&mean) => {
-            return Err(Error::invalid("users.visit", mean, "1 to 1e9 steps"));
+            return Err(Error::invalid("users.visit", mean, VISIT_STEPS));
         }
         Length::Fixed(_) | Length::Geometric { .. } => {}
     }

@@ -58,6 +58,9 @@ pub enum Length {
     },
 }
 
+/// What is expected of the length of a visit.
+pub(super) const VISIT_STEPS: &str = "1 to 1e9 steps";
+
 /// How long a user pauses.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Think {
@@ -137,18 +140,24 @@ impl<'de> Deserialize<'de> for Arrival {
             Kind::Stages { stages, is_poisson } => Self::Open { stages, is_poisson },
             Kind::Sessions { stages } => Self::Sessions { stages },
             Kind::Replay { offsets_ns, steps } => Self::Replay {
-                offsets_ns: numbers(&offsets_ns, u64::from_ne_bytes).collect(),
-                steps: numbers(&steps, u32::from_ne_bytes).collect(),
+                offsets_ns: numbers("offsets_ns", &offsets_ns, u64::from_ne_bytes)?,
+                steps: numbers("steps", &steps, u32::from_ne_bytes)?,
             },
         })
     }
 }
 
-fn numbers<T, const SIZE: usize>(
+fn numbers<T, E: Error, const SIZE: usize>(
+    name: &str,
     column: &[u8],
     of: impl Fn([u8; SIZE]) -> T,
-) -> impl Iterator<Item = T> {
-    column.as_chunks().0.iter().map(move |&bytes| of(bytes))
+) -> Result<Arc<[T]>, E> {
+    let (numbers, rest) = column.as_chunks();
+    if !rest.is_empty() {
+        let n_bytes = column.len();
+        return Err(E::custom(format!("{name} has {n_bytes} bytes; expected {SIZE} for each")));
+    }
+    Ok(numbers.iter().map(|&bytes| of(bytes)).collect())
 }
 
 #[derive(Deserialize)]
@@ -159,15 +168,24 @@ struct Visit {
 
 impl<'de> Deserialize<'de> for Length {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let Visit { mean_steps: mean, is_geometric } = Visit::deserialize(from)?;
-        if is_geometric {
-            return Ok(Self::Geometric { mean });
+        Visit::deserialize(from)?.length()
+    }
+}
+
+impl Visit {
+    fn length<E: Error>(&self) -> Result<Length, E> {
+        let mean = self.mean_steps;
+        let refusal =
+            |expected: &str| E::invalid_value(Unexpected::Other(&format!("`{mean}`")), &expected);
+        if self.is_geometric {
+            Ok(Length::Geometric { mean })
+        } else if mean.fract() != 0.0 {
+            Err(refusal("a whole number"))
+        } else if (0.0..=f64::from(u32::MAX)).contains(&mean) {
+            Ok(Length::Fixed(mean as u32))
+        } else {
+            Err(refusal(VISIT_STEPS))
         }
-        if mean.fract() != 0.0 {
-            return Err(D::Error::invalid_value(Unexpected::Float(mean), &"a whole number"));
-        }
-        // What is beyond is so afterwards too, and refused.
-        Ok(Self::Fixed(mean as u32))
     }
 }
 
@@ -191,4 +209,37 @@ impl<'de> Deserialize<'de> for Think {
 /// None has no end.
 fn endless<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
     Ok(Option::deserialize(from)?.unwrap_or(f64::INFINITY))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::de::value::Error as Refusal;
+
+    use super::*;
+
+    fn refused<T: std::fmt::Debug>(read: Result<T, Refusal>) -> String {
+        read.unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_visit_is_refused_with_the_length_that_it_was_given() {
+        let fixed = |mean_steps| Visit { mean_steps, is_geometric: false }.length::<Refusal>();
+        assert_eq!(fixed(4.0), Ok(Length::Fixed(4)));
+        for (steps, said) in [
+            (-3.0, "`-3`, expected 1 to 1e9 steps"),
+            (1e12, "`1000000000000`, expected 1 to 1e9 steps"),
+            (2.5, "`2.5`, expected a whole number"),
+            (f64::NAN, "`NaN`, expected a whole number"),
+        ] {
+            assert_eq!(refused(fixed(steps)), format!("invalid value: {said}"));
+        }
+    }
+
+    #[test]
+    fn a_column_that_ends_within_a_number_is_refused_by_name() {
+        let steps = |bytes: &[u8]| numbers("steps", bytes, u32::from_ne_bytes);
+        let two = [7_u32.to_ne_bytes(), 9_u32.to_ne_bytes()].concat();
+        assert_eq!(&*steps(&two).unwrap(), [7, 9]);
+        assert_eq!(refused(steps(&two[..7])), "steps has 7 bytes; expected 4 for each");
+    }
 }

@@ -2,8 +2,8 @@
 //!
 //! A thread that is held in this way may neither run nor wait on a run queue, so the scheduler's
 //! account of it shows nothing. But a clock that goes on without it does: a thread that asks to be
-//! woken after 5 ms and is woken much later was not allowed to run. The conductor is that thread; it
-//! has nothing else to do while a window is under way.
+//! woken after 5 ms and is woken much later was not allowed to run. The conductor is that thread;
+//! it has nothing else to do while a window is under way.
 
 use std::time::Duration;
 

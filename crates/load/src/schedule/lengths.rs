@@ -12,8 +12,8 @@ impl Length {
             Self::Fixed(steps) => steps.max(1),
             Self::Geometric { mean } if mean > 1.0 => {
                 // The number of whole steps that an exponential life lasts.
-                // For a huge mean 1 − 1 / mean has lost all digits; the limit of the logarithm, which
-                // is never below it, has not.
+                // For a huge mean 1 − 1 / mean has lost all digits; the limit of the logarithm,
+                // which is never below it, has not.
                 let p = 1.0 / mean;
                 let ended_per_step = (-libm::log(1.0 - p)).max(p);
                 let steps = random::exponential(bits) / ended_per_step;

@@ -13,7 +13,7 @@ use std::time::Duration;
 use socket2::{Socket, Type};
 
 use super::endpoint::Endpoint;
-use super::tcp_or_unix::Wire;
+use super::tcp_or_unix::TcpOrUnix;
 use super::tls::TlsClient;
 use super::tls_session::{Handshake, TlsSession};
 use crate::sys;
@@ -21,7 +21,7 @@ use crate::sys;
 /// A connection that was begun. Dropping it ends it with a FIN.
 #[derive(Debug)]
 pub(crate) struct Link {
-    wire: Wire,
+    socket: TcpOrUnix,
     layer: Layer,
 }
 
@@ -65,7 +65,7 @@ impl Link {
             _ => {}
         }
         let layer = tls.map_or(Layer::Plain, |client| Layer::Ahead(client.clone()));
-        Ok(Self { wire: Wire { socket, is_unix, sent_bytes: 0 }, layer })
+        Ok(Self { socket: TcpOrUnix { inner: socket, is_unix, sent_bytes: 0 }, layer })
     }
 
     /// Go on with what must come before requests. `true`: they may flow; `false`: call again at
@@ -78,7 +78,7 @@ impl Link {
             self.layer = Layer::Tls(Box::new(TlsSession::new(client)?));
         }
         match &mut self.layer {
-            Layer::Tls(session) => session.handshake(&mut self.wire),
+            Layer::Tls(session) => session.handshake(&mut self.socket),
             Layer::Plain | Layer::Ahead(_) => Ok(true),
         }
     }
@@ -90,8 +90,8 @@ impl Link {
     #[inline]
     pub(crate) fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
         match &mut self.layer {
-            Layer::Plain => self.wire.receive(room),
-            Layer::Tls(session) => session.read(&mut self.wire, room),
+            Layer::Plain => self.socket.receive(room),
+            Layer::Tls(session) => session.read(&mut self.socket, room),
             Layer::Ahead(_) => Err(io::ErrorKind::NotConnected.into()),
         }
     }
@@ -102,8 +102,8 @@ impl Link {
     #[inline]
     pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match &mut self.layer {
-            Layer::Plain => self.wire.send(bytes),
-            Layer::Tls(session) => session.write(&mut self.wire, bytes),
+            Layer::Plain => self.socket.send(bytes),
+            Layer::Tls(session) => session.write(&mut self.socket, bytes),
             Layer::Ahead(_) => Err(io::ErrorKind::NotConnected.into()),
         }
     }
@@ -117,7 +117,7 @@ impl Link {
     /// Send on what was taken; whether nothing is left.
     pub(crate) fn flush(&mut self) -> io::Result<bool> {
         match &mut self.layer {
-            Layer::Tls(session) => session.flush(&mut self.wire),
+            Layer::Tls(session) => session.flush(&mut self.socket),
             Layer::Plain | Layer::Ahead(_) => Ok(true),
         }
     }
@@ -134,8 +134,8 @@ impl Link {
     }
 
     /// Whether the link has nothing against another request, after the answer to one was read.
-    /// On TLS that is no surplus inside, no `close_notify` from the server and nothing unsent; a plain
-    /// link knows nothing that the caller does not.
+    /// On TLS that is no surplus inside, no `close_notify` from the server and nothing unsent; a
+    /// plain link knows nothing that the caller does not.
     #[inline]
     pub(crate) fn is_reusable(&self) -> bool {
         match &self.layer {
@@ -157,36 +157,36 @@ impl Link {
     /// Nobody waits for it to arrive.
     pub(crate) fn send_close_notify(&mut self) {
         if let Layer::Tls(session) = &mut self.layer {
-            session.send_close_notify(&mut self.wire);
+            session.send_close_notify(&mut self.socket);
         }
     }
 
     /// How many bytes were given to the socket, those of TLS included.
     pub(crate) const fn sent_bytes(&self) -> u64 {
-        self.wire.sent_bytes
+        self.socket.sent_bytes
     }
 
     /// How many of [`sent_bytes`](Self::sent_bytes) the server's kernel has taken; `None` if not
     /// known. Those of a Unix socket are in the server's hands at once.
     pub(crate) fn acknowledged_bytes(&self) -> Option<u64> {
-        let Wire { socket, is_unix, sent_bytes } = &self.wire;
-        if *is_unix { Some(*sent_bytes) } else { sys::acknowledged_bytes(socket) }
+        let TcpOrUnix { inner, is_unix, sent_bytes } = &self.socket;
+        if *is_unix { Some(*sent_bytes) } else { sys::acknowledged_bytes(inner) }
     }
 
     /// What the kernel holds against the socket, such as why it could not be connected.
     pub(crate) fn take_error(&self) -> io::Result<Option<io::Error>> {
-        self.wire.socket.take_error()
+        self.socket.inner.take_error()
     }
 
     /// Have the end come as a RST, which leaves no `TIME_WAIT` to hold on to a port.
     pub(crate) fn set_linger_zero(&self) -> io::Result<()> {
-        self.wire.socket.set_linger(Some(Duration::ZERO))
+        self.socket.inner.set_linger(Some(Duration::ZERO))
     }
 }
 
 impl AsFd for Link {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.wire.socket.as_fd()
+        self.socket.inner.as_fd()
     }
 }
 

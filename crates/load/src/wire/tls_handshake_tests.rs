@@ -13,15 +13,15 @@ use crate::wire::{
     link::Link,
     tls::is_tls_failure,
     transport_rig::{
-        Authority, BOTH, Client, Identity, Server, client_of, connect, connection_and_visit, echo,
-        part, server_config, tls,
+        Authority, BOTH, Client, Identity, Server, client_of, connect, echo, part,
+        server_and_client, server_config, tls,
     },
 };
 
 #[test]
 fn a_handshake_is_full_and_then_resumed() {
     for versions in BOTH {
-        let (config, tls) = connection_and_visit(versions);
+        let (config, tls) = server_and_client(versions);
         let server = Server::tls(config, 3, |stream| echo(stream, b"pong"));
         let tls = client_of(&tls);
         for expected in [Handshake::Full, Handshake::Resumed, Handshake::Resumed] {
@@ -62,7 +62,7 @@ fn the_version_is_the_one_asked_for_and_a_name_is_told_but_no_address() {
 #[test]
 fn as_many_are_resumed_at_a_time_as_there_is_room_for() {
     const COUNT: usize = 12;
-    let (config, tls) = connection_and_visit(TlsVersions::Only13);
+    let (config, tls) = server_and_client(TlsVersions::Only13);
     let (open, gate) = std::sync::mpsc::channel();
     let server = Server::tls(config, 2 * COUNT, move |stream| {
         gate.recv().unwrap();
@@ -100,9 +100,9 @@ fn nothing_is_resumed_unless_client_and_server_do() {
                 part(client);
             }
         };
-        let (config, tls) = connection_and_visit(versions);
+        let (config, tls) = server_and_client(versions);
         all_full(config, &client_of(&Tls { resumes: false, ..tls }));
-        let (mut config, tls) = connection_and_visit(versions);
+        let (mut config, tls) = server_and_client(versions);
         config.session_storage = Arc::new(NoServerSessionStorage {});
         all_full(config, &client_of(&tls));
     }
@@ -139,7 +139,7 @@ fn a_client_shows_its_certificate_where_one_is_wanted() {
 
 /// What a client makes of a server that does this with its hello.
 fn hello_met_by(serve: impl Fn(&mut TcpStream) + Send + 'static) -> io::Error {
-    let (_, tls) = connection_and_visit(TlsVersions::Any);
+    let (_, tls) = server_and_client(TlsVersions::Any);
     let server = Server::tcp(1, move |mut stream| {
         assert!(stream.read(&mut [0; 4096]).unwrap() > 0);
         serve(&mut stream);
@@ -164,7 +164,7 @@ fn what_is_wrong_in_a_handshake_is_a_failure_of_tls() {
 
 #[test]
 fn a_server_that_speaks_something_else_on_top_is_a_failure_of_tls() {
-    let (mut config, tls) = connection_and_visit(TlsVersions::Only12);
+    let (mut config, tls) = server_and_client(TlsVersions::Only12);
     config.alpn_protocols = vec![b"h2".to_vec()];
     let server = Server::tls(config, 1, |stream| {
         assert!(stream.conn.complete_io(&mut stream.sock).is_err());
@@ -176,7 +176,7 @@ fn a_server_that_speaks_something_else_on_top_is_a_failure_of_tls() {
 
 #[test]
 fn a_server_hears_why_it_was_turned_away() {
-    let (config, _) = connection_and_visit(TlsVersions::Any);
+    let (config, _) = server_and_client(TlsVersions::Any);
     let server = Server::tls(config, 1, |stream| {
         let error = stream.read(&mut [0; 1]).unwrap_err();
         assert!(format!("{error:?}").contains("AlertReceived(UnknownCA)"), "{error:?}");

@@ -13,7 +13,7 @@ use rustls::client::{ClientConnectionData, UnbufferedClientConnection};
 use rustls::unbuffered::{ConnectionState, EncodeError, EncodeTlsData, UnbufferedStatus};
 use rustls::{HandshakeKind, InvalidMessage};
 
-use super::tcp_or_unix::Wire;
+use super::tcp_or_unix::TcpOrUnix;
 use super::tls::{TlsClient, tls_failure};
 use super::tls_buffers::{Leftover, Sink};
 
@@ -88,17 +88,17 @@ impl TlsSession {
     }
 
     /// Go on with the handshake: `true` once it is done.
-    pub(super) fn handshake(&mut self, wire: &mut Wire) -> io::Result<bool> {
+    pub(super) fn handshake(&mut self, socket: &mut TcpOrUnix) -> io::Result<bool> {
         loop {
-            let flushed = self.flush(wire);
+            let flushed = self.flush(socket);
             self.check()?;
             if let Err(error) = flushed {
-                return Err(self.reason(wire, error));
+                return Err(self.reason(socket, error));
             }
             if self.is_secured {
                 return Ok(true);
             }
-            match self.fill(wire, &mut []) {
+            match self.fill(socket, &mut []) {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
                 Ok(_) if self.is_over && !self.is_secured => {
                     return Err(ErrorKind::UnexpectedEof.into());
@@ -110,8 +110,8 @@ impl TlsSession {
 
     /// The better reason for a write that failed: a server that turns a client away says so
     /// before it closes.
-    fn reason(&mut self, wire: &mut Wire, error: io::Error) -> io::Error {
-        while self.fill(wire, &mut []).is_ok() && self.failure.is_none() && !self.is_over {}
+    fn reason(&mut self, socket: &mut TcpOrUnix, error: io::Error) -> io::Error {
+        while self.fill(socket, &mut []).is_ok() && self.failure.is_none() && !self.is_over {}
         self.check().err().unwrap_or(error)
     }
 
@@ -119,9 +119,9 @@ impl TlsSession {
         self.failure.clone().map_or(Ok(()), |failure| Err(tls_failure(failure)))
     }
 
-    /// Plaintext into `room`: how much, or 0 after the server's `close_notify`. `Interrupted` after so many
-    /// records without any that others must have their turn.
-    pub(super) fn read(&mut self, wire: &mut Wire, room: &mut [u8]) -> io::Result<usize> {
+    /// Plaintext into `room`: how much, or 0 after the server's `close_notify`. `Interrupted` after
+    /// so many records without any that others must have their turn.
+    pub(super) fn read(&mut self, socket: &mut TcpOrUnix, room: &mut [u8]) -> io::Result<usize> {
         for _ in 0..MAX_FILLS {
             if !self.plain.is_empty() {
                 return Ok(self.plain.pour(room));
@@ -132,7 +132,7 @@ impl TlsSession {
             }
             // Only what is about the connection came, such as tickets: read on until the socket
             // has no more, or its end, which may have come with the same event, would be missed.
-            let filled = self.fill(wire, room)?;
+            let filled = self.fill(socket, room)?;
             if filled > 0 {
                 return Ok(filled);
             }
@@ -141,7 +141,7 @@ impl TlsSession {
     }
 
     /// Read once from the socket, and work on it; returns how much plaintext is in `room`.
-    fn fill(&mut self, wire: &mut Wire, room: &mut [u8]) -> io::Result<usize> {
+    fn fill(&mut self, socket: &mut TcpOrUnix, room: &mut [u8]) -> io::Result<usize> {
         SCRATCH.with_borrow_mut(|scratch| {
             let held = self.partial.len();
             let wanted = self.wanted_bytes(room.len());
@@ -149,7 +149,7 @@ impl TlsSession {
                 scratch.incoming.resize(held + wanted, 0);
             }
             let incoming = &mut scratch.incoming[..held + wanted];
-            let count = receive(wire, &mut incoming[held..])?;
+            let count = receive(socket, &mut incoming[held..])?;
             self.is_drained = count < wanted;
             if count == 0 {
                 return Err(ErrorKind::UnexpectedEof.into());
@@ -166,7 +166,7 @@ impl TlsSession {
                 self.failure = Some(InvalidMessage::HandshakePayloadTooLarge.into());
             }
             // An alert, say. If it cannot be sent, what was read is still true.
-            let _ = self.flush(wire);
+            let _ = self.flush(socket);
             Ok(sink.filled())
         })
     }
@@ -250,16 +250,16 @@ impl TlsSession {
     }
 
     /// Encrypt and send from the start of `bytes`; returns how many were taken.
-    pub(super) fn write(&mut self, wire: &mut Wire, bytes: &[u8]) -> io::Result<usize> {
+    pub(super) fn write(&mut self, socket: &mut TcpOrUnix, bytes: &[u8]) -> io::Result<usize> {
         self.check()?;
-        if !self.flush(wire)? {
+        if !self.flush(socket)? {
             return Err(ErrorKind::WouldBlock.into());
         }
         let bytes = &bytes[..bytes.len().min(WRITE_BYTES)];
         SCRATCH.with_borrow_mut(|scratch| {
             scratch.outgoing.resize(SEALED_BYTES, 0);
             let count = self.seal(Some(bytes), &mut scratch.outgoing)?;
-            self.send(wire, &scratch.outgoing[..count])
+            self.send(socket, &scratch.outgoing[..count])
         })?;
         Ok(bytes.len())
     }
@@ -294,14 +294,14 @@ impl TlsSession {
     }
 
     /// Send ciphertext behind what waits; what the socket does not take waits too.
-    fn send(&mut self, wire: &mut Wire, ciphertext: &[u8]) -> io::Result<()> {
+    fn send(&mut self, socket: &mut TcpOrUnix, ciphertext: &[u8]) -> io::Result<()> {
         if !self.sealed.is_empty() {
             self.sealed.push(ciphertext);
-            return self.flush(wire).map(drop);
+            return self.flush(socket).map(drop);
         }
         let mut sent = 0;
         while sent < ciphertext.len() {
-            match wire.send(&ciphertext[sent..]) {
+            match socket.send(&ciphertext[sent..]) {
                 Ok(count) => sent += count,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
@@ -313,9 +313,9 @@ impl TlsSession {
     }
 
     /// Send on what waits; whether nothing is left.
-    pub(super) fn flush(&mut self, wire: &mut Wire) -> io::Result<bool> {
+    pub(super) fn flush(&mut self, socket: &mut TcpOrUnix) -> io::Result<bool> {
         while !self.sealed.is_empty() {
-            match wire.send(self.sealed.rest()) {
+            match socket.send(self.sealed.rest()) {
                 Ok(count) => self.sealed.advance(count),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
@@ -351,13 +351,13 @@ impl TlsSession {
     }
 
     /// Tell the server that nothing more will come, if the socket takes it at once.
-    pub(super) fn send_close_notify(&mut self, wire: &mut Wire) {
-        if !self.is_secured || self.failure.is_some() || !self.flush(wire).unwrap_or(false) {
+    pub(super) fn send_close_notify(&mut self, socket: &mut TcpOrUnix) {
+        if !self.is_secured || self.failure.is_some() || !self.flush(socket).unwrap_or(false) {
             return;
         }
         let mut room = [0; 64];
         if let Ok(count) = self.seal(None, &mut room) {
-            let _ = self.send(wire, &room[..count]); // the socket is closed next in any case
+            let _ = self.send(socket, &room[..count]); // the socket is closed next in any case
         }
     }
 }
@@ -382,9 +382,9 @@ fn encode(mut data: EncodeTlsData<'_, ClientConnectionData>, sealed: &mut Leftov
 }
 
 /// Read from the socket, again when a signal came between.
-fn receive(wire: &Wire, room: &mut [u8]) -> io::Result<usize> {
+fn receive(socket: &TcpOrUnix, room: &mut [u8]) -> io::Result<usize> {
     loop {
-        match wire.receive(room) {
+        match socket.receive(room) {
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             received => return received,
         }

@@ -9,8 +9,7 @@ use crate::input::TlsVersions;
 use crate::wire::{
     link::Link,
     transport_rig::{
-        BOTH, Client, Server, TlsStream, client_of, connect, connection_and_visit, echo, part,
-        pattern,
+        BOTH, Client, Server, TlsStream, client_of, connect, echo, part, pattern, server_and_client,
     },
 };
 
@@ -20,7 +19,7 @@ fn a_long_answer_is_whole_whatever_room_there_is() {
         for (room, count) in
             [(64 * 1024, 1_000_000), (20_000, 300_000), (1_000, 100_000), (7, 40_000)]
         {
-            let (config, tls) = connection_and_visit(versions);
+            let (config, tls) = server_and_client(versions);
             let body = pattern(count);
             let server = Server::tls(config, 1, move |stream| {
                 stream.read_exact(&mut [0; 4]).unwrap();
@@ -60,7 +59,7 @@ fn drip(server: &Server) -> Server {
 #[test]
 fn answers_may_come_byte_by_byte() {
     for versions in BOTH {
-        let (config, tls) = connection_and_visit(versions);
+        let (config, tls) = server_and_client(versions);
         let server = Server::tls(config, 1, |stream| echo(stream, &pattern(1_000)));
         let drip = drip(&server);
         let mut client = connect(&drip, &client_of(&tls));
@@ -77,7 +76,7 @@ fn answers_may_come_byte_by_byte() {
 fn a_long_request_is_whole_when_the_socket_takes_little() {
     const COUNT: usize = 1_500_000;
     for versions in BOTH {
-        let (config, tls) = connection_and_visit(versions);
+        let (config, tls) = server_and_client(versions);
         let (open, gate) = std::sync::mpsc::channel();
         let server = Server::tls(config, 1, move |stream| {
             stream.conn.complete_io(&mut stream.sock).unwrap();
@@ -113,7 +112,7 @@ fn a_long_request_is_whole_when_the_socket_takes_little() {
 
 #[test]
 fn tickets_on_an_idle_connection_are_no_bytes_of_an_answer() {
-    let (config, tls) = connection_and_visit(TlsVersions::Only13);
+    let (config, tls) = server_and_client(TlsVersions::Only13);
     let server = Server::tls(config, 1, |stream| echo(stream, b"pong"));
     let mut client = connect(&server, &client_of(&tls));
     for _ in 0..2 {
@@ -133,7 +132,7 @@ fn tickets_on_an_idle_connection_are_no_bytes_of_an_answer() {
 
 #[test]
 fn new_keys_are_taken_up_without_a_word() {
-    let (config, tls) = connection_and_visit(TlsVersions::Only13);
+    let (config, tls) = server_and_client(TlsVersions::Only13);
     let server = Server::tls(config, 1, |stream| {
         for _ in 0..3 {
             stream.read_exact(&mut [0; 4]).unwrap();
@@ -157,7 +156,7 @@ fn answered_and_then(
     versions: TlsVersions,
     serve: impl Fn(&mut TlsStream) + Send + 'static,
 ) -> Client {
-    let (config, tls) = connection_and_visit(versions);
+    let (config, tls) = server_and_client(versions);
     let server = Server::tls(config, 1, move |stream| {
         stream.read_exact(&mut [0; 4]).unwrap();
         serve(stream);
@@ -203,7 +202,7 @@ fn a_close_notify_that_came_with_the_answer_is_known_before_the_next_request() {
 
 #[test]
 fn the_end_is_seen_although_only_tickets_came_before() {
-    let (config, tls) = connection_and_visit(TlsVersions::Only13);
+    let (config, tls) = server_and_client(TlsVersions::Only13);
     let server = Server::tls(config, 1, |stream| {
         stream.conn.complete_io(&mut stream.sock).unwrap();
     });
@@ -218,7 +217,7 @@ fn the_end_is_seen_although_only_tickets_came_before() {
 #[test]
 fn a_surplus_inside_is_known() {
     for versions in BOTH {
-        let (config, tls) = connection_and_visit(versions);
+        let (config, tls) = server_and_client(versions);
         let server = Server::tls(config, 1, |stream| echo(stream, b"pong and more"));
         let mut client = connect(&server, &client_of(&tls));
         client.room = 4;
@@ -235,7 +234,7 @@ fn a_surplus_inside_is_known() {
 #[test]
 fn a_close_notify_of_ours_is_heard() {
     for versions in BOTH {
-        let (config, tls) = connection_and_visit(versions);
+        let (config, tls) = server_and_client(versions);
         let server = Server::tls(config, 1, |stream| {
             assert_eq!(stream.read(&mut [0; 1]).unwrap(), 0, "no truncation");
         });
@@ -245,7 +244,7 @@ fn a_close_notify_of_ours_is_heard() {
 
 #[test]
 fn bytes_on_the_wire_are_counted_as_the_server_takes_them() {
-    let (config, tls) = connection_and_visit(TlsVersions::Any);
+    let (config, tls) = server_and_client(TlsVersions::Any);
     let server = Server::tls(config, 1, |stream| echo(stream, b"pong"));
     let mut client = connect(&server, &client_of(&tls));
     let before = client.link.sent_bytes();

@@ -296,8 +296,8 @@ impl Client {
 /// The versions there are.
 pub(crate) const BOTH: [TlsVersions; 2] = [TlsVersions::Only12, TlsVersions::Only13];
 
-/// A server's certificate, and what its client asks for.
-pub(crate) fn connection_and_visit(versions: TlsVersions) -> (ServerConfig, Tls) {
+/// A server with a certificate, and a client that trusts it.
+pub(crate) fn server_and_client(versions: TlsVersions) -> (ServerConfig, Tls) {
     let authority = Authority::new("authority");
     let config = server_config(&authority.certify("localhost"), None);
     (config, Tls { versions, ..tls(&authority, "localhost") })

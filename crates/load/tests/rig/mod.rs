@@ -15,7 +15,7 @@ use httpdyno_load::{
 };
 use httpdyno_oracle::{Oracle, OracleConfig};
 #[allow(unused_imports, reason = "each test program uses its own part of this")]
-pub(crate) use tries::{Failure, ensure, skipped, start, tried, unless_disturbed};
+pub(crate) use tries::{Failure, Hold, ensure, skipped, start, tried, unless_disturbed};
 #[allow(unused_imports, reason = "each test program uses its own part of this")]
 pub(crate) use witness::{Seen, Witness};
 

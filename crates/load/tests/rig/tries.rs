@@ -1,9 +1,10 @@
 //! Tests that need the machine's attention: one at a time, and again only where it was disturbed.
 
-use std::cell::Cell;
+use std::cell::RefCell;
 use std::io::Write as _;
 use std::ops::Deref;
-use std::sync::{PoisonError, RwLock, RwLockReadGuard};
+use std::rc::{Rc, Weak};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -22,14 +23,51 @@ const LOOK: Duration = Duration::from_millis(500);
 static MACHINE: RwLock<()> = RwLock::new(());
 
 thread_local! {
-    /// Whether this thread holds the lock, for one thing or the other: it does not ask twice.
-    static HOLDS: Cell<bool> = const { Cell::new(false) };
+    /// What this thread has of the machine, while anything of it does: it does not ask twice.
+    static HELD: RefCell<Weak<Held>> = const { RefCell::new(Weak::new()) };
+}
+
+/// The lock, for one thing or the other.
+#[allow(dead_code, reason = "held, not read")]
+enum Held {
+    Shared(RwLockReadGuard<'static, ()>),
+    Alone(RwLockWriteGuard<'static, ()>),
+}
+
+/// A hold on the machine, beside which no other test has it for itself. A thread's holds are of
+/// one lock, which goes with the last of them.
+pub(crate) struct Hold(#[allow(dead_code, reason = "held, not read")] Rc<Held>);
+
+impl Hold {
+    /// Wait until no test needs the machine for itself, but for the one that asks.
+    pub(crate) fn shared() -> Self {
+        HELD.with_borrow_mut(|held| {
+            Self(held.upgrade().unwrap_or_else(|| {
+                let lock = MACHINE.read().unwrap_or_else(PoisonError::into_inner);
+                let lock = Rc::new(Held::Shared(lock));
+                *held = Rc::downgrade(&lock);
+                lock
+            }))
+        })
+    }
+
+    /// Wait until no test loads the machine.
+    fn alone() -> Self {
+        HELD.with_borrow_mut(|held| {
+            let is_loading = held.upgrade().is_some();
+            assert!(!is_loading, "a test that needs the machine for itself is loading it");
+            let lock = MACHINE.write().unwrap_or_else(PoisonError::into_inner);
+            let lock = Rc::new(Held::Alone(lock));
+            *held = Rc::downgrade(&lock);
+            Self(lock)
+        })
+    }
 }
 
 /// A run, beside which no other test needs the machine for itself.
 pub(crate) struct Started {
     run: Run,
-    _machine: Option<Shared>,
+    _machine: Hold,
 }
 
 impl Deref for Started {
@@ -40,29 +78,9 @@ impl Deref for Started {
     }
 }
 
-/// A part in the machine.
-struct Shared(#[allow(dead_code, reason = "held, not read")] RwLockReadGuard<'static, ()>);
-
-impl Shared {
-    /// Wait until nobody needs it for himself; `None` where this thread has it already.
-    fn had() -> Option<Self> {
-        (!HOLDS.get()).then(|| {
-            let part = MACHINE.read().unwrap_or_else(PoisonError::into_inner);
-            HOLDS.set(true);
-            Self(part)
-        })
-    }
-}
-
-impl Drop for Shared {
-    fn drop(&mut self) {
-        HOLDS.set(false);
-    }
-}
-
 /// Start a run when no test needs the machine for itself, but for the one that asks.
 pub(crate) fn start(spec: &LoadSpec, on_edge: Option<Observer>) -> Result<Started, Error> {
-    let machine = Shared::had();
+    let machine = Hold::shared();
     Ok(Started { run: Run::start(spec, on_edge)?, _machine: machine })
 }
 
@@ -73,8 +91,7 @@ pub(crate) fn start(spec: &LoadSpec, on_edge: Option<Observer>) -> Result<Starte
 /// all. What has to hold on any machine is for `attempt` to assert.
 #[track_caller]
 pub(crate) fn unless_disturbed(mut attempt: impl FnMut() -> Result<(), String>) {
-    let _alone = MACHINE.write().unwrap_or_else(PoisonError::into_inner);
-    let _holds = Holds::set();
+    let _alone = Hold::alone();
     let watched = || {
         let witness = Witness::start();
         attempt().map_err(|reason| Failure { reason, disturbance: witness.disturbance() })
@@ -122,22 +139,6 @@ fn wait_for_quiet() {
         if witness.disturbance().is_none() {
             return;
         }
-    }
-}
-
-/// This thread has the machine, until this is dropped.
-struct Holds;
-
-impl Holds {
-    fn set() -> Self {
-        assert!(!HOLDS.replace(true), "a test that needs the machine for itself is loading it");
-        Self
-    }
-}
-
-impl Drop for Holds {
-    fn drop(&mut self) {
-        HOLDS.set(false);
     }
 }
 

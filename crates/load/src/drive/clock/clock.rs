@@ -44,6 +44,11 @@ impl<P: Platform> Clock<P> {
         self.time.unix_s()
     }
 
+    /// Whether the thread ever polls before due times.
+    pub(in crate::drive) const fn polls(&self) -> bool {
+        self.spin_ns > 0
+    }
+
     /// Do something later.
     pub(in crate::drive) fn set(&mut self, at_ns: u64, wake: Wake) {
         self.timers.push(at_ns, wake);
@@ -79,6 +84,11 @@ impl<P: Platform> Clock<P> {
         self.timers.drop_starts()
     }
 
+    /// A window opens, and is at its beginning.
+    pub(in crate::drive) fn open_window(&mut self, beginning: Progress) {
+        self.progress = beginning;
+    }
+
     /// The window is over.
     pub(in crate::drive) fn close_window(&mut self) {
         self.progress = Progress::none();
@@ -89,10 +99,10 @@ impl<P: Platform> Clock<P> {
     #[inline]
     pub(in crate::drive) fn is_polling(&self) -> bool {
         let progress = &self.progress;
-        progress.is_sending
-            && progress.blocked_since_ns.is_none()
-            && progress.next_due_ns != u64::MAX
-            && progress.next_due_ns.saturating_sub(self.now_ns) <= self.spin_ns
+        progress.is_sending()
+            && progress.blocked_since_ns().is_none()
+            && progress.next_due_ns() != u64::MAX
+            && progress.next_due_ns().saturating_sub(self.now_ns) <= self.spin_ns
     }
 
     /// How long nothing can be due, if nothing else is before `until_ns`; `None`: for ever.
@@ -117,9 +127,9 @@ impl<P: Platform> Clock<P> {
     /// When the window's next part begins.
     #[inline]
     fn next_edge_ns(&self, is_before_measuring: bool) -> u64 {
-        let Progress { plan, is_sending, drained_by_ns, .. } = &self.progress;
-        if !is_sending {
-            return *drained_by_ns;
+        let plan = self.progress.plan();
+        if !self.progress.is_sending() {
+            return self.progress.drained_by_ns();
         }
         if self.now_ns < plan.opened_ns {
             return plan.opened_ns;
@@ -135,10 +145,10 @@ impl<P: Platform> Clock<P> {
     /// When to look at the schedule; `None`: at once.
     #[inline]
     fn next_arrival_ns(&self, timeout_ns: u64) -> Option<u64> {
-        let due_ns = self.progress.next_due_ns;
-        if due_ns == u64::MAX || !self.progress.is_sending {
+        let due_ns = self.progress.next_due_ns();
+        if due_ns == u64::MAX || !self.progress.is_sending() {
             Some(u64::MAX)
-        } else if self.progress.blocked_since_ns.is_some() {
+        } else if self.progress.blocked_since_ns().is_some() {
             Some(due_ns.saturating_add(timeout_ns))
         } else if self.is_polling() {
             None

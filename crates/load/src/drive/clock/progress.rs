@@ -27,21 +27,21 @@ impl Share {
 /// Where a thread stands in a window.
 #[derive(Debug)]
 pub(in crate::drive) struct Progress {
-    pub(in crate::drive) plan: Plan,
+    plan: Plan,
     /// New requests may be sent.
-    pub(in crate::drive) is_sending: bool,
+    is_sending: bool,
     /// What is under way is given up: nothing may follow it.
-    pub(in crate::drive) is_over: bool,
+    is_over: bool,
     /// The users were set to work (closed loop).
-    pub(in crate::drive) has_begun: bool,
+    has_begun: bool,
     /// When a request was due and no connection was idle, if the queue is not empty since.
-    pub(in crate::drive) blocked_since_ns: Option<u64>,
+    blocked_since_ns: Option<u64>,
     /// When sending ended.
-    pub(in crate::drive) sent_until_ns: u64,
+    sent_until_ns: u64,
     /// Give up waiting at this time. Set when sending ends.
-    pub(in crate::drive) drained_by_ns: u64,
+    drained_by_ns: u64,
     /// When this thread's next arrival is due; `u64::MAX`: never.
-    pub(in crate::drive) next_due_ns: u64,
+    next_due_ns: u64,
     /// Its index over all threads.
     next_index: u64,
     arrivals: Option<Arrivals>,
@@ -91,6 +91,92 @@ impl Progress {
     pub(super) fn none() -> Self {
         let share = Share { thread: 0, n_threads: 1, period: 1 };
         Self { is_sending: false, ..Self::new(Plan::NONE, &Arrival::Closed, 0, share, 0) }
+    }
+
+    #[inline]
+    pub(in crate::drive) const fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Whether new requests may be sent.
+    #[inline]
+    pub(in crate::drive) const fn is_sending(&self) -> bool {
+        self.is_sending
+    }
+
+    /// Whether what is under way is given up: nothing may follow it.
+    #[inline]
+    pub(in crate::drive) const fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    /// Whether the users were set to work (closed loop).
+    pub(in crate::drive) const fn has_begun(&self) -> bool {
+        self.has_begun
+    }
+
+    /// Since when the queue of due requests is not empty, for want of idle connections.
+    #[inline]
+    pub(in crate::drive) const fn blocked_since_ns(&self) -> Option<u64> {
+        self.blocked_since_ns
+    }
+
+    /// When sending ended.
+    pub(in crate::drive) const fn sent_until_ns(&self) -> u64 {
+        self.sent_until_ns
+    }
+
+    /// When to give up waiting; `u64::MAX` while requests are sent.
+    #[inline]
+    pub(in crate::drive) const fn drained_by_ns(&self) -> u64 {
+        self.drained_by_ns
+    }
+
+    /// When this thread's next arrival is due; `u64::MAX`: never.
+    #[inline]
+    pub(in crate::drive) const fn next_due_ns(&self) -> u64 {
+        self.next_due_ns
+    }
+
+    /// The users are set to work.
+    pub(in crate::drive) fn begin(&mut self) {
+        self.has_begun = true;
+    }
+
+    /// A request is due, now, and no connection is idle.
+    #[inline]
+    pub(in crate::drive) fn block(&mut self, now_ns: u64) {
+        self.blocked_since_ns.get_or_insert(now_ns);
+    }
+
+    /// No request that is due waits for a connection.
+    #[inline]
+    pub(in crate::drive) fn unblock(&mut self) {
+        self.blocked_since_ns = None;
+    }
+
+    /// Nothing new is sent from now on; what is under way is waited for as if it had ended at
+    /// `at_ns`.
+    pub(in crate::drive) fn end_sending(&mut self, now_ns: u64, at_ns: u64) {
+        self.is_sending = false;
+        self.sent_until_ns = now_ns;
+        self.drained_by_ns = at_ns.saturating_add(self.plan.drain_ns);
+        self.next_due_ns = u64::MAX;
+        if at_ns >= self.plan.measure_end_ns {
+            // From here on it is a timed window, also where a number of requests was to end it.
+            self.plan.n_requests = 0;
+        }
+    }
+
+    /// The run was stopped then: a timed window that ended there, if not before.
+    pub(in crate::drive) fn cut(&mut self, stopped_ns: u64) {
+        self.plan.measure_end_ns = stopped_ns.min(self.plan.measure_end_ns);
+        self.plan.n_requests = 0;
+    }
+
+    /// What is under way is given up from now on.
+    pub(in crate::drive) fn give_up(&mut self) {
+        self.is_over = true;
     }
 
     /// The number of the next arrival: in the order of due times over all threads.

@@ -33,7 +33,7 @@ impl<P: Platform> Connections<P> {
     /// Open a socket for the request of a connection that has none.
     fn open_socket(&mut self, cx: &mut Context<P>, id: ConnectionId) {
         let socket = self.socket(id);
-        let connection = &mut self.places[id];
+        let connection = &mut self.table[id];
         let exchange = &mut self.exchanges[connection.exchange];
         exchange.wait_for_socket();
         let slow = self.settings.slow.filter(|_| exchange.order.is_slow);
@@ -61,14 +61,14 @@ impl<P: Platform> Connections<P> {
             return;
         }
         cx.clock.tick();
-        let refusal = self.places[socket.connection].refusal.take();
+        let refusal = self.table[socket.connection].refusal.take();
         self.fail_on(cx, socket.connection, refusal.unwrap_or(ErrorKind::Connect));
     }
 
     /// Take what epoll says about a socket that connects.
     pub(super) fn on_connecting(&mut self, cx: &mut Context<P>, id: ConnectionId, event: Event) {
         if event.is_broken() {
-            let link = self.places[id].link.as_ref();
+            let link = self.table[id].link.as_ref();
             let error = link.map_or(Ok(None), Stream::take_error);
             if let Some(error) = error.unwrap_or_else(Some) {
                 cx.clock.tick();
@@ -87,7 +87,7 @@ impl<P: Platform> Connections<P> {
 
     fn on_connected(&mut self, cx: &mut Context<P>, id: ConnectionId) {
         cx.clock.tick();
-        let connection = &mut self.places[id];
+        let connection = &mut self.table[id];
         self.exchanges[connection.exchange].connected_ns = Some(cx.clock.now_ns);
         if self.pools[connection.arm].target.tls.is_some() {
             connection.phase = Phase::Securing;
@@ -99,7 +99,7 @@ impl<P: Platform> Connections<P> {
 
     /// Go on with the TLS handshake.
     pub(super) fn secure(&mut self, cx: &mut Context<P>, id: ConnectionId) {
-        let connection = &mut self.places[id];
+        let connection = &mut self.table[id];
         let Some(link) = &mut connection.link else { return };
         match link.handshake() {
             Ok(false) => {}

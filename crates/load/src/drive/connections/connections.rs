@@ -50,7 +50,7 @@ pub(in crate::drive) struct Connections<P: Platform> {
     pub(super) settings: Settings,
     pub(super) net: P::Net,
     pub(super) pools: Vec<Pool>,
-    pub(super) places: Table<ConnectionId, Connection<P::Link>>,
+    pub(super) table: Table<ConnectionId, Connection<P::Link>>,
     pub(super) exchanges: Table<ExchangeId, Exchange>,
     /// What requests show of the users that they are for.
     pub(super) identities: Identities,
@@ -93,7 +93,7 @@ impl<P: Platform> Connections<P> {
             net,
             identities: Identities::new(pools.len(), user_numbers),
             pools,
-            places: Table::of(connections),
+            table: Table::of(connections),
             exchanges: Table::of((0..n_connections).map(exchange)),
             free: Links::new(n_connections),
             under_way: Links::new(n_connections),
@@ -105,7 +105,7 @@ impl<P: Platform> Connections<P> {
             unix_now_s: 0,
             n_surplus: 0,
         };
-        for connection in all.places.ids() {
+        for connection in all.table.ids() {
             all.park(connection);
         }
         all
@@ -136,17 +136,17 @@ impl<P: Platform> Connections<P> {
         let free = self.free.pop_back(&mut open[same]).or_else(|| self.free.pop_back(closed));
         let id = free.or_else(|| {
             let id = self.free.pop_back(&mut open[other])?;
-            self.places[id].close(Close::Reset);
+            self.table[id].close(Close::Reset);
             Some(id)
         })?;
-        self.places[id].is_parked = false;
+        self.table[id].is_parked = false;
         Some(id)
     }
 
     /// Put a connection without a request into the list that it belongs to.
     #[inline]
     pub(in crate::drive) fn park(&mut self, id: ConnectionId) {
-        let connection = &mut self.places[id];
+        let connection = &mut self.table[id];
         debug_assert!(!connection.is_parked);
         connection.is_parked = true;
         self.free.push_back(self.pools[connection.arm].list_of(connection), id);
@@ -154,14 +154,14 @@ impl<P: Platform> Connections<P> {
 
     /// Take a connection out of its list.
     pub(super) fn unpark(&mut self, id: ConnectionId) {
-        let connection = &mut self.places[id];
+        let connection = &mut self.table[id];
         connection.is_parked = false;
         self.free.remove(self.pools[connection.arm].list_of(connection), id);
     }
 
     /// Close a connection that is open and has no request: its user takes it along.
     pub(in crate::drive) fn close_if_idle(&mut self, id: ConnectionId) {
-        let connection = &mut self.places[id];
+        let connection = &mut self.table[id];
         if connection.phase == Phase::Idle {
             connection.close(Close::Reset);
         }
@@ -175,7 +175,7 @@ impl<P: Platform> Connections<P> {
         id: ConnectionId,
         order: Order,
     ) -> ExchangeId {
-        let connection = &self.places[id];
+        let connection = &self.table[id];
         let exchange = connection.exchange;
         let is_idle = connection.phase == Phase::Idle;
         self.exchanges[exchange].take_up(order, cx.clock.now_ns);
@@ -220,6 +220,12 @@ impl<P: Platform> Connections<P> {
         self.in_flight.first()
     }
 
+    /// The patience of all requests.
+    #[inline]
+    pub(in crate::drive) const fn timeout_ns(&self) -> u64 {
+        self.settings.timeout_ns
+    }
+
     /// When the first patience ends.
     #[inline]
     pub(in crate::drive) fn patience_ends_ns(&self) -> Option<u64> {
@@ -259,12 +265,12 @@ impl<P: Platform> Connections<P> {
     /// Whether the last request on a connection never had a socket to go on.
     #[inline]
     pub(in crate::drive) fn is_unconnected(&self, id: ConnectionId) -> bool {
-        self.exchanges[self.places[id].exchange].is_unconnected()
+        self.exchanges[self.table[id].exchange].is_unconnected()
     }
 
     /// How long to wait before the next try to connect; doubles each time.
     pub(in crate::drive) fn next_backoff_ns(&mut self, id: ConnectionId) -> u64 {
-        self.places[id].next_backoff_ns()
+        self.table[id].next_backoff_ns()
     }
 
     /// A new user takes this place: with another number, and without cookies.
@@ -283,13 +289,13 @@ impl<P: Platform> Connections<P> {
     /// last one.
     pub(in crate::drive) fn close_window(&mut self) -> u64 {
         self.budget.clear();
-        debug_assert!(self.places.iter().all(|each| each.is_parked), "none is in use");
+        debug_assert!(self.table.iter().all(|each| each.is_parked), "none is in use");
         std::mem::take(&mut self.n_surplus)
     }
 
     /// The run is over.
     pub(in crate::drive) fn close_all(&mut self) {
-        for connection in self.places.iter_mut() {
+        for connection in self.table.iter_mut() {
             connection.close(Close::Fin);
         }
     }

@@ -16,7 +16,7 @@ impl<P: Platform> Connections<P> {
     #[inline]
     pub(super) fn complete(&mut self, cx: &mut Context<P>, id: ConnectionId, answer: ReadAnswer) {
         let ReadAnswer { is_reusable, mut is_closed } = answer;
-        if let Some(line) = &mut self.places[id].line {
+        if let Some(line) = &mut self.table[id].line {
             is_closed |= line.is_ended;
             if line.reading.paid_ns() > cx.clock.now_ns {
                 // It is with the user when the line has carried its last byte.
@@ -28,7 +28,7 @@ impl<P: Platform> Connections<P> {
             cx.clock.tick();
         }
         let limit = self.settings.requests_per_connection;
-        let connection = &mut self.places[id];
+        let connection = &mut self.table[id];
         let exchange = &self.exchanges[connection.exchange];
         let (scanner, status) = (&exchange.scanner, exchange.scanner.status());
         let requests = &self.pools[connection.arm].target.requests;
@@ -75,13 +75,13 @@ impl<P: Platform> Connections<P> {
             }
             kind => kind,
         };
-        self.places[self.exchanges[exchange].connection].close(Close::Reset);
+        self.table[self.exchanges[exchange].connection].close(Close::Reset);
         self.finish(cx, exchange, Err(kind));
     }
 
     /// A connection failed, and the exchange on it.
     pub(super) fn fail_on(&mut self, cx: &mut Context<P>, id: ConnectionId, kind: ErrorKind) {
-        let exchange = self.places[id].exchange;
+        let exchange = self.table[id].exchange;
         self.fail(cx, exchange, kind);
     }
 
@@ -95,9 +95,9 @@ impl<P: Platform> Connections<P> {
     ) {
         self.remove_in_flight(exchange);
         let ended = &self.exchanges[exchange];
-        let is_slow = self.places[ended.connection].is_slow;
+        let is_slow = self.table[ended.connection].is_slow;
         let ended = ended.ended(cx.clock.now_ns, is_slow);
-        cx.tally.end(&cx.clock.progress.plan, &ended, outcome);
+        cx.tally.end(cx.clock.progress.plan(), &ended, outcome);
         self.note(exchange, outcome);
     }
 }

@@ -32,7 +32,7 @@ impl<P: Platform> Connections<P> {
     #[inline]
     pub(in crate::drive) fn on_event(&mut self, cx: &mut Context<P>, event: Event) {
         let id = SocketId::of_token(event.token).connection;
-        let connection = &self.places[id];
+        let connection = &self.table[id];
         if self.socket(id).to_token() != event.token {
             return; // of a socket that was closed in this batch
         }
@@ -59,7 +59,7 @@ impl<P: Platform> Connections<P> {
     pub(super) fn read_if_busy(&mut self, cx: &mut Context<P>, event: Event) {
         let id = SocketId::of_token(event.token).connection;
         let is_meant = self.socket(id).to_token() == event.token;
-        if is_meant && self.places[id].phase == Phase::Busy {
+        if is_meant && self.table[id].phase == Phase::Busy {
             self.read(cx, id, event.is_closed());
         }
     }
@@ -67,7 +67,7 @@ impl<P: Platform> Connections<P> {
     /// The `index`-th of the connections that had more than the turn before allowed.
     pub(in crate::drive) fn read_on(&mut self, cx: &mut Context<P>, index: usize) {
         let id = self.budget.earlier(index);
-        let connection = &mut self.places[id];
+        let connection = &mut self.table[id];
         let is_unread = std::mem::take(&mut connection.is_unread);
         if is_unread && connection.phase == Phase::Busy {
             self.read(cx, id, false);
@@ -77,6 +77,6 @@ impl<P: Platform> Connections<P> {
     /// The socket that a connection has now, or its last one.
     #[inline]
     pub(super) fn socket(&self, connection: ConnectionId) -> SocketId {
-        SocketId { connection, life: self.places[connection].life }
+        SocketId { connection, life: self.table[connection].life }
     }
 }

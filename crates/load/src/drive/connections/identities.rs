@@ -5,7 +5,7 @@ use crate::http::Jar;
 
 /// Who a user is to the server.
 #[derive(Debug, Default)]
-pub(crate) struct Identity {
+pub(super) struct Identity {
     /// A number of its own in the run.
     pub(super) number: u64,
     pub(super) jar: Jar,

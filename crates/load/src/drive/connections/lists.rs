@@ -10,12 +10,12 @@ const NONE: u32 = u32::MAX;
 /// The neighbours of every thing of a kind.
 #[derive(Debug)]
 pub(super) struct Links<I> {
-    links: Vec<Link>,
+    links: Vec<Neighbours>,
     ids: PhantomData<I>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Link {
+struct Neighbours {
     previous: u32,
     next: u32,
 }
@@ -35,7 +35,7 @@ fn some<I: Id>(place: u32) -> Option<I> {
 
 impl<I: Id> Links<I> {
     pub(super) fn new(len: usize) -> Self {
-        Self { links: vec![Link { previous: NONE, next: NONE }; len], ids: PhantomData }
+        Self { links: vec![Neighbours { previous: NONE, next: NONE }; len], ids: PhantomData }
     }
 
     #[inline]
@@ -49,7 +49,7 @@ impl<I: Id> Links<I> {
         let place = member.index() as u32;
         let next = before.map_or(list.head, |before| self.links[before.index()].next);
         let previous = before.map_or(NONE, |before| before.index() as u32);
-        self.links[member.index()] = Link { previous, next };
+        self.links[member.index()] = Neighbours { previous, next };
         match before {
             None => list.head = place,
             Some(before) => self.links[before.index()].next = place,
@@ -68,7 +68,7 @@ impl<I: Id> Links<I> {
     /// Take a member of `list` out of it.
     #[inline]
     pub(super) fn remove(&mut self, list: &mut List<I>, member: I) {
-        let Link { previous, next } = self.links[member.index()];
+        let Neighbours { previous, next } = self.links[member.index()];
         match previous {
             NONE => list.head = next,
             previous => self.links[previous as usize].next = next,

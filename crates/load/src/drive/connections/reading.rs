@@ -21,13 +21,13 @@ impl<P: Platform> Connections<P> {
     #[inline]
     pub(super) fn read(&mut self, cx: &mut Context<P>, id: ConnectionId, mut is_closed: bool) {
         let mut n_read = 0;
-        is_closed |= self.places[id].is_ending;
-        if self.places[id].line.is_some() {
+        is_closed |= self.table[id].is_ending;
+        if self.table[id].line.is_some() {
             cx.clock.tick();
         }
         loop {
             let now_ns = cx.clock.now_ns;
-            let connection = &mut self.places[id];
+            let connection = &mut self.table[id];
             let exchange = &mut self.exchanges[connection.exchange];
             let mut room = self.buffer.len();
             if let Some(line) = &mut connection.line {
@@ -102,7 +102,7 @@ impl<P: Platform> Connections<P> {
 
     /// Leave the rest of what a connection has to the next turn.
     fn read_on_later(&mut self, id: ConnectionId, is_closed: bool) {
-        let connection = &mut self.places[id];
+        let connection = &mut self.table[id];
         connection.is_ending |= is_closed;
         if !connection.is_unread {
             connection.is_unread = true;
@@ -113,8 +113,8 @@ impl<P: Platform> Connections<P> {
     /// Have the scanner take the first `count` bytes of the buffer.
     #[inline]
     fn scan(&mut self, id: ConnectionId, count: usize) -> Result<Scanned, Malformed> {
-        let arm = self.places[id].arm;
-        let exchange = &mut self.exchanges[self.places[id].exchange];
+        let arm = self.table[id].arm;
+        let exchange = &mut self.exchanges[self.table[id].exchange];
         let input = &self.buffer[..count];
         if !self.settings.has_cookies {
             return exchange.scanner.feed(input);
@@ -128,7 +128,7 @@ impl<P: Platform> Connections<P> {
 
     /// The peer closed while a request was under way, or the connection was cut.
     fn reach_end(&mut self, cx: &mut Context<P>, id: ConnectionId, is_cut: bool) {
-        let connection = &mut self.places[id];
+        let connection = &mut self.table[id];
         let exchange = &mut self.exchanges[connection.exchange];
         let has_answer = exchange.has_answer();
         let may_be_sent_again = !has_answer && !exchange.has_retried;
@@ -154,7 +154,7 @@ impl<P: Platform> Connections<P> {
     /// A connection without a request is readable: the server closed it, or sent what nobody asked
     /// for. It is closed without an error in either case; bytes are counted as surplus.
     pub(super) fn read_idle(&mut self, id: ConnectionId) {
-        let connection = &mut self.places[id];
+        let connection = &mut self.table[id];
         let Some(link) = &mut connection.link else { return };
         let with = match link.read(&mut self.buffer) {
             Err(error) if error.kind() == IoErrorKind::WouldBlock => return,
@@ -169,7 +169,7 @@ impl<P: Platform> Connections<P> {
         if is_parked {
             self.unpark(id);
         }
-        self.places[id].close(with);
+        self.table[id].close(with);
         if is_parked {
             self.park(id);
         }

@@ -8,8 +8,8 @@
 //! - writing, a piece goes when the line has had the time for all of it. The last byte goes when
 //!   the line would have carried it, to the nanosecond;
 //! - reading, a piece is taken at once and its time is waited for afterwards: what is still to
-//!   come isn't known. The answer is with the user when its last piece is [paid](Throttle::paid_ns),
-//!   not when it was read.
+//!   come isn't known. The answer is with the user when its last piece is
+//!   [paid](Throttle::paid_ns), not when it was read.
 //!
 //! Time in which the other side had nothing to give, or did not take what it was offered, is lost:
 //! a line doesn't save up for a burst.

@@ -18,7 +18,7 @@ impl<P: Platform> Connections<P> {
     /// Write the request of a connection that has none under way.
     #[inline]
     pub(super) fn begin(&mut self, cx: &mut Context<P>, id: ConnectionId) {
-        let connection = &mut self.places[id];
+        let connection = &mut self.table[id];
         let exchange = &mut self.exchanges[connection.exchange];
         let order = exchange.order;
         let request = &self.pools[connection.arm].target.requests[order.request as usize];
@@ -38,7 +38,7 @@ impl<P: Platform> Connections<P> {
 
     /// The socket takes bytes again.
     pub(super) fn write_on(&mut self, cx: &mut Context<P>, id: ConnectionId) {
-        let connection = &mut self.places[id];
+        let connection = &mut self.table[id];
         if !self.exchanges[connection.exchange].is_written {
             self.write(cx, id);
         } else if let Some(link) = &mut connection.link
@@ -53,7 +53,7 @@ impl<P: Platform> Connections<P> {
     #[inline]
     fn write(&mut self, cx: &mut Context<P>, id: ConnectionId) {
         loop {
-            let connection = &mut self.places[id];
+            let connection = &mut self.table[id];
             let exchange = &mut self.exchanges[connection.exchange];
             if exchange.is_written {
                 return;
@@ -107,7 +107,7 @@ impl<P: Platform> Connections<P> {
         until_ns: impl Fn(&SlowLine) -> u64,
     ) {
         let socket = self.socket(id);
-        let Some(line) = &mut self.places[id].line else { return };
+        let Some(line) = &mut self.table[id].line else { return };
         if !line.has_timer {
             line.has_timer = true;
             cx.clock.set(until_ns(line), Wake::Line(socket));
@@ -120,7 +120,7 @@ impl<P: Platform> Connections<P> {
         if self.socket(id) != socket {
             return;
         }
-        let connection = &mut self.places[id];
+        let connection = &mut self.table[id];
         let Some(line) = &mut connection.line else { return };
         line.has_timer = false;
         let (answer, has_more) = (line.read, line.has_more);
@@ -131,7 +131,7 @@ impl<P: Platform> Connections<P> {
             return self.complete(cx, id, answer);
         }
         self.write(cx, id);
-        if has_more && self.places[id].phase == Phase::Busy && self.socket(id) == socket {
+        if has_more && self.table[id].phase == Phase::Busy && self.socket(id) == socket {
             self.read(cx, id, false);
         }
     }

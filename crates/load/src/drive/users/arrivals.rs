@@ -16,7 +16,7 @@ use crate::schedule::{
 };
 
 use super::steps::BegunStep;
-use super::users::Users;
+use super::users::ThreadUsers;
 use super::visit::Visit;
 
 /// An arrival of the schedule.
@@ -31,7 +31,7 @@ struct DueArrival {
     is_slow: bool,
 }
 
-impl Users {
+impl ThreadUsers {
     /// Send the requests that are due, as far as connections are idle (open loop).
     #[inline]
     pub(in crate::drive) fn send_due<P: Platform>(
@@ -39,15 +39,15 @@ impl Users {
         cx: &mut Context<P>,
         connections: &mut Connections<P>,
     ) {
-        let arm = cx.clock.progress.plan.arm;
+        let arm = cx.clock.progress.plan().arm;
         let now_ns = cx.clock.now_ns;
-        while cx.clock.progress.next_due_ns <= now_ns {
+        while cx.clock.progress.next_due_ns() <= now_ns {
             let arrival = self.next_arrival(&cx.clock);
             let Some(connection) = connections.take_idle(arm, arrival.is_slow) else {
-                cx.clock.progress.blocked_since_ns.get_or_insert(now_ns);
+                cx.clock.progress.block(now_ns);
                 return;
             };
-            let blocked_since_ns = cx.clock.progress.blocked_since_ns;
+            let blocked_since_ns = cx.clock.progress.blocked_since_ns();
             cx.clock.progress.advance();
             cx.clock.tick();
             cx.tally.punctuality.take_up(arrival.due_ns, cx.clock.now_ns, blocked_since_ns);
@@ -56,7 +56,7 @@ impl Users {
             // One that failed as it was sent has freed its connection.
             self.settle(cx, connections);
         }
-        cx.clock.progress.blocked_since_ns = None;
+        cx.clock.progress.unblock();
     }
 
     /// The schedule's next arrival.
@@ -67,7 +67,7 @@ impl Users {
         DueArrival {
             index: progress.arrival_index(),
             number,
-            due_ns: progress.next_due_ns,
+            due_ns: progress.next_due_ns(),
             is_measured: progress.is_next_measured(),
             is_slow: self.spec.slow.as_ref().is_some_and(is_slow),
         }
@@ -84,7 +84,7 @@ impl Users {
         let user = self.choose_user(cx, connections, first, arrival.number);
         let id = VisitId::on(first);
         let is_slow = arrival.is_slow;
-        if cx.clock.progress.plan.model == Model::Sessions {
+        if cx.clock.progress.plan().model == Model::Sessions {
             let bits = self.draw(stream::VISIT_LENGTH, arrival.number);
             let n_left = self.spec.users.visit.draw(bits) - 1;
             self.visits[id] = Visit { user, n_left, is_slow, ..Visit::default() };
@@ -102,7 +102,7 @@ impl Users {
         if let Arrival::Replay { steps, .. } = &self.spec.arrival {
             return steps[arrival.index as usize];
         }
-        self.arms[clock.progress.plan.arm].mix.pick(arrival.number, self.spec.seed)
+        self.arms[clock.progress.plan().arm].mix.pick(arrival.number, self.spec.seed)
     }
 
     /// End the arrivals that wait for longer than patience.
@@ -112,10 +112,10 @@ impl Users {
         cx: &mut Context<P>,
         timeout_ns: u64,
     ) {
-        if !cx.clock.progress.is_sending {
+        if !cx.clock.progress.is_sending() {
             return;
         }
-        while cx.clock.progress.next_due_ns.saturating_add(timeout_ns) <= cx.clock.now_ns {
+        while cx.clock.progress.next_due_ns().saturating_add(timeout_ns) <= cx.clock.now_ns {
             let arrival = self.next_arrival(&cx.clock);
             cx.clock.progress.advance();
             self.end_unsent(cx, &arrival, ErrorKind::Timeout);
@@ -125,7 +125,7 @@ impl Users {
     /// End the arrivals that are due by `until_ns` and unsent.
     pub(in crate::drive) fn drop_due<P: Platform>(&self, cx: &mut Context<P>, until_ns: u64) {
         let is_due = |due_ns: u64| due_ns <= until_ns && due_ns != u64::MAX;
-        while is_due(cx.clock.progress.next_due_ns) {
+        while is_due(cx.clock.progress.next_due_ns()) {
             let arrival = self.next_arrival(&cx.clock);
             cx.clock.progress.advance();
             self.end_unsent(cx, &arrival, ErrorKind::Unsent);
@@ -134,7 +134,7 @@ impl Users {
 
     /// A due arrival ends without having been sent.
     fn end_unsent<P: Platform>(&self, cx: &mut Context<P>, arrival: &DueArrival, kind: ErrorKind) {
-        let plan = &cx.clock.progress.plan;
+        let plan = cx.clock.progress.plan();
         // What it would have asked for first: a visit draws its steps when it begins.
         let step = match plan.model {
             Model::Sessions => 0,
@@ -164,7 +164,7 @@ impl Users {
             due_index: arrival.number,
         };
         if kind.is_timeout() {
-            let is_blocked = cx.clock.progress.blocked_since_ns.is_some();
+            let is_blocked = cx.clock.progress.blocked_since_ns().is_some();
             cx.tally.punctuality.expire(is_blocked);
         }
         cx.tally.end(plan, &ended, Err(kind));

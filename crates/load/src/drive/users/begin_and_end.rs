@@ -11,13 +11,13 @@ use crate::drive::{
 };
 use crate::schedule::{Model, Plan};
 
-use super::users::Users;
+use super::users::ThreadUsers;
 
 /// So long may pass until a thread sees what others did: that one of them sent the last request,
 /// or that their users have passed the end of the measured part.
 const LOOK_NS: u64 = 10_000_000;
 
-impl Users {
+impl ThreadUsers {
     /// Send what there is to send now, and see whether that was all.
     #[inline]
     pub(in crate::drive) fn send<P: Platform>(
@@ -25,7 +25,7 @@ impl Users {
         cx: &mut Context<P>,
         connections: &mut Connections<P>,
     ) {
-        let plan = cx.clock.progress.plan;
+        let plan = *cx.clock.progress.plan();
         let now_ns = cx.clock.now_ns;
         if now_ns < plan.opened_ns {
             return;
@@ -49,8 +49,8 @@ impl Users {
                 let now_ns = cx.clock.now_ns;
                 self.end_sending(cx, connections, now_ns);
             }
-        } else if !cx.clock.progress.has_begun {
-            cx.clock.progress.has_begun = true;
+        } else if !cx.clock.progress.has_begun() {
+            cx.clock.progress.begin();
             self.set_all_to_work(cx, connections);
         }
     }
@@ -68,10 +68,10 @@ impl Users {
             if start_per_s > 0.0 {
                 let offset_ns = self.global_number(user) as f64 * 1e9 / start_per_s;
                 start_later(&mut cx.clock, user, offset_ns);
-            } else if progress.plan.spread_ns > 0 {
-                let offset_ns = self.spread_offset_ns(&progress.plan, user);
+            } else if progress.plan().spread_ns > 0 {
+                let offset_ns = self.spread_offset_ns(progress.plan(), user);
                 start_later(&mut cx.clock, user, offset_ns);
-            } else if progress.is_sending {
+            } else if progress.is_sending() {
                 self.set_to_work(cx, connections, user);
                 self.settle(cx, connections);
             }
@@ -86,17 +86,8 @@ impl Users {
         at_ns: u64,
     ) {
         let now_ns = cx.clock.now_ns;
-        let progress = &mut cx.clock.progress;
-        let plan = progress.plan;
-        progress.is_sending = false;
-        progress.sent_until_ns = now_ns;
-        progress.drained_by_ns = at_ns.saturating_add(plan.drain_ns);
-        progress.next_due_ns = u64::MAX;
+        cx.clock.progress.end_sending(now_ns, at_ns);
         self.cut_pauses_short(cx, connections);
-        if at_ns >= plan.measure_end_ns {
-            // From here on it is a timed window, also where a number of requests was to end it.
-            cx.clock.progress.plan.n_requests = 0;
-        }
     }
 
     /// Nothing new is sent: the pauses of users end, and nobody starts any more.
@@ -124,7 +115,7 @@ impl Users {
         cx: &mut Context<P>,
         connections: &mut Connections<P>,
     ) {
-        if self.looks_for_claims(&cx.clock) && self.has_claimed_all(&cx.clock.progress.plan) {
+        if self.looks_for_claims(&cx.clock) && self.has_claimed_all(cx.clock.progress.plan()) {
             let now_ns = cx.clock.now_ns;
             self.end_sending(cx, connections, now_ns);
         }
@@ -132,9 +123,9 @@ impl Users {
 
     /// Others may claim the last request while everybody pauses here.
     fn looks_for_claims<P: Platform>(&self, clock: &Clock<P>) -> bool {
-        clock.progress.plan.n_requests > 0
+        clock.progress.plan().n_requests > 0
             && self.role.n_threads > 1
-            && !clock.progress.plan.is_open_loop()
+            && !clock.progress.plan().is_open_loop()
             && !clock.is_at_rest()
     }
 
@@ -146,16 +137,16 @@ impl Users {
     #[inline]
     pub(in crate::drive) fn look_ns<P: Platform>(&self, clock: &Clock<P>) -> u64 {
         let progress = &clock.progress;
-        let waits_for_others = progress.plan.is_credited()
-            && clock.now_ns >= progress.plan.measure_end_ns
+        let waits_for_others = progress.plan().is_credited()
+            && clock.now_ns >= progress.plan().measure_end_ns
             && self.role.n_threads > 1;
-        let looks = progress.is_sending && (waits_for_others || self.looks_for_claims(clock));
+        let looks = progress.is_sending() && (waits_for_others || self.looks_for_claims(clock));
         if looks { clock.now_ns + LOOK_NS } else { u64::MAX }
     }
 }
 
 /// Have a user begin so long after the window opened.
 fn start_later<P: Platform>(clock: &mut Clock<P>, user: UserId, offset_ns: f64) {
-    let at_ns = clock.progress.plan.opened_ns.saturating_add(offset_ns as u64);
+    let at_ns = clock.progress.plan().opened_ns.saturating_add(offset_ns as u64);
     clock.set(at_ns, Wake::Start(user));
 }

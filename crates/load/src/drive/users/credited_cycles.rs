@@ -14,9 +14,9 @@ use crate::schedule::{
     random::{hash, stream, unit},
 };
 
-use super::users::Users;
+use super::users::ThreadUsers;
 
-impl Users {
+impl ThreadUsers {
     /// When a user begins: at a random instant of its own part of the spread. So the users' phases
     /// are random, and the server never has them all at once.
     pub(super) fn spread_offset_ns(&self, plan: &Plan, user: UserId) -> f64 {
@@ -33,7 +33,7 @@ impl Users {
         connections: &mut Connections<P>,
         id: VisitId,
     ) {
-        let plan = &cx.clock.progress.plan;
+        let plan = cx.clock.progress.plan();
         let now_ns = cx.clock.now_ns;
         let visit = &mut self.visits[id];
         if visit.cycle_ns > 0 {
@@ -63,7 +63,7 @@ impl Users {
         connections: &mut Connections<P>,
         passed: u64,
     ) {
-        if cx.clock.progress.is_sending && passed >= self.spec.connections as u64 {
+        if cx.clock.progress.is_sending() && passed >= self.spec.connections as u64 {
             let now_ns = cx.clock.now_ns;
             self.end_sending(cx, connections, now_ns);
         }
@@ -76,18 +76,18 @@ impl Users {
         cx: &mut Context<P>,
         connections: &mut Connections<P>,
     ) {
-        let n_left_out = if cx.clock.progress.has_begun {
+        let n_left_out = if cx.clock.progress.has_begun() {
             cx.clock.drop_starts()
         } else {
             self.role.n_connections
         };
-        cx.clock.progress.has_begun = true;
+        cx.clock.progress.begin();
         if n_left_out > 0 {
             self.pass(cx, connections, n_left_out as u64);
         }
         self.end_if_all_have_passed(cx, connections, self.shared.passed.load(Ordering::Relaxed));
         let (now_ns, progress) = (cx.clock.now_ns, &cx.clock.progress);
-        if progress.is_sending && now_ns >= progress.plan.sending_end_ns() {
+        if progress.is_sending() && now_ns >= progress.plan().sending_end_ns() {
             self.end_sending(cx, connections, now_ns);
         }
     }
@@ -95,8 +95,8 @@ impl Users {
     /// The window is over: count the cycles over its measured part that did not end.
     pub(super) fn close_cycles<P: Platform>(&mut self, cx: &mut Context<P>) {
         let progress = &cx.clock.progress;
-        let (plan, until_ns) = (&progress.plan, progress.sent_until_ns);
-        for id in self.arms[plan.arm].places.clone().map(VisitId::new) {
+        let (plan, until_ns) = (progress.plan(), progress.sent_until_ns());
+        for id in self.arms[plan.arm].connections.clone().map(VisitId::new) {
             let visit = &mut self.visits[id];
             if visit.cycle_ns > 0 && !visit.has_passed {
                 cx.tally.cycles.leave_open(plan, visit.cycle_ns, until_ns, visit.n_right);

@@ -9,4 +9,4 @@ mod steps;
 mod users;
 mod visit;
 
-pub(super) use users::{Role, Users};
+pub(super) use users::ThreadUsers;

@@ -3,17 +3,17 @@
 
 use crate::count::{ErrorKind, PageEnd};
 use crate::drive::{
-    connections::{Connections, Finished},
+    connections::{Connections, Finished, Order},
     context::Context,
     ids::{ConnectionId, VisitId},
     platform::Platform,
 };
 use crate::schedule::Model;
 
-use super::users::{Asked, Users};
+use super::users::ThreadUsers;
 use super::visit::Visit;
 
-impl Users {
+impl ThreadUsers {
     /// An exchange of a visit has ended.
     #[inline]
     pub(super) fn go_on<P: Platform>(
@@ -27,10 +27,10 @@ impl Users {
         let progress = &cx.clock.progress;
         let visit = &mut self.visits[id];
         visit.n_under_way -= 1;
-        if progress.plan.is_credited() {
+        if progress.plan().is_credited() {
             visit.n_right += u32::from(outcome.is_ok());
         }
-        let step = &self.arms[progress.plan.arm].steps[visit.step as usize];
+        let step = &self.arms[progress.plan().arm].steps[visit.step as usize];
         if step.objects.is_empty() {
             return self.end_step(cx, connections, id, outcome);
         }
@@ -39,7 +39,7 @@ impl Users {
         visit.has_left |= outcome.is_err_and(ErrorKind::is_timeout);
         // Without its document a page has no objects, and who left asks for no more.
         let is_hopeless = outcome.is_err_and(|kind| {
-            is_document || kind.is_timeout() || kind.is_of_connecting() || progress.is_over
+            is_document || kind.is_timeout() || kind.is_of_connecting() || progress.is_over()
         });
         if is_hopeless {
             visit.n_asked = step.objects.len() as u32;
@@ -67,7 +67,7 @@ impl Users {
         connection: ConnectionId,
     ) {
         let visit = &mut self.visits[id];
-        let step = &self.arms[cx.clock.progress.plan.arm].steps[visit.step as usize];
+        let step = &self.arms[cx.clock.progress.plan().arm].steps[visit.step as usize];
         let Some(&object) = step.objects.get(visit.n_asked as usize) else {
             if connection != id.first_connection() {
                 // The visit keeps it for its next page.
@@ -76,14 +76,9 @@ impl Users {
             return;
         };
         visit.n_asked += 1;
-        let asked = Asked {
-            request: object as u32,
-            number: visit.number,
-            base_ns: cx.clock.now_ns,
-            is_measured: visit.is_measured,
-            is_object: true,
-        };
-        self.issue(cx, connections, (id, connection), asked);
+        let base_ns = cx.clock.now_ns;
+        let order = Order { base_ns, is_object: true, ..visit.order(id, object) };
+        self.issue(cx, connections, connection, order);
     }
 
     /// Ask for the page's objects on further connections, as far as there are any.
@@ -93,7 +88,7 @@ impl Users {
         connections: &mut Connections<P>,
         id: VisitId,
     ) {
-        let arm = cx.clock.progress.plan.arm;
+        let arm = cx.clock.progress.plan().arm;
         for _ in 1..self.arms[arm].connections_per_page {
             let visit = &self.visits[id];
             let n_objects = self.arms[arm].steps[visit.step as usize].objects.len();

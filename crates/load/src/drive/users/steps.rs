@@ -16,7 +16,7 @@ use crate::schedule::{
     random::{hash, stream, unit},
 };
 
-use super::users::{Asked, Users, count_visit};
+use super::users::{ThreadUsers, count_visit};
 use super::visit::{Visit, VisitEnd};
 
 /// A step as it is begun.
@@ -29,7 +29,7 @@ pub(super) struct BegunStep {
     pub(super) is_measured: bool,
 }
 
-impl Users {
+impl ThreadUsers {
     /// A user of a closed loop begins.
     pub(in crate::drive) fn set_to_work<P: Platform>(
         &mut self,
@@ -43,7 +43,7 @@ impl Users {
             let before = |n: u64| (n as f64 * slow.ratio + 1e-9).floor();
             before(number + 1) > before(number)
         });
-        let arm = cx.clock.progress.plan.arm;
+        let arm = cx.clock.progress.plan().arm;
         let Some(first) = connections.take_idle(arm, is_slow) else { return };
         let id = VisitId::on(first);
         self.visits[id] = Visit { user, is_slow, ..Visit::default() };
@@ -62,7 +62,7 @@ impl Users {
         visit.is_between = false;
         let place = visit.user;
         if !self.is_plain {
-            let arm = cx.clock.progress.plan.arm;
+            let arm = cx.clock.progress.plan().arm;
             // From the user's place, so that it does not matter who is answered first.
             let number = self.global_number(place);
             let user = &mut self.arms[arm].users[place];
@@ -94,13 +94,13 @@ impl Users {
         id: VisitId,
         due_ns: u64,
     ) {
-        let plan = cx.clock.progress.plan;
+        let plan = *cx.clock.progress.plan();
         let is_closed = plan.model == Model::Closed;
         let at_ns = if is_closed { cx.clock.now_ns } else { due_ns };
         if plan.is_credited() {
             self.turn_cycle(cx, connections, id);
         }
-        if !cx.clock.progress.is_sending || at_ns >= plan.sending_end_ns() {
+        if !cx.clock.progress.is_sending() || at_ns >= plan.sending_end_ns() {
             return self.end_visit(cx, connections, id, VisitEnd::Cut, 0);
         }
         let is_measured = plan.measures(at_ns);
@@ -114,7 +114,7 @@ impl Users {
         }
         let turn = cx.clock.progress.take_turn();
         let step = self.arms[plan.arm].mix.pick(turn, self.spec.seed);
-        let number = turn * self.role.n_threads as u64 + self.role.thread as u64;
+        let number = self.role.number(turn);
         let begun = BegunStep { step, number, base_ns: at_ns, is_measured };
         self.begin_step(cx, connections, id, begun);
     }
@@ -137,14 +137,13 @@ impl Users {
         visit.page_end = PageEnd::Completed;
         visit.has_left = false;
         visit.is_in_page = false;
-        let step = &self.arms[cx.clock.progress.plan.arm].steps[step as usize];
-        let request = step.request as u32;
+        let step = &self.arms[cx.clock.progress.plan().arm].steps[step as usize];
         if !step.objects.is_empty() {
             visit.is_in_page = true;
             cx.tally.page_offer(is_measured);
         }
-        let asked = Asked { request, number, base_ns, is_measured, is_object: false };
-        self.issue(cx, connections, (id, id.first_connection()), asked);
+        let order = visit.order(id, step.request);
+        self.issue(cx, connections, id.first_connection(), order);
     }
 
     /// A step is over: pause, and go on to the next one, or end the visit.
@@ -171,7 +170,7 @@ impl Users {
         if visit.n_left == 0 {
             return self.end_visit(cx, connections, id, VisitEnd::Finished, wait_ns);
         }
-        if !cx.clock.progress.is_sending {
+        if !cx.clock.progress.is_sending() {
             return self.end_visit(cx, connections, id, VisitEnd::Cut, 0);
         }
         visit.n_left -= 1;
@@ -206,13 +205,13 @@ impl Users {
                 VisitEnd::Cut => visits.cut += 1,
             }
         }
-        let plan = &cx.clock.progress.plan;
+        let plan = cx.clock.progress.plan();
         if plan.is_open_loop() {
             let user = self.visits[id].user;
             self.arms[plan.arm].users[user].is_here = false;
         }
         match plan.model {
-            Model::Closed if cx.clock.progress.is_sending && end != VisitEnd::Cut => {
+            Model::Closed if cx.clock.progress.is_sending() && end != VisitEnd::Cut => {
                 let visit = &mut self.visits[id];
                 visit.is_between = true;
                 let number = visit.number;
@@ -240,7 +239,7 @@ impl Users {
         if wait_ns == 0 {
             return self.resume(cx, connections, id, now_ns);
         }
-        let plan = &cx.clock.progress.plan;
+        let plan = cx.clock.progress.plan();
         let is_closed = plan.model == Model::Closed;
         if is_closed && plan.n_requests > 0 && self.has_claimed_all(plan) {
             self.end_sending(cx, connections, now_ns);
@@ -261,7 +260,7 @@ impl Users {
         if self.visits[id].is_between {
             self.begin_visit(cx, connections, id);
         } else {
-            if cx.clock.progress.plan.is_open_loop() {
+            if cx.clock.progress.plan().is_open_loop() {
                 cx.tally.punctuality.take_up(due_ns, cx.clock.now_ns, None);
             }
             self.next_step(cx, connections, id, due_ns);
@@ -276,7 +275,7 @@ impl Users {
         id: VisitId,
     ) {
         if self.visits[id].is_between {
-            self.release(cx.clock.progress.plan.model, connections, id);
+            self.release(cx.clock.progress.plan().model, connections, id);
         } else {
             self.end_visit(cx, connections, id, VisitEnd::Cut, 0);
         }

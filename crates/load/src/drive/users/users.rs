@@ -10,6 +10,7 @@ use crate::drive::{
     context::Context,
     ids::{ConnectionId, Id, Table, UserId, VisitId},
     platform::Platform,
+    role::Role,
     shared::Shared,
 };
 use crate::input::{Arrival, Length, LoadSpec, Step, Think};
@@ -20,15 +21,6 @@ use crate::schedule::{
 };
 
 use super::visit::{User, Visit};
-
-/// Which users are this thread's.
-#[derive(Debug, Clone, Copy)]
-pub(in crate::drive) struct Role {
-    pub(in crate::drive) thread: usize,
-    pub(in crate::drive) n_threads: usize,
-    /// Users in a closed loop, else connections to each arm.
-    pub(in crate::drive) n_connections: usize,
-}
 
 /// The users of an arm.
 #[derive(Debug)]
@@ -41,13 +33,13 @@ pub(in crate::drive) struct ArmUsers {
     pub(super) users: Table<UserId, User>,
     n_returning: usize,
     /// The connections to the arm.
-    pub(super) places: std::ops::Range<usize>,
+    pub(super) connections: std::ops::Range<usize>,
     /// Where the last window left the steps; none was there yet: `None`.
     mix_from: Option<u64>,
 }
 
 /// The users of a thread, on all arms.
-pub(in crate::drive) struct Users {
+pub(in crate::drive) struct ThreadUsers {
     pub(super) spec: Arc<LoadSpec>,
     pub(super) role: Role,
     pub(super) shared: Arc<Shared>,
@@ -57,21 +49,11 @@ pub(in crate::drive) struct Users {
     pub(super) visits: Table<VisitId, Visit>,
     /// Of a connection that a visit keeps for a page to come, the next such one.
     pub(super) next_spare: Table<ConnectionId, Option<ConnectionId>>,
-    /// The number of the next new user.
-    next_user: u64,
+    /// So many numbers were given to users; the next new one gets the one after them.
+    n_numbered: u64,
 }
 
-/// What a visit asks for.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Asked {
-    pub(super) request: u32,
-    pub(super) number: u64,
-    pub(super) base_ns: u64,
-    pub(super) is_measured: bool,
-    pub(super) is_object: bool,
-}
-
-impl Users {
+impl ThreadUsers {
     /// Of each target so many places are for its connections.
     pub(in crate::drive) fn new(
         spec: Arc<LoadSpec>,
@@ -89,7 +71,7 @@ impl Users {
                 connections_per_page: target.connections_per_page,
                 users: Table::of((0..n_users).map(|_| User::default())),
                 n_returning,
-                places: first - n_places..first,
+                connections: first - n_places..first,
                 mix_from: None,
             }
         };
@@ -102,14 +84,19 @@ impl Users {
             arms,
             visits: Table::of((0..first).map(|_| Visit::default())),
             next_spare: Table::of((0..first).map(|_| None)),
-            next_user: (n_users * role.n_threads + role.thread) as u64,
+            n_numbered: n_users as u64,
         }
     }
 
     /// The numbers that the users of each arm begin with.
     pub(in crate::drive) fn first_numbers(spec: &LoadSpec, role: Role) -> Vec<u64> {
-        let number = |user: usize| (user * role.n_threads + role.thread) as u64;
-        (0..n_users(spec, role)).map(number).collect()
+        (0..n_users(spec, role) as u64).map(|user| role.number(user)).collect()
+    }
+
+    /// The thread whose users these are.
+    #[inline]
+    pub(in crate::drive) const fn thread(&self) -> usize {
+        self.role.thread
     }
 
     /// A window opens: where it is, at its beginning.
@@ -123,7 +110,7 @@ impl Users {
 
     /// The window is over.
     pub(in crate::drive) fn close_window<P: Platform>(&mut self, cx: &mut Context<P>) {
-        let plan = cx.clock.progress.plan;
+        let plan = *cx.clock.progress.plan();
         if plan.is_credited() {
             self.close_cycles(cx);
         }
@@ -161,15 +148,10 @@ impl Users {
         &mut self,
         cx: &mut Context<P>,
         connections: &mut Connections<P>,
-        (id, connection): (VisitId, ConnectionId),
-        asked: Asked,
+        connection: ConnectionId,
+        order: Order,
     ) {
-        let visit = &mut self.visits[id];
-        visit.n_under_way += 1;
-        let Asked { request, number, base_ns, is_measured, is_object } = asked;
-        let Visit { user, is_slow, .. } = *visit;
-        let order =
-            Order { visit: id, user, is_slow, request, number, base_ns, is_measured, is_object };
+        self.visits[order.visit].n_under_way += 1;
         connections.issue(cx, connection, order);
     }
 
@@ -181,16 +163,16 @@ impl Users {
         first: ConnectionId,
         number: u64,
     ) -> UserId {
-        let plan = &cx.clock.progress.plan;
+        let plan = cx.clock.progress.plan();
         if self.is_plain && plan.model == Model::Open {
             return UserId::default();
         }
         let bits = self.draw(stream::RETURNING, number);
         let is_new = unit(self.draw(stream::IS_NEW, number)) < self.spec.users.new_ratio;
         let arm_users = &mut self.arms[plan.arm];
-        let place_of_connection = first.index() - arm_users.places.start;
-        // Nobody makes two visits at a time: instead of who is here already comes somebody else, who
-        // has a place of its own for each connection.
+        let place_of_connection = first.index() - arm_users.connections.start;
+        // Nobody makes two visits at a time: instead of who is here already comes somebody else,
+        // who has a place of its own for each connection.
         let drawn = UserId::new((bits % arm_users.n_returning as u64) as usize);
         let other = UserId::new(arm_users.n_returning + place_of_connection);
         let place = if arm_users.users[drawn].is_here { other } else { drawn };
@@ -212,8 +194,8 @@ impl Users {
         arm: usize,
         place: UserId,
     ) {
-        connections.renew_user(arm, place, self.next_user);
-        self.next_user += self.role.n_threads as u64;
+        connections.renew_user(arm, place, self.role.number(self.n_numbered));
+        self.n_numbered += 1;
     }
 
     /// Random bits of a stream for the thing of this number.
@@ -224,7 +206,7 @@ impl Users {
 
     /// The number over all threads of a thread's user.
     pub(super) fn global_number(&self, user: UserId) -> u64 {
-        (user.index() * self.role.n_threads + self.role.thread) as u64
+        self.role.number(user.index() as u64)
     }
 }
 

@@ -1,7 +1,10 @@
 //! What a user is doing: the state of a visit, kept beside the connection that carries it.
 
 use crate::count::PageEnd;
-use crate::drive::ids::{ConnectionId, UserId};
+use crate::drive::{
+    connections::Order,
+    ids::{ConnectionId, UserId, VisitId},
+};
 
 /// A user, who may come back. What requests show of it is kept with the connections.
 #[derive(Debug, Default)]
@@ -50,6 +53,23 @@ pub(super) struct Visit {
     pub(super) is_slow: bool,
     /// The visit is over, the user's next one to come (closed loop).
     pub(super) is_between: bool,
+}
+
+impl Visit {
+    /// To ask for what this step asks for first: `request` of the arm's table.
+    #[inline]
+    pub(super) const fn order(&self, id: VisitId, request: usize) -> Order {
+        Order {
+            visit: id,
+            user: self.user,
+            is_slow: self.is_slow,
+            request: request as u32,
+            number: self.number,
+            base_ns: self.base_ns,
+            is_measured: self.is_measured,
+            is_object: false,
+        }
+    }
 }
 
 /// How a visit ends.

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use super::script::MS;
 use super::world::{Virtual, World};
 use crate::count::{Capacity, ErrorKind, LiveBoard, Tally, Trace, Tracer};
-use crate::drive::event_loop::{Driver, Setup};
+use crate::drive::event_loop::Driver;
 use crate::drive::platform::Time;
+use crate::drive::role::Role;
 use crate::drive::shared::Shared;
 use crate::input::{LoadSpec, Window, check, nanoseconds};
 use crate::request::Target;
@@ -86,24 +87,17 @@ pub(in crate::drive) fn run_thread(
     check(spec).unwrap();
     let spec = Arc::new(LoadSpec { n_traced: 10_000, ..spec.clone() });
     assert_eq!(spec.connections % spec.threads, 0, "each thread has as many");
-    let setup = Setup {
-        thread,
-        n_threads: spec.threads,
-        cpu: None,
-        n_connections: spec.connections / spec.threads,
-        timeout_ns: nanoseconds(spec.timeout_s),
-        spin_ns: nanoseconds(spec.spin_s),
-    };
+    let role = Role::of(&spec, thread, spec.threads);
     let targets = Target::all(&spec).unwrap();
     let shared = Arc::new(Shared::new(LiveBoard::new(spec.threads)));
     let waker = Arc::new(Waker::new().unwrap());
     let (platform, hub) = ((world.clone(), world.clone()), (Arc::clone(&shared), waker));
-    let mut driver = Driver::<Virtual>::new(setup, Arc::clone(&spec), &targets, platform, hub);
+    let mut driver = Driver::<Virtual>::new(role, Arc::clone(&spec), &targets, platform, hub);
     let capacity = Capacity {
         n_requests: spec.arms.iter().map(|arm| arm.requests.len()).max().unwrap(),
         has_slow: spec.slow.is_some(),
         n_traced: spec.n_traced,
-        n_connections: setup.n_connections,
+        n_connections: role.n_connections,
     };
     let run = |(index, window): (usize, &Window)| {
         let opened_ns = world.now_ns() + MS;

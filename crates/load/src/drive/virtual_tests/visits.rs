@@ -103,7 +103,7 @@ fn a_page_that_nobody_had_a_connection_for_failed_and_took_at_least_as_long() {
     assert_eq!(pages.time.sum_ns, pages.censored.sum_ns);
 }
 
-/// Sessions of three steps at an even 10 per second of 0.5 s each, drawn by the seed.
+/// Sessions of three steps, which begin at random for half a second: 20 a second in the mean.
 fn sessions(think: Think) -> LoadSpec {
     let stages = vec![Stage { duration_s: 0.5, from_per_s: 20.0, to_per_s: 20.0 }];
     LoadSpec {
