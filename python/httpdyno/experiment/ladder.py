@@ -145,7 +145,7 @@ def climb(
             continue
         arms = (standing.best, standing.best.replaced(rung.step.knob, rung.step.to))
         now = learnt(cost, [each.step for each in done])
-        if not session.has_stored(arms) and not _has_time(session, now, rung):
+        if not session.has_stored(rung.stage, arms) and not _has_time(session, now, rung):
             not_tried = () if is_again else (rung.step, *(each.step for each in waiting))
             break
         if rung.attempt == 1:
