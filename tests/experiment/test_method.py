@@ -10,7 +10,7 @@ from httpdyno.experiment import method
 from httpdyno.experiment.calibration import calibrate
 from httpdyno.experiment.comparison import Allowance, run_comparison
 from httpdyno.experiment.final import final_comparison, withdrawn
-from httpdyno.experiment.planning import compare_plan, make_plan
+from httpdyno.experiment.planning import STEPS, compare_plan, make_plan
 from httpdyno.experiment.session import Session
 from httpdyno.model import Configuration, Knob, Method
 from httpdyno.testing.bench import FakeBench
@@ -19,6 +19,10 @@ from httpdyno.testing.method import MethodConformance, answered
 from httpdyno.testing.record import sample_start
 
 GOOD = {0: 1.0, 1: 1.5, 2: 1.8}
+
+
+def test_every_method_has_its_way_to_plan_steps_and_no_other_has():
+    assert method.METHODS.keys() == STEPS.keys()
 
 
 class TestLadder(MethodConformance):
