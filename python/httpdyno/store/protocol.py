@@ -44,7 +44,7 @@ class StudyStore(Protocol):
 
 
 class LoadStore(Protocol):
-    """Where load tests are kept."""
+    """Where load tests are kept; `httpdyno load` does not store its runs yet."""
 
     def save_load(self, outcome: LoadOutcome) -> str:
         """Store a load test that has ended, and return its id."""
