@@ -5,17 +5,24 @@ from math import log
 import pytest
 from msgspec import structs
 
+from httpdyno.errors import StoreError
 from httpdyno.experiment import method
 from httpdyno.experiment.calibration import calibrate
 from httpdyno.experiment.comparison import Allowance, run_comparison
 from httpdyno.experiment.final import final_comparison, withdrawn
-from httpdyno.experiment.planning import compare_plan, make_plan
+from httpdyno.experiment.planning import STEPS, compare_plan, make_plan
+from httpdyno.experiment.session import Session
 from httpdyno.model import Configuration, Knob, Method
 from httpdyno.testing.bench import FakeBench
 from httpdyno.testing.memory_store import MemoryStore
 from httpdyno.testing.method import MethodConformance, answered
+from httpdyno.testing.record import sample_start
 
 GOOD = {0: 1.0, 1: 1.5, 2: 1.8}
+
+
+def test_every_method_has_its_way_to_plan_steps_and_no_other_has():
+    assert method.METHODS.keys() == STEPS.keys()
 
 
 class TestLadder(MethodConformance):
@@ -96,18 +103,19 @@ class TestOneThatProposesByWhatItFound(MethodConformance):
 
 def numbered_as_before(store, n_steps):
     """Number comparisons as versions until 0.1 did: steps, their second tries, the final one."""
-    indices = sorted({start.comparison for start in store.complete} - {0})
     stages = {start.comparison: start.stage for start in store.complete}
-    n_again = sum(stage.startswith("again") for stage in stages.values())
-    assert n_again, "a ladder that tries nothing again shows nothing here"
-    again = range(n_steps + 1, n_steps + 1 + n_again)
-    old = dict(zip(indices, [*range(1, n_steps + 1), *again, 2 * n_steps + 1], strict=True))
+    order = {"step": range(1, n_steps + 1), "again": range(n_steps + 1, 2 * n_steps + 1)}
+    numbers = {kind: iter(kinds) for kind, kinds in order.items()}
+    numbers |= {"final": iter([2 * n_steps + 1]), "calibration": iter([0])}
+    old = {index: next(numbers[stages[index].split()[0]]) for index in sorted(stages)}
     for name in ("complete", "windows"):
         records = getattr(store, name)
-        setattr(
-            store, name, [structs.replace(r, comparison=old.get(r.comparison, 0)) for r in records]
-        )
+        setattr(store, name, [structs.replace(r, comparison=old[r.comparison]) for r in records])
     store.complete = [structs.replace(start, stage="") for start in store.complete]
+
+
+def without_arms(store):
+    store.complete = [structs.replace(each, configurations=()) for each in store.complete]
 
 
 @pytest.mark.parametrize("knows_arms", [True, False])
@@ -117,9 +125,10 @@ def test_a_run_that_an_earlier_version_stored_goes_on(study, knows_arms):
 
     plan, store = make_plan(study, seed=11), MemoryStore()
     whole = answered(plan, FakeBench(throughput_per_s=throughput_per_s), store)
+    assert any(each.stage.startswith("again") for each in store.complete)
     numbered_as_before(store, len(plan.steps))
     if not knows_arms:
-        store.complete = [structs.replace(each, configurations=()) for each in store.complete]
+        without_arms(store)
     last = store.complete.pop()
     assert last.comparison == 2 * len(plan.steps) + 1
     bench = FakeBench(throughput_per_s=throughput_per_s)
@@ -155,3 +164,83 @@ def test_a_final_that_was_begun_goes_on_after_steps_that_more_time_allows(study)
     assert outcome.final.n_starts >= n_final
     assert longer.starts_measured == len(store.complete) - n_starts
     assert len({start.comparison for start in store.complete if start.stage == "final"}) == 1
+
+
+def stored_by_an_early_version(study, throughput_per_s):
+    """Store a run without its last start, in which there was no time for two of four steps."""
+    store = MemoryStore()
+    short = make_plan(study, seed=3, budget_s=40.0)
+    answered(short, FakeBench(throughput_per_s=throughput_per_s), store)
+    numbered_as_before(store, len(short.steps))
+    without_arms(store)
+    assert sorted({each.comparison for each in store.complete}) == [0, 1, 2, 9]
+    store.complete.pop()
+    return short, store
+
+
+def test_a_final_that_does_not_say_its_arms_is_not_taken_for_a_step_that_was_left_out(study):
+    def throughput_per_s(values):
+        return 400 * GOOD[values["good"]]
+
+    _, store = stored_by_an_early_version(study, throughput_per_s)
+    longer = FakeBench(throughput_per_s=throughput_per_s)
+    with pytest.raises(
+        StoreError, match=r"comparison 9 .* does not say what it measured"
+    ) as caught:
+        answered(make_plan(study, seed=3), longer, store)
+    assert "`step 3 of 4`" in str(caught.value)
+    assert "begin a new run" in caught.value.hint
+    assert longer.starts_measured == 0
+
+
+def test_a_final_that_does_not_say_its_arms_goes_on_where_the_same_steps_are_left_out(study):
+    def throughput_per_s(values):
+        return 400 * GOOD[values["good"]]
+
+    short, store = stored_by_an_early_version(study, throughput_per_s)
+    bench = FakeBench(throughput_per_s=throughput_per_s)
+    outcome = answered(short, bench, store)
+    assert outcome.final is not None
+    assert (outcome.final.index, bench.starts_measured) == (9, 1)
+    assert [step.comparison.index for step in outcome.steps] == [1, 2]
+
+
+def test_a_step_that_more_time_adds_and_that_is_kept_gets_a_final_of_its_own(study):
+    def throughput_per_s(values):
+        return 400 * GOOD[values["good"]] * (1.3 if values["bad"] else 1.0)
+
+    store = MemoryStore()
+    short = make_plan(study, seed=3, budget_s=40.0)
+    before = answered(short, FakeBench(throughput_per_s=throughput_per_s), store)
+    assert before.final is not None
+    stored = list(store.complete)
+    outcome = answered(
+        make_plan(study, seed=3), FakeBench(throughput_per_s=throughput_per_s), store
+    )
+    assert [step.change for step in outcome.steps if step.kept][-1] == "bad: false → true"
+    assert outcome.final is not None
+    assert outcome.final.index not in {each.comparison for each in stored}
+    assert outcome.final.b.configuration.values["bad"]
+    assert outcome.final.ratios["throughput"].low > 1.8
+    assert [each for each in store.complete if each.comparison == before.final.index] == [
+        each for each in stored if each.comparison == before.final.index
+    ], "what was measured before stays as it was"
+    nobody = FakeBench(throughput_per_s=lambda _values: 0.0)
+    assert answered(make_plan(study, seed=3), nobody, store).final == outcome.final
+    assert nobody.starts_measured == 0
+
+
+def test_a_final_claim_never_rests_on_the_starts_of_a_step(study):
+    plan, store = make_plan(study, seed=3), MemoryStore()
+    arms = (study.start_configuration(), study.start_configuration().replaced("good", 1))
+    stored = structs.replace(sample_start(1), stage="step 1 of 4", configurations=arms)
+    store.save_start("1", stored)
+    session = Session(
+        plan=plan,
+        bench=FakeBench(throughput_per_s=lambda _values: 400.0),
+        store=store,
+        run_id="1",
+        watch=lambda _event: None,
+    )
+    assert session.has_stored("again 1 of 1", arms)
+    assert not session.has_stored("final", arms)

@@ -40,7 +40,7 @@ sys.stdin.read()
 
 @pytest.fixture
 def owner():
-    """A process that claimed a run folder and started two servers."""
+    """A process that made a run folder and started two servers."""
     with subprocess.Popen(
         [sys.executable, "-c", OWNER, "one", "two"],
         stdin=subprocess.PIPE,

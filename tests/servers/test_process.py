@@ -122,7 +122,7 @@ def test_a_program_that_is_not_there_says_so_in_the_log(place):
 
 def test_it_is_not_started_where_it_cannot_be_recorded(tmp_path):
     place = Place(folder=tmp_path, memory_folder=tmp_path)
-    with pytest.raises(AdapterError, match="not in a claimed run folder"):
+    with pytest.raises(AdapterError, match="in no run folder with a record"):
         spawned(place, "sh", "-c", "echo started > started")
     assert not (tmp_path / "started").exists()
 

@@ -107,7 +107,7 @@ def test_a_process_that_only_has_the_number_of_a_recorded_one_is_not_touched():
         bystander.kill()
 
 
-def test_a_record_needs_a_claimed_folder(tmp_path):
+def test_a_record_needs_a_run_folder(tmp_path):
     place = Place(folder=tmp_path / "a" / "b", memory_folder=tmp_path / "m")
-    with pytest.raises(AdapterError, match="not in a claimed run folder"):
+    with pytest.raises(AdapterError, match="in no run folder with a record"):
         record_session(place, os.getpid())

@@ -1,7 +1,8 @@
 """Every doubt that is attached to what an experiment found, each made here; pure.
 
 Who sees that something is wrong says so with its own words and numbers; what kind of doubt that is
-and how a person reads it stands here. All functions return the caveats, none where all is well.
+and how a person reads it stands here. Functions return caveats, none where all is well; what is
+called only where something is wrong (`steps_not_tried`, `start_fails`) always returns one.
 """
 
 import math
@@ -20,6 +21,9 @@ _NOT_THE_CLIENT = {"", "server", "server_or_connections", "rate", "connections"}
 
 _MOST_STOLEN = 0.05
 """Of a core that the machine's host may take."""
+
+_LITTLE = "little"
+"""The kind of a doubt by Little's law."""
 
 
 def window_caveats(starts: Sequence[StartRecord]) -> Caveats:
@@ -124,9 +128,6 @@ def final_breaks_limit(broken: str) -> Caveats:
     """
     words = f"the configuration measured at last breaks a limit: {broken}"
     return _one("final_breaks_limit", words) if broken else ()
-
-
-_LITTLE = "little"
 
 
 def _one(kind: str, message: str) -> Caveats:

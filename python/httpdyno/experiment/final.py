@@ -3,6 +3,7 @@
 from httpdyno.experiment.calibration import StartCost
 from httpdyno.experiment.claim import limit_broken
 from httpdyno.experiment.comparison import Allowance, run_comparison, unaffordable
+from httpdyno.experiment.early_run import FINAL
 from httpdyno.experiment.event import FinalDone, Stage
 from httpdyno.experiment.session import Session
 from httpdyno.model import Comparison, Configuration, Objective, Study
@@ -34,8 +35,8 @@ def final_comparison(
     start = session.plan.study.start_configuration()
     if best == start:
         return None
-    was_begun = session.has_stored((start, best))
-    index = session.begin("final", (start, best))
+    was_begun = session.has_stored(FINAL, (start, best))
+    index = session.begin(FINAL, (start, best))
     session.watch(
         Stage(
             name=session.stage,

@@ -145,12 +145,12 @@ def climb(
             continue
         arms = (standing.best, standing.best.replaced(rung.step.knob, rung.step.to))
         now = learnt(cost, [each.step for each in done])
-        if not session.has_stored(arms) and not _has_time(session, now, rung):
+        if not session.has_stored(rung.stage, arms) and not _has_time(session, now, rung):
             not_tried = () if is_again else (rung.step, *(each.step for each in waiting))
             break
         if rung.attempt == 1:
             rung = replace(rung, to_come=rung.to_come + len(_worth_another_try(done)))
-        tried = _climb_one(session, now, rung, standing)
+        tried = _climb_one(session, now, rung, standing, arms)
         done.append(Tried(rung=rung, step=tried))
         if tried.kept:
             standing = standing.after(tried, session.plan.study.objective)
@@ -203,9 +203,14 @@ def _has_time(session: Session, cost: StartCost, rung: Rung) -> bool:
     return session.left_s - final_s >= fewest_s(session, cost)
 
 
-def _climb_one(session: Session, cost: StartCost, rung: Rung, standing: Standing) -> LadderStep:
+def _climb_one(
+    session: Session,
+    cost: StartCost,
+    rung: Rung,
+    standing: Standing,
+    arms: tuple[Configuration, Configuration],
+) -> LadderStep:
     study, step = session.plan.study, rung.step
-    best = standing.best
     knob = study.knob(step.knob)
     final_s = final_reserve_s(session, cost) * rung.attempt
     expected_s = fewest_s(session, cost)
@@ -213,7 +218,6 @@ def _climb_one(session: Session, cost: StartCost, rung: Rung, standing: Standing
     # What cannot have its fewest starts is not begun: it gets no share, and is not waited for.
     to_come = max(1, min(rung.to_come, int(steps_s / expected_s)))
     share_s = max(steps_s / to_come, expected_s)
-    arms = (best, best.replaced(step.knob, step.to))
     index = session.begin(rung.stage, arms)
     session.watch(
         Stage(
@@ -247,7 +251,7 @@ def _climb_one(session: Session, cost: StartCost, rung: Rung, standing: Standing
     return LadderStep(
         knob=step.knob,
         title=knob.title,
-        before=best.values[step.knob],
+        before=standing.best.values[step.knob],
         after=step.to,
         comparison=result,
         kept=kept,

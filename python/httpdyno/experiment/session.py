@@ -14,6 +14,7 @@ from msgspec import structs
 from httpdyno.errors import StoreError, TargetError
 from httpdyno.experiment.bench import Bench, StartRequest, block_order
 from httpdyno.experiment.caveat import dropped_starts
+from httpdyno.experiment.early_run import FINAL, early_numbers
 from httpdyno.experiment.event import Event, Notice
 from httpdyno.experiment.usable_start import disturbance, start_trouble
 from httpdyno.model import Caveat, Configuration, Plan, StartRecord, WindowRecord
@@ -84,21 +85,19 @@ class Session:
             arms: What is compared, side by side; (n_arms,).
 
         Raises:
-            StoreError: What is stored of this stage measured something else.
+            StoreError: What is stored measured something else, or does not say what.
         """
         self.stage = stage
-        index = self._stored_index(arms)
+        index = self._stored_index(stage, arms)
         if index is None:
-            for other in self._left():
-                if self._first[other].stage == stage and self.n_stored(other):
-                    raise _other_history(self.run_id, self._first[other], arms)
+            self._require_own_history(stage, arms)
             index = max((CALIBRATION_INDEX, *self._first, *self._begun)) + 1
         self._begun.add(index)
         return index
 
-    def has_stored(self, arms: tuple[Configuration, ...]) -> bool:
-        """Tell whether a resumed run has starts of the comparison that these arms begin next."""
-        index = self._stored_index(arms)
+    def has_stored(self, stage: str, arms: tuple[Configuration, ...]) -> bool:
+        """Tell whether a resumed run has starts of the comparison that begins next as this one."""
+        index = self._stored_index(stage, arms)
         return index is not None and self.n_stored(index) > 0
 
     @property
@@ -110,15 +109,38 @@ class Session:
         known = {*self._first} - {CALIBRATION_INDEX} - self._begun
         return sorted(known)
 
-    def _stored_index(self, arms: tuple[Configuration, ...]) -> int | None:
+    def _stored_index(self, stage: str, arms: tuple[Configuration, ...]) -> int | None:
         """Return the stored comparison of these arms, the earliest; None where there is none.
 
-        An earlier version did not store what was measured: its comparisons come in their order.
+        The final claim rests on starts that nothing was chosen by, so never on a step's. An early
+        version did not store what was measured: the next one of it is taken where its number says
+        that it was of this stage.
         """
         left = self._left()
-        alike = [index for index in left if self._first[index].configurations == arms]
-        unknown = [index for index in left if not self._first[index].configurations]
-        return next(iter(alike + unknown), None)
+        for index in left:
+            first = self._first[index]
+            is_alike = not first.stage or (first.stage == FINAL) == (stage == FINAL)
+            if first.configurations == arms and is_alike:
+                return index
+        untold = [index for index in left if not self._first[index].configurations]
+        return untold[0] if untold and untold[0] in early_numbers(stage, self.plan) else None
+
+    def _require_own_history(self, stage: str, arms: tuple[Configuration, ...]) -> None:
+        """Refuse a comparison that is not stored where what is stored shows another history.
+
+        What a method begins follows from plan and evidence: as long as nothing new was measured it
+        begins what is stored, and after that something else may be decided.
+        """
+        for index in filter(self.n_stored, self._left()):
+            first = self._first[index]
+            if not first.configurations:
+                raise _untold_history(self.run_id, first, stage)
+            if first.stage == stage and not self._has_measured():
+                raise _other_history(self.run_id, first, arms)
+
+    def _has_measured(self) -> bool:
+        """Whether there is evidence of this process beside what was stored before it."""
+        return any(n > self.n_stored(index) for index, n in self._next.items())
 
     def n_stored(self, index: int) -> int:
         """Return how many starts of a comparison a resumed run already has."""
@@ -266,5 +288,13 @@ def _other_history(run_id: str, record: StartRecord, arms: tuple[Configuration, 
     return StoreError(
         f"start {record.start} of comparison {record.comparison} of run {run_id} measured {had}, "
         f"where {wanted} is to be measured now",
-        hint="another version of httpdyno decided otherwise; begin a new run",
+        hint="another version of httpdyno, or another budget, decided otherwise; begin a new run",
+    )
+
+
+def _untold_history(run_id: str, record: StartRecord, stage: str) -> StoreError:
+    return StoreError(
+        f"comparison {record.comparison} of run {run_id} does not say what it measured, and is not "
+        f"`{stage}`, which comes next",
+        hint="an early version of httpdyno stored it; begin a new run",
     )

@@ -54,7 +54,7 @@ def reap_leftovers() -> list[str]:
                 if not is_locked(folder / RECORD):
                     with cleaning():
                         done += _reaped(folder)
-    # In memory each folder's own lock says enough; the disk root's keeps claims out meanwhile.
+    # In memory each folder's own lock says enough; the disk root's keeps new runs out meanwhile.
     with locked_root(disk_root()) if roots else nullcontext():
         for root in memory_roots:
             done += _remove_ownerless(root)

@@ -84,7 +84,7 @@ class ServerProcess:
 
         Args:
             command: Program and arguments, for the foreground.
-            place: Where it runs, and on which cores; of a claimed `RunRoot`.
+            place: Where it runs, and on which cores; of a `RunRoot`.
             environment: The whole environment; the mark is added.
             log: Where its output and errors go; also what it is marked with.
             output_to: Where its output goes when that is to be apart from its errors.

@@ -74,7 +74,7 @@ def drop_if_empty(folder: Path) -> None:
 
 @contextmanager
 def locked_root(root: Path) -> Iterator[None]:
-    """Hold the root's lock, so that claiming and reaping never see each other half done."""
+    """Hold the root's lock, so that making and reaping a run's folder never meet half done."""
     try:
         with locked(root / LOCK, patience_s=_PATIENCE_S):
             yield

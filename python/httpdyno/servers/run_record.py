@@ -63,20 +63,20 @@ def record_session(place: Place, leader: int, *, keeper: int = 0, group: Path | 
     """Write down that a session was opened for the place; return its leader's start time.
 
     Args:
-        place: Of a claimed root.
+        place: Of a `RunRoot`.
         leader: The session's first process.
         keeper: The process that keeps it, if there is one.
         group: The control group that it is in, if there is one.
 
     Raises:
-        AdapterError: The place is not one of a claimed root, or the leader is gone already.
+        AdapterError: The place is in no run folder with a record, or the leader is gone already.
     """
     info = process_info(leader)
     try:
         record = opened_own(place.folder.parent / RECORD, os.O_WRONLY | os.O_APPEND)
     except OSError as error:
         raise AdapterError(
-            f"`{place.folder}` is not in a claimed run folder: {error.strerror}"
+            f"`{place.folder}` is in no run folder with a record: {error.strerror}"
         ) from error
     try:
         if info is None:

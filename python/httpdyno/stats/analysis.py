@@ -8,7 +8,7 @@ from httpdyno.model import Batches, HistogramData
 from httpdyno.stats.estimate import mean_latency, throughput
 from httpdyno.stats.estimation import Estimate, WarmUp, percentile_name
 from httpdyno.stats.interval_series import interval_series
-from httpdyno.stats.percentile import percentile
+from httpdyno.stats.percentile_interval import percentile
 from httpdyno.stats.warmup import warm_up
 
 

@@ -9,13 +9,25 @@ class StudyStore(Protocol):
     """Where a run's windows and starts are kept as they end."""
 
     def begin_start(self, run_id: str, start: StartRecord) -> None:
-        """Store that a start is being measured; what there was of it before is dropped."""
+        """Store that a start is being measured; what there was of it before is dropped.
+
+        Raises:
+            StoreError: It was already completed.
+        """
 
     def save_window(self, run_id: str, window: WindowRecord) -> None:
-        """Store one window of a start that was begun; it is there when this returns."""
+        """Store one window of a start that was begun; it is there when this returns.
+
+        Raises:
+            StoreError: The start was already completed.
+        """
 
     def save_start(self, run_id: str, start: StartRecord) -> None:
-        """Store that a start is complete; its windows are stored already."""
+        """Store that a start is complete; its windows are stored already.
+
+        Saved again, it replaces what was there. Where the record names windows, exactly those
+        belong to the start afterwards.
+        """
 
     def starts(self, run_id: str, comparison: int | None = None) -> list[StartRecord]:
         """Return the starts with their windows, by comparison and start.
@@ -32,7 +44,7 @@ class StudyStore(Protocol):
 
 
 class LoadStore(Protocol):
-    """Where load tests are kept."""
+    """Where load tests are kept; `httpdyno load` does not store its runs yet."""
 
     def save_load(self, outcome: LoadOutcome) -> str:
         """Store a load test that has ended, and return its id."""

@@ -3,6 +3,8 @@
 A window is committed when `save_window` returns, so a run that is killed has lost none. A start is
 there from `begin_start` on, and is complete once `save_start` returned; what it stored before is
 kept, and replaced when the run is resumed and measures that start anew.
+
+`httpdyno load` does not store its runs yet: a load test is here only if Python code saved it.
 """
 
 import os
@@ -230,7 +232,7 @@ class Store:
         return self._new_run(row)
 
     def load(self, run_id: str) -> LoadOutcome:
-        """Return a load test; secrets are digests in it (`model.secret`).
+        """Return a load test; secrets are digests in it (`secret`).
 
         Raises:
             StoreError: There is no such run, or it is one of a study.

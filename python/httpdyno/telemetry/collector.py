@@ -38,4 +38,5 @@ def server_collectors(root_pids: Sequence[int]) -> tuple[Collector, ...]:
     Args:
         root_pids: The processes whose trees are the server.
     """
-    return (TreeCollector(root_pids), HostCollector())
+    # The trees come last: reading memory is slow, and what happens meanwhile is not the window's.
+    return (HostCollector(), TreeCollector(root_pids))

@@ -19,22 +19,25 @@ class MemoryStore:
 
     def begin_start(self, run_id: str, start: StartRecord) -> None:
         """Keep that a start is being measured."""
-        del run_id
+        self._require_open(run_id, start)
         self._forget(start)
-        self.windows = [w for w in self.windows if _key(w)[:2] != (start.comparison, start.start)]
+        self._forget_windows(start)
         self.begun.append(replace(start, windows=(), is_complete=False))
 
     def save_window(self, run_id: str, window: WindowRecord) -> None:
         """Keep a window."""
-        del run_id
+        self._require_open(run_id, window)
         key = _key(window)
         self.windows = [each for each in self.windows if _key(each) != key]
         self.windows.append(window)
 
     def save_start(self, run_id: str, start: StartRecord) -> None:
-        """Keep a complete start."""
+        """Keep a complete start, with exactly the windows that it names, if it names any."""
         del run_id
         self._forget(start)
+        if start.windows:
+            self._forget_windows(start)
+            self.windows += start.windows
         self.complete.append(start)
 
     def starts(self, run_id: str, comparison: int | None = None) -> list[StartRecord]:
@@ -69,12 +72,27 @@ class MemoryStore:
 
     def _whole(self, start: StartRecord) -> StartRecord:
         """Return the start with its windows, which need not be saved with it again."""
-        mine = (w for w in self.windows if _key(w)[:2] == (start.comparison, start.start))
+        mine = (each for each in self.windows if _start_key(each) == _start_key(start))
         return start if start.windows else replace(start, windows=tuple(mine))
 
+    def _require_open(self, run_id: str, what: StartRecord | WindowRecord) -> None:
+        if any(_start_key(each) == _start_key(what) for each in self.complete):
+            raise StoreError(
+                f"start {what.start} of comparison {what.comparison} of run {run_id} "
+                "is complete: it takes no more windows"
+            )
+
     def _forget(self, start: StartRecord) -> None:
-        same = (start.comparison, start.start)
-        self.begun = [each for each in self.begun if (each.comparison, each.start) != same]
+        key = _start_key(start)
+        self.begun = [each for each in self.begun if _start_key(each) != key]
+        self.complete = [each for each in self.complete if _start_key(each) != key]
+
+    def _forget_windows(self, start: StartRecord) -> None:
+        self.windows = [each for each in self.windows if _start_key(each) != _start_key(start)]
+
+
+def _start_key(what: StartRecord | WindowRecord) -> tuple[int, int]:
+    return (what.comparison, what.start)
 
 
 def _key(window: WindowRecord) -> tuple[int, int, int, int]:

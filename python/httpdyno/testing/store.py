@@ -112,6 +112,37 @@ class StudyStoreConformance:
         store.save_start(run_id, refused)
         assert store.starts(run_id) == [refused]
 
+    def test_a_complete_start_is_not_begun_again(self, store: StudyStore, run_id: str) -> None:
+        store.save_start(run_id, sample_start())
+        with pytest.raises(StoreError, match="start 0 of comparison 0"):
+            store.begin_start(run_id, sample_start())
+        assert store.starts(run_id) == [sample_start()]
+
+    def test_a_complete_start_takes_no_more_windows(self, store: StudyStore, run_id: str) -> None:
+        store.save_start(run_id, sample_start())
+        with pytest.raises(StoreError, match="start 0 of comparison 0"):
+            store.save_window(run_id, sample_window(block=5))
+        assert store.starts(run_id) == [sample_start()]
+
+    def test_a_start_that_is_saved_again_is_there_once_as_it_was_saved_last(
+        self, store: StudyStore, run_id: str
+    ) -> None:
+        store.save_start(run_id, sample_start(n_blocks=2))
+        again = replace(sample_start(n_blocks=1), duration_s=9.5)
+        store.save_start(run_id, again)
+        assert store.starts(run_id) == [again]
+        store.save_start(run_id, replace(again, duration_s=9.0, windows=()))
+        assert store.starts(run_id) == [replace(again, duration_s=9.0)]
+
+    def test_windows_come_in_the_order_in_which_they_were_saved(
+        self, store: StudyStore, run_id: str
+    ) -> None:
+        order = (sample_window(arm=1), sample_window(arm=0), sample_window(block=1, arm=0))
+        for window in order:
+            store.save_window(run_id, window)
+        store.save_start(run_id, replace(sample_start(), windows=()))
+        assert store.starts(run_id)[0].windows == order
+
     def test_an_outcome_can_be_saved_again(self, store: StudyStore, run_id: str) -> None:
         store.save_outcome(run_id, replace(sample_outcome(run_id), status="running"))
         store.save_outcome(run_id, sample_outcome(run_id))
@@ -171,12 +202,6 @@ class StoreConformance(StudyStoreConformance, LoadStoreConformance):
         store.begin_start(run_id, sample_start())
         store.save_window(run_id, sample_window())
         assert (store.runs()[0].n_starts, store.runs()[0].n_windows) == (0, 1)
-
-    def test_a_complete_start_is_not_begun_again(self, store: Store, run_id: str) -> None:
-        store.save_start(run_id, sample_start())
-        with pytest.raises(StoreError, match="start 0 of comparison 0"):
-            store.begin_start(run_id, sample_start())
-        assert store.starts(run_id) == [sample_start()]
 
     def test_an_empty_store_has_no_runs(self, store: Store) -> None:
         assert store.runs() == []
@@ -252,12 +277,6 @@ class StoreConformance(StudyStoreConformance, LoadStoreConformance):
         with pytest.raises(StoreError, match="999"):
             store.save_outcome("999", sample_outcome("999"))
         assert store.runs() == []
-
-    def test_a_complete_start_takes_no_more_windows(self, store: Store, run_id: str) -> None:
-        store.save_start(run_id, sample_start())
-        with pytest.raises(StoreError, match="start 0 of comparison 0"):
-            store.save_window(run_id, sample_window(block=5))
-        assert store.starts(run_id) == [sample_start()]
 
     def test_an_interrupted_run_can_be_taken_over_and_completed(
         self, store: Store, run_id: str

@@ -21,7 +21,7 @@ from tests.stats.simulated import (
 
 from httpdyno.stats.estimation import lower_edge_ns, percentile_name
 from httpdyno.stats.histogram import MIN_TAIL_COUNT
-from httpdyno.stats.percentile import percentile
+from httpdyno.stats.percentile_interval import percentile
 
 N_RUNS = 120
 WANDERING = {"median_s": 0.01, "sigma": 0.4}
