@@ -5,7 +5,9 @@ SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help setup format lint lint-rust lint-python check test test-rust test-python demo bench-engine debian-packages clean
+LINT_RUST := lint-rustfmt lint-clippy lint-rustdoc
+LINT_PYTHON := lint-ruff-format lint-ruff lint-mypy lint-stubs lint-imports
+.PHONY: help setup format lint lint-rust lint-python $(LINT_RUST) $(LINT_PYTHON) check test test-rust test-python demo bench-engine debian-packages clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -52,16 +54,33 @@ format: setup
 
 lint: lint-rust lint-python
 
-lint-rust: setup
+# A target for each, so that `make --keep-going` shows what all of them find.
+lint-rust: $(LINT_RUST)
+
+lint-rustfmt: setup
 	cargo fmt --all -- --check
+
+lint-clippy: setup
 	cargo clippy --workspace --all-targets --locked -- -D warnings
+
+lint-rustdoc: setup
 	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --document-private-items --locked
 
-lint-python: setup
+lint-python: $(LINT_PYTHON)
+
+lint-ruff-format: setup
 	$(BIN)/ruff format --check .
+
+lint-ruff: setup
 	$(BIN)/ruff check .
+
+lint-mypy: setup
 	$(BIN)/mypy
+
+lint-stubs: setup
 	$(BIN)/python -m mypy.stubtest httpdyno._native
+
+lint-imports: setup
 	$(BIN)/lint-imports
 
 # The origin with known timing is built like the tests that use it.

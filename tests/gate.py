@@ -1,24 +1,25 @@
 """Run the linters and all tests, and say at the end how many passed, failed and were skipped.
 
 What compiles, what computes and what mostly waits goes in three lanes side by side; what looks at
-time has the machine for itself afterwards. All of it runs, also after something failed. Arguments
-go to pytest.
+time has the machine for itself afterwards. All of it runs, also after something failed; what has
+not ended after its limit is ended, and has failed. Arguments go to pytest.
 """
 
-import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+import traceback
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from threading import Event, Lock
 from time import monotonic
 
 from tests import rust
+from tests.commands import Commands, NotBegunError, exit_on_signals
 from tests.verdict import Counts
 
-REPOSITORY = Path(__file__).parent.parent
 PYTEST = (sys.executable, "-m", "pytest", "--durations=10")
 CALM = ("tests/stats", "tests/report", "tests/model")
 """Tests that compute: how long they take says nothing, nor does what runs beside them."""
@@ -32,20 +33,33 @@ PATIENT = (
 NO_TESTS = 5
 """Pytest's exit status where the arguments chose none."""
 
-MAKE = ("make", "--silent")
+# Each linter is a target, and none hides what the next one finds.
+MAKE = ("make", "--silent", "--keep-going")
 # The origin with known timing is built like the tests that use it.
 BUILD_ORIGIN = ("cargo", "build", "--locked", "-p", "httpdyno-oracle")
 BUILD_TESTS = ("cargo", "test", "--workspace", "--locked", "--no-run")
 
+BUILD_S, TESTS_S = 1200.0, 900.0
+"""Limits of what compiles or lints and of a part of the tests, many times what they take."""
+
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Something that was run to its end."""
+    """Something that was run to its end, or to its limit."""
 
     name: str
     status: int
     took_s: float
     counts: Counts
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a step ended, and what it said that was not shown yet."""
+
+    status: int
+    counts: Counts
+    output: str = ""
 
 
 class Gate:
@@ -54,19 +68,26 @@ class Gate:
     def __init__(self, folder: Path, pytest_arguments: Sequence[str]) -> None:
         self._folder = folder
         self._arguments = tuple(pytest_arguments)
+        self._commands = Commands()
         self._printing = Lock()
         self._has_origin = Event()
+        self._chose_tests = False
         self.steps: list[Step] = []
 
     def run(self) -> int:
-        """Run everything and return the exit status."""
+        """Run everything and return the exit status; nothing runs any more after an exception."""
+        # Signals come to the main thread: it only waits, so they never fall into a beginning.
         with ThreadPoolExecutor(3) as lanes:
-            begun = [lanes.submit(each) for each in (self.compiles, self.computes, self.waits)]
-            for lane in begun:
-                lane.result()
-        self.rust_tests()
-        others = [f"--ignore={path}" for path in (*CALM, *PATIENT)]
-        self.pytest("the other Python tests", others, is_shown=True)
+            try:
+                begun = [lanes.submit(each) for each in (self.compiles, self.computes, self.waits)]
+                for lane in begun:
+                    lane.result()
+                lanes.submit(self.alone).result()
+            except BaseException as error:
+                self._commands.end()
+                self.add(Step(f"all of it: {error!r}", 1, 0.0, Counts(failed=1)), "")
+                self.end()
+                raise
         return self.end()
 
     def compiles(self) -> None:
@@ -88,26 +109,33 @@ class Gate:
         self._has_origin.wait()
         self.pytest("the Python tests that wait", PATIENT)
 
-    def rust_tests(self) -> None:
-        """Run the Rust tests."""
-        began_s = monotonic()
-        status, counts = rust.outcome(rust.run, print)
-        self.add(Step("the Rust tests", status, monotonic() - began_s, counts), "")
+    def alone(self) -> None:
+        """Test what looks at time."""
+        self.step("the Rust tests", self._rust)
+        others = [f"--ignore={path}" for path in (*CALM, *PATIENT)]
+        self.pytest("the other Python tests", others, is_shown=True)
+        if not self._chose_tests:
+            self.step("any Python test at all", lambda: Outcome(NO_TESTS, Counts()))
 
     def pytest(self, name: str, chosen: Sequence[str], *, is_shown: bool = False) -> None:
         """Run a part of the Python tests; what they say is shown as it comes, or at their end."""
-        file = self._folder / name
-        command = (*PYTEST, f"--count-into={file}", *chosen, *self._arguments)
-        began_s = monotonic()
-        status, output = ran(command, is_shown=is_shown)
-        status = 0 if status == NO_TESTS else status
-        self.add(Step(name, status, monotonic() - began_s, Counts.read(file)), output)
+        self.step(name, partial(self._pytest, self._folder / name, chosen, is_shown=is_shown))
 
     def command(self, command: Sequence[str]) -> None:
         """Run a command and show what it said when it has ended."""
+        self.step(" ".join(command), partial(self._command, command))
+
+    def step(self, name: str, work: Callable[[], Outcome]) -> None:
+        """Do a step and keep how it ended; one that breaks has failed, and the next one comes."""
         began_s = monotonic()
-        status, output = ran(command)
-        self.add(Step(" ".join(command), status, monotonic() - began_s, Counts()), output)
+        try:
+            outcome = work()
+        except NotBegunError:
+            raise
+        except Exception:
+            outcome = Outcome(1, Counts(), traceback.format_exc())
+        counts = outcome.counts.of_step(outcome.status)
+        self.add(Step(name, outcome.status, monotonic() - began_s, counts), outcome.output)
 
     def add(self, step: Step, output: str) -> None:
         """Keep a step and show what it said, in one piece."""
@@ -120,25 +148,30 @@ class Gate:
         for step in self.steps:
             what = "" if step.status == 0 else f": failed with exit status {step.status}"
             print(f"{step.took_s:7.1f} s  {step.name}{what}")
-        status = int(any(step.status for step in self.steps))
-        print(sum((step.counts for step in self.steps), Counts()).ending(status), flush=True)
-        return status
+        print(sum((step.counts for step in self.steps), Counts()).ending(), flush=True)
+        return int(any(step.status for step in self.steps))
+
+    def _rust(self) -> Outcome:
+        return Outcome(*rust.outcome(partial(rust.run, self._commands), print))
+
+    def _pytest(self, file: Path, chosen: Sequence[str], *, is_shown: bool) -> Outcome:
+        command = (*PYTEST, f"--count-into={file}", *chosen, *self._arguments)
+        done = self._commands.run(command, TESTS_S, is_direct=is_shown)
+        self._chose_tests |= done.status != NO_TESTS
+        is_empty = done.status == NO_TESTS and self._arguments
+        return Outcome(0 if is_empty else done.status, Counts.read(file), done.output)
+
+    def _command(self, command: Sequence[str]) -> Outcome:
+        done = self._commands.run(command, BUILD_S)
+        return Outcome(done.status, Counts(), done.output)
 
 
-def ran(command: Sequence[str], *, is_shown: bool = False) -> tuple[int, str]:
-    """Run a command to its end; return its exit status, and what it said if it was not shown."""
-    done = subprocess.run(
-        command,
-        cwd=REPOSITORY,
-        check=False,
-        stdout=None if is_shown else subprocess.PIPE,
-        stderr=None if is_shown else subprocess.STDOUT,
-        text=True,
-        errors="replace",
-    )
-    return done.returncode, done.stdout or ""
+def main() -> int:
+    """Run the gate, until a signal comes; return the exit status."""
+    exit_on_signals()
+    with tempfile.TemporaryDirectory(prefix="httpdyno-gate-") as folder:
+        return Gate(Path(folder), sys.argv[1:]).run()
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory(prefix="httpdyno-gate-") as _folder:
-        sys.exit(Gate(Path(_folder), sys.argv[1:]).run())
+    sys.exit(main())

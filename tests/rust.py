@@ -7,13 +7,14 @@ have said so, and what they say stands.
 """
 
 import re
-import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from threading import Event, Thread
 from time import monotonic
 
+from tests.commands import Commands, exit_on_signals
 from tests.disturbed import MOST_STOLEN_RATIO, N_REPETITIONS
 from tests.verdict import Counts
 
@@ -21,6 +22,8 @@ from httpdyno.telemetry.host import steal_s
 
 COMMAND = ("cargo", "test", "--workspace", "--locked", "--no-fail-fast")
 SLICE_S = 2.0
+LIMIT_S = 900.0
+"""They take two minutes; one that hangs must not hold up what comes after."""
 
 _FAILED_TEST = re.compile(r"^test (\S+)(?: - should panic)? \.\.\. FAILED$", re.MULTILINE)
 _FAILED_PROGRAM = re.compile(r"^test result: FAILED\..* (\d+) failed;", re.MULTILINE)
@@ -97,23 +100,22 @@ class Watch:
         self._is_over.set()
 
 
-def run(command: Sequence[str]) -> Ended:
-    """Run it to its end and show what it says."""
+def run(commands: Commands, command: Sequence[str]) -> Ended:
+    """Run it to its end, or to its limit, and show what it says."""
     watch = Watch()
     looking = Thread(target=watch.look)
     looking.start()
-    lines = []
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
-    ) as process:
-        assert process.stdout is not None
-        for line in process.stdout:
-            lines.append(line)
-            sys.stdout.write(line)
-            sys.stdout.flush()
-    watch.end()
-    looking.join()
-    return Ended(process.returncode, "".join(lines), watch.was_disturbed)
+    try:
+        done = commands.run(command, LIMIT_S, hear=_show)
+    finally:
+        watch.end()
+        looking.join()
+    return Ended(done.status, done.output, watch.was_disturbed)
+
+
+def _show(line: str) -> None:
+    sys.stdout.write(line)
+    sys.stdout.flush()
 
 
 def outcome(
@@ -141,6 +143,7 @@ def outcome(
 
 
 if __name__ == "__main__":
-    _status, _counts = outcome(run, print)
-    print(_counts.ending(_status))
+    exit_on_signals()
+    _status, _counts = outcome(partial(run, Commands()), print)
+    print(_counts.of_step(_status).ending())
     sys.exit(_status)

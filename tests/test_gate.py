@@ -1,23 +1,48 @@
 """The gate's last lines and its exit status, whatever went wrong."""
 
+import os
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
-from tests import gate, rust
+from tests import commands, gate, rust
 from tests.gate import Gate
 from tests.verdict import Counts
 
+from httpdyno.servers.live_process import process_info
+
 FINE = (sys.executable, "-c", "")
 WRONG = (sys.executable, "-c", "print('what is wrong'); raise SystemExit(3)")
+NONE_CHOSEN = (sys.executable, "-c", "raise SystemExit(5)")
+SLOW = (sys.executable, "-c", "import time; time.sleep(600)")
 RUST = (0, Counts(passed=7))
 COUNTED = """
 import sys
 from pathlib import Path
 from tests.verdict import Counts
 
+from httpdyno.servers.live_process import process_info
+
 file = next(word.partition("=")[2] for word in sys.argv if word.startswith("--count-into="))
 Counts(passed=5, skipped=2, tried_again=1).write(Path(file))
+"""
+# Both linters hang, each with a process that left for a session of its own.
+HANGING = """
+import sys
+from tests import gate
+
+hanging = f'''
+import os, subprocess, sys, time
+child = subprocess.Popen(["sleep", "600"], start_new_session=True)
+with open("{sys.argv[1]}/pids", "a") as file:
+    file.write(f"{{os.getpid()}} {{child.pid}} ")
+time.sleep(600)
+'''
+gate.MAKE = (sys.executable, "-c", hanging)
+gate.BUILD_ORIGIN = gate.PYTEST = (sys.executable, "-c", "")
+sys.exit(gate.main())
 """
 
 
@@ -27,6 +52,8 @@ def steps(monkeypatch):
 
     def let(*, lint=FINE, tests=(sys.executable, "-c", COUNTED), of_rust=RUST):
         monkeypatch.setattr(gate, "MAKE", lint)
+        if lint == SLOW:
+            monkeypatch.setattr(gate, "BUILD_S", 2.0)
         monkeypatch.setattr(gate, "BUILD_ORIGIN", FINE)
         monkeypatch.setattr(gate, "BUILD_TESTS", FINE)
         monkeypatch.setattr(gate, "PYTEST", tests)
@@ -39,10 +66,14 @@ def steps(monkeypatch):
     ("wrong", "last"),
     [
         ({}, "22 passed, 0 failed, 6 skipped"),
-        ({"lint": WRONG}, "22 passed, 1 failed, 6 skipped"),
+        ({"lint": WRONG}, "22 passed, 2 failed, 6 skipped"),
         ({"of_rust": (101, Counts(passed=6, failed=2))}, "21 passed, 2 failed, 6 skipped"),
         ({"of_rust": (101, Counts())}, "15 passed, 1 failed, 6 skipped"),
-        ({"tests": WRONG}, "7 passed, 1 failed, 0 skipped"),
+        ({"tests": WRONG}, "7 passed, 3 failed, 0 skipped"),
+        ({"tests": NONE_CHOSEN}, "7 passed, 4 failed, 0 skipped"),
+        ({"lint": WRONG, "of_rust": (101, Counts())}, "15 passed, 3 failed, 6 skipped"),
+        ({"lint": ("/no/such/program",)}, "22 passed, 2 failed, 6 skipped"),
+        ({"lint": SLOW}, "22 passed, 2 failed, 6 skipped"),
     ],
 )
 def test_the_last_lines_and_the_status_are_right(steps, tmp_path, capfd, wrong, last):
@@ -54,10 +85,44 @@ def test_the_last_lines_and_the_status_are_right(steps, tmp_path, capfd, wrong, 
     assert ("what is wrong" in lines) == (WRONG in wrong.values())
 
 
-def test_arguments_go_to_pytest_and_none_of_its_tests_is_no_failure(steps, tmp_path, capfd):
-    steps(tests=(sys.executable, "-c", "import sys; print(sys.argv); sys.exit(5)"))
+def test_arguments_go_to_pytest_and_a_part_without_tests_is_no_failure(steps, tmp_path, capfd):
+    some = "import sys; print(sys.argv); sys.exit(0 if 'tests/stats' in sys.argv else 5)"
+    steps(tests=(sys.executable, "-c", some))
     assert Gate(tmp_path, ["-m", "not real_server"]).run() == 0
     assert capfd.readouterr().out.count("'-m', 'not real_server'") == 3
+
+
+def test_arguments_that_choose_no_test_at_all_are_a_failure(steps, tmp_path, capfd):
+    steps(tests=NONE_CHOSEN)
+    assert Gate(tmp_path, ["-k", "misspelt"]).run() == 1
+    assert capfd.readouterr().out.splitlines()[-1] == "7 passed, 1 failed, 0 skipped"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_what_runs_and_begins_nothing_more(tmp_path, number):
+    with subprocess.Popen(
+        [sys.executable, "-c", HANGING, str(tmp_path)],
+        cwd=commands.REPOSITORY,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        begun = numbers_in(tmp_path / "pids", 4)
+        process.send_signal(number)
+        out, _ = process.communicate(timeout=30)
+    assert process.returncode == 128 + number
+    assert out.splitlines()[-1].endswith(" 1 failed, 0 skipped")
+    assert not [pid for pid in begun if process_info(pid) is not None]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["pids"]
+
+
+def numbers_in(file, n):
+    """Return n processes' numbers when they are there."""
+    deadline_s = time.monotonic() + 20
+    while not file.exists() or len(file.read_text().split()) < n:
+        assert time.monotonic() < deadline_s
+        time.sleep(0.02)
+    return [int(word) for word in file.read_text().split()]
 
 
 def test_pytest_counts_what_it_ran(tmp_path):
@@ -81,7 +146,7 @@ def test_pytest_counts_what_it_ran(tmp_path):
     ]
     subprocess.run(
         [*command, f"--count-into={file}", str(tmp_path)],
-        cwd=gate.REPOSITORY,
+        cwd=commands.REPOSITORY,
         check=False,
         capture_output=True,
     )

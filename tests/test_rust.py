@@ -1,10 +1,12 @@
 """Which Rust tests are tried again, and that nothing else that fails is passed over."""
 
 import sys
+import threading
 from itertools import chain
 
 import pytest
 from tests import rust
+from tests.commands import Commands, NotBegunError
 from tests.rust import COMMAND, Ended, Watch, outcome, run
 from tests.verdict import Counts
 
@@ -100,9 +102,17 @@ def test_one_slice_that_was_disturbed_is_enough(monkeypatch, stolen_s, was_distu
 
 
 def test_what_a_program_says_is_shown_and_kept(capsys):
-    ended = run([sys.executable, "-c", "import sys; print('out'); sys.exit('err')"])
+    ended = run(Commands(), [sys.executable, "-c", "import sys; print('out'); sys.exit('err')"])
     assert (ended.status, sorted(ended.output.split())) == (1, ["err", "out"])
     assert sorted(capsys.readouterr().out.split()) == ["err", "out"]
+
+
+def test_the_watch_ends_where_the_tests_are_broken_off():
+    commands, before = Commands(), threading.active_count()
+    commands.end()
+    with pytest.raises(NotBegunError):
+        run(commands, COMMAND)
+    assert threading.active_count() == before
 
 
 def test_what_tests_say_of_themselves_is_counted():

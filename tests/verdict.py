@@ -27,12 +27,15 @@ class Counts:
         """Return the same after one that had failed passed."""
         return replace(self, passed=self.passed + 1, failed=self.failed - 1)
 
-    def ending(self, status: int) -> str:
-        """Return the last lines; what fails without a test that does is one failure."""
-        failed = self.failed or int(status != 0)
+    def of_step(self, status: int) -> "Counts":
+        """Return the same of a step that ended so; failing without a failed test is a failure."""
+        return replace(self, failed=self.failed or int(status != 0))
+
+    def ending(self) -> str:
+        """Return the last lines."""
         return (
             f"tests tried again: {self.tried_again}\n"
-            f"{self.passed} passed, {failed} failed, {self.skipped} skipped"
+            f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
         )
 
     def write(self, file: Path) -> None:
