@@ -1,7 +1,18 @@
 """Two lives of a run that end by `kill -9`; a hundred and eleven of them are in the bench."""
 
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
 import pytest
 from benches.faults.resumes import measure
+
+from httpdyno.servers.live_process import process_info
+
+REPOSITORY = Path(__file__).parents[2]
+DEADLINE_S = 30.0
 
 
 @pytest.mark.timeout(180)
@@ -10,3 +21,32 @@ def test_what_a_killed_run_had_stored_is_there_and_it_goes_on():
     assert len(counts) == 4
     assert [count.line() for count in counts.values() if not count.is_good] == []
     assert "came to their end" in counts["windows and starts lost"].note
+
+
+@pytest.mark.timeout(120)
+def test_a_bench_that_is_ended_removes_its_folder_and_ends_its_commands():
+    with subprocess.Popen(
+        [sys.executable, "-m", "benches.faults", "--only", "resumes", "--n", "100"],
+        cwd=REPOSITORY,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as bench:
+        begun = command_and_servers(bench)
+        folder = Path(begun[0].environ()["HTTPDYNO_DATA_DIR"]).parent
+        assert folder.is_dir()
+        bench.terminate()
+        assert bench.wait(2 * DEADLINE_S) == 143
+    assert not folder.exists()
+    assert [each.pid for each in begun if process_info(each.pid) is not None] == []
+
+
+def command_and_servers(bench):
+    """Return the processes below a bench when its command has begun some."""
+    deadline_s = time.monotonic() + DEADLINE_S
+    while time.monotonic() < deadline_s:
+        below = psutil.Process(bench.pid).children(recursive=True)
+        if len(below) > 1:
+            return below
+        time.sleep(0.02)
+    raise AssertionError("the bench began no run")

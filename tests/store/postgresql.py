@@ -1,7 +1,8 @@
 """A private PostgreSQL server: its files in a folder of its own, reached by a unix socket only.
 
-A shell keeps it: when the pipe from us ends, however we did, the shell stops the server and removes
-the folder. PostgreSQL refuses to run as root, so for root it is another user's.
+A shell makes and keeps it: when the pipe from us ends, however we did, also before there is a
+server, the shell stops it and removes the folder. PostgreSQL refuses to run as root, so for root it
+is another user's.
 """
 
 import os
@@ -21,11 +22,18 @@ FOLDERS = tuple(map(str, sorted(Path("/usr/lib/postgresql").glob("*/bin"), rever
 USER = "nobody"
 DEADLINE_S = 30.0
 _KEEP = """
-folder=$1; shift
-"$@" >"$folder/log" 2>&1 &
-read -r _
-kill -INT $!
-wait $!
+folder=$1 initdb=$2 postgres=$3; shift 3
+if "$@" "$initdb" -D "$folder/data" -U postgres -A trust --no-sync >"$folder/log" 2>&1 </dev/null
+then
+  "$@" "$postgres" -D "$folder/data" -k "$folder" -c listen_addresses= -c fsync=off \\
+    >"$folder/log" 2>&1 </dev/null &
+  read -r _
+  # Until it listens to signals it does not hear this one.
+  while kill -INT $! 2>/dev/null; do sleep 0.05; done
+  wait $!
+else
+  read -r _
+fi
 rm -rf "$folder"
 """
 
@@ -33,29 +41,15 @@ rm -rf "$folder"
 @contextmanager
 def postgresql() -> Iterator[str]:
     """Give the URL of a new server, as httpdyno takes it; it is gone afterwards."""
+    programs = [program("initdb"), program("postgres")]
     # A short path: the name of a socket has 107 bytes at most.
     folder = Path(tempfile.mkdtemp(prefix="httpdyno-pg-"))
     if os.geteuid() == 0:
         user = pwd.getpwnam(USER)
         os.chown(folder, user.pw_uid, user.pw_gid)
-    data = folder / "data"
-    words = ["-D", str(data), "-U", "postgres", "-A", "trust", "--no-sync"]
-    try:
-        subprocess.run(
-            [*_as_user(), program("initdb"), *words],
-            cwd=folder,
-            check=True,
-            capture_output=True,
-            timeout=DEADLINE_S,
-        )
-    except BaseException:
-        shutil.rmtree(folder)
-        raise
-    server = [program("postgres"), "-D", str(data), "-k", str(folder)]
-    server += ["-c", "listen_addresses=", "-c", "fsync=off"]
     # In a session of its own: what a terminal's Ctrl-C ends is we, and then it by the pipe.
     keeper = subprocess.Popen(
-        ["sh", "-c", _KEEP, "sh", str(folder), *_as_user(), *server],
+        ["sh", "-c", _KEEP, "sh", str(folder), *programs, *_as_user()],
         cwd=folder,
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,

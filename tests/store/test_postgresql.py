@@ -83,11 +83,34 @@ def test_nothing_is_left_of_a_server_whose_owner_was_ended(server, how):
         assert [path.name for path in folder.glob(".s.PGSQL.*")]
         assert serving(folder)
         os.kill(owner.pid, how)
+    assert is_gone(folder)
+
+
+@needs_postgresql
+def test_nothing_is_left_of_a_server_that_was_not_made_yet(own_folders):
+    with subprocess.Popen(
+        [sys.executable, "-c", OWNER],
+        cwd=REPOSITORY,
+        env={**os.environ, "TMPDIR": str(own_folders)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as owner:
+        deadline_s = time.monotonic() + DEADLINE_S
+        while not (made := list(own_folders.glob("httpdyno-pg-*/data"))):
+            assert time.monotonic() < deadline_s
+            time.sleep(0.005)
+        owner.kill()
+    (data,) = made
+    assert not list(data.parent.glob(".s.PGSQL.*"))
+    assert is_gone(data.parent)
+
+
+def is_gone(folder):
+    """Return whether folder and processes are, after a while."""
     deadline_s = time.monotonic() + DEADLINE_S
     while (serving(folder) or folder.exists()) and time.monotonic() < deadline_s:
         time.sleep(0.05)
-    assert serving(folder) == []
-    assert not folder.exists()
+    return not (serving(folder) or folder.exists())
 
 
 def serving(folder):
