@@ -157,6 +157,7 @@ def _end(processes: Sequence[subprocess.Popen[str]]) -> None:
             each.kill()
     for process in processes:
         _send(process, signal.SIGKILL)
+    psutil.wait_procs(alive, timeout=REST_S)
 
 
 def _below(process: subprocess.Popen[str]) -> list[psutil.Process]:
