@@ -48,7 +48,7 @@ def site() -> Iterator[Site]:
 
 def message(workload: Workload, address: str = "127.0.0.1:1", tail_s: float = 0.0) -> bytes:
     plan = WindowPlan(arm=0, lead_in_s=0.0, measure_s=0.5, tail_s=tail_s)
-    return spec_message(workload, [address], None, windows=[plan], **CLIENT)
+    return spec_message(workload, [address], None, (), windows=[plan], **CLIENT)
 
 
 def keys(value: Any, within: str = "") -> set[str]:

@@ -80,6 +80,7 @@ def start_load(  # noqa: PLR0913 - the engine's settings, each of them optional
     threads: int = 1,
     cpus: Sequence[int] = (),
     seed: int = 0,
+    streams: Sequence[int] = (),
     drain_s: float | None = None,
     spin_s: float = 0.0,
     n_traced: int = 0,
@@ -95,6 +96,8 @@ def start_load(  # noqa: PLR0913 - the engine's settings, each of them optional
         threads: The engine's threads.
         cpus: The cores they are pinned to; empty leaves them free.
         seed: Makes the run repeatable.
+        streams: Numbers by which the arms draw; those of one number draw alike. Empty: all do.
+            (n_arms,).
         drain_s: The longest wait for answers at a window's end; None is the workload's timeout,
             which lets every request end by itself.
         spin_s: Polling before each due time, see `machine.SPIN_S`.
@@ -113,6 +116,7 @@ def start_load(  # noqa: PLR0913 - the engine's settings, each of them optional
         workload,
         addresses,
         recording,
+        streams,
         windows=windows,
         threads=threads,
         cpus=cpus,

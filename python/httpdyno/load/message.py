@@ -26,6 +26,7 @@ def spec_message(
     workload: Workload,
     addresses: Sequence[str],
     recording: Recording | None,
+    streams: Sequence[int] = (),
     **client: object,
 ) -> bytes:
     """Return the message.
@@ -34,6 +35,8 @@ def spec_message(
         workload: What is offered to each arm.
         addresses: Of the arms; (n_arms,).
         recording: What a replay's log holds.
+        streams: Numbers by which the arms draw; those of one number draw alike. Empty: all do.
+            (n_arms,).
         client: What the workload does not say: `windows`, `threads`, `seed` …
     """
     parts = structs.asdict(workload)
@@ -49,8 +52,14 @@ def spec_message(
             "steps": recording.steps.tobytes(),
         }
     arms = [
-        {**parts, "arrival": None, "address": address, "requests": _rendered(requests, address)}
-        for address in addresses
+        {
+            **parts,
+            "arrival": None,
+            "address": address,
+            "requests": _rendered(requests, address),
+            "stream": stream,
+        }
+        for address, stream in zip(addresses, streams or [0] * len(addresses), strict=True)
     ]
     return msgspec.msgpack.encode({**parts, **client, "arms": arms})
 

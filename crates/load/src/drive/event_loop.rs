@@ -127,7 +127,6 @@ impl<P: Platform> Driver<P> {
         let targets: Vec<_> = targets.iter().zip(&spec.arms).map(of_thread).collect();
         let n_places = targets.iter().map(|(_, n_places)| n_places).sum();
         let settings = Settings {
-            seed: spec.seed,
             has_cookies: spec.users.has_cookies,
             requests_per_connection: spec.requests_per_connection,
             timeout_ns: nanoseconds(spec.timeout_s),
@@ -162,7 +161,7 @@ impl<P: Platform> Driver<P> {
     fn run_window(&mut self, plan: Plan) -> Result<(), Error> {
         self.cx.tally.reset();
         self.cx.clock.open_window(self.users.open_window(plan));
-        self.connections.open_window(self.cx.clock.unix_s());
+        self.connections.open_window(self.users.seed(), self.cx.clock.unix_s());
         let opened = self.meter.read();
         let (mut measured_from, mut sending_until) = (None, None);
         loop {

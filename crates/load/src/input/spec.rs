@@ -98,6 +98,9 @@ pub struct Arm {
     pub steps: Vec<Step>,
     /// The connections that the objects of a page share, its document's included; at least 1.
     pub connections_per_page: usize,
+    /// Arms of one number draw alike, those of different numbers independently; of 0 they draw by
+    /// the run's seed itself.
+    pub stream: u64,
 }
 
 impl Arm {
@@ -109,6 +112,7 @@ impl Arm {
             steps: (0..requests.len()).map(Step::request).collect(),
             requests,
             connections_per_page: 1,
+            stream: 0,
         }
     }
 }

@@ -28,6 +28,8 @@ pub(crate) mod stream {
     pub(crate) const IS_SLOW: u64 = 8;
     /// When a user of a closed loop begins; the index is the user's.
     pub(crate) const BEGIN: u64 = 9;
+    /// The seed of arms that draw by themselves; the index is their number.
+    pub(crate) const ARM: u64 = 10;
 }
 
 /// An odd number near 2⁶⁴ divided by the golden ratio: its multiples are spread evenly.
@@ -57,6 +59,11 @@ impl Bits {
 #[inline]
 pub(crate) const fn hash(seed: u64, stream: u64, index: u64) -> u64 {
     Bits::new(seed, stream).at(index)
+}
+
+/// The seed of an arm that draws by this number; by the run's own where that is 0.
+pub(crate) const fn arm_seed(seed: u64, number: u64) -> u64 {
+    if number == 0 { seed } else { hash(seed, stream::ARM, number) }
 }
 
 #[inline]

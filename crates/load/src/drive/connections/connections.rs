@@ -26,7 +26,6 @@ const READ_BYTES: usize = 64 * 1024;
 /// What holds for all connections of a run.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::drive) struct Settings {
-    pub(in crate::drive) seed: u64,
     pub(in crate::drive) has_cookies: bool,
     pub(in crate::drive) requests_per_connection: u64,
     pub(in crate::drive) timeout_ns: u64,
@@ -48,6 +47,8 @@ pub(in crate::drive) struct Pool {
 /// The connections of a thread, to all arms.
 pub(in crate::drive) struct Connections<P: Platform> {
     pub(super) settings: Settings,
+    /// By which the present window's requests draw.
+    pub(super) seed: u64,
     pub(super) net: P::Net,
     pub(super) pools: Vec<Pool>,
     pub(super) table: Table<ConnectionId, Connection<P::Link>>,
@@ -90,6 +91,7 @@ impl<P: Platform> Connections<P> {
         let exchange = |place| Exchange::on(ConnectionId::new(place));
         let mut all = Self {
             settings,
+            seed: 0,
             net,
             identities: Identities::new(pools.len(), user_numbers),
             pools,
@@ -280,8 +282,9 @@ impl<P: Platform> Connections<P> {
         identity.jar.clear();
     }
 
-    /// A window opens at this time of the calendar.
-    pub(in crate::drive) fn open_window(&mut self, unix_now_s: u64) {
+    /// A window opens, whose requests draw by this seed, at this time of the calendar.
+    pub(in crate::drive) fn open_window(&mut self, seed: u64, unix_now_s: u64) {
+        self.seed = seed;
         self.unix_now_s = unix_now_s;
     }
 

@@ -26,7 +26,7 @@ impl<P: Platform> Connections<P> {
         let jar = self.settings.has_cookies.then_some(&identity.jar);
         exchange.is_fixed = request.fixed(jar).is_some();
         if !exchange.is_fixed {
-            let vars = Vars::new(order.number, identity.number, self.settings.seed);
+            let vars = Vars::new(order.number, identity.number, self.seed);
             exchange.outgoing.clear();
             request.render(&vars, jar, &mut exchange.outgoing);
         }

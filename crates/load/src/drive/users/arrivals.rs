@@ -102,7 +102,7 @@ impl ThreadUsers {
         if let Arrival::Replay { steps, .. } = &self.spec.arrival {
             return steps[arrival.index as usize];
         }
-        self.arms[clock.progress.plan().arm].mix.pick(arrival.number, self.spec.seed)
+        self.arms[clock.progress.plan().arm].mix.pick(arrival.number, self.seed)
     }
 
     /// End the arrivals that wait for longer than patience.

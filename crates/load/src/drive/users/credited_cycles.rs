@@ -21,7 +21,7 @@ impl ThreadUsers {
     /// are random, and the server never has them all at once.
     pub(super) fn spread_offset_ns(&self, plan: &Plan, user: UserId) -> f64 {
         let number = self.global_number(user);
-        let of_window = hash(self.spec.seed, stream::BEGIN, plan.index as u64);
+        let of_window = hash(self.seed, stream::BEGIN, plan.index as u64);
         let part = number as f64 + unit(hash(of_window, stream::BEGIN, number));
         part / self.spec.connections as f64 * plan.spread_ns as f64
     }

@@ -67,7 +67,7 @@ impl ThreadUsers {
             let number = self.global_number(place);
             let user = &mut self.arms[arm].users[place];
             let bits = |stream: u64| {
-                let of_user = hash(self.spec.seed, stream, number);
+                let of_user = hash(self.seed, stream, number);
                 hash(of_user, stream, user.n_visits)
             };
             let is_new = !user.is_known || unit(bits(stream::IS_NEW)) < self.spec.users.new_ratio;
@@ -113,7 +113,7 @@ impl ThreadUsers {
             }
         }
         let turn = cx.clock.progress.take_turn();
-        let step = self.arms[plan.arm].mix.pick(turn, self.spec.seed);
+        let step = self.arms[plan.arm].mix.pick(turn, self.seed);
         let number = self.role.number(turn);
         let begun = BegunStep { step, number, base_ns: at_ns, is_measured };
         self.begin_step(cx, connections, id, begun);

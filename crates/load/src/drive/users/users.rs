@@ -13,11 +13,11 @@ use crate::drive::{
     role::Role,
     shared::Shared,
 };
-use crate::input::{Arrival, Length, LoadSpec, Step, Think};
+use crate::input::{Arm, Arrival, Length, LoadSpec, Step, Think};
 use crate::request::{Rendered, Target};
 use crate::schedule::{
     Mix, Model, Plan,
-    random::{hash, stream, unit},
+    random::{arm_seed, hash, stream, unit},
 };
 
 use super::visit::{User, Visit};
@@ -36,6 +36,8 @@ pub(in crate::drive) struct ArmUsers {
     pub(super) connections: std::ops::Range<usize>,
     /// Where the last window left the steps; none was there yet: `None`.
     mix_from: Option<u64>,
+    /// By which its users draw.
+    seed: u64,
 }
 
 /// The users of a thread, on all arms.
@@ -46,6 +48,8 @@ pub(in crate::drive) struct ThreadUsers {
     /// Users have no memory and visits one step: nothing is drawn for them, and none is counted.
     pub(super) is_plain: bool,
     pub(super) arms: Vec<ArmUsers>,
+    /// The present window's arm's.
+    pub(super) seed: u64,
     pub(super) visits: Table<VisitId, Visit>,
     /// Of a connection that a visit keeps for a page to come, the next such one.
     pub(super) next_spare: Table<ConnectionId, Option<ConnectionId>>,
@@ -63,7 +67,7 @@ impl ThreadUsers {
     ) -> Self {
         let (n_users, n_returning) = (n_users(&spec, role), n_returning(&spec, role));
         let mut first = 0;
-        let arm_users = |(target, n_places): &(Target, usize)| {
+        let arm_users = |((target, n_places), arm): (&(Target, usize), &Arm)| {
             first += n_places;
             ArmUsers {
                 steps: Arc::clone(&target.steps),
@@ -73,11 +77,13 @@ impl ThreadUsers {
                 n_returning,
                 connections: first - n_places..first,
                 mix_from: None,
+                seed: arm_seed(spec.seed, arm.stream),
             }
         };
-        let arms: Vec<_> = targets.iter().map(arm_users).collect();
+        let arms: Vec<_> = targets.iter().zip(&spec.arms).map(arm_users).collect();
         Self {
             is_plain: is_plain(&spec, targets),
+            seed: spec.seed,
             spec,
             role,
             shared,
@@ -100,12 +106,18 @@ impl ThreadUsers {
     }
 
     /// A window opens: where it is, at its beginning.
-    pub(in crate::drive) fn open_window(&self, plan: Plan) -> Progress {
+    pub(in crate::drive) fn open_window(&mut self, plan: Plan) -> Progress {
         let arm_users = &self.arms[plan.arm];
+        self.seed = arm_users.seed;
         let (thread, n_threads) = (self.role.thread as u64, self.role.n_threads as u64);
         let from = arm_users.mix_from.unwrap_or_else(|| Progress::mix_start(plan.model, thread));
         let share = Share { thread, n_threads, period: arm_users.steps.len() as u64 };
-        Progress::new(plan, &self.spec.arrival, self.spec.seed, share, from)
+        Progress::new(plan, &self.spec.arrival, self.seed, share, from)
+    }
+
+    /// By which the present window's requests draw.
+    pub(in crate::drive) const fn seed(&self) -> u64 {
+        self.seed
     }
 
     /// The window is over.
@@ -201,7 +213,7 @@ impl ThreadUsers {
     /// Random bits of a stream for the thing of this number.
     #[inline]
     pub(super) fn draw(&self, stream: u64, number: u64) -> u64 {
-        hash(self.spec.seed, stream, number)
+        hash(self.seed, stream, number)
     }
 
     /// The number over all threads of a thread's user.

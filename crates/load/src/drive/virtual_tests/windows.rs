@@ -4,7 +4,7 @@ use crate::count::ErrorKind;
 use crate::drive::virtual_rig::{
     MS, Outcome, Reply, World, counted, run_all, run_one, run_thread, window,
 };
-use crate::input::{Arm, Arrival, Credit, LoadSpec, Request, Think, Users, Window, example};
+use crate::input::{Arm, Arrival, Credit, LoadSpec, Request, Step, Think, Users, Window, example};
 
 #[test]
 fn lead_in_and_drain_are_not_measured() {
@@ -230,4 +230,24 @@ fn cycles_that_do_not_end_keep_the_load_no_longer_than_the_tail() {
     assert_eq!(outcome.since_opening(outcome.tally.closed_ns), 660 * MS);
     let cycles = &outcome.tally.cycles;
     assert_eq!((cycles.open, cycles.starved, cycles.begun_right), (0, 3, 0));
+}
+
+#[test]
+fn arms_of_one_number_draw_alike_and_those_of_another_by_themselves() {
+    let world = World::new(|_| Reply::After(MS));
+    let arm = |stream| {
+        let requests = vec![Request::get("h", "/a"), Request::get("h", "/b")];
+        let weights = [1.0, 1.5].into_iter().enumerate();
+        let steps = weights.map(|(n, weight)| Step { weight, ..Step::request(n) }).collect();
+        Arm { steps, stream, ..Arm::new("127.0.0.1:80", requests) }
+    };
+    let windows = (0..4).map(|arm| Window { arm, ..counted(64) }).collect();
+    let arms = vec![arm(0), arm(0), arm(7), arm(7)];
+    run_all(&world, &LoadSpec { arms, connections: 1, windows, ..example() });
+    let log = world.log();
+    let paths: Vec<_> = log.iter().map(|seen| seen.path.as_str()).collect();
+    let of: Vec<_> = paths.chunks(64).collect();
+    assert_eq!(of.len(), 4);
+    assert_eq!((of[0], of[2]), (of[1], of[3]));
+    assert_ne!(of[0], of[2]);
 }
