@@ -149,7 +149,7 @@ def test_a_final_that_was_begun_goes_on_after_steps_that_more_time_allows(study)
         return 400 * GOOD[values["good"]] * (0.7 if values["bad"] else 1.0)
 
     store = MemoryStore()
-    short = make_plan(study, seed=3, budget_s=40.0)
+    short = make_plan(study, seed=3, budget_s=44.0)
     answered(short, FakeBench(throughput_per_s=throughput_per_s), store)
     n_final = sum(start.stage == "final" for start in store.complete)
     n_starts = len(store.complete)
@@ -169,7 +169,7 @@ def test_a_final_that_was_begun_goes_on_after_steps_that_more_time_allows(study)
 def stored_by_an_early_version(study, throughput_per_s):
     """Store a run without its last start, in which there was no time for two of four steps."""
     store = MemoryStore()
-    short = make_plan(study, seed=3, budget_s=40.0)
+    short = make_plan(study, seed=3, budget_s=44.0)
     answered(short, FakeBench(throughput_per_s=throughput_per_s), store)
     numbered_as_before(store, len(short.steps))
     without_arms(store)
@@ -210,7 +210,7 @@ def test_a_step_that_more_time_adds_and_that_is_kept_gets_a_final_of_its_own(stu
         return 400 * GOOD[values["good"]] * (1.3 if values["bad"] else 1.0)
 
     store = MemoryStore()
-    short = make_plan(study, seed=3, budget_s=40.0)
+    short = make_plan(study, seed=3, budget_s=44.0)
     before = answered(short, FakeBench(throughput_per_s=throughput_per_s), store)
     assert before.final is not None
     stored = list(store.complete)

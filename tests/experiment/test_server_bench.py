@@ -9,16 +9,28 @@ import pytest
 from msgspec import structs
 
 from httpdyno.errors import AdapterError
+from httpdyno.experiment import server_bench
 from httpdyno.experiment.bench import StartRequest
 from httpdyno.experiment.caveat import shared_cores
 from httpdyno.experiment.server_bench import ServerBench
+from httpdyno.experiment.side_by_side import ArmSize, Room
 from httpdyno.experiment.silent_server import silence
-from httpdyno.model import Configuration, RequestSpec, ServerSpec
+from httpdyno.experiment.window_choice import CycleMoments
+from httpdyno.model import (
+    Closed,
+    Configuration,
+    Constant,
+    Knob,
+    KnobInfo,
+    RequestSpec,
+    ServerSpec,
+)
 from httpdyno.model.measurement import Measurement
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.telemetry.host import host_facts
 
 DEADLINE_S = 10.0
+ROOM = Room(memory_bytes=1600.0, n_processes=1000.0, n_descriptors=1000.0)
 
 
 class Server:
@@ -63,7 +75,8 @@ def measured(*servers, configurations=None):
         comparison=1, start=0, arms=arms, order=((),), window_s=1, lead_in_s=0, warm_up_s=0
     )
     with ServerBench(adapter=cast(Any, adapter), study=cast(Any, study), seed=1) as bench:
-        return bench.measure_start(request, lambda _window: None)
+        [record] = bench.measure_starts([request], lambda _window: None)
+        return record
 
 
 def test_an_interruption_while_arms_come_up_ends_the_others_at_once():
@@ -148,3 +161,37 @@ def test_a_full_disk_below_the_servers_is_no_fault_of_a_configuration(monkeypatc
     with pytest.raises(AdapterError, match=r"the disk of `.*` is full") as caught:
         measured(crashed)
     assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_known", "expected"),
+    [
+        ({}, True, 4),
+        ({}, False, 1),
+        ({"arrival": Constant(rate_per_s=10.0)}, True, 4),
+        ({"side_by_side": 2}, True, 2),
+        ({"knob": "restless"}, True, 1),
+        ({"warm_up_s": 0.0, "lead_in_s": 0.0}, True, 1),
+    ],
+)
+def test_how_many_starts_are_up_at_once(study, monkeypatch, changes, is_known, expected):
+    monkeypatch.setattr(server_bench, "machine_room", lambda: ROOM)
+    name = changes.pop("knob", "calm")
+    arrival = changes.pop("arrival", Closed())
+    study = structs.replace(
+        study,
+        knobs=(Knob(name=name, start=0, levels=(1,)),),
+        workload=structs.replace(study.workload, arrival=arrival),
+        method=structs.replace(study.method, **{"side_by_side": 8} | changes),
+    )
+    knobs = {
+        "calm": KnobInfo(name="calm", summary="", kind="integer"),
+        "restless": KnobInfo(name="restless", summary="", kind="integer", changes_at_rest=True),
+    }
+    adapter = SimpleNamespace(knobs=lambda: knobs)
+    arms = tuple(Configuration(values={name: level}) for level in (0, 1))
+    bench = ServerBench(adapter=cast(Any, adapter), study=study, seed=1)
+    if is_known:
+        bench._sizes = {arm.label(): ArmSize(pss_bytes=100, n_processes=1) for arm in arms}
+        bench._cycles = {arm.label(): CycleMoments() for arm in arms}
+    assert bench.n_side_by_side(arms) == expected

@@ -87,7 +87,8 @@ def record(study, tmp_path):
     )
     loaded = structs.replace(study, workload=structs.replace(study.workload, connections=2))
     with ServerBench(adapter=cast(Any, adapter), study=loaded, seed=1) as bench:
-        return bench.measure_start(request, lambda _window: None)
+        [record] = bench.measure_starts([request], lambda _window: None)
+        return record
 
 
 def test_the_first_address_is_loaded_and_all_trees_are_measured(record):

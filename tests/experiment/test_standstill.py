@@ -114,7 +114,7 @@ def test_what_hung_while_nobody_looked_did_not_hang(study, monkeypatch, still_s,
     monkeypatch.setattr(server_bench, "sleepless_s", lambda: next(now))
     monkeypatch.setattr(server_bench, "Pulse", lambda: _StoodStill(2.0, still_s))
     with ServerBench(adapter=_Deaf(), study=study, seed=1) as bench:  # type: ignore[arg-type]
-        record = bench.measure_start(request_of(study, warm_up_s=0.0), lambda _window: None)
+        [record] = bench.measure_starts([request_of(study, warm_up_s=0.0)], lambda _window: None)
     assert record.statuses == (status, status)
     assert record.duration_s == 45.0 - still_s
     assert ("stood still for 25.0 s" in record.details[1]) is (status == "unstable")
@@ -126,7 +126,7 @@ def test_no_later_window_is_chosen_by_latencies_of_a_disturbed_start(study, monk
     monkeypatch.setattr(ServerBench, "_load", lambda *_: ([], {"a": slow}))
     request = request_of(study, warm_up_s=0.1)
     with ServerBench(adapter=_Deaf(), study=study, seed=1) as bench:  # type: ignore[arg-type]
-        bench.measure_start(request, lambda _window: None)
+        bench.measure_starts([request], lambda _window: None)
         assert bench._cycles == {}
-        bench.measure_start(request, lambda _window: None)
+        bench.measure_starts([request], lambda _window: None)
         assert bench._cycles == {"a": slow}

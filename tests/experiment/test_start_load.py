@@ -10,7 +10,9 @@ from httpdyno.errors import UsageError
 from httpdyno.experiment import start_load
 from httpdyno.experiment.bench import StartRequest, block_order
 from httpdyno.experiment.evidence import ArmTotals
-from httpdyno.experiment.start_load import StartLoad, start_seed
+from httpdyno.experiment.start_load import Place, StartLoad, start_seed
+from httpdyno.experiment.window_choice import CycleMoments
+from httpdyno.load import engine
 from httpdyno.model import Configuration, Constant, WindowRecord, Workload
 
 
@@ -38,10 +40,10 @@ def load_of(*addresses, n_blocks=4, **asked):
     )
     return StartLoad(
         workload=Workload(connections=4, timeout_s=5.0),
-        request=replace(request, **asked),
-        addresses=dict(enumerate(addresses)),
+        requests=[replace(request, **asked)],
+        addresses={Place(0, arm): address for arm, address in enumerate(addresses)},
         seed=3,
-        collectors={number: [Counting()] for number, _ in enumerate(addresses)},
+        collectors={Place(0, arm): [Counting()] for arm, _ in enumerate(addresses)},
     )
 
 
@@ -116,3 +118,66 @@ def test_each_start_draws_from_a_seed_of_its_own(monkeypatch):
     assert len(set(seeds)) == 4
     assert seeds[0] == seeds[-1], "the same plan draws the same"
     assert start_seed(1, 1, 1) != start_seed(2, 1, 1)
+
+
+def side_by_side(*servers, n_starts):
+    """Starts of the same servers, whose cycles are known."""
+    load = load_of(*servers)
+    [request] = load.requests
+    requests = [
+        replace(request, start=n, order=block_order(2, 4, seed=1, comparison=1, start=n))
+        for n in range(n_starts)
+    ]
+    places = [Place(n, arm) for n in range(n_starts) for arm in range(len(servers))]
+    return replace(
+        load,
+        requests=requests,
+        addresses={place: servers[place.arm] for place in places},
+        collectors={place: [Counting()] for place in places},
+        known={arm: CycleMoments(n=100, sum_s=0.3, sum_s2=0.001) for arm in range(len(servers))},
+    )
+
+
+def test_starts_side_by_side_take_turns_and_the_arms_of_each_are_neighbours():
+    with origin("--service", "fixed:3ms") as a, origin("--service", "fixed:3ms") as b:
+        windows = side_by_side(a.address, b.address, n_starts=3).run(lambda _window: None)
+    assert len(windows) == 3 * 2 * 4
+    for start in range(3):
+        mine = [window for window in windows if window.start == start]
+        order = block_order(2, 4, seed=1, comparison=1, start=start)
+        assert [(w.block, w.arm) for w in mine] == [
+            (block, arm) for block, arms in enumerate(order) for arm in arms
+        ]
+        assert all(window.measurement.completed for window in mine)
+    pairs = [windows[n : n + 2] for n in range(0, len(windows), 2)]
+    assert all(first.start == second.start for first, second in pairs)
+    rounds = [[pair[0].start for pair in pairs[n : n + 3]] for n in range(0, len(pairs), 3)]
+    assert all(sorted(each) == [0, 1, 2] for each in rounds)
+    assert len({tuple(each) for each in rounds}) > 1, "in random order"
+
+
+def test_starts_whose_cycles_are_known_are_warmed_up_at_the_same_time(monkeypatch):
+    begun = []
+
+    def noted(workload, addresses, windows, **settings):
+        begun.append(len(windows))
+        return engine.start_load(workload, addresses, windows, **settings)
+
+    monkeypatch.setattr(start_load, "start_load", noted)
+    with origin("--service", "fixed:3ms") as server:
+        load = side_by_side(server.address, server.address, n_starts=2)
+        load.run(lambda _window: None)
+        assert begun == [1, 1, 1, 1, 16]
+        begun.clear()
+        # Where nothing is known, each has the machine for itself: it is looked at.
+        replace(load, known={}, seen={}).run(lambda _window: None)
+    assert begun == [4, 16]
+
+
+def test_a_server_that_falls_silent_is_named_by_its_start():
+    with origin("--service", "fixed:3ms") as server:
+        load = side_by_side(server.address, server.address, n_starts=2)
+        load.addresses = {**load.addresses, Place(1, 0): "127.0.0.1:1"}
+        load.run(lambda _window: None)
+    assert load.silence is not None
+    assert load.silence.place == Place(start=1, arm=0)

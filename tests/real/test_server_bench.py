@@ -5,6 +5,7 @@ import os
 import pytest
 
 from httpdyno.experiment.bench import StartRequest, block_order
+from httpdyno.experiment.evidence import start_figures
 from httpdyno.experiment.planning import compare_plan
 from httpdyno.experiment.run import run_plan
 from httpdyno.experiment.server_bench import ServerBench
@@ -104,7 +105,7 @@ def _start(study, *moods, cores=None):
     with ServerBench(
         adapter=load_adapter("gunicorn"), study=study, seed=3, cores=cores or CorePlan()
     ) as bench:
-        record = bench.measure_start(request, saved.append)
+        [record] = bench.measure_starts([request], saved.append)
         host = bench.host()
     assert (host.client_cpus, host.server_cpus) == (
         (cores.client, cores.server) if cores else ((), ())
@@ -126,6 +127,34 @@ def test_a_start_gives_each_arms_windows_with_the_cpu_time_they_cost(study):
     assert record.effective[1].values["mood"] == "slow"
     last = {w.arm: w for w in record.windows}
     assert all(w.telemetry.pss_bytes for w in last.values())
+
+
+def test_starts_side_by_side_are_as_good_as_one(study):
+    arms = tuple(Configuration(values={"mood": mood}) for mood in ("good", "slow"))
+    requests = [
+        StartRequest(
+            comparison=1,
+            start=number,
+            arms=arms,
+            order=block_order(2, 2, seed=3, comparison=1, start=number),
+            window_s=study.method.window_s,
+            lead_in_s=study.method.lead_in_s,
+            warm_up_s=study.method.warm_up_s,
+        )
+        for number in range(4)
+    ]
+    with ServerBench(adapter=load_adapter("gunicorn"), study=study, seed=3) as bench:
+        assert bench.n_side_by_side(arms) == 1, "nothing is known yet"
+        [first] = bench.measure_starts(requests[:1], lambda _window: None)
+        assert bench.n_side_by_side(arms) >= 3
+        others = bench.measure_starts(requests[1:], lambda _window: None)
+    assert [record.start for record in others] == [1, 2, 3]
+    for record in (first, *others):
+        assert record.statuses == ("complete", "complete")
+        assert sorted((w.block, w.arm) for w in record.windows) == [(0, 0), (0, 1), (1, 0), (1, 1)]
+        good, slow = (start_figures(record, arm) for arm in (0, 1))
+        assert good.throughput_per_s > slow.throughput_per_s
+        assert good.cpu_s_per_request > 0
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """The seam between the logic of experiments and real servers under real load."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -32,13 +32,18 @@ class StartRequest:
 class Bench(Protocol):
     """Where starts are measured: servers and the load engine, or a model of them in tests."""
 
-    def measure_start(
-        self, request: StartRequest, save: Callable[[WindowRecord], None]
-    ) -> StartRecord:
-        """Start the arms, load them window by window, end them.
+    def n_side_by_side(self, arms: Sequence[Configuration]) -> int:
+        """Return how many starts of these arms may be up at the same time; at least 1."""
 
-        Every window is handed to `save` as it ends. A server that refuses, crashes or hangs is
-        told in the record's statuses. `duration_s` of the records adds up to the time spent.
+    def measure_starts(
+        self, requests: Sequence[StartRequest], save: Callable[[WindowRecord], None]
+    ) -> list[StartRecord]:
+        """Start the arms of all these starts, load them window by window, end them.
+
+        The starts have the same arms, and are up side by side; there are no more of them than
+        `n_side_by_side` says. Every window is handed to `save` as it ends. A server that refuses,
+        crashes or hangs is told in its record's statuses. `duration_s` of the records adds up to
+        the time spent.
         """
 
     def configuration_diff(self, start: Configuration, final: Configuration) -> str:

@@ -18,8 +18,9 @@ from httpdyno.model.metric import RATIO_OF_METRIC
 from httpdyno.stats.sequence import half_width_factor
 from httpdyno.units import format_change, format_duration, format_guess
 
-N_STARTS = 2
-"""A/A starts: enough for the cost of a start and a first idea of the noise, cheap enough always."""
+N_STARTS = 3
+"""A/A starts: one alone, from which is known how many may be up at the same time, and two more,
+which say what a start costs then. Enough for a first idea of the noise, and cheap enough always."""
 
 SAFETY = 0.92
 """Share of the budget that is planned for; the rest is for stops, reports and surprises."""
@@ -29,11 +30,10 @@ class StartCost(Record, frozen=True):
     """What one start of two arms takes, so that every comparison can have its starts."""
 
     n_blocks: int
+    first_s: float
+    """Expected time of a comparison's first start, which is alone, with that many blocks."""
     start_s: float
-    """Expected time of one start of two arms with that many blocks."""
-    overhead_s: float
-    """Of it, what is not windows: starting, warming up, reading back, ending."""
-    block_s: float
+    """The same of each of the others, of which several are up side by side."""
     figures: dict[str, float]
     """What the calibration found, for the report."""
 
@@ -59,8 +59,11 @@ def calibrate(session: Session, outcome: GrowingOutcome, *, n_comparisons: int) 
     start = study.start_configuration()
     blocks = min(study.method.blocks_per_start, max(2, study.method.blocks_per_start // 2))
     starts = [
-        session.sound_start(CALIBRATION_INDEX, (start, start), blocks, references=(0, 1))
-        for _ in range(N_STARTS)
+        record
+        for n_starts in (1, N_STARTS - 1)
+        for record in session.sound_starts(
+            CALIBRATION_INDEX, (start, start), blocks, n_starts, references=(0, 1)
+        )
     ]
     outcome.doubt(*session.dropped_caveats(CALIBRATION_INDEX))
     cost = start_cost(starts, study, n_comparisons=n_comparisons)
@@ -95,19 +98,21 @@ def start_cost(starts: Sequence[StartRecord], study: Study, *, n_comparisons: in
     window_s = [w.measurement.total_s for start in starts for w in start.windows]
     n_arms = max(1, len(starts[0].statuses))
     block_s = fmean(window_s) * n_arms if window_s else method.window_s * n_arms
-    spent_s = fmean(start.duration_s for start in starts)
-    overhead_s = max(0.0, spent_s - block_s * _blocks(starts[0], n_arms))
+    overheads_s = [max(0.0, each.duration_s - block_s * _blocks(each, n_arms)) for each in starts]
+    alone_s = overheads_s[0]
+    overhead_s = fmean(overheads_s[1:]) if len(starts) > 1 else alone_s
     left_s = study.budget_s * SAFETY - math.fsum(start.duration_s for start in starts)
+    left_s -= n_comparisons * (alone_s - overhead_s)
     per_start_s = left_s / max(1, n_comparisons * method.min_starts)
     affordable = int((per_start_s - overhead_s) / block_s) if block_s > 0 else 1
     n_blocks = max(1, min(method.blocks_per_start, affordable))
+    start_s = overhead_s + n_blocks * block_s
     figures = {"overhead_s": overhead_s, "block_s": block_s, "n_blocks": float(n_blocks)}
-    figures |= _noise_figures(starts, study, overhead_s + n_blocks * block_s, n_comparisons)
+    figures |= _noise_figures(starts, study, start_s, n_comparisons)
     return StartCost(
         n_blocks=n_blocks,
-        start_s=overhead_s + n_blocks * block_s,
-        overhead_s=overhead_s,
-        block_s=block_s,
+        first_s=alone_s + n_blocks * block_s,
+        start_s=start_s,
         figures=figures,
     )
 

@@ -69,15 +69,18 @@ def run_comparison(
     )
     starts: list[StartRecord] = []
     began_s = session.spent_s
+    n_more = 1
     while True:
-        record = session.sound_start(index, arms, allowance.n_blocks)
-        starts.append(record)
+        more = session.sound_starts(index, arms, allowance.n_blocks, n_more)
+        starts += more
         used_s = session.spent_s - began_s
         state = claim(starts, terms)
+        room = session.n_side_by_side(arms)
+        next_s = expected_start_s(more, room)
         is_first = len(starts) == 1 and not session.n_stored(index)
         if is_first and allowance.must_decide and not state.is_decided:
-            require_budget(session, record.duration_s * study.method.min_starts, record)
-        more_s = max(0.0, _more_s(state, used_s, starts, allowance)) + allowance.after_s
+            require_budget(session, more[0], next_s)
+        more_s = max(0.0, _more_s(state, (used_s, next_s), starts, allowance)) + allowance.after_s
         session.watch(
             StartDone(
                 stage=session.stage,
@@ -87,8 +90,9 @@ def run_comparison(
                 left_s=min(more_s, max(0.0, session.left_s)),
             )
         )
-        if _is_over(state, used_s, starts, (allowance, terms)):
+        if _is_over(state, (used_s, next_s), starts, (allowance, terms)):
             break
+        n_more = _n_more(state, (used_s, next_s), (allowance, terms), room)
     result = comparison(index, starts, arms, terms)
     return structs.replace(result, caveats=(*result.caveats, *session.dropped_caveats(index)))
 
@@ -109,14 +113,42 @@ def unaffordable(
     return structs.replace(comparison(index, [], arms, terms), reason=words, needed_s=needed_s)
 
 
-def require_budget(session: Session, needed_s: float, first: StartRecord) -> None:
+def expected_start_s(last: Sequence[StartRecord], room: int) -> float:
+    """Return what each of the next starts is expected to take, from those that ended last.
+
+    Args:
+        last: Starts that were up at the same time; (≥ 1,).
+        room: How many of the next ones may be.
+    """
+    mean_s = math.fsum(start.duration_s for start in last) / len(last)
+    if len(last) > 1 or room == 1:
+        return mean_s
+    # All else than the windows is done for all of them at the same time.
+    load_s = math.fsum(window.measurement.total_s for window in last[0].windows)
+    return load_s + max(0.0, mean_s - load_s) / room
+
+
+def _n_more(
+    state: Claim, times_s: tuple[float, float], rules: tuple[Allowance, Terms], room: int
+) -> int:
+    """Return how many starts to measure before the next look: no more than may be needed."""
+    allowance, terms = rules
+    used_s, next_s = times_s
+    needed = max(terms.min_starts, state.starts_needed or MAX_STARTS) - state.n_starts
+    fitting = int((max(allowance.time_s, allowance.whole_s) - used_s) / next_s) if next_s else room
+    return max(1, min(room, needed, fitting))
+
+
+def require_budget(session: Session, first: StartRecord, next_s: float) -> None:
     """Refuse a budget in which nothing can be claimed, once the cost of a start is known.
 
     Raises:
         UsageError: With the time that it takes.
     """
-    if needed_s - first.duration_s > session.left_s:
-        study = session.plan.study
+    study = session.plan.study
+    more_s = (study.method.min_starts - 1) * next_s
+    if more_s > session.left_s:
+        needed_s = first.duration_s + more_s
         raise UsageError(
             f"a budget of {format_duration(study.budget_s)} is too short to claim anything: "
             f"a start of all arms takes {format_duration(first.duration_s)}, "
@@ -128,16 +160,16 @@ def require_budget(session: Session, needed_s: float, first: StartRecord) -> Non
 
 def _is_over(
     state: Claim,
-    used_s: float,
+    times_s: tuple[float, float],
     starts: Sequence[StartRecord],
     rules: tuple[Allowance, Terms],
 ) -> bool:
     allowance, terms = rules
+    used_s, mean_s = times_s
     is_long = len(starts) >= MAX_STARTS and not allowance.is_last
     if state.verdict in {"failed", "not_measured"} or is_long:
         return True
     # The next start must fit; the fewest starts are given while there is time for them at all.
-    mean_s = used_s / len(starts)
     if len(starts) < terms.min_starts:
         left = terms.min_starts - len(starts)
         return used_s + mean_s * left > max(allowance.time_s, allowance.whole_s)
@@ -172,12 +204,12 @@ def _is_precise(state: Claim, allowance: Allowance) -> bool:
 
 
 def _more_s(
-    state: Claim, used_s: float, starts: Sequence[StartRecord], allowance: Allowance
+    state: Claim, times_s: tuple[float, float], starts: Sequence[StartRecord], allowance: Allowance
 ) -> float:
     """Guess how long this comparison still goes on."""
+    used_s, mean_s = times_s
     if state.is_decided and (allowance.precise_log_ratio is None or _is_precise(state, allowance)):
         return 0.0
-    mean_s = used_s / len(starts)
     if state.is_decided or state.starts_needed is None:
         return allowance.time_s - used_s
     return min(allowance.time_s - used_s, (state.starts_needed - len(starts)) * mean_s)

@@ -15,7 +15,7 @@ FINAL_LOG_RATIO = 0.05
 
 def fewest_s(session: Session, cost: StartCost) -> float:
     """Return the time that a comparison's fewest starts take."""
-    return session.plan.study.method.min_starts * cost.start_s
+    return cost.first_s + (session.plan.study.method.min_starts - 1) * cost.start_s
 
 
 def final_reserve_s(session: Session, cost: StartCost) -> float:

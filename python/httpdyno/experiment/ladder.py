@@ -168,9 +168,9 @@ def learnt(cost: StartCost, steps: Sequence[LadderStep]) -> StartCost:
     step whose starts were taken for cheaper than they are would be given up half-measured.
     """
     whole = [step.comparison for step in steps if step.comparison.verdict != "failed"]
-    n_starts = N_STARTS + sum(result.n_starts for result in whole)
-    total_s = N_STARTS * cost.start_s + sum(result.duration_s for result in whole)
-    return structs.replace(cost, start_s=total_s / n_starts)
+    n_later = N_STARTS + sum(result.n_starts - 1 for result in whole)
+    total_s = N_STARTS * cost.start_s + sum(result.duration_s - cost.first_s for result in whole)
+    return structs.replace(cost, start_s=max(0.0, total_s) / n_later)
 
 
 def _worth_another_try(done: Sequence[Tried]) -> list[Rung]:

@@ -127,7 +127,8 @@ def plan_lines(plan: Plan) -> list[str]:
         f"windows   {format_duration(method.window_s)} each, after "
         f"{format_duration(method.lead_in_s)} of lead-in, "
         f"up to {method.blocks_per_start} per arm and start{_windows_note(study)}",
-        f"starts    at least {method.min_starts} of each arm before anything is claimed",
+        f"starts    at least {method.min_starts} of each arm before anything is claimed"
+        f"{_starts_note(study)}",
         f"budget    {format_duration(study.budget_s)}, seed {plan.seed}",
     ]
     if plan.compare:
@@ -145,10 +146,15 @@ def plan_lines(plan: Plan) -> list[str]:
     ]
 
 
+def _starts_note(study: Study) -> str:
+    method = study.method
+    is_one_by_one = method.side_by_side == 1 or method.is_fresh or method.kind == "sweep"
+    return "" if is_one_by_one else f"; up to {method.side_by_side} side by side"
+
+
 def _windows_note(study: Study) -> str:
     method = study.method
-    is_fresh = method.warm_up_s <= 0 and method.lead_in_s <= 0
-    if study.workload.is_open_loop or is_fresh:
+    if study.workload.is_open_loop or method.is_fresh:
         return ""
     return "; fewer and longer where latencies demand it"
 

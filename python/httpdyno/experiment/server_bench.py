@@ -1,8 +1,9 @@
 """Real servers under real load: the bench that experiments run on.
 
 A start: render and spawn every arm in its own place, wait until each answers, load them in turn
-on standing connections, end them. The servers of the last start end in the background while the
-next ones come up, because between starts every second is taken from the evidence.
+on standing connections, end them. Several starts come up side by side, as many as there is room
+for: what it takes to start is spent once for all of them. The servers of the last ones end in the
+background while the next come up, because between starts every second is taken from the evidence.
 """
 
 import time
@@ -19,9 +20,10 @@ from msgspec import structs
 
 from httpdyno.errors import AdapterError
 from httpdyno.experiment.bench import StartRequest
+from httpdyno.experiment.side_by_side import ArmSize, machine_room, n_side_by_side
 from httpdyno.experiment.silent_server import crash_words, silence
 from httpdyno.experiment.standstill import Pulse, sleepless_s
-from httpdyno.experiment.start_load import StartLoad
+from httpdyno.experiment.start_load import Place, StartLoad
 from httpdyno.experiment.window_choice import CycleMoments
 from httpdyno.interruption import cleaning
 from httpdyno.load.core_plan import CorePlan, own_core_plan
@@ -65,6 +67,8 @@ class ServerBench:
         self._since_s = sleepless_s()
         self._cycles: dict[str, CycleMoments] = {}
         """What is known of each configuration's cycles, from starts that nothing disturbed."""
+        self._sizes: dict[str, ArmSize] = {}
+        """What each configuration's server took then."""
 
     def __enter__(self) -> Self:
         # The stopper outlives every server; servers themselves are spawned by this thread.
@@ -103,16 +107,38 @@ class ServerBench:
             self._adapter.render(spec, folder, start), self._adapter.render(spec, folder, final)
         )
 
-    def measure_start(
-        self, request: StartRequest, save: Callable[[WindowRecord], None]
-    ) -> StartRecord:
-        """Start the arms, load them window by window, end them."""
+    def n_side_by_side(self, arms: Sequence[Configuration]) -> int:
+        """Return how many starts of these arms may be up at the same time."""
+        study, labels = self._study, {arm.label() for arm in arms}
+        # How long windows must be is learnt by a start that has the machine for itself.
+        is_credited = not study.workload.is_open_loop
+        is_unknown = is_credited and not labels <= self._cycles.keys()
+        if study.method.is_fresh or is_unknown or self._changes_at_rest():
+            return 1
+        return n_side_by_side(
+            [self._sizes.get(arm.label()) for arm in arms],
+            machine_room(),
+            connections=study.workload.connections,
+            limit=study.method.side_by_side,
+        )
+
+    def _changes_at_rest(self) -> bool:
+        knobs = self._adapter.knobs()
+        return any(
+            knobs[knob.name].changes_at_rest for knob in self._study.knobs if knob.name in knobs
+        )
+
+    def measure_starts(
+        self, requests: Sequence[StartRequest], save: Callable[[WindowRecord], None]
+    ) -> list[StartRecord]:
+        """Start the arms of all, load them window by window, end them."""
         began_at = datetime.now(UTC).isoformat(timespec="milliseconds")
         before_s = self._pulse.still_s()
-        arms = self._spawn(request)
+        starts = self._spawn_all(requests)
+        arms = [arm for start in starts for arm in start]
         try:
             self._await_ready(arms)
-            windows, seen = self._load(request, arms, save)
+            windows, seen = self._load(requests, starts, save)
             _see_crashes(arms)
             self._see_full_disk(arms)
             still_s = self._pulse.still_s()
@@ -120,23 +146,37 @@ class ServerBench:
                 _blame_nobody(arms, still_s)
             else:
                 self._cycles.update(seen)
+                self._sizes.update(_sizes(requests[0].arms, windows))
         finally:
             self._end(arms)
         now_s = sleepless_s()
         # What it slept through is nobody's time: a budget is for measuring.
         passed_s, self._since_s = now_s - self._since_s, now_s
-        duration_s = max(0.0, passed_s - before_s - still_s)
-        return StartRecord(
-            comparison=request.comparison,
-            start=request.start,
-            began_at=began_at,
-            duration_s=duration_s,
-            statuses=tuple(arm.status for arm in arms),
-            details=tuple(arm.detail for arm in arms),
-            ready_s=tuple(arm.ready_s for arm in arms),
-            effective=tuple(arm.effective for arm in arms),
-            windows=tuple(windows),
-        )
+        duration_s = max(0.0, passed_s - before_s - still_s) / len(requests)
+        return [
+            StartRecord(
+                comparison=request.comparison,
+                start=request.start,
+                began_at=began_at,
+                duration_s=duration_s,
+                statuses=tuple(arm.status for arm in start),
+                details=tuple(arm.detail for arm in start),
+                ready_s=tuple(arm.ready_s for arm in start),
+                effective=tuple(arm.effective for arm in start),
+                windows=tuple(window for window in windows if window.start == request.start),
+            )
+            for request, start in zip(requests, starts, strict=True)
+        ]
+
+    def _spawn_all(self, requests: Sequence[StartRequest]) -> "list[list[_Arm]]":
+        starts: list[list[_Arm]] = []
+        try:
+            for request in requests:
+                starts.append(self._spawn(request))
+        except BaseException:
+            self._end([arm for start in starts for arm in start])
+            raise
+        return starts
 
     def _spawn(self, request: StartRequest) -> "list[_Arm]":
         if self._root is None:
@@ -177,34 +217,46 @@ class ServerBench:
 
     def _load(
         self,
-        request: StartRequest,
-        arms: "Sequence[_Arm]",
+        requests: Sequence[StartRequest],
+        starts: "Sequence[Sequence[_Arm]]",
         save: Callable[[WindowRecord], None],
     ) -> tuple[list[WindowRecord], dict[str, CycleMoments]]:
         """Return the windows, and what was seen of each configuration's cycles."""
+        labels = [arm.label() for arm in requests[0].arms]
         running = {
-            number: arm.running
+            Place(start, number): arm.running
+            for start, arms in enumerate(starts)
             for number, arm in enumerate(arms)
             if arm.is_up and arm.running is not None
         }
-        labels = {number: request.arms[number].label() for number in running}
         load = StartLoad(
             workload=self._study.workload,
-            request=request,
-            addresses={number: each.addresses[0] for number, each in running.items()},
-            collectors={n: server_collectors(each.root_pids) for n, each in running.items()},
+            requests=requests,
+            addresses={place: each.addresses[0] for place, each in running.items()},
+            collectors={
+                place: server_collectors(each.root_pids) for place, each in running.items()
+            },
             seed=self._seed,
             cpus=self._cores.client,
-            known={n: self._cycles.get(label, CycleMoments()) for n, label in labels.items()},
+            known={
+                number: self._cycles[label]
+                for number, label in enumerate(labels)
+                if label in self._cycles
+            },
             is_disturbed=self._pulse.stood_still,
         )
         windows = load.run(save)
         if load.silence is not None:
-            number, arm = load.silence.arm, arms[load.silence.arm]
-            requests = self._study.workload.requests
-            arm.fail(*silence(load.silence.measurement, running[number], arm.workers, requests))
+            place = load.silence.place
+            for start, arms in enumerate(starts):
+                if start != place.start:
+                    _cut_short(arms)
+            arm = starts[place.start][place.arm]
+            sent = self._study.workload.requests
+            arm.fail(*silence(load.silence.measurement, running[place], arm.workers, sent))
         return windows, {
-            labels[number]: load.known[number] + moments for number, moments in load.seen.items()
+            labels[number]: load.known.get(number, CycleMoments()) + moments
+            for number, moments in load.seen.items()
         }
 
     def _see_full_disk(self, arms: "Sequence[_Arm]") -> None:
@@ -293,6 +345,28 @@ def _see_crashes(arms: Sequence[_Arm]) -> None:
     for arm in arms:
         if arm.is_up and arm.running is not None and not arm.running.is_alive():
             arm.fail("crashed", crash_words(arm.running))
+
+
+def _cut_short(arms: Sequence[_Arm]) -> None:
+    """Call a start disturbed whose load ended because a server beside it fell silent."""
+    for arm in arms:
+        if arm.is_up:
+            arm.fail("unstable", "a server of another start beside it stopped answering")
+
+
+def _sizes(arms: Sequence[Configuration], windows: Sequence[WindowRecord]) -> dict[str, ArmSize]:
+    """Return what the servers took, the largest of each configuration."""
+    sizes: dict[str, ArmSize] = {}
+    for window in windows:
+        seen = window.telemetry
+        if seen.pss_bytes is not None:
+            label = arms[window.arm].label()
+            known = sizes.get(label, ArmSize(pss_bytes=0, n_processes=0))
+            sizes[label] = ArmSize(
+                pss_bytes=max(known.pss_bytes, seen.pss_bytes),
+                n_processes=max(known.n_processes, seen.n_processes),
+            )
+    return sizes
 
 
 def _blame_nobody(arms: Sequence[_Arm], still_s: float) -> None:

@@ -146,29 +146,37 @@ class Session:
         """Return how many starts of a comparison a resumed run already has."""
         return len(self._stored.get(index, []))
 
-    def start(
-        self,
-        index: int,
-        number: int,
-        arms: tuple[Configuration, ...],
-        n_blocks: int,
-        left_out: frozenset[int] = frozenset(),
-    ) -> StartRecord:
-        """Return a start: the stored one where there is one, else measured now and stored."""
+    def n_side_by_side(self, arms: tuple[Configuration, ...]) -> int:
+        """Return how many starts of these arms may be up at the same time."""
+        return self.bench.n_side_by_side(arms)
+
+    def _stored_start(
+        self, index: int, number: int, arms: tuple[Configuration, ...]
+    ) -> StartRecord | None:
+        """Return a stored start, None where there is none of that number."""
         stored = self._stored.get(index, [])
-        if number < len(stored):
-            record = stored[number]
-            if record.configurations and record.configurations != arms:
-                raise _other_history(self.run_id, record, arms)
-        else:
-            request = self._request(index, number, arms, n_blocks)
-            request = replace(request, left_out=left_out)
-            self.store.begin_start(self.run_id, self._under_way(request))
-            record = self.bench.measure_start(request, self._save)
-            record = structs.replace(record, configurations=arms, stage=self.stage)
-            self.store.save_start(self.run_id, record)
+        if number >= len(stored):
+            return None
+        record = stored[number]
+        if record.configurations and record.configurations != arms:
+            raise _other_history(self.run_id, record, arms)
         self.spent_s += record.duration_s
         return record
+
+    def _measured(self, requests: Sequence[StartRequest]) -> list[StartRecord]:
+        """Return starts that are measured now, side by side, and stored."""
+        for request in requests:
+            self.store.begin_start(self.run_id, self._under_way(request))
+        records = [
+            structs.replace(record, configurations=request.arms, stage=self.stage)
+            for request, record in zip(
+                requests, self.bench.measure_starts(requests, self._save), strict=True
+            )
+        ]
+        for record in records:
+            self.store.save_start(self.run_id, record)
+            self.spent_s += record.duration_s
+        return records
 
     def sound_start(
         self,
@@ -179,40 +187,72 @@ class Session:
         left_out: frozenset[int] = frozenset(),
         references: tuple[int, ...] = (0,),
     ) -> StartRecord:
-        """Return a comparison's next start that can be used; those that cannot are tried again.
+        """Return a comparison's next start that can be used, see `sound_starts`."""
+        [record] = self.sound_starts(
+            index, arms, n_blocks, 1, left_out=left_out, references=references
+        )
+        return record
 
-        What a resumed run has stored of such starts is passed over, and not charged to its time:
-        whatever was wrong then may be mended.
+    def sound_starts(  # noqa: PLR0913 - what is to be started, and what must run
+        self,
+        index: int,
+        arms: tuple[Configuration, ...],
+        n_blocks: int,
+        n_starts: int,
+        *,
+        left_out: frozenset[int] = frozenset(),
+        references: tuple[int, ...] = (0,),
+    ) -> list[StartRecord]:
+        """Return a comparison's next starts that can be used; those that cannot are tried again.
+
+        Fewer than asked for, but at least one, where an arm that is no reference failed in one.
+
+        What a resumed run has stored of starts that cannot is passed over, and not charged to its
+        time: whatever was wrong then may be mended.
 
         Args:
             index: Of the comparison.
             arms: Side by side.
             n_blocks: Of windows.
+            n_starts: How many; as many of them as there is room for are up at the same time.
             left_out: Arms that are not started.
             references: Arms that must run as they should. Without any, some arm must run.
 
         Raises:
             TargetError: Several in a row could not be used.
         """
+        sound: list[StartRecord] = []
         failures: list[StartRecord] = []
-        while True:
-            number = self._next.get(index, 0)
-            self._next[index] = number + 1
-            record = self.start(index, number, arms, n_blocks, left_out)
-            words = start_trouble(record, references, self.plan.study)
-            if not words:
-                return record
-            self._dropped.setdefault(index, []).append(words)
-            if number < self.n_stored(index):
-                self.spent_s -= record.duration_s
-                continue
-            failures.append(record)
-            # A start that fails slowly must not be tried beyond the budget.
-            if _are_too_many(failures) or self.left_s < record.duration_s:
-                reference = arms[references[0]] if references else None
-                raise self._failed(failures, words, reference)
-            # A server's last words are many lines; where that goes on, the error has them all.
-            self.watch(Notice(message=f"a start is tried again: {words.splitlines()[0]}"))
+        while len(sound) < n_starts:
+            stored = self._stored_start(index, self._next.get(index, 0), arms)
+            n_more = 1 if stored else min(n_starts - len(sound), self.n_side_by_side(arms))
+            first = self._next.get(index, 0)
+            self._next[index] = first + n_more
+            requests = [
+                replace(self._request(index, number, arms, n_blocks), left_out=left_out)
+                for number in range(first, first + n_more)
+            ]
+            for record in [stored] if stored else self._measured(requests):
+                words = start_trouble(record, references, self.plan.study)
+                if not words:
+                    sound.append(record)
+                    failures.clear()
+                    continue
+                self._dropped.setdefault(index, []).append(words)
+                if stored:
+                    self.spent_s -= record.duration_s
+                    continue
+                failures.append(record)
+                # A start that fails slowly must not be tried beyond the budget.
+                if _are_too_many(failures) or self.left_s < record.duration_s:
+                    reference = arms[references[0]] if references else None
+                    raise self._failed(failures, words, reference)
+                # A server's last words are many lines; where that goes on, the error has them all.
+                self.watch(Notice(message=f"a start is tried again: {words.splitlines()[0]}"))
+            if any({*record.statuses} != {"complete"} for record in sound):
+                # That is told at once: what it cut short beside it is not measured again first.
+                break
+        return sound
 
     def dropped_caveats(self, index: int) -> tuple[Caveat, ...]:
         """Return the doubt that starts of a comparison were tried again."""

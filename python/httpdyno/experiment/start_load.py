@@ -1,14 +1,17 @@
-"""One start's load on servers that answer: the warm-up of every arm, then its blocks of windows.
+"""The load of starts that are up side by side: the warm-up of every arm, then blocks of windows.
 
-In a closed loop the warm-up is looked at as well: its cycles say how long the windows must be.
+In a closed loop the warm-up is looked at as well: its cycles say how long the windows must be. Once
+they are known, all arms of several starts are warmed up at the same time.
 """
 
 import hashlib
 import math
+import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from httpdyno.errors import UsageError
 from httpdyno.experiment.bench import StartRequest
@@ -31,35 +34,45 @@ BESIDE_LOAD = 1.2
 """For the time that servers take to come up, about, where a start's load is long."""
 
 
+class Place(NamedTuple):
+    """One server of several starts."""
+
+    start: int
+    """Which of the requests."""
+    arm: int
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Silence:
     """An arm that gave no right answer in a whole window: its silence would eat the budget."""
 
-    arm: int
+    place: Place
     measurement: Measurement
 
 
 @dataclass(kw_only=True)
 class StartLoad:
-    """The load of one start on the arms that are up."""
+    """The load of starts of the same arms, on those that are up."""
 
     workload: Workload
-    request: StartRequest
-    addresses: Mapping[int, str]
-    """Where each arm that is up answers, by its number in the request."""
+    requests: Sequence[StartRequest]
+    """Alike in all but the number of the start and the order; (n_starts,)."""
+    addresses: Mapping[Place, str]
+    """Where each arm that is up answers."""
     seed: int
     """The plan's; each start draws from its own."""
-    collectors: Mapping[int, Sequence[Collector]] = field(default_factory=dict)
+    collectors: Mapping[Place, Sequence[Collector]] = field(default_factory=dict)
     """What is read of each arm's server over its windows."""
     cpus: Sequence[int] = ()
     known: Mapping[int, CycleMoments] = field(default_factory=dict)
-    """What earlier starts say of the arms' cycles."""
+    """What earlier starts say of the arms' cycles, by arm; without those of which they say
+    nothing."""
     is_disturbed: Callable[[], bool] = lambda: False
     """Whether this process itself stood still, so that nothing may be learnt of latencies."""
     silence: Silence | None = None
     """Set when an arm fell silent, which ends the load."""
     seen: dict[int, CycleMoments] = field(default_factory=dict)
-    """What this start says of them."""
+    """What these starts say of them."""
 
     def run(self, save: Callable[[WindowRecord], None]) -> list[WindowRecord]:
         """Load the arms; return the windows, without the warm-up.
@@ -76,44 +89,44 @@ class StartLoad:
             return []
         choice = self._choice()
         self._require_time(choice, time.monotonic() - began_s)
-        plan: list[WindowPlan] = []
-        blocks: list[int] = []
-        for block, order in enumerate(self.request.order[: choice.n_blocks]):
-            for number in order:
-                if number in self.addresses:
-                    plan.append(
-                        WindowPlan(
-                            arm=self._up.index(number),
-                            lead_in_s=choice.lead_in_s,
-                            measure_s=choice.measure_s,
-                            spread_s=choice.spread_s,
-                            tail_s=choice.tail_s,
-                        )
-                    )
-                    blocks.append(block)
+        up, turns = self._up, self._turns(choice.n_blocks)
+        plan = [
+            WindowPlan(
+                arm=up.index(place),
+                lead_in_s=choice.lead_in_s,
+                measure_s=choice.measure_s,
+                spread_s=choice.spread_s,
+                tail_s=choice.tail_s,
+            )
+            for _, place in turns
+        ]
         watch = WindowTelemetry(
-            [self.collectors.get(number, ()) for number in self._up],
-            [window.arm for window in plan],
+            [self.collectors.get(place, ()) for place in up], [window.arm for window in plan]
         )
         records: list[WindowRecord] = []
 
         def keep(index: int, measurement: Measurement) -> None:
+            block, place = turns[index]
             record = WindowRecord(
-                comparison=self.request.comparison,
-                start=self.request.start,
-                block=blocks[index],
-                arm=self._up[plan[index].arm],
+                comparison=self._first.comparison,
+                start=self.requests[place.start].start,
+                block=block,
+                arm=place.arm,
                 measurement=measurement.lean(),
                 telemetry=watch.of(index),
             )
             records.append(record)
             save(record)
 
-        self._play(plan, 1, watch.on_edge, keep)
+        self._play(up, plan, 1, watch.on_edge, keep)
         return records
 
     @property
-    def _up(self) -> list[int]:
+    def _first(self) -> StartRequest:
+        return self.requests[0]
+
+    @property
+    def _up(self) -> list[Place]:
         """The arms that run, in the order of the engine's own."""
         return sorted(self.addresses)
 
@@ -121,21 +134,51 @@ class StartLoad:
     def _is_credited(self) -> bool:
         return not self.workload.is_open_loop
 
+    def _turns(self, n_blocks: int) -> list[tuple[int, Place]]:
+        """Return the block and place of each window, in order; (n_windows,).
+
+        The arms of a start come one right after the other, so that whatever the machine does then
+        hits both. In each block the starts come in random order.
+        """
+        draw = random.Random(start_seed(self.seed, self._first.comparison, self._first.start, 2))
+        turns = []
+        for block in range(n_blocks):
+            starts = draw.sample(range(len(self.requests)), len(self.requests))
+            places = (Place(n, arm) for n in starts for arm in self.requests[n].order[block])
+            turns += [(block, place) for place in places if place in self.addresses]
+        return turns
+
     def _warm_up(self) -> bool:
         """Load each arm for a while; False where one fell silent."""
-        warm_up_s = self.request.warm_up_s
+        warm_up_s = self._first.warm_up_s
         if warm_up_s <= 0:
             return True
+        if self._is_credited and all(place.arm in self.known for place in self._up):
+            self._warm_up_together(warm_up_s)
+            return True
         tail_s = min(PILOT_TAIL_S, self.workload.timeout_s) if self._is_credited else 0.0
+        up = self._up
         plan = [
             WindowPlan(arm=index, lead_in_s=0.0, measure_s=warm_up_s, tail_s=tail_s)
-            for index in range(len(self._up))
+            for index in range(len(up))
         ]
-        self._play(plan, 0, None, lambda _index, _measurement: None)
+        self._play(up, plan, 0, None, lambda _index, _measurement: None)
         return self.silence is None
 
+    def _warm_up_together(self, warm_up_s: float) -> None:
+        """Load all arms of all starts at once: their cycles are known, so nothing is learnt."""
+        window = WindowPlan(arm=0, lead_in_s=0.0, measure_s=warm_up_s)
+        with ExitStack() as stack:
+            handles = []
+            for place in self._up:
+                handle = self._start([place], [window], 0, None)
+                stack.enter_context(_stopped_on_error(handle))
+                handles.append(handle)
+            for handle in handles:
+                handle.wait(math.inf)
+
     def _choice(self) -> WindowChoice:
-        request = self.request
+        request = self._first
         n_blocks = len(request.order)
         # A study that wants neither warm-up nor lead-in asks for what fresh servers do at first.
         is_fresh = request.warm_up_s <= 0 and request.lead_in_s <= 0
@@ -150,8 +193,8 @@ class StartLoad:
                 window_s=request.lead_in_s + request.window_s,
             )
         arms = [
-            self.known.get(number, CycleMoments()) + self.seen.get(number, CycleMoments())
-            for number in self._up
+            self.known.get(arm, CycleMoments()) + self.seen.get(arm, CycleMoments())
+            for arm in sorted({place.arm for place in self._up})
         ]
         return choose_windows(
             arms,
@@ -165,7 +208,7 @@ class StartLoad:
     def _require_time(self, choice: WindowChoice, warm_up_s: float) -> None:
         """Refuse what cannot fit before it is begun, not when the budget is gone."""
         load_s = warm_up_s + choice.n_blocks * len(self._up) * choice.window_s
-        n, limit_s = self.request.n_needed, self.request.limit_s
+        n, limit_s = self._first.n_needed, self._first.limit_s
         if n == 0 or load_s <= limit_s:
             return
         why, advice = "by the study's method", ""
@@ -182,31 +225,20 @@ class StartLoad:
 
     def _play(
         self,
+        up: Sequence[Place],
         plan: Sequence[WindowPlan],
         part: int,
         on_edge: Edge | None,
         keep: Callable[[int, Measurement], None],
     ) -> None:
         """Have the engine run windows; hand on each as it ends, until an arm falls silent."""
-        shares = bool(self.cpus) and self.workload.is_open_loop
-        handle = start_load(
-            self.workload,
-            [self.addresses[number] for number in self._up],
-            plan,
-            # Never two on one core while others are free.
-            threads=len(self.cpus) or suited_threads(self.workload),
-            cpus=self.cpus,
-            seed=start_seed(self.seed, self.request.comparison, self.request.start, part),
-            spin_s=SPIN_S if shares else 0.0,
-            on_edge=on_edge,
-        )
+        handle = self._start(up, plan, part, on_edge)
         with _stopped_on_error(handle):
             n_seen, is_over = 0, False
             while not is_over:
                 is_over = handle.wait(_POLL_S)
                 for measurement in handle.measurements()[n_seen:]:
-                    number = self._up[plan[n_seen].arm]
-                    self._see(number, measurement)
+                    self._see(up[plan[n_seen].arm], measurement)
                     if self.silence is not None:
                         # What the stop cuts short is nobody's fault: it is not looked at.
                         handle.stop()
@@ -215,12 +247,30 @@ class StartLoad:
                     keep(n_seen, measurement)
                     n_seen += 1
 
-    def _see(self, number: int, measurement: Measurement) -> None:
+    def _start(
+        self, up: Sequence[Place], plan: Sequence[WindowPlan], part: int, on_edge: Edge | None
+    ) -> LoadHandle:
+        shares = bool(self.cpus) and self.workload.is_open_loop
+        return start_load(
+            self.workload,
+            [self.addresses[place] for place in up],
+            plan,
+            # Never two on one core while others are free.
+            threads=len(self.cpus) or suited_threads(self.workload),
+            cpus=self.cpus,
+            seed=start_seed(self.seed, self._first.comparison, self._first.start, part),
+            # Only the arms of a start draw alike.
+            streams=[place.start for place in up],
+            spin_s=SPIN_S if shares else 0.0,
+            on_edge=on_edge,
+        )
+
+    def _see(self, place: Place, measurement: Measurement) -> None:
         if measurement.cycles is not None:
             moments = CycleMoments.of([measurement.cycles])
-            self.seen[number] = self.seen.get(number, CycleMoments()) + moments
+            self.seen[place.arm] = self.seen.get(place.arm, CycleMoments()) + moments
         if measurement.completed == 0 and measurement.offered > 0:
-            self.silence = Silence(arm=number, measurement=measurement)
+            self.silence = Silence(place=place, measurement=measurement)
 
 
 @contextmanager

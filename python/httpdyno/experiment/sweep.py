@@ -71,9 +71,8 @@ def run_sweep(session: Session, outcome: GrowingOutcome) -> None:
         return
     cost = StartCost(
         n_blocks=study.method.blocks_per_start,
+        first_s=curve.pair_s,
         start_s=curve.pair_s,
-        overhead_s=0.0,
-        block_s=0.0,
         figures={},
     )
     final = final_comparison(session, cost, best, study.objective)

@@ -20,6 +20,8 @@ class KnobInfo(Record, frozen=True):
     maximum: float | None = None
     choices: tuple[str, ...] = ()
     source: str = ""
+    changes_at_rest: bool = False
+    """With it a server changes while nobody asks it anything, and the longer, the more."""
 
     def complaint(self, value: Level) -> str:
         """Return what is wrong with the value, as `expected …`; empty when nothing is."""

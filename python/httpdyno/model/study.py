@@ -47,8 +47,8 @@ class Method(Record, frozen=True):
     kind: Literal["ladder", "sweep"] = "ladder"
     knob: str = ""
     """The knob that a sweep walks over."""
-    window_s: float = 0.25
-    lead_in_s: float = 0.1
+    window_s: float = 0.05
+    lead_in_s: float = 0.02
     """The part of a window before its measuring starts, after each change of arm."""
     warm_up_s: float = 0.5
     """Load on each arm after its start, before the first window; 0 leaves it fresh."""
@@ -56,6 +56,14 @@ class Method(Record, frozen=True):
     """Windows of each arm in one start."""
     min_starts: int = 6
     """Starts of each arm below which nothing is claimed."""
+    side_by_side: int = 1
+    """Starts that may be up at the same time; 1 where a server changes while it rests, and in what
+    earlier versions stored."""
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether it asks for what fresh servers do at first."""
+        return self.warm_up_s <= 0 and self.lead_in_s <= 0
 
 
 class Study(Record, frozen=True):

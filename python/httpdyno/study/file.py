@@ -262,6 +262,7 @@ class _Checker:
             raise self.wrong("objective", value, f"{CURVE} alone: a sweep's curve is of it")
         self.at_least("method.blocks_per_start", table.blocks_per_start, 1)
         self.at_least("method.min_starts", table.min_starts, _LEAST_STARTS)
+        self.at_least("method.side_by_side", table.side_by_side, 1)
         return Method(
             kind=table.kind,
             knob=table.knob,
@@ -270,6 +271,7 @@ class _Checker:
             warm_up_s=self.duration("method.warm_up", table.warm_up),
             blocks_per_start=table.blocks_per_start,
             min_starts=table.min_starts,
+            side_by_side=table.side_by_side,
         )
 
 

@@ -63,11 +63,12 @@ class MethodTable(Record, frozen=True):
 
     kind: Literal["ladder", "sweep"] = "ladder"
     knob: str = ""
-    window: str = "250ms"
-    lead_in: str = "100ms"
+    window: str = "50ms"
+    lead_in: str = "20ms"
     warm_up: str = "500ms"
     blocks_per_start: int = 4
     min_starts: int = 6
+    side_by_side: int = 8
 
 
 class BudgetTable(Record, frozen=True):

@@ -5,7 +5,7 @@ milliseconds; also a place for plug-in authors to try a method.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -46,6 +46,20 @@ class FakeBench:
     interrupt_after: int | None = None
     """Raise KeyboardInterrupt in the middle of the start after this many."""
     requests: list[StartRequest] = field(default_factory=list)
+
+    n_at_once: int = 1
+    """Starts that may be up side by side."""
+
+    def n_side_by_side(self, arms: Sequence[Configuration]) -> int:
+        """Return `n_at_once`."""
+        del arms
+        return self.n_at_once
+
+    def measure_starts(
+        self, requests: Sequence[StartRequest], save: Callable[[WindowRecord], None]
+    ) -> list[StartRecord]:
+        """Draw each start's windows."""
+        return [self.measure_start(request, save) for request in requests]
 
     def measure_start(
         self, request: StartRequest, save: Callable[[WindowRecord], None]

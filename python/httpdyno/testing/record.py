@@ -41,7 +41,7 @@ def sample_plan(name: str = "sample", seed: int = 7) -> Plan:
         knobs=(Knob(name="workers", start=1, levels=(2, 4), title="Workers"),),
         workload=Workload(requests=(RequestSpec(path="/a", headers=(("X-A", "é"),)),)),
         objective=Objective(),
-        method=Method(),
+        method=Method(window_s=0.25, lead_in_s=0.1),
         budget_s=60.0,
     )
     return Plan(study=study, seed=seed, steps=(Step(knob="workers", to=2, book_ratio=1.5),))

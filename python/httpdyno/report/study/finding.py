@@ -241,9 +241,11 @@ def method_sentences(outcome: Outcome) -> tuple[str, str]:
     windows = f"{plural(n_windows, 'window')} of {format_duration(method.window_s)} each"
     if not outcome.plan.study.workload.is_open_loop:
         windows = f"up to {windows}, fewer and longer ones where latencies demanded it"
+    is_one_by_one = method.side_by_side == 1 or method.is_fresh or outcome.sweep is not None
+    together = "" if is_one_by_one else f", at most {method.side_by_side} such starts at a time"
     first = (
         f"Private instances of {arms} stood side by side and were loaded in turn, in random "
-        f"order, {windows}; then all were stopped and started afresh, "
+        f"order, {windows}; then all were stopped and started afresh{together}, "
         f"and nothing is claimed from fewer than {method.min_starts} such starts."
     )
     second = (

@@ -36,6 +36,7 @@ _DECLARED = (
         minimum=1,
         maximum=20_000,
         source=_MPM,
+        changes_at_rest=True,
     ),
     KnobInfo(
         name="MinSpareServers",
@@ -45,6 +46,7 @@ _DECLARED = (
         minimum=1,
         maximum=20_000,
         source=_PREFORK,
+        changes_at_rest=True,
     ),
     KnobInfo(
         name="MaxSpareServers",
@@ -54,6 +56,7 @@ _DECLARED = (
         minimum=1,
         maximum=20_000,
         source=_PREFORK,
+        changes_at_rest=True,
     ),
     KnobInfo(
         name="MaxConnectionsPerChild",
@@ -64,6 +67,7 @@ _DECLARED = (
         minimum=0,
         maximum=1_000_000_000,
         source=_MPM,
+        changes_at_rest=True,
     ),
     KnobInfo(
         name="ListenBacklog",
