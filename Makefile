@@ -7,7 +7,7 @@ SHELL := /bin/sh
 .NOTPARALLEL:
 LINT_RUST := lint-rustfmt lint-clippy lint-rustdoc
 LINT_PYTHON := lint-ruff-format lint-ruff lint-mypy lint-stubs lint-imports
-.PHONY: help setup format lint lint-rust lint-python $(LINT_RUST) $(LINT_PYTHON) check test test-rust test-python demo bench-engine debian-packages clean
+.PHONY: help setup format lint lint-rust lint-python $(LINT_RUST) $(LINT_PYTHON) check test test-rust test-python demo bench-engine bench-power debian-packages clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -24,6 +24,7 @@ help:
 	@echo 'make check            lint and the tests that need no installed server'
 	@echo 'make lint | format    check the style | apply it'
 	@echo 'make bench-engine     measure the load engine beside others (90 minutes; BENCH_ARGS=--help)'
+	@echo 'make bench-power      measure what a budget proves (an hour and a half; BENCH_ARGS=--help)'
 	@echo 'make debian-packages  install the servers that some studies and tests need (as root)'
 	@echo 'make clean            remove everything that was made'
 
@@ -107,6 +108,9 @@ bench-engine: setup
 	packaging/install-debian-packages packaging/bench-packages.txt
 	cargo build --release --locked -p httpdyno-oracle
 	$(BIN)/python -m benches.engine $(BENCH_ARGS)
+
+bench-power: setup
+	$(BIN)/python -m benches.power $(BENCH_ARGS)
 
 debian-packages:
 	packaging/install-debian-packages
