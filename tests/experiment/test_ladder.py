@@ -335,3 +335,54 @@ def test_the_plan_says_what_will_be_done(study):
     lines = plan_lines(make_plan(study, seed=7))
     assert "step 2    good → 2" in lines
     assert any(line.startswith("budget") and "seed 7" in line for line in lines)
+
+
+SLIGHT = 1.02
+"""What the first step brings: more than one start in five can show, and less than six can."""
+
+
+def _slight(values):
+    return 400 * (SLIGHT if values["good"] else 1.0) * (0.5 if values["bad"] else 1.0)
+
+
+@pytest.fixture
+def slight(study):
+    good, bad, inert = study.knobs
+    knobs = (structs.replace(good, levels=(1,), book_ratio=()), bad, inert)
+    return make_plan(structs.replace(study, knobs=knobs), seed=3, budget_s=300.0)
+
+
+def test_an_undecided_step_goes_on_with_the_time_that_is_left(slight):
+    store = MemoryStore()
+    events: list[Event] = []
+    bench = FakeBench(throughput_per_s=_slight, start_sd=0.02)
+    outcome = _run(slight, bench, store, events.append)
+    tried = [event.step for event in events if isinstance(event, StepDone)]
+    first, again = [step for step in tried if step.knob == "good"][:2]
+    assert first.comparison.verdict == "inconclusive"
+    assert again.comparison.index == first.comparison.index, "it goes on where it was"
+    n_first = first.comparison.n_starts
+    assert again.comparison.per_start_ratio[:n_first] == first.comparison.per_start_ratio
+    assert again.comparison.n_starts > n_first
+    # Told once, with all its starts.
+    assert [step.knob for step in outcome.steps].count("good") == 1
+    assert outcome.duration_s <= 300.0 * 1.05
+
+
+def test_a_run_that_was_cut_while_a_step_went_on_ends_as_the_whole_one(slight):
+    whole = _run(slight, FakeBench(throughput_per_s=_slight, start_sd=0.02))
+    store = MemoryStore()
+    bench = FakeBench(throughput_per_s=_slight, start_sd=0.02)
+    _run(slight, bench, store)
+    # The last starts of the step that went on, and what came later, were never measured.
+    index = next(step.comparison.index for step in whole.steps if step.knob == "good")
+    mine = [start for start in store.complete if start.comparison == index]
+    is_kept = {id(start) for start in mine[:-2]}
+    others = [s for s in store.complete if s.comparison != index and s.stage != "final"]
+    store.complete = [*others, *(start for start in mine if id(start) in is_kept)]
+    again = _run(slight, FakeBench(throughput_per_s=_slight, start_sd=0.02), store)
+    told = [
+        [(s.knob, s.comparison.index, s.comparison.per_start_ratio) for s in outcome.steps]
+        for outcome in (whole, again)
+    ]
+    assert told[0] == told[1]

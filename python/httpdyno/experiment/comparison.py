@@ -54,8 +54,9 @@ def run_comparison(
 ) -> Comparison:
     """Measure starts of both arms until the comparison is decided, hopeless, or out of time.
 
-    Looking after every start is allowed: the interval is valid at all of them together. The
-    study's objective decides unless another is given.
+    One that was begun before goes on with what it has. Looking after every start is allowed: the
+    interval is valid at all of them together. The study's objective decides unless another is
+    given.
 
     Raises:
         TargetError: The reference itself does not run.
@@ -67,9 +68,9 @@ def run_comparison(
         requests=study.workload.requests,
         may_lose_ratio=allowance.may_lose_ratio,
     )
-    starts: list[StartRecord] = []
+    starts = session.sound_so_far(index)
     began_s = session.spent_s
-    n_more = 1
+    n_more = session.n_side_by_side(arms) if starts else 1
     while True:
         more = session.sound_starts(index, arms, allowance.n_blocks, n_more)
         starts += more

@@ -14,7 +14,7 @@ from httpdyno.experiment.calibration import (
     calibration_words,
 )
 from httpdyno.experiment.claim import MAY_LOSE, limit_broken, worst_ratio
-from httpdyno.experiment.comparison import Allowance, run_comparison
+from httpdyno.experiment.comparison import HOPELESS_FACTOR, Allowance, run_comparison
 from httpdyno.experiment.event import Notice, Stage, StepDone
 from httpdyno.experiment.final import (
     broken_limit,
@@ -39,6 +39,8 @@ class Rung:
     to_come: int
     """Rungs that still want time, this one included."""
     stage: str
+    index: int | None = None
+    """The comparison that goes on; None begins one."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -47,6 +49,7 @@ class Tried:
 
     rung: Rung
     step: LadderStep
+    arms: tuple[Configuration, Configuration]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -117,7 +120,8 @@ def climb(
     """Try every step of the plan in order; return them with the best proven configuration.
 
     Steps that showed nothing are tried once more, as time allows, when a later change was kept:
-    what they bring may have been hidden by a limit that is gone now. A step that cannot have its
+    what they bring may have been hidden by a limit that is gone now. With the time that is left
+    then, undecided steps go on, first the one that needs the least. A step that cannot have its
     fewest starts is not begun: half-measured steps prove nothing and cost the final claim its time.
 
     Args:
@@ -145,19 +149,24 @@ def climb(
             continue
         arms = (standing.best, standing.best.replaced(rung.step.knob, rung.step.to))
         now = learnt(cost, [each.step for each in done])
-        if not session.has_stored(rung.stage, arms) and not _has_time(session, now, rung):
+        is_begun = rung.index is not None or session.has_stored(rung.stage, arms)
+        if not is_begun and not _has_time(session, now, rung):
             not_tried = () if is_again else (rung.step, *(each.step for each in waiting))
             break
         if rung.attempt == 1:
             rung = replace(rung, to_come=rung.to_come + len(_worth_another_try(done)))
         tried = _climb_one(session, now, rung, standing, arms)
-        done.append(Tried(rung=rung, step=tried))
+        if rung.index is not None:
+            done = [each for each in done if each.step.comparison.index != rung.index]
+        done.append(Tried(rung=rung, step=tried, arms=arms))
         if tried.kept:
             standing = standing.after(tried, session.plan.study.objective)
         session.watch(StepDone(step=tried))
         on_step(tuple(each.step for each in done))
         if not waiting and not is_again:
             is_again, waiting = True, _worth_another_try(done)
+        if not waiting:
+            waiting = _within_reach(session, now, done, standing)
     return Climbed(steps=tuple(each.step for each in done), best=standing.best, not_tried=not_tried)
 
 
@@ -197,10 +206,44 @@ def _worth_another_try(done: Sequence[Tried]) -> list[Rung]:
     ]
 
 
+def _within_reach(
+    session: Session, cost: StartCost, done: Sequence[Tried], standing: Standing
+) -> list[Rung]:
+    """Return the undecided step that needs the least time; none where that is out of reach.
+
+    Its comparison goes on where it was: the interval holds at any length of the sequence. What it
+    needs is a guess from few starts, so it may be several times what is left.
+    """
+    left_s = session.left_s - final_reserve_s(session, cost) * _FINAL_AFTER_STEPS
+    if left_s < cost.start_s:
+        return []
+    open_steps = [
+        (each.step.comparison.needed_s, number)
+        for number, each in enumerate(done)
+        if each.step.comparison.verdict == "inconclusive"
+        and each.step.comparison.needed_s is not None
+        and each.step.comparison.needed_s <= HOPELESS_FACTOR * left_s
+        and each.arms == (standing.best, standing.best.replaced(each.step.knob, each.step.after))
+    ]
+    if not open_steps:
+        return []
+    rung = done[min(open_steps)[1]].rung
+    index = done[min(open_steps)[1]].step.comparison.index
+    return [replace(rung, to_come=1, index=index)]
+
+
+_FINAL_AFTER_STEPS = 2
+"""What is set aside for the final claim, in times that its fewest starts take, where a step is
+tried again or goes on: it is worth more then."""
+
+
 def _has_time(session: Session, cost: StartCost, rung: Rung) -> bool:
-    # A second try is worth less than a final claim with twice its fewest starts.
-    final_s = final_reserve_s(session, cost) * rung.attempt
-    return session.left_s - final_s >= fewest_s(session, cost)
+    return session.left_s - _final_s(session, cost, rung) >= fewest_s(session, cost)
+
+
+def _final_s(session: Session, cost: StartCost, rung: Rung) -> float:
+    is_first = rung.attempt == 1 and rung.index is None
+    return final_reserve_s(session, cost) * (1 if is_first else _FINAL_AFTER_STEPS)
 
 
 def _climb_one(
@@ -212,13 +255,17 @@ def _climb_one(
 ) -> LadderStep:
     study, step = session.plan.study, rung.step
     knob = study.knob(step.knob)
-    final_s = final_reserve_s(session, cost) * rung.attempt
+    final_s = _final_s(session, cost, rung)
     expected_s = fewest_s(session, cost)
     steps_s = session.left_s - final_s
     # What cannot have its fewest starts is not begun: it gets no share, and is not waited for.
     to_come = max(1, min(rung.to_come, int(steps_s / expected_s)))
     share_s = max(steps_s / to_come, expected_s)
-    index = session.begin(rung.stage, arms)
+    index = rung.index
+    if index is None:
+        index = session.begin(rung.stage, arms)
+    else:
+        session.stage = rung.stage
     session.watch(
         Stage(
             name=session.stage,

@@ -55,6 +55,8 @@ class Session:
     """The complete starts of each."""
     _dropped: dict[int, list[str]] = field(default_factory=dict)
     """Why starts of a comparison were not used."""
+    _sound: dict[int, list[StartRecord]] = field(default_factory=dict)
+    """The starts of each comparison that were used."""
     _next: dict[int, int] = field(default_factory=dict)
     """The number of a comparison's next start."""
     _begun: set[int] = field(default_factory=set)
@@ -236,6 +238,7 @@ class Session:
                 words = start_trouble(record, references, self.plan.study)
                 if not words:
                     sound.append(record)
+                    self._sound.setdefault(index, []).append(record)
                     failures.clear()
                     continue
                 self._dropped.setdefault(index, []).append(words)
@@ -253,6 +256,10 @@ class Session:
                 # That is told at once: what it cut short beside it is not measured again first.
                 break
         return sound
+
+    def sound_so_far(self, index: int) -> list[StartRecord]:
+        """Return the starts of a comparison that were used; none of one that begins."""
+        return list(self._sound.get(index, ()))
 
     def dropped_caveats(self, index: int) -> tuple[Caveat, ...]:
         """Return the doubt that starts of a comparison were tried again."""
