@@ -183,7 +183,7 @@ def test_what_is_no_spec_is_one_sentence(broken):
 @pytest.mark.parametrize(
     ("wrong", "sentence"),
     [
-        ({"connections": -3}, "connections is -3; expected a whole number of 0 or more"),
+        ({"connections": -3}, "connections is -3; expected 1 to 1000000"),
         (
             {"requests": (RequestSpec(expect_status=70_000),)},
             "arms[0].requests[0].expect_status is 70000; expected a whole number from 0 to 65535",
