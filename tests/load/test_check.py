@@ -99,7 +99,10 @@ def of_request(**what: object) -> Workload:
             "`users.visit` is 1000000000000; expected 1 to 1e9 steps",
         ),
         (Workload(timeout_s=0.0), "`timeout_s` is 0; expected a time above 0"),
-        (Workload(timeout_s=math.inf), "`timeout_s` is inf; expected a time from 0 s to 1e9 s"),
+        (
+            Workload(timeout_s=math.inf),
+            "`timeout_s` is inf; expected a time above 0 s, at most 1e9 s",
+        ),
         (of_request(method="GE T"), "not an HTTP method"),
         (of_request(path="x"), "does not start with"),
         (of_request(path="/a b"), "request line"),

@@ -1,7 +1,8 @@
 """The message between Python and the engine: each side knows all that the other has."""
 
+from array import array
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 import pytest
@@ -10,14 +11,24 @@ from tests.load.origin import origin
 from tests.load.site import Site, serving
 
 from httpdyno import _native
+from httpdyno.load.access_log import Recording
 from httpdyno.load.message import spec_message
 from httpdyno.load.window_plan import WindowPlan
 from httpdyno.model import (
+    Arrival,
+    Closed,
     Constant,
+    Evidence,
     LiveLoad,
     Measurement,
+    Poisson,
+    RateStage,
+    Replay,
+    ReplayedLog,
     RequestSpec,
+    Sessions,
     SlowUsers,
+    Stages,
     Think,
     TlsSpec,
     Users,
@@ -38,6 +49,16 @@ PAGES = Workload(
     timeout_s=0.2,
 )
 
+STAGES = (RateStage(from_per_s=0.0, to_per_s=5.0, duration_s=1.0),)
+ARRIVALS: list[Arrival] = [
+    Closed(),
+    Constant(rate_per_s=5.0),
+    Poisson(rate_per_s=5.0),
+    Stages(stages=STAGES, is_poisson=True),
+    Sessions(stages=STAGES),
+    Replay(log="access.log"),
+]
+
 
 @pytest.fixture
 def site() -> Iterator[Site]:
@@ -46,9 +67,14 @@ def site() -> Iterator[Site]:
         one.release.set()
 
 
-def message(workload: Workload, address: str = "127.0.0.1:1", tail_s: float = 0.0) -> bytes:
+def message(
+    workload: Workload,
+    address: str = "127.0.0.1:1",
+    tail_s: float = 0.0,
+    recording: Recording | None = None,
+) -> bytes:
     plan = WindowPlan(arm=0, lead_in_s=0.0, measure_s=0.5, tail_s=tail_s)
-    return spec_message(workload, [address], None, (), windows=[plan], **CLIENT)
+    return spec_message(workload, [address], recording, (), windows=[plan], **CLIENT)
 
 
 def keys(value: Any, within: str = "") -> set[str]:
@@ -83,16 +109,42 @@ def run(message: bytes) -> tuple[list[bytes], bytes]:
     return handle.results(0), seen
 
 
-@pytest.mark.parametrize(
-    "workload",
-    [PAGES, Workload(arrival=Constant(rate_per_s=5.0), tls=TlsSpec(server_name="localhost"))],
-)
-def test_the_engine_takes_all_that_a_workload_says(workload):
-    unread = {each.rpartition(".")[2] for each in _native.unread(message(workload))}
-    # An arm is told the whole workload, and takes its own part of it.
-    assert unread <= FILES | set(Workload.__struct_fields__)
-    at_top = {each for each in _native.unread(message(workload)) if "." not in each}
-    assert at_top == {"connections_per_page", "steps", "tls"}
+def log_of(arrival: Arrival) -> Recording | None:
+    """Return what the log of a replay came to."""
+    if not isinstance(arrival, Replay):
+        return None
+    return Recording(
+        requests=(RequestSpec(path="/a"),),
+        offsets_ns=array("Q", [0]),
+        steps=array("I", [0]),
+        log=ReplayedLog(n_lines=1),
+    )
+
+
+@pytest.mark.parametrize("arrival", ARRIVALS, ids=lambda each: type(each).__name__)
+@pytest.mark.parametrize("workload", [PAGES, Workload(tls=TlsSpec(server_name="localhost"))])
+def test_the_engine_takes_all_that_a_workload_says(workload, arrival):
+    loaded = msgspec.structs.replace(workload, arrival=arrival)
+    unread = _native.unread(message(loaded, recording=log_of(arrival)))
+    assert {each.rpartition(".")[2] for each in unread} <= FILES
+    assert not {each for each in unread if "." not in each}
+
+
+def test_every_arrival_is_held_against_the_engine():
+    assert {type(each) for each in ARRIVALS} == set(get_args(Arrival))
+
+
+@pytest.mark.parametrize("arrival", ARRIVALS, ids=lambda each: type(each).__name__)
+def test_what_the_engine_does_not_know_of_an_arrival_it_refuses(arrival):
+    spec = msgspec.msgpack.decode(
+        message(Workload(arrival=arrival), recording=log_of(arrival)), strict=False
+    )
+    for part in (spec["arrival"], *spec["arrival"].get("stages", ())):
+        part["jitter_s"] = 0.1
+        with pytest.raises(_native.EngineError, match="unknown field `jitter_s`"):
+            _native.check(msgspec.msgpack.encode(spec))
+        del part["jitter_s"]
+    _native.check(msgspec.msgpack.encode(spec))
 
 
 def test_what_a_window_saw_has_every_field_and_no_other(site, tmp_path):
@@ -111,6 +163,9 @@ def test_what_a_window_saw_has_every_field_and_no_other(site, tmp_path):
     seen = set().union(*(keys(msgspec.msgpack.decode(each)) for each in messages))
     missing = fields(inspect.type_info(Measurement)) - seen
     assert not missing
+    # Not refused above: `Evidence` takes figures that it does not know.
+    names = {each.removeprefix("evidence.") for each in seen if each.startswith("evidence.")}
+    assert names == set(Evidence.__struct_fields__)
 
 
 def test_a_look_has_every_field_and_no_other(site):
@@ -128,7 +183,7 @@ def test_what_is_no_spec_is_one_sentence(broken):
 @pytest.mark.parametrize(
     ("wrong", "sentence"),
     [
-        ({"connections": -3}, "connections is -3; expected a whole number of 0 or more"),
+        ({"connections": -3}, "connections is -3; expected 1 to 1000000"),
         (
             {"requests": (RequestSpec(expect_status=70_000),)},
             "arms[0].requests[0].expect_status is 70000; expected a whole number from 0 to 65535",

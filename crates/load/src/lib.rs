@@ -72,7 +72,7 @@ pub use count::{
 pub use error::Error;
 pub use input::{
     Arm, Arrival, Credit, Length, LoadSpec, Request, Slow, Stage, Step, Think, Tls, TlsVersions,
-    Users, Window,
+    Users, Window, count_expected,
 };
 pub use judge::{Evidence, LimitedBy};
 pub use result::{Report, WindowResult};

@@ -39,7 +39,10 @@ fn refusal(place: &str, complaint: &str) -> String {
         let expected = match expected {
             "u16" => "a whole number from 0 to 65535",
             "u32" => "a whole number from 0 to 4294967295",
-            "u64" | "usize" => "a whole number of 0 or more",
+            "u64" | "usize" => {
+                let field = place.rsplit('.').next().unwrap_or(place);
+                httpdyno_load::count_expected(field).unwrap_or("a whole number of 0 or more")
+            }
             other => other,
         };
         Some(format!("{place} is {value}; expected {expected}"))

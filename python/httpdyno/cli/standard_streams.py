@@ -1,8 +1,8 @@
 """The only way to a terminal: results on stdout, everything else on stderr.
 
 What a server says, what its log holds and how a study is called are other people's words. On their
-way through here they lose what would steer a terminal (`foreign.visible`); nothing else in this
-package prints.
+way through here they lose what would steer a terminal (`foreign_text.visible`); nothing else in
+this package prints.
 """
 
 import io

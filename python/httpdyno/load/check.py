@@ -1,7 +1,9 @@
 """What makes no sense as a workload, each in one sentence, before anything is sent.
 
-The engine knows the ranges, and is asked for them. Checked here is what it is never told: how a log
-is read, and how a request is written by people.
+The engine knows the ranges of numbers, and is asked for them. Checked here is what it is never
+told, how a log is read, and how requests are written. Those the engine refuses too where it renders
+them; here they are refused in the words of who wrote them, and more narrowly: only a final status
+(200 to 599) is a right answer, where the engine would also take one from 100 on.
 """
 
 import math

@@ -1,7 +1,7 @@
 """What is to be run as the one message that the compiled engine takes.
 
 It is the workload as it stands, under its own names, with what its files hold put in: what is added
-to `Workload` here and to `LoadSpec` or `Arm` there needs nothing in between.
+to `Workload` here and to `LoadSpec` there needs nothing in between; what an `Arm` is told is named.
 """
 
 from collections.abc import Sequence
@@ -18,6 +18,9 @@ from httpdyno.model import RequestSpec, TlsSpec, VisitStep, Workload
 
 _LARGEST_FILE_BYTES = 1 << 30
 """Of a body or a certificate; it is kept in memory."""
+
+_OF_ARMS = ("connections_per_page", "requests", "steps", "tls")
+"""What each arm is told for itself; all else is the same for all of them."""
 
 Parts = dict[str, Any]
 
@@ -40,7 +43,7 @@ def spec_message(
         client: What the workload does not say: `windows`, `threads`, `seed` …
     """
     parts = structs.asdict(workload)
-    requests = parts.pop("requests")
+    requests = workload.requests
     parts["steps"] = workload.mix
     parts["tls"] = None if workload.tls is None else _tls(workload.tls)
     if recording is not None:
@@ -51,14 +54,9 @@ def spec_message(
             "offsets_ns": recording.offsets_ns.tobytes(),
             "steps": recording.steps.tobytes(),
         }
+    arm = {name: parts.pop(name) for name in _OF_ARMS}
     arms = [
-        {
-            **parts,
-            "arrival": None,
-            "address": address,
-            "requests": _rendered(requests, address),
-            "stream": stream,
-        }
+        {**arm, "address": address, "requests": _rendered(requests, address), "stream": stream}
         for address, stream in zip(addresses, streams or [0] * len(addresses), strict=True)
     ]
     return msgspec.msgpack.encode({**parts, **client, "arms": arms})

@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Callable
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from msgspec import structs
 
 from httpdyno.errors import UsageError
-from httpdyno.load.check import out_of_range
+from httpdyno.load.check import OutOfRange, out_of_range
 from httpdyno.load.stages import stages_from
 from httpdyno.load.traffic_table import Naming, TrafficTable
 from httpdyno.model.arrival import (
@@ -41,21 +41,44 @@ _ARRIVALS = ("rate", "stages", "sessions", "replay")
 _OF_REPLAY = ("speed", "replay_methods", "replay_spread")
 _OF_USERS = ("visit", "visit_exactly", "think", "think_exactly")
 _USUAL = Workload()
+_SHARE = "a share from `0%` to `100%`"
+_SLOW = "a line and a share above 0 %, at most 100 %, such as `28.8kbit:20%`"
+_AT_LEAST_ONE = "at least 1"
+
+
+class _Setting(NamedTuple):
+    """Which of them say what the engine may refuse."""
+
+    keys: tuple[str, ...]
+    expected: str = ""
+    """In their own words, where they have other units than the engine."""
+    is_above_zero: bool = False
+    """They refuse a 0 that the engine takes, where it has a meaning of its own."""
+
+    def words(self, expected: str) -> str:
+        """Return what is expected, from the engine's words for it."""
+        if self.is_above_zero:
+            return expected.replace("from 0 to", "above 0, at most")
+        return self.expected or expected
+
+
 _SETTINGS = {
-    "connections": ("connections",),
-    "requests_per_connection": ("requests_per_connection",),
-    "connections_per_s": ("connection_rate",),
-    "arms[0].connections_per_page": ("page_connections",),
-    "arrival.stages": ("rate", "stages", "sessions"),
-    "users.n_returning": ("users",),
-    "users.new_ratio": ("new_users",),
-    "users.visit": ("visit", "visit_exactly"),
-    "users.think": ("think", "think_exactly"),
-    "slow.receive_buffer_bytes": ("slow_buffer",),
-    "slow": ("slow",),
-    "timeout_s": ("timeout",),
+    "connections": _Setting(("connections",)),
+    "requests_per_connection": _Setting(("requests_per_connection",), _AT_LEAST_ONE),
+    "connections_per_s": _Setting(("connection_rate",), is_above_zero=True),
+    "arms[0].connections_per_page": _Setting(("page_connections",)),
+    "arrival.stages": _Setting(("rate", "stages", "sessions"), is_above_zero=True),
+    "users.n_returning": _Setting(("users",)),
+    "users.new_ratio": _Setting(("new_users",), _SHARE),
+    "users.visit": _Setting(("visit", "visit_exactly")),
+    "users.think": _Setting(("think", "think_exactly")),
+    "slow.receive_buffer_bytes": _Setting(("slow_buffer",)),
+    "slow.ratio": _Setting(("slow",), _SLOW),
+    "slow": _Setting(("slow",)),
+    "timeout_s": _Setting(("timeout",)),
 }
-"""Which settings say what the engine may refuse, by its place in what the engine is told."""
+"""By the place in what the engine is told."""
+_STAGE = re.compile(r"arrival\.stages\[(\d+)\]")
 
 
 def workload_from(
@@ -191,7 +214,7 @@ class _Words:
             return 0 if table.keep_alive else 1
         n = table.requests_per_connection
         if n == 0:  # for the engine: without a limit
-            raise self._wrong("requests_per_connection", "at least 1")
+            raise self._wrong("requests_per_connection", _AT_LEAST_ONE)
         if not table.keep_alive and n != 1:
             raise _contradiction(
                 self._naming.name("keep_alive"), self._as_given("requests_per_connection")
@@ -227,7 +250,7 @@ class _Words:
         # A session is by default a person that was never here; any other request that goes with
         # cookies is one by somebody who has some.
         usual = 1.0 if isinstance(arrival, Sessions) else 0.0
-        new_ratio = self.parsed("new_users", share_ratio, "a share from `0%` to `100%`")
+        new_ratio = self.parsed("new_users", share_ratio, _SHARE)
         n = table.connections if table.users is None else table.users
         return Users(
             has_cookies=table.cookies,
@@ -266,14 +289,13 @@ class _Words:
         if self._table.slow is None:
             return None
         line, colon, share = self._table.slow.partition(":")
-        expected = "a line and a share above 0 %, at most 100 %, such as `28.8kbit:20%`"
         try:
             bytes_per_s = bandwidth_bytes_per_s(line)
             ratio = share_ratio(share) if colon else 1.0
         except UsageError as error:
-            raise self._wrong("slow", expected) from error
+            raise self._wrong("slow", _SLOW) from error
         if bytes_per_s <= 0 or ratio <= 0:  # for the engine: no limit, nobody
-            raise self._wrong("slow", expected)
+            raise self._wrong("slow", _SLOW)
         size = self.parsed("slow_buffer", _some(size_bytes), "a size above zero, such as `4KiB`")
         slow = SlowUsers(ratio=ratio, bytes_per_s=bytes_per_s)
         return slow if size is None else structs.replace(slow, receive_buffer_bytes=size)
@@ -293,11 +315,22 @@ class _Words:
         refused = out_of_range(workload)
         if refused is None:
             return
-        for place, keys in _SETTINGS.items():
-            given = [key for key in keys if getattr(self._table, key) is not None]
+        for place, setting in _SETTINGS.items():
+            given = [key for key in setting.keys if getattr(self._table, key) is not None]
             if given and re.match(rf"{re.escape(place)}(?![a-z_])", refused.place):
-                raise self._wrong(given[0], refused.expected)
+                self._check_stage(given[0], refused)
+                raise self._wrong(given[0], setting.words(refused.expected))
         raise UsageError(refused.sentence)
+
+    def _check_stage(self, key: str, refused: OutOfRange) -> None:
+        """Refuse one of the stages of a setting, if it was one, as it was written."""
+        text, stage = str(getattr(self._table, key)), _STAGE.match(refused.place)
+        if ":" in text and stage is not None:
+            wrong = text.split(",")[int(stage[1])].strip()
+            raise UsageError(
+                f"{self._as_given(key)}: the stage `{wrong}` makes no sense; "
+                f"expected {refused.expected}"
+            )
 
     def _either(self, first: str, second: str) -> None:
         if getattr(self._table, first) is not None and getattr(self._table, second) is not None:

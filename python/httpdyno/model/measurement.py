@@ -159,7 +159,11 @@ class Cycles(Record, frozen=True, omit_defaults=True):
 
 
 class Evidence(Record, frozen=True, forbid_unknown_fields=False):
-    """What the verdict on the limit rests on; times and ratios of the measured part."""
+    """What the verdict on the limit rests on; times and ratios of the measured part.
+
+    Figures that are not among them are left out, not refused: measurements that an earlier version
+    stored hold some that are gone.
+    """
 
     client_cpu_ratio: float = 0.0
     """CPU time over wall time of the busiest thread, from the begin of the measured part to the

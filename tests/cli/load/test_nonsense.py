@@ -71,10 +71,6 @@ NONSENSE = [
     ([URL, "--data", "@none"], "`--data`: the body `@none` cannot be read: no such file"),
     ([URL, "--mix", "cart"], "`--mix`: `cart` is not a request"),
     ([URL, "--mix", "-1 /cart"], "`--mix`: `-1 /cart` is not a request"),
-    (
-        [URL, "--mix", "0 /a", "--mix", "0 /b"],
-        "the workload's `mix` is of weight 0 in all",
-    ),
     ([URL, "--mix", "/a", "--data", "x"], "`--data` is for the URLs of the command line"),
     ([URL, "--mix", "/a", "-X", "PUT"], "`--method` is for the URLs of the command line"),
     ([URL + "b", "--mix", "/a"], "is not asked for beside `--mix`"),
@@ -147,10 +143,7 @@ NONSENSE = [
     ([URL, "-c", "1000001"], "`-c 1000001` makes no sense; expected 1 to 1000000"),
     ([URL, "--page", "/: /x", "--page-connections", "1001"], "`--page-connections 1001` makes no"),
     ([URL, "--visit", "1e12"], "`--visit 1e+12` makes no sense; expected 1 to 1e9 steps"),
-    ([URL, "--timeout", "99999999h"], "`--timeout 99999999h` makes no sense; expected a time from"),
-    ([URL, "-d", "99999999h"], "`-d 99999999h` makes no sense"),
     ([URL, "--think", "99999999h"], "`--think 99999999h` makes no sense; expected a time from 0"),
-    ([URL, "--stages", "99999999h: 5/s"], "`--stages '99999999h: 5/s'` makes no sense"),
     ([TLS, "--sni", "a b"], "the name `a b` cannot be used for TLS"),
     ([TLS, "--cacert", "{odd}"], "`{odd}` cannot be used for TLS: 4 bytes without a certificate"),
     (
@@ -160,6 +153,54 @@ NONSENSE = [
     ),
     ([TLS, "--cert", f"{PEM}/client.pem"], "without a private key"),
     ([TLS, "--cert", f"{PEM}/client.key"], "without a certificate"),
+]
+
+RATE = "a rate above 0, at most 1e9 per second"
+TIME = "a time above 0 s, at most 1e9 s"
+SLOW = "a line and a share above 0 %, at most 100 %, such as `28.8kbit:20%`"
+OUT_OF_RANGE = [
+    (["-c", "-3"], "1 to 1000000"),
+    (["-c", "1000001"], "1 to 1000000"),
+    (["-n", "-5"], "at least 1"),
+    (["-n", "0"], "at least 1"),
+    (["-d", "99999999h"], TIME),
+    (["--timeout", "99999999h"], TIME),
+    (["--timeout", "0s"], TIME),
+    (["--think", "99999999h"], "a time from 0 s to 1e9 s"),
+    (["--threads", "-2"], "at least 1"),
+    (["--seed", "-1"], "a whole number of 0 or more"),
+    (["--requests-per-connection", "-1"], "at least 1"),
+    (["--requests-per-connection", "0"], "at least 1"),
+    (["--visit-exactly", "-3"], "1 to 1e9 steps"),
+    (["--rate", "99999999999/s"], RATE),
+    (["--sessions", "99999999999/s"], RATE),
+    (["--connection-rate", "99999999999/s"], RATE),
+    (["--users", "-3", "--rate", "5/s", "--cookies"], "1 to 4294967295"),
+    (["--new-users", "101%", "--cookies"], "a share from `0%` to `100%`"),
+    (["--slow", "28.8kbit:101%"], SLOW),
+    (["--slow", "28.8kbit:0%"], SLOW),
+    (["--slow", "99Gbit:10%"], "at most 1e9 bytes per second"),
+    (["--slow-buffer", "9GiB", "--slow", "1kbit:9%"], "at most 1 GiB"),
+    (["--page-connections", "-1", "--page", "/: /x"], "1 to 1000"),
+]
+SAID_IN_OTHER_WORDS = [
+    (
+        ["--stages", "5s: 5/s, 99999999h: 5/s"],
+        "`--stages '5s: 5/s, 99999999h: 5/s'`: the stage `99999999h: 5/s` makes no sense; "
+        f"expected {TIME}",
+    ),
+    (
+        ["--sessions", "5s:0/s..99999999999/s"],
+        "`--sessions 5s:0/s..99999999999/s`: the stage `5s:0/s..99999999999/s` makes no sense; "
+        "expected a rate from 0 to 1e9 per second",
+    ),
+    (
+        ["--stages", "600000000s:1/s,600000000s:1/s"],
+        "`--stages 600000000s:1/s,600000000s:1/s` makes no sense; "
+        f"expected {TIME}, for all stages together",
+    ),
+    (["--mix", "0 /a", "--mix", "0 /b"], "nothing of `--mix` is to be sent: all weights are 0"),
+    (["--page", "0 /a: /b"], "nothing of `--page` is to be sent: all weights are 0"),
 ]
 
 
@@ -190,6 +231,27 @@ def test_bad_input_is_one_sentence_before_any_load(files, capsys, words, sentenc
     assert sentence.format(**files) in error
     assert not error.endswith(".")
     assert not rest or (rest[0] == "" and rest[1].startswith("hint: ") and len(rest) == 2)
+
+
+@pytest.mark.parametrize(("words", "expected"), OUT_OF_RANGE, ids=[w[1] for w, _ in OUT_OF_RANGE])
+def test_what_is_out_of_range_is_told_what_the_option_takes(files, capsys, words, expected):
+    assert files
+    assert run(["load", URL, *words]) == 2
+    said = f"error: `{' '.join(words[:2])}` makes no sense; expected {expected}"
+    assert capsys.readouterr().err.splitlines()[0] == said
+
+
+@pytest.mark.parametrize(("words", "sentence"), SAID_IN_OTHER_WORDS)
+def test_what_several_parts_say_is_refused_with_the_part(files, capsys, words, sentence):
+    assert files
+    assert run(["load", URL, *words]) == 2
+    assert capsys.readouterr().err.splitlines()[0] == f"error: {sentence}"
+
+
+def test_a_mix_of_nothing_says_what_to_do(files, capsys):
+    assert files
+    run(["load", URL, "--mix", "0 /a"])
+    assert "hint: give a weight above 0 to what is to be sent" in capsys.readouterr().err
 
 
 def test_more_users_than_descriptors_is_told_with_both_numbers(files, capsys, monkeypatch):

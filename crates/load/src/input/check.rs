@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::check_arm::check_arm;
+use super::check_arm::{CONNECTIONS_PER_PAGE, check_arm};
 use super::spec::{Arm, LoadSpec, Window};
 use super::traffic::{Arrival, Length, Stage, Think, VISIT_STEPS};
 use crate::error::Error;
@@ -26,19 +26,32 @@ const MAX_STEPS: u32 = 1_000_000_000;
 /// More than any kernel gives.
 const MAX_BUFFER_BYTES: usize = 1 << 30;
 
+const CONNECTIONS: &str = "1 to 1000000";
+const RETURNING_USERS: &str = "1 to 4294967295";
+const AT_LEAST_ONE: &str = "at least 1";
+
+/// What is expected of the counts that are 1 or more, by the name of the field: for who reads a
+/// message with a number that the field's type cannot hold, such as one below 0.
+pub fn count_expected(field: &str) -> Option<&'static str> {
+    match field {
+        "connections" => Some(CONNECTIONS),
+        "connections_per_page" => Some(CONNECTIONS_PER_PAGE),
+        "n_returning" => Some(RETURNING_USERS),
+        "threads" => Some(AT_LEAST_ONE),
+        _ => None,
+    }
+}
+
 /// Refuse what makes no sense. Addresses, certificates and the bytes of requests are refused where
 /// they are prepared: `Target`.
 pub(crate) fn check(spec: &LoadSpec) -> Result<(), Error> {
     if !(1..=MAX_CONNECTIONS).contains(&spec.connections) {
-        return Err(Error::invalid("connections", spec.connections, "1 to 1000000"));
+        return Err(Error::invalid("connections", spec.connections, CONNECTIONS));
     }
     if spec.threads == 0 {
-        return Err(Error::invalid("threads", 0, "at least 1"));
+        return Err(Error::invalid("threads", 0, AT_LEAST_ONE));
     }
-    check_time("timeout_s", spec.timeout_s)?;
-    if spec.timeout_s == 0.0 {
-        return Err(Error::invalid("timeout_s", 0, "a time above 0"));
-    }
+    check_length("timeout_s", spec.timeout_s)?;
     check_time("drain_s", spec.drain_s)?;
     check_time("spin_s", spec.spin_s)?;
     for (index, &cpu) in spec.cpus.iter().enumerate() {
@@ -76,6 +89,13 @@ fn check_time(field: &str, time_s: f64) -> Result<(), Error> {
     Err(Error::invalid(field, time_s, "a time from 0 s to 1e9 s"))
 }
 
+fn check_length(field: &str, time_s: f64) -> Result<(), Error> {
+    if time_s > 0.0 && time_s <= MAX_TIME_S {
+        return Ok(());
+    }
+    Err(Error::invalid(field, time_s, "a time above 0 s, at most 1e9 s"))
+}
+
 fn check_window(
     index: usize,
     window: &Window,
@@ -95,11 +115,7 @@ fn check_window(
         let expected = "a finite time, or n_requests to end the window";
         return Err(Error::invalid(field("measure_s"), "infinite", expected));
     }
-    check_time(&field("measure_s"), window.measure_s)?;
-    if window.measure_s == 0.0 {
-        return Err(Error::invalid(field("measure_s"), 0, "a time above 0"));
-    }
-    Ok(())
+    check_length(&field("measure_s"), window.measure_s)
 }
 
 /// Refuse to credit what has no cycles, or no end that is planned.
@@ -107,10 +123,7 @@ fn check_credit(index: usize, window: &Window, arrival: &Arrival) -> Result<(), 
     let Some(credit) = &window.credit else { return Ok(()) };
     let field = |name: &str| format!("windows[{index}].credit{name}");
     check_time(&field(".spread_s"), credit.spread_s)?;
-    check_time(&field(".tail_s"), credit.tail_s)?;
-    if credit.tail_s == 0.0 {
-        return Err(Error::invalid(field(".tail_s"), 0, "a time above 0"));
-    }
+    check_length(&field(".tail_s"), credit.tail_s)?;
     let is_timed = window.n_requests == 0 && window.measure_s.is_finite();
     if is_timed && matches!(arrival, Arrival::Closed) {
         return Ok(());
@@ -134,7 +147,8 @@ fn check_traffic(spec: &LoadSpec) -> Result<(), Error> {
     }
     check_ratio("users.new_ratio", spec.users.new_ratio)?;
     if !(1..=MAX_USERS).contains(&spec.users.n_returning) {
-        return Err(Error::invalid("users.n_returning", spec.users.n_returning, "1 to 4294967295"));
+        let value = spec.users.n_returning;
+        return Err(Error::invalid("users.n_returning", value, RETURNING_USERS));
     }
     match spec.users.visit {
         Length::Fixed(steps) if !(1..=MAX_STEPS).contains(&steps) => {
@@ -152,7 +166,10 @@ fn check_traffic(spec: &LoadSpec) -> Result<(), Error> {
     check_rate("connections_per_s", spec.connections_per_s)?;
     if let Some(slow) = &spec.slow {
         check_ratio("slow.ratio", slow.ratio)?;
-        check_rate("slow.bytes_per_s", slow.bytes_per_s)?;
+        if !(0.0..=MAX_RATE_PER_S).contains(&slow.bytes_per_s) {
+            let expected = "at most 1e9 bytes per second";
+            return Err(Error::invalid("slow.bytes_per_s", slow.bytes_per_s, expected));
+        }
         if slow.receive_buffer_bytes > MAX_BUFFER_BYTES {
             let value = slow.receive_buffer_bytes;
             return Err(Error::invalid("slow.receive_buffer_bytes", value, "at most 1 GiB"));
@@ -176,10 +193,7 @@ fn check_stages(stages: &[Stage]) -> Result<(), Error> {
                 return Err(Error::invalid(field("duration_s"), "infinite", expected));
             }
         } else {
-            check_time(&field("duration_s"), stage.duration_s)?;
-            if stage.duration_s == 0.0 {
-                return Err(Error::invalid(field("duration_s"), 0, "a time above 0"));
-            }
+            check_length(&field("duration_s"), stage.duration_s)?;
         }
     }
     if stages.iter().all(|stage| stage.from_per_s == 0.0 && stage.to_per_s == 0.0) {

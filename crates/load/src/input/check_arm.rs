@@ -6,6 +6,7 @@ use crate::error::Error;
 
 /// More could not be told apart in a histogram anyway.
 const MAX_CONNECTIONS_PER_PAGE: usize = 1000;
+pub(super) const CONNECTIONS_PER_PAGE: &str = "1 to 1000";
 
 /// Refuse what makes no sense; `field` is the arm's name for messages.
 pub(super) fn check_arm(arm: &Arm, spec: &LoadSpec, field: &str) -> Result<(), Error> {
@@ -14,7 +15,7 @@ pub(super) fn check_arm(arm: &Arm, spec: &LoadSpec, field: &str) -> Result<(), E
     }
     if !(1..=MAX_CONNECTIONS_PER_PAGE).contains(&arm.connections_per_page) {
         let name = format!("{field}.connections_per_page");
-        return Err(Error::invalid(name, arm.connections_per_page, "1 to 1000"));
+        return Err(Error::invalid(name, arm.connections_per_page, CONNECTIONS_PER_PAGE));
     }
     check_steps(arm, spec, field)
 }

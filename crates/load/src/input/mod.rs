@@ -8,6 +8,7 @@ mod spec;
 mod tls_options;
 mod traffic;
 
+pub use check::count_expected;
 pub(crate) use check::{check, check_descriptors, nanoseconds, places};
 #[cfg(test)]
 pub(crate) use example::example;

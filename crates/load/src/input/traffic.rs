@@ -36,6 +36,7 @@ pub enum Arrival {
 
 /// A stretch of time in which the rate goes linearly from one value to the other.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Stage {
     /// Above 0. The last stage of a schedule may be infinite, and is constant then.
     #[serde(deserialize_with = "endless")]
@@ -100,11 +101,12 @@ impl Arrival {
     }
 }
 
-/// Arrivals by the names that people know.
+/// Arrivals by the names that people know. What is unknown is refused: serde keeps what has a tag
+/// aside before it reads it, where nobody could see what it leaves out.
 #[derive(Deserialize)]
-#[serde(tag = "kind", rename_all = "lowercase")]
+#[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
 enum Kind {
-    Closed,
+    Closed {},
     Constant {
         rate_per_s: f64,
     },
@@ -134,7 +136,7 @@ impl<'de> Deserialize<'de> for Arrival {
             other => other,
         };
         Ok(match Kind::deserialize(from)? {
-            Kind::Closed => Self::Closed,
+            Kind::Closed {} => Self::Closed,
             Kind::Constant { rate_per_s } => even(rate_per_s, false),
             Kind::Poisson { rate_per_s } => even(rate_per_s, true),
             Kind::Stages { stages, is_poisson } => Self::Open { stages, is_poisson },

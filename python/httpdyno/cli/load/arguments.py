@@ -11,7 +11,7 @@ from httpdyno.cli.load.options import RequestOptions, TrafficOptions, UserOption
 from httpdyno.cli.load.request import Requests, expected_by_log, requests_from, server_of_log
 from httpdyno.errors import UsageError
 from httpdyno.foreign_text import opened_regular, reason
-from httpdyno.load.check import out_of_range
+from httpdyno.load.check import OutOfRange, out_of_range
 from httpdyno.load.plan import LoadPlan, load_plan
 from httpdyno.load.target import Target
 from httpdyno.load.traffic import workload_from
@@ -22,6 +22,7 @@ from httpdyno.model.arrival import LOG_SPREADS, length_s
 from httpdyno.units import duration_s
 
 DEFAULT_DURATION_S = 10.0
+_AT_LEAST_ONE = "at least 1"
 _SEED_BYTES = 4
 """Short enough to be typed again."""
 _OPTIONS = {
@@ -33,7 +34,6 @@ _OPTIONS = {
 """Where an option is not called like the setting."""
 _OF_PLAN = {
     "seed": "traffic.seed",
-    "spin_s": "client.spin",
     "threads": "client.threads",
     "windows[0].measure_s": "traffic.duration",
     "windows[0].n_requests": "traffic.requests",
@@ -77,8 +77,7 @@ def planned(asked: LoadArguments) -> LoadPlan:
     spin_s = spin_s_from(asked.client.spin)
     refused = out_of_range(workload, [window], threads=threads, seed=seed, spin_s=spin_s or 0.0)
     if refused is not None:
-        option = _OF_PLAN.get(refused.place)
-        raise UsageError(_wrong(option, asked, refused.expected) if option else refused.sentence)
+        raise UsageError(_complaint(refused, asked))
     return load_plan(
         requests.target,
         workload,
@@ -93,9 +92,16 @@ def planned(asked: LoadArguments) -> LoadPlan:
     )
 
 
-def _wrong(option: str, asked: LoadArguments, expected: str) -> str:
-    group, key = option.split(".")
+def _complaint(refused: OutOfRange, asked: LoadArguments) -> str:
+    """Return what is wrong in the words of the option that said it."""
+    if refused.place not in _OF_PLAN:
+        return refused.sentence
+    group, key = _OF_PLAN[refused.place].split(".")
     value = getattr(getattr(asked, group), key)
+    expected = _AT_LEAST_ONE if key == "requests" else refused.expected
+    if key == "duration" and value is None:  # it is then the stages' own
+        key = "stages" if asked.traffic.sessions is None else "sessions"
+        value, expected = getattr(asked.traffic, key), f"{expected}, for all stages together"
     return _Options().complaint(key, value, expected)
 
 
@@ -187,7 +193,7 @@ def _check_file(option: str, file: str | None) -> None:
 def _window(options: TrafficOptions, workload: Workload) -> WindowPlan:
     n = options.requests
     if n == 0:  # for the engine: without a limit
-        raise UsageError("`-n 0` makes no sense; expected at least 1")
+        raise UsageError(_Options().complaint("requests", n, _AT_LEAST_ONE))
     whole_s = length_s(workload.arrival)
     if n is None and whole_s is None and not isinstance(workload.arrival, Replay):
         whole_s = DEFAULT_DURATION_S

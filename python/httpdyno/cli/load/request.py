@@ -20,6 +20,7 @@ from httpdyno.model import FORM_TYPE, RequestSpec, VisitStep
 _ANY_STATUS = "ok"
 _USUAL_STATUS = 200
 _OF_LOG = ("data", "mix", "method", "page", "url_file")
+_OF_MIX = ("mix", "url_file", "page")
 _OF_URLS = ("data", "method")
 
 
@@ -49,6 +50,7 @@ def requests_from(urls: list[str], options: RequestOptions, *, unix_path: str = 
         _refuse_urls_beside_lines(targets, options)
     else:
         lines = [_line_of(each, options) for each in targets]
+    _check_weights(lines, options)
     builder = _Builder(target, options)
     for line in lines:
         builder.add(line)
@@ -131,6 +133,17 @@ def _refuse_urls_beside_lines(targets: list[Target], options: RequestOptions) ->
                 f"`--{key}` is for the URLs of the command line, but there is a mix",
                 hint="say it in the line: `--mix 'POST /login name=joe'`",
             )
+
+
+def _check_weights(lines: list[RequestLine], options: RequestOptions) -> None:
+    """Refuse a mix in which nothing is sent."""
+    if any(line.weight > 0 for line in lines):
+        return
+    given = [f"`--{key.replace('_', '-')}`" for key in _OF_MIX if getattr(options, key)]
+    raise UsageError(
+        f"nothing of {' and '.join(given)} is to be sent: all weights are 0",
+        hint="give a weight above 0 to what is to be sent",
+    )
 
 
 def _line_of(target: Target, options: RequestOptions) -> RequestLine:
