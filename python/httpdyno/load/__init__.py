@@ -1,1 +1,1 @@
-"""From a workload to a measurement; the only caller of the compiled engine."""
+"""From what people say of a load to measurements; the only caller of the compiled engine."""

@@ -94,14 +94,16 @@ def _tls(tls: TlsSpec) -> Parts:
 
 def _rendered(requests: Sequence[RequestSpec], address: str) -> list[Parts]:
     """Return requests with their bodies and the headers that every client sends."""
-    return [
-        {
-            **structs.asdict(request),
-            "headers": headers(request, address),
-            "body": _read(request.body_file) if request.body_file else request.body.encode(),
-        }
-        for request in requests
-    ]
+    once = {each: _with_body(each, address) for each in set(requests)}
+    return [once[each] for each in requests]
+
+
+def _with_body(request: RequestSpec, address: str) -> Parts:
+    return {
+        **structs.asdict(request),
+        "headers": headers(request, address),
+        "body": _read(request.body_file) if request.body_file else request.body.encode(),
+    }
 
 
 def headers(request: RequestSpec, authority: str) -> list[tuple[str, str]]:

@@ -110,6 +110,30 @@ def test_a_comparison_with_itself_has_no_change_and_no_figure_of_the_book() -> N
     assert (final["change"], final["book_ratio"]) == ("no change", None)
 
 
+def test_what_time_was_too_short_for_is_named_with_the_time_it_takes() -> None:
+    document = outcome_json(OUTCOMES["out_of_time"])
+    assert document["not_tried"] == (
+        "state_dir=memory",
+        "asp_debug=0",
+        "access_file=httpd.conf",
+        "MaxConnectionsPerChild=500",
+        "session_serialize=1",
+    )
+    assert document["needed_s"] == 412.0
+    assert document["final"] is None
+
+
+def test_a_sweep_says_its_knee_its_best_and_each_level() -> None:
+    sweep = outcome_json(OUTCOMES["sweep"])["sweep"]
+    assert (sweep["knob"], sweep["unit"]) == ("MaxRequestWorkers", "processes")
+    assert (sweep["knee"], sweep["best"]) == (8, 16)
+    point = sweep["points"][7]
+    assert (point["level"], point["book_ratio"]) == (128, 0.99)
+    assert point["ratio_to_best"]["ratio"] == pytest.approx(4610 / 6205)
+    assert point["throughput_low_per_s"] < 4610 < point["throughput_high_per_s"]
+    assert point["latency_p99_s"] == pytest.approx(300 / 4610 * 2.1)
+
+
 def test_a_level_that_did_not_run_has_no_ratio_but_its_reason() -> None:
     point = outcome_json(OUTCOMES["sweep"])["sweep"]["points"][-1]
     assert (point["ratio_to_best"], point["latency_p99_s"]) == (None, None)

@@ -197,7 +197,7 @@ def test_what_was_interrupted_goes_on_by_its_id_alone() -> None:
 
 def test_any_percentile_can_decide() -> None:
     assert ratio_key("latency_p99_s") == "latency_p99"
-    assert metric_name("latency_p95_s") == "latency p95"
+    assert metric_name("latency_p999_s") == "p99.9 latency"
 
 
 def test_the_changes_are_the_smallest_difference_from_the_start() -> None:

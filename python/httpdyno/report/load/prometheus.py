@@ -29,7 +29,7 @@ Labels = Mapping[str, str]
 
 def load_prometheus(outcome: LoadOutcome) -> str:
     """Return the exposition; every sample carries the URL and the model of the load."""
-    registry = CollectorRegistry(auto_describe=False)
+    registry = CollectorRegistry()
     registry.register(_LoadMetrics(outcome))
     return generate_latest(registry).decode()
 
@@ -47,10 +47,6 @@ class _LoadMetrics(Collector):
         yield from self._requests()
         yield from self._durations()
         yield from self._rates()
-
-    def describe(self) -> Iterator[Metric]:
-        """Yield nothing: no other collector could have the same names."""
-        return iter(())
 
     def _requests(self) -> Iterator[Metric]:
         seen = self._measurement

@@ -111,7 +111,7 @@ def ladder_table(steps: Sequence[LadderStep]) -> Table:
         table.add_row(*_ladder_row(step, others, has_book=has_book))
     explained = ", ".join(f"{short_name(name)}: {RATIO_NAMES[name]}" for name in others)
     table.caption = Text(
-        f"ratio: {RATIO_NAMES.get(key, key)} over that of the best so far; total: the kept ones "
+        f"ratio: {RATIO_NAMES[key]} over that of the best so far; total: the kept ones "
         f"multiplied; {explained}, as "
         f"ratios{'; book: the published figure' if has_book else ''}",
         "dim",
@@ -151,7 +151,7 @@ def _decided_text(compared: Comparison) -> Text:
     """Return the verdict, and the tie breaker where that decided."""
     text = verdict_text(compared)
     if compared.decided_by:
-        text.append(f"\nby {short_name(compared.decided_by)}", "dim")
+        text.append(f"\nby {short_name(ratio_key(compared.decided_by))}", "dim")
     return text
 
 

@@ -13,7 +13,7 @@ from httpdyno.model import (
     TrialStatus,
     Verdict,
 )
-from httpdyno.model.metric import RATIO_NAMES, RATIO_OF_METRIC
+from httpdyno.model.metric import METRIC_NAMES, RATIO_OF_METRIC
 from httpdyno.report.shared.phrase import NOTHING, plural
 from httpdyno.units import Toward, format_bounds, format_guess, format_number, format_rate
 
@@ -27,7 +27,7 @@ _MOST_DECIMALS = 17
 
 def ratio_key(metric: str) -> str:
     """Return the key in `Comparison.ratios` of an objective's metric."""
-    return RATIO_OF_METRIC.get(metric, metric.removesuffix("_s"))
+    return RATIO_OF_METRIC[metric]
 
 
 def decider(comparison: Comparison) -> str:
@@ -47,14 +47,13 @@ def of_objective(comparison: Comparison) -> RatioInterval | None:
 
 def metric_name(metric: str) -> str:
     """Return an objective's metric in words: `CPU per request`."""
-    key = ratio_key(metric)
-    return RATIO_NAMES.get(key, key.replace("_", " "))
+    return METRIC_NAMES[metric]
 
 
-def short_name(metric: str) -> str:
-    """Return a metric as narrow places have it: `CPU`, `rate`, `p99`."""
-    key = ratio_key(metric)
-    return {"cpu_per_request": "CPU", "throughput": "rate"}.get(key, key.removeprefix("latency_"))
+def short_name(ratio: str) -> str:
+    """Return what a ratio is of, as narrow places have it: `CPU`, `rate`, `p99`."""
+    names = {"cpu_per_request": "CPU", "throughput": "rate"}
+    return names.get(ratio, ratio.removeprefix("latency_"))
 
 
 STATUS_BADGES: dict[TrialStatus, str] = {"infeasible": "broke a limit"}
@@ -111,7 +110,8 @@ def status_badge(status: TrialStatus) -> str:
 def verdict_words(comparison: Comparison) -> str:
     """Return `better`, or `better by CPU` where the tie breaker decided."""
     words = verdict_badge(comparison)
-    return f"{words} by {short_name(comparison.decided_by)}" if comparison.decided_by else words
+    by = comparison.decided_by
+    return f"{words} by {short_name(ratio_key(by))}" if by else words
 
 
 def failure_text(arm: ArmSummary, reason: str) -> str:
