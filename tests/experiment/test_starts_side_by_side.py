@@ -7,7 +7,7 @@ from msgspec import structs
 
 from httpdyno.errors import UsageError
 from httpdyno.experiment.comparison import expected_start_s
-from httpdyno.experiment.event import Event, StartDone
+from httpdyno.experiment.event import Event, Notice, StartDone
 from httpdyno.experiment.planning import compare_plan, make_plan
 from httpdyno.experiment.run import run_plan
 from httpdyno.model import StartRecord
@@ -98,6 +98,25 @@ def test_a_start_of_a_batch_that_fails_is_tried_again_and_the_others_count(plan)
     assert len(store.complete) == final.n_starts + 1
     assert [caveat.kind for caveat in final.caveats] == ["dropped_starts"]
     assert final.verdict == "better"
+
+
+def test_starts_that_one_thing_met_at_the_same_time_are_one_failure(plan):
+    """Ten times in a row this process may stand still: not ten starts of two batches."""
+
+    class Asleep(Batches):
+        def measure_starts(self, requests, save):
+            records = super().measure_starts(requests, save)
+            if not 2 <= len(self.batches) <= 4:
+                return records
+            still = {"statuses": ("unstable",) * 2, "details": ("httpdyno itself stood still",) * 2}
+            return [structs.replace(each, **still) for each in records]
+
+    bench = Asleep(throughput_per_s=lambda values: 400.0 + 200.0 * values["good"], n_at_once=4)
+    events: list[Event] = []
+    final = run(plan, bench, events=events).final
+    assert (final.verdict, final.n_starts) == ("better", 6)
+    told = [event.message for event in events if isinstance(event, Notice)]
+    assert told == ["4 starts are tried again: httpdyno itself stood still"] * 3
 
 
 def test_a_candidate_that_falls_silent_in_a_batch_is_told_and_not_measured_again(plan):

@@ -234,24 +234,34 @@ class Session:
                 replace(self._request(index, number, arms, n_blocks), left_out=left_out)
                 for number in range(first, first + n_more)
             ]
+            n_before = len(sound)
+            failed: list[tuple[StartRecord, str]] = []
             for record in [stored] if stored else self._measured(requests):
                 words = start_trouble(record, references, self.plan.study)
                 if not words:
                     sound.append(record)
                     self._sound.setdefault(index, []).append(record)
-                    failures.clear()
                     continue
                 self._dropped.setdefault(index, []).append(words)
                 if stored:
                     self.spent_s -= record.duration_s
-                    continue
+                else:
+                    failed.append((record, words))
+            if len(sound) > n_before:
+                failures.clear()
+            elif failed:
+                # Those that were up at the same time are one failure: one thing met them all.
+                record, words = failed[-1]
                 failures.append(record)
                 # A start that fails slowly must not be tried beyond the budget.
-                if _are_too_many(failures) or self.left_s < record.duration_s:
+                if _are_too_many(failures) or self.left_s < record.duration_s * len(failed):
                     reference = arms[references[0]] if references else None
                     raise self._failed(failures, words, reference)
+            if failed:
                 # A server's last words are many lines; where that goes on, the error has them all.
-                self.watch(Notice(message=f"a start is tried again: {words.splitlines()[0]}"))
+                what = "a start is" if len(failed) == 1 else f"{len(failed)} starts are"
+                last = failed[-1][1].splitlines()[0]
+                self.watch(Notice(message=f"{what} tried again: {last}"))
             if any({*record.statuses} != {"complete"} for record in sound):
                 # That is told at once: what it cut short beside it is not measured again first.
                 break
