@@ -156,7 +156,8 @@ KINDS: dict[str, Kind] = {
     ),
     "ignores to be ended": _up(
         "for n in (1, 2, 3, 15): signal.signal(n, signal.SIG_IGN)\n"
-        "forked() or forked(); serve() if not forked() else time.sleep(600)"
+        "listener = listening(); forked() or forked()\n"
+        "serve(listener=listener) if not forked() else time.sleep(600)"
     ),
     "is stopped": _up(
         "if forked(): os.setsid(); os.kill(os.getpid(), signal.SIGSTOP)\n"
