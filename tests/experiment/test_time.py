@@ -1,15 +1,23 @@
 """How a ladder spends its time: nothing is given up half-measured, and its guess is honest."""
 
+import math
 from dataclasses import dataclass
+from statistics import fmean, stdev
 
 import pytest
 from msgspec import structs
 
+from httpdyno.experiment.claim import Claim, Terms, claim
+from httpdyno.experiment.comparison import is_within_reach
 from httpdyno.experiment.event import Event, Stage, StartDone
 from httpdyno.experiment.planning import make_plan
 from httpdyno.experiment.run import run_plan
+from httpdyno.experiment.session import CLOSING_RATIO
+from httpdyno.model import Objective
+from httpdyno.stats.sequence import half_width_factor
 from httpdyno.testing.bench import FakeBench
 from httpdyno.testing.memory_store import MemoryStore
+from httpdyno.testing.record import sample_start, sample_window
 
 
 @dataclass(kw_only=True)
@@ -50,3 +58,62 @@ def test_the_time_left_is_never_more_than_the_budget_has(study, budget_s):
     _, seen = _run(study, budget_s, lambda values: 400 * 1.5 ** values["good"])
     guesses = [e.elapsed_s + e.left_s for e in seen if isinstance(e, Stage | StartDone)]
     assert max(guesses) <= budget_s
+
+
+@pytest.mark.parametrize(
+    ("at_best", "left_s", "is_near"),
+    [(16, 30.0, True), (16, 29.9, False), (10, 0.0, True), (None, 1e9, False)],
+)
+def test_what_luck_could_decide_in_the_time_is_within_reach(at_best, left_s, is_near):
+    state = Claim(verdict="inconclusive", reason="", n_starts=10, starts_at_best=at_best)
+    assert is_within_reach(state, left_s, 5.0) == is_near
+
+
+def test_a_guess_of_the_starts_needed_allows_for_its_own_error():
+    """Six starts that happen to lie close to 1 do not make a comparison hopeless."""
+    for gain in (1.0, 1.02, 1.1):
+        state = _state(gain, n_starts=6)
+        assert state.verdict == "inconclusive"
+        assert state.starts_at_best is not None
+        assert state.starts_needed is None or state.starts_at_best < state.starts_needed
+    # Where the spread of a start is known well, luck brings little.
+    few, many = (_state(1.0, n_starts=n).starts_at_best or 0 for n in (6, 60))
+    assert many > 10 * few
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_ladder_ends_early_only_where_not_even_luck_decides_an_open_step(study, seed):
+    """Its real step shows in most runs; the others do nothing, and are given up in the end."""
+    knobs = [structs.replace(knob, levels=knob.levels[:1], book_ratio=()) for knob in study.knobs]
+    budget_s = 150.0
+    method = structs.replace(study.method, window_s=0.05, lead_in_s=0.02)
+    study = structs.replace(study, knobs=tuple(knobs), method=method)
+    plan = make_plan(study, seed=seed, budget_s=budget_s)
+    bench = FakeBench(
+        throughput_per_s=lambda values: 4_000 * 1.05 ** values["good"], start_sd=0.04, seed=seed
+    )
+    seen: list[Event] = []
+    outcome = run_plan(plan, bench=bench, store=MemoryStore(), run_id="1", watch=seen.append)
+    start_s = max(step.comparison.duration_s / step.comparison.n_starts for step in outcome.steps)
+    is_used_up = outcome.duration_s > budget_s * (1 - CLOSING_RATIO) - 3 * 6 * start_s * 1.1
+    for step in outcome.steps:
+        if step.comparison.verdict != "inconclusive" or is_used_up:
+            continue
+        logs = [math.log(ratio) for ratio in step.comparison.per_start_ratio]
+        luck = abs(fmean(logs)) + stdev(logs) / math.sqrt(len(logs))
+        left_s = budget_s - outcome.duration_s
+        n = len(logs) + int(left_s / start_s)
+        assert half_width_factor(n, alpha=0.05) * stdev(logs) > luck, step.knob
+
+
+def _state(gain, n_starts):
+    """Return the claim after starts that lie evenly around a gain."""
+    places = [place / (n_starts - 1) - 1 / 2 for place in range(n_starts)]
+    starts = []
+    for number, place in enumerate(places):
+        served = (24_000, round(24_000 * gain * math.exp(0.3 * place)))
+        windows = [
+            sample_window(start=number, arm=arm, completed=n) for arm, n in enumerate(served)
+        ]
+        starts.append(structs.replace(sample_start(start=number), windows=tuple(windows)))
+    return claim(starts, Terms(objective=Objective(), min_starts=6))

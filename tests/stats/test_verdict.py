@@ -1,3 +1,5 @@
+import math
+
 import pytest
 
 from httpdyno.model import RatioInterval
@@ -34,6 +36,25 @@ def test_no_interval_is_no_verdict():
 def test_a_large_effect_is_decided_by_a_wide_interval_and_none_by_a_narrow_one():
     assert distance_to_decision(_interval(1.9, 2.1), margin_ratio=0.01) > 0.6
     assert distance_to_decision(_interval(0.99, 1.01), margin_ratio=0.01) < 0.011
+
+
+@pytest.mark.parametrize(
+    ("ratio", "error", "wanted"),
+    [
+        (1.20, 0.05, math.log(1.20) + 0.05),
+        (1 / 1.20, 0.05, math.log(1.20) + 0.05),
+        (1.008, 0.005, math.log(1.008) + 0.005),
+        (1.008, 0.0, math.log(1.008)),
+        # Nothing is nearer to `equivalent` than no difference at all.
+        (1.002, 0.004, math.log(1.01)),
+        (1.0, 0.0, math.log(1.01)),
+    ],
+)
+def test_an_error_brings_a_decision_nearer_and_never_farther(ratio, error, wanted):
+    interval = RatioInterval(ratio=ratio, low=ratio / 2, high=ratio * 2, confidence=0.95)
+    distance = distance_to_decision(interval, margin_ratio=0.01, error=error)
+    assert distance == pytest.approx(wanted)
+    assert distance >= distance_to_decision(interval, margin_ratio=0.01)
 
 
 def test_the_knee_is_the_smallest_level_that_touches_the_best():

@@ -47,6 +47,9 @@ class Claim:
     interval: RatioInterval | None = None
     starts_needed: int | None = None
     """Starts that a decision is expected to take in all; None: out of sight."""
+    starts_at_best: int | None = None
+    """The same where the truth lies a standard error nearer to a decision than what was seen, as
+    it does in one case of six: when not even those can be had, going on is hopeless."""
     decided_by: str = ""
     """The tie breaker, where it decided."""
     is_doubted: bool = False
@@ -102,8 +105,13 @@ def claim(starts: Sequence[StartRecord], terms: Terms) -> Claim:
     is_bound = first.interval is not None and not first.is_doubted
     loss = _loss(first.interval, objective) if first.interval and is_bound else 1.0
     if not is_told or loss > terms.may_lose_ratio:
-        needed = _needed(first, second, starts, terms)
-        return replace(first, starts_needed=needed, may_change=not second.is_decided)
+        both = [n for n in (first.starts_at_best, second.starts_at_best) if n is not None]
+        return replace(
+            first,
+            starts_needed=_needed(first, second, starts, terms),
+            starts_at_best=min(both, default=None),
+            may_change=not second.is_decided,
+        )
     names = METRIC_NAMES[objective.metric], METRIC_NAMES[objective.tie_breaker]
     state = (
         "is equivalent"
@@ -189,6 +197,7 @@ def _claim(
             interval=interval,
             n_starts=n,
             starts_needed=min_starts if len(starts) < min_starts else None,
+            starts_at_best=min_starts if len(starts) < min_starts else None,
         )
     doubt = little_doubt(starts) if metric == "throughput_per_s" else ""
     if doubt:
@@ -200,14 +209,17 @@ def _claim(
         margin_ratio=objective.margin_ratio,
         more_is_better=metric == "throughput_per_s",
     )
-    wanted = distance_to_decision(interval, margin_ratio=objective.margin_ratio)
-    needed = starts_needed(stdev(ratios), wanted, alpha=1 - confidence)
+    spread, margin, alpha = stdev(ratios), objective.margin_ratio, 1 - confidence
+    wanted = distance_to_decision(interval, margin_ratio=margin)
+    at_best = distance_to_decision(interval, margin_ratio=margin, error=spread / math.sqrt(n))
+    needed = starts_needed(spread, wanted, alpha=alpha)
     return Claim(
         verdict=word,
         reason=_reason(word, interval, objective, (n, needed)),
         interval=interval,
         n_starts=n,
         starts_needed=needed,
+        starts_at_best=starts_needed(spread, at_best, alpha=alpha),
     )
 
 

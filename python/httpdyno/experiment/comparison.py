@@ -10,12 +10,8 @@ from httpdyno.errors import UsageError
 from httpdyno.experiment.claim import MAY_LOSE, Claim, Terms, claim, comparison
 from httpdyno.experiment.event import StartDone
 from httpdyno.experiment.session import CLOSING_RATIO, Session
-from httpdyno.model import Comparison, Configuration, Objective, StartRecord
+from httpdyno.model import Comparison, Configuration, Objective, StartRecord, Study
 from httpdyno.units import format_duration
-
-HOPELESS_FACTOR = 4.0
-"""A comparison that would need this many times the starts it can have is ended early: the time
-decides other steps. It stays `inconclusive`, with its interval, so nothing is claimed by it."""
 
 MAX_STARTS = 400
 
@@ -61,13 +57,7 @@ def run_comparison(
     Raises:
         TargetError: The reference itself does not run.
     """
-    study = session.plan.study
-    terms = Terms(
-        objective=objective or study.objective,
-        min_starts=study.method.min_starts,
-        requests=study.workload.requests,
-        may_lose_ratio=allowance.may_lose_ratio,
-    )
+    terms = terms_of(session.plan.study, allowance.may_lose_ratio, objective)
     starts = session.sound_so_far(index)
     began_s = session.spent_s
     n_more = session.n_side_by_side(arms) if starts else 1
@@ -98,6 +88,18 @@ def run_comparison(
     return structs.replace(result, caveats=(*result.caveats, *session.dropped_caveats(index)))
 
 
+def terms_of(
+    study: Study, may_lose_ratio: float = MAY_LOSE, objective: Objective | None = None
+) -> Terms:
+    """Return what a claim of this study is made by; its objective decides unless one is given."""
+    return Terms(
+        objective=objective or study.objective,
+        min_starts=study.method.min_starts,
+        requests=study.workload.requests,
+        may_lose_ratio=may_lose_ratio,
+    )
+
+
 def unaffordable(
     session: Session,
     index: int,
@@ -105,8 +107,7 @@ def unaffordable(
     needed_s: float,
 ) -> Comparison:
     """Return a comparison for which there is no time, saying what it takes."""
-    study = session.plan.study
-    terms = Terms(objective=study.objective, min_starts=study.method.min_starts)
+    terms = terms_of(session.plan.study)
     words = (
         f"no time was left for {terms.min_starts} starts of both, "
         f"which take about {format_duration(needed_s)}"
@@ -180,9 +181,23 @@ def _is_over(
         return True
     if state.is_decided:
         return allowance.precise_log_ratio is None or _is_precise(state, allowance)
-    reachable = HOPELESS_FACTOR * allowance.time_s / mean_s
-    is_hopeless = state.starts_needed is None or state.starts_needed > reachable
-    return is_hopeless and not allowance.is_last
+    return not allowance.is_last and not is_within_reach(state, allowance.time_s - used_s, mean_s)
+
+
+def is_within_reach(state: Claim, left_s: float, start_s: float) -> bool:
+    """Tell whether a comparison may still be decided in the time that it has.
+
+    One that may not is ended early: the time decides others. It stays `inconclusive`, with its
+    interval, so nothing is claimed by it.
+
+    Args:
+        state: Where it stands.
+        left_s: What it may still use.
+        start_s: What each further start is expected to take.
+    """
+    if state.starts_at_best is None:
+        return False
+    return (state.starts_at_best - state.n_starts) * start_s <= left_s
 
 
 def _may_borrow(

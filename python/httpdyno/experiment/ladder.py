@@ -13,8 +13,8 @@ from httpdyno.experiment.calibration import (
     calibrate,
     calibration_words,
 )
-from httpdyno.experiment.claim import MAY_LOSE, limit_broken, worst_ratio
-from httpdyno.experiment.comparison import HOPELESS_FACTOR, Allowance, run_comparison
+from httpdyno.experiment.claim import MAY_LOSE, claim, limit_broken, worst_ratio
+from httpdyno.experiment.comparison import Allowance, is_within_reach, run_comparison, terms_of
 from httpdyno.experiment.event import Notice, Stage, StepDone
 from httpdyno.experiment.final import (
     broken_limit,
@@ -209,26 +209,27 @@ def _worth_another_try(done: Sequence[Tried]) -> list[Rung]:
 def _within_reach(
     session: Session, cost: StartCost, done: Sequence[Tried], standing: Standing
 ) -> list[Rung]:
-    """Return the undecided step that needs the least time; none where that is out of reach.
+    """Return the undecided step that needs the least time; none where all are out of reach.
 
-    Its comparison goes on where it was: the interval holds at any length of the sequence. What it
-    needs is a guess from few starts, so it may be several times what is left.
+    Its comparison goes on where it was: the interval holds at any length of the sequence.
     """
     left_s = session.left_s - final_reserve_s(session, cost) * _FINAL_AFTER_STEPS
     if left_s < cost.start_s:
         return []
-    open_steps = [
-        (each.step.comparison.needed_s, number)
-        for number, each in enumerate(done)
-        if each.step.comparison.verdict == "inconclusive"
-        and each.step.comparison.needed_s is not None
-        and each.step.comparison.needed_s <= HOPELESS_FACTOR * left_s
-        and each.arms == (standing.best, standing.best.replaced(each.step.knob, each.step.after))
-    ]
-    if not open_steps:
+    terms = terms_of(session.plan.study, standing.may_lose_ratio)
+    near = []
+    for number, each in enumerate(done):
+        step = each.step
+        is_now = each.arms == (standing.best, standing.best.replaced(step.knob, step.after))
+        if step.comparison.verdict != "inconclusive" or not is_now:
+            continue
+        state = claim(session.sound_so_far(step.comparison.index), terms)
+        if is_within_reach(state, left_s, cost.start_s):
+            near.append((state.starts_at_best, number))
+    if not near:
         return []
-    rung = done[min(open_steps)[1]].rung
-    index = done[min(open_steps)[1]].step.comparison.index
+    rung = done[min(near)[1]].rung
+    index = done[min(near)[1]].step.comparison.index
     return [replace(rung, to_come=1, index=index)]
 
 

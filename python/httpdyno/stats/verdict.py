@@ -25,10 +25,17 @@ def verdict(
     return "inconclusive"
 
 
-def distance_to_decision(interval: RatioInterval, *, margin_ratio: float) -> float:
+def distance_to_decision(
+    interval: RatioInterval, *, margin_ratio: float, error: float = 0.0
+) -> float:
     """Return the half-width (of the log ratio) at which this ratio would be decided.
 
     The nearer of: excluding 1, or lying within the margin.
+
+    Args:
+        interval: Its ratio is looked at.
+        margin_ratio: Of `equivalent`.
+        error: By how much the true log ratio may lie to the better side of what was seen.
     """
     effect, margin = abs(math.log(interval.ratio)), math.log1p(margin_ratio)
-    return max(effect, margin - effect)
+    return max(effect + error, margin - max(0.0, effect - error))
