@@ -4,7 +4,8 @@ import math
 
 import pytest
 
-from httpdyno.experiment.side_by_side import ArmSize, Room, machine_room, n_side_by_side
+from httpdyno.experiment.machine_room import Room
+from httpdyno.experiment.side_by_side import ArmSize, n_side_by_side
 
 MIB = 1 << 20
 SMALL = ArmSize(pss_bytes=20 * MIB, n_processes=2)
@@ -41,10 +42,3 @@ ROOM = Room(memory_bytes=4000 * MIB, n_processes=2000, n_descriptors=1000)
 )
 def test_what_there_is_least_room_for_decides(sizes, room, connections, limit, expected):
     assert n_side_by_side(sizes, room, connections=connections, limit=limit) == expected
-
-
-def test_this_machine_has_room():
-    room = machine_room()
-    assert room.memory_bytes > MIB
-    assert room.n_processes > 1
-    assert room.n_descriptors > 1

@@ -20,7 +20,8 @@ from msgspec import structs
 
 from httpdyno.errors import AdapterError
 from httpdyno.experiment.bench import StartRequest
-from httpdyno.experiment.side_by_side import ArmSize, machine_room, n_side_by_side
+from httpdyno.experiment.machine_room import machine_room
+from httpdyno.experiment.side_by_side import ArmSize, n_side_by_side
 from httpdyno.experiment.silent_server import crash_words, silence
 from httpdyno.experiment.standstill import Pulse, sleepless_s
 from httpdyno.experiment.start_load import Place, StartLoad

@@ -1,10 +1,9 @@
 """How many starts of the same arms may be up at the same time."""
 
-import math
-import resource
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
+
+from httpdyno.experiment.machine_room import Room
 
 MEMORY_RATIO = 0.5
 """Of what is available: servers grow under load, and the machine's caches need some, too."""
@@ -20,15 +19,6 @@ class ArmSize:
     pss_bytes: int
     """Proportional set size under load."""
     n_processes: int
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Room:
-    """What the machine has for servers and for the connections to them."""
-
-    memory_bytes: float
-    n_processes: float
-    n_descriptors: float
 
 
 def n_side_by_side(
@@ -54,25 +44,3 @@ def n_side_by_side(
         limit,
     )
     return max(1, int(min(fits)))
-
-
-def machine_room() -> Room:
-    """Return what this process may have of this machine now."""
-    return Room(
-        memory_bytes=_available_bytes(Path("/proc/meminfo").read_text(encoding="ascii")),
-        n_processes=_soft_limit(resource.RLIMIT_NPROC),
-        n_descriptors=_soft_limit(resource.RLIMIT_NOFILE),
-    )
-
-
-def _available_bytes(meminfo: str) -> float:
-    for line in meminfo.splitlines():
-        name, _, value = line.partition(":")
-        if name == "MemAvailable":
-            return int(value.split()[0]) * 1024
-    return math.inf
-
-
-def _soft_limit(which: int) -> float:
-    soft, _ = resource.getrlimit(which)
-    return math.inf if soft == resource.RLIM_INFINITY else soft
