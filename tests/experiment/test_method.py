@@ -70,9 +70,7 @@ def double(session, outcome):
     while session.left_s > 0:
         arms = (best, best.replaced("workers", 2 * best.values["workers"]))
         index = session.begin(f"{best.label()} doubled", arms)
-        allowance = Allowance(
-            time_s=50.0, limit_s=50.0, n_blocks=cost.n_blocks, start_s=cost.start_s
-        )
+        allowance = Allowance(time_s=50.0, limit_s=50.0, n_blocks=cost.n_blocks)
         if run_comparison(session, index, arms, allowance).verdict != "better":
             break
         best = arms[1]

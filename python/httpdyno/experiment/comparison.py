@@ -24,8 +24,6 @@ class Allowance:
     limit_s: float
     """What it may borrow from later steps, in all, when a decision is that near."""
     n_blocks: int
-    start_s: float
-    """Expected time of one start."""
     whole_s: float = 0.0
     """What its fewest starts may use, in all: half of them prove nothing, so they go before what
     comes later and is not begun."""

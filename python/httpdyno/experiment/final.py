@@ -57,7 +57,6 @@ def final_comparison(
                 limit_s=session.left_s,
                 whole_s=session.overtime_s,
                 n_blocks=cost.n_blocks,
-                start_s=cost.start_s,
                 is_last=True,
                 precise_log_ratio=FINAL_LOG_RATIO,
             ),

@@ -284,7 +284,6 @@ def _climb_one(
             limit_s=steps_s - (to_come - 1) * expected_s,
             whole_s=steps_s,
             n_blocks=cost.n_blocks,
-            start_s=cost.start_s,
             after_s=expected_s * (to_come - 1) + final_s,
             may_lose_ratio=standing.may_lose_ratio,
         ),

@@ -34,7 +34,6 @@ def run_pair(session: Session, outcome: GrowingOutcome) -> None:
         limit_s=session.left_s,
         whole_s=session.overtime_s,
         n_blocks=study.method.blocks_per_start,
-        start_s=0.0,
         is_last=True,
     )
     result = run_comparison(session, index, arms, allowance)
