@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from httpdyno.model import ArmSummary, Comparison, Outcome, level_text
+from httpdyno.model import ArmSummary, Comparison, Objective, Outcome, level_text
 from httpdyno.model.metric import MORE_IS_BETTER
 from httpdyno.report.shared.phrase import NOTHING, plural
 from httpdyno.report.shared.template import Drawn
@@ -81,7 +81,7 @@ def sheet(outcome: Outcome, *, drawn: Drawn) -> dict[str, Any]:
         "starts": starts_figure(measured, drawn),
         "answers": answers_table(arms),
         "evidence_title": "Every step's evidence" if outcome.steps else "The evidence",
-        "confidence": f"{outcome.plan.study.objective.deciding_confidence * 100:g} %",
+        "confidence": _metric_confidence(outcome.plan.study.objective),
         "steps": evidence(outcome, drawn),
         "skipped": skipped(outcome),
         "caveats": outcome_caveats(outcome),
@@ -89,6 +89,10 @@ def sheet(outcome: Outcome, *, drawn: Drawn) -> dict[str, Any]:
         "provenance": provenance(outcome),
         "effective": effective_table(outcome),
     }
+
+
+def _metric_confidence(objective: Objective) -> str:
+    return f"{objective.confidence_of(objective.metric) * 100:g} %"
 
 
 def _capital(text: str) -> str:
