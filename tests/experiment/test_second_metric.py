@@ -10,7 +10,7 @@ from tests.experiment.test_littles_law import steady_starts
 
 from httpdyno.experiment.claim import Terms, claim, comparison
 from httpdyno.experiment.event import Event, StartDone
-from httpdyno.experiment.planning import compare_plan, make_plan
+from httpdyno.experiment.planning import compare_plan, make_plan, plan_lines
 from httpdyno.experiment.run import run_plan
 from httpdyno.model import (
     Configuration,
@@ -270,6 +270,19 @@ def test_a_comparison_goes_on_until_its_metric_decides_or_the_time_is_up(cheaper
     assert told.final.n_starts == same.final.n_starts
     assert told.final.ratios["throughput"].low == pytest.approx(same.final.ratios["throughput"].low)
     assert told.configuration == start
+
+
+@pytest.mark.parametrize(
+    ("objective", "words"),
+    [
+        (Objective(), "decides   throughput_per_s, margin"),
+        (Objective(second_metric=CPU), f"decides   {RATE} (told beside it: {CPU}), margin"),
+        (Objective(tie_breaker=CPU, second_metric=CPU), f"decides   {RATE}, then {CPU}, margin"),
+    ],
+)
+def test_a_plan_says_what_is_told_before_anything_is_measured(study, objective, words):
+    plan = make_plan(structs.replace(study, objective=objective), seed=7)
+    assert [line for line in plan_lines(plan) if line.startswith(words)]
 
 
 def test_a_ladder_keeps_nothing_for_what_the_second_metric_says(cheaper_study):
