@@ -1,6 +1,8 @@
 """What somebody sees while a run goes on."""
 
 import io
+from dataclasses import replace
+from typing import get_args
 
 import pytest
 from msgspec import structs
@@ -15,7 +17,9 @@ from httpdyno.model import (
     Configuration,
     LadderStep,
     RatioInterval,
+    SecondClaim,
     SweepPoint,
+    Verdict,
 )
 
 INTERVAL = RatioInterval(ratio=2.0, low=1.8, high=2.2, confidence=0.95)
@@ -96,6 +100,34 @@ def test_a_tie_break_names_the_ratio_that_decided():
     assert shown(FinalDone(comparison=tied)).strip() == (
         "final  better by CPU per request: 0.81 × (0.75 … 0.87; 95 % confidence, "
         "6 starts), throughput 2.00 × (1.80 … 2.20)"
+    )
+
+
+@pytest.mark.parametrize("word", get_args(Verdict))
+def test_the_live_line_names_a_second_metric_once_that_proves_something(word):
+    second = SecondClaim(metric="cpu_s_per_request", verdict=word, reason="so it lies")
+    console = Console(file=io.StringIO(), force_terminal=True, width=120, highlight=False)
+    with RunProgress(console, 2, clock=Clock()) as watch:
+        watch(replace(START, second=second))
+        line = watch.shown().plain
+    is_proven = word in {"better", "worse", "equivalent"}
+    assert ("CPU per request" in line) is is_proven
+    assert not is_proven or f"2.00 × (1.80 … 2.20), CPU per request {word}" in line
+
+
+def test_a_finished_step_says_what_else_is_proven():
+    cheaper = RatioInterval(ratio=0.91, low=0.88, high=0.94, confidence=0.99)
+    second = SecondClaim(metric="cpu_s_per_request", verdict="better", reason="so it lies")
+    same = structs.replace(
+        COMPARISON, second=second, ratios={**COMPARISON.ratios, "cpu_per_request": cheaper}
+    )
+    assert shown(FinalDone(comparison=same)).strip() == (
+        "final  better  2.00 × (1.80 … 2.20; 95 % confidence, 6 starts), CPU per request too"
+    )
+    other = structs.replace(same, verdict="inconclusive")
+    assert shown(FinalDone(comparison=other)).strip() == (
+        "final  inconclusive  2.00 × (1.80 … 2.20; 95 % confidence, 6 starts); "
+        "CPU per request is proven better: 0.91 × (0.88 … 0.94; 99 % confidence)"
     )
 
 

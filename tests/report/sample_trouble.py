@@ -3,7 +3,7 @@
 import math
 
 from msgspec import structs
-from tests.report import sample, sample_figures
+from tests.report import sample, sample_figures, sample_second
 
 from httpdyno.model import ArmSummary, Outcome, RatioInterval
 
@@ -83,6 +83,7 @@ def all_outcomes() -> dict[str, Outcome]:
     """Return every sample by name, those that went well too."""
     return {
         **sample.all_outcomes(),
+        **sample_second.all_outcomes(),
         "out_of_time": out_of_time(),
         "not_measured": not_measured(),
         "settled_on_start": settled_on_start(),

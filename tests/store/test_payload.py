@@ -1,9 +1,18 @@
 import json
 
 import pytest
+from msgspec import structs
 
 from httpdyno.errors import StoreError
-from httpdyno.model import Closed, Constant, Outcome, Plan, RatioInterval, WindowRecord
+from httpdyno.model import (
+    Closed,
+    Constant,
+    Outcome,
+    Plan,
+    RatioInterval,
+    SecondClaim,
+    WindowRecord,
+)
 from httpdyno.store.payload import from_text, to_text
 from httpdyno.testing.record import sample_outcome, sample_plan, sample_window
 
@@ -68,3 +77,25 @@ def test_a_workload_of_the_first_format_is_still_read(
     assert (read.connections, read.timeout_s, read.requests[0].path) == (3, 2.0, "/a")
     assert read.requests_per_connection == per_connection
     assert read.arrival == arrival
+
+
+def test_what_was_stored_before_there_was_a_second_metric_is_read_as_it_was_meant():
+    outcome = json.loads(to_text(sample_outcome("1")))
+    del outcome["final"]["second"]
+    del outcome["steps"][0]["comparison"]["second"]
+    del outcome["plan"]["study"]["objective"]["second_metric"]
+    read = from_text(json.dumps(outcome), Outcome, "it")
+    assert read.final is not None
+    assert read.final.second is None
+    assert read.steps[0].comparison.second is None
+    # A run that goes on keeps to what it was begun with: the metric has all of the risk.
+    objective = read.plan.study.objective
+    assert objective.confidence_of(objective.metric) == objective.confidence
+
+
+def test_a_second_claim_comes_back_as_it_was():
+    whole = sample_outcome("1")
+    claim = SecondClaim(metric="cpu_s_per_request", verdict="better", reason="it lies below 1")
+    assert whole.final is not None
+    told = structs.replace(whole, final=structs.replace(whole.final, second=claim))
+    assert from_text(to_text(told), Outcome, "it") == told

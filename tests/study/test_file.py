@@ -77,6 +77,21 @@ def test_a_study_is_read_with_units_converted_and_defaults_filled_in(folder):
 
 
 @pytest.mark.parametrize(
+    ("metric", "rate", "second"),
+    [
+        ("latency_p99_s", "", "cpu_s_per_request"),
+        ("cpu_s_per_request", "", "throughput_per_s"),
+        ("cpu_s_per_request", 'rate = "50/s"\n', ""),
+    ],
+)
+def test_a_study_has_its_second_metric_before_anything_is_measured(folder, metric, rate, second):
+    text = GOOD.replace("latency_p99_s", metric).replace("keep_alive = false\n", rate)
+    assert _study(folder, text).objective.second_metric == second
+    named = text.replace("[method]", 'tie_breaker = "latency_p50_s"\n\n[method]')
+    assert _study(folder, named).objective.second_metric == "latency_p50_s"
+
+
+@pytest.mark.parametrize(
     ("before", "after", "said"),
     [
         ("connections = 5", 'connections = "five"', "workload.connections is 'five'; expected"),

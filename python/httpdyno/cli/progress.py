@@ -70,7 +70,9 @@ class RunProgress(LiveDisplay):
             case Stage():
                 self._status = Text(f"{event.name}  {event.detail}".rstrip())
             case StartDone():
-                self._status = standing_line(event.stage, event.n_starts, event.interval)
+                self._status = standing_line(
+                    event.stage, event.n_starts, event.interval, event.second
+                )
             case PointDone():
                 self._status = Text(_round_text(event))
             case _:

@@ -171,6 +171,7 @@ def _reflowed(text: str) -> str:
 def _facts(study: Study) -> Table:
     load, objective = study.workload, study.objective
     tie = f", then {objective.tie_breaker}" if objective.tie_breaker else ""
+    beside = f"; told beside it: {objective.second}" if objective.second and not tie else ""
     limits = [f"errors at most {objective.max_error_ratio:.2%}"]
     if objective.max_p99_s is not None:
         limits.append(f"p99 at most {format_duration(objective.max_p99_s)}")
@@ -184,7 +185,7 @@ def _facts(study: Study) -> Table:
         ("server", study.server.adapter),
         ("requests", requests),
         ("load", workload_text(load)),
-        ("decides", f"{objective.metric}{tie}; {', '.join(limits)}"),
+        ("decides", f"{objective.metric}{tie}{beside}; {', '.join(limits)}"),
         ("method", study.method.kind),
         ("budget", format_duration(study.budget_s)),
         ("book", study.book_figure),

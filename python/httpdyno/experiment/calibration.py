@@ -133,7 +133,7 @@ def _noise_figures(
         _spread_at_most(ratios),
         spread.get("between_windows", 0.0) / math.sqrt(max(1.0, _blocks(starts[0], 2))),
     )
-    alpha = 1 - study.objective.deciding_confidence
+    alpha = 1 - study.objective.confidence_of(study.objective.metric)
     return {
         "aa_ratio": math.exp(fmean(ratios)),
         "between_starts_sd": stdev(ratios),

@@ -27,6 +27,7 @@ from httpdyno.model import (
     Objective,
     RatioInterval,
     RequestSpec,
+    SecondClaim,
     StartRecord,
     Verdict,
 )
@@ -56,6 +57,8 @@ class Claim:
     """The figures contradict each other: nothing may rest on the interval."""
     may_change: bool = False
     """The metric has spoken, but its tie breaker may still."""
+    second: SecondClaim | None = None
+    """What the second metric says for itself. It changes nothing of the rest."""
 
     @property
     def is_decided(self) -> bool:
@@ -89,17 +92,30 @@ def claim(starts: Sequence[StartRecord], terms: Terms) -> Claim:
     """Return what may be said of arm 1 against arm 0 after these starts.
 
     In each of them arm 0 ran as it should. The objective's metric decides. Where it shows no
-    difference, or none yet, its tie breaker may; each of the two then has half of the risk, so that
-    both together keep the confidence.
+    difference, or none yet, its tie breaker may. The second metric has its own claim beside, by the
+    same rules; the risk is shared so that both together keep the objective's confidence.
     """
     objective, min_starts = terms.objective, terms.min_starts
     failure = _failure(starts, terms)
     if failure:
         return Claim(verdict="failed", reason=failure, n_starts=len(starts))
     first = _claim(starts, objective, objective.metric, min_starts)
-    if first.verdict in {"better", "worse", "not_measured"} or not objective.tie_breaker:
+    if not objective.second:
         return first
-    second = _claim(starts, objective, objective.tie_breaker, min_starts)
+    second = _claim(starts, objective, objective.second, min_starts)
+    if objective.tie_breaker:
+        first = _by_tie_breaker(first, second, starts, terms)
+    told = SecondClaim(metric=objective.second, verdict=second.verdict, reason=second.reason)
+    return replace(first, second=told)
+
+
+def _by_tie_breaker(
+    first: Claim, second: Claim, starts: Sequence[StartRecord], terms: Terms
+) -> Claim:
+    """Return the metric's claim, or that of its tie breaker where that decides."""
+    objective = terms.objective
+    if first.verdict in {"better", "worse", "not_measured"}:
+        return first
     is_told = second.verdict in {"better", "worse"}
     # What is doubted proves nothing, so not that little is lost either.
     is_bound = first.interval is not None and not first.is_doubted
@@ -162,7 +178,8 @@ def _needed(first: Claim, second: Claim, starts: Sequence[StartRecord], terms: T
     room = gain - math.log1p(-terms.may_lose_ratio)
     if room <= 0:
         return alone
-    little = starts_needed(stdev(ratios), room, alpha=1 - objective.deciding_confidence)
+    alpha = 1 - objective.confidence_of(objective.metric)
+    little = starts_needed(stdev(ratios), room, alpha=alpha)
     other = len(starts) if second.is_decided else second.starts_needed
     together = None if little is None or other is None else max(little, other)
     return min((n for n in (alone, together) if n is not None), default=None)
@@ -177,7 +194,7 @@ def _claim(
 ) -> Claim:
     name = RATIO_OF_METRIC[metric]
     ratios = log_ratios(starts, name)
-    confidence = objective.deciding_confidence
+    confidence = objective.confidence_of(metric)
     if len(starts) >= min_starts and not carries(starts, name):
         words = (
             f"a start holds {smallest_count(starts):,} requests, too few requests for its "
@@ -289,11 +306,14 @@ def comparison(
     """Return the comparison that these starts make, all that there will be."""
     objective, min_starts = terms.objective, terms.min_starts
     state = claim(starts, terms)
+    second = state.second
     ratios = log_ratios(starts, RATIO_OF_METRIC[objective.metric])
     duration_s = math.fsum(start.duration_s for start in starts)
     if state.verdict == "inconclusive" and len(starts) < min_starts:
         words = f"the time was over after {len(starts)} of at least {min_starts} starts"
         state = replace(state, verdict="not_measured", reason=words, starts_needed=min_starts)
+    if second is not None and second.verdict == "inconclusive" and len(starts) < min_starts:
+        second = structs.replace(second, verdict="not_measured")
     left = (state.starts_needed or 0) - len(starts)
     per_start_s = duration_s / len(starts) if starts else 0.0
     undecided = state.verdict in {"inconclusive", "not_measured"}
@@ -309,7 +329,8 @@ def comparison(
         metric=objective.metric,
         decided_by=state.decided_by,
         n_starts=len(starts),
-        ratios=ratio_intervals(starts, confidence=objective.deciding_confidence),
+        second=second,
+        ratios=ratio_intervals(starts, objective),
         per_start_ratio=tuple(math.exp(value) for value in ratios),
         noise=noise(starts, ratios),
         needed_s=left * per_start_s if undecided and state.starts_needed and left > 0 else None,

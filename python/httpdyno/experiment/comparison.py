@@ -77,6 +77,7 @@ def run_comparison(
                 interval=state.interval,
                 elapsed_s=session.spent_s,
                 left_s=min(more_s, max(0.0, session.left_s)),
+                second=state.second,
             )
         )
         if _is_over(state, (used_s, next_s), starts, (allowance, terms)):

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from httpdyno.model import Comparison, LadderStep, RatioInterval, SweepPoint
+from httpdyno.model import Comparison, LadderStep, RatioInterval, SecondClaim, SweepPoint
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -25,6 +25,8 @@ class StartDone:
     interval: RatioInterval | None
     elapsed_s: float
     left_s: float
+    second: SecondClaim | None = None
+    """What the second metric says so far."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

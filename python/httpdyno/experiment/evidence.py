@@ -16,6 +16,7 @@ from httpdyno.model import (
     Configuration,
     Effective,
     HistogramData,
+    Objective,
     RatioInterval,
     StartRecord,
     TrialStatus,
@@ -263,13 +264,18 @@ def carries(starts: Sequence[StartRecord], ratio_name: str) -> bool:
 
 
 def ratio_intervals(
-    starts: Sequence[StartRecord], *, confidence: float
+    starts: Sequence[StartRecord], objective: Objective
 ) -> dict[str, RatioInterval]:
-    """Return every ratio of arm 1 over arm 0 that the starts bound."""
+    """Return every ratio of arm 1 over arm 0 that the starts bound.
+
+    Those that something is claimed of share the objective's risk; the others are shown, each with
+    the objective's confidence for itself alone.
+    """
     result = {}
-    for name in RATIO_OF_METRIC.values():
+    for metric, name in RATIO_OF_METRIC.items():
         if not carries(starts, name):
             continue
+        confidence = objective.confidence_of(metric)
         interval = ratio_interval(log_ratios(starts, name), confidence=confidence)
         # An interval without an end says nothing that its absence does not.
         if interval is not None and math.isfinite(interval.high):

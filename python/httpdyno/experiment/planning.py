@@ -161,8 +161,10 @@ def _windows_note(study: Study) -> str:
 
 def _objective_line(study: Study) -> str:
     objective = study.objective
-    tie = f", then {objective.tie_breaker}" if objective.tie_breaker else ""
-    return f"{objective.metric}{tie}"
+    if objective.tie_breaker:
+        return f"{objective.metric}, then {objective.tie_breaker}"
+    beside = f" (told beside it: {objective.second})" if objective.second else ""
+    return f"{objective.metric}{beside}"
 
 
 def _workload_line(study: Study) -> str:

@@ -109,6 +109,16 @@ class ArmSummary(Record, frozen=True):
     """Answers by status, right ones and wrong ones."""
 
 
+class SecondClaim(Record, frozen=True):
+    """What the starts prove of the objective's second metric; its interval is in `ratios`."""
+
+    metric: str
+    verdict: Verdict
+    """Never `failed`: where the candidate did, there is no such claim."""
+    reason: str
+    """One sentence: why this verdict."""
+
+
 class Comparison(Record, frozen=True):
     """A claim about two configurations, with its evidence."""
 
@@ -124,8 +134,12 @@ class Comparison(Record, frozen=True):
     n_starts: int
     decided_by: str = ""
     """The tie breaker, where it decided; empty where the metric did."""
+    second: SecondClaim | None = None
+    """None where the objective has no second metric, where the candidate failed, and in what an
+    earlier version stored."""
     ratios: dict[str, RatioInterval] = msgspec.field(default_factory=dict)
-    """throughput, cpu_per_request, latency_p50, latency_p90, latency_p99: b over a."""
+    """throughput, cpu_per_request, latency_p50, latency_p90, latency_p99: b over a. Each has a
+    confidence of its own; all but those of the metric and of the second one claim nothing."""
     per_start_ratio: tuple[float, ...] = ()
     """The objective metric's ratio in each start; (n_starts,)."""
     noise: dict[str, float] = msgspec.field(default_factory=dict)

@@ -99,6 +99,15 @@ class Workload(Record, frozen=True):
         return any(step.objects for step in self.steps)
 
 
+SECOND_RISK = 0.2
+"""The second metric's part of an objective's risk of a wrong word; the metric has the rest.
+
+So at 95 % in all the metric has 96 %, which makes its interval 6 % wider at six starts (its
+half-width is 2.04 standard deviations where it would be 1.93) and 3 % at twelve. The second one has
+99 %, half as wide again at six starts: what it has to say is mostly clear, and decides nothing.
+"""
+
+
 class Objective(Record, frozen=True):
     """What decides a comparison, and what must hold besides."""
 
@@ -106,14 +115,46 @@ class Objective(Record, frozen=True):
     """`throughput_per_s` (more is better), `latency_pNN_s` or `cpu_s_per_request` (less is)."""
     tie_breaker: str = ""
     """Another metric, which decides where the first shows no difference; empty for none."""
+    second_metric: str = ""
+    """What has a claim of its own beside the metric, and decides nothing: fixed with the study,
+    before there are data (`second_metric_of`). Where a tie breaker is named that is the second one.
+    Empty for none, as in what earlier versions stored."""
     max_error_ratio: float = 0.001
     max_p99_s: float | None = None
     margin_ratio: float = 0.01
     """Differences within ±this are `equivalent`: too small to matter."""
     confidence: float = 0.95
-    """That a verdict is not a wrong `better` or `worse`, however often one looks."""
+    """That no verdict is a wrong `better` or `worse`, however often one looks: neither that of the
+    metric nor that of the second one."""
 
     @property
-    def deciding_confidence(self) -> float:
-        """Confidence of each interval: two metrics that may decide share the risk (Bonferroni)."""
-        return 1 - (1 - self.confidence) / 2 if self.tie_breaker else self.confidence
+    def second(self) -> str:
+        """The metric that has a claim of its own beside the first; empty where none has."""
+        return self.tie_breaker or self.second_metric
+
+    def confidence_of(self, metric: str) -> float:
+        """Return the confidence of a metric's interval.
+
+        Two metrics that may speak share the risk (Bonferroni), so that both together keep the
+        objective's confidence, whatever they have to do with each other: by halves where the second
+        may decide too, else as `SECOND_RISK` says. All others claim nothing, and have the
+        objective's confidence each for itself.
+        """
+        if not self.second or metric not in {self.metric, self.second}:
+            return self.confidence
+        second_share = 0.5 if self.tie_breaker else SECOND_RISK
+        share = second_share if metric == self.second else 1 - second_share
+        return 1 - (1 - self.confidence) * share
+
+
+def second_metric_of(metric: str, tie_breaker: str, *, is_open_loop: bool) -> str:
+    """Return what has a claim of its own beside an objective's metric; empty where nothing has.
+
+    The tie breaker where one is named. Else what a request costs, which is often proven when the
+    metric is not; beside that the throughput, unless the schedule of an open loop decides it.
+    """
+    if tie_breaker:
+        return tie_breaker
+    if metric != "cpu_s_per_request":
+        return "cpu_s_per_request"
+    return "" if is_open_loop else "throughput_per_s"

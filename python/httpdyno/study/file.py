@@ -19,7 +19,7 @@ from httpdyno.model.base import Level
 from httpdyno.model.knob import Configuration, Knob, KnobInfo
 from httpdyno.model.metric import METRIC_NAMES
 from httpdyno.model.study import Method, ServerSpec, Study
-from httpdyno.model.workload import Objective
+from httpdyno.model.workload import Objective, second_metric_of
 from httpdyno.study.complaint import is_possible_number, nearest, typed_study
 from httpdyno.study.table import KnobTable, MethodTable, ObjectiveTable, ServerTable, StudyFile
 from httpdyno.study.workload import check_windows, study_workload
@@ -79,6 +79,7 @@ def study_from(raw: dict[str, Any], file: Path, knob_infos: KnobInfos) -> Study:
     """Return the study that the TOML tables of `file` describe."""
     typed = typed_study(raw, file)
     check = _Checker(file)
+    workload = study_workload(typed.workload, file, check.wrong)
     study = Study(
         name=typed.name,
         title=typed.title,
@@ -89,8 +90,8 @@ def study_from(raw: dict[str, Any], file: Path, knob_infos: KnobInfos) -> Study:
         file=file.name,
         server=check.server(typed.server),
         knobs=check.knobs(typed.knobs, knob_infos(typed.server.adapter), typed.server),
-        workload=study_workload(typed.workload, file, check.wrong),
-        objective=check.objective(typed.objective),
+        workload=workload,
+        objective=check.objective(typed.objective, is_open_loop=workload.is_open_loop),
         method=check.method(typed.method, typed.knobs, typed.objective),
         budget_s=check.duration("budget.time", typed.budget.time),
     )
@@ -229,7 +230,7 @@ class _Checker:
             book_ratio=table.book_ratio,
         )
 
-    def objective(self, table: ObjectiveTable) -> Objective:
+    def objective(self, table: ObjectiveTable, *, is_open_loop: bool) -> Objective:
         for name, metric in (("metric", table.metric), ("tie_breaker", table.tie_breaker)):
             if metric not in METRIC_NAMES and (metric or name == "metric"):
                 raise self.wrong(f"objective.{name}", metric, ", ".join(METRIC_NAMES))
@@ -245,6 +246,9 @@ class _Checker:
         return Objective(
             metric=table.metric,
             tie_breaker=table.tie_breaker,
+            second_metric=second_metric_of(
+                table.metric, table.tie_breaker, is_open_loop=is_open_loop
+            ),
             max_error_ratio=table.max_error_ratio,
             max_p99_s=self.duration("objective.max_p99", table.max_p99) if table.max_p99 else None,
             margin_ratio=table.margin,

@@ -52,6 +52,12 @@ def test_headlines_say_the_verdict_before_the_number() -> None:
         "tie_break": "inconclusive: 1.00 × the throughput of the start so far (0.97 … 1.04)",
         "tied_compare": "b is better by CPU per request: 0.81 × (0.75 … 0.88), "
         "throughput 1.00 × (0.97 … 1.04)",
+        "second_compare": "inconclusive: 1.01 × the throughput so far (0.93 … 1.10); "
+        "CPU per request is proven better: 0.91 × (0.88 … 0.94; 99 % confidence)",
+        "second_ladder": "better: 4.90 × the throughput of the start (4.59 … 5.23)",
+        "second_alone": "not measured: a start holds 240 requests, too few requests for its p99.9 "
+        "latency; a longer `method.window` or more `blocks_per_start` has more; "
+        "CPU per request is proven better: 0.91 × (0.88 … 0.94; 99 % confidence)",
         "out_of_time": "ran out of time before 5 steps: about 7 min more would try them; "
         "of 1 tried, 1 worse",
         "not_measured": "not measured: one request takes 3.10 s, longer than a window of 250 ms; "

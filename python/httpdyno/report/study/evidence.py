@@ -8,6 +8,7 @@ from httpdyno.report.shared.template import Drawn
 from httpdyno.report.study import chart
 from httpdyno.report.study.finding import final_label
 from httpdyno.report.study.http_answers import answers_text
+from httpdyno.report.study.second_text import second_clause
 from httpdyno.report.study.verdict_text import (
     decider,
     deciding,
@@ -46,6 +47,20 @@ def evidence(outcome: Outcome, drawn: Drawn) -> list[dict[str, Any]]:
     return cards
 
 
+def drawn_confidence(outcome: Outcome) -> str:
+    """Return `96 %`: of the intervals that the cards draw; `97.5 % or 96 %` where they differ.
+
+    They do where a tie breaker has a say in the steps but not in the final claim.
+    """
+    compared = [step.comparison for step in outcome.steps]
+    if outcome.final is not None:
+        compared.append(outcome.final)
+    drawn = [interval.confidence for each in compared if (interval := of_objective(each))]
+    objective = outcome.plan.study.objective
+    known = drawn or [objective.confidence_of(objective.metric)]
+    return " or ".join(dict.fromkeys(f"{each * 100:g} %" for each in known))
+
+
 def _step_card(step: LadderStep, drawn: Drawn, *, margin_ratio: float) -> dict[str, Any]:
     return {
         "knob": step_name(step),
@@ -77,7 +92,8 @@ def _card(
         figure += f"; {metric_name(comparison.metric)} {ratio_bounds_text(interval)}"
     failed = words_without_figure(comparison) if shown_verdict(comparison) == "failed" else ""
     kept_words = {True: "kept", False: "not kept", None: ""}[kept]
-    parts = (figure, "" if failed else comparison.reason, needed_text(comparison), kept_words)
+    why = "" if failed else comparison.reason
+    parts = (figure, why, needed_text(comparison), second_clause(comparison), kept_words)
     facts = [
         (RATIO_NAMES[name], f"{interval_ratio_text(shown_ratios(comparison)[name])} ×")
         for name in ("throughput", "cpu_per_request", "latency_p50", "latency_p99")

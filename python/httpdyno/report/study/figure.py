@@ -12,6 +12,7 @@ from httpdyno.report.shared.template import Drawn
 from httpdyno.report.study import chart, sweep_chart
 from httpdyno.report.study.http_answers import errors_text
 from httpdyno.report.study.json import book_ratios
+from httpdyno.report.study.second_text import mark, marks_text
 from httpdyno.report.study.verdict_text import (
     bounds_text,
     has_run,
@@ -64,6 +65,9 @@ def main_figure(outcome: Outcome, drawn: Drawn) -> dict[str, Any] | None:
         caption = caption.rpartition(" The last row")[0]
     if any(step.book_ratio for step in outcome.steps):
         caption = f"{caption} {_BOOK_DIAMOND}"
+    marks = marks_text(_compared(outcome), _LADDER_RATIOS)
+    if marks:
+        caption = f"{caption} In the table: {marks}."
     return _figure(
         "The ladder",
         caption,
@@ -73,8 +77,17 @@ def main_figure(outcome: Outcome, drawn: Drawn) -> dict[str, Any] | None:
     )
 
 
+_LADDER_RATIOS = ("cpu_per_request", "latency_p50", "latency_p99")
+
+
+def _compared(outcome: Outcome) -> list[Comparison]:
+    """Return the comparisons that are rows of the ladder's table."""
+    final = [] if outcome.final is None else [outcome.final]
+    return [*(step.comparison for step in outcome.steps), *final]
+
+
 def _ladder_table(outcome: Outcome) -> dict[str, Any]:
-    names = ("cpu_per_request", "latency_p50", "latency_p99")
+    names = _LADDER_RATIOS
     rows = [
         [
             step.change,
@@ -105,7 +118,8 @@ def _ladder_table(outcome: Outcome) -> dict[str, Any]:
 
 
 def _ratios(comparison: Comparison, names: Sequence[str]) -> list[str]:
-    return [interval_ratio_text(shown_ratios(comparison).get(name)) for name in names]
+    ratios = shown_ratios(comparison)
+    return [mark(comparison, name) + interval_ratio_text(ratios.get(name)) for name in names]
 
 
 def _sweep_figure(outcome: Outcome, drawn: Drawn) -> dict[str, Any] | None:

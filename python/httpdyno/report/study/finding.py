@@ -4,8 +4,9 @@ from collections import Counter
 
 from msgspec import structs
 
-from httpdyno.model import Caveat, Comparison, LadderStep, Outcome, level_text
+from httpdyno.model import Caveat, Comparison, LadderStep, Objective, Outcome, level_text
 from httpdyno.report.shared.phrase import plural
+from httpdyno.report.study.second_text import differing_clause
 from httpdyno.report.study.verdict_text import (
     bounds_text,
     deciding,
@@ -61,8 +62,9 @@ def _withdrawn_headline(outcome: Outcome) -> str:
     """Return why the start stays, and the figure that says so."""
     interval = deciding(outcome.final) if outcome.final else None
     figure = f": {ratio_bounds_text(interval)}" if interval else ""
+    second = differing_clause(outcome.final) if outcome.final else ""
     late = f"; {out_of_time_text(outcome)}" if outcome.not_tried else ""
-    return f"{outcome.withdrawn}{figure}{late}"
+    return f"{outcome.withdrawn}{figure}{second}{late}"
 
 
 def not_tried_text(outcome: Outcome) -> str:
@@ -78,7 +80,7 @@ def out_of_time_text(outcome: Outcome) -> str:
 
 
 def _claim(comparison: Comparison, *, candidate: str) -> str:
-    """Return the verdict first, then the number it rests on."""
+    """Return the verdict first, then the number it rests on, then what else is proven."""
     interval, verdict = deciding(comparison), shown_verdict(comparison)
     if verdict == "failed":
         return f"{candidate} {failure_text(comparison.b, comparison.reason)}"
@@ -86,15 +88,16 @@ def _claim(comparison: Comparison, *, candidate: str) -> str:
     if candidate == "b":
         subject = {"equivalent": "a and b are ", "better": "b is ", "worse": "b is "}
         words = f"{subject.get(verdict, '')}{words}"
+    second = differing_clause(comparison)
     if interval is None:
-        return f"{words}: {comparison.reason}"
+        return f"{words}: {comparison.reason}{second}"
     if comparison.decided_by:
         return f"{words} {evidence_text(comparison, is_brief=True)}"
     reference = "" if candidate == "b" else " of the start"
     so_far = " so far" if verdict == "inconclusive" else ""
     return (
         f"{words}: {interval_ratio_text(interval)} × the {metric_name(comparison.metric)}"
-        f"{reference}{so_far} ({bounds_text(interval)})"
+        f"{reference}{so_far} ({bounds_text(interval)}){second}"
     )
 
 
@@ -250,8 +253,24 @@ def method_sentences(outcome: Outcome) -> tuple[str, str]:
     )
     second = (
         f"Each start gives one ratio, and the interval around their geometric mean is "
-        f"anytime-valid: with {objective.confidence * 100:g} % confidence it holds the truth "
-        f"however often one looks; differences within ±{objective.margin_ratio * 100:g} % are "
-        f"called equivalent."
+        f"anytime-valid: {_confidence_words(objective)}; differences within "
+        f"±{objective.margin_ratio * 100:g} % are called equivalent."
     )
     return first, second
+
+
+def _confidence_words(objective: Objective) -> str:
+    """Return what the intervals hold with what confidence, and how two metrics share the risk."""
+    whole = f"{objective.confidence * 100:g} %"
+    if not objective.second:
+        return f"with {whole} confidence it holds the truth however often one looks"
+    own, other = (
+        f"{objective.confidence_of(metric) * 100:g} %"
+        for metric in (objective.metric, objective.second)
+    )
+    role = "the tie breaker" if objective.tie_breaker else "which decides nothing"
+    return (
+        f"it holds the truth however often one looks, of {metric_name(objective.metric)} with "
+        f"{own} confidence and of {metric_name(objective.second)}, {role}, with {other}, so that "
+        f"with {whole} both are right; nothing is claimed by other ratios"
+    )

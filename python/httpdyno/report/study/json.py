@@ -22,6 +22,7 @@ from httpdyno.model import (
     Outcome,
     RatioInterval,
     Record,
+    SecondClaim,
     Step,
     Sweep,
     TrialStatus,
@@ -76,7 +77,11 @@ class ArmJson(Record, frozen=True):
 
 
 class ClaimJson(Record, frozen=True):
-    """What a comparison proves, and how."""
+    """What a comparison proves, and how.
+
+    Of the ratios, those of `metric` and of the second one share the objective's risk. The others
+    claim nothing: the confidence of each is for itself alone.
+    """
 
     change: str
     verdict: Verdict
@@ -84,6 +89,9 @@ class ClaimJson(Record, frozen=True):
     metric: str
     decided_by: str
     """The tie breaker, where that decided; else empty."""
+    second: SecondClaim | None
+    """What is proven of the second metric, whose interval is among the ratios. None where the study
+    has none, or the candidate failed."""
     throughput_ratio: RatioJson | None
     cpu_per_request_ratio: RatioJson | None
     latency_p50_ratio: RatioJson | None
@@ -302,6 +310,7 @@ def _claim(comparison: Comparison) -> dict[str, Any]:
         "reason": comparison.reason,
         "metric": comparison.metric,
         "decided_by": comparison.decided_by,
+        "second": comparison.second,
         "n_starts": comparison.n_starts,
         "per_start_ratio": comparison.per_start_ratio,
         "noise": _finite(comparison.noise),

@@ -9,7 +9,7 @@ from httpdyno.report.shared.phrase import NOTHING, plural
 from httpdyno.report.shared.template import Drawn
 from httpdyno.report.shared.workload_text import workload_text
 from httpdyno.report.study.effective import effective_table
-from httpdyno.report.study.evidence import evidence, skipped
+from httpdyno.report.study.evidence import drawn_confidence, evidence, skipped
 from httpdyno.report.study.figure import (
     cost_figure,
     latency_figure,
@@ -30,6 +30,7 @@ from httpdyno.report.study.finding import (
 )
 from httpdyno.report.study.http_answers import answers_table
 from httpdyno.report.study.provenance import provenance
+from httpdyno.report.study.second_text import brief_clause, differing_clause, second_clause
 from httpdyno.report.study.verdict_text import (
     bounds_text,
     confidence_text,
@@ -81,7 +82,7 @@ def sheet(outcome: Outcome, *, drawn: Drawn) -> dict[str, Any]:
         "starts": starts_figure(measured, drawn),
         "answers": answers_table(arms),
         "evidence_title": "Every step's evidence" if outcome.steps else "The evidence",
-        "confidence": f"{outcome.plan.study.objective.deciding_confidence * 100:g} %",
+        "confidence": drawn_confidence(outcome),
         "steps": evidence(outcome, drawn),
         "skipped": skipped(outcome),
         "caveats": outcome_caveats(outcome),
@@ -174,6 +175,9 @@ def _final_hero(outcome: Outcome, final: Comparison) -> dict[str, Any]:
     if final.decided_by:
         tied = f"{metric_name(final.metric)} {ratio_bounds_text(of_objective(final))}"
         lines.append(f"{tied}, so {name} decided")
+    second = second_clause(final)
+    if second and not (outcome.withdrawn and differing_clause(final)):
+        lines.append(second)
     if outcome.plan.study.book_ratio is not None and not _is_compare(outcome):
         book = outcome.plan.study.book_figure
         lines.append(
@@ -206,7 +210,7 @@ def _sweep_hero(outcome: Outcome) -> dict[str, Any]:
     if outcome.final is not None:
         lines.append(
             f"{final_label(outcome)}: {verdict_badge(outcome.final)}, "
-            f"{evidence_text(outcome.final)}"
+            f"{evidence_text(outcome.final)}{brief_clause(outcome.final)}"
         )
     if outcome.plan.study.book_figure:
         lines.append(f"published: {outcome.plan.study.book_figure}")

@@ -18,6 +18,7 @@ from httpdyno.model import (
     LadderStep,
     Outcome,
     RatioInterval,
+    SecondClaim,
     Verdict,
     level_text,
 )
@@ -36,8 +37,17 @@ from httpdyno.report.study.finding import (
     undecided_text,
 )
 from httpdyno.report.study.http_answers import answers_lines, answers_text
+from httpdyno.report.study.second_text import (
+    brief_clause,
+    mark,
+    marks_text,
+    says_the_same,
+    second_claim,
+    second_figure,
+)
 from httpdyno.report.study.sweep_text import sweep_chart
 from httpdyno.report.study.verdict_text import (
+    PROVEN,
     bounds_text,
     decider,
     evidence_text,
@@ -110,10 +120,12 @@ def ladder_table(steps: Sequence[LadderStep]) -> Table:
     for step in steps:
         table.add_row(*_ladder_row(step, others, has_book=has_book))
     explained = ", ".join(f"{short_name(name)}: {RATIO_NAMES[name]}" for name in others)
+    marks = marks_text([step.comparison for step in steps], others)
     table.caption = Text(
         f"ratio: {RATIO_NAMES[key]} over that of the best so far; total: the kept ones "
         f"multiplied; {explained}, as "
-        f"ratios{'; book: the published figure' if has_book else ''}",
+        f"ratios{f'; {marks}' if marks else ''}"
+        f"{'; book: the published figure' if has_book else ''}",
         "dim",
     )
     table.caption_justify = "left"
@@ -140,7 +152,7 @@ def _ladder_row(step: LadderStep, others: Sequence[str], *, has_book: bool) -> l
         bounds_text(interval),
         _decided_text(compared),
         ratio_text(step.running_ratio),
-        *(ratio_text(_middle(compared, name)) for name in others),
+        *(mark(compared, name) + ratio_text(_middle(compared, name)) for name in others),
     ]
     if has_book:
         cells.append(ratio_text(step.book_ratio))
@@ -181,8 +193,9 @@ def comparison_lines(
 ) -> tuple[RenderableType, ...]:
     """Return a comparison: the claim, why, the other figures, both arms side by side."""
     claim = Text(f"{names[1]} over {names[0]}  ", "bold")
+    lines: list[RenderableType]
     if not has_figure(comparison):
-        lines: list[RenderableType] = [claim.append(_without_figure(comparison))]
+        lines = [claim.append(_without_figure(comparison)), *_second_line(comparison)]
     else:
         lines = [claim.append(evidence_text(comparison)), *_reasons(comparison)]
     if book_ratio is not None:
@@ -208,6 +221,9 @@ def _without_figure(comparison: Comparison) -> Text:
 def _reasons(comparison: Comparison) -> list[RenderableType]:
     """Return why the verdict is what it is, and the figures that did not decide."""
     said = {ratio_key(comparison.metric), ratio_key(decider(comparison))}
+    second = second_claim(comparison)
+    if second is not None:
+        said.add(ratio_key(second.metric))
     name = metric_name(decider(comparison))
     why = Text.assemble(f"{name}: ", verdict_text(comparison), f", {comparison.reason}")
     needed = needed_text(comparison)
@@ -218,12 +234,26 @@ def _reasons(comparison: Comparison) -> list[RenderableType]:
         for name in RATIO_NAMES
         if name in comparison.ratios and name not in said
     ]
-    lines: list[RenderableType] = [Padding(Prose(why), _INDENT)]
+    lines: list[RenderableType] = [Padding(Prose(why), _INDENT), *_second_line(comparison)]
     words = ", ".join(others)
     # The word once: `p50 latency 0.2 ×, p99 latency 0.3 ×` is a line too long.
     first, _, more = words.partition(" latency ")
     words = f"{first} latency {more.replace(' latency', '')}" if more else words
     return lines + ([Padding(Prose(Text(words)), _INDENT)] if words else [])
+
+
+def _second_line(comparison: Comparison) -> list[RenderableType]:
+    """Return what is proven of the second metric; nothing where that is nothing."""
+    second = second_claim(comparison)
+    if second is None:
+        return []
+    too = " too" if says_the_same(comparison) else ""
+    line = Text.assemble(
+        f"{metric_name(second.metric)}: ",
+        (second.verdict, VERDICT_STYLES[second.verdict]),
+        f"{too}, {second_figure(comparison, second)}",
+    )
+    return [Padding(Prose(line), _INDENT)]
 
 
 def arms_table(comparison: Comparison, names: tuple[str, str]) -> Table:
@@ -300,9 +330,10 @@ def _state(outcome: Outcome) -> list[str]:
 
 
 def claim_text(comparison: Comparison) -> Text:
-    """Return the verdict and the ratio that decided, for progress."""
+    """Return the verdict and the ratio that decided, and what else is proven, for progress."""
     gap = " " if comparison.decided_by else "  "
-    return Text.assemble(verdict_text(comparison), gap, evidence_text(comparison))
+    second = brief_clause(comparison)
+    return Text.assemble(verdict_text(comparison), gap, evidence_text(comparison), second)
 
 
 def step_line(step: LadderStep, number: int, n_steps: int) -> Text:
@@ -319,7 +350,11 @@ def _step_number(step: LadderStep, number: int, n_steps: int) -> str:
     return "again" if step.attempt > 1 else f"step {number} of {n_steps}"
 
 
-def standing_line(stage: str, n_starts: int, interval: RatioInterval | None) -> Text:
+def standing_line(
+    stage: str, n_starts: int, interval: RatioInterval | None, second: SecondClaim | None = None
+) -> Text:
     """Return where an unfinished comparison stands, for progress."""
     where = "no interval yet" if interval is None else ratio_bounds_text(interval)
+    if second is not None and second.verdict in PROVEN:
+        where += f", {metric_name(second.metric)} {second.verdict}"
     return Text(f"{stage}  {plural(n_starts, 'start')}  {where}")

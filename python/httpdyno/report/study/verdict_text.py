@@ -8,6 +8,7 @@ from httpdyno.model import (
     Comparison,
     LadderStep,
     RatioInterval,
+    SecondClaim,
     Sweep,
     SweepPoint,
     TrialStatus,
@@ -17,6 +18,8 @@ from httpdyno.model.metric import METRIC_NAMES, RATIO_OF_METRIC
 from httpdyno.report.shared.phrase import NOTHING, plural
 from httpdyno.units import Toward, format_bounds, format_guess, format_number, format_rate
 
+PROVEN: frozenset[Verdict] = frozenset({"better", "worse", "equivalent"})
+"""The verdicts that an interval proves."""
 UNBOUNDED_PER_S = 1e9
 """A throughput that no server has: an interval that reaches it has no upper end yet."""
 _FINE = 0.05
@@ -89,9 +92,26 @@ def has_figure(comparison: Comparison) -> bool:
     return shown_verdict(comparison) not in {"failed", "not_measured"}
 
 
+def proven_second(comparison: Comparison) -> SecondClaim | None:
+    """Return the claim of the second metric where it proves something; else None."""
+    second = comparison.second
+    if second is None or second.verdict not in PROVEN:
+        return None
+    is_shown = shown_verdict(comparison) != "failed"
+    return second if is_shown and ratio_key(second.metric) in comparison.ratios else None
+
+
 def shown_ratios(comparison: Comparison) -> dict[str, RatioInterval]:
-    """Return the ratios that reports may show: none where an arm was not measured to the end."""
-    return comparison.ratios if has_figure(comparison) else {}
+    """Return the ratios that reports may show.
+
+    Where an arm was not measured to the end none; where only the metric could not be, what is
+    proven of the second one.
+    """
+    if has_figure(comparison):
+        return comparison.ratios
+    second = proven_second(comparison)
+    keys = [] if second is None else [ratio_key(second.metric)]
+    return {key: comparison.ratios[key] for key in keys}
 
 
 def verdict_badge(comparison: Comparison) -> str:

@@ -1,0 +1,99 @@
+"""What a comparison proves of the objective's second metric, in words.
+
+It decides nothing, so it never comes first; where the metric says the same it is a word or two.
+"""
+
+from collections.abc import Sequence
+
+from httpdyno.model import Comparison, SecondClaim
+from httpdyno.report.study.verdict_text import (
+    metric_name,
+    proven_second,
+    ratio_bounds_text,
+    ratio_key,
+)
+
+MARKS = {"better": "*", "worse": "*", "equivalent": "="}
+"""Before a ratio of which that is proven, in narrow tables; without colour, and one column wide."""
+_MARK_WORDS = {"*": "proven better or worse", "=": "proven equivalent"}
+
+
+def second_claim(comparison: Comparison) -> SecondClaim | None:
+    """Return what is proven of the second metric; None where that is nothing, or decided."""
+    second = proven_second(comparison)
+    return None if second is None or second.metric == comparison.decided_by else second
+
+
+def says_the_same(comparison: Comparison) -> bool:
+    """Tell whether the second metric proves what the first one does."""
+    second = second_claim(comparison)
+    return second is not None and second.verdict == comparison.verdict
+
+
+def second_figure(comparison: Comparison, second: SecondClaim) -> str:
+    """Return `0.91 × (0.88 … 0.94; 99 % confidence)`."""
+    interval = comparison.ratios[ratio_key(second.metric)]
+    figure = ratio_bounds_text(interval).removesuffix(")")
+    return f"{figure}; {interval.confidence * 100:g} % confidence)"
+
+
+def second_clause(comparison: Comparison) -> str:
+    """Return `CPU per request is proven better: 0.91 × (0.88 … 0.94; 99 % confidence)`.
+
+    Where the metric says the same, `CPU per request is better too: …`; empty where nothing is
+    proven of it, or where it has decided.
+    """
+    second = second_claim(comparison)
+    if second is None:
+        return ""
+    is_too = says_the_same(comparison)
+    words = f"{second.verdict} too" if is_too else f"proven {second.verdict}"
+    return f"{metric_name(second.metric)} is {words}: {second_figure(comparison, second)}"
+
+
+def differing_clause(comparison: Comparison) -> str:
+    """Return the clause after `; `, to add to a sentence of the metric; empty where they agree."""
+    clause = "" if says_the_same(comparison) else second_clause(comparison)
+    return f"; {clause}" if clause else ""
+
+
+def brief_clause(comparison: Comparison) -> str:
+    """Return the clause for one line of progress; `, CPU per request too` where that is all."""
+    second = second_claim(comparison)
+    if second is None or not says_the_same(comparison):
+        return differing_clause(comparison)
+    return f", {metric_name(second.metric)} too"
+
+
+def mark(comparison: Comparison, ratio: str) -> str:
+    """Return what stands before that ratio in a narrow table: `*`, `=`, or nothing.
+
+    Args:
+        comparison: Of which the table shows ratios.
+        ratio: The key of one of them.
+    """
+    second = proven_second(comparison)
+    if second is None or ratio_key(second.metric) != ratio:
+        return ""
+    return MARKS[second.verdict]
+
+
+def marks_text(comparisons: Sequence[Comparison], ratios: Sequence[str]) -> str:
+    """Return what the marks in a table mean: `* proven better or worse (99 % confidence)`.
+
+    Only of those that are in it; empty where none is.
+
+    Args:
+        comparisons: The rows.
+        ratios: Keys of the columns.
+    """
+    confidences = {
+        mark(row, ratio): row.ratios[ratio].confidence
+        for row in comparisons
+        for ratio in ratios
+        if mark(row, ratio)
+    }
+    meanings = [f"{each} {words}" for each, words in _MARK_WORDS.items() if each in confidences]
+    if not meanings:
+        return ""
+    return f"{', '.join(meanings)} ({min(confidences.values()) * 100:g} % confidence)"
