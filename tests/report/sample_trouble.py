@@ -53,6 +53,43 @@ def not_measured() -> Outcome:
     return structs.replace(whole, id="20250611-book-0000", final=compared)
 
 
+def out_of_reach() -> Outcome:
+    """Return two configurations that hardly differ, compared until nothing could decide them."""
+    whole = sample.a_against_a()
+    assert whole.final is not None
+    study = structs.replace(whole.plan.study, budget_s=math.inf)
+    final = sample_figures.comparison(
+        0,
+        whole.final.a,
+        whole.final.b,
+        "inconclusive",
+        "the interval still holds 1, no difference, after 61 starts; out of reach: even at best it "
+        "takes 520 starts, 4 min more, and 400 are the most",
+        half_width=0.04,
+        needed_s=1260.0,
+    )
+    return structs.replace(
+        whole,
+        id="20250611-book-1000",
+        plan=structs.replace(whole.plan, study=study),
+        final=structs.replace(final, n_starts=61),
+    )
+
+
+def cut_comparison() -> Outcome:
+    """Return a comparison that Ctrl-C ended before it was decided."""
+    whole = out_of_reach()
+    assert whole.final is not None
+    words = "the interval still holds 1, no difference, after 12 starts"
+    return structs.replace(
+        whole,
+        id="20250611-book-c0de",
+        status="interrupted",
+        final=structs.replace(whole.final, n_starts=12, reason=words, needed_s=21.0),
+        message="interrupted; `httpdyno study run --resume 7` goes on from here",
+    )
+
+
 def settled_on_start() -> Outcome:
     """Return a ladder whose kept changes turned out worse together, with steps left over."""
     whole = sample.ladder()
@@ -87,4 +124,6 @@ def all_outcomes() -> dict[str, Outcome]:
         "out_of_time": out_of_time(),
         "not_measured": not_measured(),
         "settled_on_start": settled_on_start(),
+        "out_of_reach": out_of_reach(),
+        "cut_comparison": cut_comparison(),
     }

@@ -1,4 +1,5 @@
 import json
+import math
 
 import pytest
 from msgspec import structs
@@ -20,6 +21,12 @@ from httpdyno.testing.record import sample_outcome, sample_plan, sample_window
 def test_a_bound_that_is_open_comes_back_as_infinity():
     interval = RatioInterval(ratio=1.0, low=0.0, high=float("inf"), confidence=0.95)
     assert from_text(to_text(interval), RatioInterval, "it") == interval
+
+
+def test_a_plan_that_no_time_ends_comes_back_as_one():
+    plan = sample_plan()
+    endless = structs.replace(plan, study=structs.replace(plan.study, budget_s=math.inf))
+    assert from_text(to_text(endless), Plan, "it") == endless
 
 
 def test_text_that_is_not_ascii_stays_readable():

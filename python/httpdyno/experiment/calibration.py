@@ -9,6 +9,7 @@ from statistics import fmean, stdev
 
 from httpdyno.experiment import caveat
 from httpdyno.experiment.claim import limit_broken
+from httpdyno.experiment.comparison import MAX_STARTS
 from httpdyno.experiment.event import Stage
 from httpdyno.experiment.evidence import arm_summary, log_ratios, noise
 from httpdyno.experiment.outcome import GrowingOutcome
@@ -36,6 +37,8 @@ class StartCost(Record, frozen=True):
     """The same of each of the others, of which several are up side by side."""
     figures: dict[str, float]
     """What the calibration found, for the report."""
+    step_s: float = 0.0
+    """What the comparisons of two arms took so far, in the mean; 0 where there was none."""
 
 
 def calibrate(session: Session, outcome: GrowingOutcome, *, n_comparisons: int) -> StartCost:
@@ -53,7 +56,7 @@ def calibrate(session: Session, outcome: GrowingOutcome, *, n_comparisons: int) 
             name="calibration",
             detail="the starting configuration against itself",
             elapsed_s=session.spent_s,
-            left_s=study.budget_s,
+            left_s=None if study.is_until_decided else study.budget_s,
         )
     )
     start = study.start_configuration()
@@ -80,9 +83,10 @@ def calibration_words(cost: StartCost, budget_s: float) -> str:
     detectable = cost.figures.get("detectable_ratio")
     if detectable is None:
         return words
+    where = f"{MAX_STARTS} starts" if math.isinf(budget_s) else format_duration(budget_s)
     return (
         f"{words}; a difference of about {format_change(detectable)} or more can be proven in "
-        f"{format_duration(budget_s)}"
+        f"{where}"
     )
 
 
@@ -104,8 +108,8 @@ def start_cost(starts: Sequence[StartRecord], study: Study, *, n_comparisons: in
     left_s = study.budget_s * SAFETY - math.fsum(start.duration_s for start in starts)
     left_s -= n_comparisons * (alone_s - overhead_s)
     per_start_s = left_s / max(1, n_comparisons * method.min_starts)
-    affordable = int((per_start_s - overhead_s) / block_s) if block_s > 0 else 1
-    n_blocks = max(1, min(method.blocks_per_start, affordable))
+    affordable = (per_start_s - overhead_s) / block_s if block_s > 0 else 1
+    n_blocks = max(1, int(min(method.blocks_per_start, affordable)))
     start_s = overhead_s + n_blocks * block_s
     figures = {"overhead_s": overhead_s, "block_s": block_s, "n_blocks": float(n_blocks)}
     figures |= _noise_figures(starts, study, start_s, n_comparisons)
@@ -128,7 +132,8 @@ def _noise_figures(
     if len(starts[0].statuses) != 2 or len(ratios) < 2:  # noqa: PLR2004 - an A/A pair, and a spread
         return {}
     spread = noise(starts, ratios)
-    n_starts = max(study.method.min_starts, int(study.budget_s * SAFETY / n_comparisons / start_s))
+    affordable = study.budget_s * SAFETY / n_comparisons / start_s
+    n_starts = max(study.method.min_starts, int(min(MAX_STARTS, affordable)))
     per_start = max(
         _spread_at_most(ratios),
         spread.get("between_windows", 0.0) / math.sqrt(max(1.0, _blocks(starts[0], 2))),

@@ -33,9 +33,9 @@ from httpdyno.model import (
 )
 from httpdyno.model.metric import METRIC_NAMES, RATIO_OF_METRIC
 from httpdyno.stats.histogram import quantile_s
-from httpdyno.stats.sequence import ratio_interval, starts_needed
+from httpdyno.stats.sequence import FARTHEST, ratio_interval, starts_needed
 from httpdyno.stats.verdict import distance_to_decision, verdict
-from httpdyno.units import format_beside, format_duration, format_percent
+from httpdyno.units import format_beside, format_duration, format_guess, format_percent
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -86,6 +86,8 @@ class Terms:
     """Of the workload, for the words of what failed."""
     may_lose_ratio: float = MAY_LOSE
     """The tie breaker may decide where the metric is proven to lose no more than this."""
+    most_starts: int | None = None
+    """What cannot even at best be decided with so many ends undecided; None: time ends it."""
 
 
 def claim(starts: Sequence[StartRecord], terms: Terms) -> Claim:
@@ -121,11 +123,10 @@ def _by_tie_breaker(
     is_bound = first.interval is not None and not first.is_doubted
     loss = _loss(first.interval, objective) if first.interval and is_bound else 1.0
     if not is_told or loss > terms.may_lose_ratio:
-        both = [n for n in (first.starts_at_best, second.starts_at_best) if n is not None]
         return replace(
             first,
             starts_needed=_needed(first, second, starts, terms),
-            starts_at_best=min(both, default=None),
+            starts_at_best=_needed(first, second, starts, terms, at_best=True),
             may_change=not second.is_decided,
         )
     names = METRIC_NAMES[objective.metric], METRIC_NAMES[objective.tie_breaker]
@@ -167,20 +168,37 @@ def _percent_up(ratio: float) -> str:
     return f"{math.ceil(ratio * 1000) / 1000:.1%}"
 
 
-def _needed(first: Claim, second: Claim, starts: Sequence[StartRecord], terms: Terms) -> int | None:
-    """Return the starts after which the metric alone, or both together, are expected to decide."""
+def _needed(
+    first: Claim,
+    second: Claim,
+    starts: Sequence[StartRecord],
+    terms: Terms,
+    *,
+    at_best: bool = False,
+) -> int | None:
+    """Return the starts after which the metric alone, or both together, are expected to decide.
+
+    At best: where the truth lies a standard error nearer to that.
+    """
     objective = terms.objective
-    alone = first.starts_needed
+    alone, other = (
+        each.starts_at_best if at_best else each.starts_needed for each in (first, second)
+    )
+    if first.is_decided:
+        return other  # it is equivalent, and only the tie breaker is open
+    is_mute = second.is_decided and second.verdict not in {"better", "worse"}
     ratios = log_ratios(starts, RATIO_OF_METRIC[objective.metric])
-    if len(ratios) < 2 or second.interval is None:  # noqa: PLR2004 - a spread takes two
+    if first.is_doubted or is_mute or second.interval is None or len(ratios) < 2:  # noqa: PLR2004 - a spread takes two
         return alone
+    spread = stdev(ratios)
     gain = fmean(ratios) if objective.metric == "throughput_per_s" else -fmean(ratios)
     room = gain - math.log1p(-terms.may_lose_ratio)
+    room += spread / math.sqrt(len(ratios)) if at_best else 0.0
     if room <= 0:
         return alone
     alpha = 1 - objective.confidence_of(objective.metric)
-    little = starts_needed(stdev(ratios), room, alpha=alpha)
-    other = len(starts) if second.is_decided else second.starts_needed
+    little = starts_needed(spread, room, alpha=alpha)
+    other = len(starts) if second.is_decided else other
     together = None if little is None or other is None else max(little, other)
     return min((n for n in (alone, together) if n is not None), default=None)
 
@@ -267,6 +285,9 @@ _STATUS_WORDS = {
 }
 
 
+_FAR = "; deciding it would take far too long"
+
+
 def _reason(
     word: Verdict, interval: RatioInterval, objective: Objective, starts: tuple[int, int | None]
 ) -> str:
@@ -275,7 +296,7 @@ def _reason(
         return f"the whole interval lies within ±{objective.margin_ratio * 100:g} %"
     if word == "inconclusive":
         # How much more would decide is told as time, by `needed_s`: nobody buys starts.
-        never = "" if needed else "; deciding it would take far too long"
+        never = "" if needed else _FAR
         return f"the interval still holds 1, no difference, after {n} starts{never}"
     side = "above" if interval.low > 1 else "below"
     return f"the whole interval lies {side} 1 after {n} starts"
@@ -317,6 +338,10 @@ def comparison(
     left = (state.starts_needed or 0) - len(starts)
     per_start_s = duration_s / len(starts) if starts else 0.0
     undecided = state.verdict in {"inconclusive", "not_measured"}
+    reason = state.reason
+    if state.verdict == "inconclusive" and terms.most_starts is not None and not state.is_doubted:
+        end = _end_words(state, len(starts), per_start_s, terms.most_starts)
+        reason = f"{reason.removesuffix(_FAR)}; {end}"
     b = arm_summary(starts, 1, configurations[1])
     if state.verdict == "failed" and b.status == "complete":
         b = structs.replace(b, status="infeasible", detail=state.reason)
@@ -325,7 +350,7 @@ def comparison(
         a=arm_summary(starts, 0, configurations[0]),
         b=b,
         verdict=state.verdict,
-        reason=state.reason,
+        reason=reason,
         metric=objective.metric,
         decided_by=state.decided_by,
         n_starts=len(starts),
@@ -336,4 +361,17 @@ def comparison(
         needed_s=left * per_start_s if undecided and state.starts_needed and left > 0 else None,
         duration_s=duration_s,
         caveats=window_caveats(starts),
+    )
+
+
+def _end_words(state: Claim, n_starts: int, per_start_s: float, most: int) -> str:
+    """Return why a comparison that no time limits ended undecided, with what it would take."""
+    if n_starts >= most:
+        return f"{most} starts are the most"
+    at_best = state.starts_at_best
+    starts = f"more than {FARTHEST:,}" if at_best is None else f"{at_best:,}"
+    more_s = ((FARTHEST if at_best is None else at_best) - n_starts) * per_start_s
+    return (
+        f"out of reach: even at best it takes {starts} starts, {format_guess(more_s)} more, "
+        f"and {most} are the most"
     )

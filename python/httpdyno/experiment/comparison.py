@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from msgspec import structs
 
@@ -10,10 +10,12 @@ from httpdyno.errors import UsageError
 from httpdyno.experiment.claim import MAY_LOSE, Claim, Terms, claim, comparison
 from httpdyno.experiment.event import StartDone
 from httpdyno.experiment.session import CLOSING_RATIO, Session
+from httpdyno.experiment.time_left import Course, decides_in_s, time_left_s
 from httpdyno.model import Comparison, Configuration, Objective, StartRecord, Study
 from httpdyno.units import format_duration
 
 MAX_STARTS = 400
+"""What no step of a ladder goes beyond, and nothing at all where no time ends it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -69,20 +71,49 @@ def run_comparison(
         is_first = len(starts) == 1 and not session.n_stored(index)
         if is_first and allowance.must_decide and not state.is_decided:
             require_budget(session, more[0], next_s)
-        more_s = max(0.0, _more_s(state, (used_s, next_s), starts, allowance)) + allowance.after_s
+        is_over = _is_over(state, (used_s, next_s), starts, (allowance, terms))
+        course = Course(
+            n_starts=len(starts),
+            fewest=terms.min_starts,
+            start_s=next_s,
+            allowed_s=0.0 if is_over else max(0.0, allowance.time_s - used_s),
+            most=terms.most_starts,
+            precise_log_ratio=allowance.precise_log_ratio,
+        )
+        more_s = time_left_s(state, course) + allowance.after_s
         session.watch(
             StartDone(
                 stage=session.stage,
                 n_starts=len(starts),
+                fewest=terms.min_starts,
                 interval=state.interval,
+                verdict=state.verdict,
+                open_metric=_open_metric(state, terms),
+                decides_in_s=decides_in_s(state, course),
+                allowed_s=course.allowed_s,
                 elapsed_s=session.spent_s,
                 left_s=min(more_s, max(0.0, session.left_s)),
                 second=state.second,
             )
         )
-        if _is_over(state, (used_s, next_s), starts, (allowance, terms)):
+        if is_over:
             break
         n_more = _n_more(state, (used_s, next_s), (allowance, terms), room)
+    result = comparison(index, starts, arms, terms)
+    return structs.replace(result, caveats=(*result.caveats, *session.dropped_caveats(index)))
+
+
+def comparison_so_far(
+    session: Session, index: int, arms: tuple[Configuration, Configuration]
+) -> Comparison | None:
+    """Return what the starts of a comparison prove that was cut off; None where it is nothing.
+
+    Looking is allowed at any time, and so is stopping.
+    """
+    starts = session.sound_so_far(index)
+    terms = replace(terms_of(session.plan.study), most_starts=None)
+    if len(starts) < terms.min_starts:
+        return None
     result = comparison(index, starts, arms, terms)
     return structs.replace(result, caveats=(*result.caveats, *session.dropped_caveats(index)))
 
@@ -96,6 +127,7 @@ def terms_of(
         min_starts=study.method.min_starts,
         requests=study.workload.requests,
         may_lose_ratio=may_lose_ratio,
+        most_starts=MAX_STARTS if study.is_until_decided else None,
     )
 
 
@@ -136,8 +168,9 @@ def _n_more(
     allowance, terms = rules
     used_s, next_s = times_s
     needed = max(terms.min_starts, state.starts_needed or MAX_STARTS) - state.n_starts
-    fitting = int((max(allowance.time_s, allowance.whole_s) - used_s) / next_s) if next_s else room
-    return max(1, min(room, needed, fitting))
+    fitting = (max(allowance.time_s, allowance.whole_s) - used_s) / next_s if next_s else room
+    most = math.inf if terms.most_starts is None else terms.most_starts - state.n_starts
+    return max(1, int(min(room, needed, fitting, most)))
 
 
 def require_budget(session: Session, first: StartRecord, next_s: float) -> None:
@@ -167,7 +200,8 @@ def _is_over(
 ) -> bool:
     allowance, terms = rules
     used_s, mean_s = times_s
-    is_long = len(starts) >= MAX_STARTS and not allowance.is_last
+    is_timed = terms.most_starts is None
+    is_long = len(starts) >= MAX_STARTS and not (allowance.is_last and is_timed)
     if state.verdict in {"failed", "not_measured"} or is_long:
         return True
     # The next start must fit; the fewest starts are given while there is time for them at all.
@@ -180,7 +214,15 @@ def _is_over(
         return True
     if state.is_decided:
         return allowance.precise_log_ratio is None or _is_precise(state, allowance)
+    if terms.most_starts is not None:
+        is_known = state.n_starts >= terms.min_starts
+        return is_known and not can_be_decided(state, terms.most_starts)
     return not allowance.is_last and not is_within_reach(state, allowance.time_s - used_s, mean_s)
+
+
+def can_be_decided(state: Claim, most_starts: int) -> bool:
+    """Tell whether a comparison that no time ends may still be decided in so many starts."""
+    return state.starts_at_best is not None and state.starts_at_best <= most_starts
 
 
 def is_within_reach(state: Claim, left_s: float, start_s: float) -> bool:
@@ -218,13 +260,8 @@ def _is_precise(state: Claim, allowance: Allowance) -> bool:
     return spread <= (1 + allowance.precise_log_ratio) ** 2
 
 
-def _more_s(
-    state: Claim, times_s: tuple[float, float], starts: Sequence[StartRecord], allowance: Allowance
-) -> float:
-    """Guess how long this comparison still goes on."""
-    used_s, mean_s = times_s
-    if state.is_decided and (allowance.precise_log_ratio is None or _is_precise(state, allowance)):
-        return 0.0
-    if state.is_decided or state.starts_needed is None:
-        return allowance.time_s - used_s
-    return min(allowance.time_s - used_s, (state.starts_needed - len(starts)) * mean_s)
+def _open_metric(state: Claim, terms: Terms) -> str:
+    """Return the metric that has not spoken yet; empty where nothing is open."""
+    if state.is_decided:
+        return ""
+    return terms.objective.tie_breaker if state.may_change else terms.objective.metric

@@ -1,8 +1,16 @@
 """What a run tells those who watch it. Pure data; `cli` turns it into words."""
 
+import math
 from dataclasses import dataclass
 
-from httpdyno.model import Comparison, LadderStep, RatioInterval, SecondClaim, SweepPoint
+from httpdyno.model import (
+    Comparison,
+    LadderStep,
+    RatioInterval,
+    SecondClaim,
+    SweepPoint,
+    Verdict,
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -12,19 +20,47 @@ class Stage:
     name: str
     detail: str
     elapsed_s: float
-    left_s: float
-    """An honest guess of the time until the whole run ends."""
+    left_s: float | None
+    """An honest guess of the time until the whole run ends; None where nobody can tell yet."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StartsBegun:
+    """Starts of the same arms come up, to be measured side by side."""
+
+    n_starts: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WindowDone:
+    """Another window ended of the starts that are up. Comes many times a second: be quick."""
+
+    n_done: int
+    n_windows: int
+    """Expected of all these starts, this one included."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StartDone:
-    """Another start of the arms was measured; where the comparison stands."""
+    """The starts that were up side by side ended; where their comparison stands."""
 
     stage: str
     n_starts: int
+    """Of the comparison so far, all of them."""
     interval: RatioInterval | None
     elapsed_s: float
     left_s: float
+    """A guess of the time until the whole run ends: no more than the budget has."""
+    fewest: int = 0
+    """Below so many starts nothing is claimed."""
+    verdict: Verdict = "inconclusive"
+    """What may be said now."""
+    open_metric: str = ""
+    """The metric that has not spoken yet; empty where the verdict stands."""
+    decides_in_s: float | None = None
+    """Time until a decision, at what was seen so far; None: out of sight."""
+    allowed_s: float = math.inf
+    """What the comparison may still use."""
     second: SecondClaim | None = None
     """What the second metric says so far."""
 
@@ -59,4 +95,4 @@ class Notice:
     message: str
 
 
-Event = Stage | StartDone | StepDone | PointDone | FinalDone | Notice
+Event = Stage | StartsBegun | WindowDone | StartDone | StepDone | PointDone | FinalDone | Notice

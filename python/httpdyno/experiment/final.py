@@ -42,9 +42,11 @@ def final_comparison(
             name=session.stage,
             detail="start against the best proven configuration, on fresh starts",
             elapsed_s=session.spent_s,
-            left_s=min(session.left_s, final_reserve_s(session, cost)),
+            left_s=max(0.0, min(session.left_s, final_reserve_s(session, cost))),
         )
     )
+    # Where decisions end the run and no time, none is left over for more than that.
+    precise = None if session.plan.study.is_until_decided else FINAL_LOG_RATIO
     # Its time was set aside; what went wrong on the way may have used some of it up.
     is_affordable = fewest_s(session, cost) <= session.overtime_s
     if is_affordable or was_begun:
@@ -58,7 +60,7 @@ def final_comparison(
                 whole_s=session.overtime_s,
                 n_blocks=cost.n_blocks,
                 is_last=True,
-                precise_log_ratio=FINAL_LOG_RATIO,
+                precise_log_ratio=precise,
             ),
             objective,
         )

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from statistics import fmean
 
 from msgspec import structs
 
@@ -179,7 +180,8 @@ def learnt(cost: StartCost, steps: Sequence[LadderStep]) -> StartCost:
     whole = [step.comparison for step in steps if step.comparison.verdict != "failed"]
     n_later = N_STARTS + sum(result.n_starts - 1 for result in whole)
     total_s = N_STARTS * cost.start_s + sum(result.duration_s - cost.first_s for result in whole)
-    return structs.replace(cost, start_s=max(0.0, total_s) / n_later)
+    step_s = fmean(result.duration_s for result in whole) if whole else 0.0
+    return structs.replace(cost, start_s=max(0.0, total_s) / n_later, step_s=step_s)
 
 
 def _worth_another_try(done: Sequence[Tried]) -> list[Rung]:
@@ -211,8 +213,11 @@ def _within_reach(
 ) -> list[Rung]:
     """Return the undecided step that needs the least time; none where all are out of reach.
 
-    Its comparison goes on where it was: the interval holds at any length of the sequence.
+    Its comparison goes on where it was: the interval holds at any length of the sequence. Without
+    a limit of time, what is open is so because it cannot be decided.
     """
+    if session.plan.study.is_until_decided:
+        return []
     left_s = session.left_s - final_reserve_s(session, cost) * _FINAL_AFTER_STEPS
     if left_s < cost.start_s:
         return []
@@ -260,8 +265,9 @@ def _climb_one(
     expected_s = fewest_s(session, cost)
     steps_s = session.left_s - final_s
     # What cannot have its fewest starts is not begun: it gets no share, and is not waited for.
-    to_come = max(1, min(rung.to_come, int(steps_s / expected_s)))
+    to_come = max(1, int(min(rung.to_come, steps_s / expected_s)))
     share_s = max(steps_s / to_come, expected_s)
+    typical_s = max(cost.step_s, expected_s)
     index = rung.index
     if index is None:
         index = session.begin(rung.stage, arms)
@@ -272,7 +278,7 @@ def _climb_one(
             name=session.stage,
             detail=f"{step.knob} → {level_text(step.to)}",
             elapsed_s=session.spent_s,
-            left_s=min(expected_s * to_come + final_s, session.left_s),
+            left_s=max(0.0, min(typical_s * to_come + final_s, session.left_s)),
         )
     )
     result = run_comparison(
@@ -284,7 +290,7 @@ def _climb_one(
             limit_s=steps_s - (to_come - 1) * expected_s,
             whole_s=steps_s,
             n_blocks=cost.n_blocks,
-            after_s=expected_s * (to_come - 1) + final_s,
+            after_s=typical_s * (to_come - 1) + final_s,
             may_lose_ratio=standing.may_lose_ratio,
         ),
     )

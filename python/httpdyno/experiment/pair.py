@@ -1,7 +1,7 @@
 """Two configurations against each other, and nothing else."""
 
 from httpdyno.experiment import caveat
-from httpdyno.experiment.comparison import Allowance, run_comparison
+from httpdyno.experiment.comparison import Allowance, comparison_so_far, run_comparison
 from httpdyno.experiment.event import FinalDone, Stage
 from httpdyno.experiment.final import broken_limit
 from httpdyno.experiment.outcome import GrowingOutcome
@@ -25,7 +25,7 @@ def run_pair(session: Session, outcome: GrowingOutcome) -> None:
             )
             or "a configuration against itself",
             elapsed_s=0.0,
-            left_s=study.budget_s,
+            left_s=None if study.is_until_decided else study.budget_s,
         )
     )
     allowance = Allowance(
@@ -36,7 +36,12 @@ def run_pair(session: Session, outcome: GrowingOutcome) -> None:
         n_blocks=study.method.blocks_per_start,
         is_last=True,
     )
-    result = run_comparison(session, index, arms, allowance)
+    try:
+        result = run_comparison(session, index, arms, allowance)
+    except KeyboardInterrupt:
+        if so_far := comparison_so_far(session, index, arms):
+            outcome.note(final=so_far)
+        raise
     session.watch(FinalDone(comparison=result))
     outcome.note(final=result)
     broken = broken_limit(result, study)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from msgspec import structs
 
 from httpdyno.errors import UsageError
+from httpdyno.experiment.comparison import MAX_STARTS
 from httpdyno.load.access_log import read_access_log
 from httpdyno.model import (
     Arrival,
@@ -27,11 +28,14 @@ from httpdyno.units import format_duration
 
 
 def make_plan(study: Study, *, seed: int, budget_s: float | None = None) -> Plan:
-    """Return the plan of what the study's method tries, with another budget if one is given."""
-    if budget_s is not None:
-        study = _with_budget(study, budget_s)
+    """Return the plan of what the study's method tries, with another budget if one is given.
+
+    Raises:
+        UsageError: It makes no sense, or decisions cannot end what the study asks.
+    """
     require_whole_replay(study)
-    return Plan(study=study, seed=seed, steps=STEPS[study.method.kind](study))
+    plan = Plan(study=study, seed=seed, steps=STEPS[study.method.kind](study))
+    return plan if budget_s is None else with_budget(plan, budget_s)
 
 
 def ladder_steps(study: Study) -> tuple[Step, ...]:
@@ -68,10 +72,31 @@ def compare_plan(
 
     The two may be equal: that is an A/A comparison, and its right answer is "no difference".
     """
-    if budget_s is not None:
-        study = _with_budget(study, budget_s)
     require_whole_replay(study)
-    return Plan(study=study, seed=seed, compare=(a, b), command="compare")
+    plan = Plan(study=study, seed=seed, compare=(a, b), command="compare")
+    return plan if budget_s is None else with_budget(plan, budget_s)
+
+
+def with_budget(plan: Plan, budget_s: float) -> Plan:
+    """Return a plan with another budget for the whole of it.
+
+    Args:
+        plan: Of a new run, or of one that goes on.
+        budget_s: Infinite: each comparison goes on until it is decided.
+
+    Raises:
+        UsageError: It is no time, or decisions cannot end what the plan asks.
+    """
+    study = plan.study
+    if budget_s <= 0:
+        raise UsageError(f"the budget is {budget_s:g} s; expected more than zero")
+    if math.isinf(budget_s) and plan.compare is None and study.method.kind == "sweep":
+        raise UsageError(
+            f"study {study.name} is a sweep, which draws a curve: there is nothing to be decided, "
+            "so `--until-decided` would never end it",
+            hint="give it a `--budget`, and two of its levels to `httpdyno compare`",
+        )
+    return structs.replace(plan, study=structs.replace(study, budget_s=budget_s))
 
 
 def require_whole_replay(study: Study) -> None:
@@ -129,7 +154,7 @@ def plan_lines(plan: Plan) -> list[str]:
         f"up to {method.blocks_per_start} per arm and start{_windows_note(study)}",
         f"starts    at least {method.min_starts} of each arm before anything is claimed"
         f"{_starts_note(study)}",
-        f"budget    {format_duration(study.budget_s)}, seed {plan.seed}",
+        f"budget    {_budget_text(study)}, seed {plan.seed}",
     ]
     if plan.compare:
         return [
@@ -190,10 +215,10 @@ def _arrival_text(arrival: Arrival) -> str:
             return f"replay of {arrival.log}"
 
 
-def _with_budget(study: Study, budget_s: float) -> Study:
-    if budget_s <= 0:
-        raise UsageError(f"the budget is {budget_s:g} s; expected more than zero")
-    return structs.replace(study, budget_s=budget_s)
+def _budget_text(study: Study) -> str:
+    if study.is_until_decided:
+        return f"until decided, or out of reach of {MAX_STARTS} starts"
+    return format_duration(study.budget_s)
 
 
 def _book_ratios(knob: Knob) -> tuple[float | None, ...]:

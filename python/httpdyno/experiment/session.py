@@ -15,7 +15,7 @@ from httpdyno.errors import StoreError, TargetError
 from httpdyno.experiment.bench import Bench, StartRequest, block_order
 from httpdyno.experiment.caveat import dropped_starts
 from httpdyno.experiment.early_run import FINAL, early_numbers
-from httpdyno.experiment.event import Event, Notice
+from httpdyno.experiment.event import Event, Notice, StartsBegun, WindowDone
 from httpdyno.experiment.usable_start import disturbance, start_trouble
 from httpdyno.model import Caveat, Configuration, Plan, StartRecord, WindowRecord
 from httpdyno.store.protocol import StudyStore
@@ -61,6 +61,10 @@ class Session:
     """The number of a comparison's next start."""
     _begun: set[int] = field(default_factory=set)
     """Numbers of the comparisons that this process began."""
+    _n_done: int = 0
+    """Windows that ended of the starts that are under way."""
+    _n_windows: int = 0
+    """Windows that they are expected to have."""
 
     def __post_init__(self) -> None:
         for start in self.store.starts(self.run_id):
@@ -167,6 +171,8 @@ class Session:
 
     def _measured(self, requests: Sequence[StartRequest]) -> list[StartRecord]:
         """Return starts that are measured now, side by side, and stored."""
+        self.watch(StartsBegun(n_starts=len(requests)))
+        self._n_done, self._n_windows = 0, self._windows_of(requests)
         for request in requests:
             self.store.begin_start(self.run_id, self._under_way(request))
         records = [
@@ -331,6 +337,20 @@ class Session:
 
     def _save(self, window: WindowRecord) -> None:
         self.store.save_window(self.run_id, window)
+        self._n_done += 1
+        n_windows = max(self._n_windows, self._n_done)
+        self.watch(WindowDone(n_done=self._n_done, n_windows=n_windows))
+
+    def _windows_of(self, requests: Sequence[StartRequest]) -> int:
+        """Return how many windows these starts are expected to have.
+
+        As many as asked for, or as the last start of the comparison had: long latencies ask for
+        fewer and longer ones.
+        """
+        first = requests[0]
+        n_each = len(first.order) * (len(first.arms) - len(first.left_out))
+        before = self._sound.get(first.comparison)
+        return len(requests) * min(n_each, len(before[-1].windows) if before else n_each)
 
 
 def _are_too_many(failures: Sequence[StartRecord]) -> bool:

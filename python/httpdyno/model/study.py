@@ -1,5 +1,6 @@
 """A study with everything resolved: defaults filled in, units converted, files found."""
 
+import math
 from typing import Literal
 
 import msgspec
@@ -79,6 +80,7 @@ class Study(Record, frozen=True):
     objective: Objective
     method: Method
     budget_s: float
+    """Infinite: without a limit, each comparison goes on until it is decided."""
     file: str = ""
     """The study file's name in its folder."""
     about: str = ""
@@ -86,6 +88,11 @@ class Study(Record, frozen=True):
     """The founding documents' figure for the whole, in words."""
     book_ratio: float | None = None
     """The founding documents' ratio of final over start."""
+
+    @property
+    def is_until_decided(self) -> bool:
+        """Whether it is decisions that end it, and no time."""
+        return math.isinf(self.budget_s)
 
     def start_configuration(self) -> Configuration:
         """Return the configuration that the study starts from."""

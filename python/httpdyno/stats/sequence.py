@@ -90,15 +90,20 @@ def half_width_factor(n: int, *, alpha: float, precision: float = PRIOR_PRECISIO
     return math.sqrt((n - 1) * (root - 1) / denominator / n) if denominator > 0 else math.inf
 
 
+FARTHEST = 10_000
+"""Starts beyond which nobody counts what a decision takes."""
+
+
 def starts_needed(standard_deviation: float, half_width: float, *, alpha: float) -> int | None:
-    """Return the starts after which the half-width is expected to be reached; None: over 10,000.
+    """Return the starts after which the half-width is expected to be reached.
+
+    None where that is after more than `FARTHEST`.
 
     Args:
         standard_deviation: Of one start's log ratio.
         half_width: Wanted, of the mean log ratio.
     """
-    limit = 10_000
-    low, high = 2, limit
+    low, high = 2, FARTHEST
     if half_width_factor(high, alpha=alpha) * standard_deviation > half_width:
         return None
     while low < high:

@@ -54,7 +54,7 @@ def _final_headline(outcome: Outcome, final: Comparison) -> str:
     is_given = outcome.plan.command == "compare"
     text = _claim(final, candidate="b" if is_given else "the final configuration")
     if is_given:
-        return text
+        return text if outcome.status == "complete" else f"{outcome.status}; {text}"
     return f"{text}; {out_of_time_text(outcome)}" if outcome.not_tried else text
 
 

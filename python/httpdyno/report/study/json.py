@@ -164,7 +164,8 @@ class PlanJson(Record, frozen=True):
 
     title: str
     adapter: str
-    budget_s: float
+    budget_s: float | None
+    """None where it went on until decided."""
     workload: Workload
     objective: Objective
     method: Method
@@ -250,7 +251,7 @@ def _plan(outcome: Outcome) -> PlanJson:
     return PlanJson(
         title=study.title,
         adapter=study.server.adapter,
-        budget_s=study.budget_s,
+        budget_s=None if study.is_until_decided else study.budget_s,
         workload=study.workload,
         objective=study.objective,
         method=study.method,

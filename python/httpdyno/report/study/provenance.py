@@ -17,7 +17,7 @@ def provenance(outcome: Outcome) -> list[tuple[str, str]]:
     facts = [
         ("study", f"{study.name}, {study.method.kind}, {outcome.status}"),
         ("began", outcome.began_at),
-        ("took", f"{format_duration(outcome.duration_s)} of {format_duration(study.budget_s)}"),
+        ("took", _took(outcome)),
         ("seed", str(outcome.plan.seed)),
         ("httpdyno", f"{host.httpdyno}, Python {host.python}"),
         ("server", host.server or study.server.adapter),
@@ -42,6 +42,13 @@ def provenance(outcome: Outcome) -> list[tuple[str, str]]:
     if outcome.final is None and outcome.steps:
         facts.append(("kept so far", so_far(outcome)))
     return facts
+
+
+def _took(outcome: Outcome) -> str:
+    study, took = outcome.plan.study, format_duration(outcome.duration_s)
+    if study.is_until_decided:
+        return f"{took}, with decisions to end it and no time"
+    return f"{took} of {format_duration(study.budget_s)}"
 
 
 _CALIBRATION = {
