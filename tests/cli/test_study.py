@@ -5,7 +5,7 @@ import shutil
 from typing import Any
 
 import pytest
-from tests.report.sample import ladder
+from tests.report.sample import ladder, sweep
 
 from httpdyno.cli import launch
 from httpdyno.cli.app import run
@@ -13,6 +13,7 @@ from httpdyno.cli.compare import parse_configuration
 from httpdyno.cli.find_study import bundled_studies, open_study
 from httpdyno.cli.running import Resumed
 from httpdyno.errors import UsageError
+from httpdyno.experiment.comparison import MAX_STARTS
 from httpdyno.experiment.planning import make_plan
 from httpdyno.store import Store
 
@@ -84,6 +85,73 @@ def test_a_run_has_the_budget_and_seed_given(plans):
     assert (plan.study.budget_s, plan.seed) == (120.0, 5)
     assert outputs.html == "x.html"
     assert resume is None
+
+
+EACH = [
+    ["tune", "bookmarks"],
+    ["study", "run", "bookmarks"],
+    ["compare", "bookmarks", "--b", "workers=4"],
+    ["demo"],
+]
+
+
+@pytest.mark.parametrize("words", EACH, ids=lambda words: words[0])
+def test_decisions_can_end_a_run_instead_of_a_budget(plans, words):
+    assert run([*words, "--until-decided"]) == 0
+    assert plans[0][0].study.is_until_decided
+
+
+@pytest.mark.parametrize("words", EACH, ids=lambda words: words[0])
+def test_a_time_and_no_time_exclude_each_other(plans, capsys, words):
+    assert run([*words, "--until-decided", "--budget", "3m"]) == 2
+    error, _, hint = capsys.readouterr().err.splitlines()
+    assert error == "error: `--budget 3m` and `--until-decided` exclude each other"
+    assert hint.endswith("give one of them")
+    assert plans == []
+
+
+def test_a_plan_that_decisions_end_says_so(capsys):
+    assert run(["tune", "bookmarks", "--until-decided", "--dry-run", "--seed", "7"]) == 0
+    out = capsys.readouterr().out
+    assert f"budget    until decided, or out of reach of {MAX_STARTS} starts, seed 7" in out
+    assert run(["tune", "bookmarks", "--until-decided", "--dry-run", "--json", "-"]) == 0
+    assert json.loads(capsys.readouterr().out)["study"]["budget_s"] is None
+
+
+def test_the_help_has_the_most_starts(capsys):
+    assert run(["compare", "--help"]) == 0
+    assert f"{MAX_STARTS} starts" in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_sweep_is_not_ended_by_decisions(plans, capsys):
+    assert run(["study", "run", "maxclients", "--until-decided"]) == 2
+    error, _, hint = capsys.readouterr().err.splitlines()
+    assert "study maxclients is a sweep" in error
+    assert "`--budget`" in hint
+    assert plans == []
+
+
+def test_a_stored_run_goes_on_until_decided_and_keeps_that(plans):
+    outcome = ladder()
+    with Store.open() as store:
+        run_id = store.create_run(outcome.plan, outcome.host)
+        assert run(["tune", "--resume", run_id, "--until-decided"]) == 0
+        [(plan, _, _)] = plans
+        assert plan.study.is_until_decided
+        store.replan(run_id, plan)
+    assert run(["tune", "--resume", run_id]) == 0
+    assert plans[1][0] == plan
+    assert run(["tune", "--resume", run_id, "--budget", "10m"]) == 0
+    assert plans[2][0].study.budget_s == 600
+
+
+def test_a_stored_sweep_does_not_go_on_until_decided(plans, capsys):
+    outcome = sweep()
+    with Store.open() as store:
+        run_id = store.create_run(outcome.plan, outcome.host)
+    assert run(["study", "run", "--resume", run_id, "--until-decided"]) == 2
+    assert "is a sweep" in capsys.readouterr().err
+    assert plans == []
 
 
 def test_a_run_without_a_seed_records_a_new_one(plans):

@@ -13,6 +13,7 @@ from httpdyno.cli.option import (
     SecretsOption,
     SeedOption,
     StudyArgument,
+    UntilDecidedOption,
 )
 from httpdyno.cli.output import Outputs
 from httpdyno.errors import UsageError
@@ -20,6 +21,7 @@ from httpdyno.experiment.planning import compare_plan
 from httpdyno.model import Configuration, Study
 from httpdyno.registry import load_adapter
 from httpdyno.study.file import configuration_from
+from httpdyno.units import duration_s
 
 EXAMPLE = """Example:
 
@@ -51,8 +53,15 @@ def command(  # noqa: PLR0913 - one parameter for each option
         typer.Option("--same", help="Allow a configuration against itself, to try the method."),
     ] = False,
     budget: Annotated[
-        str, typer.Option("--budget", metavar="TIME", help="The time that it may take.")
-    ] = _BUDGET,
+        str | None,
+        typer.Option(
+            "--budget",
+            metavar="TIME",
+            help=f"The time that it may take.  [default: {_BUDGET}]",
+            show_default=False,
+        ),
+    ] = None,
+    until_decided: UntilDecidedOption = False,
     seed: SeedOption = None,
     dry_run: DryRunOption = False,
     html: HtmlOption = None,
@@ -66,6 +75,9 @@ def command(  # noqa: PLR0913 - one parameter for each option
     """
     outputs = Outputs(json=json, html=html, has_secrets=with_secrets)
     outputs.check()
+    budget_s = budget_or_none(budget, is_until_decided=until_decided)
+    if budget_s is None:
+        budget_s = duration_s(_BUDGET)
     opened = open_study(study)
     reference = parse_configuration(_only("--a", a or []), opened)
     candidate = parse_configuration(_only("--b", b), opened)
@@ -79,7 +91,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
         reference,
         candidate,
         seed=seed_or_new(seed),
-        budget_s=budget_or_none(budget),
+        budget_s=budget_s,
     )
     return execute(plan, outputs, is_dry_run=dry_run)
 

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from httpdyno.cli.launch import Request, launch
-from httpdyno.cli.option import JsonOption, SeedOption
+from httpdyno.cli.option import JsonOption, SeedOption, UntilDecidedOption
 
 EXAMPLE = """Example:
 
@@ -14,13 +14,21 @@ EXAMPLE = """Example:
 """
 
 STUDY = "bookmarks"
+_BUDGET = "180s"
 
 
 def command(
     *,
     budget: Annotated[
-        str, typer.Option("--budget", metavar="TIME", help="The time that the whole may take.")
-    ] = "180s",
+        str | None,
+        typer.Option(
+            "--budget",
+            metavar="TIME",
+            help=f"The time that the whole may take.  [default: {_BUDGET}]",
+            show_default=False,
+        ),
+    ] = None,
+    until_decided: UntilDecidedOption = False,
     seed: SeedOption = None,
     html: Annotated[
         str,
@@ -34,4 +42,15 @@ def command(
     configuration; each change that is proven to help is kept. The report is written into this
     folder; nothing else outside a private one is touched.
     """
-    return launch(Request(study=STUDY, budget=budget, seed=seed, html=html, json=json))
+    if budget is None and not until_decided:
+        budget = _BUDGET
+    return launch(
+        Request(
+            study=STUDY,
+            budget=budget,
+            is_until_decided=until_decided,
+            seed=seed,
+            html=html,
+            json=json,
+        )
+    )

@@ -1,5 +1,6 @@
 """From a command line to a plan, and from the plan to its run."""
 
+import math
 import random
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,7 @@ from httpdyno.cli.output import Outputs, write_json
 from httpdyno.cli.running import Resumed, run_and_report
 from httpdyno.cli.standard_streams import say
 from httpdyno.errors import StudyFileError, UsageError
-from httpdyno.experiment.planning import make_plan, plan_lines
+from httpdyno.experiment.planning import make_plan, plan_lines, with_budget
 from httpdyno.experiment.rehearsal import rehearse
 from httpdyno.model import Plan, Study
 from httpdyno.registry import load_adapter
@@ -32,6 +33,7 @@ class Request:
 
     study: str | None
     budget: str | None = None
+    is_until_decided: bool = False
     seed: int | None = None
     resume: str | None = None
     accepts_changes: bool = False
@@ -76,7 +78,10 @@ def show_plan(plan: Plan, outputs: Outputs) -> None:
             say(fill(line, results().width, subsequent_indent=" " * _PLAN_INDENT))
     if outputs.json is not None:
         shown = plan if outputs.has_secrets else without_values(plan)
-        write_json(msgspec.to_builtins(shown), outputs.json)
+        document = msgspec.to_builtins(shown)
+        if plan.study.is_until_decided:
+            document["study"]["budget_s"] = None
+        write_json(document, outputs.json)
 
 
 def seed_or_new(seed: int | None) -> int:
@@ -90,12 +95,19 @@ def seed_or_new(seed: int | None) -> int:
     return random.SystemRandom().getrandbits(_SEED_BITS) if seed is None else seed
 
 
-def budget_or_none(text: str | None) -> float | None:
-    """Return a budget in seconds, None where the study's own holds.
+def budget_or_none(text: str | None, *, is_until_decided: bool) -> float | None:
+    """Return a budget in seconds, infinite until decided, None where the study's own holds.
 
     Raises:
-        UsageError: Not a duration, or no time at all.
+        UsageError: Not a duration, no time at all, or both a time and none.
     """
+    if is_until_decided and text is not None:
+        raise UsageError(
+            f"`--budget {text}` and `--until-decided` exclude each other",
+            hint="one ends the run after a time, the other when it is decided; give one of them",
+        )
+    if is_until_decided:
+        return math.inf
     if text is None:
         return None
     budget_s = duration_s(text)
@@ -112,7 +124,11 @@ def _new_plan(request: Request) -> Plan:
     if request.study is None:
         raise UsageError("no study was named", hint="`httpdyno study list` shows the bundled ones")
     study = open_study(request.study)
-    return make_plan(study, seed=seed_or_new(request.seed), budget_s=budget_or_none(request.budget))
+    return make_plan(study, seed=seed_or_new(request.seed), budget_s=_budget_s(request))
+
+
+def _budget_s(request: Request) -> float | None:
+    return budget_or_none(request.budget, is_until_decided=request.is_until_decided)
 
 
 def _stored_plan(request: Request) -> Plan:
@@ -120,7 +136,7 @@ def _stored_plan(request: Request) -> Plan:
         raise UsageError(
             f"run `{request.resume}` has its own seed", hint="leave out `--seed` with `--resume`"
         )
-    budget_s = budget_or_none(request.budget)
+    budget_s = _budget_s(request)
     with Store.open() as store:
         plan = store.plan(request.resume or "")
     if request.study is not None and not _is_study(request.study, plan.study.name):
@@ -130,10 +146,8 @@ def _stored_plan(request: Request) -> Plan:
         )
     if has_digests(plan.study):
         plan = replace(plan, study=with_secrets_of(plan.study, _study_as_it_is(request, plan)))
-    if budget_s is not None:
-        # The whole run's, with what was spent of it already.
-        plan = replace(plan, study=replace(plan.study, budget_s=budget_s))
-    return plan
+    # The whole run's, with what was spent of it already.
+    return plan if budget_s is None else with_budget(plan, budget_s)
 
 
 def _study_as_it_is(request: Request, plan: Plan) -> Study:

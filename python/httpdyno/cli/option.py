@@ -56,6 +56,17 @@ BudgetOption = Annotated[
     ),
 ]
 
+UntilDecidedOption = Annotated[
+    bool,
+    typer.Option(
+        "--until-decided",
+        help="Instead of --budget: let each comparison go on until it is better, worse or "
+        "equivalent. Two that hardly differ may take hours; what cannot even at best be decided "
+        "with 400 starts ends undecided, and says what it would take. Ctrl-C ends it with what it "
+        "has.",
+    ),
+]
+
 SeedOption = Annotated[
     int | None,
     typer.Option(

@@ -25,6 +25,7 @@ from httpdyno.cli.option import (
     SecretsOption,
     SeedOption,
     StudyArgument,
+    UntilDecidedOption,
 )
 from httpdyno.cli.output import Outputs, write_json
 from httpdyno.cli.standard_streams import say
@@ -113,6 +114,7 @@ def run(  # noqa: PLR0913 - one parameter for each option
     study: ResumableStudyArgument = None,
     *,
     budget: BudgetOption = None,
+    until_decided: UntilDecidedOption = False,
     seed: SeedOption = None,
     resume: ResumeOption = None,
     accept_changes: AcceptChangesOption = False,
@@ -126,6 +128,7 @@ def run(  # noqa: PLR0913 - one parameter for each option
         Request(
             study=study,
             budget=budget,
+            is_until_decided=until_decided,
             seed=seed,
             resume=resume,
             accepts_changes=accept_changes,

@@ -11,6 +11,7 @@ from httpdyno.cli.option import (
     ResumeOption,
     SecretsOption,
     SeedOption,
+    UntilDecidedOption,
 )
 
 EXAMPLE = """Example:
@@ -24,6 +25,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
     study: ResumableStudyArgument = None,
     *,
     budget: BudgetOption = None,
+    until_decided: UntilDecidedOption = False,
     seed: SeedOption = None,
     resume: ResumeOption = None,
     accept_changes: AcceptChangesOption = False,
@@ -40,6 +42,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
         Request(
             study=study,
             budget=budget,
+            is_until_decided=until_decided,
             seed=seed,
             resume=resume,
             accepts_changes=accept_changes,
