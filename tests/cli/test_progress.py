@@ -10,7 +10,16 @@ from rich.console import Console
 
 from httpdyno.cli.live_display import whole_seconds
 from httpdyno.cli.progress import RunProgress
-from httpdyno.experiment.event import FinalDone, Notice, PointDone, Stage, StartDone, StepDone
+from httpdyno.experiment.event import (
+    FinalDone,
+    Notice,
+    PointDone,
+    Stage,
+    StartDone,
+    StartsBegun,
+    StepDone,
+    WindowDone,
+)
 from httpdyno.model import (
     ArmSummary,
     Comparison,
@@ -46,7 +55,17 @@ POINT = SweepPoint(
     throughput_high_per_s=510.0,
 )
 STAGE = Stage(name="step 1 of 2", detail="workers: 1 → 4", elapsed_s=65.0, left_s=90.4)
-START = StartDone(stage="step 1 of 2", n_starts=4, interval=INTERVAL, elapsed_s=70.0, left_s=80.0)
+START = StartDone(
+    stage="step 1 of 2",
+    n_starts=12,
+    fewest=6,
+    interval=RatioInterval(ratio=1.08, low=0.97, high=1.2, confidence=0.95),
+    open_metric="throughput_per_s",
+    decides_in_s=12.4,
+    allowed_s=40.0,
+    elapsed_s=70.0,
+    left_s=80.0,
+)
 
 
 class Clock:
@@ -66,6 +85,18 @@ def shown(*events: object, terminal: bool = False, width: int = 80) -> str:
         for event in events:
             watch(event)  # type: ignore[arg-type] # events come as a tuple of any of them
     return text.getvalue()
+
+
+def live_lines(*events: object, later_s: float = 0.0, width: int = 80) -> list[str]:
+    """Return what stands on a terminal a while after these events."""
+    clock, plain = Clock(), Console(file=io.StringIO(), width=width)
+    console = Console(file=io.StringIO(), force_terminal=True, width=width, highlight=False)
+    with RunProgress(console, 2, clock=clock) as watch, plain.capture() as capture:
+        for event in events:
+            watch(event)  # type: ignore[arg-type] # events come as a tuple of any of them
+        clock.now_s += later_s
+        plain.print(watch.shown())
+    return capture.get().splitlines()
 
 
 def test_a_log_gets_one_plain_line_for_each_step():
@@ -106,13 +137,10 @@ def test_a_tie_break_names_the_ratio_that_decided():
 @pytest.mark.parametrize("word", get_args(Verdict))
 def test_the_live_line_names_a_second_metric_once_that_proves_something(word):
     second = SecondClaim(metric="cpu_s_per_request", verdict=word, reason="so it lies")
-    console = Console(file=io.StringIO(), force_terminal=True, width=120, highlight=False)
-    with RunProgress(console, 2, clock=Clock()) as watch:
-        watch(replace(START, second=second))
-        line = watch.shown().plain
+    line = live_lines(replace(START, second=second))[1]
     is_proven = word in {"better", "worse", "equivalent"}
-    assert ("CPU per request" in line) is is_proven
-    assert not is_proven or f"2.00 × (1.80 … 2.20), CPU per request {word}" in line
+    assert ("CPU" in line) is is_proven
+    assert not is_proven or f"1.08 × (0.97 … 1.20), CPU {word}  decided in about 12 s" in line
 
 
 def test_a_finished_step_says_what_else_is_proven():
@@ -146,18 +174,9 @@ def test_a_round_without_a_level_that_ran_is_no_error():
 
 
 def test_a_terminal_gets_a_line_that_counts_on_by_itself():
-    clock = Clock()
-    console = Console(file=io.StringIO(), force_terminal=True, width=80, highlight=False)
-    with RunProgress(console, 2, clock=clock) as watch:
-        watch(START)
-        clock.now_s += 10.0
-        with console.capture() as capture:
-            console.print(watch.shown())
-    line = capture.get()
-    assert "step 1 of 2" in line
-    assert "4 starts" in line
-    assert "1.80 … 2.20" in line
-    assert "1 min 20 s, about 1 min 10 s left" in line
+    first, second = live_lines(START, later_s=10.0)
+    assert first.endswith("step 1 of 2  1 min 20 s, about 1 min 10 s left")
+    assert second == "  12 starts  1.08 × (0.97 … 1.20)  decided in about 12 s"
 
 
 def test_the_time_left_never_runs_below_zero():
@@ -172,16 +191,67 @@ def test_the_time_left_never_runs_below_zero():
 
 
 @pytest.mark.parametrize("width", [20, 40, 80])
-def test_the_live_line_is_one_line_at_any_width(width):
-    console = Console(file=io.StringIO(), force_terminal=True, width=width, highlight=False)
-    with RunProgress(console, 2, clock=Clock()) as watch:
+def test_the_live_lines_are_two_at_any_width(width):
+    first, second = live_lines(START, WindowDone(n_done=112, n_windows=128), width=width)
+    assert max(len(first), len(second)) <= width
+    assert width < 40 or first.endswith("1 min 10 s, about 1 min 20 s left")
+    assert width < 80 or second.endswith("decided in about 12 s  window 112 of 128")
+
+
+def test_something_moves_between_two_looks():
+    begun = StartsBegun(n_starts=8)
+    assert live_lines(STAGE, START, begun)[1].endswith("decided in about 12 s  8 starts coming up")
+    counted = WindowDone(n_done=3, n_windows=64)
+    assert live_lines(STAGE, begun, counted)[1] == "  window 3 of 64"
+    # A look tells what the windows were for, and a stage begins with none.
+    assert live_lines(STAGE, begun, counted, START)[1].endswith("decided in about 12 s")
+    assert len(live_lines(START, begun, counted, STAGE)) == 1
+
+
+def test_a_window_that_ends_draws_nothing():
+    """The servers are measured then, and the client may have the core that would draw."""
+    text = io.StringIO()
+    console = Console(file=text, force_terminal=True, width=80, highlight=False)
+    watch = RunProgress(console, 2, clock=Clock())
+    watch.redraws_per_s = 0.001
+    with watch:
         watch(START)
-        line = watch.shown()
-    plain = Console(file=io.StringIO(), width=width)
-    with plain.capture() as capture:
-        plain.print(line)
-    assert len(capture.get().splitlines()) == 1
-    assert width < 40 or capture.get().endswith("1 min 10 s, about 1 min 20 s left\n")
+        drawn = text.getvalue()
+        for number in range(100):
+            watch(WindowDone(n_done=number, n_windows=100))
+        assert text.getvalue() == drawn
+        watch(StartsBegun(n_starts=2))
+        assert text.getvalue() != drawn
+    assert RunProgress.redraws_per_s <= 1
+
+
+def logged(*moments):
+    """Return a log's lines: pairs of the seconds that passed before an event, and the event."""
+    text, clock = io.StringIO(), Clock()
+    with RunProgress(Console(file=text, width=80), 2, clock=clock) as watch:
+        for passed_s, event in moments:
+            clock.now_s += passed_s
+            watch(event)
+    return text.getvalue().splitlines()
+
+
+def test_a_log_has_looks_at_intervals():
+    lines = logged((0.0, STAGE), (9.9, START), (0.2, START), (5.0, START), (5.0, START))
+    assert lines[1:] == ["  1 min 10 s  12 starts  1.08 × (0.97 … 1.20)  decided in about 12 s"] * 2
+
+
+def test_a_long_comparison_has_looks_at_longer_intervals():
+    looks = [(10.0, START)] * 360
+    n_lines = len(logged((0.0, STAGE), *looks)) - 1
+    assert 20 < n_lines < 60
+    # Another stage begins with short ones again.
+    again = len(logged((0.0, STAGE), *looks, (0.0, STAGE), *looks[:10])) - n_lines - 2
+    assert again == 10
+
+
+def test_where_nobody_can_tell_the_time_left_none_is_told():
+    first = replace(STAGE, left_s=None)
+    assert logged((0.0, first)) == ["step 1 of 2  workers: 1 → 4  1 min 05 s"]
 
 
 def test_a_terminal_is_left_with_the_results_only():

@@ -7,12 +7,15 @@ from rich.console import Console, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-_REFRESH_PER_S = 4.0
+_FRAMES_PER_S = 4.0
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 
 
 class LiveDisplay:
     """Keeps what `shown` returns on a terminal, and off it again at the end."""
+
+    redraws_per_s = 4.0
+    """Each takes about a millisecond of CPU time."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -27,7 +30,7 @@ class LiveDisplay:
             self._live = Live(
                 get_renderable=self.shown,
                 console=self._console,
-                refresh_per_second=_REFRESH_PER_S,
+                refresh_per_second=self.redraws_per_s,
                 transient=True,
             )
             self._live.start()
@@ -46,7 +49,7 @@ class LiveDisplay:
 
 def one_line(what: Text, times: str, width: int, *, now_s: float) -> Text:
     """Return a live line; where the width does not do, it is `what` that is cut."""
-    frame = _FRAMES[int(now_s * _REFRESH_PER_S) % len(_FRAMES)]
+    frame = _FRAMES[int(now_s * _FRAMES_PER_S) % len(_FRAMES)]
     status = what.copy()
     status.truncate(max(0, width - len(times) - 4), overflow="ellipsis")
     line = Text.assemble((frame, "cyan"), " ", status, (f"  {times}", "dim"))

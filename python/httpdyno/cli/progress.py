@@ -1,9 +1,13 @@
-"""Show a run as it goes: a live line on a terminal, a plain line per step otherwise."""
+"""Show a run as it goes: two live lines on a terminal, plain lines now and then otherwise.
+
+While windows are measured, the least possible is done: a window that ends is counted, and drawn
+with the next redraw, of which there is one in a second.
+"""
 
 import time
 from collections.abc import Callable
 
-from rich.console import Console
+from rich.console import Console, Group
 from rich.text import Text
 
 from httpdyno.cli.live_display import LiveDisplay, one_line, whole_seconds
@@ -14,15 +18,25 @@ from httpdyno.experiment.event import (
     PointDone,
     Stage,
     StartDone,
+    StartsBegun,
     StepDone,
+    WindowDone,
 )
 from httpdyno.report.shared.phrase import plural
+from httpdyno.report.study.standing_text import outlook_text, standing_text
 from httpdyno.report.study.sweep_text import point_line
-from httpdyno.report.study.text import claim_text, standing_line, step_line
+from httpdyno.report.study.text import claim_text, step_line
+
+_LOOK_EVERY_S = 10.0
+_LOOK_SHARE = 0.1
+"""In a log looks come after so long, and after this share of the time of their comparison."""
 
 
 class RunProgress(LiveDisplay):
     """Takes a run's events; use it as a context manager around the run."""
+
+    redraws_per_s = 1.0
+    """The load client may have the core that draws."""
 
     def __init__(
         self, console: Console, n_steps: int, *, clock: Callable[[], float] = time.monotonic
@@ -33,13 +47,22 @@ class RunProgress(LiveDisplay):
         self._n_done = 0
         self._n_points = 0
         self._status = Text("preparing")
+        self._stage = ""
+        self._standing = ""
+        self._batch = ""
         self._elapsed_s = 0.0
         self._left_s: float | None = None
-        self._told_at_s = clock()
+        self._told_at_s = self._stage_at_s = self._line_at_s = clock()
 
     def __call__(self, event: Event) -> None:
         """Show one event."""
-        for line in self._permanent_lines(event):
+        if isinstance(event, WindowDone):
+            self._batch = f"window {event.n_done} of {event.n_windows}"
+            return
+        lines = self._permanent_lines(event)
+        if lines:
+            self._line_at_s = self._clock()
+        for line in lines:
             # Without a width of its own, a file gets each line whole.
             self._console.print(line, soft_wrap=self._live is None)
         self._follow(event)
@@ -49,49 +72,88 @@ class RunProgress(LiveDisplay):
     def _permanent_lines(self, event: Event) -> list[Text]:
         """Return what stays on the screen, or goes into a log."""
         match event:
-            case Stage() if self._live is None:
-                line = Text.assemble((event.name, "bold"), f"  {event.detail}" * bool(event.detail))
-                return [line.append(f"  {_times(event.elapsed_s, event.left_s)}")]
             case StepDone():
                 self._n_done += 1
                 return [step_line(event.step, self._n_done, self._n_steps)]
-            case PointDone() if self._live is None:
-                return [Text(_round_text(event))]
             case FinalDone():
                 return [_final_line(event)]
             case Notice():
                 return [Text.assemble(("note: ", "yellow"), event.message)]
             case _:
-                return []
+                return [] if self._live is not None else self._log_lines(event)
 
-    def _follow(self, event: Event) -> None:
-        """Take over what the live line shows."""
+    def _log_lines(self, event: Event) -> list[Text]:
+        """Return what a terminal has in its live lines."""
         match event:
             case Stage():
-                self._status = Text(f"{event.name}  {event.detail}".rstrip())
-            case StartDone():
-                self._status = standing_line(
-                    event.stage, event.n_starts, event.interval, event.second
-                )
+                line = Text.assemble((event.name, "bold"), f"  {event.detail}" * bool(event.detail))
+                return [line.append(f"  {_times(event.elapsed_s, event.left_s)}")]
+            case StartDone() if self._is_look_due():
+                return [Text(f"  {whole_seconds(event.elapsed_s)}  {_standing(event)}")]
             case PointDone():
-                self._status = Text(_round_text(event))
+                return [Text(_round_text(event))]
+            case _:
+                return []
+
+    def _is_look_due(self) -> bool:
+        now_s = self._clock()
+        every_s = max(_LOOK_EVERY_S, _LOOK_SHARE * (now_s - self._stage_at_s))
+        return now_s - self._line_at_s >= every_s
+
+    def _follow(self, event: Event) -> None:
+        """Take over what the live lines show."""
+        match event:
+            case StartsBegun():
+                self._batch = f"{plural(event.n_starts, 'start')} coming up"
+                return
+            case Stage():
+                self._enter_stage(event.name, event.detail)
+            case StartDone():
+                if event.stage != self._stage:
+                    self._enter_stage(event.stage)
+                self._standing, self._batch = _standing(event), ""
+            case PointDone():
+                self._standing, self._batch = _round_text(event), ""
             case _:
                 return
         self._elapsed_s, self._left_s = event.elapsed_s, event.left_s
         self._told_at_s = self._clock()
 
-    def shown(self) -> Text:
-        """Return the live line as it is now."""
+    def _enter_stage(self, name: str, detail: str = "") -> None:
+        self._stage, self._stage_at_s = name, self._clock()
+        self._status = Text(f"{name}  {detail}".rstrip())
+        self._standing = self._batch = ""
+
+    def shown(self) -> Group:
+        """Return the live lines as they are now."""
         since_s = self._clock() - self._told_at_s
         left_s = None if self._left_s is None else max(0.0, self._left_s - since_s)
         times = _times(self._elapsed_s + since_s, left_s)
-        return one_line(self._status, times, self._console.width, now_s=self._clock())
+        first = one_line(self._status, times, self._console.width, now_s=self._clock())
+        parts = [part for part in (self._standing, self._batch) if part]
+        if not parts:
+            return Group(first)
+        second = Text(f"  {'  '.join(parts)}")
+        second.truncate(self._console.width, overflow="ellipsis")
+        return Group(first, second)
 
 
 def _times(elapsed_s: float, left_s: float | None) -> str:
     """Return `1 min 20 s, about 40 s left`; whole seconds, because it is a guess."""
     passed = whole_seconds(elapsed_s)
     return passed if left_s is None else f"{passed}, about {whole_seconds(left_s)} left"
+
+
+def _standing(event: StartDone) -> str:
+    """Return where the comparison stands, and when it would be decided."""
+    outlook = outlook_text(
+        event.verdict,
+        event.open_metric,
+        decides_in_s=event.decides_in_s,
+        allowed_s=event.allowed_s,
+        is_few=event.n_starts < event.fewest,
+    )
+    return f"{standing_text(event.n_starts, event.interval, event.second)}  {outlook}"
 
 
 def _round_text(event: PointDone) -> str:

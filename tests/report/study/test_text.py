@@ -3,12 +3,12 @@ from typing import Literal
 
 import pytest
 from msgspec import structs
-from tests.report import sample, sample_figures, sample_trouble
+from tests.report import sample, sample_trouble
 from tests.report.plain import WIDTH, plain_text
 
 from httpdyno.model import Caveat, Objective
 from httpdyno.report.study.sweep_text import bar, point_line
-from httpdyno.report.study.text import outcome_text, standing_line, step_line
+from httpdyno.report.study.text import outcome_text, step_line
 
 OUTCOMES = sample_trouble.all_outcomes()
 
@@ -149,10 +149,6 @@ def test_progress_lines_say_where_a_run_stands() -> None:
         "step 1 of 1  state_dir: disk → memory  better by CPU per request: "
         "0.81 × (0.75 … 0.88; 95 % confidence, 6 starts), "
         "throughput 1.00 × (0.97 … 1.04)  kept"
-    )
-    assert standing_line("step 1 of 6", 1, None).plain == "step 1 of 6  1 start  no interval yet"
-    assert standing_line("final", 4, sample_figures.interval(2.0, 0.1)).plain == (
-        "final  4 starts  2.00 × (1.80 … 2.22)"
     )
     assert point_line(sweep.points[3]).plain == "8  6,190/s (6,116/s … 6,265/s)"
     assert point_line(sweep.points[-1]).plain.startswith("512  refused: AH00180")

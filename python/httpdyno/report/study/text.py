@@ -17,13 +17,11 @@ from httpdyno.model import (
     Comparison,
     LadderStep,
     Outcome,
-    RatioInterval,
-    SecondClaim,
     Verdict,
     level_text,
 )
 from httpdyno.model.metric import RATIO_NAMES
-from httpdyno.report.shared.phrase import NOTHING, plural
+from httpdyno.report.shared.phrase import NOTHING
 from httpdyno.report.shared.prose import Prose
 from httpdyno.report.study.finding import (
     arm_names,
@@ -47,7 +45,6 @@ from httpdyno.report.study.second_text import (
 )
 from httpdyno.report.study.sweep_text import sweep_chart
 from httpdyno.report.study.verdict_text import (
-    PROVEN,
     bounds_text,
     decider,
     evidence_text,
@@ -56,7 +53,6 @@ from httpdyno.report.study.verdict_text import (
     metric_name,
     needed_text,
     of_objective,
-    ratio_bounds_text,
     ratio_key,
     ratio_text,
     short_name,
@@ -348,13 +344,3 @@ def step_line(step: LadderStep, number: int, n_steps: int) -> Text:
 
 def _step_number(step: LadderStep, number: int, n_steps: int) -> str:
     return "again" if step.attempt > 1 else f"step {number} of {n_steps}"
-
-
-def standing_line(
-    stage: str, n_starts: int, interval: RatioInterval | None, second: SecondClaim | None = None
-) -> Text:
-    """Return where an unfinished comparison stands, for progress."""
-    where = "no interval yet" if interval is None else ratio_bounds_text(interval)
-    if second is not None and second.verdict in PROVEN:
-        where += f", {metric_name(second.metric)} {second.verdict}"
-    return Text(f"{stage}  {plural(n_starts, 'start')}  {where}")
