@@ -108,9 +108,11 @@ def test_a_log_gets_one_plain_line_for_each_step():
     ]
 
 
-def test_steps_are_numbered_as_they_come():
-    lines = shown(StepDone(step=STEP), StepDone(step=STEP)).splitlines()
-    assert [line[:11] for line in lines] == ["step 1 of 2", "step 2 of 2"]
+def test_steps_are_numbered_as_they_come_and_keep_their_numbers():
+    """One that goes on with the time that is left is the same step."""
+    other = structs.replace(STEP, knob="threads")
+    lines = shown(*(StepDone(step=step) for step in (STEP, other, STEP))).splitlines()
+    assert [line[:11] for line in lines] == ["step 1 of 2", "step 2 of 2", "step 1 of 2"]
 
 
 def test_notices_and_the_final_comparison_are_kept_lines():
@@ -176,7 +178,7 @@ def test_a_round_without_a_level_that_ran_is_no_error():
 def test_a_terminal_gets_a_line_that_counts_on_by_itself():
     first, second = live_lines(START, later_s=10.0)
     assert first.endswith("step 1 of 2  1 min 20 s, about 1 min 10 s left")
-    assert second == "  12 starts  1.08 × (0.97 … 1.20)  decided in about 12 s"
+    assert second == "  12 starts  1.08 × (0.97 … 1.20)  decided in about 2 s"
 
 
 def test_the_time_left_never_runs_below_zero():
@@ -200,7 +202,7 @@ def test_the_live_lines_are_two_at_any_width(width):
 
 def test_something_moves_between_two_looks():
     begun = StartsBegun(n_starts=8)
-    assert live_lines(STAGE, START, begun)[1].endswith("decided in about 12 s  8 starts coming up")
+    assert live_lines(STAGE, START, begun)[1].endswith("decided in about 12 s  8 coming up")
     counted = WindowDone(n_done=3, n_windows=64)
     assert live_lines(STAGE, begun, counted)[1] == "  window 3 of 64"
     # A look tells what the windows were for, and a stage begins with none.
@@ -247,6 +249,17 @@ def test_a_long_comparison_has_looks_at_longer_intervals():
     # Another stage begins with short ones again.
     again = len(logged((0.0, STAGE), *looks, (0.0, STAGE), *looks[:10])) - n_lines - 2
     assert again == 10
+
+
+def test_the_fewest_starts_are_no_promise_of_an_end():
+    few = replace(START, n_starts=4)
+    first, second = live_lines(few, later_s=2.0)
+    assert first.endswith("1 min 12 s, at least 1 min 18 s left")
+    assert second.endswith("decided in 10 s at the earliest")
+
+
+def test_what_is_over_has_no_look_in_a_log_because_its_verdict_follows():
+    assert len(logged((0.0, STAGE), (20.0, replace(START, allowed_s=0.0)))) == 1
 
 
 def test_where_nobody_can_tell_the_time_left_none_is_told():

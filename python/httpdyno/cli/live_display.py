@@ -15,7 +15,7 @@ class LiveDisplay:
     """Keeps what `shown` returns on a terminal, and off it again at the end."""
 
     redraws_per_s = 4.0
-    """Each takes about a millisecond of CPU time."""
+    """Each takes a third of a millisecond of CPU time, and more on slow machines."""
 
     def __init__(self, console: Console) -> None:
         self._console = console

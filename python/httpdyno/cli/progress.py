@@ -22,6 +22,7 @@ from httpdyno.experiment.event import (
     StepDone,
     WindowDone,
 )
+from httpdyno.model import LadderStep, Level
 from httpdyno.report.shared.phrase import plural
 from httpdyno.report.study.standing_text import outlook_text, standing_text
 from httpdyno.report.study.sweep_text import point_line
@@ -44,11 +45,11 @@ class RunProgress(LiveDisplay):
         super().__init__(console)
         self._n_steps = n_steps
         self._clock = clock
-        self._n_done = 0
-        self._n_points = 0
+        self._numbers: dict[tuple[str, Level], int] = {}
         self._status = Text("preparing")
         self._stage = ""
-        self._standing = ""
+        self._look: StartDone | None = None
+        self._round = ""
         self._batch = ""
         self._elapsed_s = 0.0
         self._left_s: float | None = None
@@ -73,8 +74,7 @@ class RunProgress(LiveDisplay):
         """Return what stays on the screen, or goes into a log."""
         match event:
             case StepDone():
-                self._n_done += 1
-                return [step_line(event.step, self._n_done, self._n_steps)]
+                return [step_line(event.step, self._number(event.step), self._n_steps)]
             case FinalDone():
                 return [_final_line(event)]
             case Notice():
@@ -82,13 +82,18 @@ class RunProgress(LiveDisplay):
             case _:
                 return [] if self._live is not None else self._log_lines(event)
 
+    def _number(self, step: LadderStep) -> int:
+        """Return a step's number; of one that goes on later, the one that it had."""
+        return self._numbers.setdefault((step.knob, step.after), len(self._numbers) + 1)
+
     def _log_lines(self, event: Event) -> list[Text]:
         """Return what a terminal has in its live lines."""
         match event:
             case Stage():
                 line = Text.assemble((event.name, "bold"), f"  {event.detail}" * bool(event.detail))
                 return [line.append(f"  {_times(event.elapsed_s, event.left_s)}")]
-            case StartDone() if self._is_look_due():
+            # The verdict of what is over comes at once.
+            case StartDone() if event.allowed_s > 0 and self._is_look_due():
                 return [Text(f"  {whole_seconds(event.elapsed_s)}  {_standing(event)}")]
             case PointDone():
                 return [Text(_round_text(event))]
@@ -104,16 +109,16 @@ class RunProgress(LiveDisplay):
         """Take over what the live lines show."""
         match event:
             case StartsBegun():
-                self._batch = f"{plural(event.n_starts, 'start')} coming up"
+                self._batch = f"{event.n_starts} coming up"
                 return
             case Stage():
                 self._enter_stage(event.name, event.detail)
             case StartDone():
                 if event.stage != self._stage:
                     self._enter_stage(event.stage)
-                self._standing, self._batch = _standing(event), ""
+                self._look, self._batch = event, ""
             case PointDone():
-                self._standing, self._batch = _round_text(event), ""
+                self._round, self._batch = _round_text(event), ""
             case _:
                 return
         self._elapsed_s, self._left_s = event.elapsed_s, event.left_s
@@ -122,15 +127,17 @@ class RunProgress(LiveDisplay):
     def _enter_stage(self, name: str, detail: str = "") -> None:
         self._stage, self._stage_at_s = name, self._clock()
         self._status = Text(f"{name}  {detail}".rstrip())
-        self._standing = self._batch = ""
+        self._look, self._round, self._batch = None, "", ""
 
     def shown(self) -> Group:
         """Return the live lines as they are now."""
         since_s = self._clock() - self._told_at_s
         left_s = None if self._left_s is None else max(0.0, self._left_s - since_s)
-        times = _times(self._elapsed_s + since_s, left_s)
+        is_least = self._look is not None and self._look.n_starts < self._look.fewest
+        times = _times(self._elapsed_s + since_s, left_s, is_least=is_least)
         first = one_line(self._status, times, self._console.width, now_s=self._clock())
-        parts = [part for part in (self._standing, self._batch) if part]
+        look = "" if self._look is None else _standing(self._look, since_s)
+        parts = [part for part in (look, self._round, self._batch) if part]
         if not parts:
             return Group(first)
         second = Text(f"  {'  '.join(parts)}")
@@ -138,19 +145,19 @@ class RunProgress(LiveDisplay):
         return Group(first, second)
 
 
-def _times(elapsed_s: float, left_s: float | None) -> str:
+def _times(elapsed_s: float, left_s: float | None, *, is_least: bool = False) -> str:
     """Return `1 min 20 s, about 40 s left`; whole seconds, because it is a guess."""
-    passed = whole_seconds(elapsed_s)
-    return passed if left_s is None else f"{passed}, about {whole_seconds(left_s)} left"
+    passed, about = whole_seconds(elapsed_s), "at least" if is_least else "about"
+    return passed if left_s is None else f"{passed}, {about} {whole_seconds(left_s)} left"
 
 
-def _standing(event: StartDone) -> str:
-    """Return where the comparison stands, and when it would be decided."""
+def _standing(event: StartDone, since_s: float = 0.0) -> str:
+    """Return where the comparison stands, and when it would be decided, some time after a look."""
     outlook = outlook_text(
         event.verdict,
         event.open_metric,
-        decides_in_s=event.decides_in_s,
-        allowed_s=event.allowed_s,
+        decides_in_s=None if event.decides_in_s is None else event.decides_in_s - since_s,
+        allowed_s=event.allowed_s - since_s,
         is_few=event.n_starts < event.fewest,
     )
     return f"{standing_text(event.n_starts, event.interval, event.second)}  {outlook}"

@@ -37,16 +37,18 @@ def final_comparison(
         return None
     was_begun = session.has_stored(FINAL, (start, best))
     index = session.begin(FINAL, (start, best))
+    is_until_decided = session.plan.study.is_until_decided
+    left_s = max(0.0, min(session.left_s, final_reserve_s(session, cost)))
     session.watch(
         Stage(
             name=session.stage,
             detail="start against the best proven configuration, on fresh starts",
             elapsed_s=session.spent_s,
-            left_s=max(0.0, min(session.left_s, final_reserve_s(session, cost))),
+            left_s=None if is_until_decided else left_s,
         )
     )
     # Where decisions end the run and no time, none is left over for more than that.
-    precise = None if session.plan.study.is_until_decided else FINAL_LOG_RATIO
+    precise = None if is_until_decided else FINAL_LOG_RATIO
     # Its time was set aside; what went wrong on the way may have used some of it up.
     is_affordable = fewest_s(session, cost) <= session.overtime_s
     if is_affordable or was_begun:

@@ -273,12 +273,13 @@ def _climb_one(
         index = session.begin(rung.stage, arms)
     else:
         session.stage = rung.stage
+    left_s = max(0.0, min(typical_s * to_come + final_s, session.left_s))
     session.watch(
         Stage(
             name=session.stage,
             detail=f"{step.knob} → {level_text(step.to)}",
             elapsed_s=session.spent_s,
-            left_s=max(0.0, min(typical_s * to_come + final_s, session.left_s)),
+            left_s=None if study.is_until_decided else left_s,
         )
     )
     result = run_comparison(

@@ -18,10 +18,10 @@ def test_a_standing_is_its_starts_and_its_interval():
     [
         ("inconclusive", RATE, 12.4, 60.0, "decided in about 12 s"),
         ("inconclusive", RATE, 12.4, math.inf, "decided in about 12 s"),
-        ("inconclusive", RATE, 1260.0, 60.0, "undecided, would take about 21 min"),
-        ("inconclusive", RATE, None, 60.0, "undecided, no end in sight"),
+        ("inconclusive", RATE, 1260.0, 60.0, "would take about 21 min"),
+        ("inconclusive", RATE, None, 60.0, "no end in sight"),
         ("equivalent", CPU, 12.4, 60.0, "equivalent, CPU decided in about 12 s"),
-        ("equivalent", CPU, None, 60.0, "equivalent, CPU undecided, no end in sight"),
+        ("equivalent", CPU, None, 60.0, "equivalent, CPU no end in sight"),
         ("better", "", 0.0, 0.0, "better"),
         ("better", "", 0.0, 60.0, "better, and still narrowing"),
         ("not_measured", "", 0.0, 0.0, "not measured"),

@@ -39,10 +39,10 @@ def outlook_text(
     # The tie breaker is open where the metric itself has spoken.
     what = "" if verdict == "inconclusive" else f"{word}, {short_name(ratio_key(open_metric))} "
     if decides_in_s is None:
-        return f"{what}undecided, no end in sight"
+        return f"{what}no end in sight"
     time = format_guess(decides_in_s)
     if is_few:
         return f"{what}decided in {time} at the earliest"
     if decides_in_s > allowed_s:
-        return f"{what}undecided, would take about {time}"
+        return f"{what}would take about {time}"
     return f"{what}decided in about {time}"
