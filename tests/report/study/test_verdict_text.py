@@ -66,6 +66,8 @@ def test_headlines_say_the_verdict_before_the_number() -> None:
         "starts (throughput: the whole interval lies below 1 after 6 starts): "
         "0.790 × (0.766 … 0.815); "
         "ran out of time before 1 step: about 95 s more would try it",
+        "out_of_reach": "inconclusive: 1.00 × the throughput so far (0.96 … 1.05)",
+        "cut_comparison": "interrupted; inconclusive: 1.00 × the throughput so far (0.96 … 1.05)",
     }
 
 

@@ -47,7 +47,7 @@ def provenance(outcome: Outcome) -> list[tuple[str, str]]:
 def _took(outcome: Outcome) -> str:
     study, took = outcome.plan.study, format_duration(outcome.duration_s)
     if study.is_until_decided:
-        return f"{took}, with decisions to end it and no time"
+        return f"{took}, without a limit"
     return f"{took} of {format_duration(study.budget_s)}"
 
 
