@@ -155,6 +155,16 @@ def test_an_equivalent_metric_waits_for_its_tie_breaker_no_longer_than_it_can_be
     assert last.left_s > 0
 
 
+def test_a_tie_breaker_that_has_spoken_does_not_keep_a_metric_going_that_is_out_of_reach(quick):
+    """It shows no difference at once, so it will not decide."""
+    objective = structs.replace(quick.objective, tie_breaker="cpu_s_per_request")
+    final = compared(structs.replace(quick, objective=objective), 1.0, start_sd=0.3)
+    assert (final.verdict, final.decided_by) == ("inconclusive", "")
+    assert final.ratios["cpu_per_request"].high < 1.001
+    assert final.n_starts < MAX_STARTS
+    assert "out of reach" in final.reason
+
+
 def test_a_cut_comparison_stands_by_what_it_found_and_goes_on_with_a_budget(quick):
     start = quick.start_configuration()
     plan = compare_plan(quick, start, start.replaced("good", 1), seed=1, budget_s=math.inf)
