@@ -2,7 +2,7 @@
 
 Each take is one `httpdyno compare`, as people call it. A request of the site works for so many
 units under gunicorn; a difference is so many more of them, on a side drawn each time. The truth is
-known from a long comparison of a request with one of twice the units, which tells the part of it
+known from comparisons of a request with one of twelve times the units, which tell the part of it
 that is such work.
 """
 
@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from statistics import median
+from statistics import fmean, median
 from typing import Literal
 
 import msgspec
@@ -39,7 +39,11 @@ UNITS = 10_000
 POOL = REPOSITORY / "python" / "httpdyno" / "studies" / "maxclients"
 N_PROCESSES, N_CONNECTIONS = 8, 16
 """Of Apache: enough to be busy, few enough to be up soon."""
-REFERENCE_S = 60
+LITTLE, MUCH = 0.25, 3.0
+"""Times `UNITS`, of requests that are compared to know what a unit costs. So far apart, because a
+comparison ends as soon as it is decided: what it leaves open of their ratio must be little beside
+the ratio. No further, because squares of numbers beyond 2¹⁵ cost Python more."""
+N_REFERENCES, REFERENCE_S = 4, 60
 AROUND_S = 8.0
 """For the program to begin and to end, and for what a last claim may overrun."""
 CPU, THROUGHPUT = "cpu_s_per_request", "throughput_per_s"
@@ -167,30 +171,34 @@ def known_share(setting: Setting) -> dict[str, float]:
 
 @cache
 def _known_share(tree: Path, folder: Path, seed: int) -> dict[str, float]:
-    called = call(
-        Setting(trees={THIS: tree}, folder=folder, seed=seed),
-        THIS,
-        [
-            *("compare", written(folder, "gunicorn", CPU)),
-            *(f"--a=units={UNITS}", f"--b=units={2 * UNITS}"),
-            *("--budget", f"{REFERENCE_S}s", "--seed", str(seed)),
-        ],
-        longest_s=REFERENCE_S + AROUND_S,
-    )
-    final = called.document.get("final") or {}
-    ratios = {name: Interval.of(final.get(f"{name}_ratio")) for name in RATIOS}
-    throughput, cpu = ratios["throughput"], ratios["cpu_per_request"]
-    if throughput is None or cpu is None:
-        why = called.trouble or final.get("reason", "no figure")
-        raise BenchError(f"what a request costs could not be measured: {why}")
-    share = {CPU: cpu.ratio - 1, THROUGHPUT: 1 / throughput.ratio - 1}
-    print(
-        f"of a request's cost the planted work is {share[CPU]:.1%} (CPU), "
-        f"{share[THROUGHPUT]:.1%} (time): with twice the work throughput is {throughput}, "
-        f"cpu_per_request {cpu}",
-        flush=True,
-    )
-    return share
+    setting = Setting(trees={THIS: tree}, folder=folder, seed=seed)
+    shares: list[dict[str, float]] = []
+    for number in range(N_REFERENCES):
+        called = call(
+            setting,
+            THIS,
+            [
+                *("compare", written(folder, "gunicorn", CPU)),
+                *(f"--a=units={LITTLE * UNITS:.0f}", f"--b=units={MUCH * UNITS:.0f}"),
+                *("--budget", f"{REFERENCE_S}s", "--seed", str(seed + number)),
+            ],
+            longest_s=REFERENCE_S + AROUND_S,
+        )
+        final = called.document.get("final") or {}
+        throughput, cpu = (Interval.of(final.get(f"{name}_ratio")) for name in RATIOS)
+        if throughput is None or cpu is None:
+            why = called.trouble or final.get("reason", "no figure")
+            raise BenchError(f"what a request costs could not be measured: {why}")
+        shares.append({CPU: share_of(cpu.ratio), THROUGHPUT: share_of(1 / throughput.ratio)})
+    for name in (CPU, THROUGHPUT):
+        told = ", ".join(f"{share[name]:.1%}" for share in shares)
+        print(f"the part of a request that is planted work, by {name}: {told}", flush=True)
+    return {name: fmean(share[name] for share in shares) for name in (CPU, THROUGHPUT)}
+
+
+def share_of(ratio: float) -> float:
+    """Return the part of a request that is work, by what much of it costs over little of it."""
+    return (ratio - 1) / (MUCH - 1 + ratio * (1 - LITTLE))
 
 
 def _cost(units: int, share: float) -> float:
