@@ -23,11 +23,18 @@ class Climbed(Shown, frozen=True, kw_only=True, tag="climbed"):
     worth: dict[str, float] = msgspec.field(default_factory=dict)
     """Of each real knob, by how much more it lets through, in work that it saves."""
     n_placebos: int = 0
-    kept: tuple[str, ...] = ()
-    """Knobs; none where the final claim took all back."""
+    proven: tuple[str, ...] = ()
+    """Knobs whose step was kept."""
+    is_withdrawn: bool = False
+    """Whether the final claim took all of them back."""
     n_tried: int = 0
     final: Interval | None = None
     """Of the throughput."""
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """The knobs that the run settled on."""
+        return () if self.is_withdrawn else self.proven
 
     @property
     def real_kept(self) -> list[str]:
@@ -46,8 +53,9 @@ class Climbed(Shown, frozen=True, kw_only=True, tag="climbed"):
             truth *= 1 + self.worth[knob]
         real = ", ".join(f"{knob} {worth:+.1%}" for knob, worth in self.worth.items())
         n = len(self.worth) + self.n_placebos
+        kept = f"{'taken back' if self.is_withdrawn else 'kept'} {', '.join(self.proven) or 'none'}"
         return (
-            f"real: {real}; kept {', '.join(self.kept) or 'none'}, {self.n_tried} of {n} tried; "
+            f"real: {real}; {kept}, {self.n_tried} of {n} tried; "
             f"final {self.final or 'none'} [the work alone {truth:.3f}]"
         )
 
@@ -74,9 +82,7 @@ class Ladder(Case):
             called = call(setting, by, words, longest_s=self.longest_s)
             document = called.document
             steps = document.get("steps", [])
-            kept = [
-                step["knob"] for step in steps if step["kept"] and not document.get("withdrawn")
-            ]
+            proven = dict.fromkeys(step["knob"] for step in steps if step["kept"])
             yield Climbed(
                 figure=self.figure,
                 case=self.name,
@@ -86,7 +92,8 @@ class Ladder(Case):
                 trouble=called.trouble,
                 worth=worth,
                 n_placebos=self.n_placebos,
-                kept=tuple(dict.fromkeys(kept)),
+                proven=tuple(proven),
+                is_withdrawn=bool(document.get("withdrawn")),
                 n_tried=len({step["knob"] for step in steps}),
                 final=Interval.of((document.get("final") or {}).get("throughput_ratio")),
             )
