@@ -24,6 +24,7 @@ from benches.power.figure import THIS, Case, Part, Setting, Shown, most_likely, 
 from benches.power.planted import CLAIMS_RATIO
 
 from httpdyno.experiment.bench import StartRequest
+from httpdyno.experiment.event import Event
 from httpdyno.experiment.planning import compare_plan
 from httpdyno.experiment.run import run_plan
 from httpdyno.model import (
@@ -31,6 +32,7 @@ from httpdyno.model import (
     Knob,
     Method,
     Objective,
+    Outcome,
     ServerSpec,
     StartRecord,
     Study,
@@ -150,6 +152,17 @@ def verdicts_of(shape: Shape, seed: int, numbers: Sequence[int]) -> Counter[str]
 
 def verdict(shape: Shape, seed: int, number: int) -> str:
     """Return what one comparison of an arm with itself says in the end."""
+    rng = np.random.default_rng([seed, number])
+    outcome = outcome_of(Disturbance(shape, rng, lasts_s=BUDGET_S), rng)
+    return outcome.final.verdict if outcome.final else "nothing"
+
+
+def outcome_of(
+    disturbance: Disturbance,
+    rng: np.random.Generator,
+    watch: Callable[[Event], None] = lambda _event: None,
+) -> Outcome:
+    """Return what comes of a comparison of two arms that only their disturbance tells apart."""
     study = Study(
         name="simulated",
         title="",
@@ -161,16 +174,12 @@ def verdict(shape: Shape, seed: int, number: int) -> str:
         method=Method(side_by_side=SIDE_BY_SIDE),
         budget_s=BUDGET_S,
     )
-    rng = np.random.default_rng([seed, number])
     bench = DisturbedBench(
-        throughput_per_s=lambda _values: RATE_PER_S,
-        disturbance=Disturbance(shape, rng, lasts_s=BUDGET_S),
-        rng=rng,
+        throughput_per_s=lambda _values: RATE_PER_S, disturbance=disturbance, rng=rng
     )
     arms = [Configuration(values={"side": side}) for side in "ab"]
     plan = compare_plan(study, *arms, seed=int(rng.integers(1 << 30)))
-    outcome = run_plan(plan, bench=bench, store=NoStore(), run_id="1", watch=lambda _event: None)
-    return outcome.final.verdict if outcome.final else "nothing"
+    return run_plan(plan, bench=bench, store=NoStore(), run_id="1", watch=watch)
 
 
 @dataclass(kw_only=True)
