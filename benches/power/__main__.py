@@ -26,7 +26,7 @@ from pathlib import Path
 
 from benches.engine.process import BenchError
 from benches.engine.setting import REPOSITORY, machine
-from benches.power.figure import THIS, Case, Figure, Setting, Shown
+from benches.power.figure import THIS, Case, Figure, Part, Setting, Shown
 from benches.power.program import checkout, commit, oracle
 from benches.power.saved import AnyShown, Saved, earlier, save
 from benches.power.simulated import Simulation, sized
@@ -109,19 +109,21 @@ class Found:
         for figure in self.figures:
             mine = [each for each in self.shown if each.figure in figure.sources]
             for by in sorted({each.by for each in mine}, key=lambda name: name != THIS):
-                lines += told(figure, by, [each for each in mine if each.by == by])
+                lines += closing(figure, by, [each for each in mine if each.by == by])
             if figure.number in self.failures:
                 why = self.failures[figure.number]
                 lines.append((f"{figure.number:>2} {figure.name}: not measured: {why}", False))
         return lines
 
 
-def told(figure: Figure, by: str, mine: Sequence[Shown]) -> list[tuple[str, bool]]:
+def closing(figure: Figure, by: str, mine: Sequence[Shown]) -> list[tuple[str, bool]]:
     """Return what came of a figure in lines, and whether each is as it must be."""
     asked = sum(case.n for case in figure.cases if case.is_of_each or by == THIS)
     number = f", {len(mine)} of {asked}" if len(mine) < asked else ""
-    head = f"{figure.number:>2} {figure.name}, by {by}{number}: {figure.must}"
-    parts = figure.judge(mine)
+    troubles = [each.trouble for each in mine if each.trouble]
+    failed = f", {len(troubles)} failed" if troubles else ""
+    head = f"{figure.number:>2} {figure.name}, by {by}{number}{failed}: {figure.must}"
+    parts = figure.judge(mine) or [Part(False, f"nothing to judge: {', '.join(troubles[:1])}")]
     return [
         (head, True),
         *(

@@ -12,8 +12,9 @@ from threading import Thread
 
 import pytest
 from benches.engine.process import BenchError
+from benches.engine.setting import REPOSITORY
 from benches.power import __main__ as program
-from benches.power import table
+from benches.power import origin_run, table
 from benches.power.figure import THIS, Case, Figure, Interval, Part
 from benches.power.planted import Compared
 from benches.power.program import Ended, checkout, run
@@ -23,9 +24,10 @@ from benches.power.simulated import LOT, N_SEQUENCES, Simulation
 NOW = {THIS: "abc"}
 
 
-def compared(verdict="better", by=THIS, figure=1):
+def compared(verdict="better", by=THIS, figure=1, trouble=""):
     return Compared(
         figure=figure,
+        trouble=trouble,
         case="a case",
         by=by,
         took_s=1.0,
@@ -191,6 +193,14 @@ def test_a_figure_that_cannot_be_measured_stops_no_other(measuring, capsys):
     assert Counter(each["figure"] for each in found["shown"]) == {1: 1, 2: 3}
 
 
+def test_where_everything_fails_nothing_is_met():
+    shown = [compared(trouble="no room", verdict=""), compared(trouble="no room", verdict="")]
+    head, line = program.closing(table.FIGURES[1], "before", shown)
+    assert head[0].startswith(" 1 a configuration against itself, by before, 2 of 200, 2 failed: ")
+    assert line == ("   missed nothing to judge: no room", True)
+    assert program.closing(table.FIGURES[1], THIS, shown)[1][1] is False
+
+
 def test_parts_are_judged_together(measuring, tmp_path, capsys):
     _, found = measuring("--comparisons", "2", cases=[told()])
     part = tmp_path / "part.json"
@@ -244,6 +254,50 @@ def test_a_checkout_has_a_program(tmp_path):
 
 
 # Programs
+
+
+SAYING = """
+from benches.power.origin_run import loaded
+real = loaded(Path({real!r}))
+Case, Turnstile = real.Case, real.Turnstile
+def measured(case, origins, turnstile, arguments):
+    turnstile.enter(case.rate_per_s)
+    sides = zip(case.kinds, case.latencies_ms)
+    return {{"addresses": [origins.address(*side) for side in sides], "users": case.users,
+             "s": real.duration_s(arguments.budget), "n": arguments.blocks, "name": str(case),
+             "counts_ends": arguments.count_ends}}
+"""
+"""`benches/windows`, but that it says what it was asked for in place of measuring that."""
+
+
+def test_a_checkout_is_asked_to_compare_origins_in_the_words_of_its_own_bench(
+    monkeypatch, tmp_path, capsys
+):
+    file = tmp_path / "windows"
+    real = str(REPOSITORY / "benches" / "windows")
+    file.write_text("from pathlib import Path\n" + SAYING.format(real=real))
+    job = {
+        "windows": str(file),
+        "kinds": ["lock"] * 2,
+        "latencies_ms": [96.0, 119.8],
+        "addresses": ["127.0.0.1:1", "127.0.0.1:2"],
+        "users": 8,
+        "window_s": 0.05,
+        "seed": 1,
+        "budget": "60s",
+        "blocks": 4,
+    }
+    monkeypatch.setattr(sys, "argv", ["origin_run", json.dumps(job)])
+    monkeypatch.setitem(sys.modules, "windows", None)
+    assert origin_run.main() == 0
+    assert json.loads(capsys.readouterr().out) == {
+        "addresses": ["127.0.0.1:1", "127.0.0.1:2"],
+        "users": 8,
+        "s": 60.0,
+        "n": 4,
+        "name": "lock 96.0 ms → lock 119.8 ms, 8 users, window 0.05 s",
+        "counts_ends": False,
+    }
 
 
 TIDY = """
