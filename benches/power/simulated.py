@@ -5,23 +5,26 @@ when it ends, and the claim itself. A wrong claim is counted by the shape of wha
 average over shapes would hide one behind the others.
 """
 
+import json
 import math
-import multiprocessing
 import os
 import random
-import signal
+import subprocess
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 import msgspec
 import numpy as np
+from benches.engine.process import BenchError
+from benches.engine.setting import REPOSITORY
 from benches.power.disturbance import SHAPES, Disturbance, Shape
 from benches.power.figure import THIS, Case, Part, Setting, Shown, most_likely, of_kind
 from benches.power.planted import CLAIMS_RATIO
+from benches.power.program import end
 
 from httpdyno.experiment.bench import StartRequest
 from httpdyno.experiment.event import Event
@@ -47,7 +50,6 @@ N_SEQUENCES = 4_000
 """Of each shape."""
 LOT = 500
 """As many are one take: what is interrupted loses no more."""
-CHUNK = 25
 SIDE_BY_SIDE = 8
 BUDGET_S = 60.0
 """Three times that of the real comparisons: more looks are more chances to be wrong."""
@@ -93,22 +95,15 @@ class Simulation(Case):
         del setting
         began_s, stolen_before_s = time.monotonic(), steal_s()
         seed = draw.randrange(1 << 30)
-        verdicts: Counter[str] = Counter()
         cores = len(os.sched_getaffinity(0))
-        chunks = [range(low, min(low + CHUNK, self.lot)) for low in range(0, self.lot, CHUNK)]
-        with ProcessPoolExecutor(
-            cores,
-            mp_context=multiprocessing.get_context("spawn"),
-            # The parent hears Ctrl-C, and ends them.
-            initializer=signal.signal,
-            initargs=(signal.SIGINT, signal.SIG_IGN),
-        ) as pool:
-            try:
-                for each in pool.map(partial(verdicts_of, self.shape, seed), chunks):
-                    verdicts.update(each)
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
+        verdicts: Counter[str] = Counter()
+        with ExitStack() as stack:
+            parts = [
+                stack.enter_context(simulating(self.shape, seed, range(core, self.lot, cores)))
+                for core in range(min(cores, self.lot))
+            ]
+            for part in parts:
+                verdicts.update(told_by(part))
         took_s = time.monotonic() - began_s
         yield Simulated(
             figure=self.figure,
@@ -143,6 +138,41 @@ def sized(case: Simulation, n_sequences: int) -> Simulation:
     n_lots = max(1, math.ceil(n_sequences / LOT))
     lot = math.ceil(n_sequences / n_lots)
     return replace(case, n=n_lots, lot=lot, longest_s=case.longest_s * lot / case.lot)
+
+
+@contextmanager
+def simulating(shape: Shape, seed: int, numbers: range) -> Iterator["subprocess.Popen[str]"]:
+    """Simulate sequences in a process of its own, which is ended with the block at the latest."""
+    job = (SHAPES.index(shape), seed, numbers.start, numbers.stop, numbers.step)
+    command = [sys.executable, "-m", "benches.power.simulated", *map(str, job)]
+    with subprocess.Popen(
+        command, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            yield process
+        finally:
+            end(process)
+
+
+def told_by(process: "subprocess.Popen[str]") -> dict[str, int]:
+    """Return what a process of `simulating` counted.
+
+    Raises:
+        BenchError: It failed.
+    """
+    said, complaint = process.communicate()
+    if process.returncode != 0:
+        words = complaint.strip().splitlines() or ["no word"]
+        raise BenchError(f"a simulation ended with status {process.returncode}: {words[-1]}")
+    counted: dict[str, int] = json.loads(said)
+    return counted
+
+
+def main() -> int:
+    """Simulate what the arguments say, and print the verdicts; what `simulating` runs."""
+    shape, seed, *numbers = map(int, sys.argv[1:])
+    print(json.dumps(verdicts_of(SHAPES[shape], seed, range(*numbers))))
+    return 0
 
 
 def verdicts_of(shape: Shape, seed: int, numbers: Sequence[int]) -> Counter[str]:
@@ -250,3 +280,7 @@ def judged_simulated(shown: Sequence[Shown]) -> list[Part]:
         )
         parts.append(Part(n_wrong <= CLAIMS_RATIO * n, words))
     return parts
+
+
+if __name__ == "__main__":
+    sys.exit(main())

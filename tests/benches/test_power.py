@@ -2,13 +2,15 @@
 
 import json
 import random
+from contextlib import contextmanager
+from typing import Any
 
 import pytest
 from benches.engine.process import BenchError
 from benches.power import ladders, latency, planted
-from benches.power.figure import THIS, UNBOUNDED, Interval, Setting, drawn
+from benches.power.figure import THIS, UNBOUNDED, Case, Interval, Setting, drawn
 from benches.power.ladders import Climbed, judged_kept
-from benches.power.latency import Delayed, judged_delays
+from benches.power.latency import Delay, Delayed, judged_delays
 from benches.power.planted import Compared, judged_found, judged_held, judged_same
 from benches.power.program import Called, Ended
 from benches.power.table import FIGURES
@@ -17,12 +19,31 @@ from benches.power.tuned import Tuned, judged_demo, judged_final, verdicts_of
 from httpdyno.cli.find_study import open_study
 from httpdyno.model import Method
 
-MADE = {"figure": 1, "case": "a case", "by": THIS, "took_s": 1.0, "stolen_cores": 0.0}
+MADE: dict[str, Any] = {
+    "figure": 1,
+    "case": "a case",
+    "by": THIS,
+    "took_s": 1.0,
+    "stolen_cores": 0.0,
+}
+
+
+def made(kind, *parts, **of_it):
+    """Return what was shown, by its kind; of several words on one thing the last counts."""
+    whole: dict[str, Any] = dict(MADE)
+    for part in (*parts, of_it):
+        whole |= part
+    return kind(**whole)
+
+
+def shown_by(case: Case, setting: Setting, draw: random.Random) -> list[Any]:
+    return list(case.take(setting, draw))
 
 
 def compared(verdict, planted=0.0, *, measured_s=5.0, truth=1.0, interval=(0.9, 1.1), **of_it):
-    return Compared(
-        **MADE | of_it,
+    return made(
+        Compared,
+        of_it,
         verdict=verdict,
         planted=planted,
         truths={"throughput": truth},
@@ -51,7 +72,7 @@ def test_a_difference_is_planted_on_either_side_and_its_truth_goes_with_it(monke
     monkeypatch.setattr(planted, "call", lambda *_, **__: called({}))
     setting = Setting(trees={THIS: tmp_path}, folder=tmp_path, seed=1)
     [case] = FIGURES[3].cases
-    shown = [each for n in range(40) for each in case.take(setting, random.Random(n))]
+    shown = [each for n in range(40) for each in shown_by(case, setting, random.Random(n))]
     up = [each for each in shown if each.planted > 0]
     assert 10 < len(up) < 30
     for each in up:
@@ -107,7 +128,7 @@ def test_both_checkouts_compare_the_same(monkeypatch, tmp_path):
 
     monkeypatch.setattr(planted, "call", call)
     setting = Setting(trees={THIS: tmp_path, "before": tmp_path}, folder=tmp_path, seed=1)
-    shown = list(FIGURES[1].cases[0].take(setting, random.Random(1)))
+    shown = shown_by(FIGURES[1].cases[0], setting, random.Random(1))
     assert {by for by, _ in asked} == {THIS, "before"} == {each.by for each in shown}
     assert asked[0][1] == asked[1][1]
     assert "--same" in asked[0][1]
@@ -208,11 +229,11 @@ def test_an_interval_without_an_end_holds_what_lies_above():
 # Judging latencies
 
 
-def delayed(verdict, interval=(1.1, 1.3), *, is_constant=True, **of_it):
-    low, high = interval
+def delayed(verdict, interval=(1.1, 1.3), **of_it):
+    low, high = interval or (1.0, 1.0)
     middle = Interval(ratio=(low * high) ** 0.5, low=low, high=high)
-    given = {"latencies_ms": (110.0, 90.0), "interval": middle, "is_constant": is_constant}
-    return Delayed(**MADE | given | of_it, verdict=verdict)
+    given = {"latencies_ms": (110.0, 90.0), "interval": interval and middle, "is_constant": True}
+    return made(Delayed, given | of_it, verdict=verdict)
 
 
 @pytest.mark.parametrize(
@@ -244,11 +265,17 @@ def test_the_truth_of_latencies_is_that_of_the_origins(monkeypatch, tmp_path):
         return Ended(stdout=said, stderr="", took_s=1.0, stolen_cores=0.0)
 
     options = []
+
+    @contextmanager
+    def origin(given):
+        options.append(given)
+        yield "127.0.0.1:1"
+
     monkeypatch.setattr(latency, "run", run)
-    monkeypatch.setattr(latency, "origin", lambda given: opened(options.append(given)))
+    monkeypatch.setattr(latency, "origin", origin)
     setting = Setting(trees={THIS: tmp_path}, folder=tmp_path, seed=1)
-    lock = next(case for case in FIGURES[6].cases if case.is_lock)
-    [shown] = lock.take(setting, random.Random(3))
+    lock = next(case for case in FIGURES[6].cases if isinstance(case, Delay) and case.is_lock)
+    [shown] = shown_by(lock, setting, random.Random(3))
     held_us = [int(each[1].removeprefix("fixed:").removesuffix("us")) for each in options]
     assert [each[2:] for each in options] == [["--workers", "1"]] * 2
     assert shown.truth == pytest.approx(held_us[0] / held_us[1], rel=1e-3)
@@ -257,26 +284,15 @@ def test_the_truth_of_latencies_is_that_of_the_origins(monkeypatch, tmp_path):
     assert shown.holds
 
 
-class opened:  # noqa: N801 - read as a word
-    """An origin that nobody starts."""
-
-    def __init__(self, _):
-        pass
-
-    def __enter__(self):
-        return "127.0.0.1:1"
-
-    def __exit__(self, *_):
-        pass
-
-
 # Judging runs of studies
 
 
 def demo(took_s=180.0, *, unsaid=(), trouble="", **verdicts):
     usual = {"debug": "better", "workers": "inconclusive"}
-    return Tuned(
-        **MADE | {"took_s": took_s, "trouble": trouble},
+    return made(
+        Tuned,
+        took_s=took_s,
+        trouble=trouble,
         verdicts={} if trouble else usual | verdicts,
         unsaid=unsaid,
     )
@@ -316,7 +332,7 @@ def test_verdicts_are_the_last_of_each_knob():
 
 def final(low, high, took_s=280.0):
     interval = Interval(ratio=(low * high) ** 0.5, low=low, high=high)
-    return Tuned(**MADE | {"took_s": took_s}, final=interval)
+    return made(Tuned, took_s=took_s, final=interval)
 
 
 @pytest.mark.parametrize(
@@ -326,7 +342,7 @@ def final(low, high, took_s=280.0):
         ([final(3.9, 6.0), final(5.0, 9.0)], [False, True, True]),
         ([final(4.0, 4.9), final(5.0, 9.0)], [True, False, True]),
         ([final(4.0, 6.0, took_s=301.0)], [True, True, False]),
-        ([Tuned(**MADE, trouble="no Apache")], [False, True]),
+        ([made(Tuned, trouble="no Apache")], [False, True]),
     ],
 )
 def test_final_claims_are_high_and_have_a_value_in_common(shown, word):
@@ -338,9 +354,8 @@ def test_final_claims_are_high_and_have_a_value_in_common(shown, word):
 
 def climbed(*proven, took_s=140.0, **of_it):
     worth = {"large": 0.24, "small": 0.08}
-    return Climbed(
-        **MADE | {"took_s": took_s} | of_it, worth=worth, n_placebos=4, proven=tuple(proven)
-    )
+    given = {"worth": worth, "n_placebos": 4, "proven": tuple(proven), "took_s": took_s}
+    return made(Climbed, given, of_it)
 
 
 BOTH = ("large", "small")
@@ -379,7 +394,7 @@ def test_what_a_run_proved_and_took_back_is_told_by_its_document(monkeypatch, tm
     }
     monkeypatch.setattr(ladders, "call", lambda *_, **__: called(document))
     setting = Setting(trees={THIS: tmp_path}, folder=tmp_path, seed=1)
-    [shown] = FIGURES[10].cases[0].take(setting, random.Random(1))
+    [shown] = shown_by(FIGURES[10].cases[0], setting, random.Random(1))
     assert (shown.proven, shown.kept, shown.n_tried) == (("large", "nothing_a"), (), 2)
     assert "taken back large, nothing_a" in shown.line()
     assert shown.line().endswith("host took 0.10 cores")

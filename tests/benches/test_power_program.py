@@ -7,7 +7,7 @@ import time
 from _thread import interrupt_main
 from argparse import Namespace
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from threading import Thread
 
 import pytest
@@ -80,6 +80,7 @@ def test_numbers_are_those_that_somebody_asks_for():
     counted = {case.name: program.counted(case, asked) for case in table.FIGURES[1].cases}
     assert counted["A/A Apache"].n == 3
     noise = counted["noise alone"]
+    assert isinstance(noise, Simulation)
     assert noise.n * noise.lot == LOT + 100
     assert program.counted(table.FIGURES[9].cases[0], asked).n == 10
     both = [table.FIGURES[2].cases[0], table.FIGURES[9].cases[0]]
@@ -98,6 +99,8 @@ class Told(Case):
     verdict: str = "better"
     breaks: int | None = None
     error: type[BaseException] = KeyboardInterrupt
+
+    drawn: list[float] = field(default_factory=list, compare=False)
 
     def take(self, setting, draw):
         self.drawn.append(draw.random())
@@ -118,7 +121,6 @@ def measuring(monkeypatch, tmp_path):
     def play(*arguments, cases, trees=None):
         figures = {}
         for case in cases:
-            object.__setattr__(case, "drawn", [])
             figures[case.figure] = Figure(
                 number=case.figure, name="told", must="none worse", judge=judge, cases=(case,)
             )

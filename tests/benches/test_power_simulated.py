@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from benches.engine.process import BenchError
 from benches.power import disturbance
 from benches.power.disturbance import SHAPES, Disturbance, Shape
 from benches.power.figure import THIS, Setting
@@ -16,7 +17,9 @@ from benches.power.simulated import (
     Simulation,
     judged_simulated,
     outcome_of,
+    simulating,
     sized,
+    told_by,
     verdict,
     verdicts_of,
 )
@@ -164,27 +167,26 @@ def test_starts_come_in_batches_with_a_look_after_each():
     outcome_of(of_shape(1), rng, watch)
     n_starts = [n for n, _ in looks]
     assert n_starts[:2] == [1, 6]
-    assert set(np.diff(n_starts[1:-1])) == {SIDE_BY_SIDE}
+    batches = np.diff(n_starts)
+    assert max(batches) == SIDE_BY_SIDE
+    assert len(looks) > 5
     # What a batch needs to come up is paid once.
-    at_s = [elapsed_s for n, elapsed_s in looks if n in n_starts[2:4]]
-    window_s = (at_s[1] - at_s[0] - COME_UP_S) / (SIDE_BY_SIDE * 2 * 4)
-    assert window_s == pytest.approx(0.07)
+    taken_s = np.diff([elapsed_s for _, elapsed_s in looks])
+    assert taken_s == pytest.approx(COME_UP_S + batches * 2 * 4 * 0.07)
     assert BUDGET_S * 0.7 < looks[-1][1] <= BUDGET_S
 
 
-class OneIsFaster:
+class OneIsFaster(Disturbance):
     """An arm that really is 30 % faster."""
-
-    def machine_log(self, now_s):
-        del now_s
-        return 0.0
 
     def batch_log(self, n_starts):
         return np.tile([0.0, np.log(1.3)], (n_starts, 1))
 
 
 def test_what_is_there_is_claimed():
-    outcome = outcome_of(OneIsFaster(), np.random.default_rng(1))
+    rng = np.random.default_rng(1)
+    outcome = outcome_of(OneIsFaster(SHAPES[0], rng, lasts_s=BUDGET_S), rng)
+    assert outcome.final is not None
     assert outcome.final.verdict == "better"
     assert outcome.final.n_starts == 6
 
@@ -203,9 +205,16 @@ def test_a_lot_is_simulated_whole(tmp_path):
     assert case.longest_s == pytest.approx(60 * 30 / 500)
     setting = Setting(trees={THIS: tmp_path, "before": tmp_path}, folder=tmp_path, seed=1)
     [shown] = case.take(setting, random.Random(1))
+    assert isinstance(shown, Simulated)
     assert shown.by == THIS
     assert shown.n == 30
     assert shown.words().startswith("30 sequences simulated: ")
+
+
+def test_a_simulation_that_breaks_says_so():
+    with simulating(SHAPES[0], -1, range(1)) as process, pytest.raises(BenchError) as broken:
+        told_by(process)
+    assert "a simulation ended with status 1: " in str(broken.value)
 
 
 # Judging
