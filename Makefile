@@ -24,7 +24,7 @@ help:
 	@echo 'make check            lint and the tests that need no installed server'
 	@echo 'make lint | format    check the style | apply it'
 	@echo 'make bench-engine     measure the load engine beside others (90 minutes; BENCH_ARGS=--help)'
-	@echo 'make bench-power      measure what a budget proves (an hour and a half; BENCH_ARGS=--help)'
+	@echo 'make bench-power      measure what a budget proves (5 hours at most; BENCH_ARGS=--help)'
 	@echo 'make debian-packages  install the servers that some studies and tests need (as root)'
 	@echo 'make clean            remove everything that was made'
 
@@ -109,7 +109,9 @@ bench-engine: setup
 	cargo build --release --locked -p httpdyno-oracle
 	$(BIN)/python -m benches.engine $(BENCH_ARGS)
 
-bench-power: setup
+# Nothing else should run meanwhile, for hours; BENCH_ARGS='--only 2,3' measures a part.
+bench-power: setup debian-packages
+	cargo build --release --locked -p httpdyno-oracle
 	$(BIN)/python -m benches.power $(BENCH_ARGS)
 
 debian-packages:
