@@ -52,6 +52,11 @@ class Disturber:
             self._child.kill()
             self._child.wait()
 
+    @property
+    def pid(self) -> int:
+        """Of the process."""
+        return self._child.pid
+
     def set(self, *, is_on: bool) -> None:
         """Have it begin or rest; it has when this returns.
 

@@ -186,11 +186,19 @@ def _asking_for(workload: Workload, units: int) -> Workload:
     return structs.replace(workload, requests=tuple(requests))
 
 
-def _in_turn(job: Job, servers: Sequence[Server]) -> Loaded:
+def turn_order(n_blocks: int, draw: random.Random) -> list[int]:
+    """Return the arm of each window: one of each that does not count, then the blocks.
+
+    AB BA, from a random side: each two blocks are balanced against a drift.
+    """
     arms = [0, 1]
-    for block in range(BLOCKS):
-        # AB BA, from a random side: each two blocks are balanced against a drift.
-        arms += arms[:-3:-1] if block % 2 else job.draw.sample((0, 1), 2)
+    for block in range(n_blocks):
+        arms += arms[:-3:-1] if block % 2 else draw.sample((0, 1), 2)
+    return arms
+
+
+def _in_turn(job: Job, servers: Sequence[Server]) -> Loaded:
+    arms = turn_order(BLOCKS, job.draw)
     placed = job.cores.of_servers(job.way, is_swapped=job.is_swapped)[0]
     edges = _Edges(
         servers=[servers[arm] for arm in arms],

@@ -49,7 +49,7 @@ class Line:
         return spread(self.residuals)
 
 
-def line(errors: Sequence[float], truths: Sequence[float]) -> Line | None:
+def line(errors: Sequence[float] | Floats, truths: Sequence[float] | Floats) -> Line | None:
     """Return the line through errors over truths; None for too few starts.
 
     Where all truths are the same there is no slope to be known, and it is taken for 0.

@@ -10,8 +10,9 @@ BUSY = 0.5
 """In open loop: the part of a server's core that both arms use together, reckoned from what a
 request of the slower arm costs in a closed loop. Below saturation a request costs more, so the
 core is somewhat busier."""
-CONNECTIONS_OPEN = 32
-"""At most so many in open loop; what waits beyond them waits in the schedule."""
+CONNECTIONS_OPEN = 256
+"""In open loop; more than a window has requests, so that none is given up at its end for want of
+one, however long a disturbed server keeps them waiting."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
