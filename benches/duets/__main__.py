@@ -64,6 +64,8 @@ def main() -> int:
             print(f"error: {error}", file=sys.stderr)
             status = 3
     heads, starts = read(arguments.save) if arguments.save.exists() else ([], [])
+    if arguments.read and heads:
+        print("\n".join(truth_lines(heads[-1])))
     tell(heads, starts, arguments.json)
     return status
 
@@ -146,8 +148,6 @@ def tell(heads: Sequence[Head], starts: Sequence[Start], file: Path | None) -> N
     """Print the tables, and write them as JSON where that is wanted."""
     found = findings(starts)
     print("\n".join(text(found) or [f"{len(starts)} starts: too few to tell anything"]))
-    if heads:
-        print("\n".join(["", *truth_lines(heads[-1])]))
     if file is not None:
         document = {"told_at": now(), "n_starts": len(starts), "heads": heads, "found": found}
         file.parent.mkdir(parents=True, exist_ok=True)
