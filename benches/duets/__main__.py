@@ -29,7 +29,7 @@ from pathlib import Path
 
 import msgspec
 from benches.duets.disturber import Disturber
-from benches.duets.finding import findings
+from benches.duets.finding import findings, others_cores
 from benches.duets.load import Cores
 from benches.duets.measuring import Key, Measuring, expected_s
 from benches.duets.record import Head, Start, append, read
@@ -122,7 +122,8 @@ def all_starts(measuring: Measuring, sizes: Sequence[str], keys: Sequence[Key], 
         each_s = (time.monotonic() - began_s) / number
         print(
             f"{number} of {len(sizes)}: {size}, {start.units[0]} against {start.units[1]} units, "
-            f"host took {start.steal_cores:.2f} cores; {(len(sizes) - number) * each_s:.0f} s left",
+            f"others used {others_cores(start):.2f} cores, the host took {start.steal_cores:.2f}; "
+            f"{(len(sizes) - number) * each_s:.0f} s left",
             flush=True,
         )
 

@@ -1,5 +1,6 @@
 """From starts to what is told of each way: rows of plain numbers; pure."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
@@ -154,7 +155,7 @@ class Sample:
         numbers = sorted(self._parts[way.name].keys() & self._parts[first.name].keys())
         ours, theirs = (self.line(each, metric, numbers) for each in (way, first))
         if ours is None or theirs is None:
-            return Estimate(value=float("nan"), low=float("nan"), high=float("nan"))
+            return Estimate(value=math.nan, low=math.nan, high=math.nan)
         return spread_ratio(ours.residuals, theirs.residuals)
 
     def _by_size(self, way: Way, metric: str, errors: dict[int, float]) -> dict[str, Estimate]:
@@ -224,6 +225,21 @@ class Sample:
             if (rows := part.block_log_ratios(metric))
         ]
         return [errors for errors, _ in found], [part for _, part in found]
+
+
+def others_cores(start: Start) -> float:
+    """Return how much of the machine others used in windows that were not to be disturbed.
+
+    Of windows in turn alone: in a duet, the other arm's server is one of the others.
+    """
+    windows = [
+        window
+        for part in start.parts
+        if not part.is_disturbed and not WAYS[part.way].is_together
+        for window in part.windows
+    ]
+    total_s = sum(window.total_s for window in windows)
+    return sum(window.others_s for window in windows) / total_s if total_s else math.nan
 
 
 def has_metric(way: Way, metric: str) -> bool:

@@ -13,7 +13,7 @@ import psutil
 import pytest
 from benches.duets.disturber import Disturber
 from benches.duets.explained import covariates, explained, kept_alone, quiet_blocks
-from benches.duets.finding import findings
+from benches.duets.finding import findings, others_cores
 from benches.duets.load import turn_order
 from benches.duets.measuring import planted
 from benches.duets.record import Head, Part, Start, Window, append, read
@@ -21,6 +21,7 @@ from benches.duets.spread import line, of_starts_alone, spread_ratio, toward_tru
 from benches.duets.told import text
 from benches.duets.truth import log_ratio, truths
 from benches.duets.way import CIRCUMSTANCES, SIZES, WAYS
+from msgspec.structs import replace
 
 DEADLINE_S = 20.0
 COST_S = 1e-3
@@ -327,6 +328,12 @@ def test_the_tables_name_every_way_and_columns_stand_below_each_other(found):
     assert [each.split()[0] for each in table] == ["way", "turns", "open-apart", "duet"]
     assert len({each.index("160") for each in table[1:]}) == 1
     assert not any(each.endswith(", disturbed") for each in lines)
+
+
+def test_what_others_used_is_told_of_quiet_windows_in_turn_alone():
+    seen = [window(0, others_s=0.02), window(1)]
+    parts = [part(seen), part(seen, way="duet"), part([window(0, others_s=0.1)], is_disturbed=True)]
+    assert others_cores(replace(start(0.0, {}), parts=tuple(parts))) == pytest.approx(0.1)
 
 
 def test_nothing_is_told_of_too_few_starts():
