@@ -1,0 +1,152 @@
+"""What is kept of each start: a line of JSON each, in a file that grows."""
+
+import math
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+METRICS = ("cpu", "throughput", "p50", "p90")
+"""CPU seconds per request, right answers per second, latencies."""
+
+Truths = dict[str, dict[str, float]]
+"""By circumstances (`Way.truth`) and metric."""
+
+
+class Window(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A window on one arm; times in seconds."""
+
+    arm: int
+    block: int
+    """The windows of a block are one right after the other, or at the same time."""
+    n_offered: int
+    n_right: int
+    right: float
+    """Right answers of the measured part, by cycles in a closed loop."""
+    measured_s: float
+    total_s: float
+    cpu_s: float
+    """Of the server, over the whole window."""
+    p50_s: float
+    """0 where no request was due in the measured part."""
+    client_cpu_s: float
+    work_cpu_s: float
+    """What the known work took before the window and after it, the mean; 0 where none was done."""
+    work_wall_s: float
+    others_s: float
+    """CPU time of neither the server nor this process, on the whole machine."""
+    steal_s: float
+    wait_s: float
+    """For which the server's processes stood in the queue for a core."""
+
+
+class Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A start measured in one way."""
+
+    way: str
+    is_disturbed: bool
+    took_s: float
+    windows: tuple[Window, ...]
+    p50_s: tuple[float, ...]
+    """Of all windows of an arm together; (n_arms,)."""
+    p90_s: tuple[float, ...]
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether both arms have all figures, and every request got the right answer."""
+        return (
+            {w.arm for w in self.windows} == {0, 1}
+            and all(w.n_right == w.n_offered and w.n_right > 0 for w in self.windows)
+            and min(*self.p50_s, *self.p90_s) > 0
+        )
+
+    def arm(self, arm: int) -> list[Window]:
+        """Return an arm's windows, in the order of their blocks."""
+        return sorted((w for w in self.windows if w.arm == arm), key=lambda w: w.block)
+
+    def log_ratio(self, metric: str) -> float:
+        """Return log(b / a) of the totals over all windows."""
+        a, b = (self._figure(metric, arm) for arm in (0, 1))
+        return math.log(b / a)
+
+    def _figure(self, metric: str, arm: int) -> float:
+        if metric in {"p50", "p90"}:
+            return (self.p50_s if metric == "p50" else self.p90_s)[arm]
+        return _of_windows(metric, self.arm(arm))
+
+    def block_log_ratios(self, metric: str) -> list[float]:
+        """Return log(b / a) of each block; (n_blocks,). Empty where a window has no figure."""
+        pairs = zip(self.arm(0), self.arm(1), strict=True)
+        figures = [tuple(_of_window(metric, w) for w in pair) for pair in pairs]
+        if any(min(pair) <= 0 for pair in figures):
+            return []
+        return [math.log(b / a) for a, b in figures]
+
+
+class Start(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="start"):
+    """Both servers of a start, measured in several ways."""
+
+    began_at: str
+    size: str
+    units: tuple[int, int]
+    parts: tuple[Part, ...]
+    truths: Truths
+    """log(b / a)."""
+    ready_s: float
+    """What it took until both servers were up and warm."""
+    steal_cores: float
+
+
+class Head(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="head"):
+    """What the following starts have in common."""
+
+    began_at: str
+    server: str
+    version: str
+    cpu: str
+    kernel: str
+    seed: int
+    units: int
+    shares: Truths
+    """By how much a figure grows when a request works twice as much, over what it is."""
+    share_errors: Truths
+    """Standard errors of those."""
+    costs_s: dict[str, float]
+    """CPU seconds of a request of `units`, by circumstances."""
+
+
+def _of_window(metric: str, window: Window) -> float:
+    """Return a window's figure; 0 for none. A window holds too few requests for its p90."""
+    if metric == "cpu":
+        return window.cpu_s / window.n_right
+    if metric == "throughput":
+        return window.right / window.measured_s
+    return window.p50_s if metric == "p50" else 0.0
+
+
+def _of_windows(metric: str, windows: Sequence[Window]) -> float:
+    if metric == "cpu":
+        return sum(w.cpu_s for w in windows) / sum(w.n_right for w in windows)
+    return sum(w.right for w in windows) / sum(w.measured_s for w in windows)
+
+
+_LINE = msgspec.json.Decoder(Head | Start)
+
+
+def append(file: Path, record: Head | Start) -> None:
+    """Add a record; what is in the file stays whole whatever happens."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    try:
+        os.write(handle, msgspec.json.encode(record) + b"\n")
+    finally:
+        os.close(handle)
+
+
+def read(file: Path) -> tuple[list[Head], list[Start]]:
+    """Return what a file holds; a last line that was cut off is left out."""
+    lines = file.read_bytes().split(b"\n")[:-1]
+    records = [_LINE.decode(line) for line in lines]
+    heads = [record for record in records if isinstance(record, Head)]
+    return heads, [record for record in records if isinstance(record, Start)]
