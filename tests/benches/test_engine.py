@@ -7,49 +7,20 @@ import sys
 import numpy as np
 import pytest
 from benches.engine import __main__ as program
-from benches.engine import beside, calls, client, coverage, engine, engine_run, gap, truth
+from benches.engine import beside, calls, client, coverage, gap, truth
 from benches.engine.arrival import Punctuality, punctuality, runs_unlike_the_rest
 from benches.engine.figure import Figure, Part, exactly
 from benches.engine.interval import Estimate, median_of_runs, ratio_of_pairs
 from benches.engine.origin import Log
 from benches.engine.pacing import quantile_s
 from benches.engine.process import BenchError, peak_bytes, run
-from benches.engine.setting import REPOSITORY, Setting
-
-from httpdyno import _native  # noqa: TID251 - the engine itself, as the bench has it
+from benches.engine.setting import REPOSITORY
 
 RATE_PER_S = 1_000
 
 
 def schedule_ns(n=5_000):
     return np.arange(n) * 1_000_000 + 7_000_000_000
-
-
-# Jobs
-
-
-@pytest.mark.parametrize(
-    ("arrival", "slow"),
-    [
-        (None, None),
-        (None, {"ratio": 0.5, "bytes_per_s": 10.0, "receive_buffer_bytes": 4_096}),
-        (engine.even(100.0), None),
-        (engine.even(100.0, is_poisson=True), None),
-    ],
-)
-def test_the_engine_takes_the_jobs_that_figures_are_measured_by(arrival, slow):
-    setting = Setting(server_cpu=0, client_cpu=0)
-    job = engine.job(
-        setting,
-        "127.0.0.1:1",
-        requests=[engine.request("/a"), engine.request("/b", method="POST", body="c")],
-        weights=[1.0, 2.0],
-        arrival=arrival,
-        duration_s=1.0,
-        who=engine.users(has_cookies=True, new_ratio=0.5, visit_steps=2.0, think_s=0.1),
-        slow=slow,
-    )
-    _native.check(engine_run.message(json.loads(json.dumps(job))))
 
 
 # Intervals
