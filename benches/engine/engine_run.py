@@ -23,7 +23,7 @@ _LEFT = {"batches", "by_request"}
 def main() -> int:
     """Read a job from standard input, run it, write what came of it."""
     job = json.load(sys.stdin)
-    spec = _message(job)
+    spec = message(job)
     before, began_s = resource.getrusage(resource.RUSAGE_SELF), time.monotonic()
     run = _native.start(spec, None)
     while not run.wait(_LOOK_S):
@@ -42,8 +42,8 @@ def main() -> int:
     return 0
 
 
-def _message(job: dict[str, Any]) -> bytes:
-    """Return a job as the engine takes it."""
+def message(job: dict[str, Any]) -> bytes:
+    """Return a job as the engine of this checkout takes it."""
     users = job["users"]
     made = {
         "arms": [_arm(arm) for arm in job["arms"]],
@@ -84,7 +84,7 @@ def _arm(arm: dict[str, Any]) -> dict[str, Any]:
     ]
     names = ("weight", "request", "objects")
     steps = [dict(zip(names, step, strict=True)) for step in arm["steps"]]
-    return {**arm, "requests": requests, "steps": steps}
+    return {**arm, "requests": requests, "steps": steps, "stream": 0}
 
 
 def _plain(message: bytes) -> dict[str, Any]:
