@@ -77,3 +77,12 @@ def test_a_part_of_the_run_is_named_before_its_doubts():
     [told] = caveat.within("on the curve", caveat.dropped_starts(["it hung", "it crashed"]))
     assert told.kind == "dropped_starts"
     assert told.message == "on the curve: a start was tried again 2 times, because it crashed"
+
+
+def test_stored_starts_that_a_run_does_not_come_to_are_counted():
+    assert caveat.unused_starts(0) == ()
+    [told] = caveat.unused_starts(1)
+    assert told.message.startswith("1 stored start is not used: with more time ")
+    [told] = caveat.unused_starts(9)
+    assert told.kind == "unused_starts"
+    assert told.message.startswith("9 stored starts are not used: ")

@@ -65,6 +65,22 @@ def dropped_starts(reasons: Sequence[str]) -> Caveats:
     return _one("dropped_starts", f"a start was tried again {times}, because {reasons[-1]}")
 
 
+def unused_starts(n_starts: int) -> Caveats:
+    """Return the doubt that a run which went on has starts of comparisons that it no longer makes.
+
+    Args:
+        n_starts: Of all such comparisons.
+    """
+    if not n_starts:
+        return ()
+    starts = "1 stored start is" if n_starts == 1 else f"{n_starts} stored starts are"
+    return _one(
+        "unused_starts",
+        f"{starts} not used: with more time the run decided otherwise before them, and compares "
+        "something else now",
+    )
+
+
 def shared_cores(host: HostFacts) -> Caveats:
     """Return the doubt that the load client and the server took cores from each other."""
     if host.client_cpus and host.server_cpus and not {*host.client_cpus} & {*host.server_cpus}:

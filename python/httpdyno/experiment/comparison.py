@@ -63,6 +63,7 @@ def run_comparison(
     n_more = session.n_side_by_side(arms) if starts else 1
     while True:
         more = session.sound_starts(index, arms, allowance.n_blocks, n_more)
+        more += session.rest_of_batch(index, arms, allowance.n_blocks)
         starts += more
         used_s = session.spent_s - began_s
         state = claim(starts, terms)
@@ -96,6 +97,9 @@ def run_comparison(
                 second=state.second,
             )
         )
+        if session.went_on(index):
+            n_more = 1
+            continue
         if is_over:
             break
         n_more = _n_more(state, (used_s, next_s), (allowance, terms), room)

@@ -45,7 +45,7 @@ def run_plan(  # noqa: PLR0913 - effects in, each by its name
     before = input_digests(plan.study) if plan.inputs else {}
     try:
         method_of(plan)(session, outcome)
-        outcome.doubt(*_changed_amid(plan, before))
+        outcome.doubt(*_changed_amid(plan, before), *session.unused_caveats())
     except KeyboardInterrupt:
         outcome.doubt(*_changed_amid(plan, before))
         return outcome.note(

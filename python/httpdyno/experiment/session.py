@@ -13,7 +13,7 @@ from msgspec import structs
 
 from httpdyno.errors import StoreError, TargetError
 from httpdyno.experiment.bench import Bench, StartRequest, block_order
-from httpdyno.experiment.caveat import dropped_starts
+from httpdyno.experiment.caveat import dropped_starts, unused_starts
 from httpdyno.experiment.early_run import FINAL, early_numbers
 from httpdyno.experiment.event import Event, Notice, StartsBegun, WindowDone
 from httpdyno.experiment.usable_start import disturbance, start_trouble
@@ -132,25 +132,49 @@ class Session:
         return untold[0] if untold and untold[0] in early_numbers(stage, self.plan) else None
 
     def _require_own_history(self, stage: str, arms: tuple[Configuration, ...]) -> None:
-        """Refuse a comparison that is not stored where what is stored shows another history.
+        """Refuse a comparison that is not stored where what is stored is of another plan.
 
-        What a method begins follows from plan and evidence: as long as nothing new was measured it
-        begins what is stored, and after that something else may be decided.
+        What is begun first follows from the plan alone. After that more time, or what was measured
+        since, may decide otherwise: see `unused_caveats`.
         """
         for index in filter(self.n_stored, self._left()):
             first = self._first[index]
             if not first.configurations:
                 raise _untold_history(self.run_id, first, stage)
-            if first.stage == stage and not self._has_measured():
+            if first.stage == stage and not self._begun:
                 raise _other_history(self.run_id, first, arms)
-
-    def _has_measured(self) -> bool:
-        """Whether there is evidence of this process beside what was stored before it."""
-        return any(n > self.n_stored(index) for index, n in self._next.items())
 
     def n_stored(self, index: int) -> int:
         """Return how many starts of a comparison a resumed run already has."""
         return len(self._stored.get(index, []))
+
+    def rest_of_batch(
+        self, index: int, arms: tuple[Configuration, ...], n_blocks: int
+    ) -> list[StartRecord]:
+        """Return the stored starts that were up together with the last one that was returned.
+
+        Nobody looked between them, so nobody does when a run goes on: it might decide what was not
+        decided.
+        """
+        stored, rest = self._stored.get(index, []), []
+        while 0 < (n := self._next.get(index, 0)) < len(stored):
+            if stored[n].began_at != stored[n - 1].began_at:
+                break
+            rest += self.sound_starts(index, arms, n_blocks, 1)
+        return rest
+
+    def went_on(self, index: int) -> bool:
+        """Tell whether a stored start follows that was measured next: nothing was decided there."""
+        stored, n = self._stored.get(index, []), self._next.get(index, 0)
+        if not 0 < n < len(stored):
+            return False
+        last, following = stored[n - 1].began_at, stored[n].began_at
+        others = (start for of, starts in self._stored.items() if of != index for start in starts)
+        return not any(last < other.began_at < following for other in others)
+
+    def unused_caveats(self) -> tuple[Caveat, ...]:
+        """Return the doubt that a run which went on did not come to all that is stored of it."""
+        return unused_starts(sum(map(self.n_stored, self._left())))
 
     def n_side_by_side(self, arms: tuple[Configuration, ...]) -> int:
         """Return how many starts of these arms may be up at the same time."""

@@ -4,11 +4,14 @@ For tests of ladders, sweeps and verdicts, where the truth must be known and a w
 milliseconds; also a place for plug-in authors to try a method.
 """
 
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
+from msgspec import structs
 
 from httpdyno.experiment.bench import StartRequest
 from httpdyno.model import (
@@ -25,6 +28,11 @@ from httpdyno.model import (
 )
 
 Effect = Callable[[Mapping[str, Level]], float]
+
+
+_EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
+_batches = itertools.count()
+"""Of all benches: as on a machine, each batch begins later than all before it."""
 
 
 @dataclass(kw_only=True)
@@ -58,8 +66,10 @@ class FakeBench:
     def measure_starts(
         self, requests: Sequence[StartRequest], save: Callable[[WindowRecord], None]
     ) -> list[StartRecord]:
-        """Draw each start's windows."""
-        return [self.measure_start(request, save) for request in requests]
+        """Draw each start's windows; those that are measured together begin together."""
+        at = _EPOCH + timedelta(seconds=next(_batches))
+        records = [self.measure_start(request, save) for request in requests]
+        return [structs.replace(each, began_at=at.isoformat()) for each in records]
 
     def measure_start(
         self, request: StartRequest, save: Callable[[WindowRecord], None]
