@@ -12,8 +12,9 @@ from httpdyno.errors import AdapterError
 from httpdyno.experiment import server_bench
 from httpdyno.experiment.bench import StartRequest
 from httpdyno.experiment.caveat import shared_cores
+from httpdyno.experiment.machine_room import Room
 from httpdyno.experiment.server_bench import ServerBench
-from httpdyno.experiment.side_by_side import ArmSize, Room
+from httpdyno.experiment.side_by_side import ArmSize
 from httpdyno.experiment.silent_server import silence
 from httpdyno.experiment.window_choice import CycleMoments
 from httpdyno.model import (

@@ -90,7 +90,9 @@ def test_a_ladder_ends_early_only_where_not_even_luck_decides_an_open_step(study
     study = structs.replace(study, knobs=tuple(knobs), method=method)
     plan = make_plan(study, seed=seed, budget_s=budget_s)
     bench = FakeBench(
-        throughput_per_s=lambda values: 4_000 * 1.05 ** values["good"], start_sd=0.04, seed=seed
+        throughput_per_s=lambda values: 4_200.0 if values["good"] else 4_000.0,
+        start_sd=0.04,
+        seed=seed,
     )
     seen: list[Event] = []
     outcome = run_plan(plan, bench=bench, store=MemoryStore(), run_id="1", watch=seen.append)

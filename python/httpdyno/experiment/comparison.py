@@ -72,7 +72,8 @@ def run_comparison(
         is_first = len(starts) == 1 and not session.n_stored(index)
         if is_first and allowance.must_decide and not state.is_decided:
             require_budget(session, more[0], next_s)
-        is_over = _is_over(state, (used_s, next_s), starts, (allowance, terms))
+        went_on = session.went_on(index)
+        is_over = not went_on and _is_over(state, (used_s, next_s), starts, (allowance, terms))
         course = Course(
             n_starts=len(starts),
             fewest=terms.min_starts,
@@ -97,12 +98,10 @@ def run_comparison(
                 second=state.second,
             )
         )
-        if session.went_on(index):
-            n_more = 1
-            continue
         if is_over:
             break
-        n_more = _n_more(state, (used_s, next_s), (allowance, terms), room)
+        # What is stored is looked at where it was, and there were no fewer starts between.
+        n_more = 1 if went_on else _n_more(state, (used_s, next_s), (allowance, terms), room)
     result = comparison(index, starts, arms, terms)
     return structs.replace(result, caveats=(*result.caveats, *session.dropped_caveats(index)))
 
