@@ -61,7 +61,7 @@ def main() -> int:
             print("interrupted: this is what was measured until now", flush=True)
     found.save()
     told = found.told()
-    print("\n".join(line for line, _ in told))
+    print("\n".join(line for line, _ in told) or "nothing")
     print(f"all of it is in {arguments.json}")
     if is_interrupted:
         return _INTERRUPTED
