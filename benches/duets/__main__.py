@@ -20,6 +20,7 @@ Example:
 """
 
 import argparse
+import math
 import random
 import sys
 import time
@@ -66,7 +67,12 @@ def main() -> int:
     heads, starts = read(arguments.save) if arguments.save.exists() else ([], [])
     if arguments.read and heads:
         print("\n".join(truth_lines(heads[-1])))
-    tell(heads, starts, arguments.json)
+    kept = [s for s in starts if not others_cores(s) > arguments.others]
+    if len(kept) < len(starts):
+        print(
+            f"{len(starts) - len(kept)} of {len(starts)} starts are left out for what others used"
+        )
+    tell(heads, kept, arguments.json)
     return status
 
 
@@ -175,12 +181,19 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--starts", type=int, default=10, metavar="N", help="of each size [10]")
     parser.add_argument("--server", choices=sorted(STUDIES), default="gunicorn")
     parser.add_argument(
-        "--truth-starts", type=int, default=4, metavar="N", help="that the truth is known from [4]"
+        "--truth-starts", type=int, default=6, metavar="N", help="that the truth is known from [6]"
     )
     parser.add_argument(
         "--save", type=Path, metavar="FILE", help="kept starts [reports/duets-SERVER.jsonl]"
     )
     parser.add_argument("--read", action="store_true", help="measure nothing, tell what is kept")
+    parser.add_argument(
+        "--others",
+        type=float,
+        default=math.inf,
+        metavar="CORES",
+        help="tell nothing of starts in which others used more [all are told]",
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="what is told")
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 30), metavar="N")
     arguments = parser.parse_args()

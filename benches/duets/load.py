@@ -152,7 +152,7 @@ class _Edges:
             client_cpu_s=seen.client_cpu_s,
             work_cpu_s=work.cpu_s,
             work_wall_s=work.wall_s,
-            others_s=max(0.0, ended.busy_s - began.busy_s - server_cpu_s - own_cpu_s),
+            others_s=ended.busy_s - began.busy_s - server_cpu_s - own_cpu_s,
             steal_s=ended.steal_s - began.steal_s,
             wait_s=ended.wait_s - began.wait_s,
         )

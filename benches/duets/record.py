@@ -35,7 +35,8 @@ class Window(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """What the known work took before the window and after it, the mean; 0 where none was done."""
     work_wall_s: float
     others_s: float
-    """CPU time of neither the server nor this process, on the whole machine."""
+    """CPU time of neither the server nor this process, on the whole machine: a difference of
+    accounts, one of which counts in hundredths of a second, so it may be below 0."""
     steal_s: float
     wait_s: float
     """For which the server's processes stood in the queue for a core."""
