@@ -26,7 +26,7 @@ from httpdyno.store import Store
             1,
             "the start stays: the 3 changes that were kept came out worse",
         ),
-        ({"status": "interrupted"}, 130, "better: 4.90 × the throughput"),
+        ({"status": "interrupted"}, 130, "interrupted; better: 4.90 × the throughput"),
     ],
 )
 def test_the_first_line_and_the_exit_code_say_whether_the_best_stands(

@@ -66,7 +66,6 @@ def out_of_reach() -> Outcome:
         "the interval still holds 1, no difference, after 61 starts; out of reach: even at best it "
         "takes 520 starts, 4 min more, and 400 are the most",
         half_width=0.04,
-        needed_s=1260.0,
     )
     return structs.replace(
         whole,
@@ -87,6 +86,31 @@ def cut_comparison() -> Outcome:
         status="interrupted",
         final=structs.replace(whole.final, n_starts=12, reason=words, needed_s=21.0),
         message="interrupted; `httpdyno study run --resume 7` goes on from here",
+    )
+
+
+def cut_final() -> Outcome:
+    """Return a ladder that Ctrl-C ended in its final claim, of which a few starts were there."""
+    whole = sample.ladder()
+    assert whole.final is not None
+    final = sample_figures.comparison(
+        7,
+        whole.final.a,
+        structs.replace(whole.final.b, throughput_per_s=116.0),
+        "inconclusive",
+        "the interval still holds 1, no difference, after 8 starts",
+        half_width=0.05,
+        needed_s=120.0,
+    )
+    return structs.replace(
+        whole,
+        id="20250611-asp-cf1a",
+        status="interrupted",
+        steps=whole.steps[:2],
+        final=structs.replace(final, n_starts=8),
+        configuration=whole.plan.study.start_configuration(),
+        overlay_diff="",
+        message="interrupted; `httpdyno study run --resume 9` goes on from here",
     )
 
 
@@ -126,4 +150,5 @@ def all_outcomes() -> dict[str, Outcome]:
         "settled_on_start": settled_on_start(),
         "out_of_reach": out_of_reach(),
         "cut_comparison": cut_comparison(),
+        "cut_final": cut_final(),
     }

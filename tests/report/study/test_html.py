@@ -126,6 +126,13 @@ def test_an_interrupted_ladder_claims_nothing_final(pages: Pages) -> None:
     assert "proven: at least" not in text
 
 
+@pytest.mark.parametrize("name", ["cut_comparison", "cut_final"])
+def test_a_run_that_was_cut_says_so_beside_its_figure(name: str, pages: Pages) -> None:
+    """Else it looks as if it had spent its budget."""
+    hero = " ".join(parsed(pages[name]).text).partition(" confidence, ")[0]
+    assert "interrupted; `httpdyno study run --resume" in hero
+
+
 def test_a_candidate_that_did_not_start_says_so_in_the_server_s_words(
     pages: Pages,
 ) -> None:

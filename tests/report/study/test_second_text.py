@@ -6,7 +6,7 @@ from tests.report import sample, sample_figures, sample_second
 from tests.report.page import parsed
 from tests.report.plain import WIDTH, plain_text
 
-from httpdyno.model import Comparison, Objective, SecondClaim, Verdict
+from httpdyno.model import Comparison, Objective, Outcome, SecondClaim, Verdict
 from httpdyno.report.study.finding import headline, method_sentences
 from httpdyno.report.study.html import outcome_html
 from httpdyno.report.study.json import outcome_json
@@ -113,6 +113,29 @@ def test_a_mark_stands_before_the_figure_and_is_explained_under_the_table() -> N
     assert marks_text([steps[0].comparison], ["latency_p99"]) == ""
 
 
+def with_confidence(comparison: Comparison, confidence: float) -> Comparison:
+    """Return the comparison as if all of its intervals had that confidence."""
+    ratios = {
+        name: structs.replace(each, confidence=confidence)
+        for name, each in comparison.ratios.items()
+    }
+    return structs.replace(comparison, ratios=ratios)
+
+
+def test_marks_name_every_confidence_of_the_rows_that_have_them() -> None:
+    """A tie breaker that kept no step has half of the risk in the steps, and a fifth at last."""
+    whole = sample_second.second_ladder()
+    assert whole.final is not None
+    step = with_confidence(whole.steps[0].comparison, 0.975)
+    unmarked = with_confidence(whole.steps[1].comparison, 0.5)
+    assert marks_text([step, unmarked, whole.final], ["cpu_per_request"]) == (
+        "* proven better or worse (97.5 % or 99 % confidence)"
+    )
+    rows = (structs.replace(whole.steps[0], comparison=step),)
+    page = " ".join(parsed(outcome_html(structs.replace(whole, steps=rows))).text)
+    assert "* proven better or worse (97.5 % or 99 % confidence)" in page
+
+
 def test_a_throughput_beside_the_cost_is_marked_in_its_own_column() -> None:
     step = sample_second.second_ladder().steps[0]
     second = SecondClaim(metric="throughput_per_s", verdict="better", reason="so it lies")
@@ -162,15 +185,50 @@ def test_how_the_risk_is_shared_is_said_with_the_method(objective: Objective, wo
     assert words in method_sentences(asked)[1]
 
 
+TIED = Objective(tie_breaker=CPU, second_metric=CPU)
+
+
+def method_of(outcome: Outcome, objective: Objective) -> str:
+    """Return how the figures of the outcome were made, had its study that objective."""
+    study = structs.replace(outcome.plan.study, objective=objective)
+    plan = structs.replace(outcome.plan, study=study)
+    return method_sentences(structs.replace(outcome, plan=plan))[1]
+
+
+def test_a_final_claim_that_no_tie_breaker_decides_has_a_confidence_of_its_own() -> None:
+    whole = sample_second.second_ladder()
+    assert whole.final is not None
+    words = (
+        "; in the final claim, because the tie breaker decided no step, of throughput with 96 % "
+        "confidence and of CPU per request, which decides nothing there, with 99 %; differences"
+    )
+    assert words in method_of(whole, TIED)
+    # A run from before there was a second claim, whose final is throughput's alone.
+    alone = structs.replace(with_confidence(whole.final, 0.95), second=None)
+    words = "decided no step, of throughput alone, with 95 % confidence; differences"
+    assert words in method_of(structs.replace(whole, final=alone), TIED)
+    same = structs.replace(whole, final=with_confidence(whole.final, 0.975))
+    assert "final claim" not in method_of(same, TIED)
+    assert "final claim" not in method_of(whole, sample_second.OBJECTIVE)
+
+
+def test_a_curve_has_a_confidence_of_its_own() -> None:
+    curve = "often one looks, on the curve with 95 % confidence for all levels together"
+    whole = sample.sweep()
+    assert whole.final is not None
+    words = method_of(whole, sample_second.OBJECTIVE)
+    assert (
+        f"{curve}; for knee over start, it holds the truth however often one looks, of throughput "
+        "with 96 % confidence and of CPU per request, which decides nothing, with 99 %, so that "
+    ) in words
+    only = structs.replace(whole, final=None)
+    assert f"{curve}; differences within" in method_of(only, sample_second.OBJECTIVE)
+
+
 def test_the_page_names_the_confidence_of_the_bars_that_it_draws() -> None:
     whole = sample_second.second_ladder()
     assert "the bar below is the 96 % interval" in " ".join(parsed(outcome_html(whole)).text)
-    step = whole.steps[0]
-    ratios = {name: structs.replace(each, confidence=0.975)
-              for name, each in step.comparison.ratios.items()}  # fmt: skip
-    mixed = structs.replace(
-        whole,
-        steps=(structs.replace(step, comparison=structs.replace(step.comparison, ratios=ratios)),),
-    )
+    mixed_step = with_confidence(whole.steps[0].comparison, 0.975)
+    mixed = structs.replace(whole, steps=(structs.replace(whole.steps[0], comparison=mixed_step),))
     text = " ".join(parsed(outcome_html(mixed)).text)
     assert "the bar below is the 97.5 % or 96 % interval" in text

@@ -68,6 +68,8 @@ def test_headlines_say_the_verdict_before_the_number() -> None:
         "ran out of time before 1 step: about 95 s more would try it",
         "out_of_reach": "inconclusive: 1.00 × the throughput so far (0.96 … 1.05)",
         "cut_comparison": "interrupted; inconclusive: 1.00 × the throughput so far (0.96 … 1.05)",
+        "cut_final": "interrupted; inconclusive: 1.03 × the throughput of the start so far "
+        "(0.98 … 1.09)",
     }
 
 

@@ -8,7 +8,7 @@ from httpdyno.report.shared.template import Drawn
 from httpdyno.report.study import chart
 from httpdyno.report.study.finding import final_label
 from httpdyno.report.study.http_answers import answers_text
-from httpdyno.report.study.second_text import second_clause
+from httpdyno.report.study.second_text import confidences_text, second_clause
 from httpdyno.report.study.verdict_text import (
     decider,
     deciding,
@@ -58,7 +58,7 @@ def drawn_confidence(outcome: Outcome) -> str:
     drawn = [interval.confidence for each in compared if (interval := of_objective(each))]
     objective = outcome.plan.study.objective
     known = drawn or [objective.confidence_of(objective.metric)]
-    return " or ".join(dict.fromkeys(f"{each * 100:g} %" for each in known))
+    return confidences_text(known)
 
 
 def _step_card(step: LadderStep, drawn: Drawn, *, margin_ratio: float) -> dict[str, Any]:

@@ -1,12 +1,13 @@
 """What a study found, in sentences: the headline, the changes, the doubts, how it was measured."""
 
 from collections import Counter
+from collections.abc import Sequence
 
 from msgspec import structs
 
 from httpdyno.model import Caveat, Comparison, LadderStep, Objective, Outcome, level_text
 from httpdyno.report.shared.phrase import plural
-from httpdyno.report.study.second_text import differing_clause
+from httpdyno.report.study.second_text import confidences_text, differing_clause
 from httpdyno.report.study.verdict_text import (
     bounds_text,
     deciding,
@@ -15,7 +16,9 @@ from httpdyno.report.study.verdict_text import (
     interval_ratio_text,
     metric_name,
     needed_text,
+    of_objective,
     ratio_bounds_text,
+    ratio_key,
     ratio_text,
     shown_verdict,
     verdict_badge,
@@ -53,9 +56,8 @@ def _unclaimed_headline(outcome: Outcome) -> str:
 def _final_headline(outcome: Outcome, final: Comparison) -> str:
     is_given = outcome.plan.command == "compare"
     text = _claim(final, candidate="b" if is_given else "the final configuration")
-    if is_given:
-        return text if outcome.status == "complete" else f"{outcome.status}; {text}"
-    return f"{text}; {out_of_time_text(outcome)}" if outcome.not_tried else text
+    late = f"; {out_of_time_text(outcome)}" if outcome.not_tried else ""
+    return f"{'' if outcome.status == 'complete' else f'{outcome.status}; '}{text}{late}"
 
 
 def _withdrawn_headline(outcome: Outcome) -> str:
@@ -253,24 +255,50 @@ def method_sentences(outcome: Outcome) -> tuple[str, str]:
     )
     second = (
         f"Each start gives one ratio, and the interval around their geometric mean is "
-        f"anytime-valid: {_confidence_words(objective)}; differences within "
+        f"anytime-valid: {_confidence_words(outcome)}; differences within "
         f"±{objective.margin_ratio * 100:g} % are called equivalent."
     )
     return first, second
 
 
-def _confidence_words(objective: Objective) -> str:
+def _confidence_words(outcome: Outcome) -> str:
     """Return what the intervals hold with what confidence, and how two metrics share the risk."""
-    whole = f"{objective.confidence * 100:g} %"
-    if not objective.second:
-        return f"with {whole} confidence it holds the truth however often one looks"
-    own, other = (
-        f"{objective.confidence_of(metric) * 100:g} %"
-        for metric in (objective.metric, objective.second)
-    )
-    role = "the tie breaker" if objective.tie_breaker else "which decides nothing"
+    objective = outcome.plan.study.objective
+    whole = confidences_text([objective.confidence])
+    always = "it holds the truth however often one looks"
+    own = f"with {whole} confidence {always}"
+    if objective.second:
+        parts = [objective.confidence_of(each) for each in (objective.metric, objective.second)]
+        role = "the tie breaker" if objective.tie_breaker else "which decides nothing"
+        own = f"{always}, {_shared_words(objective, parts, role)}"
+        own = f"{own}, so that with {whole} both are right; nothing is claimed by other ratios"
+    if outcome.sweep is None:
+        return f"{own}{_final_confidence(outcome)}"
+    curve = f"{always}, on the curve with {whole} confidence for all levels together"
+    return f"{curve}; for {final_label(outcome)}, {own}" if outcome.final is not None else curve
+
+
+def _shared_words(objective: Objective, parts: Sequence[float], role: str) -> str:
+    """Return which of two metrics holds with what confidence."""
+    own, other = (confidences_text([each]) for each in parts)
     return (
-        f"it holds the truth however often one looks, of {metric_name(objective.metric)} with "
-        f"{own} confidence and of {metric_name(objective.second)}, {role}, with {other}, so that "
-        f"with {whole} both are right; nothing is claimed by other ratios"
+        f"of {metric_name(objective.metric)} with {own} confidence and of "
+        f"{metric_name(objective.second)}, {role}, with {other}"
     )
+
+
+def _final_confidence(outcome: Outcome) -> str:
+    """Return what a final claim holds with where its tie breaker decided no step; else empty."""
+    objective, final = outcome.plan.study.objective, outcome.final
+    interval = of_objective(final) if final else None
+    if final is None or interval is None or not objective.tie_breaker:
+        return ""
+    if interval.confidence == objective.confidence_of(objective.metric):
+        return ""
+    other = final.ratios.get(ratio_key(objective.second))
+    why = "in the final claim, because the tie breaker decided no step"
+    if final.second is None or other is None:
+        own = confidences_text([interval.confidence])
+        return f"; {why}, of {metric_name(objective.metric)} alone, with {own} confidence"
+    parts = [interval.confidence, other.confidence]
+    return f"; {why}, {_shared_words(objective, parts, 'which decides nothing there')}"

@@ -172,6 +172,8 @@ def _final_hero(outcome: Outcome, final: Comparison) -> dict[str, Any]:
         lines.insert(0, f"proven: {side} {bound} ×")
     else:
         lines.append("; ".join(text for text in (final.reason, needed_text(final)) if text))
+    if outcome.status != "complete":
+        lines.insert(0, outcome.message or outcome.status)
     if final.decided_by:
         tied = f"{metric_name(final.metric)} {ratio_bounds_text(of_objective(final))}"
         lines.append(f"{tied}, so {name} decided")

@@ -81,19 +81,26 @@ def mark(comparison: Comparison, ratio: str) -> str:
 def marks_text(comparisons: Sequence[Comparison], ratios: Sequence[str]) -> str:
     """Return what the marks in a table mean: `* proven better or worse (99 % confidence)`.
 
-    Only of those that are in it; empty where none is.
+    Only of those that are in it; empty where none is. With every confidence that a marked row has:
+    a tie breaker has another one in the steps than in a final claim that it does not decide.
 
     Args:
         comparisons: The rows.
         ratios: Keys of the columns.
     """
-    confidences = {
-        mark(row, ratio): row.ratios[ratio].confidence
+    marked = [
+        (sign, row.ratios[ratio].confidence)
         for row in comparisons
         for ratio in ratios
-        if mark(row, ratio)
-    }
-    meanings = [f"{each} {words}" for each, words in _MARK_WORDS.items() if each in confidences]
-    if not meanings:
+        if (sign := mark(row, ratio))
+    ]
+    if not marked:
         return ""
-    return f"{', '.join(meanings)} ({min(confidences.values()) * 100:g} % confidence)"
+    signs = {sign for sign, _ in marked}
+    meanings = [f"{each} {words}" for each, words in _MARK_WORDS.items() if each in signs]
+    return f"{', '.join(meanings)} ({confidences_text([each for _, each in marked])} confidence)"
+
+
+def confidences_text(confidences: Sequence[float]) -> str:
+    """Return `96 %`; `97.5 % or 96 %` where intervals differ in it, in their order."""
+    return " or ".join(dict.fromkeys(f"{each * 100:g} %" for each in confidences))
