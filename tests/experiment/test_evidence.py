@@ -1,13 +1,14 @@
 """What the windows of starts make, and what each look at them costs."""
 
 import pytest
+from msgspec import structs
 from tests.experiment.cycles import start_of
 
 from httpdyno.experiment import evidence
 from httpdyno.experiment.claim import Terms, claim
 from httpdyno.model import Cycles, HistogramData, Objective
 from httpdyno.stats.histogram import merge
-from httpdyno.testing.record import sample_start
+from httpdyno.testing.record import sample_start, sample_window
 
 
 def test_each_look_merges_only_what_is_new(monkeypatch):
@@ -48,6 +49,47 @@ def test_the_totals_of_all_starts_are_those_of_all_windows():
     assert together.latency.counts == of_windows.latency.counts
     for name in ("throughput", "cpu_per_request", "latency_p50"):
         assert together.figures.value(name) == pytest.approx(of_windows.figures.value(name))
+
+
+def starts_with(*counts):
+    """Return starts whose second arm has so many latencies, and whose first one has many."""
+    return [
+        structs.replace(
+            sample_start(start=number),
+            windows=tuple(
+                sample_window(start=number, arm=arm, completed=n) for arm, n in enumerate((900, n))
+            ),
+        )
+        for number, n in enumerate(counts)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("counts", "is_carried"),
+    [
+        ((302,) * 6, True),
+        ((298,) * 6, False),
+        # Of many starts one is always thin.
+        ((330,) * 29 + (280,), True),
+        ((330,) * 29 + (190,), False),
+        ((280,) * 4 + (900,) * 2, False),
+        ((), False),
+    ],
+)
+def test_a_percentile_is_carried_by_the_median_start_and_no_start_is_far_below(counts, is_carried):
+    starts = starts_with(*counts)
+    assert evidence.carries(starts, "latency_p99") == is_carried
+    assert evidence.carries(starts, "throughput")
+
+
+def test_one_thin_start_does_not_end_a_comparison_that_was_carried_for_long():
+    objective = Objective(metric="latency_p99_s", max_error_ratio=0.1)
+    terms = Terms(objective=objective, min_starts=6)
+    state = claim(starts_with(*(330,) * 29, 280), terms)
+    assert (state.verdict, state.n_starts) == ("equivalent", 30)
+    told = claim(starts_with(*(280,) * 30), terms)
+    assert told.verdict == "not_measured"
+    assert "a start holds 280 requests, too few requests for its p99 latency" in told.reason
 
 
 def test_throughput_is_what_cycles_credit_and_else_what_ended():

@@ -9,7 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from statistics import fmean, stdev
+from statistics import fmean, median, stdev
 
 from httpdyno.model import (
     ArmSummary,
@@ -240,27 +240,35 @@ def _finite(value: float) -> float:
 
 
 MIN_TAIL_PER_START = 3
-"""Requests beyond a percentile that each start of each arm must hold before ratios of it are
-shown: below, a start's percentile is about its maximum, which says how many requests there were.
-"""
+"""Requests beyond a percentile that the median start must hold, in its arm with fewer, before
+ratios of it are shown: below, a start's percentile is about its maximum, which says how many
+requests there were."""
+
+LEAST_TAIL = 2
+"""What every start must hold. Fewer than the median, because of many starts one is always thin, and
+that must not end a comparison which has had enough for long."""
+
+
+def _counts(starts: Sequence[StartRecord]) -> list[int]:
+    """Return the fewest latencies that any arm has, of each start; (n_starts,)."""
+    return [
+        min((arm_totals(start, arm).n_latencies for arm in range(len(start.statuses))), default=0)
+        for start in starts
+    ]
 
 
 def smallest_count(starts: Sequence[StartRecord]) -> int:
     """Return the fewest latencies that any arm has in any start."""
-    return min(
-        (
-            arm_totals(start, arm).n_latencies
-            for start in starts
-            for arm in range(len(start.statuses))
-        ),
-        default=0,
-    )
+    return min(_counts(starts), default=0)
 
 
 def carries(starts: Sequence[StartRecord], ratio_name: str) -> bool:
-    """Tell whether every start holds enough requests for that ratio."""
+    """Tell whether the starts hold enough requests for that ratio."""
     q = PERCENTILES.get(ratio_name.removeprefix("latency_"))
-    return q is None or smallest_count(starts) * (1 - q) >= MIN_TAIL_PER_START
+    if q is None:
+        return True
+    tails = [n * (1 - q) for n in _counts(starts)]
+    return bool(tails) and median(tails) >= MIN_TAIL_PER_START and min(tails) >= LEAST_TAIL
 
 
 def ratio_intervals(
