@@ -74,9 +74,9 @@ def double(session, outcome):
         if run_comparison(session, index, arms, allowance).verdict != "better":
             break
         best = arms[1]
-    final = final_comparison(session, cost, best, session.plan.study.objective)
-    outcome.note(final=final)
-    outcome.settle(best, withdrawn=withdrawn(final, "", "what was doubled"))
+    final = final_comparison(session, outcome, cost, best, session.plan.study.objective)
+    broken = outcome.conclude(final)
+    outcome.settle(best, withdrawn=withdrawn(final, broken, "what was doubled"))
 
 
 class TestOneThatProposesByWhatItFound(MethodConformance):

@@ -188,6 +188,41 @@ def test_a_comparison_that_was_cut_before_anything_can_be_claimed_claims_nothing
     assert (cut.status, cut.final) == ("interrupted", None)
 
 
+def test_a_cut_comparison_says_that_its_candidate_breaks_a_limit(quick):
+    objective = structs.replace(quick.objective, max_p99_s=0.001)
+    study = structs.replace(quick, objective=objective)
+    start = study.start_configuration()
+    plan = compare_plan(study, start, start.replaced("good", 1), seed=1, budget_s=math.inf)
+    cut = run(plan, bench_of(1.01, interrupt_after=9, start_sd=0.03))
+    assert (cut.status, cut.final.verdict) == ("interrupted", "inconclusive")
+    assert "final_breaks_limit" in {caveat.kind for caveat in cut.caveats}
+
+
+@pytest.fixture
+def slow_ladder(quick):
+    """One step, and a final claim that both take many starts."""
+    knobs = (structs.replace(quick.knobs[0], levels=(1,), book_ratio=()),)
+    return make_plan(structs.replace(quick, knobs=knobs), seed=2, budget_s=math.inf)
+
+
+def test_a_ladder_that_is_cut_in_its_final_claim_says_what_that_proves_so_far(slow_ladder):
+    store, noise = MemoryStore(), {"start_sd": 0.04}
+    bench = bench_of(1.04, **noise)
+    whole = run(slow_ladder, bench)
+    n_final = whole.final.n_starts
+    assert n_final > 8, "it takes more than the fewest starts"
+    cut_bench = bench_of(1.04, interrupt_after=bench.starts_measured - 2, **noise)
+    cut = run(slow_ladder, cut_bench, store)
+    assert (cut.status, cut.final.n_starts) == ("interrupted", n_final - 2)
+    assert (cut.final.verdict, cut.final.index) == ("inconclusive", whole.final.index)
+    assert "most" not in cut.final.reason
+    assert (cut.configuration, cut.withdrawn) == (whole.steps[0].comparison.a.configuration, "")
+    resumed = run(slow_ladder, bench_of(1.04, **noise), store)
+    assert (resumed.status, resumed.final) == ("complete", whole.final)
+    early = bench_of(1.04, interrupt_after=bench.starts_measured - n_final + 5, **noise)
+    assert run(slow_ladder, early).final is None, "nothing is claimed of five starts"
+
+
 def test_a_run_of_a_budget_goes_on_until_decided(quick):
     start = quick.start_configuration()
     plan = compare_plan(quick, start, start.replaced("good", 1), seed=1)

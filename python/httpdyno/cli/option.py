@@ -62,8 +62,8 @@ UntilDecidedOption = Annotated[
         "--until-decided",
         help="Instead of --budget: let each comparison go on until it is better, worse or "
         "equivalent. Two that hardly differ may take hours; what cannot even at best be decided "
-        "with 400 starts ends undecided, and says what it would take. Ctrl-C ends it with what it "
-        "has.",
+        "with 400 starts ends undecided, and says what it would take. Ctrl-C ends it with the "
+        "steps that are finished, and with what the final claim proves so far.",
     ),
 ]
 

@@ -21,7 +21,6 @@ from httpdyno.experiment.evidence import (
 from httpdyno.experiment.littles_law import little_doubt
 from httpdyno.experiment.usable_start import failing_words
 from httpdyno.model import (
-    ArmSummary,
     Comparison,
     Configuration,
     Objective,
@@ -32,10 +31,9 @@ from httpdyno.model import (
     Verdict,
 )
 from httpdyno.model.metric import METRIC_NAMES, RATIO_OF_METRIC
-from httpdyno.stats.histogram import quantile_s
 from httpdyno.stats.sequence import FARTHEST, ratio_interval, starts_needed
 from httpdyno.stats.verdict import distance_to_decision, verdict
-from httpdyno.units import format_beside, format_duration, format_guess, format_percent
+from httpdyno.units import format_duration, format_guess
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -300,22 +298,6 @@ def _reason(
         return f"the interval still holds 1, no difference, after {n} starts{never}"
     side = "above" if interval.low > 1 else "below"
     return f"the whole interval lies {side} 1 after {n} starts"
-
-
-def limit_broken(arm: ArmSummary, objective: Objective) -> str:
-    """Return the objective's limit that the arm breaks, in words; empty when it keeps all."""
-    if arm.error_ratio > objective.max_error_ratio:
-        failed = format_beside(arm.error_ratio, objective.max_error_ratio, format_percent)
-        limit = format_percent(objective.max_error_ratio)
-        return f"{failed} of requests failed; the limit is {limit}"
-    # From however few requests: a limit that needs a large sample to bind would protect nobody.
-    p99_s = quantile_s(arm.latency, 0.99)
-    if objective.max_p99_s is not None and p99_s > objective.max_p99_s:
-        return (
-            f"p99 latency is {format_beside(p99_s, objective.max_p99_s, format_duration)}; "
-            f"the limit is {format_duration(objective.max_p99_s)}"
-        )
-    return ""
 
 
 def comparison(

@@ -107,14 +107,17 @@ def run_comparison(
 
 
 def comparison_so_far(
-    session: Session, index: int, arms: tuple[Configuration, Configuration]
+    session: Session,
+    index: int,
+    arms: tuple[Configuration, Configuration],
+    objective: Objective | None = None,
 ) -> Comparison | None:
     """Return what the starts of a comparison prove that was cut off; None where it is nothing.
 
     Looking is allowed at any time, and so is stopping.
     """
     starts = session.sound_so_far(index)
-    terms = replace(terms_of(session.plan.study), most_starts=None)
+    terms = replace(terms_of(session.plan.study, objective=objective), most_starts=None)
     if len(starts) < terms.min_starts:
         return None
     result = comparison(index, starts, arms, terms)

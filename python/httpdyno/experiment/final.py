@@ -1,12 +1,17 @@
 """The last claim: what was found against the start, on starts that nothing was chosen by."""
 
 from httpdyno.experiment.calibration import StartCost
-from httpdyno.experiment.claim import limit_broken
-from httpdyno.experiment.comparison import Allowance, run_comparison, unaffordable
+from httpdyno.experiment.comparison import (
+    Allowance,
+    comparison_so_far,
+    run_comparison,
+    unaffordable,
+)
 from httpdyno.experiment.early_run import FINAL
 from httpdyno.experiment.event import FinalDone, Stage
+from httpdyno.experiment.outcome import GrowingOutcome
 from httpdyno.experiment.session import Session
-from httpdyno.model import Comparison, Configuration, Objective, Study
+from httpdyno.model import Comparison, Configuration, Objective
 from httpdyno.model.metric import METRIC_NAMES
 
 FINAL_LOG_RATIO = 0.05
@@ -24,13 +29,18 @@ def final_reserve_s(session: Session, cost: StartCost) -> float:
 
 
 def final_comparison(
-    session: Session, cost: StartCost, best: Configuration, objective: Objective
+    session: Session,
+    outcome: GrowingOutcome,
+    cost: StartCost,
+    best: Configuration,
+    objective: Objective,
 ) -> Comparison | None:
     """Compare the best proven configuration with the start on fresh starts.
 
     Fresh, because the steps that were kept are those that came out well: their product is an
     optimist. None if nothing was kept. Where its fewest starts do not fit into what is left of the
-    budget, it is `not_measured`, and says what it takes.
+    budget, it is `not_measured`, and says what it takes. Where it is interrupted, the outcome has
+    what it proves so far.
     """
     start = session.plan.study.start_configuration()
     if best == start:
@@ -51,30 +61,27 @@ def final_comparison(
     precise = None if is_until_decided else FINAL_LOG_RATIO
     # Its time was set aside; what went wrong on the way may have used some of it up.
     is_affordable = fewest_s(session, cost) <= session.overtime_s
-    if is_affordable or was_begun:
-        result = run_comparison(
-            session,
-            index,
-            (start, best),
-            Allowance(
-                time_s=max(session.left_s, fewest_s(session, cost)),
-                limit_s=session.left_s,
-                whole_s=session.overtime_s,
-                n_blocks=cost.n_blocks,
-                is_last=True,
-                precise_log_ratio=precise,
-            ),
-            objective,
-        )
-    else:
-        result = unaffordable(session, index, (start, best), fewest_s(session, cost))
+    arms = start, best
+    if not is_affordable and not was_begun:
+        result = unaffordable(session, index, arms, fewest_s(session, cost))
+        session.watch(FinalDone(comparison=result))
+        return result
+    allowance = Allowance(
+        time_s=max(session.left_s, fewest_s(session, cost)),
+        limit_s=session.left_s,
+        whole_s=session.overtime_s,
+        n_blocks=cost.n_blocks,
+        is_last=True,
+        precise_log_ratio=precise,
+    )
+    try:
+        result = run_comparison(session, index, arms, allowance, objective)
+    except KeyboardInterrupt:
+        if so_far := comparison_so_far(session, index, arms, objective):
+            outcome.conclude(so_far)
+        raise
     session.watch(FinalDone(comparison=result))
     return result
-
-
-def broken_limit(final: Comparison | None, study: Study) -> str:
-    """Return the limit that the final configuration breaks; empty where it keeps all."""
-    return limit_broken(final.b, study.objective) if final else ""
 
 
 def withdrawn(final: Comparison | None, broken: str, what: str) -> str:

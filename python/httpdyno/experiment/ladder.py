@@ -14,16 +14,16 @@ from httpdyno.experiment.calibration import (
     calibrate,
     calibration_words,
 )
-from httpdyno.experiment.claim import MAY_LOSE, claim, limit_broken, worst_ratio
+from httpdyno.experiment.claim import MAY_LOSE, claim, worst_ratio
 from httpdyno.experiment.comparison import Allowance, is_within_reach, run_comparison, terms_of
 from httpdyno.experiment.event import Notice, Stage, StepDone
 from httpdyno.experiment.final import (
-    broken_limit,
     fewest_s,
     final_comparison,
     final_reserve_s,
     withdrawn,
 )
+from httpdyno.experiment.limit import limit_broken
 from httpdyno.experiment.outcome import GrowingOutcome
 from httpdyno.experiment.session import Session
 from httpdyno.model import Comparison, Configuration, LadderStep, Objective, Step, level_text
@@ -106,10 +106,9 @@ def run_ladder(session: Session, outcome: GrowingOutcome) -> None:
     objective = plan.study.objective
     if not is_by_tie:
         objective = structs.replace(objective, tie_breaker="")
-    final = final_comparison(session, cost, best, objective)
-    outcome.note(steps=steps, final=final)
-    broken = broken_limit(final, plan.study)
-    outcome.doubt(*caveat.final_breaks_limit(broken))
+    outcome.note(steps=steps)
+    final = final_comparison(session, outcome, cost, best, objective)
+    broken = outcome.conclude(final)
     n_kept = sum(step.kept for step in steps)
     what = "the change that was kept" if n_kept == 1 else f"the {n_kept} changes that were kept"
     outcome.settle(best, withdrawn=withdrawn(final, broken, what))

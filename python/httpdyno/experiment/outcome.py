@@ -5,8 +5,10 @@ from typing import Any
 
 from msgspec import structs
 
+from httpdyno.experiment import caveat
+from httpdyno.experiment.limit import limit_broken
 from httpdyno.experiment.session import Session
-from httpdyno.model import Caveat, Configuration, Outcome
+from httpdyno.model import Caveat, Comparison, Configuration, Outcome
 
 
 class GrowingOutcome:
@@ -44,6 +46,14 @@ class GrowingOutcome:
         """Attach doubts to the outcome, each once."""
         known = self.found.caveats
         self.note(caveats=(*known, *(each for each in caveats if each not in known)))
+
+    def conclude(self, final: Comparison | None) -> str:
+        """Take in the last claim; return the limit that its configuration breaks, empty if none."""
+        self.note(final=final)
+        objective = self._session.plan.study.objective
+        broken = limit_broken(final.b, objective) if final else ""
+        self.doubt(*caveat.final_breaks_limit(broken))
+        return broken
 
     def settle(
         self,

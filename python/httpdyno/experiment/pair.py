@@ -1,9 +1,7 @@
 """Two configurations against each other, and nothing else."""
 
-from httpdyno.experiment import caveat
 from httpdyno.experiment.comparison import Allowance, comparison_so_far, run_comparison
 from httpdyno.experiment.event import FinalDone, Stage
-from httpdyno.experiment.final import broken_limit
 from httpdyno.experiment.outcome import GrowingOutcome
 from httpdyno.experiment.session import Session
 from httpdyno.model import level_text
@@ -40,10 +38,8 @@ def run_pair(session: Session, outcome: GrowingOutcome) -> None:
         result = run_comparison(session, index, arms, allowance)
     except KeyboardInterrupt:
         if so_far := comparison_so_far(session, index, arms):
-            outcome.note(final=so_far)
+            outcome.conclude(so_far)
         raise
     session.watch(FinalDone(comparison=result))
-    outcome.note(final=result)
-    broken = broken_limit(result, study)
-    outcome.doubt(*caveat.final_breaks_limit(broken))
+    broken = outcome.conclude(result)
     outcome.settle(arms[1] if result.verdict == "better" and not broken else arms[0], arms)

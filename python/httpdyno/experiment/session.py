@@ -16,19 +16,12 @@ from httpdyno.experiment.bench import Bench, StartRequest, block_order
 from httpdyno.experiment.caveat import dropped_starts, unused_starts
 from httpdyno.experiment.early_run import FINAL, early_numbers
 from httpdyno.experiment.event import Event, Notice, StartsBegun, WindowDone
-from httpdyno.experiment.usable_start import disturbance, start_trouble
+from httpdyno.experiment.usable_start import are_too_many, disturbance, start_trouble
 from httpdyno.model import Caveat, Configuration, Plan, StartRecord, WindowRecord
 from httpdyno.store.protocol import StudyStore
 
 CALIBRATION_INDEX = 0
 """The calibration's number. Comparisons have the numbers from 1 on, as they are begun."""
-
-N_FAILED_STARTS = 3
-"""A start that fails is tried again. So many in a row are no accident: they end the run."""
-
-N_DISTURBED_STARTS = 10
-"""So many in a row in which this process stood still: nothing can be measured here now. It takes
-more of them, because it is nobody's fault, and passes."""
 
 CLOSING_RATIO = 0.03
 """Of the budget, for what comes after the last start: ending the servers, writing the report."""
@@ -284,7 +277,7 @@ class Session:
                 record, words = failed[-1]
                 failures.append(record)
                 # A start that fails slowly must not be tried beyond the budget.
-                if _are_too_many(failures) or self.left_s < record.duration_s * len(failed):
+                if are_too_many(failures) or self.left_s < record.duration_s * len(failed):
                     reference = arms[references[0]] if references else None
                     raise self._failed(failures, words, reference)
             if failed:
@@ -375,13 +368,6 @@ class Session:
         n_each = len(first.order) * (len(first.arms) - len(first.left_out))
         before = self._sound.get(first.comparison)
         return len(requests) * min(n_each, len(before[-1].windows) if before else n_each)
-
-
-def _are_too_many(failures: Sequence[StartRecord]) -> bool:
-    """Tell whether starts have failed too often in a row; those that were disturbed count apart."""
-    n_disturbed = sum(bool(disturbance(each)) for each in failures)
-    n_failed = len(failures) - n_disturbed
-    return n_failed >= N_FAILED_STARTS or n_disturbed >= N_DISTURBED_STARTS
 
 
 def _other_history(run_id: str, record: StartRecord, arms: tuple[Configuration, ...]) -> StoreError:

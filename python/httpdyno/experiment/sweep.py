@@ -10,14 +10,15 @@ from msgspec import structs
 from httpdyno.errors import TargetError, UsageError
 from httpdyno.experiment import caveat
 from httpdyno.experiment.calibration import StartCost
-from httpdyno.experiment.claim import MAY_LOSE, limit_broken
+from httpdyno.experiment.claim import MAY_LOSE
 from httpdyno.experiment.event import PointDone, Stage
 from httpdyno.experiment.evidence import (
     arm_status,
     arm_summary,
     start_figures,
 )
-from httpdyno.experiment.final import broken_limit, final_comparison, withdrawn
+from httpdyno.experiment.final import final_comparison, withdrawn
+from httpdyno.experiment.limit import limit_broken
 from httpdyno.experiment.outcome import GrowingOutcome
 from httpdyno.experiment.planning import sweep_levels
 from httpdyno.experiment.session import CLOSING_RATIO, Session
@@ -75,10 +76,8 @@ def run_sweep(session: Session, outcome: GrowingOutcome) -> None:
         start_s=curve.pair_s,
         figures={},
     )
-    final = final_comparison(session, cost, best, study.objective)
-    outcome.note(final=final)
-    broken = broken_limit(final, study)
-    outcome.doubt(*caveat.final_breaks_limit(broken))
+    final = final_comparison(session, outcome, cost, best, study.objective)
+    broken = outcome.conclude(final)
     what = f"{study.method.knob} {level_text(knee)}, the curve's knee,"
     is_tie = _wins_tie(final, knee, start.values[study.method.knob])
     outcome.settle(best, withdrawn="" if is_tie and not broken else withdrawn(final, broken, what))

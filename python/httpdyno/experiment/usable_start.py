@@ -12,6 +12,13 @@ from httpdyno.experiment.evidence import arm_windows
 from httpdyno.model import Objective, RequestSpec, StartRecord, Study, WindowRecord
 from httpdyno.units import format_percent
 
+N_FAILED_STARTS = 3
+"""A start that fails is tried again. So many in a row are no accident: they end the run."""
+
+N_DISTURBED_STARTS = 10
+"""So many in a row in which this process stood still: nothing can be measured here now. It takes
+more of them, because it is nobody's fault, and passes."""
+
 _PROVEN_SDS = 3.0
 """So many standard deviations (of a count: its root) must lie between the failures that were seen
 and those that the limit allows, before one start is enough to judge by."""
@@ -28,6 +35,13 @@ def disturbance(start: StartRecord) -> str:
         return ""
     arm = start.statuses.index("unstable")
     return (start.details[arm] if start.details else "") or "it was unstable"
+
+
+def are_too_many(failures: Sequence[StartRecord]) -> bool:
+    """Tell whether starts have failed too often in a row; those that were disturbed count apart."""
+    n_disturbed = sum(bool(disturbance(each)) for each in failures)
+    n_failed = len(failures) - n_disturbed
+    return n_failed >= N_FAILED_STARTS or n_disturbed >= N_DISTURBED_STARTS
 
 
 def start_trouble(start: StartRecord, references: Sequence[int], study: Study) -> str:

@@ -1,0 +1,21 @@
+"""The objective's limits, which make no change better but forbid it; pure."""
+
+from httpdyno.model import ArmSummary, Objective
+from httpdyno.stats.histogram import quantile_s
+from httpdyno.units import format_beside, format_duration, format_percent
+
+
+def limit_broken(arm: ArmSummary, objective: Objective) -> str:
+    """Return the objective's limit that the arm breaks, in words; empty when it keeps all."""
+    if arm.error_ratio > objective.max_error_ratio:
+        failed = format_beside(arm.error_ratio, objective.max_error_ratio, format_percent)
+        limit = format_percent(objective.max_error_ratio)
+        return f"{failed} of requests failed; the limit is {limit}"
+    # From however few requests: a limit that needs a large sample to bind would protect nobody.
+    p99_s = quantile_s(arm.latency, 0.99)
+    if objective.max_p99_s is not None and p99_s > objective.max_p99_s:
+        return (
+            f"p99 latency is {format_beside(p99_s, objective.max_p99_s, format_duration)}; "
+            f"the limit is {format_duration(objective.max_p99_s)}"
+        )
+    return ""
