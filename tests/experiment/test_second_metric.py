@@ -282,7 +282,9 @@ def test_a_comparison_goes_on_until_its_metric_decides_or_the_time_is_up(cheaper
 )
 def test_a_plan_says_what_is_told_before_anything_is_measured(study, objective, words):
     plan = make_plan(structs.replace(study, objective=objective), seed=7)
-    assert [line for line in plan_lines(plan) if line.startswith(words)]
+    [line] = [line for line in plan_lines(plan) if line.startswith(words)]
+    whose = " of both together" if objective.second else ""
+    assert line.endswith(f"confidence 95%{whose} at every look")
 
 
 def test_a_ladder_keeps_nothing_for_what_the_second_metric_says(cheaper_study):

@@ -148,7 +148,7 @@ def plan_lines(plan: Plan) -> list[str]:
         f"server    {study.server.adapter}",
         f"workload  {_workload_line(study)}",
         f"decides   {_objective_line(study)}, margin ±{study.objective.margin_ratio:.1%}, "
-        f"confidence {study.objective.confidence:.0%} at every look",
+        f"confidence {study.objective.confidence:.0%}{_together(study)} at every look",
         f"windows   {format_duration(method.window_s)} each, after "
         f"{format_duration(method.lead_in_s)} of lead-in, "
         f"up to {method.blocks_per_start} per arm and start{_windows_note(study)}",
@@ -190,6 +190,11 @@ def _objective_line(study: Study) -> str:
         return f"{objective.metric}, then {objective.tie_breaker}"
     beside = f" (told beside it: {objective.second})" if objective.second else ""
     return f"{objective.metric}{beside}"
+
+
+def _together(study: Study) -> str:
+    """Return of what the confidence is, where two metrics share the risk."""
+    return " of both together" if study.objective.second else ""
 
 
 def _workload_line(study: Study) -> str:
