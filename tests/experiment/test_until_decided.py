@@ -94,6 +94,7 @@ def test_what_is_out_of_reach_ends_undecided_with_what_it_would_take(quick):
     assert f"after {final.n_starts} starts; out of reach: even at best it takes" in final.reason
     assert final.reason.endswith(f"and {MAX_STARTS} are the most")
     assert "far too long" not in final.reason
+    assert final.needed_s is None, "more time would not decide it"
 
 
 def test_no_comparison_takes_more_starts_than_the_most(quick, monkeypatch):

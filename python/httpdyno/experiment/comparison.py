@@ -1,7 +1,7 @@
 """One comparison: starts of both arms until it is decided, hopeless, or out of time."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from msgspec import structs
@@ -73,12 +73,14 @@ def run_comparison(
         if is_first and allowance.must_decide and not state.is_decided:
             require_budget(session, more[0], next_s)
         went_on = session.went_on(index)
-        is_over = not went_on and _is_over(state, (used_s, next_s), starts, (allowance, terms))
+        times_s, rules = (used_s, next_s), (allowance, terms)
+        is_over = not went_on and _is_over(state, times_s, starts, rules)
+        allowed_s = 0.0 if is_over else max(0.0, _allowed_s(state, times_s, rules) - used_s)
         course = Course(
             n_starts=len(starts),
             fewest=terms.min_starts,
             start_s=next_s,
-            allowed_s=0.0 if is_over else max(0.0, allowance.time_s - used_s),
+            allowed_s=allowed_s,
             most=terms.most_starts,
             precise_log_ratio=allowance.precise_log_ratio,
         )
@@ -92,7 +94,7 @@ def run_comparison(
                 verdict=state.verdict,
                 open_metric=_open_metric(state, terms),
                 decides_in_s=decides_in_s(state, course),
-                allowed_s=course.allowed_s,
+                allowed_s=allowed_s,
                 elapsed_s=session.spent_s,
                 left_s=min(more_s, max(0.0, session.left_s)),
                 second=state.second,
@@ -101,7 +103,7 @@ def run_comparison(
         if is_over:
             break
         # What is stored is looked at where it was, and there were no fewer starts between.
-        n_more = 1 if went_on else _n_more(state, (used_s, next_s), (allowance, terms), room)
+        n_more = 1 if went_on else _n_more(state, times_s, rules, room)
     result = comparison(index, starts, arms, terms)
     return structs.replace(result, caveats=(*result.caveats, *session.dropped_caveats(index)))
 
@@ -174,7 +176,11 @@ def _n_more(
     allowance, terms = rules
     used_s, next_s = times_s
     needed = max(terms.min_starts, state.starts_needed or MAX_STARTS) - state.n_starts
-    fitting = (max(allowance.time_s, allowance.whole_s) - used_s) / next_s if next_s else room
+    fitting: float = room
+    if next_s:
+        # What only the fewest starts may use is for no more than them.
+        to_fewest = min(terms.min_starts - state.n_starts, (allowance.whole_s - used_s) / next_s)
+        fitting = max((_allowed_s(state, times_s, rules) - used_s) / next_s, to_fewest)
     most = math.inf if terms.most_starts is None else terms.most_starts - state.n_starts
     return max(1, int(min(room, needed, fitting, most)))
 
@@ -214,21 +220,35 @@ def _is_over(
     if len(starts) < terms.min_starts:
         left = terms.min_starts - len(starts)
         return used_s + mean_s * left > max(allowance.time_s, allowance.whole_s)
-    is_late = used_s + mean_s > allowance.time_s
-    margin = math.log1p(terms.objective.margin_ratio)
-    if is_late and not _may_borrow(state, mean_s, used_s, allowance, margin):
+    allowed_s = _allowed_s(state, times_s, rules)
+    if used_s + mean_s > allowed_s:
         return True
     if state.is_decided:
         return allowance.precise_log_ratio is None or _is_precise(state, allowance)
     if terms.most_starts is not None:
-        is_known = state.n_starts >= terms.min_starts
-        return is_known and not can_be_decided(state, terms.most_starts)
-    return not allowance.is_last and not is_within_reach(state, allowance.time_s - used_s, mean_s)
+        return not can_be_decided(state, terms.most_starts)
+    return not allowance.is_last and not is_within_reach(state, allowed_s - used_s, mean_s)
 
 
 def can_be_decided(state: Claim, most_starts: int) -> bool:
     """Tell whether a comparison that no time ends may still be decided in so many starts."""
     return state.starts_at_best is not None and state.starts_at_best <= most_starts
+
+
+def nearest(states: Mapping[int, Claim], left_s: float, start_s: float) -> int | None:
+    """Return which undecided comparison takes the fewest more starts; None: all are out of reach.
+
+    Args:
+        states: Where each stands, by its number.
+        left_s: What one of them may still use.
+        start_s: What each further start is expected to take.
+    """
+    near = {
+        number: _missing_at_best(state)
+        for number, state in states.items()
+        if is_within_reach(state, left_s, start_s)
+    }
+    return min(near, key=lambda number: (near[number], number), default=None)
 
 
 def is_within_reach(state: Claim, left_s: float, start_s: float) -> bool:
@@ -242,9 +262,21 @@ def is_within_reach(state: Claim, left_s: float, start_s: float) -> bool:
         left_s: What it may still use.
         start_s: What each further start is expected to take.
     """
-    if state.starts_at_best is None:
-        return False
-    return (state.starts_at_best - state.n_starts) * start_s <= left_s
+    return state.starts_at_best is not None and _missing_at_best(state) * start_s <= left_s
+
+
+def _missing_at_best(state: Claim) -> int:
+    """Return the starts that a comparison within reach still takes, where it is lucky."""
+    return (state.starts_at_best or 0) - state.n_starts
+
+
+def _allowed_s(state: Claim, times_s: tuple[float, float], rules: tuple[Allowance, Terms]) -> float:
+    """Return what a comparison may use in all: more than its share where a decision is near."""
+    allowance, terms = rules
+    used_s, next_s = times_s
+    margin = math.log1p(terms.objective.margin_ratio)
+    is_near = _may_borrow(state, next_s, used_s, allowance, margin)
+    return max(allowance.time_s, allowance.limit_s) if is_near else allowance.time_s
 
 
 def _may_borrow(

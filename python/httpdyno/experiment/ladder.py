@@ -15,7 +15,7 @@ from httpdyno.experiment.calibration import (
     calibration_words,
 )
 from httpdyno.experiment.claim import MAY_LOSE, claim, worst_ratio
-from httpdyno.experiment.comparison import Allowance, is_within_reach, run_comparison, terms_of
+from httpdyno.experiment.comparison import Allowance, nearest, run_comparison, terms_of
 from httpdyno.experiment.event import Notice, Stage, StepDone
 from httpdyno.experiment.final import (
     fewest_s,
@@ -221,20 +221,22 @@ def _within_reach(
     if left_s < cost.start_s:
         return []
     terms = terms_of(session.plan.study, standing.may_lose_ratio)
-    near = []
-    for number, each in enumerate(done):
-        step = each.step
-        is_now = each.arms == (standing.best, standing.best.replaced(step.knob, step.after))
-        if step.comparison.verdict != "inconclusive" or not is_now:
-            continue
-        state = claim(session.sound_so_far(step.comparison.index), terms)
-        if is_within_reach(state, left_s, cost.start_s):
-            near.append((state.starts_at_best, number))
-    if not near:
+    states = {
+        number: claim(session.sound_so_far(each.step.comparison.index), terms)
+        for number, each in enumerate(done)
+        if each.step.comparison.verdict == "inconclusive" and _is_now(each, standing)
+    }
+    number = nearest(states, left_s, cost.start_s)
+    if number is None:
         return []
-    rung = done[min(near)[1]].rung
-    index = done[min(near)[1]].step.comparison.index
-    return [replace(rung, to_come=1, index=index)]
+    again = done[number]
+    return [replace(again.rung, to_come=1, index=again.step.comparison.index)]
+
+
+def _is_now(tried: Tried, standing: Standing) -> bool:
+    """Tell whether a step was asked of what is the best now."""
+    step = tried.step
+    return tried.arms == (standing.best, standing.best.replaced(step.knob, step.after))
 
 
 _FINAL_AFTER_STEPS = 2
