@@ -63,8 +63,15 @@ def test_knobs_that_nobody_read_back_are_named_once():
     assert ": a, b;" in told.message
 
 
+def test_a_server_with_one_core_is_doubted_where_the_machine_has_more():
+    one = structs.replace(sample_host(), n_cpus=2, client_cpus=(1,), server_cpus=(0,))
+    [told] = caveat.shared_cores(one)
+    assert told.kind == "one_core"
+    assert told.message.startswith("the server had 1 of 2 cores")
+
+
 def test_nothing_wrong_is_no_caveat():
-    apart = structs.replace(sample_host(), client_cpus=(1,), server_cpus=(0,))
+    apart = structs.replace(sample_host(), n_cpus=4, client_cpus=(3,), server_cpus=(0, 1, 2))
     assert caveat.shared_cores(apart) == ()
     assert caveat.dropped_starts([]) == ()
     assert caveat.changed_amid_run([]) == ()

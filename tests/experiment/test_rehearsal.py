@@ -162,6 +162,16 @@ def test_files_that_could_not_be_copied_are_refused(study, tmp_path, source):
         rehearsed(study(STUDY.replace('from = "shop.py"', f'from = "{source}"')))
 
 
+def test_cores_of_their_own_take_two(study, monkeypatch):
+    wanted = study(STUDY.replace("[budget]", '[method]\ncores = "apart"\n\n[budget]'))
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _process: {0, 1})
+    assert rehearsed(wanted) == ()
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _process: {1})
+    with pytest.raises(UsageError, match="may use one core only") as caught:
+        rehearsed(wanted)
+    assert caught.value.hint
+
+
 def test_more_than_can_be_copied_for_each_start_is_refused(study, monkeypatch):
     monkeypatch.setattr(rehearsal, "_MOST_FILES", 0)
     with pytest.raises(StudyFileError, match=r"more than 0 files or 2\.00 GiB to copy"):

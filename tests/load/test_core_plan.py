@@ -5,7 +5,7 @@ import pytest
 from httpdyno.load.core_plan import CorePlan, core_plan, cpu_list, own_core_plan
 
 
-def plan(n_cpus, *, pairs="", n_threads=1):
+def plan(n_cpus, *, pairs="", n_threads=1, cores="auto"):
     """Return client and server for a machine: `pairs` says how its CPUs share cores."""
     siblings = {}
     for cpu in range(n_cpus):
@@ -13,7 +13,7 @@ def plan(n_cpus, *, pairs="", n_threads=1):
             siblings[cpu] = (cpu - cpu % 2, cpu - cpu % 2 + 1)
         elif pairs == "half":  # 0,4 1,5 … as Intel counts
             siblings[cpu] = (cpu % (n_cpus // 2), cpu % (n_cpus // 2) + n_cpus // 2)
-    found = core_plan(range(n_cpus), siblings, n_threads=n_threads)
+    found = core_plan(range(n_cpus), siblings, n_threads=n_threads, cores=cores)
     return list(found.client), list(found.server)
 
 
@@ -23,6 +23,12 @@ def plan(n_cpus, *, pairs="", n_threads=1):
         (plan(1), [], []),
         (plan(2), [], []),
         (plan(3), [], []),
+        (plan(1, cores="apart"), [], []),
+        (plan(2, cores="apart"), [1], [0]),
+        (plan(3, cores="apart", n_threads=2), [2], [0, 1]),
+        (plan(2, cores="apart", pairs="next"), [], []),
+        (plan(4, cores="apart"), [3], [0, 1, 2]),
+        (plan(8, cores="shared"), [], []),
         (plan(4), [3], [0, 1, 2]),
         (plan(4, n_threads=3), [3], [0, 1, 2]),
         (plan(8, n_threads=2), [6, 7], [0, 1, 2, 3, 4, 5]),

@@ -82,9 +82,15 @@ def unused_starts(n_starts: int) -> Caveats:
 
 
 def shared_cores(host: HostFacts) -> Caveats:
-    """Return the doubt that the load client and the server took cores from each other."""
+    """Return the doubt that client and server took cores from each other, or that cores are few."""
     if host.client_cpus and host.server_cpus and not {*host.client_cpus} & {*host.server_cpus}:
-        return ()
+        if len(host.server_cpus) > 1:
+            return ()
+        return _one(
+            "one_core",
+            f"the server had 1 of {host.n_cpus} cores, since the study keeps the load client on "
+            "another one: what more than one core would make of a change is not seen",
+        )
     return _one(
         "shared_cores",
         f"the load client and the server shared {host.n_cpus} cores: throughput is lower than with "

@@ -16,6 +16,7 @@ from httpdyno.errors import AdapterError, HttpdynoError, StudyFileError, UsageEr
 from httpdyno.foreign_text import is_there
 from httpdyno.load.access_log import read_access_log
 from httpdyno.load.check import check_workload
+from httpdyno.load.core_plan import own_core_plan
 from httpdyno.model import Configuration, Level, Plan, Replay, ServerSpec, Study, level_text
 from httpdyno.servers.adapter import ServerAdapter
 from httpdyno.servers.render import Variables, inside, render_text
@@ -38,6 +39,7 @@ def rehearse(plan: Plan, adapter: ServerAdapter) -> tuple[str, ...]:
     study = plan.study
     _check_budget(plan)
     _check_load(study)
+    _check_cores(study)
     missing = adapter.missing(study.server)
     if missing:
         return (f"not looked at, because it cannot run here: {'; '.join(missing)}",)
@@ -77,6 +79,15 @@ def _check_load(study: Study) -> None:
             read_access_log(study.workload.arrival)
     except UsageError as error:
         raise UsageError(f"the workload of study {study.name}: {error}", hint=error.hint) from error
+
+
+def _check_cores(study: Study) -> None:
+    if study.method.cores == "apart" and not own_core_plan(cores="apart").client:
+        raise UsageError(
+            f"study {study.name} wants load client and server on cores of their own "
+            '(`method.cores = "apart"`), and httpdyno may use one core only here',
+            hint="let it use two cores, or leave `method.cores` out",
+        )
 
 
 def _check_files(study: Study) -> None:

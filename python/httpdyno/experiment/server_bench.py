@@ -63,7 +63,9 @@ class ServerBench:
         self._root: RunRoot | None = None
         self._ending: list[Future[None]] = []
         self._host: HostFacts | None = None
-        self._cores = own_core_plan(suited_threads(study.workload)) if cores is None else cores
+        if cores is None:
+            cores = own_core_plan(suited_threads(study.workload), study.method.cores)
+        self._cores = cores
         self._pulse = Pulse()
         self._since_s = sleepless_s()
         self._cycles: dict[str, CycleMoments] = {}

@@ -5,9 +5,14 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
+
+Cores = Literal["auto", "apart", "shared"]
+"""What a study wants: cores of their own for client and servers, or all cores for both."""
 
 _MIN_CPUS_TO_SPLIT = 4
-"""Below, client and server share all: pinning one away would change the question."""
+"""Below, client and server share all unless the study wants them apart: a server that may use one
+core of two is another server, to those at least that more workers are to make faster."""
 _CPUS_PER_THREAD = 4
 """One engine thread offers more than a server on three cores can answer."""
 _TOPOLOGY = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
@@ -24,7 +29,11 @@ class CorePlan:
 
 
 def core_plan(
-    cpus: Collection[int], siblings: Mapping[int, Collection[int]], *, n_threads: int = 1
+    cpus: Collection[int],
+    siblings: Mapping[int, Collection[int]],
+    *,
+    n_threads: int = 1,
+    cores: Cores = "auto",
 ) -> CorePlan:
     """Return the plan for a machine.
 
@@ -35,23 +44,26 @@ def core_plan(
         cpus: What this process may run on.
         siblings: The CPUs of the same core, for each CPU that has others.
         n_threads: How many engine threads there are to be.
+        cores: What the study wants; `apart` needs two cores.
     """
-    cores = sorted(
+    whole = sorted(
         {tuple(sorted({cpu, *siblings.get(cpu, ())} & set(cpus))) for cpu in cpus},
     )
-    n_client = min(n_threads, max(1, len(cpus) // _CPUS_PER_THREAD), len(cores) - 1)
-    if len(cpus) < _MIN_CPUS_TO_SPLIT or n_client < 1:
+    n_client = min(n_threads, max(1, len(cpus) // _CPUS_PER_THREAD), len(whole) - 1)
+    is_shared = cores == "shared" or (cores == "auto" and len(cpus) < _MIN_CPUS_TO_SPLIT)
+    if is_shared or n_client < 1:
         return CorePlan()
     return CorePlan(
-        client=tuple(core[0] for core in cores[-n_client:]),
-        server=tuple(sorted(cpu for core in cores[:-n_client] for cpu in core)),
+        client=tuple(core[0] for core in whole[-n_client:]),
+        server=tuple(sorted(cpu for core in whole[:-n_client] for cpu in core)),
     )
 
 
-def own_core_plan(n_threads: int = 1) -> CorePlan:
+def own_core_plan(n_threads: int = 1, cores: Cores = "auto") -> CorePlan:
     """Return the plan for this machine, of the cores that this process may use."""
     cpus = os.sched_getaffinity(0)
-    return core_plan(cpus, {cpu: _siblings(cpu) for cpu in cpus}, n_threads=n_threads)
+    siblings = {cpu: _siblings(cpu) for cpu in cpus}
+    return core_plan(cpus, siblings, n_threads=n_threads, cores=cores)
 
 
 def cpu_list(text: str) -> Iterator[int]:

@@ -60,6 +60,8 @@ class Method(Record, frozen=True):
     side_by_side: int = 1
     """Starts that may be up at the same time; 1 where a server changes while it rests, and in what
     earlier versions stored."""
+    cores: Literal["auto", "apart", "shared"] = "auto"
+    """Whether load client and servers have cores of their own. `auto`: from four cores on."""
 
     @property
     def is_fresh(self) -> bool:

@@ -276,6 +276,7 @@ class _Checker:
             blocks_per_start=table.blocks_per_start,
             min_starts=table.min_starts,
             side_by_side=table.side_by_side,
+            cores=table.cores,
         )
 
 

@@ -69,6 +69,7 @@ class MethodTable(Record, frozen=True):
     blocks_per_start: int = 4
     min_starts: int = 6
     side_by_side: int = 8
+    cores: Literal["auto", "apart", "shared"] = "auto"
 
 
 class BudgetTable(Record, frozen=True):
