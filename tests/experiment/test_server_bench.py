@@ -23,6 +23,7 @@ from httpdyno.model import (
     Constant,
     Knob,
     KnobInfo,
+    Method,
     RequestSpec,
     ServerSpec,
 )
@@ -67,7 +68,10 @@ def measured(*servers, configurations=None):
         spawn=lambda *_arguments: left.pop(0), version=lambda: "1", name="fake"
     )
     study = SimpleNamespace(
-        server=ServerSpec(adapter="fake"), folder=".", workload=SimpleNamespace(connections=1)
+        server=ServerSpec(adapter="fake"),
+        folder=".",
+        workload=SimpleNamespace(connections=1),
+        method=Method(),
     )
     arms = configurations or tuple(
         Configuration(values={"n": number}) for number in range(len(servers))

@@ -6,11 +6,9 @@ import pytest
 from msgspec import structs
 
 from httpdyno.errors import UsageError
-from httpdyno.experiment.comparison import expected_start_s
 from httpdyno.experiment.event import Event, Notice, StartDone
 from httpdyno.experiment.planning import compare_plan, make_plan
 from httpdyno.experiment.run import run_plan
-from httpdyno.model import StartRecord
 from httpdyno.testing.bench import FakeBench
 from httpdyno.testing.memory_store import MemoryStore
 
@@ -167,18 +165,3 @@ def test_a_ladder_calibrates_with_starts_side_by_side(study):
     assert bench.batches[:2] == [[0], [1, 2]]
     assert [step.kept for step in outcome.steps][:1] == [True]
     assert outcome.final.verdict == "better"
-
-
-def record_of(duration_s, windows=()):
-    return StartRecord(
-        comparison=1, start=0, began_at="", duration_s=duration_s, statuses=(), windows=windows
-    )
-
-
-@pytest.mark.parametrize(
-    ("durations_s", "room", "expected_s"),
-    [([4.0], 1, 4.0), ([4.0], 4, 1.0), ([1.0, 2.0, 3.0], 4, 2.0), ([6.0], 6, 1.0)],
-)
-def test_what_a_start_takes_is_shared_by_those_beside_it(durations_s, room, expected_s):
-    last = [record_of(duration_s) for duration_s in durations_s]
-    assert expected_start_s(last, room) == expected_s

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from msgspec import structs
 
 from httpdyno.errors import UsageError
+from httpdyno.experiment.block_choice import blocks_of, choose_blocks, start_times
 from httpdyno.experiment.claim import MAY_LOSE, Claim, Terms, claim, comparison
 from httpdyno.experiment.event import StartDone
 from httpdyno.experiment.session import CLOSING_RATIO, Session
-from httpdyno.experiment.time_left import Course, decides_in_s, time_left_s
+from httpdyno.experiment.time_left import Course, decides_in_s, precise_after, time_left_s
 from httpdyno.model import Comparison, Configuration, Objective, StartRecord, Study
 from httpdyno.units import format_duration
 
@@ -61,14 +62,15 @@ def run_comparison(
     starts = session.sound_so_far(index)
     began_s = session.spent_s
     n_more = session.n_side_by_side(arms) if starts else 1
+    n_blocks = allowance.n_blocks
     while True:
-        more = session.sound_starts(index, arms, allowance.n_blocks, n_more)
-        more += session.rest_of_batch(index, arms, allowance.n_blocks)
+        more = session.sound_starts(index, arms, n_blocks, n_more)
+        more += session.rest_of_batch(index, arms, n_blocks)
         starts += more
         used_s = session.spent_s - began_s
         state = claim(starts, terms)
         room = session.n_side_by_side(arms)
-        next_s = expected_start_s(more, room)
+        n_blocks, next_s = next_start(starts, more, (n_blocks, room), (allowance, terms))
         is_first = len(starts) == 1 and not session.n_stored(index)
         if is_first and allowance.must_decide and not state.is_decided:
             require_budget(session, more[0], next_s)
@@ -154,19 +156,33 @@ def unaffordable(
     return structs.replace(comparison(index, [], arms, terms), reason=words, needed_s=needed_s)
 
 
-def expected_start_s(last: Sequence[StartRecord], room: int) -> float:
-    """Return what each of the next starts is expected to take, from those that ended last.
+def next_start(
+    starts: Sequence[StartRecord],
+    last: Sequence[StartRecord],
+    known: tuple[int, int],
+    rules: tuple[Allowance, Terms],
+) -> tuple[int, float]:
+    """Return the blocks of each of the next starts, and the time that one is expected to take.
 
     Args:
-        last: Starts that were up at the same time; (≥ 1,).
-        room: How many of the next ones may be.
+        starts: All that ended; (≥ 1,).
+        last: Those of them that were up at the same time, at last; (≥ 1,).
+        known: The blocks that these were to have, and how many of the next ones may be up.
+        rules: What the comparison may use, and what it is made by.
     """
-    mean_s = math.fsum(start.duration_s for start in last) / len(last)
-    if len(last) > 1 or room == 1:
-        return mean_s
-    # All else than the windows is done for all of them at the same time.
-    load_s = math.fsum(window.measurement.total_s for window in last[0].windows)
-    return load_s + max(0.0, mean_s - load_s) / room
+    (asked, room), (allowance, terms) = known, rules
+    times = start_times(last, room)
+    n_blocks = choose_blocks(
+        starts,
+        terms.objective,
+        times,
+        base=allowance.n_blocks,
+        fewest_starts=terms.min_starts,
+        precise_log_ratio=allowance.precise_log_ratio,
+    )
+    # Where long latencies asked for fewer and longer windows, they do so again.
+    had = blocks_of(last)
+    return n_blocks, times.start_s(min(n_blocks, had) if had < asked else n_blocks)
 
 
 def _n_more(
@@ -175,7 +191,7 @@ def _n_more(
     """Return how many starts to measure before the next look: no more than may be needed."""
     allowance, terms = rules
     used_s, next_s = times_s
-    needed = max(terms.min_starts, state.starts_needed or MAX_STARTS) - state.n_starts
+    needed = max(terms.min_starts, _needed(state, allowance) or MAX_STARTS) - state.n_starts
     fitting: float = room
     if next_s:
         # What only the fewest starts may use is for no more than them.
@@ -183,6 +199,14 @@ def _n_more(
         fitting = max((_allowed_s(state, times_s, rules) - used_s) / next_s, to_fewest)
     most = math.inf if terms.most_starts is None else terms.most_starts - state.n_starts
     return max(1, int(min(room, needed, fitting, most)))
+
+
+def _needed(state: Claim, allowance: Allowance) -> int | None:
+    """Return the starts after which it is expected to be decided, and as precise as it is to be."""
+    precise = allowance.precise_log_ratio
+    if state.is_decided and precise is not None and state.interval is not None:
+        return precise_after(state.interval, state.n_starts, precise)
+    return state.starts_needed
 
 
 def require_budget(session: Session, first: StartRecord, next_s: float) -> None:

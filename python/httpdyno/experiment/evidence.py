@@ -7,7 +7,7 @@ count is biased. Windows of a block lie side by side in time, so drift cancels i
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median, stdev
 
@@ -158,18 +158,32 @@ def has_answers(start: StartRecord, arm: int) -> bool:
     return any(window.measurement.completed for window in arm_windows(start, arm))
 
 
-def block_log_ratios(starts: Sequence[StartRecord]) -> list[list[float]]:
-    """Return log throughput ratios of each start's blocks; (n_starts, ≤ n_blocks)."""
+def block_log_ratios(
+    starts: Sequence[StartRecord], ratio_name: str = "throughput"
+) -> list[list[float]]:
+    """Return log ratios of each start's blocks; (n_starts, ≤ n_blocks).
+
+    Of throughput or of CPU per request: a window holds too few requests for percentiles.
+    """
+    if ratio_name not in _WINDOW_FIGURES:
+        return [[] for _ in starts]
+    figure = _WINDOW_FIGURES[ratio_name]
     table = []
     for start in starts:
         row = []
         pairs = zip(arm_windows(start, 0), arm_windows(start, 1), strict=False)
         for first, second in pairs:
-            a, b = first.measurement.throughput_per_s, second.measurement.throughput_per_s
+            a, b = figure(first), figure(second)
             if a > 0 and b > 0:
                 row.append(math.log(b / a))
         table.append(row)
     return table
+
+
+_WINDOW_FIGURES: dict[str, Callable[[WindowRecord], float]] = {
+    "throughput": lambda window: window.measurement.throughput_per_s,
+    "cpu_per_request": lambda window: window.telemetry.cpu_s / max(1, window.measurement.completed),
+}
 
 
 def noise(starts: Sequence[StartRecord], ratios: Sequence[float]) -> dict[str, float]:

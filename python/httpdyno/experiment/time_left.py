@@ -39,7 +39,7 @@ def time_left_s(state: Claim, course: Course) -> float:
     """Return the time that the comparison is expected to go on: no more than it may."""
     soon_s = decides_in_s(state, course)
     if state.is_decided and course.precise_log_ratio is not None and state.interval is not None:
-        needed = _precise_after(state.interval, state.n_starts, course.precise_log_ratio)
+        needed = precise_after(state.interval, state.n_starts, course.precise_log_ratio)
         soon_s = _time_to(needed, course)
     ends_s = [course.allowed_s] if soon_s is None else [course.allowed_s, soon_s]
     if course.most is not None:
@@ -62,7 +62,7 @@ def _time_to(needed: int | None, course: Course) -> float | None:
     return math.sqrt(missing * max(1, course.n_starts)) * course.start_s
 
 
-def _precise_after(interval: RatioInterval, n_starts: int, log_ratio: float) -> int | None:
+def precise_after(interval: RatioInterval, n_starts: int, log_ratio: float) -> int | None:
     """Return the starts after which the interval's half-width is expected to be so small."""
     if interval.low <= 0 or not math.isfinite(interval.high):
         return None

@@ -37,5 +37,9 @@ def distance_to_decision(
         margin_ratio: Of `equivalent`.
         error: By how much the true log ratio may lie to the better side of what was seen.
     """
-    effect, margin = abs(math.log(interval.ratio)), math.log1p(margin_ratio)
-    return max(effect + error, margin - max(0.0, effect - error))
+    return distance(abs(math.log(interval.ratio)), margin_ratio=margin_ratio, error=error)
+
+
+def distance(effect: float, *, margin_ratio: float, error: float = 0.0) -> float:
+    """Return the half-width at which an effect, the log ratio without its sign, is decided."""
+    return max(effect + error, math.log1p(margin_ratio) - max(0.0, effect - error))
