@@ -24,7 +24,7 @@ help:
 	@echo 'make check            lint and the tests that need no installed server'
 	@echo 'make lint | format    check the style | apply it'
 	@echo 'make bench-engine     measure the load engine beside others (90 minutes; BENCH_ARGS=--help)'
-	@echo 'make bench-power      measure what a budget proves (5 hours at most; BENCH_ARGS=--help)'
+	@echo 'make bench-power      measure what a budget proves (5 hours, or parts of it; BENCH_ARGS=--help)'
 	@echo 'make debian-packages  install the servers that some studies and tests need (as root)'
 	@echo 'make clean            remove everything that was made'
 

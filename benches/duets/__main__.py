@@ -8,9 +8,9 @@ way: spread within and between starts, bias, and how much of the spread covariat
 client used, known work between windows, what the host took) in starts that they were not fitted to.
 
 Starts are kept in a file as they end. After Ctrl-C what there is is told; run again with the same
-file, it goes on. Bulej, Horký, Tůma, Farquet and Prokopec, Duet Benchmarking (ICPE 2020), ask of a
-duet that what disturbs hits both alike, and that sharing caches and cores changes neither more than
-the other: `side`, `size` and `from alone` are about the latter.
+file, it measures the starts that are left. Bulej, Horký, Tůma, Farquet and Prokopec, Duet
+Benchmarking (ICPE 2020), ask of a duet that what disturbs hits both alike, and that sharing caches
+and cores changes neither more than the other: `side`, `size` and `from alone` are about the latter.
 
 Example:
     .venv/bin/python -m benches.duets
@@ -33,7 +33,7 @@ from benches.duets.disturber import Disturber
 from benches.duets.finding import findings, others_cores
 from benches.duets.load import Cores
 from benches.duets.measuring import Key, Measuring, expected_s
-from benches.duets.record import Head, Start, append, read
+from benches.duets.record import Head, Start, append, lacking, read
 from benches.duets.servers import STUDIES, BenchError, ServerKind
 from benches.duets.told import text, truth_lines
 from benches.duets.truth import known_truth
@@ -86,6 +86,11 @@ def measure(arguments: argparse.Namespace) -> None:
     if cores.server == cores.client:
         raise BenchError("it takes two cores to keep client and servers apart")
     keys = [(way, CONDITIONS[each]) for each in arguments.condition for way in arguments.only]
+    _, before = read(arguments.save) if arguments.save.exists() else ([], [])
+    sizes = lacking(before, arguments.size, arguments.starts, keys)
+    if not sizes:
+        print(f"{arguments.save} has them all: `--starts` asks for more")
+        return
     draw = random.Random(arguments.seed)
     reap_leftovers()
     with (
@@ -95,7 +100,6 @@ def measure(arguments: argparse.Namespace) -> None:
         kind = ServerKind(arguments.server, root)
         head = usable_head(arguments.save, kind, arguments.server)
         n_truths = arguments.truth_starts if head is None else 0
-        sizes = [size for size in arguments.size for _ in range(arguments.starts)]
         lasts_s = expected_s(len(sizes), len(keys), n_truths)
         print(f"seed {arguments.seed}; about {lasts_s / 60:.0f} min", flush=True)
         if head is None:
@@ -178,7 +182,9 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--only", choices=list(WAYS), action="append", help="ways [all]")
     parser.add_argument("--condition", choices=list(CONDITIONS), action="append", help="[both]")
     parser.add_argument("--size", choices=list(SIZES), action="append", help="[all]")
-    parser.add_argument("--starts", type=int, default=10, metavar="N", help="of each size [10]")
+    parser.add_argument(
+        "--starts", type=int, default=10, metavar="N", help="of each size, in all [10]"
+    )
     parser.add_argument("--server", choices=sorted(STUDIES), default="gunicorn")
     parser.add_argument(
         "--truth-starts", type=int, default=6, metavar="N", help="that the truth is known from [6]"

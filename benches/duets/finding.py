@@ -47,6 +47,12 @@ class Row:
     """The same of whole starts, beside the line through them."""
     of_starts: float
     """What of that more blocks would not take away."""
+    n_common: int
+    """Starts that are usable in all ways: a way that fails when the machine is disturbed would
+    otherwise be without its worst starts."""
+    between_common: float
+    of_common: float
+    """The same two of those alone."""
     spread_ratio: Estimate
     """`between` over that of the first way, on the same starts."""
     side: Estimate
@@ -129,9 +135,9 @@ class Sample:
         fitted = self.line(way, metric, numbers)
         if fitted is None:
             return None
-        rows = [parts[n].block_log_ratios(metric) for n in numbers] if metric != "p90" else []
-        n_blocks = fmean(len(parts[n].arm(0)) for n in numbers)
-        sd_within = within(rows)
+        sd_within, n_blocks = self._within(way, metric, numbers)
+        common = sorted(set.intersection(*(set(each) for each in self._parts.values())))
+        of_all = self.line(way, metric, common)
         return Row(
             way=way.name,
             metric=metric,
@@ -142,6 +148,9 @@ class Sample:
             n_blocks=n_blocks,
             between=fitted.sd,
             of_starts=of_starts_alone(fitted.sd, sd_within, n_blocks),
+            n_common=len(common),
+            between_common=math.nan if of_all is None else of_all.sd,
+            of_common=math.nan if of_all is None else self._alone(way, metric, common, of_all),
             spread_ratio=self._spread_ratio(way, metric),
             side=fitted.side,
             shrinking=fitted.shrinking,
@@ -149,6 +158,15 @@ class Sample:
             from_alone=self._from_alone(way, metric),
             took_s=fmean(parts[n].took_s for n in numbers),
         )
+
+    def _within(self, way: Way, metric: str, numbers: Sequence[int]) -> tuple[float, float]:
+        """Return the standard deviation between the blocks of some starts, and their number."""
+        parts = [self._parts[way.name][n] for n in numbers]
+        rows = [part.block_log_ratios(metric) for part in parts] if metric != "p90" else []
+        return within(rows), fmean(len(part.arm(0)) for part in parts)
+
+    def _alone(self, way: Way, metric: str, numbers: Sequence[int], fitted: Line) -> float:
+        return of_starts_alone(fitted.sd, *self._within(way, metric, numbers))
 
     def _spread_ratio(self, way: Way, metric: str) -> Estimate:
         first = next(each for each in self.ways if has_metric(each, metric))

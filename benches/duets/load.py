@@ -41,7 +41,7 @@ class Cores:
 
     def of_servers(self, way: Way, *, is_swapped: bool) -> tuple[Collection[int], Collection[int]]:
         """Return each arm's; on cores of their own the arms swap from part to part."""
-        if way.where == "free":
+        if way.where in {"free", "client"}:
             return self.all, self.all
         if way.where == "apart":
             return {self.server}, {self.server}
@@ -52,7 +52,7 @@ class Cores:
         """Return where each arm is loaded from; empty is anywhere."""
         if way.where == "free":
             return (), ()
-        if way.where == "apart":
+        if way.where in {"client", "apart"}:
             return {self.client}, {self.client}
         return self.of_servers(way, is_swapped=not is_swapped)
 

@@ -2,7 +2,8 @@
 
 import math
 import os
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import msgspec
@@ -136,13 +137,39 @@ _LINE = msgspec.json.Decoder(Head | Start)
 
 
 def append(file: Path, record: Head | Start) -> None:
-    """Add a record; what is in the file stays whole whatever happens."""
+    """Add a record; those that are in the file stay whole whatever happens.
+
+    A last line that was cut off goes: behind it the new one would be read by nobody.
+    """
     file.parent.mkdir(parents=True, exist_ok=True)
-    handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
     try:
-        os.write(handle, msgspec.json.encode(record) + b"\n")
+        os.ftruncate(handle, file.read_bytes().rfind(b"\n") + 1)
+        left = memoryview(msgspec.json.encode(record) + b"\n")
+        # A disk that becomes full takes a part first, and says so the next time.
+        while left:
+            left = left[os.write(handle, left) :]
     finally:
         os.close(handle)
+
+
+def lacking(
+    starts: Sequence[Start], sizes: Sequence[str], n_each: int, keys: Collection[tuple[str, bool]]
+) -> list[str]:
+    """Return the sizes that are still to be measured, each as often as it is lacking.
+
+    Args:
+        starts: What there is.
+        sizes: What is asked for.
+        n_each: How often each of them.
+        keys: In which ways, disturbed or not: a start that was measured in fewer is none of them.
+    """
+    have = Counter(
+        start.size
+        for start in starts
+        if {*keys} <= {(part.way, part.is_disturbed) for part in start.parts}
+    )
+    return [size for size in sizes for _ in range(n_each - have[size])]
 
 
 def read(file: Path) -> tuple[list[Head], list[Start]]:

@@ -16,12 +16,16 @@ _NAMES = {
 }
 _NOTE = """\
 within, starts: standard deviations of the log ratio, in %, between the blocks of a start and
-  between whole starts; alone: what of the latter more blocks would not take away; over first:
+  between whole starts; alone: what of the latter more blocks would not take away; in all: the
+  same two of the starts that are usable in all ways, where a way fails in some; over first:
   starts' spread over that of the first way on the same starts, of which half is a quarter of the
   starts to be made.
 side: what the second arm is flattered by where nothing differs, in %; size: by how much of itself
   a difference comes out too large, in %; +50 …: mean error of such starts, in %; from alone: as
-  size, but against loading one arm at a time on the same servers."""
+  size, but against loading one arm at a time on the same servers. What is known of the truth, and
+  alone, is of servers on a core of their own in open loop: a part of side, size and from alone of
+  `duet-free` and `duet-split` is their cores'. So is that of `turns-client`: its truth is that of
+  a client on any core."""
 
 
 def text(found: Findings) -> list[str]:
@@ -39,7 +43,8 @@ def text(found: Findings) -> list[str]:
 
 
 _HEADER = [
-    *("way", "n", "within", "starts", "alone", "over first", "side", "size"),
+    *("way", "n", "within", "starts", "alone", "in all", "starts", "alone"),
+    *("over first", "side", "size"),
     *SIZES,
     *("from alone", "s/start"),
 ]
@@ -53,6 +58,9 @@ def _cells(row: Row) -> list[str]:
         _percent(row.within),
         _percent(row.between),
         _percent(row.of_starts),
+        str(row.n_common),
+        _percent(row.between_common),
+        _percent(row.of_common),
         _ratio(row.spread_ratio),
         _around(row.side),
         _around(row.shrinking),

@@ -7,7 +7,7 @@ figure grows by is in proportion to the work, so any planted size follows.
 
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
@@ -68,13 +68,8 @@ def known_truth(kind: ServerKind, cores: Cores, draw: random.Random, n_servers: 
         draw: For orders and seeds.
         n_servers: At least 2: the truth's own error is over them.
     """
-    shares: list[Truths] = []
-    costs: list[dict[str, float]] = []
-    for _ in range(n_servers):
-        with kind.running([kind.units]) as [server]:
-            of_server = _figures(kind, server, cores, draw)
-        shares.append({w: _shares(once, twice) for w, (once, twice) in of_server.items()})
-        costs.append({where: once["cpu"] for where, (once, _) in of_server.items()})
+    found = [server_truth(kind, cores, draw) for _ in range(n_servers)]
+    shares, costs = [each for each, _ in found], [each for _, each in found]
     whole = {
         w: {m: [each[w][m] for each in shares] for m in found} for w, found in shares[0].items()
     }
@@ -88,11 +83,37 @@ def known_truth(kind: ServerKind, cores: Cores, draw: random.Random, n_servers: 
     )
 
 
+def server_truth(
+    kind: ServerKind,
+    cores: Cores,
+    draw: random.Random,
+    circumstances: Mapping[str, Way] = CIRCUMSTANCES,
+) -> tuple[Truths, dict[str, float]]:
+    """Measure one server; return its shares and costs, as `Known` has them.
+
+    Args:
+        kind: Of the server.
+        cores: For server and client.
+        draw: For orders and seeds.
+        circumstances: Those in which it is measured, by name.
+    """
+    with kind.running([kind.units]) as [server]:
+        found = _figures(kind, server, cores, draw, circumstances)
+    return (
+        {where: _shares(once, twice) for where, (once, twice) in found.items()},
+        {where: once["cpu"] for where, (once, _) in found.items()},
+    )
+
+
 Figures = dict[str, float]
 
 
 def _figures(
-    kind: ServerKind, server: Server, cores: Cores, draw: random.Random
+    kind: ServerKind,
+    server: Server,
+    cores: Cores,
+    draw: random.Random,
+    circumstances: Mapping[str, Way],
 ) -> dict[str, tuple[Figures, Figures]]:
     """Return the figures with once and twice the work, by circumstances."""
     amounts = (kind.units, 2 * kind.units)
@@ -100,10 +121,10 @@ def _figures(
     windows: dict[tuple[str, int], list[Window]] = {}
     latencies: dict[tuple[str, int], list[HistogramData]] = {}
     for _ in range(ROUNDS):
-        jobs = [(where, units) for where in CIRCUMSTANCES for units in amounts]
+        jobs = [(where, units) for where in circumstances for units in amounts]
         for where, units in draw.sample(jobs, len(jobs)):
             # The rate is the same for both, as it is for both arms of a start.
-            job = _job(CIRCUMSTANCES[where], kind, cores, draw, cost_s)
+            job = _job(circumstances[where], kind, cores, draw, cost_s)
             done = alone(job, server, units)
             windows.setdefault((where, units), []).extend(done.windows)
             latencies.setdefault((where, units), []).extend(h for _, h in done.latencies)
@@ -113,7 +134,7 @@ def _figures(
             _totals(windows[where, once], latencies[where, once]),
             _totals(windows[where, twice], latencies[where, twice]),
         )
-        for where in CIRCUMSTANCES
+        for where in circumstances
     }
 
 

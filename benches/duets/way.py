@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Kind = Literal["closed", "constant", "poisson"]
-Where = Literal["free", "apart", "split"]
+Where = Literal["free", "client", "apart", "split"]
 
 BUSY = 0.5
 """In open loop: the part of a server's core that both arms use together, reckoned from what a
@@ -23,8 +23,9 @@ class Way:
     about: str
     kind: Kind
     where: Where
-    """`free`: nothing is pinned. `apart`: both servers on one core, the client on the other.
-    `split`: a server on each core, with the other one's client beside it."""
+    """`free`: nothing is pinned. `client`: the client has a core, servers may use all. `apart`:
+    both servers on one core, the client on the other. `split`: a server on each core, with the
+    other one's client beside it."""
     is_together: bool = False
     """Whether both arms are loaded at the same time; else their windows take turns."""
     alone: str = ""
@@ -33,7 +34,8 @@ class Way:
     @property
     def truth(self) -> str:
         """The circumstances in which the truth of this way is known: those of one server."""
-        return f"{self.kind}-{'free' if self.name == 'turns' else 'apart'}"
+        is_free = self.name in {"turns", "turns-client"}
+        return f"{self.kind}-{'free' if is_free else 'apart'}"
 
     def rate_per_s(self, cost_s: float) -> float:
         """Return the rate of each arm in open loop, the same for both.
@@ -53,6 +55,12 @@ WAYS = {
             about="closed loop in turns, nothing pinned: what is done on two cores",
             kind="closed",
             where="free",
+        ),
+        Way(
+            name="turns-client",
+            about="the same, the client on one core, servers on any",
+            kind="closed",
+            where="client",
         ),
         Way(
             name="turns-apart",

@@ -5,14 +5,17 @@ drawn anew each time within a fifth of what is named. A line is printed for each
 what the host took meanwhile, and at the end one for each requirement. All of it is in the JSON file
 too, which is written after each comparison: Ctrl-C loses nothing but the one under way.
 
-Exit code 0 when every requirement is met, 1 when one is missed or could not be measured, 2 when the
-request makes no sense, 130 when it was interrupted.
+What was measured less often than a requirement asks for is judged "so far". Exit code 0 when every
+requirement is met, and that as often as it asks for; 1 when one is missed, or met only so far, or
+could not be measured; 2 when the request makes no sense, 130 when it was interrupted.
 
 Examples:
   .venv/bin/python -m benches.power
   .venv/bin/python -m benches.power --only 2,3,4 --comparisons 5 --beside ../before
   .venv/bin/python -m benches.power --only 7,8 --runs 1 --json part.json
-  .venv/bin/python -m benches.power --only 7,8 --runs 2 --with part.json --json whole.json
+  .venv/bin/python -m benches.power --only 7,8 --with part.json --json whole.json
+  .venv/bin/python -m benches.power --only 1 --comparisons 50 --simulated 0 --json half.json
+  .venv/bin/python -m benches.power --only 1 --with half.json --json whole.json
 """
 
 import argparse
@@ -20,15 +23,16 @@ import random
 import signal
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from benches.engine.process import BenchError
-from benches.engine.setting import REPOSITORY, machine
-from benches.power.figure import THIS, Case, Figure, Part, Setting, Shown
-from benches.power.program import checkout, commit, oracle
-from benches.power.saved import AnyShown, Saved, earlier, save
+from benches.engine.setting import REPOSITORY
+from benches.power.figure import THIS, Case, Figure, Setting
+from benches.power.found import Found, measure
+from benches.power.program import checkout, commit, engine, oracle
+from benches.power.saved import earlier
 from benches.power.simulated import Simulation, sized
 from benches.power.table import FIGURES
 
@@ -47,9 +51,10 @@ def main() -> int:
     found = Found(
         figures=figures,
         file=arguments.json,
-        seed=arguments.seed,
+        seeds=(*arguments.earlier.seeds, arguments.seed),
         commits=arguments.commits,
-        shown=list(arguments.shown),
+        engines=arguments.engines,
+        shown=list(arguments.earlier.shown),
     )
     is_interrupted = False
     with tempfile.TemporaryDirectory(prefix="bench-power-") as folder:
@@ -59,98 +64,14 @@ def main() -> int:
         except KeyboardInterrupt:
             is_interrupted = True
             print("interrupted: this is what was measured until now", flush=True)
-    found.save()
     told = found.told()
     print("\n".join(line for line, _ in told) or "nothing")
-    print(f"all of it is in {arguments.json}")
+    is_kept = found.save()
+    if is_kept:
+        print(f"all of it is in {arguments.json}")
     if is_interrupted:
         return _INTERRUPTED
-    return 0 if told and all(is_met for _, is_met in told) else 1
-
-
-@dataclass(kw_only=True)
-class Found:
-    """What was measured until now; kept as a file."""
-
-    figures: Sequence[Figure]
-    file: Path
-    seed: int
-    commits: dict[str, str]
-    shown: list[AnyShown]
-    failures: dict[int, str] = field(default_factory=dict)
-    """Figures that cannot be measured here, with the reason."""
-
-    def take(self, shown: Shown) -> None:
-        """Print what was shown, and keep it."""
-        print(shown.line(), flush=True)
-        self.shown.append(shown)  # type: ignore[arg-type] # there are no kinds beside those
-        self.save()
-
-    def save(self) -> None:
-        """Write the file anew."""
-        told = [line for line, _ in self.told()]
-        save(
-            self.file,
-            Saved(
-                seed=self.seed,
-                commits=self.commits,
-                machine=machine(),
-                shown=self.shown,
-                told=told,
-            ),
-        )
-
-    def told(self) -> list[tuple[str, bool]]:
-        """Return the closing lines, and whether each is as it must be.
-
-        What another checkout does is told for comparison, not judged.
-        """
-        lines: list[tuple[str, bool]] = []
-        for figure in self.figures:
-            mine = [each for each in self.shown if each.figure in figure.sources]
-            for by in sorted({each.by for each in mine}, key=lambda name: name != THIS):
-                lines += closing(figure, by, [each for each in mine if each.by == by])
-            if figure.number in self.failures:
-                why = self.failures[figure.number]
-                lines.append((f"{figure.number:>2} {figure.name}: not measured: {why}", False))
-        return lines
-
-
-def closing(figure: Figure, by: str, mine: Sequence[Shown]) -> list[tuple[str, bool]]:
-    """Return what came of a figure in lines, and whether each is as it must be."""
-    asked = sum(case.n for case in figure.cases if case.is_of_each or by == THIS)
-    number = f", {len(mine)} of {asked}" if len(mine) < asked else ""
-    troubles = [each.trouble for each in mine if each.trouble]
-    failed = f", {len(troubles)} failed" if troubles else ""
-    head = f"{figure.number:>2} {figure.name}, by {by}{number}{failed}: {figure.must}"
-    parts = figure.judge(mine) or [Part(False, f"nothing to judge: {', '.join(troubles[:1])}")]
-    return [
-        (head, True),
-        *(
-            (f"   {'met' if each.is_met else 'missed':<6} {each.words}", each.is_met or by != THIS)
-            for each in parts
-        ),
-    ]
-
-
-def measure(takes: Iterable[tuple[Case, int]], setting: Setting, found: Found) -> None:
-    """Measure one take after the other; figures that cannot be measured are passed over.
-
-    Args:
-        takes: Cases, each with the number of its take: what it draws follows from that.
-        setting: Where.
-        found: Takes what is shown.
-    """
-    for case, number in takes:
-        if case.figure in found.failures:
-            continue
-        draw = random.Random(f"{setting.seed} {case.figure} {case.name} {number}")
-        try:
-            for shown in case.take(setting, draw):
-                found.take(shown)
-        except BenchError as error:
-            found.failures[case.figure] = str(error)
-            print(f"{case.figure:>2} {case.name}: {error}", flush=True)
+    return 0 if is_kept and told and all(is_met for _, is_met in told) else 1
 
 
 def spread(cases: Sequence[Case]) -> list[tuple[Case, int]]:
@@ -163,22 +84,40 @@ def spread(cases: Sequence[Case]) -> list[tuple[Case, int]]:
 
 
 def counted(case: Case, arguments: argparse.Namespace) -> Case:
-    """Return a case as often as somebody asks for."""
+    """Return a case as often as somebody asks for; else as often as earlier parts lack."""
     n: int | None = getattr(arguments, case.unit)
     if n is None:
-        return case
+        n = _lacking(case, arguments)
     return sized(case, n) if isinstance(case, Simulation) else replace(case, n=n)
+
+
+def _lacking(case: Case, arguments: argparse.Namespace) -> int:
+    """Return how often a case is asked for and was not measured, by the checkout that lacks most.
+
+    It is counted as the figure counts: in one that has nothing to say of comparisons without an
+    interval, these are made again.
+    """
+    figure, shown = FIGURES[case.figure], arguments.earlier.shown
+    found = [
+        figure.lacking(by, [each for each in shown if each.by == by]).get(case.name)
+        for by in arguments.trees
+    ]
+    return max((asked - n for n, asked in filter(None, found)), default=0)
 
 
 def longest_s(figures: Sequence[Figure], cases: Sequence[Case], n_trees: int) -> float:
     """Return what all of it takes at most."""
     takes_s = sum(case.n * case.longest_s * (n_trees if case.is_of_each else 1) for case in cases)
-    return takes_s + sum(figure.before_s for figure in figures)
+    # It is measured once for all of them.
+    return takes_s + max((figure.before_s for figure in figures), default=0.0)
 
 
 def _head(figures: Sequence[Figure], cases: Sequence[Case], arguments: argparse.Namespace) -> str:
     minutes = round(longest_s(figures, cases, len(arguments.trees)) / 60)
-    beside = "".join(f", {name} is {text}" for name, text in arguments.commits.items())
+    beside = "".join(
+        f", {name} is {text} with engine {arguments.engines[name]}"
+        for name, text in arguments.commits.items()
+    )
     return (
         f"takes at most {minutes // 60} h {minutes % 60} min, seed {arguments.seed}{beside}; "
         f"each comparison is kept in {arguments.json}"
@@ -194,11 +133,11 @@ def _parsed() -> argparse.Namespace:
     )
     parser.add_argument("--only", type=_numbers, default=list(FIGURES), metavar="1,4")
     parser.add_argument(
-        "--comparisons", type=_some, metavar="N", help="of each kind in figures 1 to 6 [5 to 100]"
+        "--comparisons", type=_count, metavar="N", help="of each kind in figures 1 to 6 [5 to 100]"
     )
-    parser.add_argument("--runs", type=_some, metavar="N", help="of each in 7 to 10 [5 to 10]")
+    parser.add_argument("--runs", type=_count, metavar="N", help="of each in 7 to 10 [5 to 10]")
     parser.add_argument(
-        "--simulated", type=_some, metavar="N", help="sequences of each shape in figure 1 [4000]"
+        "--simulated", type=_count, metavar="N", help="sequences of each shape in figure 1 [4000]"
     )
     parser.add_argument("--beside", type=Path, metavar="DIR", help="another checkout, built")
     parser.add_argument(
@@ -233,8 +172,11 @@ def _look_around(arguments: argparse.Namespace) -> None:
     if arguments.beside:
         arguments.trees[BEFORE] = checkout(arguments.beside)
     arguments.commits = {name: commit(tree) for name, tree in arguments.trees.items()}
-    arguments.shown = earlier(arguments.parts, arguments.commits)
-    if not arguments.shown and not any(FIGURES[number].cases for number in arguments.only):
+    arguments.engines = {name: engine(tree) for name, tree in arguments.trees.items()}
+    arguments.earlier = earlier(arguments.parts, arguments.commits, arguments.engines)
+    if arguments.seed in arguments.earlier.seeds:
+        raise BenchError(f"with seed {arguments.seed} an earlier part would be measured again")
+    if not arguments.earlier.shown and not any(FIGURES[number].cases for number in arguments.only):
         raise BenchError("figure 5 is what 1 to 4 show: name one of them, too, or `--with FILE`")
     if any(case.needs_oracle for number in arguments.only for case in FIGURES[number].cases):
         oracle()
@@ -250,9 +192,9 @@ def _numbers(text: str) -> list[int]:
     return numbers
 
 
-def _some(text: str) -> int:
-    if not text.isdecimal() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"`{text}` is no number above 0")
+def _count(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"`{text}` is no number from 0")
     return int(text)
 
 

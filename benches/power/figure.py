@@ -4,7 +4,7 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 import msgspec
 from scipy import stats
@@ -13,6 +13,8 @@ THIS = "this"
 """The checkout that the bench is part of. The other one is `before`."""
 SPREAD = 0.2
 """Planted sizes are drawn within so much of those that are named: nothing is tuned to them."""
+REFUSED = "refused: "
+"""What the trouble begins with where the program says that the request makes no sense."""
 UNBOUNDED = 1e9
 """Stands for the end of an interval that has none: JSON knows no infinity."""
 
@@ -35,6 +37,11 @@ class Interval(msgspec.Struct, frozen=True):
         high = UNBOUNDED if told["high"] is None else min(told["high"], UNBOUNDED)
         return cls(ratio=told["ratio"], low=told["low"], high=high)
 
+    @property
+    def is_bounded(self) -> bool:
+        """Whether the data bound it on both sides; one without ends holds whatever is true."""
+        return self.low > 0 and self.high < UNBOUNDED
+
     def holds(self, truth: float) -> bool:
         """Whether the truth lies in it."""
         return self.low <= truth <= self.high
@@ -56,6 +63,20 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
     """What the host took from this machine meanwhile."""
     trouble: str = ""
     """Why there is nothing to show."""
+    seed: int = 0
+    """Of the bench that measured it."""
+    number: int = 0
+    """Of the take: with the seed and the case it says what was drawn."""
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether the program refused what it was asked for."""
+        return self.trouble.startswith(REFUSED)
+
+    @property
+    def key(self) -> tuple[int, int, str, int, str]:
+        """What no other has: seed, figure, case, number and checkout."""
+        return self.seed, self.figure, self.case, self.number, self.by
 
     def words(self) -> str:
         """Return what is special to its kind."""
@@ -84,6 +105,9 @@ class Setting:
 class Case:
     """Something that a figure measures again and again, each time with sizes drawn anew."""
 
+    kind: ClassVar[type[Shown]] = Shown
+    """What its takes show."""
+
     figure: int
     name: str
     n: int
@@ -95,6 +119,11 @@ class Case:
     """Whether every checkout makes it, or only this one."""
     needs_oracle: bool = False
     """Whether origins of known latency stand in the place of servers."""
+
+    @property
+    def asked(self) -> int:
+        """How much a judgement asks for, as `Figure.counts` counts it."""
+        return self.n
 
     def take(self, setting: Setting, draw: random.Random) -> Iterator[Shown]:
         """Measure it once by every checkout; give each as it ends.
@@ -113,6 +142,11 @@ class Part:
     words: str
 
 
+def each_once(_shown: Shown) -> int:
+    """Count whatever was tried, also what failed: that counts against a figure."""
+    return 1
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Figure:
     """A number, what must come of it, and how that is judged; judging is pure."""
@@ -123,15 +157,42 @@ class Figure:
     judge: Callable[[Sequence[Shown]], list[Part]]
     """Of what one checkout showed."""
     cases: tuple[Case, ...] = ()
-    rests_on: tuple[int, ...] = ()
-    """Figures whose cases are judged; its own unless others are named."""
+    rests_on: tuple[Case, ...] = ()
+    """Cases of other figures that are judged; its own unless others are named."""
+    counts: Callable[[Shown], int] = each_once
+    """How much something that was shown counts toward what its case asks for."""
     before_s: float = 0.0
     """What may have to be measured before the first case."""
 
     @property
-    def sources(self) -> tuple[int, ...]:
-        """The figures whose cases are judged."""
-        return self.rests_on or (self.number,)
+    def judged(self) -> tuple[Case, ...]:
+        """The cases that are judged."""
+        return self.rests_on or self.cases
+
+    def mine(self, shown: Sequence[Shown]) -> list[Shown]:
+        """Return what its cases showed."""
+        figures = {case.figure for case in self.judged}
+        return [each for each in shown if each.figure in figures]
+
+    def lacking(self, by: str, shown: Sequence[Shown]) -> dict[str, tuple[int, int]]:
+        """Return cases that were not measured as often as is asked for: how often, of how often.
+
+        Args:
+            by: A checkout.
+            shown: What it showed.
+        """
+        found = {}
+        for case in self.judged:
+            if not case.is_of_each and by != THIS:
+                continue
+            n = sum(
+                self.counts(each)
+                for each in shown
+                if (each.figure, each.case) == (case.figure, case.name)
+            )
+            if n < case.asked:
+                found[case.name] = (n, case.asked)
+        return found
 
 
 Kind = TypeVar("Kind", bound=Shown)

@@ -5,14 +5,17 @@ with two of each. Each run is one `httpdyno tune`; what a real knob is worth is 
 time, within a fifth of what is said.
 """
 
+import math
 import random
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import ClassVar
 
 import msgspec
-from benches.power.figure import Case, Interval, Part, Setting, Shown, drawn
+from benches.power.figure import Case, Interval, Part, Setting, Shown, drawn, of_kind
+from benches.power.judgement import CLAIMS_RATIO
 from benches.power.planted import SITE
 from benches.power.program import call
 
@@ -42,27 +45,36 @@ class Climbed(Shown, frozen=True, kw_only=True, tag="climbed"):
         return [knob for knob in self.kept if knob in self.worth]
 
     @property
-    def n_placebos_kept(self) -> int:
-        """Return how many others are."""
-        return len(self.kept) - len(self.real_kept)
+    def placebos_proven(self) -> list[str]:
+        """The others whose step was kept, also where the final claim took it back."""
+        return [knob for knob in self.proven if knob not in self.worth]
+
+    @property
+    def work_alone(self) -> float:
+        """What the final ratio is at most: were work all that a request takes."""
+        return math.prod(1 + self.worth[knob] for knob in self.proven if knob in self.worth)
+
+    @property
+    def is_too_good(self) -> bool:
+        """Whether the whole final interval lies above that."""
+        return self.final is not None and self.final.low > self.work_alone
 
     def words(self) -> str:
         """Return what was kept, and the final claim beside what the work alone makes of it."""
-        truth = 1.0
-        for knob in self.real_kept:
-            truth *= 1 + self.worth[knob]
         real = ", ".join(f"{knob} {worth:+.1%}" for knob, worth in self.worth.items())
         n = len(self.worth) + self.n_placebos
         kept = f"{'taken back' if self.is_withdrawn else 'kept'} {', '.join(self.proven) or 'none'}"
         return (
-            f"real: {real}; {kept}, {self.n_tried} of {n} tried; "
-            f"final {self.final or 'none'} [the work alone {truth:.3f}]"
+            f"real, of the work: {real}; {kept}, {self.n_tried} of {n} tried; "
+            f"final {self.final or 'none'} [the work alone {self.work_alone:.3f}]"
         )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ladder(Case):
     """A study to tune, in which some knobs are known to help."""
+
+    kind: ClassVar[type[Shown]] = Climbed
 
     folder: Path
     budget_s: int
@@ -164,26 +176,34 @@ def judged_kept(
     Args:
         shown: All of one figure.
         least_real_ratio: The share of real knobs that must be kept.
-        most_placebos_ratio: The share of placebos that may be.
+        most_placebos_ratio: The share of placebos that may be, also if only in their step.
         within_s: What each run may take.
     """
     mine = [each for each in shown if isinstance(each, Climbed)]
     if not mine:
         return []
-    n_real = sum(len(each.worth) for each in mine)
-    n_placebos = sum(each.n_placebos for each in mine)
-    real, placebos = (
-        sum(len(each.real_kept) for each in mine),
-        sum(each.n_placebos_kept for each in mine),
-    )
+    whole = of_kind(Climbed, mine)
+    if not whole:
+        return [Part(False, f"{len(mine)} runs failed")]
+    # A run that failed kept nothing that is real; what it would have made of placebos is unknown.
+    n_real = len(mine) * len(whole[0].worth)
+    n_placebos = sum(each.n_placebos for each in whole)
+    real = sum(len(each.real_kept) for each in whole)
+    placebos = sum(len(each.placebos_proven) for each in whole)
+    finals = [each for each in whole if each.final]
+    n_high = sum(each.is_too_good for each in finals)
     by_knob = ", ".join(
-        f"{knob} {sum(knob in each.kept for each in mine)}" for knob in mine[0].worth
+        f"{knob} {sum(knob in each.kept for each in whole)}" for knob in whole[0].worth
     )
     parts = [
         Part(real >= least_real_ratio * n_real, f"real knobs kept {real} of {n_real}: {by_knob}"),
         Part(
             placebos <= most_placebos_ratio * n_placebos,
             f"placebos kept {placebos} of {n_placebos}",
+        ),
+        Part(
+            n_high <= CLAIMS_RATIO * len(finals),
+            f"{n_high} of {len(finals)} final intervals lie above what the work alone makes",
         ),
     ]
     if within_s is not None:

@@ -9,23 +9,27 @@ the other users wait.
 import json
 import random
 import re
+import select
 import subprocess
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, ClassVar
 
 from benches.engine.process import BenchError
 from benches.engine.setting import REPOSITORY
 from benches.power.figure import Case, Interval, Part, Setting, Shown, drawn
-from benches.power.planted import AROUND_S, HELD_RATIO
+from benches.power.judgement import HELD_RATIO
+from benches.power.planted import AROUND_S
 from benches.power.program import Ended, end, oracle, python, run
 
 BUDGET_S = 60
-BLOCKS = 4
-WINDOW_S = 0.05
-"""As a study has them that says nothing; what latencies ask for is longer."""
+UP_S = 20.0
+"""Within which an origin says where it is."""
+LEAST_MEASURED_RATIO = 0.75
+"""Comparisons that must have an interval: the budget is enough for all of them."""
 KNOWN_RATIO = 0.01
 """Constant latencies have no spread, but the way there and back is not programmed: their truth is
 known to a hundredth."""
@@ -59,16 +63,29 @@ class Delayed(Shown, frozen=True, kw_only=True, tag="delayed"):
 
     @property
     def is_wrong(self) -> bool:
-        """Whether that is not so."""
-        return self.is_claim and self.verdict != ("better" if self.truth > 1 else "worse")
+        """Whether that is not so, or the estimate lies on the wrong side, claimed or not."""
+        is_turned = self.bounded is not None and (self.bounded.ratio - 1) * (self.truth - 1) < 0
+        is_false = self.verdict != ("better" if self.truth > 1 else "worse")
+        return is_turned or (self.is_claim and is_false)
+
+    @property
+    def bounded(self) -> Interval | None:
+        """The interval, where it says anything."""
+        return self.interval if self.interval and self.interval.is_bounded else None
 
     @property
     def holds(self) -> bool | None:
-        """Whether the truth lies in the interval; None without one."""
-        if self.interval is None:
+        """Whether the truth lies in the interval, or is known no better; None without one."""
+        if self.bounded is None:
             return None
-        near = abs(self.interval.ratio / self.truth - 1) <= KNOWN_RATIO
-        return self.interval.holds(self.truth) or (self.is_constant and near)
+        return self.bounded.holds(self.truth) or self.is_held_as_near
+
+    @property
+    def is_held_as_near(self) -> bool:
+        """Whether the interval holds the truth only as far as it is known."""
+        if self.bounded is None or not self.is_constant or self.bounded.holds(self.truth):
+            return False
+        return abs(self.bounded.ratio / self.truth - 1) <= KNOWN_RATIO
 
     @property
     def is_silent(self) -> bool:
@@ -93,6 +110,8 @@ class Delayed(Shown, frozen=True, kw_only=True, tag="delayed"):
 @dataclass(frozen=True, kw_only=True)
 class Delay(Case):
     """Two latencies to compare, and how they vary."""
+
+    kind: ClassVar[type[Shown]] = Delayed
 
     latencies_ms: tuple[float, float]
     """Mean, of a request that is alone."""
@@ -119,10 +138,8 @@ class Delay(Case):
                     "latencies_ms": latencies_ms,
                     "addresses": addresses,
                     "users": self.users,
-                    "window_s": WINDOW_S,
                     "seed": seed,
                     "budget": f"{BUDGET_S}s",
-                    "blocks": BLOCKS,
                 }
                 ended = run(
                     [python(tree), "-m", "benches.power.origin_run", json.dumps(job)],
@@ -132,12 +149,12 @@ class Delay(Case):
             yield self._shown(by, (latencies_ms[0], latencies_ms[1]), ended)
 
     def _options(self, latency_ms: float) -> list[str]:
-        kind = "exp" if self.is_exponential else "fixed"
+        service = "exp" if self.is_exponential else "fixed"
         workers = ["--workers", "1"] if self.is_lock else []
-        return ["--service", f"{kind}:{latency_ms * 1e3:.0f}us", *workers]
+        return ["--service", f"{service}:{latency_ms * 1e3:.0f}us", *workers]
 
     def _shown(self, by: str, latencies_ms: tuple[float, float], ended: Ended) -> Delayed:
-        row = json.loads(ended.stdout) if ended.stdout.startswith("{") else {}
+        row = _row(ended.stdout)
         return Delayed(
             figure=self.figure,
             case=self.name,
@@ -156,6 +173,15 @@ class Delay(Case):
         )
 
 
+def _row(said: str) -> dict[str, Any]:
+    """Return what a comparison printed; empty where it printed nothing whole."""
+    try:
+        found = json.loads(said)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
 @contextmanager
 def origin(options: Sequence[str]) -> Iterator[str]:
     """Start an origin and give its address; end it.
@@ -166,10 +192,12 @@ def origin(options: Sequence[str]) -> Iterator[str]:
     command: list[str | Path] = [oracle(), "--log-capacity", "10", *options]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
-        line = process.stdout.readline() if process.stdout else ""
-        if not line:
+        # It writes one line, whole.
+        is_up = bool(process.stdout and select.select([process.stdout], [], [], UP_S)[0])
+        row = _row(process.stdout.readline() if process.stdout and is_up else "")
+        if "address" not in row:
             raise BenchError(f"the oracle did not come up with {' '.join(options)}")
-        yield str(json.loads(line)["address"])
+        yield str(row["address"])
     finally:
         # It ends with its input.
         for pipe in (process.stdin, process.stdout):
@@ -230,13 +258,20 @@ def judged_delays(shown: Sequence[Shown]) -> list[Part]:
     wrong = [each for each in mine if each.is_wrong]
     silent = [each for each in mine if each.is_silent]
     held = [each.holds for each in mine if each.holds is not None]
+    n_near = sum(each.is_held_as_near for each in mine)
+    near = f", {n_near} of them to {KNOWN_RATIO:.0%} alone" if n_near else ""
     n_refused = sum(bool(each.refusal) for each in mine)
+    is_enough = len(held) >= LEAST_MEASURED_RATIO * n
     return [
-        Part(not wrong, f"{len(wrong)} of {n} claim what is not so{_where(wrong)}"),
         Part(
-            not held or sum(held) >= HELD_RATIO * len(held),
-            f"{sum(held)} of {len(held)} intervals hold the truth"
-            f"{_where([each for each in mine if each.holds is False], 'not in')}",
+            not wrong and is_enough,
+            f"{len(wrong)} of {n} claim what is not so, or lie on the wrong side{_where(wrong)}",
+        ),
+        Part(
+            is_enough and sum(held) >= HELD_RATIO * len(held),
+            f"{sum(held)} of {len(held)} intervals hold the truth{near}"
+            f"{_where([each for each in mine if each.holds is False], 'not in')}; "
+            f"{len(held)} of {n} have one",
         ),
         Part(
             not silent,

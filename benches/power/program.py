@@ -1,20 +1,22 @@
 """Programs that a checkout has, called as people call them, and what they cost the machine."""
 
+import hashlib
 import json
 import os
 import signal
+import sqlite3
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from benches.engine.process import BenchError
 from benches.engine.setting import REPOSITORY
-from benches.power.figure import Setting
+from benches.power.figure import REFUSED, Setting
 
 from httpdyno.telemetry.host import steal_s
 
@@ -23,6 +25,10 @@ END_S = 30.0
 PATIENCE = 2.0
 """Times what it may take at most: who is not through by then hangs."""
 ORACLE = "httpdyno-oracle"
+UNKNOWN = "unknown"
+"""In the place of a commit that git does not tell."""
+_NO_SENSE = 2
+"""The exit code of a program that refuses a request."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -33,14 +39,17 @@ class Ended:
     stderr: str
     took_s: float
     stolen_cores: float
+    status: int = 0
+    """Negative: ended by that signal."""
 
     @property
     def complaint(self) -> str:
         """What it said was wrong, in one line."""
         lines = [line.strip() for line in self.stderr.splitlines() if line.strip()]
-        return next(
+        said = next(
             (line for line in lines if line.startswith("error")), (lines or ["no word"])[-1]
         )
+        return f"{REFUSED}{said}" if self.status == _NO_SENSE else said
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -73,7 +82,7 @@ def call(setting: Setting, by: str, words: Sequence[str | Path], *, longest_s: f
         folder=setting.folder,
         environment={"HTTPDYNO_STORE": str(setting.folder / f"{by}.db")},
     )
-    document = json.loads(out.read_text(encoding="utf-8")) if out.exists() else {}
+    document = _document(out)
     is_whole = document.get("status") == "complete"
     return Called(
         document=document if is_whole else {},
@@ -81,6 +90,32 @@ def call(setting: Setting, by: str, words: Sequence[str | Path], *, longest_s: f
         took_s=ended.took_s,
         stolen_cores=ended.stolen_cores,
     )
+
+
+def _document(file: Path) -> dict[str, Any]:
+    """Return a file's JSON; empty where there is none, or where it was cut off."""
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def first_ready_s(setting: Setting, by: str) -> float:
+    """Return what the slower server of the first start of the newest run took to come up.
+
+    A comparison's clock begins before its servers do. 0 where the store does not tell: then nothing
+    is taken from what was measured.
+    """
+    file = setting.folder / f"{by}.db"
+    newest = "SELECT payload FROM starts WHERE run_id = (SELECT max(id) FROM runs)"
+    try:
+        with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as store:
+            found = store.execute(f"{newest} ORDER BY comparison, start LIMIT 1").fetchone()
+        ready_s = json.loads(found[0])["ready_s"] if found else ()
+    except (sqlite3.Error, ValueError, KeyError):
+        return 0.0
+    return max(ready_s, default=0.0)
 
 
 def run(
@@ -124,6 +159,7 @@ def run(
             stderr=err.read(),
             took_s=took_s,
             stolen_cores=(steal_s() - stolen_before_s) / max(took_s, 1.0),
+            status=child.returncode,
         )
 
 
@@ -154,26 +190,70 @@ def oracle() -> Path:
     raise BenchError("the oracle is not built: `cargo build --release --locked -p httpdyno-oracle`")
 
 
+_WHERE = r"""
+import httpdyno, httpdyno._native as native
+print(httpdyno.__file__, native.__file__, sep="\n")
+"""
+
+
 def checkout(path: Path) -> Path:
-    """Return the whole path of a checkout that has a program.
+    """Return the whole path of a checkout that has a program of its own.
 
     Raises:
-        BenchError: It has none; with the command that builds it.
+        BenchError: It has none, with the command that builds it; or what its program runs is of
+            another checkout: a copied environment still points to where it came from.
     """
     whole = path.resolve()
-    if not (whole / ".venv" / "bin" / "httpdyno").exists():
-        raise BenchError(f"{path} is no checkout with a program: `make setup` there")
+    for file in _imported(whole):
+        if not file.is_relative_to(whole):
+            raise BenchError(f"the program of {path} runs `{file}`: `make setup` there")
     return whole
+
+
+def _imported(tree: Path) -> tuple[Path, Path]:
+    """Return the package and the engine that a checkout's program runs.
+
+    Raises:
+        BenchError: It has no program, or one that cannot be run.
+    """
+    program = tree / ".venv" / "bin" / "httpdyno"
+    if not program.exists():
+        raise BenchError(f"{tree} is no checkout with a program: `make setup` there")
+    # What its own first line names is what runs it, wherever it lies.
+    interpreter = program.read_text(encoding="utf-8").splitlines()[0].removeprefix("#!").strip()
+    try:
+        words = [*interpreter.split(), "-c", _WHERE]
+        ended = subprocess.run(words, cwd=tree, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise BenchError(f"`{program}` cannot be run: {error}; `make setup` there") from error
+    package, engine = (Path(each).resolve() for each in ended.stdout.splitlines())
+    return package, engine
+
+
+def engine(tree: Path) -> str:
+    """Return which engine a checkout runs: git does not know it, for it is built.
+
+    Raises:
+        BenchError: It has none.
+    """
+    _, file = _imported(tree)
+    return hashlib.sha256(file.read_bytes()).hexdigest()[:12]
 
 
 def commit(tree: Path) -> str:
     """Return the commit that a checkout has, with a + where files differ from it."""
     words = ["git", "-C", str(tree), "describe", "--always", "--abbrev=12", "--dirty=+"]
     ended = subprocess.run(words, capture_output=True, text=True, check=False)
-    return ended.stdout.strip() or "unknown"
+    return ended.stdout.strip() or UNKNOWN
 
 
 def python(tree: Path) -> Path:
-    """Return the interpreter that has the checkout's package."""
+    """Return the interpreter that has the checkout's package.
+
+    Raises:
+        BenchError: There is none. Another one would measure another checkout.
+    """
     file = tree / ".venv" / "bin" / "python"
-    return file if file.exists() else Path(sys.executable)
+    if not file.exists():
+        raise BenchError(f"{tree} has no interpreter: `make setup` there")
+    return file

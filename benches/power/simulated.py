@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 import msgspec
 import numpy as np
@@ -23,8 +24,11 @@ from benches.engine.process import BenchError
 from benches.engine.setting import REPOSITORY
 from benches.power.disturbance import SHAPES, Disturbance, Shape
 from benches.power.figure import THIS, Case, Part, Setting, Shown, most_likely, of_kind
-from benches.power.planted import CLAIMS_RATIO
+from benches.power.judgement import CLAIMS_RATIO
+from benches.power.known import THROUGHPUT
+from benches.power.planted import CLAIMS
 from benches.power.program import end
+from msgspec import structs
 
 from httpdyno.experiment.bench import StartRequest
 from httpdyno.experiment.event import Event
@@ -42,6 +46,7 @@ from httpdyno.model import (
     WindowRecord,
     Workload,
 )
+from httpdyno.model.workload import second_metric_of
 from httpdyno.telemetry.host import steal_s
 from httpdyno.testing.bench import FakeBench
 from httpdyno.testing.memory_store import MemoryStore
@@ -74,8 +79,10 @@ class Simulated(Shown, frozen=True, kw_only=True, tag="simulated"):
 
     @property
     def n_wrong(self) -> int:
-        """Return how many ended with a claim that arm 1 is better or worse."""
-        return self.verdicts.get("better", 0) + self.verdicts.get("worse", 0)
+        """Return how many ended with a claim that arm 1 is better or worse, in either metric."""
+        return sum(
+            count for words, count in self.verdicts.items() if not CLAIMS.isdisjoint(words.split())
+        )
 
     def words(self) -> str:
         """Return the verdicts."""
@@ -87,8 +94,15 @@ class Simulated(Shown, frozen=True, kw_only=True, tag="simulated"):
 class Simulation(Case):
     """Sequences of one shape."""
 
+    kind: ClassVar[type[Shown]] = Simulated
+
     shape: Shape
     lot: int = LOT
+
+    @property
+    def asked(self) -> int:
+        """How many sequences a judgement asks for."""
+        return self.n * self.lot
 
     def take(self, setting: Setting, draw: random.Random) -> Iterator[Shown]:
         """Simulate a lot, on all cores."""
@@ -134,7 +148,9 @@ def simulations(figure: int) -> tuple[Simulation, ...]:
 
 
 def sized(case: Simulation, n_sequences: int) -> Simulation:
-    """Return the case with another number of sequences in all."""
+    """Return the case with another number of sequences in all; 0: none."""
+    if n_sequences == 0:
+        return replace(case, n=0)
     n_lots = max(1, math.ceil(n_sequences / LOT))
     lot = math.ceil(n_sequences / n_lots)
     return replace(case, n=n_lots, lot=lot, longest_s=case.longest_s * lot / case.lot)
@@ -181,18 +197,34 @@ def verdicts_of(shape: Shape, seed: int, numbers: Sequence[int]) -> Counter[str]
 
 
 def verdict(shape: Shape, seed: int, number: int) -> str:
-    """Return what one comparison of an arm with itself says in the end."""
+    """Return what one comparison of an arm with itself says in the end, of both metrics.
+
+    What the second one says is added where it claims anything: `inconclusive, CPU worse`.
+    """
     rng = np.random.default_rng([seed, number])
-    outcome = outcome_of(Disturbance(shape, rng, lasts_s=BUDGET_S), rng)
-    return outcome.final.verdict if outcome.final else "nothing"
+    time_taken, cpu = (Disturbance(shape, rng, lasts_s=BUDGET_S) for _ in range(2))
+    final = outcome_of(time_taken, cpu, rng).final
+    if final is None:
+        return "nothing"
+    second = final.second.verdict if final.second else ""
+    return f"{final.verdict}, CPU {second}" if second in CLAIMS else final.verdict
 
 
 def outcome_of(
     disturbance: Disturbance,
+    cpu: Disturbance,
     rng: np.random.Generator,
     watch: Callable[[Event], None] = lambda _event: None,
 ) -> Outcome:
-    """Return what comes of a comparison of two arms that only their disturbance tells apart."""
+    """Return what comes of a comparison of two arms that only their disturbance tells apart.
+
+    Args:
+        disturbance: Of how fast the arms are.
+        cpu: Of the CPU per request. It has its own: where both metrics err at different times,
+            the chance is largest that one of them does.
+        rng: Draws what is left.
+        watch: Is told what happens.
+    """
     study = Study(
         name="simulated",
         title="",
@@ -200,12 +232,12 @@ def outcome_of(
         server=ServerSpec(adapter="model"),
         knobs=(Knob(name="side", start="a", levels=("b",)),),
         workload=Workload(),
-        objective=Objective(),
+        objective=Objective(second_metric=second_metric_of(THROUGHPUT, "", is_open_loop=False)),
         method=Method(side_by_side=SIDE_BY_SIDE),
         budget_s=BUDGET_S,
     )
     bench = DisturbedBench(
-        throughput_per_s=lambda _values: RATE_PER_S, disturbance=disturbance, rng=rng
+        throughput_per_s=lambda _values: RATE_PER_S, disturbance=disturbance, cpu=cpu, rng=rng
     )
     arms = [Configuration(values={"side": side}) for side in "ab"]
     plan = compare_plan(study, *arms, seed=int(rng.integers(1 << 30)))
@@ -217,6 +249,7 @@ class DisturbedBench(FakeBench):
     """Starts side by side on a machine that is disturbed; both arms are equally fast."""
 
     disturbance: Disturbance
+    cpu: Disturbance
     rng: np.random.Generator
     n_at_once: int = SIDE_BY_SIDE
     start_s: float = COME_UP_S
@@ -229,16 +262,21 @@ class DisturbedBench(FakeBench):
         """Draw the windows of starts that are up at the same time, in the order of `StartLoad`."""
         del save
         n, began_s = len(requests), self.now_s
-        logs = self.disturbance.batch_log(n)
+        logs, cpu_logs = self.disturbance.batch_log(n), self.cpu.batch_log(n)
         self.now_s += self.start_s
         windows: list[list[WindowRecord]] = [[] for _ in requests]
         for block in range(len(requests[0].order)):
             for start in self.rng.permutation(n):
                 request = requests[start]
                 for arm in request.order[block]:
-                    log = self.disturbance.machine_log(self.now_s) + logs[start, arm]
-                    log += self.window_sd * self.rng.standard_normal()
-                    windows[start].append(self._window(request, block, arm, math.exp(log)))
+                    log = self._log(self.disturbance, logs[start, arm])
+                    window = self._window(request, block, arm, math.exp(log))
+                    # A slowed arm takes more of the CPU for a request.
+                    dearer = math.exp(-self._log(self.cpu, cpu_logs[start, arm]))
+                    telemetry = structs.replace(
+                        window.telemetry, cpu_s=window.telemetry.cpu_s * dearer
+                    )
+                    windows[start].append(structs.replace(window, telemetry=telemetry))
                     self.now_s += request.lead_in_s + request.window_s
         return [
             StartRecord(
@@ -252,6 +290,11 @@ class DisturbedBench(FakeBench):
             )
             for request, mine in zip(requests, windows, strict=True)
         ]
+
+    def _log(self, disturbance: Disturbance, start_log: float) -> float:
+        """Return how fast an arm is in a window that opens now."""
+        window_log = self.window_sd * float(self.rng.standard_normal())
+        return disturbance.machine_log(self.now_s) + start_log + window_log
 
 
 class NoStore(MemoryStore):

@@ -8,7 +8,7 @@ import random
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 from benches.power.figure import Case, Interval, Part, Setting, Shown, of_kind
@@ -21,7 +21,11 @@ ASP_BUDGET_S = 285
 SAME_RATIO = 5 / 6
 """Runs that must have the same verdicts."""
 LEAST_RATIO = 4.0
+N_KNOBS = 8
+"""Of the demo."""
 UNDECIDED = {"inconclusive", "not_measured", "not tried"}
+FAR = "far too long"
+"""What a reason says in the place of a time that nobody would wait for."""
 
 
 class Tuned(Shown, frozen=True, kw_only=True, tag="tuned"):
@@ -30,22 +34,34 @@ class Tuned(Shown, frozen=True, kw_only=True, tag="tuned"):
     verdicts: dict[str, str] = msgspec.field(default_factory=dict)
     """Of the last comparison of each knob."""
     unsaid: tuple[str, ...] = ()
-    """Knobs that are undecided while the run does not say why."""
+    """Knobs that are undecided while the run does not say what deciding them takes."""
     final: Interval | None = None
     """Of the throughput."""
     final_verdict: str = ""
+
+    @property
+    def n_decided(self) -> int:
+        """Return how many knobs have a verdict that says something."""
+        return sum(word not in UNDECIDED for word in self.verdicts.values())
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether all knobs have."""
+        return self.n_decided == len(self.verdicts) == N_KNOBS
 
     def words(self) -> str:
         """Return the verdicts and the final claim."""
         told = ", ".join(f"{knob} {verdict}" for knob, verdict in self.verdicts.items())
         final = f"{self.final_verdict} {self.final}" if self.final else "none"
-        unsaid = f", without a word why: {', '.join(self.unsaid)}" if self.unsaid else ""
+        unsaid = f", without a word what it takes: {', '.join(self.unsaid)}" if self.unsaid else ""
         return f"{told}; final throughput {final}{unsaid}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tuning(Case):
     """A command that runs a study."""
+
+    kind: ClassVar[type[Shown]] = Tuned
 
     command: tuple[str, ...]
 
@@ -72,40 +88,56 @@ class Tuning(Case):
 
 
 def verdicts_of(document: Mapping[str, Any]) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Return the last verdict of each knob, and which are undecided without a reason.
+    """Return the last verdict of each knob, and which are undecided without a word what it takes.
+
+    That word is a time: of the step, or of the run for what it did not try; or that it is far too
+    long. That the interval still holds 1 is none: it is what undecided means.
 
     Args:
         document: A run's JSON; empty where there is none.
     """
     verdicts = dict.fromkeys(document.get("configuration", ()), "not tried")
-    reasons = dict.fromkeys(verdicts, document.get("needed_s"))
+    is_said = dict.fromkeys(verdicts, bool(document.get("needed_s")))
     for step in document.get("steps", ()):
-        verdicts[step["knob"]], reasons[step["knob"]] = step["verdict"], step["reason"]
-    unsaid = (knob for knob, word in verdicts.items() if word in UNDECIDED and not reasons[knob])
+        verdicts[step["knob"]] = step["verdict"]
+        is_said[step["knob"]] = bool(step.get("needed_s")) or FAR in step.get("reason", "")
+    unsaid = (knob for knob, word in verdicts.items() if word in UNDECIDED and not is_said[knob])
     return verdicts, tuple(unsaid)
 
 
 def judged_demo(shown: Sequence[Shown]) -> list[Part]:
-    """Judge whether runs agree, or at least say what they leave open."""
+    """Judge whether runs agree, or at least say what they leave open.
+
+    Undecided ones are no verdicts that runs could agree on, and a run that decides nothing leaves
+    open all there is.
+    """
     mine = [each for each in shown if isinstance(each, Tuned)]
     whole = of_kind(Tuned, mine)
     if not whole:
         return [Part(False, f"{len(mine)} runs failed")] if mine else []
     n = len(mine)
-    vectors = Counter(tuple(sorted(each.verdicts.items())) for each in whole)
-    n_same = vectors.most_common(1)[0][1]
-    by_knob = {knob: Counter(each.verdicts[knob] for each in whole) for knob in whole[0].verdicts}
+    vectors = Counter(tuple(sorted(each.verdicts.items())) for each in whole if each.is_decided)
+    n_same = max(vectors.values(), default=0)
+    knobs = dict.fromkeys(knob for each in whole for knob in each.verdicts)
+    by_knob = {
+        knob: Counter(each.verdicts.get(knob, "not tried") for each in whole) for knob in knobs
+    }
     torn = {knob: words for knob, words in by_knob.items() if len(words) > 1}
     at_odds = [knob for knob, words in torn.items() if len(set(words) - UNDECIDED) > 1]
     unsaid = sorted({knob for each in whole for knob in each.unsaid})
     is_same = n_same >= SAME_RATIO * n
     is_said = len(whole) == n and not at_odds and not unsaid
-    told = f"{n_same} of {n} runs have the same {len(by_knob)} verdicts"
+    is_said = is_said and all(
+        len(each.verdicts) == N_KNOBS and each.n_decided > 0 for each in whole
+    )
+    decided = ", ".join(str(each.n_decided) for each in whole)
+    told = f"{n_same} of {n} runs decide all {N_KNOBS} knobs alike"
+    told += f"; decided {decided} of {N_KNOBS}"
     for knob, words in torn.items():
         told += f"; {knob} " + ", ".join(f"{word} {count}" for word, count in words.most_common())
     if not is_same:
         told += f"; at odds: {', '.join(at_odds) or 'none'}"
-        told += f"; undecided and not said why: {', '.join(unsaid) or 'none'}"
+        told += f"; undecided and not said what it takes: {', '.join(unsaid) or 'none'}"
     return [Part(is_same or is_said, told), _in_time(mine, DEMO_S)]
 
 

@@ -3,27 +3,20 @@
 import math
 import os
 import random
-import signal
-import subprocess
-import sys
-import time
 
 import numpy as np
-import psutil
 import pytest
-from benches.duets.disturber import Disturber
 from benches.duets.explained import covariates, explained, kept_alone, quiet_blocks
-from benches.duets.finding import findings, others_cores
+from benches.duets.finding import Sample, findings, others_cores
 from benches.duets.load import turn_order
 from benches.duets.measuring import planted
-from benches.duets.record import Head, Part, Start, Window, append, read
+from benches.duets.record import Head, Part, Start, Window, append, lacking, read
 from benches.duets.spread import line, of_starts_alone, spread_ratio, toward_truth, within
 from benches.duets.told import text
 from benches.duets.truth import log_ratio, truths
 from benches.duets.way import CIRCUMSTANCES, SIZES, WAYS
 from msgspec.structs import replace
 
-DEADLINE_S = 20.0
 COST_S = 1e-3
 
 
@@ -247,6 +240,33 @@ def test_a_file_grows_and_a_line_that_was_cut_off_is_left_out(tmp_path):
     with file.open("ab") as whole:
         whole.write(b'{"type":"start"')
     assert read(file) == ([head()], [one])
+    # What is added afterwards is read, and what was there before.
+    append(file, one)
+    assert read(file) == ([head()], [one, one])
+
+
+def test_a_file_of_half_a_line_begins_anew(tmp_path):
+    file = tmp_path / "starts.jsonl"
+    file.write_bytes(b'{"type":"he')
+    append(file, head())
+    assert read(file) == ([head()], [])
+
+
+def test_a_record_is_written_whole_however_little_a_write_takes(tmp_path, monkeypatch):
+    real = os.write
+    monkeypatch.setattr(os, "write", lambda handle, data: real(handle, data[:100]))
+    append(tmp_path / "starts.jsonl", head())
+    assert read(tmp_path / "starts.jsonl") == ([head()], [])
+
+
+def test_what_goes_on_measures_what_is_left():
+    quiet, disturbed = ("turns", False), ("turns", True)
+    starts = [start(0.0, {"turns": [0.0]})] * 3 + [start(0.5, {"turns": [0.0]})]
+    assert lacking(starts, ["A/A", "+50"], 3, [quiet]) == ["+50", "+50"]
+    assert lacking(starts, ["A/A"], 5, [quiet]) == ["A/A", "A/A"]
+    assert lacking(starts, ["A/A"], 2, [quiet]) == []
+    # What was measured in fewer ways is still to be measured in all.
+    assert lacking(starts, ["A/A"], 2, [quiet, disturbed]) == ["A/A", "A/A"]
 
 
 # What is told
@@ -317,6 +337,27 @@ def test_a_way_that_loses_a_tenth_of_a_difference_is_told_as_such(found):
     assert row(found, "open-apart").from_alone is None
 
 
+def test_a_way_that_fails_in_its_worst_starts_is_also_told_without_them_in_all_ways():
+    rng = np.random.default_rng(5)
+    starts = []
+    for number in range(60):
+        is_bad = number % 4 == 0
+        error = rng.normal(0, 0.2 if is_bad else 0.01)
+        both = start(0.0, {way: [error, error] for way in ("turns", "duet")})
+        if is_bad:
+            turns, duet = both.parts
+            windows = tuple(replace(each, n_right=99) for each in duet.windows)
+            both = replace(both, parts=(turns, replace(duet, windows=windows)))
+        starts.append(both)
+    sample = Sample(starts, is_disturbed=False)
+    turns, duet = (known(sample.row(WAYS[way], "cpu")) for way in ("turns", "duet"))
+    assert (turns.n_unusable, duet.n_unusable) == (0, 15)
+    assert turns.n_common == duet.n_common == 45
+    assert turns.between > 5 * duet.between
+    assert turns.between_common == pytest.approx(duet.between_common)
+    assert turns.of_common == pytest.approx(duet.of_common)
+
+
 def test_a_throughput_is_told_of_closed_loops_alone(found):
     assert {each.way for each in found.rows if each.metric == "throughput"} == {"turns"}
 
@@ -338,45 +379,3 @@ def test_what_others_used_is_told_of_quiet_windows_in_turn_alone():
 
 def test_nothing_is_told_of_too_few_starts():
     assert text(findings([start(0.0, {"turns": [0.0, 0.1]})] * 3)) == []
-
-
-# The disturber
-
-
-def until(condition):
-    deadline_s = time.monotonic() + DEADLINE_S
-    while not condition():
-        assert time.monotonic() < deadline_s
-        time.sleep(0.01)
-
-
-def test_the_disturber_burns_when_it_is_told_and_rests_when_it_is_told():
-    with Disturber(1, sorted(os.sched_getaffinity(0))) as disturber:
-        process = psutil.Process(disturber.pid)
-        disturber.set(is_on=True)
-        before_s = process.cpu_times().user
-        until(lambda: process.cpu_times().user > before_s + 0.1)
-        disturber.set(is_on=False)
-        until(lambda: process.status() == psutil.STATUS_SLEEPING)
-        rested_s = process.cpu_times().user
-        time.sleep(0.4)
-        assert process.cpu_times().user <= rested_s + 0.02
-    assert not psutil.pid_exists(process.pid)
-
-
-WITH_DISTURBER = """\
-import sys, time
-from benches.duets.disturber import Disturber
-with Disturber(1, [0]) as disturber:
-    disturber.set(is_on=True)
-    print(disturber.pid, flush=True)
-    time.sleep(60)
-"""
-
-
-def test_the_disturber_ends_with_who_started_it_even_by_kill():
-    command = [sys.executable, "-c", WITH_DISTURBER]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
-        pid = int(known(parent.stdout).readline())
-        parent.send_signal(signal.SIGKILL)
-    until(lambda: not psutil.pid_exists(pid))

@@ -1,0 +1,172 @@
+"""What part of a request is planted work, as servers tell that are asked for two amounts of it.
+
+Two processes of one configuration differ, and what `httpdyno` says of two is what is to be judged.
+So one process is asked for both amounts in turn (`benches.duets.truth`): what differs is the work.
+It is measured as comparisons are, in a closed loop with nothing pinned; CPU is what the kernel
+counts.
+As a program this measures some servers, and prints a line of JSON for each.
+"""
+
+import json
+import math
+import random
+import sys
+from functools import cache
+from pathlib import Path
+from statistics import fmean, stdev
+
+import msgspec
+from benches.duets.load import Cores
+from benches.duets.servers import BenchError as ServerError
+from benches.duets.servers import ServerKind
+from benches.duets.truth import server_truth
+from benches.duets.way import CIRCUMSTANCES
+from benches.engine.process import BenchError
+from benches.engine.setting import REPOSITORY
+from benches.power.figure import SPREAD, Setting
+from benches.power.program import run
+
+from httpdyno.errors import HttpdynoError
+from httpdyno.interruption import take_signals
+from httpdyno.servers.run_folder import new_run_root
+
+CPU, THROUGHPUT = "cpu_s_per_request", "throughput_per_s"
+UNITS = 10_000
+"""Of a request: about half a millisecond."""
+MOST_UNITS = 2**15
+"""The square of a number beyond takes Python two digits, and a unit costs more."""
+BATCH, LEAST, MOST = 4, 8, 24
+"""Servers: that are measured by one process, and in all."""
+SERVER_S = 8.0
+"""What one takes at most."""
+LARGEST = 0.5 * (1 + SPREAD)
+COARSEST_LOG = 0.0075
+"""What may be the standard error of the truth of the largest difference: a quarter of the usual
+half-width of an interval (3 %). Smaller differences are known better in proportion."""
+_WHERE = "closed-free"
+_NAMES = {CPU: "cpu", THROUGHPUT: "throughput"}
+
+
+class Known(msgspec.Struct, frozen=True, kw_only=True):
+    """The part of a request's cost that is planted work, by metric, and its standard error."""
+
+    shares: dict[str, float]
+    errors: dict[str, float]
+    n_servers: int = 0
+
+    @classmethod
+    def of(cls, servers: list[dict[str, float]]) -> "Known":
+        """Return what some servers tell; at least 2."""
+        root = math.sqrt(len(servers))
+        return cls(
+            shares={name: fmean(each[name] for each in servers) for name in _NAMES},
+            errors={name: stdev(each[name] for each in servers) / root for name in _NAMES},
+            n_servers=len(servers),
+        )
+
+    def units(self, size: float, metric: str) -> int:
+        """Return the work of a request that costs so much more than one of `UNITS`.
+
+        Raises:
+            BenchError: It is more than what is known to cost in proportion.
+        """
+        units = round(UNITS * (1 + size / self.shares[metric]))
+        if units > MOST_UNITS:
+            raise BenchError(f"a difference of {size:+.0%} takes {units} units: too many")
+        return units
+
+    def cost(self, metric: str, units: int) -> float:
+        """Return what a request costs, in requests of `UNITS`."""
+        return 1 + self.shares[metric] * (units - UNITS) / UNITS
+
+    def error_log(self, metric: str, a: int, b: int) -> float:
+        """Return the standard error of the logarithm of the true ratio of two requests."""
+        slopes = [(units - UNITS) / UNITS / self.cost(metric, units) for units in (a, b)]
+        return abs(slopes[1] - slopes[0]) * self.errors[metric]
+
+    @property
+    def coarseness_log(self) -> float:
+        """Return the standard error of the truth of the largest difference, as a logarithm."""
+        return max(
+            LARGEST / (1 + LARGEST) * self.errors[name] / self.shares[name] for name in _NAMES
+        )
+
+    def words(self) -> str:
+        """Return it as it is printed."""
+        told = ", ".join(
+            f"{name} {share:.1%} (standard error {self.errors[name]:.1%})"
+            for name, share in self.shares.items()
+        )
+        return f"the part of a request that is planted work, by {self.n_servers} servers: {told}"
+
+
+SAME = Known(shares={CPU: 1.0, THROUGHPUT: 1.0}, errors={CPU: 0.0, THROUGHPUT: 0.0})
+"""Of configurations that are the same, nothing has to be measured to be known."""
+
+
+def known(setting: Setting) -> Known:
+    """Return the part of a request's cost that is planted work; measured once for a bench.
+
+    What was measured before something failed is kept: who asks again, goes on. Where it is still
+    too coarse after `MOST`, each call measures a few more.
+
+    Raises:
+        BenchError: It could not be measured, or is too coarse to judge by.
+    """
+    servers = _servers(setting.folder)
+    most = max(MOST, len(servers) + BATCH)
+    while len(servers) < LEAST or (len(servers) < most and _is_coarse(servers)):
+        command = [sys.executable, "-m", "benches.power.known"]
+        command += [str(BATCH), str(setting.seed + len(servers))]
+        ended = run(command, patience_s=2 * BATCH * SERVER_S, folder=REPOSITORY)
+        found = told_by(ended.stdout)
+        if not found:
+            raise BenchError(f"what a request costs could not be measured: {ended.complaint}")
+        servers += found
+        if len(servers) >= LEAST:
+            print(Known.of(servers).words(), flush=True)
+    if _is_coarse(servers):
+        coarse = Known.of(servers).coarseness_log
+        raise BenchError(
+            f"the truth of {LARGEST:+.0%} is known to {coarse:.2%}, not to {COARSEST_LOG:.2%}"
+        )
+    return Known.of(servers)
+
+
+def told_by(lines: str) -> list[dict[str, float]]:
+    """Return what servers told; a line that was cut off is left out."""
+    whole = lines.split("\n")[:-1]
+    return [json.loads(line) for line in whole if line.startswith("{")]
+
+
+def _is_coarse(servers: list[dict[str, float]]) -> bool:
+    return Known.of(servers).coarseness_log > COARSEST_LOG
+
+
+@cache
+def _servers(_folder: Path) -> list[dict[str, float]]:
+    """Return what was measured for a bench until now; it grows."""
+    return []
+
+
+def main() -> int:
+    """Measure as many servers as the first argument says; the second one is the seed."""
+    n_servers, seed = map(int, sys.argv[1:])
+    take_signals()
+    draw = random.Random(seed)
+    try:
+        with new_run_root() as root:
+            kind = ServerKind("gunicorn", root)
+            for _ in range(n_servers):
+                where = {_WHERE: CIRCUMSTANCES[_WHERE]}
+                shares, _costs = server_truth(kind, Cores(), draw, where)
+                told = {metric: shares[_WHERE][name] for metric, name in _NAMES.items()}
+                print(json.dumps(told), flush=True)
+    except (ServerError, HttpdynoError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 3
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
