@@ -43,6 +43,9 @@ class Shape:
     """How the speeds of starts differ. Lognormal: now and then one is much slower."""
     shared_ratio: tuple[float, float] = NONE
     """The part of the variance of a start's ratio that the starts of a batch have in common."""
+    is_assumed: bool = True
+    """Whether intervals assume to meet nothing worse. A disturbance that meets one arm alone, in
+    start after start, is a difference to whoever can only measure."""
 
 
 DRIFT = (0.1, 0.5)
@@ -51,11 +54,11 @@ SHAPES = (
     Shape(name="steady drift", drift_log=DRIFT),
     Shape(name="step in time", step_log=DRIFT),
     Shape(name="bursts", burst_ratio=(0.1, 0.5)),
-    Shape(name="one-sided", burst_ratio=(0.1, 0.5), slowed="same"),
+    Shape(name="one-sided", burst_ratio=(0.1, 0.5), slowed="same", is_assumed=False),
     Shape(name="t, 3 degrees", tails="t"),
     Shape(name="lognormal", tails="lognormal"),
-    Shape(name="5 % in common", shared_ratio=(0.05, 0.05)),
-    Shape(name="20 % in common", shared_ratio=(0.2, 0.2)),
+    Shape(name="5 % in common", shared_ratio=(0.05, 0.05), is_assumed=False),
+    Shape(name="20 % in common", shared_ratio=(0.2, 0.2), is_assumed=False),
     Shape(
         name="drift to tails",
         drift_log=DRIFT,

@@ -170,9 +170,10 @@ def test_starts_come_in_batches_with_a_look_after_each():
     batches = np.diff(n_starts)
     assert max(batches) == SIDE_BY_SIDE
     assert len(looks) > 5
-    # What a batch needs to come up is paid once.
+    # What a batch needs to come up is paid once. Its starts have four blocks of windows, or two.
     taken_s = np.diff([elapsed_s for _, elapsed_s in looks])
-    assert taken_s == pytest.approx(COME_UP_S + batches * 2 * 4 * 0.07)
+    n_blocks = (taken_s - COME_UP_S) / (batches * 2 * 0.07)
+    assert {*np.round(n_blocks, 6)} <= {2.0, 4.0}
     assert BUDGET_S * 0.7 < looks[-1][1] <= BUDGET_S * (1 + OVERTIME_RATIO)
 
 
@@ -281,3 +282,6 @@ def test_a_shape_is_judged_by_itself():
     assert "stormy: 11 of 200 claim a difference (5.5%)" in stormy.words
     assert judged_simulated([lot("stormy", 5)])[0].is_met
     assert judged_simulated([]) == []
+    [told] = judged_simulated([lot("one-sided", 50)])
+    assert told.is_met
+    assert told.words.endswith("so nothing is required of it")
