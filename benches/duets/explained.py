@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from benches.duets.record import Part, Window
-from benches.duets.spread import FEWEST, Estimate, Floats, spread_ratio
+from benches.duets.spread import FEWEST, spread_ratio
+from benches.engine.interval import Estimate, Floats
 
 MAX_OTHERS_CORES = 0.3
 """A window in which others used more of the machine is left out by the rule, and so is its block:

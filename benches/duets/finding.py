@@ -16,7 +16,6 @@ from benches.duets.explained import (
 )
 from benches.duets.record import METRICS, Part, Start
 from benches.duets.spread import (
-    Estimate,
     Line,
     line,
     mean,
@@ -26,6 +25,7 @@ from benches.duets.spread import (
     within,
 )
 from benches.duets.way import SIZES, WAYS, Way
+from benches.engine.interval import Estimate
 
 WITH_COVARIATES = ("turns", "turns-apart")
 

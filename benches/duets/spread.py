@@ -10,26 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from benches.engine.interval import CONFIDENCE, Estimate, Floats
 from scipy import stats
 
-CONFIDENCE = 0.95
 N_RESAMPLES = 4_000
 FEWEST = 4
 """Starts; of fewer no spread around a line is told."""
 _SEED = 1
 """Of the resampling alone, so that the same starts always give the same interval."""
-
-Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Estimate:
-    """A value with its 95 % interval; both ends NaN where too little is known."""
-
-    value: float
-    low: float
-    high: float
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 
 from benches.duets.finding import CovariateRow, Findings, QuietRow, Row
 from benches.duets.record import METRICS, Head
-from benches.duets.spread import Estimate
 from benches.duets.way import SIZES
+from benches.engine.interval import Estimate
 
 _NAMES = {
     "cpu": "CPU per request",
