@@ -61,12 +61,16 @@ class Server:
         self._is_over.set()
 
 
-def measured(*servers, configurations=None):
+def measured(*servers, configurations=None, line_up=(), seen=None):
     """Measure a start of these servers, or of what stands in their place."""
     left = list(servers)
-    adapter = SimpleNamespace(
-        spawn=lambda *_arguments: left.pop(0), version=lambda: "1", name="fake"
-    )
+
+    def spawn(_server, _folder, configuration, place):
+        if seen is not None:
+            seen.append((configuration.values["n"], place.folder.name))
+        return left.pop(0)
+
+    adapter = SimpleNamespace(spawn=spawn, version=lambda: "1", name="fake")
     study = SimpleNamespace(
         server=ServerSpec(adapter="fake"),
         folder=".",
@@ -77,7 +81,14 @@ def measured(*servers, configurations=None):
         Configuration(values={"n": number}) for number in range(len(servers))
     )
     request = StartRequest(
-        comparison=1, start=0, arms=arms, order=((),), window_s=1, lead_in_s=0, warm_up_s=0
+        comparison=1,
+        start=0,
+        arms=arms,
+        order=((),),
+        window_s=1,
+        lead_in_s=0,
+        warm_up_s=0,
+        line_up=line_up,
     )
     with ServerBench(adapter=cast(Any, adapter), study=cast(Any, study), seed=1) as bench:
         [record] = bench.measure_starts([request], lambda _window: None)
@@ -103,6 +114,19 @@ def test_arms_are_waited_for_at_the_same_time():
 
     record = measured(Server(comes_up), Server(comes_up))
     assert record.statuses == ("refused", "refused")
+
+
+@pytest.mark.parametrize("line_up", [(), (0, 1), (1, 0)])
+def test_servers_are_spawned_as_they_are_lined_up_and_told_by_arm(line_up):
+    """And the folder of one does not tell which arm it is."""
+    seen: list[tuple[int, str]] = []
+    words = ("first", "second")
+    spawned = [NotRunning(status="refused", detail=word) for word in words]
+    record = measured(*spawned, line_up=line_up, seen=seen)
+    order = line_up or (0, 1)
+    assert [n for n, _ in seen] == list(order)
+    assert [record.details[number] for number in order] == list(words)
+    assert [name for _, name in seen] == ["0001-c1-s0", "0002-c1-s0"]
 
 
 def test_what_hung_before_it_was_spawned_is_not_tried_twice_in_a_start():

@@ -156,6 +156,29 @@ def test_starts_side_by_side_take_turns_and_the_arms_of_each_are_neighbours():
     assert len({tuple(each) for each in rounds}) > 1, "in random order"
 
 
+def test_the_engine_has_the_arms_as_they_are_lined_up_and_windows_are_told_by_arm(monkeypatch):
+    had: list[list[str]] = []
+
+    def noted(workload, addresses, windows, **settings):
+        had.append(list(addresses))
+        return engine.start_load(workload, addresses, windows, **settings)
+
+    monkeypatch.setattr(start_load, "start_load", noted)
+    with origin("--service", "fixed:9ms") as slow, origin("--service", "fixed:3ms") as fast:
+        load = side_by_side(slow.address, fast.address, n_starts=2)
+        requests = [
+            replace(request, line_up=line_up)
+            for request, line_up in zip(load.requests, ((1, 0), (0, 1)), strict=True)
+        ]
+        windows = replace(load, requests=requests).run(lambda _window: None)
+        assert had[-1] == [fast.address, slow.address, slow.address, fast.address]
+        assert [each for some in had[:-1] for each in some] == had[-1], "warmed up alike"
+    for start in (0, 1):
+        mine = [window for window in windows if window.start == start]
+        served = [sum(w.measurement.completed for w in mine if w.arm == arm) for arm in (0, 1)]
+        assert served[1] > 1.5 * served[0]
+
+
 def test_starts_whose_cycles_are_known_are_warmed_up_at_the_same_time(monkeypatch):
     begun = []
 

@@ -20,6 +20,9 @@ class StartRequest:
     window_s: float
     lead_in_s: float
     warm_up_s: float
+    line_up: tuple[int, ...] = ()
+    """The arms in the order they are spawned and the engine has them: drawn anew for each start,
+    so that nothing but its configuration sets an arm apart. Empty: as listed; (n_arms,) or (0,)."""
     left_out: frozenset[int] = frozenset()
     """Arms that are not started: they failed before, and their silence costs the others time."""
     limit_s: float = math.inf
@@ -27,6 +30,11 @@ class StartRequest:
     n_needed: int = 0
     """Above 0 the start is refused where even so its windows take longer than `limit_s`: it takes
     so many such starts to claim anything."""
+
+    @property
+    def lined_up(self) -> tuple[int, ...]:
+        """The arms' numbers in that order; (n_arms,)."""
+        return self.line_up or tuple(range(len(self.arms)))
 
 
 class Bench(Protocol):
@@ -70,3 +78,16 @@ def block_order(
         arms = tuple(int(arm) for arm in rng.permutation(n_arms))
         order += [arms, arms[::-1]]
     return tuple(order[:n_blocks])
+
+
+def line_up(n_arms: int, *, seed: int, comparison: int, start: int) -> tuple[int, ...]:
+    """Return the arms in the order they are spawned, from the study's `line_up` stream; (n_arms,).
+
+    Who comes first always may be better off always, by where the scheduler puts it or what the
+    machine had to give then, in all starts alike. Drawn, that is noise of a start, as it should be.
+    """
+    # Imported here: `httpdyno --help` need not load numpy.
+    import numpy as np  # noqa: PLC0415
+
+    rng = np.random.default_rng([seed, 0x0D1, comparison, start])
+    return tuple(int(arm) for arm in rng.permutation(n_arms))

@@ -7,7 +7,7 @@ background while the next come up, because between starts every second is taken 
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -184,26 +184,27 @@ class ServerBench:
     def _spawn(self, request: StartRequest) -> "list[_Arm]":
         if self._root is None:
             raise RuntimeError("the bench is not entered")
-        arms: list[_Arm] = []
+        arms: dict[int, _Arm] = {}
         try:
-            for number, configuration in enumerate(request.arms):
+            for number in request.lined_up:
                 if number in request.left_out:
-                    arms.append(_Arm(running=None, status="infeasible", detail="failed before"))
+                    arms[number] = _Arm(running=None, status="infeasible", detail="failed before")
                     continue
-                if hung := _hung_alike(request.arms[:number], arms, configuration):
-                    arms.append(_Arm(running=None, status=hung.status, detail=hung.detail))
+                if hung := _hung_alike(request.arms, arms, number):
+                    arms[number] = _Arm(running=None, status=hung.status, detail=hung.detail)
                     continue
+                # Not the arm's number: a server must not be able to tell which it is.
                 place = self._root.new_place(
-                    f"c{request.comparison}-s{request.start}-{number}", cpus=self._cores.server
+                    f"c{request.comparison}-s{request.start}", cpus=self._cores.server
                 )
                 spawned = self._adapter.spawn(
-                    self._study.server, Path(self._study.folder), configuration, place
+                    self._study.server, Path(self._study.folder), request.arms[number], place
                 )
-                arms.append(_Arm.of(spawned))
+                arms[number] = _Arm.of(spawned)
         except BaseException:
-            self._end(arms)
+            self._end([*arms.values()])
             raise
-        return arms
+        return [arms[number] for number in range(len(request.arms))]
 
     def _await_ready(self, arms: "Sequence[_Arm]") -> None:
         """Wait for all arms at the same time, so that each has all of it and none waits for one."""
@@ -328,7 +329,7 @@ class _Arm:
 
 
 def _hung_alike(
-    before: Sequence[Configuration], arms: Sequence[_Arm], configuration: Configuration
+    configurations: Sequence[Configuration], arms: Mapping[int, _Arm], number: int
 ) -> _Arm | None:
     """Return an arm of the same configuration that hung before it was spawned: another would too.
 
@@ -337,8 +338,10 @@ def _hung_alike(
     return next(
         (
             arm
-            for other, arm in zip(before, arms, strict=True)
-            if other == configuration and arm.running is None and arm.status == "hung"
+            for other, arm in arms.items()
+            if configurations[other] == configurations[number]
+            and arm.running is None
+            and arm.status == "hung"
         ),
         None,
     )

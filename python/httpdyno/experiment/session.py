@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from msgspec import structs
 
 from httpdyno.errors import StoreError, TargetError
-from httpdyno.experiment.bench import Bench, StartRequest, block_order
+from httpdyno.experiment.bench import Bench, StartRequest, block_order, line_up
 from httpdyno.experiment.caveat import dropped_starts, unused_starts
 from httpdyno.experiment.early_run import FINAL, early_numbers
 from httpdyno.experiment.event import Event, Notice, StartsBegun, WindowDone
@@ -335,15 +335,14 @@ class Session:
         self, index: int, number: int, arms: tuple[Configuration, ...], n_blocks: int
     ) -> StartRequest:
         method = self.plan.study.method
-        order = block_order(
-            len(arms), n_blocks, seed=self.plan.seed, comparison=index, start=number
-        )
+        seed, n_arms = self.plan.seed, len(arms)
         min_starts = method.min_starts
         return StartRequest(
             comparison=index,
             start=number,
             arms=arms,
-            order=order,
+            order=block_order(n_arms, n_blocks, seed=seed, comparison=index, start=number),
+            line_up=line_up(n_arms, seed=seed, comparison=index, start=number),
             window_s=method.window_s,
             lead_in_s=method.lead_in_s,
             warm_up_s=method.warm_up_s,

@@ -128,7 +128,10 @@ class StartLoad:
     @property
     def _up(self) -> list[Place]:
         """The arms that run, in the order of the engine's own."""
-        return sorted(self.addresses)
+        lined_up = [request.lined_up for request in self.requests]
+        return sorted(
+            self.addresses, key=lambda place: (place.start, lined_up[place.start].index(place.arm))
+        )
 
     @property
     def _is_credited(self) -> bool:
