@@ -101,7 +101,7 @@ def test_what_the_fewest_starts_may_use_is_for_no_more_than_them(quick, share, n
 
 
 def open_state(n_starts, at_best):
-    return Claim(verdict="inconclusive", reason="", n_starts=n_starts, starts_at_best=at_best)
+    return Claim(verdict="inconclusive", reason="", n_starts=n_starts, starts_at_luckiest=at_best)
 
 
 def test_the_step_that_goes_on_is_the_one_that_misses_the_fewest_starts():

@@ -49,7 +49,9 @@ class Claim:
     """Starts that a decision is expected to take in all; None: out of sight."""
     starts_at_best: int | None = None
     """The same where the truth lies a standard error nearer to a decision than what was seen, as
-    it does in one case of six: when not even those can be had, going on is hopeless."""
+    it does in one case of six: time that may decide something else is not spent on less."""
+    starts_at_luckiest: int | None = None
+    """The same for two standard errors, one case of 44: time that decides nothing else is."""
     decided_by: str = ""
     """The tie breaker, where it decided."""
     is_doubted: bool = False
@@ -125,7 +127,8 @@ def _by_tie_breaker(
         return replace(
             first,
             starts_needed=_needed(first, second, starts, terms),
-            starts_at_best=_needed(first, second, starts, terms, at_best=True),
+            starts_at_best=_needed(first, second, starts, terms, n_errors=1),
+            starts_at_luckiest=_needed(first, second, starts, terms, n_errors=2),
             may_change=not second.is_decided,
         )
     names = METRIC_NAMES[objective.metric], METRIC_NAMES[objective.tie_breaker]
@@ -173,15 +176,16 @@ def _needed(
     starts: Sequence[StartRecord],
     terms: Terms,
     *,
-    at_best: bool = False,
+    n_errors: int = 0,
 ) -> int | None:
     """Return the starts after which the metric alone, or both together, are expected to decide.
 
-    At best: where the truth lies a standard error nearer to that.
+    Where the truth lies so many standard errors nearer to that than what was seen: at most 2.
     """
     objective = terms.objective
     alone, other = (
-        each.starts_at_best if at_best else each.starts_needed for each in (first, second)
+        (each.starts_needed, each.starts_at_best, each.starts_at_luckiest)[n_errors]
+        for each in (first, second)
     )
     if first.is_decided:
         return other  # it is equivalent, and only the tie breaker is open
@@ -192,7 +196,7 @@ def _needed(
     spread = stdev(ratios)
     gain = fmean(ratios) if objective.metric == "throughput_per_s" else -fmean(ratios)
     room = gain - math.log1p(-terms.may_lose_ratio)
-    room += spread / math.sqrt(len(ratios)) if at_best else 0.0
+    room += n_errors * spread / math.sqrt(len(ratios))
     if room <= 0:
         return alone
     alpha = 1 - objective.confidence_of(objective.metric)
@@ -231,13 +235,15 @@ def _claim(
     n, n_starts = len(ratios), len(starts)
     if n < min_starts or interval is None:
         some = "" if n == n_starts else f" of {n_starts} gave a figure,"
+        more = max(_in_starts(min_starts, n, n_starts) or 0, n_starts + 1)
         return Claim(
             verdict="inconclusive",
             reason=f"{n} starts{some} of at least {min_starts}",
             interval=interval,
             n_starts=n_starts,
             starts_needed=min_starts if n_starts < min_starts else None,
-            starts_at_best=max(_in_starts(min_starts, n, n_starts) or 0, n_starts + 1),
+            starts_at_best=more,
+            starts_at_luckiest=more,
         )
     doubt = little_doubt(starts) if metric == "throughput_per_s" else ""
     if doubt:
@@ -248,6 +254,7 @@ def _claim(
             interval=interval,
             n_starts=n_starts,
             starts_at_best=lasting if n_starts < lasting else None,
+            starts_at_luckiest=lasting if n_starts < lasting else None,
             is_doubted=True,
         )
     word = verdict(
@@ -256,16 +263,19 @@ def _claim(
         more_is_better=metric == "throughput_per_s",
     )
     spread, margin, alpha = stdev(ratios), objective.margin_ratio, 1 - confidence
-    wanted = distance_to_decision(interval, margin_ratio=margin)
-    at_best = distance_to_decision(interval, margin_ratio=margin, error=spread / math.sqrt(n))
-    needed = starts_needed(spread, wanted, alpha=alpha)
+    error = spread / math.sqrt(n)
+    wanted = (
+        distance_to_decision(interval, margin_ratio=margin, error=k * error) for k in range(3)
+    )
+    needed, at_best, at_luckiest = (starts_needed(spread, each, alpha=alpha) for each in wanted)
     return Claim(
         verdict=word,
         reason=_reason(word, interval, objective, (n, needed)),
         interval=interval,
         n_starts=n_starts,
         starts_needed=_in_starts(needed, n, n_starts),
-        starts_at_best=_in_starts(starts_needed(spread, at_best, alpha=alpha), n, n_starts),
+        starts_at_best=_in_starts(at_best, n, n_starts),
+        starts_at_luckiest=_in_starts(at_luckiest, n, n_starts),
     )
 
 

@@ -36,6 +36,8 @@ class Allowance:
     """Refuse to go on when the fewest starts cannot fit: there is nothing else to gain."""
     is_last: bool = False
     """Nothing comes after it: what it does not use decides nothing else."""
+    is_left_over: bool = False
+    """Its time decides nothing else: it is not ended while even great luck may decide it."""
     precise_log_ratio: float | None = None
     """Go on after the decision until the half-width is this small, as time allows."""
     may_lose_ratio: float = MAY_LOSE
@@ -251,7 +253,10 @@ def _is_over(
         return allowance.precise_log_ratio is None or _is_precise(state, allowance)
     if terms.most_starts is not None:
         return not can_be_decided(state, terms.most_starts)
-    return not allowance.is_last and not is_within_reach(state, allowed_s - used_s, mean_s)
+    left_s, is_left_over = allowed_s - used_s, allowance.is_left_over
+    return not allowance.is_last and not is_within_reach(
+        state, left_s, mean_s, is_left_over=is_left_over
+    )
 
 
 def can_be_decided(state: Claim, most_starts: int) -> bool:
@@ -264,18 +269,20 @@ def nearest(states: Mapping[int, Claim], left_s: float, start_s: float) -> int |
 
     Args:
         states: Where each stands, by its number.
-        left_s: What one of them may still use.
+        left_s: What one of them may still use; it decides nothing else.
         start_s: What each further start is expected to take.
     """
     near = {
-        number: _missing_at_best(state)
+        number: (state.starts_at_luckiest or 0) - state.n_starts
         for number, state in states.items()
-        if is_within_reach(state, left_s, start_s)
+        if is_within_reach(state, left_s, start_s, is_left_over=True)
     }
     return min(near, key=lambda number: (near[number], number), default=None)
 
 
-def is_within_reach(state: Claim, left_s: float, start_s: float) -> bool:
+def is_within_reach(
+    state: Claim, left_s: float, start_s: float, *, is_left_over: bool = False
+) -> bool:
     """Tell whether a comparison may still be decided in the time that it has.
 
     One that may not is ended early: the time decides others. It stays `inconclusive`, with its
@@ -285,13 +292,10 @@ def is_within_reach(state: Claim, left_s: float, start_s: float) -> bool:
         state: Where it stands.
         left_s: What it may still use.
         start_s: What each further start is expected to take.
+        is_left_over: Whether that time decides nothing else; then more luck is counted on.
     """
-    return state.starts_at_best is not None and _missing_at_best(state) * start_s <= left_s
-
-
-def _missing_at_best(state: Claim) -> int:
-    """Return the starts that a comparison within reach still takes, where it is lucky."""
-    return (state.starts_at_best or 0) - state.n_starts
+    needed = state.starts_at_luckiest if is_left_over else state.starts_at_best
+    return needed is not None and (needed - state.n_starts) * start_s <= left_s
 
 
 def _allowed_s(state: Claim, times_s: tuple[float, float], rules: tuple[Allowance, Terms]) -> float:

@@ -121,7 +121,8 @@ def climb(
 
     Steps that showed nothing are tried once more, as time allows, when a later change was kept:
     what they bring may have been hidden by a limit that is gone now. With the time that is left
-    then, undecided steps go on, first the one that needs the least. A step that cannot have its
+    then, undecided steps go on while two standard errors of luck may decide them, first the one
+    that needs the least: it would only narrow the final claim. A step that cannot have its
     fewest starts is not begun: half-measured steps prove nothing and cost the final claim its time.
 
     Args:
@@ -292,6 +293,7 @@ def _climb_one(
             limit_s=steps_s - (to_come - 1) * expected_s,
             whole_s=steps_s,
             n_blocks=cost.n_blocks,
+            is_left_over=rung.index is not None,
             after_s=typical_s * (to_come - 1) + final_s,
             may_lose_ratio=standing.may_lose_ratio,
         ),
