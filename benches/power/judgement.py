@@ -52,7 +52,7 @@ def judged_same(shown: Sequence[Shown]) -> list[Part]:
 def judged_found(
     shown: Sequence[Shown], *, least_ratio: float, within_s: float | None = None
 ) -> list[Part]:
-    """Judge comparisons of planted differences.
+    """Judge comparisons of planted differences, those of each server for themselves.
 
     Args:
         shown: All of one figure.
@@ -60,15 +60,21 @@ def judged_found(
         within_s: What the median of those that found it may have measured for, from when both
             servers of the first start were up.
     """
-    mine = [each for each in shown if isinstance(each, Compared)]
-    if not mine:
-        return []
+    tried = [each for each in shown if isinstance(each, Compared)]
+    cases = dict.fromkeys(each.case for each in tried)
+    return [
+        _found(case, [each for each in tried if each.case == case], least_ratio, within_s)
+        for case in cases
+    ]
+
+
+def _found(case: str, mine: Sequence[Compared], least_ratio: float, within_s: float | None) -> Part:
     n = len(mine)
     found = [each for each in mine if each.is_in_time]
     n_late = sum(each.is_found for each in mine) - len(found)
     n_wrong = sum(each.is_wrong for each in mine)
     is_met = len(found) >= least_ratio * n and n_wrong <= CLAIMS_RATIO * n
-    words = f"found {len(found)} of {n}"
+    words = f"{case}: found {len(found)} of {n}"
     words += f", {n_late} more after the budget" if n_late else ""
     if found:
         up_s = median(each.up_s for each in found)
@@ -80,7 +86,7 @@ def judged_found(
         is_met = is_met and (within_s is None or up_s <= within_s)
     elif within_s is not None:
         is_met = False
-    return [Part(is_met, f"{words}; wrong {n_wrong}; {_verdicts(mine)}")]
+    return Part(is_met, f"{words}; wrong {n_wrong}; {_verdicts(mine)}")
 
 
 def judged_held(shown: Sequence[Shown]) -> list[Part]:

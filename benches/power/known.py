@@ -14,6 +14,7 @@ import sys
 from functools import cache
 from pathlib import Path
 from statistics import fmean, stdev
+from typing import Literal
 
 import msgspec
 from benches.duets.load import Cores
@@ -31,6 +32,8 @@ from httpdyno.interruption import take_signals
 from httpdyno.servers.run_folder import new_run_root
 
 CPU, THROUGHPUT = "cpu_s_per_request", "throughput_per_s"
+Worker = Literal["gunicorn", "apache"]
+"""A server of `benches.duets` whose requests work as much as they are told."""
 UNITS = 10_000
 """Of a request: about half a millisecond."""
 MOST_UNITS = 2**15
@@ -53,12 +56,14 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
     shares: dict[str, float]
     errors: dict[str, float]
     n_servers: int = 0
+    of_what: str = ""
 
     @classmethod
-    def of(cls, servers: list[dict[str, float]]) -> "Known":
-        """Return what some servers tell; at least 2."""
+    def of(cls, servers: list[dict[str, float]], of_what: str = "") -> "Known":
+        """Return what some servers of a kind tell; at least 2."""
         root = math.sqrt(len(servers))
         return cls(
+            of_what=of_what,
             shares={name: fmean(each[name] for each in servers) for name in _NAMES},
             errors={name: stdev(each[name] for each in servers) / root for name in _NAMES},
             n_servers=len(servers),
@@ -97,14 +102,15 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
             f"{name} {share:.1%} (standard error {self.errors[name]:.1%})"
             for name, share in self.shares.items()
         )
-        return f"the part of a request that is planted work, by {self.n_servers} servers: {told}"
+        by = f"{self.n_servers} servers, {self.of_what}"
+        return f"the part of a request that is planted work, by {by}: {told}"
 
 
 SAME = Known(shares={CPU: 1.0, THROUGHPUT: 1.0}, errors={CPU: 0.0, THROUGHPUT: 0.0})
 """Of configurations that are the same, nothing has to be measured to be known."""
 
 
-def known(setting: Setting) -> Known:
+def known(setting: Setting, worker: Worker = "gunicorn") -> Known:
     """Return the part of a request's cost that is planted work; measured once for a bench.
 
     What was measured before something failed is kept: who asks again, goes on. Where it is still
@@ -113,24 +119,25 @@ def known(setting: Setting) -> Known:
     Raises:
         BenchError: It could not be measured, or is too coarse to judge by.
     """
-    servers = _servers(setting.folder)
+    servers = _servers(setting.folder, worker)
     most = max(MOST, len(servers) + BATCH)
     while len(servers) < LEAST or (len(servers) < most and _is_coarse(servers)):
         command = [sys.executable, "-m", "benches.power.known"]
-        command += [str(BATCH), str(setting.seed + len(servers))]
+        command += [worker, str(BATCH), str(setting.seed + len(servers))]
         ended = run(command, patience_s=2 * BATCH * SERVER_S, folder=REPOSITORY)
         found = told_by(ended.stdout)
         if not found:
             raise BenchError(f"what a request costs could not be measured: {ended.complaint}")
         servers += found
         if len(servers) >= LEAST:
-            print(Known.of(servers).words(), flush=True)
+            print(Known.of(servers, worker).words(), flush=True)
     if _is_coarse(servers):
         coarse = Known.of(servers).coarseness_log
         raise BenchError(
-            f"the truth of {LARGEST:+.0%} is known to {coarse:.2%}, not to {COARSEST_LOG:.2%}"
+            f"the truth of {LARGEST:+.0%} of {worker} is known to {coarse:.2%}, "
+            f"not to {COARSEST_LOG:.2%}"
         )
-    return Known.of(servers)
+    return Known.of(servers, worker)
 
 
 def told_by(lines: str) -> list[dict[str, float]]:
@@ -144,19 +151,19 @@ def _is_coarse(servers: list[dict[str, float]]) -> bool:
 
 
 @cache
-def _servers(_folder: Path) -> list[dict[str, float]]:
+def _servers(_folder: Path, _worker: str) -> list[dict[str, float]]:
     """Return what was measured for a bench until now; it grows."""
     return []
 
 
 def main() -> int:
-    """Measure as many servers as the first argument says; the second one is the seed."""
-    n_servers, seed = map(int, sys.argv[1:])
+    """Measure servers of a kind, so many, by a seed: the three arguments."""
+    worker, n_servers, seed = sys.argv[1], *map(int, sys.argv[2:])
     take_signals()
     draw = random.Random(seed)
     try:
         with new_run_root() as root:
-            kind = ServerKind("gunicorn", root)
+            kind = ServerKind(worker, root)
             for _ in range(n_servers):
                 where = {_WHERE: CIRCUMSTANCES[_WHERE]}
                 shares, _costs = server_truth(kind, Cores(), draw, where)

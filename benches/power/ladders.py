@@ -16,7 +16,7 @@ from typing import ClassVar
 import msgspec
 from benches.power.figure import Case, Interval, Part, Setting, Shown, drawn, of_kind
 from benches.power.judgement import CLAIMS_RATIO
-from benches.power.planted import SITE
+from benches.power.planted import SITES
 from benches.power.program import call
 
 
@@ -138,7 +138,7 @@ def ladder(figure: int, n: int) -> Ladder:
         budget_s=150,
         longest_s=165.0,
         folder=HERE / "ladder",
-        files={"app": SITE / "app"},
+        files={"app": SITES["gunicorn"] / "app"},
         worth={"large": 0.24, "small": 0.08},
         n_placebos=4,
     )

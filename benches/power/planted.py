@@ -1,8 +1,9 @@
 """Figures 1 to 5: differences that are planted, and configurations against themselves.
 
 Each take is one `httpdyno compare`, as people call it. A request of the site works for so many
-units under gunicorn; a difference is so many more of them, on a side drawn each time, as many as
-make the figure that decides differ by the size. What a unit costs is known beforehand (`known`).
+units, under gunicorn or under Apache and mod_perl; a difference is so many more of them, on a side
+drawn each time, as many as make the figure that decides differ by the size. What a unit costs is
+known beforehand (`known`).
 """
 
 import math
@@ -17,14 +18,17 @@ from typing import ClassVar, Literal
 import msgspec
 from benches.engine.setting import REPOSITORY
 from benches.power.figure import Case, Interval, Setting, Shown, drawn
-from benches.power.known import CPU, SAME, THROUGHPUT, UNITS, known
+from benches.power.known import CPU, SAME, THROUGHPUT, UNITS, Worker, known
 from benches.power.program import call, first_ready_s
 
-SITE = REPOSITORY / "benches" / "duets" / "gunicorn"
-"""The one of which `known` knows what a unit costs."""
-POOL = REPOSITORY / "python" / "httpdyno" / "studies" / "maxclients"
+SITES: dict[str, Path] = {
+    "gunicorn": REPOSITORY / "benches" / "duets" / "gunicorn",
+    "apache": REPOSITORY / "benches" / "duets" / "prefork",
+    "pool": REPOSITORY / "python" / "httpdyno" / "studies" / "maxclients",
+}
+"""Of the first two `known` knows what a unit costs."""
 N_PROCESSES, N_CONNECTIONS = 8, 16
-"""Of Apache: enough to be busy, few enough to be up soon."""
+"""Of the pool: enough to be busy, few enough to be up soon."""
 AROUND_S = 8.0
 """For the program to begin and to end, and for what a last claim may overrun."""
 RATIO_OF = {THROUGHPUT: "throughput", CPU: "cpu_per_request"}
@@ -135,20 +139,21 @@ class Planted(Case):
     size: float = 0.0
     """By how much more a request costs in what decides: for a throughput, its time; 0: a
     configuration against itself."""
-    server: Literal["gunicorn", "apache"] = "gunicorn"
+    server: Worker | Literal["pool"] = "gunicorn"
+    """In a pool nothing can be planted."""
     metric: str = THROUGHPUT
     budget_s: int = 20
 
     def take(self, setting: Setting, draw: random.Random) -> Iterator[Shown]:
         """Compare two configurations by every checkout."""
-        costs = known(setting) if self.size else SAME
+        costs = known(setting, self.server) if self.size and self.server != "pool" else SAME
         more = costs.units(drawn(self.size, draw), self.metric)
         a, b = (UNITS, more) if draw.random() < 1 / 2 else (more, UNITS)
         dearer = {name: costs.cost(name, b) / costs.cost(name, a) for name in RATIO_OF}
-        if self.server == "gunicorn":
-            words = [f"--a=units={a}", f"--b=units={b}"]
-        else:
+        if self.server == "pool":
             words = [f"--a=MaxRequestWorkers={N_PROCESSES}", f"--b=MaxRequestWorkers={N_PROCESSES}"]
+        else:
+            words = [f"--a=units={a}", f"--b=units={b}"]
         study = written(setting.folder, self.server, self.metric)
         command: list[str | Path] = ["compare", study, *words]
         command += ["--same"] if a == b else []
@@ -186,7 +191,7 @@ def written(folder: Path, server: str, metric: str) -> Path:
     """Return a study of that server that the metric decides, with the default method."""
     study = folder / f"{server}-{metric}"
     if not study.exists():
-        shutil.copytree(SITE if server == "gunicorn" else POOL, study)
+        shutil.copytree(SITES[server], study)
         file = study / "study.toml"
         text = file.read_text(encoding="utf-8")
         text = re.sub(r'^metric = ".*"$', f'metric = "{metric}"', text, flags=re.M)

@@ -49,11 +49,19 @@ KNOWN = Known(shares={CPU: 0.8, THROUGHPUT: 0.5}, errors={CPU: 0.01, THROUGHPUT:
 
 
 @pytest.mark.parametrize(("figure", "size"), [(2, 0.5), (3, 0.1), (4, 0.03)])
-def test_a_difference_is_one_of_what_decides_on_either_side(monkeypatch, tmp_path, figure, size):
-    monkeypatch.setattr(planted, "known", lambda _setting: KNOWN)
+@pytest.mark.parametrize("server", ["gunicorn", "apache"])
+def test_a_difference_is_one_of_what_decides_on_either_side(
+    monkeypatch, tmp_path, figure, size, server
+):
+    others = Known(shares={CPU: 0.1, THROUGHPUT: 0.1}, errors=KNOWN.errors)
+    monkeypatch.setattr(planted, "known", lambda _, by: KNOWN if by == server else others)
     monkeypatch.setattr(planted, "call", lambda *_, **__: called({}))
     setting = Setting(trees={THIS: tmp_path}, folder=tmp_path, seed=1)
-    [case] = FIGURES[figure].cases
+    [case] = [
+        each
+        for each in FIGURES[figure].cases
+        if isinstance(each, planted.Planted) and each.server == server
+    ]
     shown = [each for n in range(40) for each in shown_by(case, setting, random.Random(n))]
     up = [each for each in shown if each.planted > 0]
     assert 10 < len(up) < 30
@@ -76,7 +84,7 @@ def test_a_line_says_what_the_size_takes_of_work():
 
 
 def test_how_well_the_truth_is_known_goes_with_it(monkeypatch, tmp_path):
-    monkeypatch.setattr(planted, "known", lambda _setting: KNOWN)
+    monkeypatch.setattr(planted, "known", lambda *_: KNOWN)
     monkeypatch.setattr(planted, "call", lambda *_, **__: called({}))
     setting = Setting(trees={THIS: tmp_path}, folder=tmp_path, seed=1)
     [shown] = shown_by(FIGURES[2].cases[0], setting, random.Random(1))
@@ -112,13 +120,13 @@ def test_both_checkouts_compare_the_same(monkeypatch, tmp_path):
     assert "19.0 s, 0.4 s of it until both were up" in shown[0].words()
 
 
-@pytest.mark.parametrize(("server", "connections"), [("gunicorn", 4), ("apache", 16)])
+@pytest.mark.parametrize(("server", "connections"), [("gunicorn", 4), ("apache", 4), ("pool", 16)])
 def test_the_studies_that_are_compared_have_the_default_method(tmp_path, server, connections):
     study = open_study(str(planted.written(tmp_path, server, CPU)))
     assert study.method == Method(side_by_side=8)
     assert study.workload.connections == connections
     assert study.objective.metric == CPU
-    if server == "gunicorn":
+    if server != "pool":
         # What a unit costs is known of requests of so many.
         assert study.start_configuration().values["units"] == UNITS
 
@@ -198,7 +206,7 @@ def test_what_is_found_after_the_budget_is_not_found_in_time():
     late = [compared("worse", 0.1, measured_s=20.8)] * 3
     [part] = FIGURES[3].judge([compared("worse", 0.1)] * 17 + late)
     assert not part.is_met
-    assert part.words.startswith("found 17 of 20, 3 more after the budget, ")
+    assert part.words.startswith("a case: found 17 of 20, 3 more after the budget, ")
 
 
 def test_a_small_difference_may_be_overlooked_but_not_turned_round():
@@ -209,6 +217,14 @@ def test_a_small_difference_may_be_overlooked_but_not_turned_round():
     assert is_met(FIGURES[3].judge([*found, *turned])) == [False]
     assert is_met(judged_found(found[:17] + found[:3], least_ratio=0.9)) == [True]
     assert judged_found([], least_ratio=0.9) == []
+
+
+def test_what_is_planted_in_one_server_is_not_outweighed_by_the_other():
+    found = [compared("worse", 0.1, case="+10 % gunicorn")] * 20
+    missed = [compared("inconclusive", 0.1, case="+10 % Apache")] * 3
+    parts = FIGURES[3].judge([*found, *missed, *[compared("worse", 0.1, case=missed[0].case)] * 17])
+    assert is_met(parts) == [True, False]
+    assert parts[1].words.startswith("+10 % Apache: found 17 of 20, ")
 
 
 def test_intervals_are_held_against_the_truth():

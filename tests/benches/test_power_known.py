@@ -98,3 +98,11 @@ def test_what_was_measured_before_something_failed_is_kept(asked):
 def test_a_line_that_was_cut_off_tells_nothing():
     assert told_by('{"a": 1}\n{"a"') == [{"a": 1}]
     assert told_by("") == []
+
+
+def test_each_server_is_asked_for_itself(asked):
+    setting, _ = asked([batch(0.80, 0.81)] * 2 + [batch(0.60, 0.61)] * 2)
+    assert known(setting).shares[CPU] == pytest.approx(0.805)
+    assert known(setting, "apache").shares[CPU] == pytest.approx(0.605)
+    assert "8 servers, apache: " in known(setting, "apache").words()
+    assert known(setting).shares[CPU] == pytest.approx(0.805)

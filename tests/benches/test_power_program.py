@@ -50,9 +50,9 @@ def test_the_table_has_ten_figures_of_the_sizes_that_are_asked_for():
     }
     assert n == {
         1: [100, 100],
-        2: [20],
-        3: [20],
-        4: [20],
+        2: [20, 20],
+        3: [20, 20],
+        4: [20, 20],
         5: [],
         6: [5, 5, 5, 5],
         7: [6],
@@ -320,15 +320,16 @@ def test_figures_of_the_same_need_their_number_of_each_server():
 def test_intervals_are_judged_whole_only_with_those_of_all_their_figures():
     same = all_of(1, "A/A gunicorn", 100) + all_of(1, "A/A Apache", 100)
     head, line = closing(table.FIGURES[5], THIS, same)
-    assert "0 of 20 +50 %, 0 of 20 +10 %, 0 of 20 +3 % CPU" in head[0]
+    assert "0 of 20 +50 % gunicorn, 0 of 20 +50 % Apache, 0 of 20 +10 % gunicorn" in head[0]
     assert line == ("   met so far: of the same, 200 of 200 intervals hold the truth", False)
     planted = [
         one
         for figure, name in ((2, "+50 %"), (3, "+10 %"), (4, "+3 % CPU"))
-        for one in all_of(figure, name, 20, planted=0.1)
+        for server in ("gunicorn", "Apache")
+        for one in all_of(figure, f"{name} {server}", 20, planted=0.1)
     ]
     assert [is_met for _, is_met in closing(table.FIGURES[5], THIS, same + planted)] == [True] * 3
-    refused = [compared(trouble="no room", figure=2, case="+50 %")]
+    refused = [compared(trouble="no room", figure=2, case="+50 % gunicorn")]
     told_of = closing(table.FIGURES[5], THIS, same + planted[1:] + refused)
     assert [is_met for _, is_met in told_of] == [True, False, False]
 
