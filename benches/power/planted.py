@@ -16,17 +16,18 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 import msgspec
+from benches.duets.servers import STUDIES
 from benches.engine.setting import REPOSITORY
 from benches.power.figure import Case, Interval, Setting, Shown, drawn
 from benches.power.known import CPU, SAME, THROUGHPUT, UNITS, Worker, known
 from benches.power.program import call, first_ready_s
 
-SITES: dict[str, Path] = {
-    "gunicorn": REPOSITORY / "benches" / "duets" / "gunicorn",
-    "apache": REPOSITORY / "benches" / "duets" / "prefork",
-    "pool": REPOSITORY / "python" / "httpdyno" / "studies" / "maxclients",
+_POOL = REPOSITORY / "python" / "httpdyno" / "studies" / "maxclients"
+SITES = {
+    **{name: REPOSITORY / "benches" / "duets" / folder for name, folder in STUDIES.items()},
+    "pool": _POOL,
 }
-"""Of the first two `known` knows what a unit costs."""
+"""Of all but the pool `known` knows what a unit costs."""
 N_PROCESSES, N_CONNECTIONS = 8, 16
 """Of the pool: enough to be busy, few enough to be up soon."""
 AROUND_S = 8.0

@@ -100,8 +100,10 @@ def test_what_the_fewest_starts_may_use_is_for_no_more_than_them(quick, share, n
     assert told.n_starts == n_starts
 
 
-def open_state(n_starts, at_best):
-    return Claim(verdict="inconclusive", reason="", n_starts=n_starts, starts_at_luckiest=at_best)
+def open_state(n_starts, at_luckiest):
+    return Claim(
+        verdict="inconclusive", reason="", n_starts=n_starts, starts_at_luckiest=at_luckiest
+    )
 
 
 def test_the_step_that_goes_on_is_the_one_that_misses_the_fewest_starts():
