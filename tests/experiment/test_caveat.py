@@ -3,11 +3,12 @@
 import ast
 from pathlib import Path
 
+import pytest
 from msgspec import structs
 
 import httpdyno
 from httpdyno.experiment import caveat
-from httpdyno.model import Caveat, Effective
+from httpdyno.model import Caveat, Effective, Method
 from httpdyno.testing.record import sample_host, sample_start, sample_window
 
 PACKAGE = Path(httpdyno.__file__).parent
@@ -68,6 +69,19 @@ def test_a_server_with_one_core_is_doubted_where_the_machine_has_more():
     [told] = caveat.shared_cores(one)
     assert told.kind == "one_core"
     assert told.message.startswith("the server had 1 of 2 cores")
+
+
+@pytest.mark.parametrize(("n_blocks", "first"), [(1, "2.40 s"), (3, "7.20 s")])
+def test_servers_that_were_fresh_may_be_other_in_the_long_run(n_blocks, first):
+    fresh = Method(window_s=2.4, lead_in_s=0, warm_up_s=0, blocks_per_start=n_blocks)
+    [told] = caveat.fresh_servers(fresh)
+    assert told.kind == "fresh_servers"
+    assert told.message.startswith(f"each server was measured in its first {first} under load ")
+
+
+@pytest.mark.parametrize("method", [Method(), Method(lead_in_s=0), Method(warm_up_s=0)])
+def test_servers_that_had_load_before_are_not_fresh(method):
+    assert caveat.fresh_servers(method) == ()
 
 
 def test_nothing_wrong_is_no_caveat():

@@ -12,7 +12,8 @@ from collections.abc import Collection, Iterable, Sequence
 from msgspec import structs
 
 from httpdyno.experiment.littles_law import little_doubt
-from httpdyno.model import Caveat, HostFacts, StartRecord, WindowRecord
+from httpdyno.model import Caveat, HostFacts, Method, StartRecord, WindowRecord
+from httpdyno.units import format_duration
 
 Caveats = tuple[Caveat, ...]
 
@@ -95,6 +96,18 @@ def shared_cores(host: HostFacts) -> Caveats:
         "shared_cores",
         f"the load client and the server shared {host.n_cpus} cores: throughput is lower than with "
         "a client elsewhere, and its ratios are, if anything, nearer to 1",
+    )
+
+
+def fresh_servers(method: Method) -> Caveats:
+    """Return the doubt that servers were measured in their first seconds alone."""
+    if not method.is_fresh:
+        return ()
+    first = format_duration(method.blocks_per_start * method.window_s)
+    return _one(
+        "fresh_servers",
+        f"each server was measured in its first {first} under load alone, as the study asks: "
+        "throughput and latencies are of these, and in the long run their ratios may be other",
     )
 
 
