@@ -20,6 +20,17 @@ class KnobInfo(Record, frozen=True):
     maximum: float | None = None
     choices: tuple[str, ...] = ()
     source: str = ""
+    scale: Literal["linear", "log", "choice"] = "choice"
+    """How its levels lie: which one is next to which."""
+    cost: Literal["", "live", "reload", "restart"] = ""
+    """What it takes to apply it to a running server; empty where nobody looked."""
+    effect: Literal["pure", "visible", "memory", "stale", "loss"] = "pure"
+    """`pure`: only cost changes. `visible`: clients can see it. `memory`: bounded by memory.
+    `stale`: answers may be out of date for a while. `loss`: log lines or data may be lost."""
+    risk: str = ""
+    """What may go wrong with it, in a sentence."""
+    evidence: Literal["said", "seen", "read"] = "read"
+    """How it is known what is in force."""
     changes_at_rest: bool = False
     """With it a server changes while nobody asks it anything, and the longer, the more."""
 

@@ -7,6 +7,7 @@ import msgspec
 
 from httpdyno.model.base import Level, Record
 from httpdyno.model.knob import Configuration, Knob
+from httpdyno.model.site import Site
 from httpdyno.model.workload import Objective, Workload
 
 
@@ -83,6 +84,8 @@ class Study(Record, frozen=True):
     method: Method
     budget_s: float
     """Infinite: without a limit, each comparison goes on until it is decided."""
+    site: Site | None = None
+    """A person's own servers, where it is about those; `server` then says how requests find it."""
     file: str = ""
     """The study file's name in its folder."""
     about: str = ""

@@ -1,0 +1,184 @@
+"""What a person brings to be tuned: a site, its members, and what is known of their settings."""
+
+from typing import Literal
+
+import msgspec
+
+from httpdyno.model.base import Record
+
+ValueEvidence = Literal["said", "seen", "read"]
+"""How a value in force is known: the running server says it, it is seen from outside (sockets,
+processes, behaviour), or it stands in the files that the server read at its start."""
+
+Isolation = Literal["auto", "cell", "wall", "open"]
+
+
+class Member(Record, frozen=True):
+    """One server of a site, with a configuration of its own."""
+
+    name: str
+    """Within the site, such as `front`."""
+    kind: str
+    """The site adapter that knows it."""
+    main: str = ""
+    """Its main configuration file; empty where its command line is all there is."""
+    command: tuple[str, ...] = ()
+    """Program and arguments, where those are its own: an argument each."""
+    program: str = ""
+    """The program file that it runs, where it is not the distribution's usual one."""
+    folder: str = ""
+    """Where it runs; empty is `/`."""
+    prefix: str = ""
+    """What relative paths of its configuration start from, where that is not compiled in."""
+    user: str = ""
+    """The user that its service starts it as; empty is root, or whoever runs httpdyno."""
+    unit: str = ""
+    """Its systemd unit."""
+    environment_names: tuple[str, ...] = ()
+    """Variables of its service; their values are read when it is started, and never stored."""
+    environment_from: str = ""
+    """Where the values are read: `unit:NAME`, or the path of an environment file."""
+    serves: tuple[str, ...] = ()
+    """Backend addresses that it answers at, such as `unix:/run/php/php8.2-fpm.sock`."""
+    ready_timeout_s: float = 20.0
+
+
+class Door(Record, frozen=True):
+    """One thing outside that a private copy may reach."""
+
+    to: str
+    """As the configuration or the application names it: `unix:/run/…`."""
+    through: str = ""
+    """Where it really leads; empty is the same address."""
+    why: str = ""
+
+
+class Site(Record, frozen=True):
+    """What a person brings: members, front to back, and how their copies are kept apart."""
+
+    members: tuple[Member, ...]
+    snapshot: str = "snapshot"
+    """Folder of the study that holds their files as they were found."""
+    isolation: Isolation = "auto"
+    listener: str = ""
+    """The loaded listener: a port, `ip:port` or `unix:/path`; empty is the first without TLS."""
+    host: str = ""
+    """The host that requests ask for; empty is the listener's first name."""
+    writes: tuple[str, ...] = ()
+    """Folders that the copy writes in: copy-on-write for each."""
+    doors: tuple[Door, ...] = ()
+
+
+class Origin(Record, frozen=True):
+    """Where something stands in a file of theirs."""
+
+    file: str
+    """Its path, as the server opens it."""
+    line: int
+    """From 1."""
+    start: int
+    """First byte of the text that stands for the value."""
+    end: int
+    """The byte after its last."""
+
+
+class Reading(Record, frozen=True):
+    """One setting in force."""
+
+    name: str
+    scope: str
+    """Empty for the whole server, else such as `shop.example` or `shop.example /img/`."""
+    text: str
+    """As it stands there, or as the server says it."""
+    origin: Origin | None = None
+    """None where nothing sets it: a default that is compiled in."""
+    evidence: ValueEvidence = "read"
+
+
+class Listener(Record, frozen=True):
+    """One address that a member listens at."""
+
+    address: str
+    """`0.0.0.0:80`, `[::]:443` or `unix:/path`."""
+    is_tls: bool = False
+    names: tuple[str, ...] = ()
+    """Hosts that are served there, the default one first."""
+    origin: Origin | None = None
+
+
+class Backend(Record, frozen=True):
+    """Something that a member connects to."""
+
+    to: str
+    """`unix:/run/php/php8.2-fpm.sock`, `127.0.0.1:8000`, or a host's name with its port."""
+    protocol: str
+    """`http`, `fastcgi`, `uwsgi`, `scgi`, `grpc`."""
+    origin: Origin | None = None
+
+
+class LogPlace(Record, frozen=True):
+    """An access log that a member writes."""
+
+    path: str
+    log_format: str = "combined"
+    """The format as the configuration spells it, or its well-known name."""
+    scope: str = ""
+    origin: Origin | None = None
+
+
+class Notice(Record, frozen=True):
+    """Something about a configuration that its owner should know."""
+
+    words: str
+    origin: Origin | None = None
+
+
+class Survey(Record, frozen=True):
+    """What is known of a member before any of it runs, or from its own test of itself."""
+
+    version: str
+    """The server's own line."""
+    readings: tuple[Reading, ...] = ()
+    listeners: tuple[Listener, ...] = ()
+    backends: tuple[Backend, ...] = ()
+    logs: tuple[LogPlace, ...] = ()
+    modules: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
+    """Folders that it is configured to write in."""
+    unreadable: tuple[str, ...] = ()
+    """Files that this user may not read, such as private keys."""
+    notices: tuple[Notice, ...] = ()
+
+    def reading(self, name: str, scope: str = "") -> Reading | None:
+        """Return what is in force there; None where nothing is known of it."""
+        return next((r for r in self.readings if (r.name, r.scope) == (name, scope)), None)
+
+
+class Edit(Record, frozen=True):
+    """A span of one of their files, replaced."""
+
+    file: str
+    """As the server opens it."""
+    start: int
+    """First byte that is replaced; where it equals `end` something is put in."""
+    end: int
+    text: str
+    purpose: Literal["private", "knob"] = "knob"
+    """`private` lets it run as a copy, and is neither shown nor applied."""
+
+
+class ChangeSet(Record, frozen=True):
+    """What puts values in force: changes to their files, or to how the server is started."""
+
+    edits: tuple[Edit, ...] = ()
+    added: dict[str, str] = msgspec.field(default_factory=dict)
+    """New files: path → text."""
+    arguments: tuple[str, ...] = ()
+    """Put at the end of the command line."""
+    removed_arguments: tuple[str, ...] = ()
+    """Taken out of the command line, wherever they stand."""
+    environment: dict[str, str] = msgspec.field(default_factory=dict)
+    sysctls: dict[str, str] = msgspec.field(default_factory=dict)
+    """Kernel settings of the copy's own network namespace: name with dots → text."""
+    notes: tuple[str, ...] = ()
+    """What was added besides what was asked, and why."""

@@ -1,0 +1,153 @@
+"""The seam between a person's own servers and the rest of httpdyno.
+
+A site adapter knows one kind of server as people run it: how its configuration is found and read,
+what can be set there, how a value gets into their own text, and how a private copy is started and
+asked what is in force. It never writes to their files: it says edits, and others make them in a
+private copy. Reading executes nothing of theirs; the server's own test runs in a seat only, since
+even a test writes (`nginx -t` as root makes and chowns folders).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from httpdyno.model import ChangeSet, Configuration, Edit, KnobInfo, Level, Member, Survey
+from httpdyno.servers.adapter import NotRunning
+from httpdyno.servers.instance import Insight
+from httpdyno.servers.process import ServerProcess
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MemberFiles:
+    """A member's configuration: all files that the server reads, as bytes."""
+
+    texts: Mapping[str, bytes]
+    """Path as the server opens it → content."""
+    real: Mapping[str, str] = field(default_factory=dict)
+    """Path as the server opens it → the file that a link there leads to; only where it differs."""
+    unreadable: tuple[str, ...] = ()
+    """What is named and cannot be read by this user, such as private keys."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Said:
+    """What a program answered."""
+
+    exit_code: int
+    output: str
+    errors: str
+
+
+class Seat(Protocol):
+    """Where one private copy of a site sits: what it sees, and how programs run in it."""
+
+    @property
+    def kind(self) -> str:
+        """`cell`, `wall` or `open`. In a cell their paths and ports are their own."""
+
+    @property
+    def is_root(self) -> bool:
+        """Whether what runs in it is root of the machine, and may become their users."""
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the copy's own, the same path in and out of the seat; on disk."""
+
+    @property
+    def memory_folder(self) -> Path:
+        """The same on a RAM-backed file system."""
+
+    def run(
+        self,
+        command: Sequence[str],
+        *,
+        environment: Mapping[str, str],
+        folder: str = "/",
+        timeout_s: float = 10.0,
+    ) -> Said:
+        """Run a program in the seat to its end, all that came from it too.
+
+        Raises:
+            AdapterError: It cannot be run, or does not end in time.
+        """
+
+    def port(self, address: str) -> str:
+        """Return where the copy listens in place of `ip:port` or `unix:/path` of theirs.
+
+        In a cell it is the same.
+        """
+
+    def path(self, path: str) -> str:
+        """Return what the copy writes in place of a path of theirs; in a cell the same."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SiteLaunch:
+    """How a member's private copy is started in its seat."""
+
+    command: Sequence[str]
+    """Program and arguments, for the foreground."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    folder: str = "/"
+    user: str = ""
+    """The user that the program is started as, where that is not root or the caller."""
+    error_log: str = ""
+    """A file, as seen in the seat, whose end has the server's words; empty: what it prints."""
+    insight: "Callable[[ServerProcess], Insight] | None" = None
+    """What is asked of the running copy; None where nothing is known."""
+
+
+class SiteAdapter(Protocol):
+    """One kind of server as people run it. Stateless."""
+
+    @property
+    def kind(self) -> str:
+        """Its name in `[[site.members]]`, such as `nginx`."""
+
+    def usual(self) -> tuple[Member, ...]:
+        """Return what the distribution's packages have configured here; empty when nothing is."""
+
+    def at(self, path: str) -> Member | None:
+        """Return the member whose main configuration file this is; None if not of its kind."""
+
+    def of_process(self, program: str, arguments: Sequence[str], folder: str) -> Member | None:
+        """Return the member that a process of this program and arguments is the root of."""
+
+    def read(self, member: Member) -> MemberFiles:
+        """Read the configuration and all that it includes; executes nothing.
+
+        Raises:
+            AdapterError: A file is not there, cannot be read or understood; says file and line.
+        """
+
+    def survey(self, member: Member, files: MemberFiles, seat: Seat | None) -> Survey | NotRunning:
+        """Return what is in force.
+
+        Args:
+            member: Which one.
+            files: What was read of it.
+            seat: Where programs of theirs may run; None: from the files alone, nothing is run.
+        """
+
+    def knobs(self, survey: Survey) -> Mapping[str, KnobInfo]:
+        """Return what can be set here, `NAME` or `NAME@SCOPE` → what it is; defaults as found."""
+
+    def change_set(
+        self, survey: Survey, files: MemberFiles, values: Mapping[str, Level]
+    ) -> ChangeSet:
+        """Return the smallest change of their files that puts these values in force. Pure.
+
+        Values that are in force already take no edit.
+
+        Raises:
+            AdapterError: A value cannot be set here, or contradicts another; says the rule.
+        """
+
+    def private(self, survey: Survey, files: MemberFiles, seat: Seat) -> tuple[Edit, ...]:
+        """Return the edits that let it run in the seat; in a cell of root mostly none."""
+
+    def launch(
+        self, member: Member, survey: Survey, seat: Seat, asked: Configuration, changes: ChangeSet
+    ) -> SiteLaunch:
+        """Return how the copy is started; `asked` has this member's knobs, without its name."""
