@@ -137,6 +137,36 @@ def test_stopping_asks_first(place):
     assert process.exit_code == 0
 
 
+def test_it_may_run_in_another_folder_and_be_asked_to_end_by_another_signal(place, tmp_path):
+    (tmp_path / "their").mkdir()
+    says = "trap 'echo two; exit 2' INT; trap '' TERM; pwd; while :; do sleep 0.01; done"
+    process = ServerProcess.spawn(
+        ["sh", "-c", says],
+        place=place,
+        environment=ENVIRONMENT,
+        log=place.folder / "log",
+        folder=str(tmp_path / "their"),
+        stop_signal=signal.SIGINT,
+    )
+    wait_for(process.first_words)
+    process.stop()
+    assert process.first_words().splitlines() == [str(tmp_path / "their"), "two"]
+    assert process.exit_code == 2
+
+
+def test_a_folder_that_is_not_there_says_so_in_the_log(place):
+    process = ServerProcess.spawn(
+        ["true"],
+        place=place,
+        environment=ENVIRONMENT,
+        log=place.folder / "log",
+        folder="/nowhere/at/all",
+    )
+    assert process.wait(DEADLINE_S)
+    process.stop()
+    assert "cannot run true in /nowhere/at/all: No such file" in process.last_words()
+
+
 def test_what_does_not_listen_is_killed_with_all_that_came_from_it(place):
     process = spawned(place, sys.executable, "-c", STUBBORN)
     wait_for(lambda: process.last_words().count("up") == 3)

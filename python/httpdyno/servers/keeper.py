@@ -42,8 +42,15 @@ _RESTORED = (*_IGNORED, signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ)
 class Job:
     """What is to be started, as httpdyno sends it: `packed` makes it, the keeper reads it."""
 
-    def __init__(
-        self, command: list[str], environment: dict[str, str], cpus: list[int], group: str
+    def __init__(  # noqa: PLR0913 - the fields of a record
+        self,
+        command: list[str],
+        environment: dict[str, str],
+        cpus: list[int],
+        group: str,
+        *,
+        folder: str = "",
+        stop: int = signal.SIGTERM,
     ) -> None:
         self.command = command
         self.environment = environment
@@ -51,16 +58,21 @@ class Job:
         """Where its processes may run; empty is anywhere."""
         self.group = group
         """Folder of the control group that it runs in; empty is none."""
+        self.folder = folder
+        """Where it runs; empty is where the keeper was started."""
+        self.stop = stop
+        """The signal that asks it to end."""
 
     def texts(self) -> list[str]:
         """Return all texts of it; none may hold a NUL."""
-        return [*self.command, *self.environment, *self.environment.values()]
+        return [*self.command, self.folder, *self.environment, *self.environment.values()]
 
     def packed(self) -> bytes:
         """Return it with its length before it."""
         variables = [f"{name}={value}" for name, value in self.environment.items()]
         cpus = ",".join(str(cpu) for cpu in self.cpus)
-        fields = [cpus, self.group, str(len(variables)), *variables, *self.command]
+        head = [cpus, self.group, self.folder, str(int(self.stop)), str(len(variables))]
+        fields = [*head, *variables, *self.command]
         body = b"\0".join(os.fsencode(field) for field in fields)
         return len(body).to_bytes(8, "little") + body
 
@@ -71,13 +83,15 @@ class Job:
         body = length and _exactly(handle, int.from_bytes(length, "little"))
         if not body:
             return None
-        cpus, group, n, *rest = (os.fsdecode(field) for field in body.split(b"\0"))
+        cpus, group, folder, stop, n, *rest = (os.fsdecode(field) for field in body.split(b"\0"))
         pairs = (variable.partition("=") for variable in rest[: int(n)])
         return cls(
             command=rest[int(n) :],
             environment={name: value for name, _, value in pairs},
             cpus=[int(cpu) for cpu in cpus.split(",") if cpu],
             group=group,
+            folder=folder,
+            stop=int(stop),
         )
 
 
@@ -107,7 +121,7 @@ class _Keeper:
                 _write_to(go_write, b"g")
                 os.close(go_write)
         if said == b"" and not self._is_over:
-            os.kill(self._root, signal.SIGTERM)
+            os.kill(self._root, self._job.stop)
             self._wait(lambda: self._is_over, _GRACEFUL_S)
         is_clean = self._end_all()
         if self._job.group:
@@ -226,9 +240,12 @@ def _become(job: Job, control: int, go: int) -> int:
         _write_to(control, f"ready {os.getpid()}\n".encode())
         if os.read(go, 1) == b"" or os.getppid() != keeper:
             return _NOT_LAUNCHED
+        if job.folder:
+            os.chdir(job.folder)
         os.execvpe(job.command[0], job.command, job.environment)  # noqa: S606 - what it is for
     except OSError as error:
-        os.write(2, f"cannot run {job.command[0]}: {error.strerror}\n".encode())
+        where = f" in {job.folder}" if job.folder else ""
+        os.write(2, f"cannot run {job.command[0]}{where}: {error.strerror}\n".encode())
     return _NOT_LAUNCHED
 
 

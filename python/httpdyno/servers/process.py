@@ -57,12 +57,14 @@ class ServerProcess:
         *,
         place: Place,
         log: Path,
+        stop_signal: signal.Signals = signal.SIGTERM,
     ) -> None:
         self.pid = kept.pid
         """The root process; also its session and process group id."""
         self._kept = kept
         self._place = place
         self._log = log
+        self._stop_signal = stop_signal
         self._root = os.pidfd_open(kept.pid)
         self._exit_code: int | None = None
         self._lock = threading.Lock()
@@ -71,7 +73,7 @@ class ServerProcess:
         self._is_stopped = False
 
     @classmethod
-    def spawn(
+    def spawn(  # noqa: PLR0913 - what there is to say of a process
         cls,
         command: Sequence[str],
         *,
@@ -79,6 +81,8 @@ class ServerProcess:
         environment: Mapping[str, str],
         log: Path,
         output_to: Path | None = None,
+        folder: str = "",
+        stop_signal: signal.Signals = signal.SIGTERM,
     ) -> "ServerProcess":
         """Start the command in the place, recorded on disk before it runs.
 
@@ -88,6 +92,8 @@ class ServerProcess:
             environment: The whole environment; the mark is added.
             log: Where its output and errors go; also what it is marked with.
             output_to: Where its output goes when that is to be apart from its errors.
+            folder: Where it runs, when that is not its place.
+            stop_signal: What asks it to end.
 
         Raises:
             AdapterError: No process can be started, or it cannot be recorded.
@@ -97,13 +103,15 @@ class ServerProcess:
             environment={**environment, MARK: str(log)},
             cpus=list(place.cpus),
             group="",
+            folder=folder,
+            stop=stop_signal,
         )
         if nul := next((text for text in job.texts() if "\0" in text), None):
             raise AdapterError(f"`{nul!r}` of the command or its environment holds a NUL")
         kept = _Kept(make_group(f"{place.folder.parent.name}-{place.folder.name}-{log.name}"))
         try:
             kept.launch(job, place, log, output_to or log)
-            process = cls(kept, place=place, log=log)
+            process = cls(kept, place=place, log=log, stop_signal=stop_signal)
             kept.started_ticks = record_session(
                 place, kept.pid, keeper=kept.keeper_pid, group=kept.group
             )
@@ -155,7 +163,7 @@ class ServerProcess:
         """Ask it to end and return at once; idempotent."""
         if self._asked_at_s is None:
             self._asked_at_s = time.monotonic()
-            self._signal(signal.SIGTERM)
+            self._signal(self._stop_signal)
 
     def finish_stop(self, graceful_s: float = 1.0) -> None:
         """Wait for the end that was asked for, enforce it, and see that nothing is left.
