@@ -212,3 +212,15 @@ def test_settings_that_cannot_be_read_are_a_complaint(port, body):
 def test_a_path_that_is_no_ascii_is_encoded(port):
     with site(port, [(200, '{"a": 1}')]):
         assert application_settings(port.address, "/ä b", timeout_s=10) == {"a": "1"}
+
+
+def test_where_a_status_is_wanted_no_other_is_ready(port, monkeypatch):
+    monkeypatch.setattr(ready, "_FAILING_S", 0.02)
+    with site(port, [(200, ""), (204, "")]):
+        found = await_answer(port.address, "/", lambda: True, Patience(10), status=204)
+    assert found.kind == "answers"
+    with site(port, [(200, "")]):
+        found = await_answer(port.address, "/x", lambda: True, Patience(10), status=204)
+    assert found.kind == "fails"
+    assert "200 OK" in found.detail
+    assert found.detail.endswith("to GET /x, where 204 is expected")

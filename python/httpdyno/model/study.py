@@ -34,6 +34,8 @@ class ServerSpec(Record, frozen=True):
     environment: dict[str, str] = msgspec.field(default_factory=dict)
     ready_path: str = "/"
     """Answers below 500 once the server is ready."""
+    ready_status: int | None = None
+    """The status of that answer, where it must be one."""
     effective_path: str = ""
     """Where the application says its own settings, as a JSON object; compared with the knobs."""
     writable: tuple[str, ...] = ()

@@ -90,8 +90,13 @@ class Instance:
     def await_ready(self, timeout_s: float) -> NotRunning | Effective:
         """Wait until it answers and is all there, then read the effective configuration back."""
         patience = Patience(timeout_s)
+        spec = self._asked.spec
         readiness = await_answer(
-            self.addresses[0], self._asked.spec.ready_path, self._process.is_alive, patience
+            self.addresses[0],
+            spec.ready_path,
+            self._process.is_alive,
+            patience,
+            status=spec.ready_status,
         )
         if readiness.kind == "exited":
             return self._exited()

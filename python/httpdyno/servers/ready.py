@@ -31,22 +31,33 @@ class Readiness(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def await_answer(
-    address: str, path: str, is_alive: Callable[[], bool], patience: Patience
+    address: str,
+    path: str,
+    is_alive: Callable[[], bool],
+    patience: Patience,
+    *,
+    status: int | None = None,
 ) -> Readiness:
-    """Wait until a GET is answered below 500, the server exits, keeps failing, or time is up."""
+    """Wait until a GET is answered right, the server exits, keeps failing, or time is up.
+
+    Right is the status wanted; any below 500 where it is None.
+    """
     failing_since_s: float | None = None
+    wanted = "" if status is None else f", where {status} is expected"
     while True:
         is_last = patience.is_over
         if not is_alive():
             return Readiness(kind="exited")
         answer = _tried(address, path, Patience(_LAST_TRY_S) if is_last else patience)
-        if 0 < answer.status < _SERVER_ERROR:
+        if _is_right(answer.status, status):
             return Readiness(kind="answers")
-        if answer.status >= _SERVER_ERROR:
+        if answer.status:
             now_s = patience.spent_s
             failing_since_s = now_s if failing_since_s is None else failing_since_s
             if now_s - failing_since_s > _FAILING_S:
-                return Readiness(kind="fails", detail=f"it answers `{answer.words}` to GET {path}")
+                return Readiness(
+                    kind="fails", detail=f"it answers `{answer.words}` to GET {path}{wanted}"
+                )
         if is_last:
             return Readiness(
                 kind="silent",
@@ -72,6 +83,10 @@ def application_settings(address: str, path: str, *, timeout_s: float) -> dict[s
     if not isinstance(found, dict):
         return f"GET {path} did not bring a JSON object"
     return {name: _text(value) for name, value in found.items()}
+
+
+def _is_right(status: int, wanted: int | None) -> bool:
+    return 0 < status < _SERVER_ERROR if wanted is None else status == wanted
 
 
 def _tried(address: str, path: str, patience: Patience) -> Answer:

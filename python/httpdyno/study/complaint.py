@@ -21,6 +21,8 @@ _UNKNOWN = re.compile(r"Object contains unknown field `(.*)`", re.DOTALL)
 _LONGEST_SHOWN = 80
 _BITS = 63
 
+MISSING_HINT = "`httpdyno study schema` says all that a study file has"
+
 
 def typed_study(raw: dict[str, Any], file: Path) -> StudyFile:
     """Return the file's tables.
@@ -94,7 +96,7 @@ def _unknown_key(name: str, table: str, file: Path) -> StudyFileError:
 
 
 def _missing_hint(what: str) -> str:
-    return "`httpdyno study schema` says all that a study file has" if "required" in what else ""
+    return MISSING_HINT if "required" in what else ""
 
 
 def _keys_of(table: str) -> list[str]:
@@ -104,10 +106,17 @@ def _keys_of(table: str) -> list[str]:
         if part.isdigit() or part == "...":
             kind = _item(kind)
         elif isinstance(kind, inspect.StructType):
-            kind = next(each.type for each in kind.fields if each.encode_name == part)
+            kind = _table(next(each.type for each in kind.fields if each.encode_name == part))
     if not isinstance(kind, inspect.StructType):
         return []
     return [each.encode_name for each in kind.fields]
+
+
+def _table(kind: inspect.Type) -> inspect.Type:
+    """Return the table of a key that may be left out."""
+    if isinstance(kind, inspect.UnionType):
+        return next((each for each in kind.types if isinstance(each, inspect.StructType)), kind)
+    return kind
 
 
 def _item(kind: inspect.Type) -> inspect.Type:

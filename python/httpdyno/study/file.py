@@ -18,10 +18,20 @@ from httpdyno.foreign_text import is_there, read_regular, reason
 from httpdyno.model.base import Level
 from httpdyno.model.knob import Configuration, Knob, KnobInfo
 from httpdyno.model.metric import METRIC_NAMES
+from httpdyno.model.site import Site
 from httpdyno.model.study import Method, ServerSpec, Study
 from httpdyno.model.workload import Objective, second_metric_of
-from httpdyno.study.complaint import is_possible_number, nearest, typed_study
-from httpdyno.study.table import KnobTable, MethodTable, ObjectiveTable, ServerTable, StudyFile
+from httpdyno.study.complaint import MISSING_HINT, is_possible_number, nearest, typed_study
+from httpdyno.study.knob import Settings, study_knobs
+from httpdyno.study.site import (
+    SiteKnobInfos,
+    check_ready,
+    no_site_knobs,
+    site_from,
+    site_server,
+    whole_name,
+)
+from httpdyno.study.table import MethodTable, ObjectiveTable, ServerTable, SiteTable, StudyFile
 from httpdyno.study.workload import check_windows, study_workload
 from httpdyno.units import duration_s
 
@@ -33,8 +43,6 @@ _DEEP_KEY = re.compile(r"(?:[^\s.=\[\]]+[ \t]*\.[ \t]*){64}")
 _LEAST_STARTS = 6
 """An interval is exact for normal log ratios; fewer starts would lean on that too much."""
 
-_PATH = re.compile(r"/[!-~]*")
-
 CURVE = "throughput_per_s"
 
 
@@ -43,8 +51,15 @@ def study_schema() -> dict[str, Any]:
     return msgspec.json.schema(StudyFile)
 
 
-def load_study(path: Path, knob_infos: KnobInfos) -> Study:
+def load_study(
+    path: Path, knob_infos: KnobInfos, site_knob_infos: SiteKnobInfos = no_site_knobs
+) -> Study:
     """Read and check a study file, or the `study.toml` of a folder.
+
+    Args:
+        path: Of either.
+        knob_infos: What the server of a `[server]` can be set to.
+        site_knob_infos: What the members of a `[site]` can be set to, and what they are set to.
 
     Raises:
         StudyFileError: It is not there, is not TOML, or says something that makes no sense.
@@ -66,7 +81,7 @@ def load_study(path: Path, knob_infos: KnobInfos) -> Study:
         raise StudyFileError(f"`{file}` is not TOML: {error}") from error
     except ValueError as error:  # Python's own bound on digits
         raise StudyFileError(f"`{file}` holds a number of thousands of digits") from error
-    return study_from(raw, file, knob_infos)
+    return study_from(raw, file, knob_infos, site_knob_infos)
 
 
 def _tables(text: str) -> dict[str, Any]:
@@ -75,10 +90,25 @@ def _tables(text: str) -> dict[str, Any]:
     return tomllib.loads(text)
 
 
-def study_from(raw: dict[str, Any], file: Path, knob_infos: KnobInfos) -> Study:
+def study_from(
+    raw: dict[str, Any],
+    file: Path,
+    knob_infos: KnobInfos,
+    site_knob_infos: SiteKnobInfos = no_site_knobs,
+) -> Study:
     """Return the study that the TOML tables of `file` describe."""
     typed = typed_study(raw, file)
     check = _Checker(file)
+    check.format(typed)
+    site = check.site(typed.site) if typed.site is not None else None
+    server = check.target(typed)
+    if site is None:
+        fixed = frozenset(server.settings)
+        settings = Settings(infos=knob_infos(server.adapter), fixed=fixed)
+    else:
+        infos = site_knob_infos(site, file.parent)
+        settings = Settings(infos=infos, members=_members(site))
+    knobs = study_knobs(typed.knobs, settings, check.wrong)
     workload = study_workload(typed.workload, file, check.wrong)
     study = Study(
         name=typed.name,
@@ -88,11 +118,12 @@ def study_from(raw: dict[str, Any], file: Path, knob_infos: KnobInfos) -> Study:
         book_ratio=typed.book_ratio,
         folder=str(file.parent.resolve()),
         file=file.name,
-        server=check.server(typed.server),
-        knobs=check.knobs(typed.knobs, knob_infos(typed.server.adapter), typed.server),
+        server=server,
+        site=site,
+        knobs=knobs,
         workload=workload,
         objective=check.objective(typed.objective, is_open_loop=workload.is_open_loop),
-        method=check.method(typed.method, typed.knobs, typed.objective),
+        method=check.method(typed.method, knobs, typed.objective, _members(site)),
         budget_s=check.duration("budget.time", typed.budget.time),
     )
     check_windows(study.workload, study.method, study.objective, check.wrong)
@@ -106,8 +137,10 @@ def configuration_from(text: str, study: Study) -> Configuration:
         UsageError: An unknown knob, or a value of another type than the knob's.
     """
     configuration = study.start_configuration()
+    members = _members(study.site)
     for part in filter(None, (piece.strip() for piece in text.split(","))):
         name, equals, written = (piece.strip() for piece in part.partition("="))
+        name = whole_name(name, members, configuration.values)
         known = ", ".join(configuration.values)
         if not equals or name not in configuration.values:
             raise UsageError(
@@ -116,6 +149,10 @@ def configuration_from(text: str, study: Study) -> Configuration:
             )
         configuration = configuration.replaced(name, _level(name, written, study.knob(name).start))
     return configuration
+
+
+def _members(site: Site | None) -> tuple[str, ...]:
+    return () if site is None else tuple(member.name for member in site.members)
 
 
 def _level(name: str, written: str, like: Level) -> Level:
@@ -156,14 +193,37 @@ class _Checker:
         if value < least:
             raise self.wrong(key, value, f"at least {least:g}")
 
+    def format(self, typed: StudyFile) -> None:
+        """Refuse tables that the file's format has not, and both or neither of the targets."""
+        if typed.format == 1 and typed.site is not None:
+            raise StudyFileError(
+                f"`{self._file}`: site is not a key of format 1", hint="write `format = 2`"
+            )
+        if typed.server is not None and typed.site is not None:
+            raise StudyFileError(
+                f"`{self._file}`: [server] and [site] exclude each other",
+                hint="[site] is about servers of your own, [server] about one that the study makes",
+            )
+
+    def site(self, table: SiteTable) -> Site:
+        return site_from(table, self._file.parent, self.wrong)
+
+    def target(self, typed: StudyFile) -> ServerSpec:
+        if typed.site is not None:
+            return site_server(typed.site, self.wrong)
+        if typed.server is None:
+            raise StudyFileError(
+                f"`{self._file}`: object missing required field `server`"
+                f"{'' if typed.format == 1 else ' or `site`'}",
+                hint=MISSING_HINT,
+            )
+        return self.server(typed.server)
+
     def server(self, table: ServerTable) -> ServerSpec:
         folder = self._file.parent
-        for key, path in (
-            ("ready_path", table.ready_path),
-            ("effective_path", table.effective_path),
-        ):
-            if (path or key == "ready_path") and not _PATH.fullmatch(path):
-                raise self.wrong(f"server.{key}", path, "a path from `/` on, in ASCII, no spaces")
+        check_ready("server.ready_path", table.ready_path, table.ready_status, self.wrong)
+        if table.effective_path:
+            check_ready("server.effective_path", table.effective_path, None, self.wrong)
         for index, template in enumerate(table.templates):
             self._existing(f"server.templates[{index}].source", template.source, folder)
         if table.base:
@@ -180,6 +240,7 @@ class _Checker:
             settings=table.settings,
             environment=table.environment,
             ready_path=table.ready_path,
+            ready_status=table.ready_status,
             effective_path=table.effective_path,
             prepare=table.prepare,
             writable=table.writable,
@@ -188,47 +249,6 @@ class _Checker:
     def _existing(self, key: str, name: str, folder: Path) -> None:
         if not is_there(folder / name):
             raise self.wrong(key, name, f"a file in {folder}")
-
-    def knobs(
-        self, tables: tuple[KnobTable, ...], infos: Mapping[str, KnobInfo], server: ServerTable
-    ) -> tuple[Knob, ...]:
-        if not tables:
-            raise StudyFileError(f"`{self._file}`: knobs is empty; expected at least one [[knobs]]")
-        seen: set[str] = set()
-        for index, table in enumerate(tables):
-            key = f"knobs[{index}] ({table.name})"
-            if table.name in seen or table.name in server.settings:
-                raise self.wrong(f"{key}.name", table.name, "a name that is not set twice")
-            seen.add(table.name)
-            self._check_levels(key, table, infos.get(table.name))
-        return tuple(self._knob(table, infos.get(table.name)) for table in tables)
-
-    def _check_levels(self, key: str, table: KnobTable, info: KnobInfo | None) -> None:
-        values = (table.start, *table.levels)
-        if not set(table.levels) - {table.start} or len(set(table.levels)) != len(table.levels):
-            raise self.wrong(
-                f"{key}.levels", list(table.levels), "levels other than the start, each once"
-            )
-        if len({_family(value) for value in values}) > 1:
-            raise self.wrong(f"{key}.levels", list(table.levels), f"the type of {table.start!r}")
-        if table.book_ratio and len(table.book_ratio) != len(table.levels):
-            raise self.wrong(f"{key}.book_ratio", list(table.book_ratio), "one for each level")
-        for value in values:
-            wrong = info.complaint(value) if info else ""
-            if wrong:
-                raise self.wrong(key, value, wrong.removeprefix("expected "))
-
-    @staticmethod
-    def _knob(table: KnobTable, info: KnobInfo | None) -> Knob:
-        return Knob(
-            name=table.name,
-            start=table.start,
-            levels=table.levels,
-            title=table.title or (info.summary if info else ""),
-            unit=table.unit or (info.unit if info else ""),
-            why=table.why,
-            book_ratio=table.book_ratio,
-        )
 
     def objective(self, table: ObjectiveTable, *, is_open_loop: bool) -> Objective:
         for name, metric in (("metric", table.metric), ("tie_breaker", table.tie_breaker)):
@@ -256,10 +276,15 @@ class _Checker:
         )
 
     def method(
-        self, table: MethodTable, knobs: tuple[KnobTable, ...], objective: ObjectiveTable
+        self,
+        table: MethodTable,
+        knobs: tuple[Knob, ...],
+        objective: ObjectiveTable,
+        members: tuple[str, ...],
     ) -> Method:
         names = [knob.name for knob in knobs]
-        if table.kind == "sweep" and table.knob not in names:
+        swept = table.knob and whole_name(table.knob, members, names)
+        if table.kind == "sweep" and swept not in names:
             raise self.wrong("method.knob", table.knob, f"the knob to sweep: {', '.join(names)}")
         if table.kind == "sweep" and (objective.metric, objective.tie_breaker) != (CURVE, ""):
             value = objective.tie_breaker or objective.metric
@@ -269,7 +294,7 @@ class _Checker:
         self.at_least("method.side_by_side", table.side_by_side, 1)
         return Method(
             kind=table.kind,
-            knob=table.knob,
+            knob=swept,
             window_s=self.duration("method.window", table.window),
             lead_in_s=self.duration("method.lead_in", table.lead_in),
             warm_up_s=self.duration("method.warm_up", table.warm_up),
@@ -278,9 +303,3 @@ class _Checker:
             side_by_side=table.side_by_side,
             cores=table.cores,
         )
-
-
-def _family(value: Level) -> str:
-    if isinstance(value, bool | str):
-        return type(value).__name__
-    return "number"

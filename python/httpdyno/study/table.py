@@ -10,6 +10,7 @@ import msgspec
 
 from httpdyno.load.traffic_table import WorkloadTable
 from httpdyno.model.base import Level, Record
+from httpdyno.model.site import Door, Isolation
 from httpdyno.model.study import Template
 
 
@@ -26,6 +27,7 @@ class ServerTable(Record, frozen=True):
     adapter: str
     base: str = ""
     ready_path: str = "/"
+    ready_status: int | None = None
     effective_path: str = ""
     prepare: tuple[str, ...] = ()
     writable: tuple[str, ...] = ()
@@ -35,12 +37,44 @@ class ServerTable(Record, frozen=True):
     environment: dict[str, str] = msgspec.field(default_factory=dict)
 
 
+class MemberTable(Record, frozen=True):
+    """`[[site.members]]`: one server of the site, front to back."""
+
+    name: str
+    kind: str
+    main: str = ""
+    command: tuple[str, ...] = ()
+    program: str = ""
+    folder: str = ""
+    prefix: str = ""
+    user: str = ""
+    unit: str = ""
+    environment_names: tuple[str, ...] = ()
+    environment_from: str = ""
+    serves: tuple[str, ...] = ()
+    ready_timeout: str = "20s"
+
+
+class SiteTable(Record, frozen=True):
+    """`[site]`: a person's own servers, in place of `[server]`."""
+
+    members: tuple[MemberTable, ...] = ()
+    doors: tuple[Door, ...] = ()
+    snapshot: str = "snapshot"
+    isolation: Isolation = "auto"
+    listener: str = ""
+    host: str = ""
+    writes: tuple[str, ...] = ()
+    ready: str = "/"
+    ready_status: int | None = None
+
+
 class KnobTable(Record, frozen=True):
     """`[[knobs]]`, in ladder order."""
 
     name: str
-    start: Level
-    levels: tuple[Level, ...]
+    start: Level | msgspec.UnsetType = msgspec.UNSET
+    levels: tuple[Level, ...] = ()
     title: str = ""
     unit: str = ""
     why: str = ""
@@ -81,11 +115,12 @@ class BudgetTable(Record, frozen=True):
 class StudyFile(Record, frozen=True):
     """A study as it is written. `httpdyno study schema` prints its JSON Schema."""
 
-    format: Literal[1]
+    format: Literal[1, 2]
     name: str
     title: str
-    server: ServerTable
     knobs: tuple[KnobTable, ...]
+    server: ServerTable | None = None
+    site: SiteTable | None = None
     workload: WorkloadTable = WorkloadTable()
     objective: ObjectiveTable = ObjectiveTable()
     method: MethodTable = MethodTable()

@@ -1,0 +1,120 @@
+"""The `[[knobs]]` of a study file, resolved against what the servers say of their settings."""
+
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
+
+import msgspec
+
+from httpdyno.errors import StudyFileError
+from httpdyno.model.base import Level
+from httpdyno.model.knob import Knob, KnobInfo, level_text
+from httpdyno.study.complaint import nearest
+from httpdyno.study.site import Wrong, whole_name
+from httpdyno.study.table import KnobTable
+
+AS_FOUND = "as found"
+"""The start of a site's knob that is what its files, or its server, say."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Settings:
+    """What knobs can be: of a server, or of the members of a site."""
+
+    infos: Mapping[str, KnobInfo]
+    members: Sequence[str] = ()
+    """Of a site; none for a server, whose application may have settings that no info tells."""
+    fixed: Set[str] = frozenset()
+    """Settings of the server that stay as they are."""
+
+    @property
+    def is_site(self) -> bool:
+        """Whether all that can be set is known, and its values as found."""
+        return bool(self.members)
+
+
+def study_knobs(
+    tables: tuple[KnobTable, ...], settings: Settings, wrong: Wrong
+) -> tuple[Knob, ...]:
+    """Return the knobs, each with its whole name and its start.
+
+    Raises:
+        StudyFileError: One of them makes no sense, or there are none.
+    """
+    if not tables:
+        raise wrong("knobs", [], "at least one [[knobs]]")
+    knobs: list[Knob] = []
+    for index, table in enumerate(tables):
+        key = f"knobs[{index}] ({table.name})"
+        name = _name(key, table, settings, wrong)
+        if name in settings.fixed or any(name == knob.name for knob in knobs):
+            raise wrong(f"{key}.name", table.name, "a name that is not set twice")
+        info = settings.infos.get(name)
+        start = _start(key, table, info, settings, wrong)
+        _check_levels(key, table, start, info, wrong)
+        knobs.append(
+            Knob(
+                name=name,
+                start=start,
+                levels=table.levels,
+                title=table.title or (info.summary if info else ""),
+                unit=table.unit or (info.unit if info else ""),
+                why=table.why,
+                book_ratio=table.book_ratio,
+            )
+        )
+    return tuple(knobs)
+
+
+def _name(key: str, table: KnobTable, settings: Settings, wrong: Wrong) -> str:
+    if not settings.is_site:
+        return table.name
+    name = whole_name(table.name, settings.members, settings.infos)
+    if name not in settings.infos:
+        complaint = wrong(f"{key}.name", table.name, "a setting of the site, `MEMBER:NAME[@SCOPE]`")
+        known = nearest(name, settings.infos)
+        raise StudyFileError(f"{complaint}", hint=known or "`httpdyno inspect` shows what is set")
+    return name
+
+
+def _start(
+    key: str, table: KnobTable, info: KnobInfo | None, settings: Settings, wrong: Wrong
+) -> Level:
+    if not settings.is_site:
+        is_text = any(isinstance(level, str) for level in table.levels)
+        if isinstance(table.start, msgspec.UnsetType):
+            raise wrong(f"{key}.start", "", "the value that the server starts with")
+        if table.start == AS_FOUND and not is_text:
+            raise wrong(f"{key}.start", AS_FOUND, "the value that the server starts with")
+        return table.start
+    if not isinstance(table.start, msgspec.UnsetType) and table.start != AS_FOUND:
+        return table.start
+    if info is None or info.default is None:
+        raise wrong(
+            f"{key}.start", AS_FOUND, "a value: nothing sets it, and what it is then is not known"
+        )
+    return info.default
+
+
+def _check_levels(
+    key: str, table: KnobTable, start: Level, info: KnobInfo | None, wrong: Wrong
+) -> None:
+    levels = list(table.levels)
+    if not set(levels) - {start} or len(set(levels)) != len(levels):
+        raise wrong(
+            f"{key}.levels", levels, f"levels other than the start ({level_text(start)}), each once"
+        )
+    if len({_family(value) for value in (start, *levels)}) > 1:
+        raise wrong(f"{key}.levels", levels, f"the type of {start!r}")
+    if table.book_ratio and len(table.book_ratio) != len(levels):
+        raise wrong(f"{key}.book_ratio", list(table.book_ratio), "one for each level")
+    # What was found may lie outside of what is worth trying; what is written here may not.
+    for value in [start, *levels] if table.start == start else levels:
+        complaint = info.complaint(value) if info else ""
+        if complaint:
+            raise wrong(key, value, complaint.removeprefix("expected "))
+
+
+def _family(value: Level) -> str:
+    if isinstance(value, bool | str):
+        return type(value).__name__
+    return "number"

@@ -1,0 +1,159 @@
+"""The `[site]` of a study file, turned into a site and what requests need to find it."""
+
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path, PurePosixPath
+
+from httpdyno.errors import StudyFileError, UsageError
+from httpdyno.foreign_text import is_there
+from httpdyno.model.knob import KnobInfo
+from httpdyno.model.site import Member, Site
+from httpdyno.model.study import ServerSpec
+from httpdyno.study.table import MemberTable, SiteTable
+from httpdyno.units import duration_s
+
+SITE_ADAPTER = "site"
+"""The adapter of all sites: it asks the adapters of their members."""
+
+SiteKnobInfos = Callable[[Site, Path], Mapping[str, KnobInfo]]
+"""From a site and its study's folder to what can be set, by whole name `MEMBER:NAME[@SCOPE]`.
+
+Raises HttpdynoError where that is not known. Defaults are the values as they were found.
+"""
+
+Wrong = Callable[[str, object, str], StudyFileError]
+
+_MEMBER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+_PATH = re.compile(r"/[!-~]*")
+_HIGHEST_STATUS = 599
+_LOWEST_STATUS = 100
+
+
+def no_site_knobs(_site: Site, _folder: Path) -> Mapping[str, KnobInfo]:
+    """Refuse: nobody said who knows the settings of a site.
+
+    Raises:
+        StudyFileError: Always.
+    """
+    raise StudyFileError(
+        "a study of your own site ([site]) cannot be read here: nothing knows what its servers "
+        "can be set to",
+        hint="give it a [server], as bundled studies have",
+    )
+
+
+def site_from(table: SiteTable, folder: Path, wrong: Wrong) -> Site:
+    """Return the site that the table describes.
+
+    Raises:
+        StudyFileError: Something in it makes no sense.
+    """
+    if not table.members:
+        raise wrong("site.members", [], "at least one [[site.members]]")
+    names = [member.name for member in table.members]
+    for index, member in enumerate(table.members):
+        _check_member(f"site.members[{index}]", member, names[:index], wrong)
+    _check_paths("site.writes", table.writes, wrong)
+    for index, door in enumerate(table.doors):
+        if not door.to:
+            raise wrong(f"site.doors[{index}].to", door.to, "an address, such as 127.0.0.1:5432")
+    snapshot = folder / table.snapshot
+    if not (table.snapshot and is_there(snapshot) and snapshot.is_dir()):
+        raise wrong("site.snapshot", table.snapshot, f"a folder in {folder}")
+    return Site(
+        members=tuple(
+            _member(f"site.members[{index}]", member, wrong)
+            for index, member in enumerate(table.members)
+        ),
+        snapshot=table.snapshot,
+        isolation=table.isolation,
+        listener=table.listener,
+        host=table.host,
+        writes=table.writes,
+        doors=table.doors,
+    )
+
+
+def site_server(table: SiteTable, wrong: Wrong) -> ServerSpec:
+    """Return what load and readiness need to know of a site.
+
+    Raises:
+        StudyFileError: The path or the status cannot be one.
+    """
+    check_ready("site.ready", table.ready, table.ready_status, wrong)
+    return ServerSpec(adapter=SITE_ADAPTER, ready_path=table.ready, ready_status=table.ready_status)
+
+
+def check_ready(key: str, path: str, status: int | None, wrong: Wrong) -> None:
+    """Refuse a path or a status that no request can have.
+
+    Raises:
+        StudyFileError: With the key.
+    """
+    if not _PATH.fullmatch(path):
+        raise wrong(key, path, "a path from `/` on, in ASCII, no spaces")
+    if status is not None and not _LOWEST_STATUS <= status <= _HIGHEST_STATUS:
+        name = f"{key.removesuffix('_path')}_status"
+        raise wrong(name, status, f"{_LOWEST_STATUS} to {_HIGHEST_STATUS}")
+
+
+def whole_name(name: str, members: Sequence[str], known: Collection[str]) -> str:
+    """Return a knob's name as `MEMBER:NAME[@SCOPE]`, where something was left out of it.
+
+    The member may be left out where there is one, the scope where the setting has one. A name
+    that cannot be told stays as it is, and so does one of no site.
+    """
+    has_member = name.partition(":")[0] in members
+    whole = name if has_member or len(members) != 1 else f"{members[0]}:{name}"
+    if whole in known:
+        return whole
+    scoped = [each for each in known if each.startswith(f"{whole}@")]
+    return scoped[0] if len(scoped) == 1 else whole
+
+
+def _check_member(key: str, member: MemberTable, before: Sequence[str], wrong: Wrong) -> None:
+    if not _MEMBER.fullmatch(member.name):
+        raise wrong(f"{key}.name", member.name, "letters, digits, `-`, `_` and `.`")
+    if member.name in before:
+        raise wrong(f"{key}.name", member.name, "a name that no other member has")
+    if not (member.main or member.command):
+        raise wrong(
+            f"{key}.main", "", "the path of its main configuration file, or its command beside it"
+        )
+    for name, path in (
+        ("main", member.main),
+        ("folder", member.folder),
+        ("prefix", member.prefix),
+    ):
+        if path:
+            _check_paths(f"{key}.{name}", (path,), wrong)
+
+
+def _check_paths(key: str, paths: Sequence[str], wrong: Wrong) -> None:
+    for path in paths:
+        if not PurePosixPath(path).is_absolute():
+            raise wrong(key, path, "whole paths, from `/` on")
+
+
+def _member(key: str, table: MemberTable, wrong: Wrong) -> Member:
+    try:
+        ready_timeout_s = duration_s(table.ready_timeout)
+    except UsageError as error:
+        raise wrong(f"{key}.ready_timeout", table.ready_timeout, "such as `20s`") from error
+    if ready_timeout_s <= 0:
+        raise wrong(f"{key}.ready_timeout", table.ready_timeout, "more than zero")
+    return Member(
+        name=table.name,
+        kind=table.kind,
+        main=table.main,
+        command=table.command,
+        program=table.program,
+        folder=table.folder,
+        prefix=table.prefix,
+        user=table.user,
+        unit=table.unit,
+        environment_names=table.environment_names,
+        environment_from=table.environment_from,
+        serves=table.serves,
+        ready_timeout_s=ready_timeout_s,
+    )

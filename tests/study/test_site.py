@@ -1,0 +1,204 @@
+"""`[site]`: servers of a person's own in place of one that the study makes."""
+
+import tomllib
+
+import msgspec
+import pytest
+
+from httpdyno.errors import StudyFileError, UsageError
+from httpdyno.model import Door, KnobInfo, Member, Site, Study
+from httpdyno.study.file import configuration_from, load_study, study_from
+from httpdyno.study.site import whole_name
+
+SITE = """
+format = 2
+name = "shop"
+title = "shop.example, as nginx and php-fpm serve it"
+
+[site]
+isolation = "wall"
+listener = "443"
+host = "shop.example"
+writes = ["/var/www/shop/cache"]
+ready = "/health"
+ready_status = 204
+
+[[site.members]]
+name = "front"
+kind = "nginx"
+main = "/etc/nginx/nginx.conf"
+unit = "nginx.service"
+
+[[site.members]]
+name = "php"
+kind = "php-fpm"
+main = "/etc/php/8.2/fpm/php-fpm.conf"
+serves = ["unix:/run/php/php8.2-fpm.sock"]
+ready_timeout = "30s"
+
+[[site.doors]]
+to = "127.0.0.1:5432"
+why = "a throwaway copy"
+
+[[knobs]]
+name = "php:pm.max_children"
+start = "as found"
+levels = [10, 20]
+
+[[knobs]]
+name = "front:gzip"
+levels = [true]
+"""
+
+
+def _info(name, default, kind="integer", maximum=None):
+    return KnobInfo(
+        name=name, summary=f"what {name} is", kind=kind, default=default, maximum=maximum
+    )
+
+
+INFOS = {
+    # As found it is more than anybody should try.
+    "php:pm.max_children": _info("pm.max_children", 500, maximum=100),
+    "php:pm.max_requests": _info("pm.max_requests", None),
+    "front:gzip@shop.example": _info("gzip", default=False, kind="boolean"),
+    "front:expires@a.example": _info("expires", default=0),
+    "front:expires@b.example": _info("expires", default=0),
+}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "snapshot").mkdir()
+    return tmp_path
+
+
+def _study(folder, text=SITE):
+    return study_from(
+        tomllib.loads(text), folder / "study.toml", lambda _: {}, lambda _site, _folder: INFOS
+    )
+
+
+def test_a_site_is_read_with_its_members_and_doors(folder):
+    study = _study(folder)
+    assert study.site == Site(
+        members=(
+            Member(name="front", kind="nginx", main="/etc/nginx/nginx.conf", unit="nginx.service"),
+            Member(
+                name="php",
+                kind="php-fpm",
+                main="/etc/php/8.2/fpm/php-fpm.conf",
+                serves=("unix:/run/php/php8.2-fpm.sock",),
+                ready_timeout_s=30.0,
+            ),
+        ),
+        isolation="wall",
+        listener="443",
+        host="shop.example",
+        writes=("/var/www/shop/cache",),
+        doors=(Door(to="127.0.0.1:5432", why="a throwaway copy"),),
+    )
+    server = study.server
+    assert (server.adapter, server.ready_path, server.ready_status) == ("site", "/health", 204)
+
+
+def test_a_knob_starts_from_what_was_found_by_its_whole_name(folder):
+    study = _study(folder)
+    assert study.start_configuration().values == {
+        "php:pm.max_children": 500,
+        "front:gzip@shop.example": False,
+    }
+    assert study.knob("php:pm.max_children").title == "what pm.max_children is"
+    changed = configuration_from("php:pm.max_children=20, front:gzip=on", study)
+    assert changed.values == {"php:pm.max_children": 20, "front:gzip@shop.example": True}
+
+
+def test_a_site_study_is_stored_and_read_again(folder):
+    study = _study(folder)
+    assert msgspec.json.decode(msgspec.json.encode(study), type=Study) == study
+
+
+def test_the_member_may_be_left_out_where_there_is_one(folder):
+    at, end = SITE.index("[[site.members]]"), SITE.index('[[site.members]]\nname = "php"')
+    alone = (SITE[:at] + SITE[end:]).replace('name = "front:gzip"\nlevels = [true]', "")
+    alone = alone[: alone.rindex("[[knobs]]")].replace("php:pm.max_children", "pm.max_children")
+    study = _study(folder, alone)
+    assert [knob.name for knob in study.knobs] == ["php:pm.max_children"]
+    assert configuration_from("pm.max_children=10", study) == configuration_from(
+        "php:pm.max_children=10", study
+    )
+    with pytest.raises(UsageError, match="sets no knob"):
+        configuration_from("max_children=10", study)
+
+
+@pytest.mark.parametrize(
+    ("name", "members", "whole"),
+    [
+        ("gzip", ["front"], "front:gzip@shop.example"),
+        ("front:gzip", ["front", "php"], "front:gzip@shop.example"),
+        # Which member's is not said, and which scope's.
+        ("gzip", ["front", "php"], "gzip"),
+        ("front:expires", ["front"], "front:expires"),
+        ("expires@a.example", ["front"], "front:expires@a.example"),
+        # A scope may hold a colon.
+        ("backlog@0.0.0.0:80", ["front"], "front:backlog@0.0.0.0:80"),
+        ("gzip", [], "gzip"),
+    ],
+)
+def test_what_is_left_out_of_a_name_is_put_in_where_there_is_one(name, members, whole):
+    assert whole_name(name, members, INFOS) == whole
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("format = 2", "format = 1", "site is not a key of format 1"),
+        ("[site]", '[server]\nadapter = "x"\n[site]', "[server] and [site] exclude each other"),
+        ('kind = "php-fpm"\n', "", "object missing required field `kind`"),
+        ('name = "php"', 'name = "front"', "[1].name is 'front'; expected a name that no other"),
+        ('name = "php"', 'name = "a:b"', "site.members[1].name is 'a:b'; expected letters"),
+        ('main = "/etc/nginx/nginx.conf"', "", "site.members[0].main is ''; expected the path"),
+        ("/etc/nginx/nginx.conf", "nginx.conf", "[0].main is 'nginx.conf'; expected whole paths"),
+        ('"/var/www/shop/cache"', '"cache"', "site.writes is 'cache'; expected whole paths"),
+        ('to = "127.0.0.1:5432"', 'to = ""', "site.doors[0].to is ''; expected an address"),
+        ('ready_timeout = "30s"', 'ready_timeout = "0s"', "ready_timeout is '0s'; expected more"),
+        ("ready_status = 204", "ready_status = 99", "site.ready_status is 99; expected 100 to 599"),
+        ('ready = "/health"', 'ready = "health"', "site.ready is 'health'; expected a path"),
+        ('isolation = "wall"', 'isolation = "jail"', "site.isolation is 'jail'; invalid enum"),
+        ('isolation = "wall"', 'snapshot = "x"', "site.snapshot is 'x'; expected a folder in"),
+        ('host = "shop', 'hots = "shop', "site.hots is not a key that there is"),
+        ("php:pm.max_children", "pm.max_children", "is 'pm.max_children'; expected a setting of"),
+        ("php:pm.max_children", "php:pm.max_requests", "start is 'as found'; expected a value"),
+        ("levels = [10, 20]", "levels = [10, 200]", "is 200; expected at most 100"),
+        ('start = "as found"', "start = 500", "(php:pm.max_children) is 500; expected at most 100"),
+        ("levels = [10, 20]", "levels = [500]", "expected levels other than the start (500)"),
+    ],
+)
+def test_what_makes_no_sense_of_a_site_is_named(folder, before, after, said):
+    assert before in SITE
+    with pytest.raises(StudyFileError) as caught:
+        _study(folder, SITE.replace(before, after))
+    assert said in str(caught.value)
+    assert "study.toml" in str(caught.value)
+
+
+def test_a_site_is_refused_where_nobody_knows_its_settings(folder):
+    (folder / "study.toml").write_text(SITE, encoding="utf-8")
+    with pytest.raises(StudyFileError, match="cannot be read here") as caught:
+        load_study(folder, lambda _: {})
+    assert caught.value.hint
+
+
+def test_as_found_is_nothing_that_a_server_of_the_study_has(folder):
+    at, end = SITE.index("[site]"), SITE.index("[[knobs]]")
+    text = f'{SITE[:at]}[server]\nadapter = "fake"\n{SITE[end:]}'
+    for wrong in (text, text.replace('start = "as found"', "")):
+        with pytest.raises(StudyFileError, match=r"knobs\[0\].*start .*the server starts with"):
+            _study(folder, wrong)
+
+
+def test_a_text_may_start_empty(folder):
+    at = SITE.index("[site]")
+    knobs = '[[knobs]]\nname = "flags"\nstart = ""\nlevels = ["-O"]'
+    study = _study(folder, f'{SITE[:at]}[server]\nadapter = "fake"\n{knobs}')
+    assert study.start_configuration().values == {"flags": ""}
