@@ -7,10 +7,14 @@ from typing import Any, cast
 
 import pytest
 from msgspec import structs
+from tests.namespace import may_make_networks, serving_elsewhere
 
 from httpdyno.experiment.bench import StartRequest
 from httpdyno.experiment.server_bench import ServerBench
 from httpdyno.model import Configuration, Effective
+from httpdyno.servers.patience import Patience
+from httpdyno.servers.port import HeldPort
+from httpdyno.servers.ready import await_answer
 
 FRONT = """
 import socket, sys, threading
@@ -48,6 +52,7 @@ class Site:
             for script in (FRONT, BACK)
         ]
         self.addresses = (f"unix:{socket}", "127.0.0.1:1")
+        self.networks = ("", "")
 
     @property
     def root_pids(self):
@@ -71,10 +76,32 @@ class Site:
             each.communicate()
 
 
-@pytest.fixture
-def record(study, tmp_path):
+class Elsewhere:
+    """A server in a network of its own."""
+
+    def __init__(self, port, network):
+        self.addresses = (f"127.0.0.1:{port}",)
+        self.networks = (network,)
+        self.root_pids = (int(network.split("/")[2]),)
+
+    def await_ready(self, timeout_s):
+        patience, [address], [network] = Patience(timeout_s), self.addresses, self.networks
+        ready = await_answer(address, "/", self.is_alive, patience, network=network)
+        assert ready.kind == "answers"
+        return Effective()
+
+    def is_alive(self):
+        return True
+
+    def last_words(self):
+        return ""
+
+    def stop(self):
+        """It ends with the test."""
+
+
+def measured(study, site):
     """One start of one such server, two windows of it."""
-    site = Site(tmp_path / "front")
     adapter = SimpleNamespace(spawn=lambda *_arguments: site, version=lambda: "1", name="site")
     request = StartRequest(
         comparison=1,
@@ -91,7 +118,8 @@ def record(study, tmp_path):
         return record
 
 
-def test_the_first_address_is_loaded_and_all_trees_are_measured(record):
+def test_the_first_address_is_loaded_and_all_trees_are_measured(study, tmp_path):
+    record = measured(study, Site(tmp_path / "front"))
     assert (record.statuses, record.details) == (("complete",), ("",))
     assert len(record.windows) == 2
     for window in record.windows:
@@ -99,3 +127,14 @@ def test_the_first_address_is_loaded_and_all_trees_are_measured(record):
         assert window.measurement.n_errors == 0
         assert window.telemetry.n_processes == 2
     assert record.windows[-1].telemetry.pss_bytes > 0
+
+
+@pytest.mark.skipif(not may_make_networks(), reason="only root can make networks")
+def test_a_server_in_another_network_is_loaded_there(study):
+    with HeldPort() as port, serving_elsewhere(port.number) as network:
+        record = measured(study, Elsewhere(port.number, network))
+    assert (record.statuses, record.details) == (("complete",), ("",))
+    assert len(record.windows) == 2
+    for window in record.windows:
+        assert window.measurement.completed > 0
+        assert window.measurement.n_errors == 0

@@ -74,7 +74,7 @@ def message(
     recording: Recording | None = None,
 ) -> bytes:
     plan = WindowPlan(arm=0, lead_in_s=0.0, measure_s=0.5, tail_s=tail_s)
-    return spec_message(workload, [address], recording, (), windows=[plan], **CLIENT)
+    return spec_message(workload, [address], recording, (), (), windows=[plan], **CLIENT)
 
 
 def keys(value: Any, within: str = "") -> set[str]:

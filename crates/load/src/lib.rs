@@ -45,7 +45,7 @@
 //! | `schedule` | windows, when what is due, and all that is drawn at random | `input` |
 //! | `wire` | sockets: TCP or Unix, with or without TLS | `error` `input` `sys` |
 //! | `http` | answers: where they end, their heads, their cookies | |
-//! | `request` | requests, rendered as far as they can be before the run | `error` `http` `input` `schedule` `wire` |
+//! | `request` | requests, rendered as far as they can be before the run | `error` `http` `input` `schedule` `sys` `wire` |
 //! | `count` | what became of requests | `schedule` `sys` |
 //! | `judge` | who was the limit, and what the host did meanwhile | `count` `schedule` `sys` |
 //! | `drive` | a thread's loop: who sends when over which connection | `count` `error` `http` `input` `request` `schedule` `sys` `wire` |

@@ -14,7 +14,7 @@ use crate::judge::{HostMeter, watchdog};
 use crate::request::Target;
 use crate::result::WindowResult;
 use crate::schedule::{Model, Plan};
-use crate::sys::{self, Waker};
+use crate::sys::{self, Network, Waker};
 
 /// From the decision to open a window to its first request: time for all threads to wake up.
 const START_DELAY_NS: u64 = 200_000;
@@ -94,7 +94,7 @@ impl Run {
             threads.push(Thread { mailbox: mailbox_in, waker, handle: Some(handle) });
         }
         let board = Arc::new(Board { shared, wakers, ..Board::default() });
-        let program = Program::of(&spec, n_threads);
+        let program = Program::of(&spec, &targets, n_threads);
         let conductor = Conductor { board: Arc::clone(&board), threads, reports, observer };
         let conductor = spawn("httpdyno-load", move || conductor.conduct(&program))?;
         Ok(Self { board, conductor: Some(conductor) })
@@ -183,6 +183,7 @@ struct Program {
     drain_ns: u64,
     /// Of each arm.
     n_requests: Vec<usize>,
+    networks: Vec<Option<Arc<Network>>>,
     n_connections: usize,
     /// Of the threads; empty: not pinned.
     cpus: Vec<usize>,
@@ -190,7 +191,7 @@ struct Program {
 }
 
 impl Program {
-    fn of(spec: &LoadSpec, n_threads: usize) -> Self {
+    fn of(spec: &LoadSpec, targets: &[Target], n_threads: usize) -> Self {
         let n_requests: Vec<_> = spec.arms.iter().map(|arm| arm.requests.len()).collect();
         let capacity = Capacity {
             n_requests: n_requests.iter().copied().max().unwrap_or(0),
@@ -203,6 +204,7 @@ impl Program {
             model: Model::of(&spec.arrival),
             drain_ns: nanoseconds(spec.drain_s),
             n_requests,
+            networks: targets.iter().map(|target| target.network.clone()).collect(),
             n_connections: spec.connections,
             cpus: spec.cpus.clone(),
             capacity,
@@ -253,7 +255,7 @@ impl Conductor {
             if self.board.is_stopped() || self.is_broken_off(index, true) {
                 return Ok(());
             }
-            host.open();
+            host.open(program.networks[program.windows[index].arm].as_ref());
             let plan = program.plan(index);
             self.board.shared.live.show(Some(&plan));
             let ended = self.run_window(plan, &mut tallies, &mut host);

@@ -1,10 +1,14 @@
 //! The system calls that the standard library has no safe door to. All unsafe code is here.
 #![allow(unsafe_code, reason = "raw system calls; each block says why it is sound")]
 
+mod network;
+
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr;
 use std::time::Duration;
+
+pub(crate) use network::Network;
 
 /// Turn the -1 of a system call into its error.
 fn checked(result: libc::c_int) -> io::Result<libc::c_int> {

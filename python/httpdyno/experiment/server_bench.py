@@ -237,6 +237,7 @@ class ServerBench:
             workload=self._study.workload,
             requests=requests,
             addresses={place: each.addresses[0] for place, each in running.items()},
+            networks={place: each.networks[0] for place, each in running.items()},
             collectors={
                 place: server_collectors(each.root_pids) for place, each in running.items()
             },

@@ -61,6 +61,8 @@ class StartLoad:
     """Where each arm that is up answers."""
     seed: int
     """The plan's; each start draws from its own."""
+    networks: Mapping[Place, str] = field(default_factory=dict)
+    """Paths of the network namespaces that they answer in, but for this process's own."""
     collectors: Mapping[Place, Sequence[Collector]] = field(default_factory=dict)
     """What is read of each arm's server over its windows."""
     cpus: Sequence[int] = ()
@@ -264,6 +266,7 @@ class StartLoad:
             seed=start_seed(self.seed, self._first.comparison, self._first.start, part),
             # Only the arms of a start draw alike.
             streams=[place.start for place in up],
+            networks=[self.networks.get(place, "") for place in up],
             spin_s=SPIN_S if shares else 0.0,
             on_edge=on_edge,
         )

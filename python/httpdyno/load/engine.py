@@ -81,6 +81,7 @@ def start_load(  # noqa: PLR0913 - the engine's settings, each of them optional
     cpus: Sequence[int] = (),
     seed: int = 0,
     streams: Sequence[int] = (),
+    networks: Sequence[str] = (),
     drain_s: float | None = None,
     spin_s: float = 0.0,
     n_traced: int = 0,
@@ -98,6 +99,8 @@ def start_load(  # noqa: PLR0913 - the engine's settings, each of them optional
         seed: Makes the run repeatable.
         streams: Numbers by which the arms draw; those of one number draw alike. Empty: all do.
             (n_arms,).
+        networks: Paths of the network namespaces that the addresses are in, such as
+            `/proc/4711/ns/net`; an empty one is this process's own. Empty: all are. (n_arms,).
         drain_s: The longest wait for answers at a window's end; None is the workload's timeout,
             which lets every request end by itself.
         spin_s: Polling before each due time, see `machine.SPIN_S`.
@@ -117,6 +120,7 @@ def start_load(  # noqa: PLR0913 - the engine's settings, each of them optional
         addresses,
         recording,
         streams,
+        networks,
         windows=windows,
         threads=threads,
         cpus=cpus,

@@ -30,6 +30,7 @@ def spec_message(
     addresses: Sequence[str],
     recording: Recording | None,
     streams: Sequence[int] = (),
+    networks: Sequence[str] = (),
     **client: object,
 ) -> bytes:
     """Return the message.
@@ -40,6 +41,8 @@ def spec_message(
         recording: What a replay's log holds.
         streams: Numbers by which the arms draw; those of one number draw alike. Empty: all do.
             (n_arms,).
+        networks: Paths of the network namespaces that the addresses are in; an empty one is this
+            process's own, and so are all where none is given. (n_arms,).
         client: What the workload does not say: `windows`, `threads`, `seed` …
     """
     parts = structs.asdict(workload)
@@ -55,9 +58,21 @@ def spec_message(
             "steps": recording.steps.tobytes(),
         }
     arm = {name: parts.pop(name) for name in _OF_ARMS}
+    each = zip(
+        addresses,
+        streams or [0] * len(addresses),
+        networks or [""] * len(addresses),
+        strict=True,
+    )
     arms = [
-        {**arm, "address": address, "requests": _rendered(requests, address), "stream": stream}
-        for address, stream in zip(addresses, streams or [0] * len(addresses), strict=True)
+        {
+            **arm,
+            "address": address,
+            "network": network,
+            "requests": _rendered(requests, address),
+            "stream": stream,
+        }
+        for address, stream, network in each
     ]
     return msgspec.msgpack.encode({**parts, **client, "arms": arms})
 

@@ -55,6 +55,13 @@ class Running(Protocol):
         """Where it listens, `ip:port` or `unix:/path` each; the first is the one that is loaded."""
 
     @property
+    def networks(self) -> tuple[str, ...]:
+        """The network namespace that each address is in, as a path such as `/proc/4711/ns/net`.
+
+        An empty one is httpdyno's own.
+        """
+
+    @property
     def root_pids(self) -> tuple[int, ...]:
         """The processes whose trees are the server, the one that is loaded first.
 

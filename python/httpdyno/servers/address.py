@@ -5,6 +5,8 @@ The load engine reads the same two forms.
 
 import socket
 
+from httpdyno.servers.network import within
+
 _UNIX = "unix:"
 
 
@@ -13,12 +15,21 @@ def unix_address(path: str) -> str:
     return f"{_UNIX}{path}"
 
 
-def connected(address: str, timeout_s: float) -> socket.socket:
+def connected(address: str, timeout_s: float, network: str = "") -> socket.socket:
     """Return a new connection.
 
+    Args:
+        address: `ip:port` or `unix:/path`.
+        timeout_s: Of the connecting, and then of each call on the connection.
+        network: Path of the network namespace that the address is in; empty is this thread's.
+
     Raises:
-        OSError: Nobody listens there, or not in time.
+        OSError: Nobody listens there, or not in time; or the namespace cannot be entered.
     """
+    return within(network, lambda: _connected(address, timeout_s))
+
+
+def _connected(address: str, timeout_s: float) -> socket.socket:
     if not address.startswith(_UNIX):
         host, _, port = address.rpartition(":")
         return socket.create_connection((host.strip("[]"), int(port)), timeout=timeout_s)

@@ -83,6 +83,11 @@ class Instance:
         return self._listening.addresses
 
     @property
+    def networks(self) -> tuple[str, ...]:
+        """The network namespace of each address: all are in httpdyno's own."""
+        return ("",) * len(self.addresses)
+
+    @property
     def root_pids(self) -> tuple[int, ...]:
         """The process whose tree is the server; also its session and process group id."""
         return (self._process.pid,)

@@ -34,8 +34,14 @@ class Answer:
     is_whole: bool = False
 
 
-def ask(
-    address: str, path: str, patience: Patience, *, body_patience: Patience, most_bytes: int
+def ask(  # noqa: PLR0913 - whom, what, and the three bounds
+    address: str,
+    path: str,
+    patience: Patience,
+    *,
+    body_patience: Patience,
+    most_bytes: int,
+    network: str = "",
 ) -> Answer:
     """Send a GET over a connection of its own and return what came.
 
@@ -45,12 +51,13 @@ def ask(
         patience: Until the head of the answer is whole.
         body_patience: From then on.
         most_bytes: Of the body; more is left unread.
+        network: Path of the network namespace that the address is in; empty is this process's.
     """
     # What may stand in a target as it is (RFC 3986, 2.2 and 2.3), and `%` for what is encoded.
     target = quote(path, safe="/?#[]@!$&'()*+,;=:%~|^")
     request = f"GET {target} HTTP/1.1\r\nHost: {host_header(address)}\r\nConnection: close\r\n\r\n"
     try:
-        with connected(address, patience.slice_s) as connection:
+        with connected(address, patience.slice_s, network) as connection:
             connection.sendall(request.encode("ascii"))
             return _answer(connection, patience, body_patience, most_bytes)
     except TimeoutError:

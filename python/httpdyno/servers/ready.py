@@ -30,17 +30,19 @@ class Readiness(msgspec.Struct, frozen=True, kw_only=True):
     detail: str = ""
 
 
-def await_answer(
+def await_answer(  # noqa: PLR0913 - whom, what, how long, and what is right
     address: str,
     path: str,
     is_alive: Callable[[], bool],
     patience: Patience,
     *,
     status: int | None = None,
+    network: str = "",
 ) -> Readiness:
     """Wait until a GET is answered right, the server exits, keeps failing, or time is up.
 
-    Right is the status wanted; any below 500 where it is None.
+    Right is the status wanted; any below 500 where it is None. The address is one of the network
+    namespace at the path `network`; empty is this process's.
     """
     failing_since_s: float | None = None
     wanted = "" if status is None else f", where {status} is expected"
@@ -48,7 +50,7 @@ def await_answer(
         is_last = patience.is_over
         if not is_alive():
             return Readiness(kind="exited")
-        answer = _tried(address, path, Patience(_LAST_TRY_S) if is_last else patience)
+        answer = _tried(address, path, Patience(_LAST_TRY_S) if is_last else patience, network)
         if _is_right(answer.status, status):
             return Readiness(kind="answers")
         if answer.status:
@@ -66,10 +68,22 @@ def await_answer(
         time.sleep(_POLL_S)
 
 
-def application_settings(address: str, path: str, *, timeout_s: float) -> dict[str, str] | str:
-    """Return what the application says of its settings as name → text, or what was wrong."""
+def application_settings(
+    address: str, path: str, *, timeout_s: float, network: str = ""
+) -> dict[str, str] | str:
+    """Return what the application says of its settings as name → text, or what was wrong.
+
+    The address is one of the network namespace at the path `network`; empty is this process's.
+    """
     patience = Patience(timeout_s)
-    answer = ask(address, path, patience, body_patience=patience, most_bytes=_SETTINGS_BYTES)
+    answer = ask(
+        address,
+        path,
+        patience,
+        body_patience=patience,
+        most_bytes=_SETTINGS_BYTES,
+        network=network,
+    )
     if not answer.status:
         return f"no answer to GET {path}: {answer.words}"
     if answer.status != _OK:
@@ -89,13 +103,14 @@ def _is_right(status: int, wanted: int | None) -> bool:
     return 0 < status < _SERVER_ERROR if wanted is None else status == wanted
 
 
-def _tried(address: str, path: str, patience: Patience) -> Answer:
+def _tried(address: str, path: str, patience: Patience, network: str) -> Answer:
     return ask(
         address,
         path,
         patience,
         body_patience=Patience(_BODY_S),
         most_bytes=_BODY_BYTES,
+        network=network,
     )
 
 

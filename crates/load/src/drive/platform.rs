@@ -3,11 +3,12 @@
 
 use std::fmt::Debug;
 use std::io;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use crate::error::Error;
 use crate::request::Target;
-use crate::sys::{self, Epoll, Event, Waker};
+use crate::sys::{self, Epoll, Event, Network, Waker};
 use crate::wire::{Handshake, Link};
 
 /// A clock and a net that belong together. Chosen when the engine is compiled: it costs nothing.
@@ -85,14 +86,27 @@ impl Time for MonotonicTime {
 }
 
 /// Each connection is registered once, edge-triggered.
-pub(super) struct EpollNet(Epoll);
+pub(super) struct EpollNet {
+    epoll: Epoll,
+    /// The namespace that the thread went into last, where arms name any.
+    network: Option<Arc<Network>>,
+}
 
 impl EpollNet {
     /// Watches the waker too, under this token.
     pub(super) fn new(waker: &Waker, token: u64) -> Result<Self, Error> {
         let epoll = Epoll::new().map_err(Error::system("epoll_create1"))?;
         epoll.add_waker(waker, token).map_err(Error::system("epoll_ctl"))?;
-        Ok(Self(epoll))
+        Ok(Self { epoll, network: None })
+    }
+
+    /// Have the thread's next sockets be there. It stays, so this is once for each change of arms.
+    fn enter(&mut self, network: &Arc<Network>) -> io::Result<()> {
+        if !self.network.as_ref().is_some_and(|current| Arc::ptr_eq(current, network)) {
+            network.enter()?;
+            self.network = Some(Arc::clone(network));
+        }
+        Ok(())
     }
 }
 
@@ -100,21 +114,24 @@ impl Net for EpollNet {
     type Link = Link;
 
     fn open(&mut self, target: &Target, receive_buffer_bytes: usize) -> io::Result<Link> {
+        if let Some(network) = &target.network {
+            self.enter(network)?;
+        }
         Link::open(&target.endpoint, target.tls.as_ref(), receive_buffer_bytes)
     }
 
     fn watch(&mut self, link: &Link, token: u64) -> io::Result<()> {
-        self.0.add_stream(link, token)
+        self.epoll.add_stream(link, token)
     }
 
     #[inline]
     fn wait(&mut self, timeout: Option<Duration>) -> io::Result<usize> {
-        self.0.wait(timeout)
+        self.epoll.wait(timeout)
     }
 
     #[inline]
     fn event(&self, index: usize) -> Event {
-        self.0.event(index)
+        self.epoll.event(index)
     }
 }
 

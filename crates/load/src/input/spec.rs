@@ -89,6 +89,9 @@ pub struct Slow {
 pub struct Arm {
     /// `ip:port`, `[ip]:port` or `unix:/path`.
     pub address: String,
+    /// Where it listens there: the path of a network namespace, such as `/proc/4711/ns/net`. Empty:
+    /// the one that the run is started in.
+    pub network: String,
     /// Speak TLS.
     pub tls: Option<Tls>,
     /// The table that steps refer to; at least one.
@@ -108,6 +111,7 @@ impl Arm {
     pub fn new(address: impl Into<String>, requests: Vec<Request>) -> Self {
         Self {
             address: address.into(),
+            network: String::new(),
             tls: None,
             steps: (0..requests.len()).map(Step::request).collect(),
             requests,

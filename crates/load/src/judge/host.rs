@@ -1,11 +1,13 @@
 //! What the host did to the client over a window, as the conductor sees it.
 
+use std::sync::Arc;
+
 use super::network::NetworkCounters;
 use super::quota::QuotaMeter;
 use super::stolen::StolenMeter;
 use super::watchdog::Watchdog;
 use crate::schedule::Plan;
-use crate::sys;
+use crate::sys::{self, Network};
 
 /// Watches the host while a window is under way.
 ///
@@ -17,6 +19,8 @@ pub(crate) struct HostMeter {
     watchdog: Watchdog,
     quota: QuotaMeter,
     stolen: StolenMeter,
+    /// Where the window's server is, if that is not where this thread is.
+    place: Option<Arc<Network>>,
     network: NetworkCounters,
     began: Accounts,
     is_measuring: bool,
@@ -73,6 +77,7 @@ impl HostMeter {
             watchdog: Watchdog::new(),
             quota: QuotaMeter::default(),
             stolen: StolenMeter::new(cpus),
+            place: None,
             network: NetworkCounters::default(),
             began: Accounts::default(),
             is_measuring: false,
@@ -80,9 +85,11 @@ impl HostMeter {
         }
     }
 
-    pub(crate) fn open(&mut self) {
+    /// A window opens, on a server in this network.
+    pub(crate) fn open(&mut self, place: Option<&Arc<Network>>) {
         self.watchdog.frozen_ns = 0;
-        self.network = NetworkCounters::read();
+        self.place = place.cloned();
+        self.network = NetworkCounters::of(self.place.as_deref());
         // Each time anew: a process can be moved from group to group.
         self.quota = QuotaMeter::of_this_process();
         self.began = self.read();
@@ -112,7 +119,7 @@ impl HostMeter {
     pub(crate) fn close(&self) -> HostChange {
         HostChange {
             taken: self.taken.unwrap_or_else(|| self.read().since(&self.began)),
-            network: NetworkCounters::read().since(&self.network),
+            network: NetworkCounters::of(self.place.as_deref()).since(&self.network),
         }
     }
 
@@ -194,7 +201,7 @@ mod tests {
     #[test]
     fn only_what_is_taken_from_the_measured_part_counts() {
         let mut meter = HostMeter::new(&[]);
-        meter.open();
+        meter.open(None);
         let plan = plan(30, 110);
         // Before: its stop is not counted.
         sleep_ms(&mut meter, &plan, 40);
@@ -212,7 +219,7 @@ mod tests {
     #[test]
     fn a_part_without_a_planned_end_lasts_until_it_is_closed() {
         let mut meter = HostMeter::new(&[]);
-        meter.open();
+        meter.open(None);
         let plan = Plan { measure_end_ns: u64::MAX, ..plan(0, 0) };
         sleep_ms(&mut meter, &plan, 1);
         sleep_ms(&mut meter, &plan, 60);

@@ -6,6 +6,8 @@
 
 use std::fs;
 
+use crate::sys::Network;
+
 /// TCP's counters, or what they grew by.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct NetworkCounters {
@@ -20,8 +22,12 @@ pub(super) struct NetworkCounters {
 }
 
 impl NetworkCounters {
-    /// Read them; all 0 where there is no `/proc`.
-    pub(super) fn read() -> Self {
+    /// Read those of a network, or of the one that the thread is in; all 0 where they cannot be.
+    pub(super) fn of(network: Option<&Network>) -> Self {
+        network.map_or_else(Self::read, |other| other.visit(Self::read).unwrap_or_default())
+    }
+
+    fn read() -> Self {
         // Of the calling thread: a process may have threads in several namespaces.
         let extended = fs::read_to_string("/proc/thread-self/net/netstat").unwrap_or_default();
         let basic = fs::read_to_string("/proc/thread-self/net/snmp").unwrap_or_default();

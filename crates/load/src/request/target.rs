@@ -6,12 +6,16 @@ use super::rendered::Rendered;
 use crate::error::Error;
 use crate::input::{Arm, LoadSpec, Step};
 use crate::schedule::Mix;
+use crate::sys::Network;
 use crate::wire::{Endpoint, TlsClient};
 
 /// What all threads need to know of an arm.
 #[derive(Debug, Clone)]
 pub(crate) struct Target {
     pub(crate) endpoint: Endpoint,
+    /// The namespace that its connections are made in; `None` where no arm names one, and threads
+    /// stay where they are.
+    pub(crate) network: Option<Arc<Network>>,
     pub(crate) tls: Option<TlsClient>,
     pub(crate) requests: Arc<[Rendered]>,
     pub(crate) steps: Arc<[Step]>,
@@ -23,12 +27,24 @@ impl Target {
     /// Prepare all arms of a spec that was checked; what can't be rendered is refused.
     pub(crate) fn all(spec: &LoadSpec) -> Result<Vec<Self>, Error> {
         let target = |(index, arm): (usize, &Arm)| Self::new(arm, spec, &format!("arms[{index}]"));
-        spec.arms.iter().enumerate().map(target).collect()
+        let mut targets: Vec<_> =
+            spec.arms.iter().enumerate().map(target).collect::<Result<_, _>>()?;
+        let is_home = |target: &Self| target.network.is_none();
+        if targets.iter().any(is_home) && !targets.iter().all(is_home) {
+            // Some are elsewhere, so there is a way back to remember.
+            let failed = Error::system("entering this process's own network namespace again");
+            let home = Network::of_this_thread().map_err(failed)?;
+            for target in targets.iter_mut().filter(|target| is_home(target)) {
+                target.network = Some(Arc::clone(&home));
+            }
+        }
+        Ok(targets)
     }
 
     /// Prepare `arm`; `field` is its name for messages.
     fn new(arm: &Arm, spec: &LoadSpec, field: &str) -> Result<Self, Error> {
         let endpoint = Endpoint::parse(&arm.address, &format!("{field}.address"))?;
+        let network = network(&arm.network, &format!("{field}.network"))?;
         let says_close = spec.requests_per_connection == 1;
         let rendered = arm.requests.iter().enumerate().map(|(number, request)| {
             Rendered::new(request, says_close, &format!("{field}.requests[{number}]"))
@@ -38,6 +54,7 @@ impl Target {
         let weights: Vec<f64> = arm.steps.iter().map(|step| step.weight).collect();
         Ok(Self {
             endpoint,
+            network,
             tls,
             requests: rendered.collect::<Result<Vec<_>, _>>()?.into(),
             steps: arm.steps.clone().into(),
@@ -45,6 +62,20 @@ impl Target {
             connections_per_page: arm.connections_per_page,
         })
     }
+}
+
+/// Open the namespace of an arm; `field` is its name for messages.
+fn network(path: &str, field: &str) -> Result<Option<Arc<Network>>, Error> {
+    if path.is_empty() {
+        return Ok(None);
+    }
+    Network::open(path).map(Some).map_err(|error| {
+        let expected = match error.raw_os_error() {
+            Some(libc::EPERM | libc::EACCES) => "one that this process may enter (CAP_SYS_ADMIN)",
+            _ => "the path of a network namespace, such as /proc/4711/ns/net",
+        };
+        Error::invalid(field, format!("{path:?}"), format!("{expected}: {error}"))
+    })
 }
 
 #[cfg(test)]
@@ -72,6 +103,10 @@ mod tests {
         expect(
             |s| s.arms[0].address = "localhost:80".into(),
             "arms[0].address is \"localhost:80\"",
+        );
+        expect(
+            |s| s.arms[0].network = "/proc/self/ns/uts".into(),
+            "arms[0].network is \"/proc/self/ns/uts\"",
         );
     }
 }

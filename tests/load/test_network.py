@@ -1,0 +1,96 @@
+"""Servers in network namespaces of their own, loaded from outside of them."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from msgspec import structs
+from tests.load.site import DEADLINE_S, serving
+from tests.namespace import may_make_networks, serving_elsewhere
+
+from httpdyno.errors import EngineError
+from httpdyno.load.engine import start_load
+from httpdyno.load.window_plan import WindowPlan
+from httpdyno.model import Measurement, RequestSpec, Workload
+
+pytestmark = pytest.mark.skipif(not may_make_networks(), reason="only root can make networks")
+
+
+def windows(*arms: int) -> list[WindowPlan]:
+    return [WindowPlan(arm=arm, lead_in_s=0, measure_s=5, n_requests=20) for arm in arms]
+
+
+def measured(
+    addresses: Sequence[str], networks: Sequence[str], plan: Sequence[WindowPlan], **options: object
+) -> list[Measurement]:
+    any_right = (RequestSpec(expect_status=None),)
+    usual = Workload(requests=any_right, connections=3, timeout_s=5.0)
+    workload = structs.replace(usual, **options)
+    handle = start_load(workload, addresses, plan, networks=networks, threads=2)
+    assert handle.wait(DEADLINE_S)
+    return handle.measurements()
+
+
+def own_network() -> Path:
+    return Path("/proc/thread-self/ns/net").readlink()
+
+
+@pytest.mark.parametrize("requests_per_connection", [0, 1])
+def test_two_servers_at_one_port_and_one_here_take_turns(requests_per_connection):
+    before = own_network()
+    with serving() as here:
+        port = here.server_address[1]
+        with (
+            serving_elsewhere(port, 201) as one,
+            serving_elsewhere(port, 202) as other,
+        ):
+            seen = measured(
+                [here.address] * 3,
+                ["", one, other],
+                windows(0, 1, 2, 1, 0, 2),
+                requests_per_connection=requests_per_connection,
+            )
+        n_here = len(here.seen)
+    statuses = ["200", "201", "202", "201", "200", "202"]
+    assert [each.statuses for each in seen] == [{status: 20} for status in statuses]
+    assert n_here == 40
+    assert own_network() == before
+
+
+def test_a_server_elsewhere_answers_where_nobody_listens_here():
+    with serving() as here:
+        port = here.server_address[1]
+    address = f"127.0.0.1:{port}"
+    with serving_elsewhere(port) as network:
+        [there] = measured([address], [network], windows(0))
+        [nowhere] = measured([address], [""], windows(0), timeout_s=0.5)
+    assert (there.completed, there.n_errors) == (20, 0)
+    assert (nowhere.completed, set(nowhere.errors)) == (0, {"refused"})
+
+
+@pytest.mark.parametrize("path", ["/dev/null", "/proc/self/ns/uts", "/nowhere/net"])
+def test_what_is_no_network_namespace_is_refused_in_a_sentence(path):
+    sentence = f'arms[1].network is "{path}"; expected the path of a network namespace, such as'
+    with pytest.raises(EngineError, match=re.escape(sentence)):
+        measured(["127.0.0.1:1"] * 2, ["", path], windows(0))
+
+
+def test_a_process_without_the_right_to_enter_says_so():
+    script = (
+        "import os\n"
+        "from httpdyno.load.engine import start_load\n"
+        "from httpdyno.load.window_plan import WindowPlan\n"
+        "from httpdyno.model import Workload\n"
+        "os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
+        "plan = [WindowPlan(arm=0, lead_in_s=0, measure_s=1)]\n"
+        "start_load(Workload(), ['127.0.0.1:1'], plan, networks=['/proc/self/ns/net'])\n"
+    )
+    command = [sys.executable, "-c", script]
+    ended = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert ended.stderr.splitlines()[-1] == (
+        'httpdyno.errors.EngineError: arms[0].network is "/proc/self/ns/net"; expected one that '
+        "this process may enter (CAP_SYS_ADMIN): Operation not permitted (os error 1)"
+    )
