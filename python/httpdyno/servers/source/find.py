@@ -1,0 +1,280 @@
+"""From a source to the servers that it means; nothing of theirs is executed or signalled."""
+
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from msgspec import structs
+
+from httpdyno.errors import AdapterError, UsageError
+from httpdyno.foreign_text import read_regular, reason
+from httpdyno.model import Member
+from httpdyno.servers.source.listening import ListeningSocket
+from httpdyno.servers.source.machine import Machine, Tree
+from httpdyno.servers.source.process import ProcessFacts, details
+from httpdyno.servers.source.procfile import procfile_command
+from httpdyno.servers.source.program import KINDS, own_command, plain_file
+from httpdyno.servers.source.unit import unit
+from httpdyno.servers.source.unit_file import UnitFacts
+from httpdyno.servers.source.words import (
+    FORMS,
+    AddressSource,
+    CommandSource,
+    FileSource,
+    KindSource,
+    ProcessSource,
+    ProcfileSource,
+    Source,
+    UnitSource,
+)
+
+_LIMIT_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Found:
+    """A server that a source means: how it is configured, and how it runs."""
+
+    member: Member
+    root: ProcessFacts | None = None
+    """The process that it began as; None where it does not run."""
+    below: tuple[ProcessFacts, ...] = ()
+    """Its workers and all that they started, by pid."""
+    listens: tuple[ListeningSocket, ...] = ()
+    unit: UnitFacts | None = None
+    open_files_limit: str = ""
+    is_elsewhere: bool = False
+    """It runs in a container: its paths and addresses are not those of this machine."""
+    hidden: tuple[str, ...] = ()
+    """What this user may not see of it."""
+
+    def __str__(self) -> str:
+        what = self.member.main or " ".join(self.member.command) or self.member.kind
+        if self.root is None:
+            return f"{self.member.kind} ({what}), which does not run"
+        return f"pid:{self.root.pid} ({what})"
+
+
+def find(source: Source, machine: Machine) -> tuple[Found, ...]:
+    """Return the servers that a source means, at least one.
+
+    Raises:
+        UsageError: It means nothing here: no such kind, process or listener.
+        AdapterError: What it means cannot be read, or is not there.
+    """
+    match source:
+        case KindSource(kind):
+            return _of_kind(kind, machine)
+        case FileSource(path):
+            return _of_file(path, machine)
+        case UnitSource(name):
+            return _of_unit(name, machine)
+        case ProcessSource(pid):
+            return (_of_process(pid, machine),)
+        case AddressSource() as address:
+            return _of_address(address, machine)
+        case CommandSource() | ProcfileSource():
+            return (_of_command(_command(source), machine),)
+
+
+def sole(found: Sequence[Found], words: str) -> Found:
+    """Return the one that was found.
+
+    Raises:
+        UsageError: There are several; lists what was meant.
+    """
+    if len(found) > 1:
+        meant = "; ".join(f"{each}" for each in found)
+        raise UsageError(
+            f"`{words}` means {len(found)} servers here: {meant}",
+            hint="say one of them by its `pid:` or its configuration file",
+        )
+    return found[0]
+
+
+def running(machine: Machine) -> tuple[Found, ...]:
+    """Return all servers of known kinds that run here."""
+    return tuple(_found(tree, machine) for tree in machine.trees)
+
+
+def _of_kind(kind: str, machine: Machine) -> tuple[Found, ...]:
+    known = sorted({*KINDS, *(adapter.kind for adapter in machine.adapters)} - {"command"})
+    if kind not in known:
+        if Path(kind).exists():
+            return _of_file(Path.cwd() / kind, machine)
+        raise UsageError(
+            f"no kind of server is called `{kind}`",
+            hint=f"expected {FORMS}; the kinds are {', '.join(known)}",
+        )
+    runs = [_found(tree, machine) for tree in machine.trees if tree.member.kind == kind]
+    mains = {os.path.realpath(each.member.main) for each in runs}
+    usual = [m for a in machine.adapters if a.kind == kind for m in a.usual()]
+    at_rest = [
+        _at_rest(member)
+        for member in usual
+        # Where one runs without its file being known, it is the usual one.
+        if os.path.realpath(member.main) not in mains and not any(not r.member.main for r in runs)
+    ]
+    if not runs and not at_rest:
+        raise AdapterError(
+            f"no {kind} runs here, and none is configured at its usual place",
+            hint=_what_runs(machine),
+        )
+    return (*runs, *at_rest)
+
+
+def _of_file(path: Path, machine: Machine) -> tuple[Found, ...]:
+    if not path.exists():
+        raise AdapterError(f"`{path}` does not exist", hint=f"expected {FORMS}")
+    text = os.path.normpath(path)
+    member = _known_file(text, machine)
+    if member is None:
+        if path.is_file() and os.access(path, os.X_OK):
+            return (_of_command(CommandSource((text,), path.parent), machine),)
+        kinds = sorted({adapter.kind for adapter in machine.adapters} | {"nginx", "apache"})
+        raise UsageError(
+            f"`{path}` is no main configuration file of a server that is known here",
+            hint=f"name the main file of {', '.join(kinds)}, or the server itself: `pid:1234`",
+        )
+    runs = tuple(
+        _found(tree, machine)
+        for tree in machine.trees
+        if tree.member.kind == member.kind
+        and os.path.realpath(tree.member.main) == os.path.realpath(member.main)
+    )
+    return runs or (_at_rest(member),)
+
+
+def _known_file(path: str, machine: Machine) -> Member | None:
+    for adapter in machine.adapters:
+        member = adapter.at(path)
+        if member is not None:
+            return member
+    return plain_file(path)
+
+
+def _of_unit(name: str, machine: Machine) -> tuple[Found, ...]:
+    facts = unit(name)
+    inside = [each for each in machine.processes.values() if each.unit == name]
+    if facts.main_pid in machine.processes:
+        return (_found(machine.tree_of(facts.main_pid), machine, facts),)
+    pids = {each.pid for each in inside}
+    tops = [each for each in inside if each.parent not in pids]
+    if tops:
+        trees = {t.root.pid: t for t in (machine.tree_of(each.pid) for each in tops)}
+        return tuple(_found(tree, machine, facts) for tree in trees.values())
+    if not facts.command:
+        raise AdapterError(
+            f"`{name}` starts no program of its own", hint="name the service that it starts"
+        )
+    folder = facts.folder or "/"
+    member = machine.recognised(facts.command[0], facts.command, folder)
+    member = member or own_command(facts.command, folder, facts.command[0])
+    return (Found(member=_served_by(member, facts), unit=facts),)
+
+
+def _of_process(pid: int, machine: Machine) -> Found:
+    if pid not in machine.processes:
+        raise UsageError(f"no process has the id {pid}", hint=_what_runs(machine))
+    return _found(machine.tree_of(pid), machine)
+
+
+def _of_address(address: AddressSource, machine: Machine) -> tuple[Found, ...]:
+    sockets = [each for each in machine.sockets if each.answers_at(address.host, address.port)]
+    if not sockets:
+        raise UsageError(f"nothing listens at `{address}` here", hint=_what_runs(machine))
+    trees = {tree.root.pid: tree for tree in map(machine.tree_of, machine.holders(sockets))}
+    if not trees:
+        users = ", ".join(sorted({each.user for each in sockets if each.user})) or "another user"
+        raise AdapterError(
+            f"what listens at `{address}` belongs to {users}, and this user may not see which "
+            "process it is",
+            hint="ask again with `sudo`, or name the server by its kind",
+        )
+    return tuple(_found(trees[pid], machine) for pid in sorted(trees))
+
+
+def _command(source: CommandSource | ProcfileSource) -> CommandSource:
+    if isinstance(source, CommandSource):
+        return source
+    text = _text(source.path)
+    command = procfile_command(text, source.process, str(source.path))
+    return CommandSource(command, source.path.parent)
+
+
+def _of_command(source: CommandSource, machine: Machine) -> Found:
+    command, folder = source.command, source.folder
+    first = command[0]
+    # As a shell finds it: a path is taken from the folder, a name from PATH.
+    program = str(folder / first) if "/" in first else shutil.which(first)
+    if program is None or not os.access(program, os.X_OK):
+        raise AdapterError(
+            f"`{first}` is no program that can be run here", hint=f"expected {FORMS}"
+        )
+    member = machine.recognised(program, command, str(folder))
+    return Found(member=member or own_command(command, str(folder), program))
+
+
+def _at_rest(member: Member) -> Found:
+    return Found(member=member)
+
+
+def _found(tree: Tree, machine: Machine, facts: UnitFacts | None = None) -> Found:
+    root = tree.root
+    if facts is None and root.unit.endswith(".service"):
+        facts = _unit_or_none(root.unit)
+    seen = details(root.pid, machine.proc)
+    listens, sees_all = machine.sockets_of(tree)
+    hidden = [*seen.hidden, *(() if sees_all else ("sockets",))]
+    if not root.program:
+        hidden.append("program")
+    member = tree.member
+    if facts is not None:
+        member = _served_by(member, facts)
+    elif not member.user and root.user not in {"", "root"}:
+        member = structs.replace(member, user=root.user)
+    names = tuple(dict.fromkeys((*member.environment_names, *seen.environment_names)))
+    return Found(
+        member=structs.replace(member, environment_names=names),
+        root=root,
+        below=tree.below,
+        listens=listens,
+        unit=facts,
+        open_files_limit=seen.open_files_limit,
+        is_elsewhere=machine.is_elsewhere(root),
+        hidden=tuple(hidden),
+    )
+
+
+def _unit_or_none(name: str) -> UnitFacts | None:
+    try:
+        return unit(name)
+    except AdapterError:  # a transient unit that is gone, or a container's
+        return None
+
+
+def _served_by(member: Member, facts: UnitFacts) -> Member:
+    return structs.replace(
+        member,
+        unit=facts.name,
+        user=facts.user or member.user,
+        folder=facts.folder if facts.folder.startswith("/") else member.folder,
+        environment_names=facts.environment_names,
+        environment_from=f"unit:{facts.name}",
+    )
+
+
+def _what_runs(machine: Machine) -> str:
+    names = [f"{tree.member.kind} (pid:{tree.root.pid})" for tree in machine.trees]
+    if names:
+        return f"what runs here is {', '.join(names)}"
+    return "no server of a known kind runs here; a command after `--` names one that does not run"
+
+
+def _text(path: Path) -> str:
+    try:
+        return read_regular(path, limit_bytes=_LIMIT_BYTES).decode(errors="replace")
+    except OSError as error:
+        raise AdapterError(f"`{path}` cannot be read: {reason(error)}") from error

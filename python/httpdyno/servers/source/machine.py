@@ -1,0 +1,148 @@
+"""This machine's processes and sockets at one moment, and which of them are servers."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from httpdyno.model import Member
+from httpdyno.servers.site.adapter import SiteAdapter
+from httpdyno.servers.source.listening import (
+    ListeningSocket,
+    listening_sockets,
+    network_of,
+    socket_inodes,
+)
+from httpdyno.servers.source.process import (
+    PROC,
+    ProcessFacts,
+    all_processes,
+    ancestry,
+    descendants,
+)
+from httpdyno.servers.source.program import own_command, plain_member
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Tree:
+    """A server that runs: the process that it began as, and those below."""
+
+    member: Member
+    root: ProcessFacts
+    below: tuple[ProcessFacts, ...] = ()
+    is_known: bool = True
+    """Whether its kind was recognised."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    """What was seen when it was made; sockets when they are first asked for."""
+
+    processes: dict[int, ProcessFacts]
+    adapters: Sequence[SiteAdapter] = ()
+    proc: Path = PROC
+    _inodes: dict[int, frozenset[int] | None] = field(default_factory=dict)
+
+    def recognised(self, program: str, arguments: Sequence[str], folder: str) -> Member | None:
+        """Return the member that a process is of: as an adapter knows it, else by its name."""
+        for adapter in self.adapters:
+            member = adapter.of_process(program, arguments, folder)
+            if member is not None:
+                return member
+        return plain_member(program, arguments, folder)
+
+    @cached_property
+    def trees(self) -> tuple[Tree, ...]:
+        """The servers of known kinds that run, by the pid of their root."""
+        roots = {tree.root.pid: tree for tree in map(self.tree_of, self._members) if tree.is_known}
+        return tuple(roots[pid] for pid in sorted(roots))
+
+    def tree_of(self, pid: int) -> Tree:
+        """Return the server that a process belongs to; unknown ones are just their command."""
+        chain = ancestry(pid, self.processes)
+        known = [self._members.get(each.pid) for each in chain]
+        first = next((k for k, member in enumerate(known) if member is not None), None)
+        if first is None:
+            return self._unknown(chain)
+        top = first
+        kind = _kind(known[first])
+        while top + 1 < len(chain) and _kind(known[top + 1]) == kind:
+            top += 1
+        member = known[top]
+        if member is None:
+            raise AssertionError("the walk went on to a process of no kind")
+        root = chain[top]
+        return Tree(member=member, root=root, below=descendants(root.pid, self.processes))
+
+    def sockets_of(self, tree: Tree) -> tuple[tuple[ListeningSocket, ...], bool]:
+        """Return where a server listens, and whether this user may see all of that."""
+        held = [self.inodes(each.pid) for each in (tree.root, *tree.below)]
+        inodes = frozenset[int]().union(*(each for each in held if each is not None))
+        found = self._sockets_seen_by(tree.root.pid)
+        mine = tuple(each for each in found if each.inode in inodes)
+        return mine, None not in held
+
+    def holders(self, sockets: Iterable[ListeningSocket]) -> tuple[int, ...]:
+        """Return the processes that hold one of these sockets; init only if it is the only one."""
+        inodes = {each.inode for each in sockets}
+        pids = [pid for pid in self.processes if (self.inodes(pid) or frozenset()) & inodes]
+        return tuple(pid for pid in pids if pid != 1) or tuple(pids)
+
+    def inodes(self, pid: int) -> frozenset[int] | None:
+        """Return the sockets that a process holds; None where this user may not know."""
+        if pid not in self._inodes:
+            self._inodes[pid] = socket_inodes(pid, self.proc)
+        return self._inodes[pid]
+
+    @cached_property
+    def sockets(self) -> tuple[ListeningSocket, ...]:
+        """All that listens in this network namespace."""
+        return listening_sockets(self.proc / "net")
+
+    def is_elsewhere(self, process: ProcessFacts) -> bool:
+        """Whether it runs in a container: sees other files or another network than this."""
+        network = network_of(process.pid, self.proc)
+        return process.root != "/" or bool(network and network != self._own_network)
+
+    @cached_property
+    def _own_network(self) -> str:
+        return network_of("self", self.proc)
+
+    def _sockets_seen_by(self, pid: int) -> tuple[ListeningSocket, ...]:
+        network = network_of(pid, self.proc)
+        if network and network != self._own_network:
+            return listening_sockets(self.proc / str(pid) / "net")
+        return self.sockets
+
+    @cached_property
+    def _members(self) -> dict[int, Member]:
+        found = {
+            pid: self.recognised(each.program, each.arguments, each.folder)
+            for pid, each in self.processes.items()
+        }
+        return {pid: member for pid, member in found.items() if member is not None}
+
+    def _unknown(self, chain: Sequence[ProcessFacts]) -> Tree:
+        root = chain[0]
+        listening = {each.inode for each in self._sockets_seen_by(root.pid)}
+        for above in chain[1:]:
+            # A worker inherits what its master listens at; a shell's child does not.
+            held = [self.inodes(each.pid) or frozenset() for each in (root, above)]
+            if not held[0] & held[1] & listening:
+                break
+            root = above
+        return Tree(
+            member=own_command(root.arguments, root.folder, root.program),
+            root=root,
+            below=descendants(root.pid, self.processes),
+            is_known=False,
+        )
+
+
+def this_machine(adapters: Sequence[SiteAdapter] = ()) -> Machine:
+    """Return what runs here now."""
+    return Machine(processes=all_processes(), adapters=adapters)
+
+
+def _kind(member: Member | None) -> str:
+    return member.kind if member is not None else ""

@@ -1,0 +1,105 @@
+"""systemd's units as this machine has them, also where systemd does not run: in containers.
+
+`systemctl show` changes nothing; what it says of a running systemd goes before what the files say.
+"""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from httpdyno.errors import AdapterError
+from httpdyno.foreign_text import read_regular
+from httpdyno.servers.source.unit_file import UnitFacts, drop_in_folders, template_of, unit_facts
+
+UNIT_FOLDERS = (
+    *("/etc/systemd/system.control", "/run/systemd/system.control", "/run/systemd/transient"),
+    *("/etc/systemd/system", "/run/systemd/system", "/usr/local/lib/systemd/system"),
+    *("/usr/lib/systemd/system", "/lib/systemd/system"),
+)
+"""The first of them that has a file of a name wins (systemd.unit(5), Unit File Load Path)."""
+
+_SHOWN = ("MainPID", "NeedDaemonReload", "LoadState")
+_LIMIT_BYTES = 1 << 20
+_PATIENCE_S = 2.0
+
+
+def unit(name: str, folders: Sequence[str] = UNIT_FOLDERS) -> UnitFacts:
+    """Return how a unit's service is started.
+
+    Raises:
+        AdapterError: There is no such unit, it is masked, or its file cannot be read.
+    """
+    files = unit_files(name, folders)
+    if not files:
+        raise AdapterError(
+            f"no unit is called `{name}` on this machine",
+            hint="`systemctl list-units --type service` lists them",
+        )
+    if os.path.realpath(files[0]) == os.devnull:
+        raise AdapterError(f"`{name}` is masked, so it can't be started", hint=f"see {files[0]}")
+    facts = unit_facts(name, [(path, _content(path)) for path in files])
+    present = (
+        path.removeprefix("-")
+        for path in facts.environment_files
+        if not path.startswith("-") or Path(path[1:]).exists()
+    )
+    return with_said(replace(facts, environment_files=tuple(present)), _show(name))
+
+
+def unit_files(name: str, folders: Sequence[str] = UNIT_FOLDERS) -> tuple[str, ...]:
+    """Return a unit's file and its drop-ins, in the order they are read; empty if there is none."""
+    main = _first(folders, name) or (_first(folders, template_of(name)) if "@" in name else "")
+    if not main:
+        return ()
+    drop_ins: dict[str, str] = {}
+    for below in drop_in_folders(name):
+        # A drop-in of the same name hides that of a folder which comes later.
+        for folder in reversed(folders):
+            with suppress(OSError):
+                found = (each for each in Path(folder, below).iterdir() if each.suffix == ".conf")
+                drop_ins |= {each.name: str(each) for each in found}
+    masked = {each for each, path in drop_ins.items() if os.path.realpath(path) == os.devnull}
+    return (main, *(drop_ins[each] for each in sorted(drop_ins) if each not in masked))
+
+
+def _first(folders: Sequence[str], name: str) -> str:
+    paths = (f"{folder}/{name}" for folder in folders)
+    return next((path for path in paths if os.path.lexists(path)), "")
+
+
+def _content(path: str) -> str:
+    try:
+        return read_regular(path, limit_bytes=_LIMIT_BYTES).decode(errors="replace")
+    except OSError as error:
+        raise AdapterError(f"`{path}` cannot be read: {error.strerror}") from error
+
+
+def with_said(facts: UnitFacts, said: str) -> UnitFacts:
+    """Return a unit's facts with what `systemctl show` said of it; pure."""
+    values = dict(line.split("=", 1) for line in said.splitlines() if "=" in line)
+    if values.get("LoadState") != "loaded":
+        return facts
+    pid = values.get("MainPID", "")
+    return replace(
+        facts,
+        main_pid=int(pid) if pid.isdigit() else 0,
+        needs_daemon_reload=values.get("NeedDaemonReload") == "yes",
+    )
+
+
+def _show(name: str) -> str:
+    """Return what a running systemd says of a unit; empty where none runs."""
+    program = shutil.which("systemctl")
+    if program is None or not Path("/run/systemd/system").is_dir():
+        return ""
+    command = [program, "show", "--no-pager", f"--property={','.join(_SHOWN)}", "--", name]
+    try:
+        return subprocess.run(  # noqa: S603 - an argument each, and no shell
+            command, capture_output=True, text=True, timeout=_PATIENCE_S, check=False
+        ).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return ""

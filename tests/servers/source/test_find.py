@@ -1,0 +1,181 @@
+"""From sources to servers that really run: small Python programs that are called as servers are."""
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from httpdyno.errors import AdapterError, UsageError
+from httpdyno.model import Member
+from httpdyno.servers.source.find import find, sole
+from httpdyno.servers.source.machine import this_machine
+from httpdyno.servers.source.words import parse_source
+
+PREFORK = """
+import os, signal, socket, sys, time
+listener = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+ready = os.fdopen(int(sys.argv[2]), "w")
+if os.fork() == 0:
+    ready.write("up")
+    ready.close()
+time.sleep(60)
+"""
+DEADLINE_S = 10.0
+
+
+class Shop:
+    """An adapter that knows programs called `shopd` and files called `shop.conf`."""
+
+    kind = "shop"
+
+    def usual(self):
+        return ()
+
+    def at(self, path):
+        return Member(name="shop", kind="shop", main=path) if path.endswith("shop.conf") else None
+
+    def of_process(self, program, arguments, folder):
+        names = [Path(word).name for word in arguments[:2]]
+        if "shopd" not in names:
+            return None
+        return Member(name="shop", kind="shop", main=f"{folder}/shop.conf")
+
+
+@pytest.fixture
+def start(own_folders):
+    """Start a prefork server of this name; return its root's pid and its port."""
+    with ExitStack() as stack:
+
+        def started(name="shopd"):
+            with socket.create_server(("127.0.0.1", 0)) as probe:
+                port = probe.getsockname()[1]
+            program = own_folders / name
+            program.write_text(PREFORK)
+            reading, writing = os.pipe()
+            process = subprocess.Popen(
+                [sys.executable, program, str(port), str(writing)],
+                cwd=own_folders,
+                pass_fds=[writing],
+                start_new_session=True,
+                env={"SHOP_SECRET": "canary", "HTTPDYNO_INSTANCE": str(own_folders)},
+            )
+            stack.callback(end, process)
+            os.close(writing)
+            assert os.read(reading, 2) == b"up"
+            os.close(reading)
+            return process.pid, port
+
+        yield started
+
+
+def end(process):
+    os.killpg(process.pid, 9)
+    process.wait(DEADLINE_S)
+
+
+def found(words, *adapters):
+    return find(parse_source(words.split(), Path.cwd()), this_machine(adapters))
+
+
+def test_a_worker_a_port_and_a_file_lead_to_the_root(start, own_folders):
+    pid, port = start()
+    [by_pid] = found(f"pid:{pid}", Shop())
+    [worker] = by_pid.below
+    assert by_pid.root
+    assert by_pid.root.pid == pid
+    assert [each.address for each in by_pid.listens] == [f"127.0.0.1:{port}"]
+    assert by_pid.member.environment_names == ("HTTPDYNO_INSTANCE", "SHOP_SECRET")
+    assert "canary" not in repr(by_pid)
+    for words in (
+        *(f"pid:{worker.pid}", f":{port}", f"127.0.0.1:{port}", "shop"),
+        f"{own_folders}/shop.conf",
+    ):
+        if words.endswith(".conf"):
+            Path(words).touch()
+        [each] = found(words, Shop())
+        assert each.root, words
+        assert (each.member, each.root.pid) == (by_pid.member, pid), words
+
+
+def test_a_server_of_no_known_kind_is_its_command(start, own_folders):
+    pid, port = start("anything.py")
+    [each] = found(f":{port}")
+    assert each.root
+    assert each.root.pid == pid
+    assert each.member.kind == "command"
+    assert each.member.command[1] == str(own_folders / "anything.py")
+    assert len(each.below) == 1
+
+
+def test_several_are_listed(start):
+    first, second = start()[0], start()[0]
+    several = found("shop", Shop())
+    with pytest.raises(UsageError, match=rf"means 2 servers here: pid:{first} .*; pid:{second} "):
+        sole(several, "shop")
+
+
+@pytest.mark.parametrize(
+    ("words", "message", "hint"),
+    [
+        ("shopp", "no kind of server is called", "the kinds are"),
+        ("shop", "no shop runs here", ""),
+        ("pid:4194303", "no process has the id", ""),
+        (":1", "nothing listens at", ""),
+        ("/nowhere/nginx.conf", "does not exist", ""),
+        ("/etc/passwd", "is no main configuration file", "pid:1234"),
+        ("unit:nowhere", "no unit is called", "systemctl"),
+        ("./no-program --port 1", "no program that can be run", ""),
+        ("/nowhere/Procfile", "cannot be read", ""),
+    ],
+)
+def test_what_is_not_there_is_said(words, message, hint):
+    with pytest.raises((UsageError, AdapterError), match=message) as caught:
+        found(words, Shop())
+    assert hint in caught.value.hint
+
+
+def test_a_command_and_a_procfile_are_not_run(own_folders):
+    marker = own_folders / "was-run"
+    program = own_folders / "gunicorn"
+    program.write_text(f"#!/bin/sh\ntouch {marker}\n")
+    program.chmod(0o755)
+    (own_folders / "Procfile").write_text(f"worker: true\nweb: exec {program} shop:app -w 3\n")
+    [each] = found(f"{own_folders}/Procfile")
+    assert each.member.kind == "gunicorn"
+    assert each.member.command == (str(program), "shop:app", "-w", "3")
+    assert each.member.folder == str(own_folders)
+    assert each.root is None
+    with pytest.raises(AdapterError, match="has no process `clock`"):
+        found(f"{own_folders}/Procfile:clock")
+    assert not marker.exists()
+
+
+def test_where_sockets_may_not_be_seen_the_way_out_is_said(start):
+    _, port = start()
+    if os.getuid() != 0:
+        pytest.skip("only root can become somebody else")
+    script = (
+        "import sys; from pathlib import Path\n"
+        "from httpdyno.servers.source.find import find\n"
+        "from httpdyno.servers.source.machine import this_machine\n"
+        "from httpdyno.servers.source.words import parse_source\n"
+        "import os; os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
+        f"find(parse_source([':{port}'], Path('/')), this_machine())\n"
+    )
+    said = subprocess.run(
+        [sys.executable, "-c", script], check=False, capture_output=True, text=True
+    )
+    assert "belongs to root, and this user may not see which process it is" in said.stderr
+
+
+def test_the_start_of_a_process_is_known_to_a_fraction_of_a_second(start):
+    before_s = time.time()
+    pid, _ = start()
+    [each] = found(f"pid:{pid}")
+    assert each.root
+    assert before_s - 0.1 <= each.root.started_at_s <= time.time() + 0.1
