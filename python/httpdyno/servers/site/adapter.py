@@ -94,6 +94,8 @@ class SiteLaunch:
     """The user that the program is started as, where that is not root or the caller."""
     error_log: str = ""
     """A file, as seen in the seat, whose end has the server's words; empty: what it prints."""
+    output_to: Path | None = None
+    """A file of the seat's folder for its output, where that is to be apart from its errors."""
     insight: "Callable[[ServerProcess], Insight] | None" = None
     """What is asked of the running copy; None where nothing is known."""
 
