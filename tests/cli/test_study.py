@@ -304,3 +304,15 @@ def test_two_candidates_are_not_made_one_and_the_way_out_says_how_to_give_one(pl
 def test_a_value_outside_the_knobs_domain_is_refused():
     with pytest.raises(UsageError, match="outside the knob's domain"):
         parse_configuration("workers=0", open_study("bookmarks"))
+
+
+def test_candidates_are_shown_with_what_they_set(capsys, tmp_path):
+    text = bundled_studies()["bookmarks"].read_text().replace("format = 1", "format = 2")
+    shutil.copytree(bundled_studies()["bookmarks"].parent, tmp_path / "own")
+    candidate = '\n[[candidates]]\nname = "wide"\nset = { workers = 3, debug = false }\n'
+    (tmp_path / "own" / "study.toml").write_text(text + candidate)
+    assert run(["study", "show", str(tmp_path / "own")]) == 0
+    out = capsys.readouterr().out
+    assert "candidates, several knobs at once" in out
+    assert "wide" in out
+    assert "workers=3, debug=false" in out

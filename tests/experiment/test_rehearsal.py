@@ -137,6 +137,31 @@ def test_a_knob_that_only_works_beside_another_is_let_through(study):
     assert rehearsed(study(text)) == ()
 
 
+CANDIDATE = """
+[[candidates]]
+name = "both"
+set = { workers = 2, mood = "bad" }
+"""
+
+
+def test_a_candidate_whose_every_value_does_something_is_let_through(study):
+    assert rehearsed(study(STUDY.replace("format = 1", "format = 2") + CANDIDATE)) == ()
+
+
+def test_a_value_of_a_candidate_that_does_nothing_is_refused_by_name(study):
+    text = (STUDY + CANDIDATE).replace("format = 1", "format = 2").replace('levels = ["bad"]', "")
+    text = text.replace("{{ knob.mood }}", "{{ knob.mood if knob.workers == 1 else '' }}")
+    with pytest.raises(StudyFileError, match="mood=bad of candidate both does nothing"):
+        rehearsed(study(text))
+
+
+def test_a_level_that_works_only_beside_a_candidate_is_let_through(study):
+    text = (STUDY + CANDIDATE).replace("format = 1", "format = 2").replace("levels = [2]", "")
+    assert rehearsed(study(text.replace("{{ knob.mood }}", "{{ knob.mood * knob.workers }}"))) == ()
+    only = text.replace("{{ knob.mood }}", "{{ knob.mood if knob.workers > 1 else '' }}")
+    assert rehearsed(study(only)) == ()
+
+
 def test_a_comparison_of_what_renders_the_same_is_refused(study):
     found = study(STUDY.replace("{{ knob.mood }}", "{{ knob.mood | length > 9 }}"))
     start = found.start_configuration()

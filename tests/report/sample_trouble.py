@@ -5,7 +5,7 @@ import math
 from msgspec import structs
 from tests.report import sample, sample_figures, sample_second
 
-from httpdyno.model import ArmSummary, Outcome, RatioInterval
+from httpdyno.model import ArmSummary, Outcome, RatioInterval, Step
 
 
 def half_failing(whole: ArmSummary) -> ArmSummary:
@@ -140,11 +140,39 @@ def settled_on_start() -> Outcome:
     )
 
 
+def candidates() -> Outcome:
+    """Return a ladder whose second and third step changed several knobs at once."""
+    whole = sample.ladder()
+    first, second, third, *_ = whole.steps
+    steps = (
+        first,
+        structs.replace(
+            second,
+            knob="",
+            candidate="state in memory",
+            title="what a visitor leaves is kept in memory",
+            changed={
+                "StateDir": ("/var/run/dyno/state", "/dev/shm/dyno/state"),
+                "MaxRequestWorkers": (5, 20),
+            },
+        ),
+        structs.replace(
+            third, knob="", candidate="quiet", changed={"Debug": (1, 0), "StatINC": (True, False)}
+        ),
+    )
+    left = Step(candidate="all of it", set={"Debug": 0, "MaxRequestWorkers": 40})
+    plan = structs.replace(whole.plan, steps=(*whole.plan.steps[:3], left))
+    return structs.replace(
+        whole, steps=steps, plan=plan, not_tried=(left,), needed_s=60.0, final=None
+    )
+
+
 def all_outcomes() -> dict[str, Outcome]:
     """Return every sample by name, those that went well too."""
     return {
         **sample.all_outcomes(),
         **sample_second.all_outcomes(),
+        "candidates": candidates(),
         "out_of_time": out_of_time(),
         "not_measured": not_measured(),
         "settled_on_start": settled_on_start(),

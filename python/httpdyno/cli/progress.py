@@ -22,7 +22,7 @@ from httpdyno.experiment.event import (
     StepDone,
     WindowDone,
 )
-from httpdyno.model import LadderStep, Level
+from httpdyno.model import LadderStep
 from httpdyno.report.shared.phrase import plural
 from httpdyno.report.study.standing_text import outlook_text, standing_text
 from httpdyno.report.study.sweep_text import point_line
@@ -45,7 +45,7 @@ class RunProgress(LiveDisplay):
         super().__init__(console)
         self._n_steps = n_steps
         self._clock = clock
-        self._numbers: dict[tuple[str, Level], int] = {}
+        self._numbers: dict[str, int] = {}
         self._status = Text("preparing")
         self._stage = ""
         self._look: StartDone | None = None
@@ -84,7 +84,7 @@ class RunProgress(LiveDisplay):
 
     def _number(self, step: LadderStep) -> int:
         """Return a step's number; of one that goes on later, the one that it had."""
-        return self._numbers.setdefault((step.knob, step.after), len(self._numbers) + 1)
+        return self._numbers.setdefault(step.label, len(self._numbers) + 1)
 
     def _log_lines(self, event: Event) -> list[Text]:
         """Return what a terminal has in its live lines."""

@@ -29,7 +29,7 @@ from httpdyno.cli.option import (
 )
 from httpdyno.cli.output import Outputs, write_json
 from httpdyno.cli.standard_streams import say
-from httpdyno.model import Knob, Study, level_text
+from httpdyno.model import Candidate, Configuration, Knob, Study, level_text
 from httpdyno.registry import load_adapter
 from httpdyno.report.shared.workload_text import workload_text
 from httpdyno.secret import without_values
@@ -99,6 +99,9 @@ def show(study: StudyArgument, json: JsonOption = None) -> int:
         console.print(_facts(opened))
         console.print("\n[bold]knobs[/], in the order they are tried")
         console.print(_knobs(opened.knobs))
+        if opened.candidates:
+            console.print("\n[bold]candidates[/], several knobs at once, tried before single ones")
+            console.print(_candidates(opened.candidates))
     return 0
 
 
@@ -209,5 +212,18 @@ def _knobs(knobs: tuple[Knob, ...]) -> Table:
             level_text(knob.start),
             Text(", ".join(level_text(each) for each in knob.levels) + unit),
             Text(knob.title or knob.why),
+        )
+    return table
+
+
+def _candidates(candidates: tuple[Candidate, ...]) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 2), pad_edge=False, header_style="dim")
+    for name in ("candidate", "sets", "what it does"):
+        table.add_column(name, overflow="fold")
+    for candidate in candidates:
+        table.add_row(
+            Text(candidate.name, "cyan"),
+            Text(Configuration(values=candidate.values).label()),
+            Text(candidate.title or candidate.why),
         )
     return table

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
+from typing import Any
 
 from msgspec import structs
 
@@ -26,7 +27,7 @@ from httpdyno.experiment.final import (
 from httpdyno.experiment.limit import limit_broken
 from httpdyno.experiment.outcome import GrowingOutcome
 from httpdyno.experiment.session import Session
-from httpdyno.model import Comparison, Configuration, LadderStep, Objective, Step, level_text
+from httpdyno.model import Comparison, Configuration, LadderStep, Objective, Step, Study
 from httpdyno.model.metric import RATIO_OF_METRIC
 from httpdyno.units import format_duration
 
@@ -85,7 +86,7 @@ class Standing:
         interval = result.ratios.get(RATIO_OF_METRIC[result.metric])
         given = worst_ratio(interval, objective) if interval and result.decided_by else 1.0
         return Standing(
-            best=self.best.replaced(tried.knob, tried.after),
+            best=self.best.with_values({name: after for name, (_, after) in tried.changes.items()}),
             running_ratio=tried.running_ratio,
             kept_ratio=self.kept_ratio * min(1.0, given),
         )
@@ -146,9 +147,9 @@ def climb(
     is_again = False
     while waiting:
         rung = waiting.pop(0)
-        if standing.best.values[rung.step.knob] == rung.step.to:
+        arms = (standing.best, standing.best.with_values(rung.step.values))
+        if arms[0] == arms[1]:
             continue
-        arms = (standing.best, standing.best.replaced(rung.step.knob, rung.step.to))
         now = learnt(cost, [each.step for each in done])
         is_begun = rung.index is not None or session.has_stored(rung.stage, arms)
         if not is_begun and not _has_time(session, now, rung):
@@ -187,15 +188,20 @@ def learnt(cost: StartCost, steps: Sequence[LadderStep]) -> StartCost:
 def _worth_another_try(done: Sequence[Tried]) -> list[Rung]:
     """Return the undecided and equivalent steps that a later kept change may have freed.
 
-    Not those that were superseded: another level of the same knob was kept since.
+    Not those that were superseded: another value of a knob that they set was kept since.
     """
-    last_kept = {each.step.knob: number for number, each in enumerate(done) if each.step.kept}
+    last_kept = {
+        name: number
+        for number, each in enumerate(done)
+        if each.step.kept
+        for name in each.step.changes
+    }
     wanted = [
         each.rung.step
         for number, each in enumerate(done)
         if each.step.comparison.verdict in {"inconclusive", "equivalent"}
         and number < max(last_kept.values(), default=0)
-        and number > last_kept.get(each.step.knob, -1)
+        and number > max(last_kept.get(name, -1) for name in each.rung.step.values)
     ]
     return [
         Rung(
@@ -236,8 +242,7 @@ def _within_reach(
 
 def _is_now(tried: Tried, standing: Standing) -> bool:
     """Tell whether a step was asked of what is the best now."""
-    step = tried.step
-    return tried.arms == (standing.best, standing.best.replaced(step.knob, step.after))
+    return tried.arms == (standing.best, standing.best.with_values(tried.rung.step.values))
 
 
 _FINAL_AFTER_STEPS = 2
@@ -262,7 +267,6 @@ def _climb_one(
     arms: tuple[Configuration, Configuration],
 ) -> LadderStep:
     study, step = session.plan.study, rung.step
-    knob = study.knob(step.knob)
     final_s = _final_s(session, cost, rung)
     expected_s = fewest_s(session, cost)
     steps_s = session.left_s - final_s
@@ -279,7 +283,7 @@ def _climb_one(
     session.watch(
         Stage(
             name=session.stage,
-            detail=f"{step.knob} → {level_text(step.to)}",
+            detail=step.label,
             elapsed_s=session.spent_s,
             left_s=None if study.is_until_decided else left_s,
         )
@@ -300,22 +304,32 @@ def _climb_one(
     )
     broken = limit_broken(result.b, study.objective) if result.verdict == "better" else ""
     if broken:
-        session.watch(
-            Notice(message=f"{step.knob} → {level_text(step.to)} is faster but not kept: {broken}")
-        )
+        session.watch(Notice(message=f"{step.label} is faster but not kept: {broken}"))
         result = structs.replace(result, reason=f"{result.reason}; not kept: {broken}")
     kept = result.verdict == "better" and not broken
     return LadderStep(
-        knob=step.knob,
-        title=knob.title,
-        before=standing.best.values[step.knob],
-        after=step.to,
+        **_change(study, step, arms),
         comparison=result,
         kept=kept,
         attempt=rung.attempt,
         book_ratio=step.book_ratio,
         running_ratio=standing.running_ratio * (_metric_ratio(result) if kept else 1.0),
     )
+
+
+def _change(study: Study, step: Step, arms: tuple[Configuration, Configuration]) -> dict[str, Any]:
+    """Return what a step changes, as keyword arguments of `LadderStep`."""
+    changes = arms[0].changes(arms[1])
+    if step.candidate:
+        title = study.candidate(step.candidate).title
+        return {"candidate": step.candidate, "title": title, "changed": changes}
+    before, after = changes[step.knob]
+    return {
+        "knob": step.knob,
+        "title": study.knob(step.knob).title,
+        "before": before,
+        "after": after,
+    }
 
 
 def _metric_ratio(result: Comparison) -> float:
@@ -344,7 +358,7 @@ def _leave_out(
         outcome.note(not_tried=(), needed_s=None)
         return
     needed_s = len(left) * fewest_s(session, cost)
-    names = ", ".join(f"{step.knob} → {level_text(step.to)}" for step in left)
+    names = ", ".join(step.label for step in left)
     words = f"not tried for want of time: {names}; about {format_duration(needed_s)} more would do"
     session.watch(Notice(message=words))
     outcome.note(not_tried=left, needed_s=needed_s)

@@ -39,8 +39,15 @@ def make_plan(study: Study, *, seed: int, budget_s: float | None = None) -> Plan
 
 
 def ladder_steps(study: Study) -> tuple[Step, ...]:
-    """Return every level of every knob, in the order in which a ladder tries them."""
-    return tuple(
+    """Return what a ladder tries, in this order: the candidates, then each level of each knob.
+
+    A candidate sets the ground that single knobs are then tried on.
+    """
+    candidates = tuple(
+        Step(candidate=each.name, set=each.values, book_ratio=each.book_ratio)
+        for each in study.candidates
+    )
+    return candidates + tuple(
         Step(knob=knob.name, to=level, book_ratio=book)
         for knob in study.knobs
         for level, book in zip(knob.levels, _book_ratios(knob), strict=True)
@@ -166,7 +173,7 @@ def plan_lines(plan: Plan) -> list[str]:
     if method.kind == "sweep":
         return [*lines, f"sweep     {method.knob}: {', '.join(f'{s.to:g}' for s in plan.steps)}"]
     return lines + [
-        f"step {number:<4} {step.knob} → {level_text(step.to)}"
+        f"step {number:<4} {step.whole_label if step.candidate else step.label}"
         for number, step in enumerate(plan.steps, 1)
     ]
 

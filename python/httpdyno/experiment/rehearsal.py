@@ -51,6 +51,7 @@ def rehearse(plan: Plan, adapter: ServerAdapter) -> tuple[str, ...]:
         rehearsal.check_comparison(*plan.compare)
     else:
         rehearsal.check_knobs()
+        rehearsal.check_candidates()
     return ()
 
 
@@ -176,6 +177,17 @@ class _Rehearsal:
                 for other in list(levels)[:number]:
                     self._check_pair(knob.name, other, level)
 
+    def check_candidates(self) -> None:
+        """Refuse a candidate that changes nothing, or with one of its values does nothing."""
+        start = self._study.start_configuration()
+        for candidate in self._study.candidates:
+            whole = start.with_values(candidate.values)
+            for name, value in candidate.values.items():
+                without = whole.replaced(name, start.values[name])
+                if value != start.values[name] and self._rendered(without) == self._rendered(whole):
+                    what = f"{name}={level_text(value)} of candidate {candidate.name} does nothing"
+                    raise self._without_effect(what, name)
+
     def _check_pair(self, name: str, one: Level, other: Level) -> None:
         for context in self._contexts(name):
             if self._rendered(context.replaced(name, one)) != self._rendered(
@@ -190,11 +202,13 @@ class _Rehearsal:
         """Yield the start, and what a ladder may have made of it: one knob may need another."""
         start = self._study.start_configuration()
         yield start
-        others = [knob for knob in self._study.knobs if knob.name != name]
+        others = [knob for knob in self._study.knobs if knob.name != name and knob.levels]
+        for candidate in self._study.candidates:
+            yield start.with_values(candidate.values)
         for knob in others:
             for level in knob.levels:
                 yield start.replaced(knob.name, level)
-        last = {knob.name: (*knob.levels, knob.start)[-2] for knob in others}
+        last = {knob.name: knob.levels[-1] for knob in others}
         yield Configuration(values={**start.values, **last})
 
     def _without_effect(self, what: str, name: str) -> StudyFileError:

@@ -61,7 +61,7 @@ from httpdyno.model.site import (
     Survey,
     ValueEvidence,
 )
-from httpdyno.model.study import Method, Plan, ServerSpec, Step, Study, Template
+from httpdyno.model.study import Candidate, Method, Plan, ServerSpec, Step, Study, Template
 from httpdyno.model.users import SlowUsers, Think, Users, Visit
 from httpdyno.model.workload import FORM_TYPE, Objective, RequestSpec, TlsSpec, VisitStep, Workload
 
@@ -71,6 +71,7 @@ __all__ = [
     "Arrival",
     "Backend",
     "Batches",
+    "Candidate",
     "Caveat",
     "ChangeSet",
     "Closed",

@@ -1,5 +1,6 @@
 """Knobs and configurations."""
 
+from collections.abc import Mapping
 from typing import Literal
 
 import msgspec
@@ -79,6 +80,10 @@ class Configuration(Record, frozen=True):
     def replaced(self, name: str, value: Level) -> "Configuration":
         """Return a copy with one value changed."""
         return Configuration(values={**self.values, name: value})
+
+    def with_values(self, values: Mapping[str, Level]) -> "Configuration":
+        """Return a copy with some values changed."""
+        return Configuration(values={**self.values, **values})
 
     def changes(self, other: "Configuration") -> dict[str, tuple[Level, Level]]:
         """Return what differs in `other`, as name → (mine, theirs)."""

@@ -153,12 +153,17 @@ class Comparison(Record, frozen=True):
 class LadderStep(Record, frozen=True):
     """One rung: what was changed and whether it stays."""
 
-    knob: str
     title: str
-    before: Level
-    after: Level
     comparison: Comparison
     kept: bool
+    knob: str = ""
+    """Empty where it was a candidate."""
+    before: Level = ""
+    after: Level = ""
+    candidate: str = ""
+    """Its name; empty where one knob was changed."""
+    changed: dict[str, tuple[Level, Level]] = msgspec.field(default_factory=dict)
+    """What the candidate changed: knob → (before, after); empty where one knob was changed."""
     attempt: int = 1
     """2 where it was tried again, because a later change that was kept may have freed it."""
     book_ratio: float | None = None
@@ -166,9 +171,36 @@ class LadderStep(Record, frozen=True):
     """Product of the ratios of the changes kept so far."""
 
     @property
+    def name(self) -> str:
+        """Of the knob, or of the candidate."""
+        return self.candidate or self.knob
+
+    @property
+    def changes(self) -> dict[str, tuple[Level, Level]]:
+        """What was changed, by knob: (before, after)."""
+        return self.changed if self.candidate else {self.knob: (self.before, self.after)}
+
+    @property
+    def label(self) -> str:
+        """`knob → level`, or the candidate's name: what tells it from other steps."""
+        return self.candidate or f"{self.knob} → {level_text(self.after)}"
+
+    @property
     def change(self) -> str:
-        """`knob: before → after`."""
-        return f"{self.knob}: {level_text(self.before)} → {level_text(self.after)}"
+        """`knob: before → after`, or `candidate: knob before → after, …`."""
+        if not self.candidate:
+            return f"{self.knob}: {level_text(self.before)} → {level_text(self.after)}"
+        return f"{self.candidate}: {', '.join(self.change_lines)}"
+
+    @property
+    def change_lines(self) -> tuple[str, ...]:
+        """`before → after`, or of a candidate `knob before → after` for each of its knobs."""
+        if not self.candidate:
+            return (f"{level_text(self.before)} → {level_text(self.after)}",)
+        return tuple(
+            f"{name} {level_text(before)} → {level_text(after)}"
+            for name, (before, after) in self.changed.items()
+        )
 
 
 class SweepPoint(Record, frozen=True):

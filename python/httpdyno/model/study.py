@@ -6,7 +6,7 @@ from typing import Literal
 import msgspec
 
 from httpdyno.model.base import Level, Record
-from httpdyno.model.knob import Configuration, Knob
+from httpdyno.model.knob import Configuration, Knob, level_text
 from httpdyno.model.site import Site
 from httpdyno.model.workload import Objective, Workload
 
@@ -72,6 +72,17 @@ class Method(Record, frozen=True):
         return self.warm_up_s <= 0 and self.lead_in_s <= 0
 
 
+class Candidate(Record, frozen=True):
+    """Several knobs at once: one step of a ladder, one verdict, one revert."""
+
+    name: str
+    values: dict[str, Level]
+    """What it sets; the study's other knobs stay as they are."""
+    title: str = ""
+    why: str = ""
+    book_ratio: float | None = None
+
+
 class Study(Record, frozen=True):
     """A question: a target, its knobs, a workload, an objective, a method, a budget."""
 
@@ -86,6 +97,8 @@ class Study(Record, frozen=True):
     method: Method
     budget_s: float
     """Infinite: without a limit, each comparison goes on until it is decided."""
+    candidates: tuple[Candidate, ...] = ()
+    """A ladder tries them in this order, before the levels of single knobs."""
     site: Site | None = None
     """A person's own servers, where it is about those; `server` then says how requests find it."""
     file: str = ""
@@ -112,13 +125,41 @@ class Study(Record, frozen=True):
                 return knob
         raise KeyError(name)
 
+    def candidate(self, name: str) -> Candidate:
+        """Return the candidate of that name; KeyError if there is none."""
+        for candidate in self.candidates:
+            if candidate.name == name:
+                return candidate
+        raise KeyError(name)
+
 
 class Step(Record, frozen=True):
-    """One change that a ladder tries."""
+    """One change that a ladder tries: another level of a knob, or a candidate."""
 
-    knob: str
-    to: Level
+    knob: str = ""
+    """Empty where it is a candidate."""
+    to: Level = ""
+    candidate: str = ""
+    """Its name; empty where it is a level of one knob."""
+    set: dict[str, Level] = msgspec.field(default_factory=dict)
+    """What the candidate sets; empty where it is a level of one knob."""
     book_ratio: float | None = None
+
+    @property
+    def values(self) -> dict[str, Level]:
+        """What it sets, by knob."""
+        return self.set if self.candidate else {self.knob: self.to}
+
+    @property
+    def label(self) -> str:
+        """`knob → level`, or the candidate's name."""
+        return self.candidate or f"{self.knob} → {level_text(self.to)}"
+
+    @property
+    def whole_label(self) -> str:
+        """`knob=level`, or the candidate's name with all that it sets."""
+        values = Configuration(values=self.values).label()
+        return f"{self.candidate}: {values}" if self.candidate else values
 
 
 class Plan(Record, frozen=True):

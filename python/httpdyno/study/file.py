@@ -21,6 +21,7 @@ from httpdyno.model.metric import METRIC_NAMES
 from httpdyno.model.site import Site
 from httpdyno.model.study import Method, ServerSpec, Study
 from httpdyno.model.workload import Objective, second_metric_of
+from httpdyno.study.candidate import study_candidates
 from httpdyno.study.complaint import MISSING_HINT, is_possible_number, nearest, typed_study
 from httpdyno.study.knob import Settings, study_knobs
 from httpdyno.study.site import (
@@ -102,12 +103,17 @@ def study_from(
     check.format(typed)
     site = check.site(typed.site) if typed.site is not None else None
     server = check.target(typed)
+    has_candidates = bool(typed.candidates)
     if site is None:
-        fixed = frozenset(server.settings)
-        settings = Settings(infos=knob_infos(server.adapter), fixed=fixed)
+        settings = Settings(
+            infos=knob_infos(server.adapter),
+            fixed=frozenset(server.settings),
+            has_candidates=has_candidates,
+        )
     else:
         infos = site_knob_infos(site, file.parent)
-        settings = Settings(infos=infos, members=_members(site))
+        members = _members(site)
+        settings = Settings(infos=infos, members=members, has_candidates=has_candidates)
     knobs = study_knobs(typed.knobs, settings, check.wrong)
     workload = study_workload(typed.workload, file, check.wrong)
     study = Study(
@@ -121,6 +127,7 @@ def study_from(
         server=server,
         site=site,
         knobs=knobs,
+        candidates=study_candidates(typed.candidates, knobs, settings, check.wrong),
         workload=workload,
         objective=check.objective(typed.objective, is_open_loop=workload.is_open_loop),
         method=check.method(typed.method, knobs, typed.objective, _members(site)),
@@ -195,10 +202,13 @@ class _Checker:
 
     def format(self, typed: StudyFile) -> None:
         """Refuse tables that the file's format has not, and both or neither of the targets."""
-        if typed.format == 1 and typed.site is not None:
-            raise StudyFileError(
-                f"`{self._file}`: site is not a key of format 1", hint="write `format = 2`"
-            )
+        for name in ("site", "candidates"):
+            if typed.format == 1 and getattr(typed, name):
+                raise StudyFileError(
+                    f"`{self._file}`: {name} is not a key of format 1", hint="write `format = 2`"
+                )
+        if typed.candidates and typed.method.kind != "ladder":
+            raise self.wrong("method.kind", typed.method.kind, "ladder, where there are candidates")
         if typed.server is not None and typed.site is not None:
             raise StudyFileError(
                 f"`{self._file}`: [server] and [site] exclude each other",

@@ -25,6 +25,8 @@ class Settings:
     """Of a site; none for a server, whose application may have settings that no info tells."""
     fixed: Set[str] = frozenset()
     """Settings of the server that stay as they are."""
+    has_candidates: bool = False
+    """Whether there are candidates, which may set a knob that has no levels."""
 
     @property
     def is_site(self) -> bool:
@@ -50,7 +52,11 @@ def study_knobs(
             raise wrong(f"{key}.name", table.name, "a name that is not set twice")
         info = settings.infos.get(name)
         start = _start(key, table, info, settings, wrong)
-        _check_levels(key, table, start, info, wrong)
+        # What was found may lie outside of what is worth trying; what is written may not.
+        if table.start == start:
+            check_domain(key, start, info, wrong)
+        if table.levels or not settings.has_candidates:
+            _check_levels(key, table, start, info, wrong)
         knobs.append(
             Knob(
                 name=name,
@@ -103,15 +109,28 @@ def _check_levels(
         raise wrong(
             f"{key}.levels", levels, f"levels other than the start ({level_text(start)}), each once"
         )
-    if len({_family(value) for value in (start, *levels)}) > 1:
+    if not all(is_same_type(value, start) for value in levels):
         raise wrong(f"{key}.levels", levels, f"the type of {start!r}")
     if table.book_ratio and len(table.book_ratio) != len(levels):
         raise wrong(f"{key}.book_ratio", list(table.book_ratio), "one for each level")
-    # What was found may lie outside of what is worth trying; what is written here may not.
-    for value in [start, *levels] if table.start == start else levels:
-        complaint = info.complaint(value) if info else ""
-        if complaint:
-            raise wrong(key, value, complaint.removeprefix("expected "))
+    for value in levels:
+        check_domain(key, value, info, wrong)
+
+
+def check_domain(key: str, value: Level, info: KnobInfo | None, wrong: Wrong) -> None:
+    """Refuse a value that the server is known not to take.
+
+    Raises:
+        StudyFileError: With what it takes.
+    """
+    complaint = info.complaint(value) if info else ""
+    if complaint:
+        raise wrong(key, value, complaint.removeprefix("expected "))
+
+
+def is_same_type(value: Level, other: Level) -> bool:
+    """Whether both are numbers, both text, or both true or false."""
+    return _family(value) == _family(other)
 
 
 def _family(value: Level) -> str:

@@ -81,6 +81,16 @@ class KnobTable(Record, frozen=True):
     book_ratio: tuple[float, ...] = ()
 
 
+class CandidateTable(Record, frozen=True):
+    """`[[candidates]]`: several knobs at once, one step of a ladder."""
+
+    name: str
+    set: dict[str, Level]
+    title: str = ""
+    why: str = ""
+    book_ratio: float | None = None
+
+
 class ObjectiveTable(Record, frozen=True):
     """`[objective]`: what decides, and what must hold besides."""
 
@@ -121,6 +131,7 @@ class StudyFile(Record, frozen=True):
     knobs: tuple[KnobTable, ...]
     server: ServerTable | None = None
     site: SiteTable | None = None
+    candidates: tuple[CandidateTable, ...] = ()
     workload: WorkloadTable = WorkloadTable()
     objective: ObjectiveTable = ObjectiveTable()
     method: MethodTable = MethodTable()

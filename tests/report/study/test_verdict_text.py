@@ -58,6 +58,8 @@ def test_headlines_say_the_verdict_before_the_number() -> None:
         "second_alone": "not measured: a start holds 240 requests, too few requests for its p99.9 "
         "latency; a longer `method.window` or more `blocks_per_start` has more; "
         "CPU per request is proven better: 0.91 × (0.88 … 0.94; 99 % confidence)",
+        "candidates": "ran out of time before 1 step: about 60 s more would try it; "
+        "of 3 tried, 2 kept, 1 without a difference",
         "out_of_time": "ran out of time before 5 steps: about 7 min more would try them; "
         "of 1 tried, 1 worse",
         "not_measured": "not measured: one request takes 3.10 s, longer than a window of 250 ms; "

@@ -10,7 +10,7 @@ from typing import Any
 
 import altair as alt
 
-from httpdyno.model import ArmSummary, Comparison, LadderStep, Outcome, level_text
+from httpdyno.model import ArmSummary, Comparison, LadderStep, Outcome
 from httpdyno.report.shared.drawing import (
     AFTER,
     BEFORE,
@@ -122,7 +122,7 @@ def ladder_rows(outcome: Outcome) -> list[dict[str, Any]]:
 def _step_row(step: LadderStep, running: float, book: float) -> dict[str, Any]:
     return _row(
         step_name(step),
-        f"{level_text(step.before)} → {level_text(step.after)}",
+        f"{plural(len(step.changed), 'knob')} at once" if step.candidate else step.change_lines[0],
         step.comparison,
         running=running,
         book=book * step.book_ratio if step.book_ratio else None,

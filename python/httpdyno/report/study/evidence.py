@@ -65,8 +65,8 @@ def _step_card(step: LadderStep, drawn: Drawn, *, margin_ratio: float) -> dict[s
     return {
         "knob": step_name(step),
         "title": step.title,
-        "before": level_text(step.before),
-        "after": level_text(step.after),
+        "before": ", ".join(step.change_lines) if step.candidate else level_text(step.before),
+        "after": "" if step.candidate else level_text(step.after),
         **_card(
             step.comparison,
             drawn,
@@ -140,7 +140,7 @@ def skipped(outcome: Outcome) -> list[dict[str, str]]:
         {
             "verdict": "not_measured",
             "badge": "not tried",
-            "change": f"{step.knob} → {level_text(step.to)}",
+            "change": step.label,
             "why": "",
         }
         for step in outcome.not_tried

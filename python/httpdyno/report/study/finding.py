@@ -71,7 +71,7 @@ def _withdrawn_headline(outcome: Outcome) -> str:
 
 def not_tried_text(outcome: Outcome) -> str:
     """Return which steps were left out; empty when none was."""
-    steps = [f"{step.knob} → {level_text(step.to)}" for step in outcome.not_tried]
+    steps = [step.label for step in outcome.not_tried]
     return f"not tried: {', '.join(steps)}" if steps else ""
 
 
@@ -106,7 +106,7 @@ def _claim(comparison: Comparison, *, candidate: str) -> str:
 def undecided_text(outcome: Outcome) -> str:
     """Return which steps are undecided and the time that would do; empty when none is."""
     undecided = {
-        step.knob: step.comparison.needed_s
+        step.name: step.comparison.needed_s
         for step in _last_tries(outcome)
         if needed_text(step.comparison)
     }
@@ -118,7 +118,7 @@ def undecided_text(outcome: Outcome) -> str:
 
 def _last_tries(outcome: Outcome) -> list[LadderStep]:
     """Return the steps; of one that was tried again, the second try, which is what counts."""
-    return list({(step.knob, step.after): step for step in outcome.steps}.values())
+    return list({step.label: step for step in outcome.steps}.values())
 
 
 def n_tried(outcome: Outcome) -> int:
@@ -218,7 +218,7 @@ def changes_title(outcome: Outcome) -> str:
 
 def outcome_caveats(outcome: Outcome) -> list[Caveat]:
     """Return the caveats of the whole, then those of its parts, each once and saying of which."""
-    parts = [(f"{step.knob} → {level_text(step.after)}", step.comparison) for step in outcome.steps]
+    parts = [(step.label, step.comparison) for step in outcome.steps]
     if outcome.final is not None:
         parts.append(("final", outcome.final))
     names: dict[Caveat, list[str]] = {}

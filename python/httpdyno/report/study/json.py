@@ -111,13 +111,27 @@ class ClaimJson(Record, frozen=True):
     after_arm: ArmJson
 
 
+class ChangeJson(Record, frozen=True):
+    """A knob that a step changed."""
+
+    knob: str
+    before: Level
+    after: Level
+
+
 class StepJson(ClaimJson, frozen=True):
     """One change of a ladder against the best so far."""
 
     knob: str
+    """Empty where it was a candidate."""
     title: str
-    before: Level
-    after: Level
+    before: Level | None
+    after: Level | None
+    """None, both, where it was a candidate."""
+    candidate: str
+    """Its name; empty where one knob was changed."""
+    changes: tuple[ChangeJson, ...]
+    """What was changed: one knob, or those of the candidate."""
     kept: bool
     attempt: int
     """2 where it was tried again after a later change was kept."""
@@ -263,7 +277,7 @@ def _plan(outcome: Outcome) -> PlanJson:
 
 
 def _labels(steps: Sequence[Step]) -> tuple[str, ...]:
-    return tuple(Configuration(values={step.knob: step.to}).label() for step in steps)
+    return tuple(step.whole_label for step in steps)
 
 
 def _ratio(interval: RatioInterval | None) -> RatioJson | None:
@@ -330,8 +344,13 @@ def _step(step: LadderStep) -> StepJson:
         attempt=step.attempt,
         knob=step.knob,
         title=step.title,
-        before=step.before,
-        after=step.after,
+        before=None if step.candidate else step.before,
+        after=None if step.candidate else step.after,
+        candidate=step.candidate,
+        changes=tuple(
+            ChangeJson(knob=name, before=before, after=after)
+            for name, (before, after) in step.changes.items()
+        ),
         kept=step.kept,
         book_ratio=step.book_ratio,
         running_ratio=step.running_ratio,

@@ -18,7 +18,6 @@ from httpdyno.model import (
     LadderStep,
     Outcome,
     Verdict,
-    level_text,
 )
 from httpdyno.model.metric import RATIO_NAMES
 from httpdyno.report.shared.phrase import NOTHING
@@ -138,10 +137,10 @@ def _ladder_row(step: LadderStep, others: Sequence[str], *, has_book: bool) -> l
     compared = step.comparison
     interval = of_objective(compared)
     change = Text(step_name(step))
-    before, after = level_text(step.before), level_text(step.after)
-    fits = len(before) + len(after) + 5 <= _KNOB_WIDTH
-    gap = " " if fits else "\n  "
-    change.append(f"\n  {before}{gap}→ {after}", "dim")
+    for line in step.change_lines:
+        fits = len(line) + 2 <= _KNOB_WIDTH
+        broken = line if fits else line.replace(" → ", "\n  → ")
+        change.append(f"\n  {broken}", "dim")
     cells: list[RenderableType] = [
         change,
         interval_ratio_text(interval),

@@ -275,8 +275,8 @@ def proven_bound_text(interval: RatioInterval, *, more_is_better: bool) -> str:
 
 
 def step_name(step: LadderStep) -> str:
-    """Return the knob's name, marked where the step was tried again."""
-    return f"{step.knob}, again" if step.attempt > 1 else step.knob
+    """Return the knob's or candidate's name, marked where the step was tried again."""
+    return f"{step.name}, again" if step.attempt > 1 else step.name
 
 
 def has_run(point: SweepPoint) -> bool:
