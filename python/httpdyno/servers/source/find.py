@@ -15,7 +15,7 @@ from httpdyno.servers.source.listening import ListeningSocket
 from httpdyno.servers.source.machine import Machine, Tree
 from httpdyno.servers.source.process import ProcessFacts, details
 from httpdyno.servers.source.procfile import procfile_command
-from httpdyno.servers.source.program import KINDS, own_command, plain_file
+from httpdyno.servers.source.program import KINDS, USUAL_FILES, own_command, plain_file
 from httpdyno.servers.source.unit import unit
 from httpdyno.servers.source.unit_file import UnitFacts
 from httpdyno.servers.source.words import (
@@ -110,7 +110,14 @@ def _of_kind(kind: str, machine: Machine) -> tuple[Found, ...]:
         )
     runs = [_found(tree, machine) for tree in machine.trees if tree.member.kind == kind]
     mains = {os.path.realpath(each.member.main) for each in runs}
-    usual = [m for a in machine.adapters if a.kind == kind for m in a.usual()]
+    adapters = [each for each in machine.adapters if each.kind == kind]
+    usual = [member for each in adapters for member in each.usual()]
+    if not adapters:
+        usual = [
+            member
+            for member in map(plain_file, USUAL_FILES)
+            if member is not None and member.kind == kind and Path(member.main).is_file()
+        ]
     at_rest = [
         _at_rest(member)
         for member in usual
@@ -186,6 +193,11 @@ def _of_address(address: AddressSource, machine: Machine) -> tuple[Found, ...]:
     if not sockets:
         raise UsageError(f"nothing listens at `{address}` here", hint=_what_runs(machine))
     trees = {tree.root.pid: tree for tree in map(machine.tree_of, machine.holders(sockets))}
+    if not trees and os.geteuid() == 0:
+        raise AdapterError(
+            f"what listens at `{address}` is no process that can be seen from here",
+            hint="it may be of another container, or of the kernel",
+        )
     if not trees:
         users = ", ".join(sorted({each.user for each in sockets if each.user})) or "another user"
         raise AdapterError(

@@ -125,8 +125,9 @@ class Machine:
     def _unknown(self, chain: Sequence[ProcessFacts]) -> Tree:
         root = chain[0]
         listening = {each.inode for each in self._sockets_seen_by(root.pid)}
-        for above in chain[1:]:
-            # A worker inherits what its master listens at; a shell's child does not.
+        for above in (each for each in chain[1:] if each.pid != 1):
+            # A worker inherits what its master listens at; a shell's child does not. Init may
+            # hold it too, to start the server with the first connection.
             held = [self.inodes(each.pid) or frozenset() for each in (root, above)]
             if not held[0] & held[1] & listening:
                 break

@@ -101,9 +101,9 @@ def descendants(pid: int, processes: dict[int, ProcessFacts]) -> tuple[ProcessFa
 
 
 def ancestry(pid: int, processes: dict[int, ProcessFacts]) -> tuple[ProcessFacts, ...]:
-    """Return the process and those above it, init left out."""
+    """Return the process and those above it; in a container the first may be a server."""
     chain: list[ProcessFacts] = []
-    while pid > 1 and pid in processes and processes[pid] not in chain:
+    while pid in processes and processes[pid] not in chain:
         chain.append(processes[pid])
         pid = processes[pid].parent
     return tuple(chain)

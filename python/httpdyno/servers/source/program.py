@@ -54,6 +54,12 @@ _FILES = {
     "puma.rb": "puma",
 }
 
+USUAL_FILES = (
+    *("/etc/nginx/nginx.conf", "/etc/apache2/apache2.conf", "/etc/httpd/conf/httpd.conf"),
+    *("/etc/haproxy/haproxy.cfg", "/etc/caddy/Caddyfile"),
+)
+"""Where packages put the main files; php-fpm's is named by its version."""
+
 
 def plain_member(program: str, arguments: Sequence[str], folder: str) -> Member | None:
     """Return the member that a process is the root or a worker of; None where it is none known.

@@ -1,0 +1,75 @@
+"""`httpdyno inspect`: what runs here, what it is set to, what is not as it looks."""
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from httpdyno.cli.console import results
+from httpdyno.cli.option import JsonOption
+from httpdyno.cli.output import Outputs, write_json
+from httpdyno.registry import site_adapters
+from httpdyno.report.inspect.json import inspect_json
+from httpdyno.report.inspect.page import Page, Server
+from httpdyno.report.inspect.text import inspect_text
+from httpdyno.servers.source.find import find, running
+from httpdyno.servers.source.inspection import Inspected, inspected, serving, with_backends
+from httpdyno.servers.source.machine import Machine, this_machine
+from httpdyno.servers.source.words import parse_source
+from httpdyno.telemetry.process_tree import ProcessTree
+
+EXAMPLE = """Example:
+
+\b
+  httpdyno inspect nginx
+"""
+
+
+def command(
+    source: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="SOURCE",
+            help="`nginx`, a configuration file, `unit:shop.service`, `pid:1234`, `:8080` for "
+            "whoever listens there, a Procfile, or a command after `--`.  [default: all that run]",
+            show_default=False,
+        ),
+    ] = None,
+    *,
+    json: JsonOption = None,
+) -> int:
+    """Say what runs here and what it is set to, without touching it.
+
+    Nothing is sent to a server, signalled or changed, and nothing of it is executed.
+    """
+    outputs = Outputs(json=json)
+    outputs.check()
+    page = _page(source or [])
+    if outputs.json is not None:
+        write_json(inspect_json(page), outputs.json)
+    if outputs.has_text:
+        results().print(inspect_text(page))
+    return 0
+
+
+def _page(words: list[str]) -> Page:
+    machine = this_machine(site_adapters())
+    found = find(parse_source(words, Path.cwd()), machine) if words else running(machine)
+    seen = with_backends([inspected(each, machine.adapters) for each in found], machine)
+    return Page(servers=tuple(_server(each, machine) for each in seen), now_s=time.time())
+
+
+def _server(seen: Inspected, machine: Machine) -> Server:
+    root = seen.found.root
+    backends: dict[str, str] = {}
+    for backend in seen.survey.backends if seen.survey else ():
+        servers = [each for each in serving(backend, machine) if each.root]
+        backends[backend.to] = ", ".join(
+            f"{each.member.kind} {each.root.pid}" for each in servers if each.root
+        )
+    return Server(
+        seen=seen,
+        memory_bytes=ProcessTree(root.pid).pss_bytes() if root else None,
+        backends=tuple(backends.items()),
+    )

@@ -1,0 +1,1 @@
+"""What runs here, as text and JSON."""

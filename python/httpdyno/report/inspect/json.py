@@ -1,0 +1,45 @@
+"""What runs here, as JSON: everything in built-in types, values of the environment left out."""
+
+from typing import Any
+
+import msgspec
+
+from httpdyno.report.inspect.page import Page, Server
+
+
+def inspect_json(page: Page) -> dict[str, Any]:
+    """Return the whole as built-in types."""
+    return {
+        "servers": [_server(each) for each in page.servers],
+        "private_copy": {"isolation": page.isolation or None, "reason": page.isolation_reason},
+    }
+
+
+def _server(server: Server) -> dict[str, Any]:
+    seen, found = server.seen, server.seen.found
+    survey = seen.survey
+    return {
+        "kind": found.member.kind,
+        "version": seen.version or None,
+        "main": found.member.main or None,
+        "command": list(found.member.command),
+        "program": (found.root.program if found.root else found.member.program) or None,
+        "pid": found.root.pid if found.root else None,
+        "child_pids": [each.pid for each in found.below],
+        "started_at_s": found.root.started_at_s if found.root else None,
+        "user": (found.root.user if found.root else found.member.user) or None,
+        "unit": found.member.unit or None,
+        "unit_files": list(found.unit.files) if found.unit else [],
+        "unit_limits": dict(found.unit.limits) if found.unit else {},
+        "open_files_limit": found.open_files_limit or None,
+        "environment_names": list(found.member.environment_names),
+        "memory_bytes": server.memory_bytes,
+        "listens": [each.address for each in found.listens],
+        "survey": msgspec.to_builtins(survey) if survey else None,
+        "knobs": list(seen.knobs),
+        "n_files": seen.n_files,
+        "changed_files": list(seen.changed),
+        "perhaps_changed_files": list(seen.perhaps_changed),
+        "findings": list(server.findings),
+        "not_seen": list(found.hidden),
+    }

@@ -1,0 +1,147 @@
+"""What runs here, as text: a paragraph for each server, labels at the left."""
+
+from collections.abc import Iterator
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from httpdyno.model import Listener, Reading
+from httpdyno.report.inspect.page import Page, Server
+from httpdyno.report.shared.phrase import plural
+from httpdyno.report.shared.prose import Prose
+from httpdyno.units import format_bytes, format_guess
+
+_LABEL_WIDTH = 18
+_N_SETTINGS = 16
+"""So many are shown; JSON has all of them."""
+_DAY_S = 86_400.0
+_FINDING = "!"
+_LONGEST_NAME = 20
+"""Of a log's format; what is longer is the format itself."""
+
+
+def inspect_text(page: Page) -> RenderableType:
+    """Return a paragraph for each server, and whether private copies are possible."""
+    if not page.servers:
+        return Text("no server of a known kind runs here, and none is configured")
+    parts: list[RenderableType] = []
+    for server in page.servers:
+        parts += [_paragraph(server, page.now_s), Text("")]
+    if page.isolation:
+        reason = f" ({page.isolation_reason})" if page.isolation_reason else ""
+        parts.append(_table([("a private copy", f"possible: {page.isolation}{reason}")]))
+    elif page.isolation_reason:
+        parts.append(_table([("a private copy", f"not possible: {page.isolation_reason}")]))
+    else:
+        parts.pop()
+    return Group(*parts)
+
+
+def _paragraph(server: Server, now_s: float) -> Table:
+    seen, member = server.seen, server.seen.found.member
+    table = _table([])
+    title = f"{member.kind} {seen.version}".strip()
+    what = member.main or " ".join(member.command) or "(its main file is not known)"
+    table.add_row(Text(title, "bold"), Prose(Text(what, "cyan")))
+    for label, value in _rows(server, now_s):
+        table.add_row(Text(f"  {label}", "dim"), Prose(Text(value)))
+    for finding in server.findings:
+        table.add_row(Text(f"  {_FINDING}", "yellow"), Prose(Text(finding)))
+    return table
+
+
+def _table(rows: list[tuple[str, str]]) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=False)
+    table.add_column(min_width=_LABEL_WIDTH, no_wrap=True)
+    table.add_column(overflow="fold")
+    for label, value in rows:
+        table.add_row(Text(label), Prose(Text(value)))
+    return table
+
+
+def _rows(server: Server, now_s: float) -> Iterator[tuple[str, str]]:
+    survey = server.seen.survey
+    yield "runs", _running(server, now_s)
+    if listens := _listens(server):
+        yield "listens", listens
+    listeners = survey.listeners if survey else ()
+    if names := dict.fromkeys(name for each in listeners for name in each.names):
+        yield "hosts", ", ".join(names)
+    if server.backends:
+        yield (
+            "serves",
+            "; ".join(f"→ {to} ({by})" if by else f"→ {to}" for to, by in server.backends),
+        )
+    for log in survey.logs if survey else ():
+        is_named = len(log.log_format) <= _LONGEST_NAME
+        yield "log", f"{log.path}  {log.log_format if is_named else 'own format'}"
+    if settings := _settings(server):
+        yield "set", settings
+    yield from _bounds(server)
+
+
+def _bounds(server: Server) -> Iterator[tuple[str, str]]:
+    seen, found = server.seen, server.seen.found
+    limits = [f"{name}={value}" for name, value in (found.unit.limits if found.unit else ())]
+    if found.open_files_limit:
+        limits.insert(0, f"open files {found.open_files_limit}")
+    if limits:
+        yield "limits", ", ".join(limits)
+    if server.memory_bytes is not None:
+        n = 1 + len(found.below)
+        processes = plural(n, "process") if n == 1 else f"{n:,} processes"
+        yield "memory", f"{format_bytes(server.memory_bytes)} in {processes}"
+    if seen.n_files:
+        yield "files", f"{plural(seen.n_files, 'file')} read, {plural(len(seen.knobs), 'knob')}"
+
+
+def _running(server: Server, now_s: float) -> str:
+    found = server.seen.found
+    if found.root is None:
+        return f"not now; unit {found.member.unit}" if found.member.unit else "not now"
+    n = len(found.below)
+    children = f", {n:,} {'child' if n == 1 else 'children'}" if n else ""
+    user = f" of {found.root.user}" if found.root.user else ""
+    unit = f"; unit {found.member.unit}" if found.member.unit else ""
+    since = _age(now_s - found.root.started_at_s)
+    return f"process {found.root.pid}{user}{children}, for {since}{unit}"
+
+
+def _age(seconds: float) -> str:
+    if seconds >= 2 * _DAY_S:
+        return plural(int(seconds / _DAY_S), "day")
+    return format_guess(seconds)
+
+
+def _listens(server: Server) -> str:
+    survey = server.seen.survey
+    configured = {each.address: each for each in survey.listeners} if survey else {}
+    actual = [each.address for each in server.seen.found.listens]
+    shown = [_listener(address, configured.get(address)) for address in dict.fromkeys(actual)]
+    absent = [address for address in configured if address not in actual]
+    if server.seen.found.root is None:
+        return ", ".join(_listener(address, configured[address]) for address in absent)
+    if absent and not server.seen.found.hidden:
+        shown.append(f"configured, but not listened at: {', '.join(absent)}")
+    return ", ".join(shown)
+
+
+def _listener(address: str, configured: Listener | None) -> str:
+    return f"{address} (TLS)" if configured and configured.is_tls else address
+
+
+def _settings(server: Server) -> str:
+    survey = server.seen.survey
+    if survey is None:
+        return ""
+    set_there = [each for each in survey.readings if each.origin is not None]
+    shown = [_setting(each) for each in set_there[:_N_SETTINGS]]
+    if len(set_there) > _N_SETTINGS:
+        shown.append(f"and {len(set_there) - _N_SETTINGS:,} more (`--json -` has all)")
+    return ", ".join(shown)
+
+
+def _setting(reading: Reading) -> str:
+    name = f"{reading.name}@{reading.scope}" if reading.scope else reading.name
+    return f"{name} {reading.text}"

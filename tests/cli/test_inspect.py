@@ -1,0 +1,43 @@
+"""`httpdyno inspect`: what runs here is said, and nothing of it is touched."""
+
+import json
+
+import pytest
+
+from httpdyno.cli.app import run
+
+
+def test_a_command_is_described_and_not_run(own_folders, capsys):
+    marker = own_folders / "was-run"
+    program = own_folders / "shop"
+    program.write_text(f"#!/bin/sh\ntouch {marker}\n")
+    program.chmod(0o755)
+    assert run(["inspect", "--json", "-", "--", str(program), "--port", "1"]) == 0
+    [server] = json.loads(capsys.readouterr().out)["servers"]
+    assert server["kind"] == "command"
+    assert server["command"] == [str(program), "--port", "1"]
+    assert server["pid"] is None
+    assert not marker.exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (["8080"], 2, "names no server of this machine"),
+        (["nginxx"], 2, "no kind of server is called `nginxx`"),
+        (["pid:4194303"], 2, "no process has the id"),
+        (["unit:nowhere"], 3, "no unit is called"),
+        (["/nowhere.conf"], 3, "does not exist"),
+    ],
+)
+def test_what_is_not_there_has_its_exit_code(words, code, message, capsys):
+    assert run(["inspect", *words]) == code
+    seen = capsys.readouterr()
+    assert seen.out == ""
+    assert message in seen.err
+    assert "hint: " in seen.err
+
+
+def test_without_a_source_it_is_all_that_runs(capsys):
+    assert run(["inspect", "--json", "-"]) == 0
+    assert "servers" in json.loads(capsys.readouterr().out)

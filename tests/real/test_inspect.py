@@ -1,0 +1,124 @@
+"""`httpdyno inspect` of an nginx and a gunicorn that really run, in folders of the test's own."""
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from contextlib import ExitStack
+
+import pytest
+from tests.conftest import PROGRAM_PATH
+
+from httpdyno.cli.app import run
+from httpdyno.servers.live_process import child_pids
+
+DEADLINE_S = 10.0
+N_WORKERS = 2
+TEMPORARY = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return int(probe.getsockname()[1])
+
+
+def await_port(port):
+    deadline_s = time.monotonic() + DEADLINE_S
+    while time.monotonic() < deadline_s:
+        try:
+            socket.create_connection(("127.0.0.1", port), 1).close()
+        except OSError:
+            time.sleep(0.02)
+        else:
+            return
+    pytest.fail(f"nothing came to listen at {port}")
+
+
+def await_children(*pids):
+    deadline_s = time.monotonic() + DEADLINE_S
+    while any(len(child_pids(pid)) < N_WORKERS for pid in pids):
+        assert time.monotonic() < deadline_s
+        time.sleep(0.02)
+
+
+@pytest.fixture
+def start(own_folders):
+    with ExitStack() as stack:
+
+        def started(command, port):
+            process = subprocess.Popen(
+                command,
+                cwd=own_folders,
+                start_new_session=True,
+                stderr=subprocess.DEVNULL,
+                env={"PATH": PROGRAM_PATH, "HTTPDYNO_INSTANCE": str(own_folders)},
+            )
+            stack.callback(end, process)
+            await_port(port)
+            return process.pid
+
+        yield started
+
+
+def end(process):
+    process.terminate()
+    try:
+        process.wait(DEADLINE_S)
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, 9)
+            process.wait()
+
+
+def shown(capsys, *words):
+    assert run(["inspect", "--json", "-", *words]) == 0
+    return json.loads(capsys.readouterr().out)["servers"]
+
+
+def state(folder):
+    return {
+        str(path): (path.lstat().st_mtime_ns, path.lstat().st_size, path.lstat().st_ino)
+        for path in folder.rglob("*")
+        if "run" not in path.parts and "data" not in path.parts
+    }
+
+
+@pytest.mark.real_server("nginx")
+def test_nginx_is_seen_with_what_serves_it_and_not_touched(start, own_folders, capsys):
+    port, behind = free_port(), free_port()
+    (own_folders / "shop.py").write_text(
+        "def app(environ, answer):\n    answer('200 OK', [])\n    return [b'x']\n"
+    )
+    gunicorn = [sys.executable, "-m", "gunicorn", "shop:app", "-b", f"127.0.0.1:{behind}", "-w2"]
+    gunicorn_pid = start([*gunicorn, "--no-control-socket"], behind)
+    program = shutil.which("nginx", path=PROGRAM_PATH)
+    assert program
+    main = own_folders / "nginx.conf"
+    folders = "".join(f"{name}_temp_path {own_folders}/{name};\n" for name in TEMPORARY)
+    main.write_text(
+        f"pid {own_folders}/pid;\nerror_log {own_folders}/error.log;\nworker_processes 2;\n"
+        "daemon off;\nevents {}\nhttp {\n"
+        f"access_log {own_folders}/access.log;\n{folders}"
+        f"server {{ listen 127.0.0.1:{port}; server_name shop.example;\n"
+        f"location / {{ proxy_pass http://127.0.0.1:{behind}; }} }} }}\n"
+    )
+    pid = start([program, "-c", str(main), "-e", f"{own_folders}/error.log"], port)
+    await_children(pid, gunicorn_pid)
+    before = state(own_folders)
+    [front] = [each for each in shown(capsys, f":{port}") if each["kind"] == "nginx"]
+    said = subprocess.run([program, "-v"], check=True, capture_output=True, text=True).stderr
+    assert f"/{front['version']}" in said
+    assert (front["pid"], front["main"]) == (pid, str(main))
+    assert front["listens"] == [f"127.0.0.1:{port}"]
+    assert len(front["child_pids"]) == 2
+    assert front["memory_bytes"] > 0
+    [back] = [each for each in shown(capsys, f"pid:{gunicorn_pid}") if each["kind"] == "gunicorn"]
+    assert back["listens"] == [f"127.0.0.1:{behind}"]
+    assert len(back["child_pids"]) == 2
+    assert {pid, gunicorn_pid} <= {each["pid"] for each in shown(capsys)}
+    assert state(own_folders) == before
+    assert run(["inspect", f":{port}"]) == 0
+    assert f"process {pid} of " in capsys.readouterr().out
