@@ -15,11 +15,12 @@ first process has ended; its own exit code says whether nothing is left.
 
 import ctypes
 import os
+import resource
 import select
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 _PR_SET_PDEATHSIG = 1
@@ -39,6 +40,60 @@ _IGNORED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
 _RESTORED = (*_IGNORED, signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ)
 
 
+class Entry:
+    """What a process goes into and becomes before it is the server."""
+
+    def __init__(
+        self,
+        namespaces: Sequence[str] = (),
+        owner: tuple[int, ...] = (),
+        limits: Sequence[tuple[int, int, int]] = (),
+    ) -> None:
+        self.namespaces = namespaces
+        """Their files in `/proc`, in the order in which they are entered."""
+        self.owner = owner
+        """Its user, group and other groups; empty is as the keeper."""
+        self.limits = limits
+        """Of resources: which, what is in force and up to what it may be raised."""
+
+    def packed(self) -> str:
+        """Return it as a text."""
+        limits = (":".join(str(n) for n in limit) for limit in self.limits)
+        owner = (str(n) for n in self.owner)
+        return ";".join(" ".join(part) for part in (self.namespaces, owner, limits))
+
+    @classmethod
+    def read(cls, text: str) -> "Entry":
+        """Return what `packed` gave."""
+        namespaces, owner, limits = (part.split() for part in text.split(";"))
+        each = (limit.split(":") for limit in limits)
+        return cls(
+            namespaces=namespaces,
+            owner=tuple(int(n) for n in owner),
+            limits=[(int(kind), int(soft), int(hard)) for kind, soft, hard in each],
+        )
+
+    def enter(self) -> None:
+        """Go in.
+
+        Raises:
+            OSError: It is not there any more, or this process may not.
+        """
+        libc = ctypes.CDLL(None, use_errno=True)
+        # All are opened first: the way to them may not be seen from inside.
+        handles = [os.open(path, os.O_RDONLY | os.O_CLOEXEC) for path in self.namespaces]
+        for handle in handles:
+            if libc.setns(handle, 0) != 0:
+                raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+        for kind, soft, hard in self.limits:
+            resource.setrlimit(kind, (soft, hard))
+        if self.owner:
+            user, group, *others = self.owner
+            os.setgroups(others)
+            os.setgid(group)
+            os.setuid(user)
+
+
 class Job:
     """What is to be started, as httpdyno sends it: `packed` makes it, the keeper reads it."""
 
@@ -51,6 +106,7 @@ class Job:
         *,
         folder: str = "",
         stop: int = signal.SIGTERM,
+        entry: Entry | None = None,
     ) -> None:
         self.command = command
         self.environment = environment
@@ -62,6 +118,7 @@ class Job:
         """Where it runs; empty is where the keeper was started."""
         self.stop = stop
         """The signal that asks it to end."""
+        self.entry = entry or Entry()
 
     def texts(self) -> list[str]:
         """Return all texts of it; none may hold a NUL."""
@@ -71,7 +128,8 @@ class Job:
         """Return it with its length before it."""
         variables = [f"{name}={value}" for name, value in self.environment.items()]
         cpus = ",".join(str(cpu) for cpu in self.cpus)
-        head = [cpus, self.group, self.folder, str(int(self.stop)), str(len(variables))]
+        entry = self.entry.packed()
+        head = [cpus, self.group, self.folder, str(int(self.stop)), entry, str(len(variables))]
         fields = [*head, *variables, *self.command]
         body = b"\0".join(os.fsencode(field) for field in fields)
         return len(body).to_bytes(8, "little") + body
@@ -83,7 +141,8 @@ class Job:
         body = length and _exactly(handle, int.from_bytes(length, "little"))
         if not body:
             return None
-        cpus, group, folder, stop, n, *rest = (os.fsdecode(field) for field in body.split(b"\0"))
+        fields = (os.fsdecode(field) for field in body.split(b"\0"))
+        cpus, group, folder, stop, entry, n, *rest = fields
         pairs = (variable.partition("=") for variable in rest[: int(n)])
         return cls(
             command=rest[int(n) :],
@@ -92,6 +151,7 @@ class Job:
             group=group,
             folder=folder,
             stop=int(stop),
+            entry=Entry.read(entry),
         )
 
 
@@ -225,8 +285,7 @@ def _become(job: Job, control: int, go: int) -> int:
     """Become the server; return an exit code when that cannot be."""
     keeper = os.getppid()
     os.setsid()
-    # For the case that the keeper itself is killed.
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
+    _end_with_the_keeper()
     signal.set_wakeup_fd(-1)
     for number in _RESTORED:
         signal.signal(number, signal.SIG_DFL)
@@ -240,13 +299,45 @@ def _become(job: Job, control: int, go: int) -> int:
         _write_to(control, f"ready {os.getpid()}\n".encode())
         if os.read(go, 1) == b"" or os.getppid() != keeper:
             return _NOT_LAUNCHED
+        job.entry.enter()
+        # The kernel forgets it when the user changes; so it is also asked again who the parent is.
+        _end_with_the_keeper()
+        if os.getppid() != keeper:
+            return _NOT_LAUNCHED
         if job.folder:
             os.chdir(job.folder)
-        os.execvpe(job.command[0], job.command, job.environment)  # noqa: S606 - what it is for
+        _execute(job.command, job.environment)
     except OSError as error:
         where = f" in {job.folder}" if job.folder else ""
         os.write(2, f"cannot run {job.command[0]}{where}: {error.strerror}\n".encode())
     return _NOT_LAUNCHED
+
+
+def _execute(command: list[str], environment: dict[str, str]) -> None:
+    """Run a program in place of this one, looked for where its own environment says.
+
+    The standard library's way imports, and its user may not read where that is.
+
+    Raises:
+        OSError: There is none, or it cannot be run.
+    """
+    name = command[0]
+    folders = environment.get("PATH", os.defpath).split(":")
+    worst: OSError | None = None
+    for path in [name] if "/" in name else [f"{folder or '.'}/{name}" for folder in folders]:
+        try:
+            os.execve(path, command, environment)  # noqa: S606 - what it is for
+        except (FileNotFoundError, NotADirectoryError) as error:
+            worst = worst or error
+        except OSError as error:
+            worst = error
+    if worst:
+        raise worst
+
+
+def _end_with_the_keeper() -> None:
+    """For the case that the keeper itself is killed."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
 
 
 def _let_go_of_files() -> None:

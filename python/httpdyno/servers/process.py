@@ -24,7 +24,7 @@ from httpdyno.interruption import cleaning
 from httpdyno.servers import keeper
 from httpdyno.servers.adapter import Place
 from httpdyno.servers.control_group import end_group, make_group, remove_group
-from httpdyno.servers.keeper import Job
+from httpdyno.servers.keeper import Entry, Job
 from httpdyno.servers.live_process import (
     MARK,
     ProcessInfo,
@@ -83,6 +83,7 @@ class ServerProcess:
         output_to: Path | None = None,
         folder: str = "",
         stop_signal: signal.Signals = signal.SIGTERM,
+        entry: Entry | None = None,
     ) -> "ServerProcess":
         """Start the command in the place, recorded on disk before it runs.
 
@@ -94,6 +95,7 @@ class ServerProcess:
             output_to: Where its output goes when that is to be apart from its errors.
             folder: Where it runs, when that is not its place.
             stop_signal: What asks it to end.
+            entry: What it goes into and becomes, where it is not to be as this process.
 
         Raises:
             AdapterError: No process can be started, or it cannot be recorded.
@@ -105,6 +107,7 @@ class ServerProcess:
             group="",
             folder=folder,
             stop=stop_signal,
+            entry=entry,
         )
         if nul := next((text for text in job.texts() if "\0" in text), None):
             raise AdapterError(f"`{nul!r}` of the command or its environment holds a NUL")
