@@ -1,0 +1,205 @@
+"""The plan of a cell: layers are made in the place, and steps say how they are put over theirs."""
+
+import os
+import stat
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from httpdyno.model import Door
+from httpdyno.servers.adapter import Place
+from httpdyno.servers.cell.cover import Covers, covers, is_below, mounts_below
+from httpdyno.servers.cell.host import mount_of, mounts, pid_files, sockets
+from httpdyno.servers.cell.layer import Layers
+from httpdyno.servers.cell.step import Step
+from httpdyno.servers.cell.wish import ALWAYS_WRITTEN, SHARED_MEMORY, CellWish
+
+FOLDER = ".cell"
+"""In the place, on disk and in memory."""
+_IN_MEMORY = ("tmpfs", "ramfs")
+_UNIX = "unix:"
+
+
+class CannotError(Exception):
+    """What is asked of a cell cannot be; says what, as in `cannot …`."""
+
+
+@dataclass(kw_only=True, slots=True)
+class Plan:
+    """How a cell is made. The layers are there, nothing is mounted."""
+
+    steps: list[Step] = field(default_factory=list)
+    written: dict[str, Path] = field(default_factory=dict)
+    """Folder of theirs → the layer that has what the copy writes there."""
+    hidden: set[str] = field(default_factory=set)
+    """Files of theirs that are as if they were not there."""
+
+
+def planned(place: Place, wish: CellWish) -> Plan:
+    """Make the layers of a cell in its place and return how it is made.
+
+    Raises:
+        CannotError: A wish cannot be had.
+        OSError: The layers cannot be made.
+    """
+    return _Planner(place, wish).plan()
+
+
+class _Planner:
+    def __init__(self, place: Place, wish: CellWish) -> None:
+        self._place = place
+        self._wish = wish
+        self._mounted = mounts()
+        self._own = tuple(dict.fromkeys(map(str, (place.folder, place.memory_folder))))
+        self._layers: dict[str, Layers] = {}
+        self._holds: list[Step] = []
+        self._plan = Plan()
+
+    def plan(self) -> Plan:
+        wish, plan = self._wish, self._plan
+        found = covers((*ALWAYS_WRITTEN, *wish.writes), self._mounted, self._own)
+        doors = [(_address(door.to), _leads_to(door)) for door in wish.doors]
+        files = {os.path.realpath(path): text for path, text in self._files(doors).items()}
+        roots = self._placed(files, found)
+        over = {target: self._covered(target, found) for target in (*found.over, *found.anew)}
+        over |= {root: self._shown_with_files(root) for root in roots}
+        for point in self._seen_again(found, roots) - files.keys():
+            over[point] = Step("bind", (self._hold(point), point))
+        plan.steps += [Step("keep", (path,)) for path in self._own]
+        own = [Step("bind", (self._hold(path), path)) for path in self._own]
+        shared = self._shared_memory()
+        bound = [Step("bind", (self._hold(source), to)) for to, source in doors]
+        plan.steps += [*self._holds, Step("freeze")]
+        plan.steps += [over[path] for path in sorted(over)]
+        plan.steps += [*shared, *own, *self._out_of_sight(found, {to for to, _ in doors})]
+        plan.steps += bound
+        plan.steps += [Step("sysctl", pair) for pair in wish.sysctls.items()]
+        plan.steps.append(Step("forbid"))
+        return plan
+
+    def _files(self, doors: Iterable[tuple[str, str]]) -> dict[str, bytes]:
+        """Return what is placed; a door needs a file that the socket can be put on."""
+        missing = {to: b"" for to, _ in doors if not os.path.lexists(to)}
+        return {**missing, **self._wish.hidden_files, **self._wish.files}
+
+    def _placed(self, files: Mapping[str, bytes], found: Covers) -> list[str]:
+        """Put files into layers; return the folders that are covered for them alone."""
+        owners = {path: found.owner(path) or _nearest_folder(path) for path in files}
+        only_read = {each for each in owners.values() if each not in found.over | found.anew.keys()}
+        roots = [
+            root
+            for root in only_read
+            if not any(
+                is_below(root, above)
+                and mount_of(root, self._mounted) == mount_of(above, self._mounted)
+                for above in only_read
+            )
+        ]
+        for path, content in files.items():
+            owner = owners[path]
+            if owner in only_read and owner not in roots:
+                owner = max((r for r in roots if is_below(owner, r)), key=len)
+            self._of(owner).place(path, content)
+        return roots
+
+    def _covered(self, target: str, found: Covers) -> Step:
+        """Return how a folder becomes one that can be written."""
+        layers = self._of(target)
+        layers.make()
+        self._plan.written[target] = layers.upper
+        lowers = []
+        if target in found.anew:
+            layers.place_folder(target)
+            for entry in found.anew[target]:
+                layers.copy(entry)
+            inside = (*self._own, *found.over, *found.anew)
+            for path in (each for each in inside if is_below(each, target)):
+                if not any(is_below(path, each) for each in inside if is_below(each, target)):
+                    layers.place_folder(path)
+        if layers.placed.exists():
+            lowers.append(self._hold(str(layers.placed)))
+        if target not in found.anew:
+            lowers.append(self._hold(target))
+        upper, work = (self._hold(str(path)) for path in (layers.upper, layers.work))
+        return Step("overlay", (target, upper, work, *lowers))
+
+    def _shown_with_files(self, root: str) -> Step:
+        placed = str(self._of(root).placed)
+        return Step("overlay", (root, "", "", self._hold(placed), self._hold(root)))
+
+    def _seen_again(self, found: Covers, roots: Iterable[str]) -> set[str]:
+        """Return the mounts that an overlay would hide."""
+        below = {each.point for root in roots for each in mounts_below(root, self._mounted)}
+        return (below | found.shown) - found.over - found.anew.keys() - set(roots)
+
+    def _shared_memory(self) -> list[Step]:
+        if not Path(SHARED_MEMORY).is_dir():
+            return []
+        folder = self._place.memory_folder / FOLDER / "shared"
+        folder.mkdir(parents=True)
+        folder.chmod(0o1777)
+        for path in (each for each in self._own if is_below(each, SHARED_MEMORY)):
+            (folder / Path(path).relative_to(SHARED_MEMORY)).mkdir(parents=True)
+        self._plan.written[SHARED_MEMORY] = folder
+        return [Step("bind", (self._hold(str(folder)), SHARED_MEMORY))]
+
+    def _out_of_sight(self, found: Covers, doors: set[str]) -> list[Step]:
+        """Return how sockets and pid files of theirs are hidden: both would reach processes."""
+        steps = []
+        for path in (*sockets(), *pid_files()):
+            real = _real_parent(path)
+            if real in doors or any(is_below(real, each) for each in (*self._own, SHARED_MEMORY)):
+                continue
+            if found.owner(real):
+                self._plan.hidden.add(real)
+                steps.append(Step("unlink", (real,)))
+            else:
+                steps.append(Step("mask", (real,)))
+        return steps
+
+    def _of(self, target: str) -> Layers:
+        if target not in self._layers:
+            folder = self._layers_in(target) / FOLDER / f"{len(self._layers):03}"
+            self._layers[target] = Layers(target=target, folder=folder)
+        return self._layers[target]
+
+    def _layers_in(self, target: str) -> Path:
+        """Return where layers cost what theirs cost: on a disk, or in memory."""
+        place, memory = self._place.folder, self._place.memory_folder
+        is_in_memory = mount_of(target, self._mounted).kind in _IN_MEMORY
+        is_possible = mount_of(str(place), self._mounted).takes_layers
+        return memory if is_in_memory or not is_possible else place
+
+    def _hold(self, path: str) -> str:
+        step = Step("hold", (str(len(self._holds)), path))
+        self._holds.append(step)
+        return f"@{step.fields[0]}"
+
+
+def _nearest_folder(path: str) -> str:
+    folder = os.path.dirname(path)  # noqa: PTH120 - of a text
+    while not os.path.isdir(folder):  # noqa: PTH112
+        folder = os.path.dirname(folder)  # noqa: PTH120
+    return folder
+
+
+def _real_parent(path: str) -> str:
+    folder, name = os.path.split(path)
+    return os.path.join(os.path.realpath(folder), name)  # noqa: PTH118
+
+
+def _address(text: str) -> str:
+    if not text.startswith(f"{_UNIX}/"):
+        raise CannotError(f"open a door to {text}: only `unix:/path` is possible")
+    return _real_parent(text.removeprefix(_UNIX))
+
+
+def _leads_to(door: Door) -> str:
+    source = os.path.realpath(_address(door.through or door.to))
+    try:
+        is_socket = stat.S_ISSOCK(os.stat(source).st_mode)  # noqa: PTH116
+    except OSError as error:
+        raise CannotError(f"open a door through {source}: {error.strerror}") from error
+    if not is_socket:
+        raise CannotError(f"open a door through {source}: it is no socket")
+    return source

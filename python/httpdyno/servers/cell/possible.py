@@ -1,0 +1,63 @@
+"""Which isolation can be had here: tried in a child process, since only the kernel knows."""
+
+import os
+import subprocess
+import sys
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+from httpdyno.servers.cell.seat import SOURCE
+
+_TRY_CELL = (
+    "import sys; sys.path.insert(0, sys.argv[1]); "
+    "from httpdyno.servers.cell.holder import attempt; sys.exit(attempt())"
+)
+_PATIENCE_S = 10.0
+_RESTRICTIONS = {
+    "kernel.apparmor_restrict_unprivileged_userns": "1",
+    "kernel.unprivileged_userns_clone": "0",
+    "user.max_user_namespaces": "0",
+}
+"""Settings with which ordinary users get no user namespaces, on Ubuntu, Debian and all."""
+
+
+@cache
+def possible() -> tuple[Literal["cell", "wall", ""], str]:
+    """Return the safest isolation that can be had here, and why no safer one; tried once."""
+    complaint = cell_complaint()
+    return ("", complaint) if complaint else ("cell", "")
+
+
+def cell_complaint() -> str:
+    """Return why no cell can be made by this process; empty when one can."""
+    if os.geteuid() != 0:
+        return "a cell needs root"
+    complaint = _tried(_TRY_CELL)
+    return f"a cell {complaint}{_why()}" if complaint else ""
+
+
+def _tried(program: str) -> str:
+    command = [sys.executable, "-I", "-S", "-c", program, SOURCE]
+    try:
+        done = subprocess.run(  # noqa: S603 - our own program
+            command, capture_output=True, text=True, timeout=_PATIENCE_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"cannot be tried: {error}"
+    if done.returncode == 0:
+        return ""
+    return done.stdout.strip() or f"cannot be tried: {done.stderr.strip()[-200:]}"
+
+
+def _why() -> str:
+    found = []
+    for name, text in _RESTRICTIONS.items():
+        with suppress(OSError):
+            path = Path("/proc/sys", *name.split("."))
+            if path.read_text(encoding="ascii").strip() == text:
+                found.append(f"{name} is {text}")
+    if Path("/.dockerenv").exists() or Path("/run/.containerenv").exists():
+        found.append("this is a container")
+    return f" ({', '.join(found)})" if found else ""

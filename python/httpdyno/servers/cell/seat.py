@@ -1,0 +1,282 @@
+"""A seat that is a cell: made by a holder, entered by the members of a site, gone with them."""
+
+import os
+import pwd
+import resource
+import select
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import httpdyno
+from httpdyno.errors import AdapterError
+from httpdyno.servers.adapter import NotRunning, Place
+from httpdyno.servers.cell.plan import FOLDER, CannotError, Plan, planned
+from httpdyno.servers.cell.step import packed
+from httpdyno.servers.cell.wish import CellWish
+from httpdyno.servers.keeper import Entry
+from httpdyno.servers.process import ServerProcess, log_text
+from httpdyno.servers.site.adapter import Said
+
+_NAMESPACES = ("mnt", "net", "ipc")
+_PROGRAM = (
+    "import sys; sys.path.insert(0, sys.argv.pop(1)); "
+    "from httpdyno.servers.cell.holder import main; sys.exit(main(*sys.argv[1:]))"
+)
+SOURCE = str(Path(httpdyno.__file__).parent.parent)
+"""Where the holder's program finds its modules."""
+_MADE_S = 20.0
+"""For a cell to be made, on a machine that is very busy."""
+_ANSWER_BYTES = 65_536
+_SAID_BYTES = 16 << 20
+"""Of what a program prints, as much is read."""
+_LOOK_MS = 100.0
+_NOT_RUN = 127
+"""What a keeper says where the program cannot be run."""
+
+_ALL_IDS = "4294967295"
+
+
+class CellSeat:
+    """A cell in a place. What runs in it was started by it; it ends with `close`."""
+
+    kind = "cell"
+
+    def __init__(
+        self, place: Place, plan: Plan, holder: ServerProcess, notices: tuple[str, ...]
+    ) -> None:
+        self.notices = notices
+        """What of the host could not be kept out or taken over, as in `read-only /boot (…)`."""
+        self._place = place
+        self._plan = plan
+        self._holder = holder
+        self._n_runs = 0
+
+    @property
+    def is_root(self) -> bool:
+        """Whether what runs in it is root of the machine, and may become their users."""
+        return is_root_of_the_machine()
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the copy's own, the same path in and out of the cell; on disk."""
+        return self._place.folder
+
+    @property
+    def memory_folder(self) -> Path:
+        """The same on a RAM-backed file system."""
+        return self._place.memory_folder
+
+    @property
+    def network(self) -> str:
+        """The file of its network namespace, for `setns`; there until it is closed."""
+        return f"/proc/{self._holder.pid}/ns/net"
+
+    def port(self, address: str) -> str:
+        """Return where the copy listens in place of an address of theirs: at the same."""
+        return address
+
+    def path(self, path: str) -> str:
+        """Return what the copy writes in place of a path of theirs: the same."""
+        return path
+
+    def spawn(  # noqa: PLR0913 - what there is to say of a process
+        self,
+        command: Sequence[str],
+        *,
+        environment: Mapping[str, str],
+        folder: str = "/",
+        user: str = "",
+        log: Path,
+        output_to: Path | None = None,
+        limits: Mapping[str, tuple[int, int]] | None = None,
+    ) -> ServerProcess:
+        """Start a process in the cell, in the foreground.
+
+        Args:
+            command: Program and arguments.
+            environment: The whole environment.
+            folder: Where it runs, as seen in the cell.
+            user: Whom it runs as, with that user's groups; empty is as this process.
+            log: Where its errors go, in the place.
+            output_to: Where its output goes when that is to be apart from its errors.
+            limits: Name as in `NOFILE` → what is in force and up to what it may be raised, as
+                `resource.setrlimit` takes them.
+
+        Raises:
+            AdapterError: It cannot be started, or there is no such user or limit.
+        """
+        if not self._holder.is_alive():
+            raise AdapterError("the cell is gone: its holder has ended")
+        holder = self._holder.pid
+        entry = Entry(
+            namespaces=[f"/proc/{holder}/ns/{kind}" for kind in _NAMESPACES],
+            owner=owner(user) if user else (),
+            limits=[_limit(name, *values) for name, values in (limits or {}).items()],
+        )
+        return ServerProcess.spawn(
+            command,
+            place=self._place,
+            environment=environment,
+            log=log,
+            output_to=output_to,
+            folder=folder,
+            entry=entry,
+        )
+
+    def run(
+        self,
+        command: Sequence[str],
+        *,
+        environment: Mapping[str, str],
+        folder: str = "/",
+        timeout_s: float = 10.0,
+    ) -> Said:
+        """Run a program in the cell to its end, all that came from it too.
+
+        Raises:
+            AdapterError: It cannot be run, or does not end in time.
+        """
+        self._n_runs += 1
+        name = self._place.folder / FOLDER / f"run-{self._n_runs}"
+        errors, output = name.with_suffix(".err"), name.with_suffix(".out")
+        process = self.spawn(
+            command, environment=environment, folder=folder, log=errors, output_to=output
+        )
+        try:
+            has_ended = process.wait(timeout_s)
+            exit_code = process.exit_code
+        finally:
+            process.finish_stop(0.0 if not process.is_alive() else 1.0)
+        said = Said(
+            exit_code=_NOT_RUN if exit_code is None else exit_code,
+            output=log_text(output, n_bytes=_SAID_BYTES),
+            errors=log_text(errors, n_bytes=_SAID_BYTES),
+        )
+        for file in (errors, output):
+            file.unlink(missing_ok=True)
+        if not has_ended:
+            raise AdapterError(f"`{' '.join(command)}` did not end within {timeout_s:g} s")
+        if said.exit_code == _NOT_RUN and said.errors.startswith("cannot run "):
+            raise AdapterError(said.errors.strip())
+        return said
+
+    def written(self) -> tuple[str, ...]:
+        """Return the files, as paths of theirs, that were written, made or removed in the cell."""
+        found = []
+        for folder, layer in self._plan.written.items():
+            for path in _files(layer):
+                theirs = os.path.join(folder, path.relative_to(layer))  # noqa: PTH118
+                if theirs not in self._plan.hidden or not path.is_char_device():
+                    found.append(theirs)
+        return tuple(sorted(found))
+
+    def close(self) -> None:
+        """Give the cell up; idempotent. What was started in it is ended before, by itself.
+
+        Raises:
+            RevertError: Its holder could not be ended.
+        """
+        self._holder.finish_stop(graceful_s=_MADE_S)
+
+
+def open_cell(place: Place, wish: CellWish) -> CellSeat | NotRunning:
+    """Make a cell in a place.
+
+    Returns:
+        `NotRunning` with status `refused` where a wish cannot be had or the kernel does not let
+        a cell be made; the place is still the caller's to remove.
+
+    Raises:
+        AdapterError: No process can be started.
+    """
+    folder = place.folder / FOLDER
+    answer = folder / "answer"
+    try:
+        folder.mkdir(mode=0o700)
+        plan = planned(place, wish)
+        (folder / "steps").write_bytes(packed(plan.steps))
+        os.mkfifo(answer, 0o600)
+        handle = os.open(answer, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except CannotError as error:
+        return NotRunning(status="refused", detail=f"cell: cannot {error}")
+    except OSError as error:
+        reason = f"cannot make its layers: {error.strerror} ({error.filename})"
+        return NotRunning(status="refused", detail=f"cell: {reason}")
+    try:
+        holder = _spawned(place, folder / "steps", answer)
+        said = _answer(handle, holder)
+    finally:
+        os.close(handle)
+    if said[0] == "made":
+        return CellSeat(place, plan, holder, tuple(said[1:]))
+    words = holder.last_words().strip()
+    holder.stop()
+    reason = said[1] if said[1:] else f"cannot be made: {words or 'its holder does not answer'}"
+    return NotRunning(status="refused", detail=f"cell: {reason}")
+
+
+def is_root_of_the_machine() -> bool:
+    """Whether this process is root, and not just in a user namespace."""
+    if os.geteuid() != 0:
+        return False
+    with suppress(OSError):
+        ids = Path("/proc/self/uid_map").read_text(encoding="ascii").split()
+        return ids == ["0", "0", _ALL_IDS]
+    return True
+
+
+def owner(user: str) -> tuple[int, ...]:
+    """Return a user's id, its group's and those of its other groups.
+
+    Raises:
+        AdapterError: There is no such user.
+    """
+    try:
+        found = pwd.getpwnam(user)
+        groups = os.getgrouplist(user, found.pw_gid)
+    except KeyError as error:
+        raise AdapterError(f"there is no user `{user}` here") from error
+    return (found.pw_uid, found.pw_gid, *groups)
+
+
+def _spawned(place: Place, steps: Path, answer: Path) -> ServerProcess:
+    options = "" if is_root_of_the_machine() else "userxattr"
+    arguments = [SOURCE, str(steps), str(answer), options]
+    return ServerProcess.spawn(
+        [sys.executable, "-I", "-S", "-c", _PROGRAM, *arguments],
+        place=place,
+        environment={name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ},
+        log=steps.with_name("holder.log"),
+    )
+
+
+def _answer(handle: int, holder: ServerProcess) -> list[str]:
+    """Wait for what the holder says: `made` and notices, or `no` and why."""
+    poller = select.poll()
+    poller.register(handle, select.POLLIN)
+    deadline_s = time.monotonic() + _MADE_S
+    while time.monotonic() < deadline_s:
+        is_alive = holder.is_alive()
+        if poller.poll(_LOOK_MS) and (said := os.read(handle, _ANSWER_BYTES)):
+            return said.decode(errors="replace").split("\0")
+        if not is_alive:
+            break
+    return ["no"]
+
+
+def _limit(name: str, soft: int, hard: int) -> tuple[int, int, int]:
+    number = getattr(resource, f"RLIMIT_{name}", None)
+    if number is None:
+        raise AdapterError(f"there is no limit `{name}` here")
+    return (number, soft, hard)
+
+
+def _files(layer: Path) -> list[Path]:
+    """Return all in a layer that is no folder."""
+    found = []
+    for folder, _, names in os.walk(layer):
+        found += [Path(folder, name) for name in names]
+    return found

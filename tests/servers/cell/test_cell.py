@@ -1,0 +1,395 @@
+"""Cells made for real; what runs in them is shown to reach nothing of the host's."""
+
+import ctypes
+import hashlib
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from http.client import HTTPConnection
+from pathlib import Path
+
+import pytest
+
+from httpdyno.errors import AdapterError
+from httpdyno.model import Door
+from httpdyno.servers.adapter import NotRunning
+from httpdyno.servers.cell.possible import possible
+from httpdyno.servers.cell.seat import CellSeat, open_cell
+from httpdyno.servers.cell.wish import CellWish
+from httpdyno.servers.run_folder import new_run_root
+
+pytestmark = pytest.mark.skipif(possible()[0] != "cell", reason=possible()[1] or "cells can be had")
+
+ENVIRONMENT = {"PATH": "/usr/bin:/bin:/usr/sbin:/sbin"}
+DEADLINE_S = 10.0
+SERVER = """
+import sys
+from http.server import BaseHTTPRequestHandler, HTTPServer
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200); self.end_headers(); self.wfile.write(sys.argv[1].encode())
+HTTPServer(("0.0.0.0", 80), Handler).serve_forever()
+"""
+
+
+@pytest.fixture
+def cells():
+    """Make cells, and end all of them."""
+    made = []
+    with new_run_root() as root:
+
+        def cell(**wish):
+            seat = open_cell(root.new_place("cell"), CellWish(**wish))
+            assert isinstance(seat, CellSeat), seat
+            made.append(seat)
+            return seat
+
+        yield cell
+        for seat in made:
+            seat.close()
+
+
+@pytest.fixture
+def refused():
+    with new_run_root() as root:
+
+        def try_it(**wish):
+            answer = open_cell(root.new_place("cell"), CellWish(**wish))
+            assert isinstance(answer, NotRunning)
+            assert answer.status == "refused"
+            return answer.detail
+
+        yield try_it
+
+
+@pytest.fixture
+def site(own_folders):
+    """A tree as people have: files, a link, a socket that somebody listens at."""
+    folder = own_folders / "site"
+    folder.mkdir()
+    (folder / "conf").mkdir(mode=0o750)
+    (folder / "conf" / "main.conf").write_text("as found")
+    (folder / "conf" / "main.conf").chmod(0o640)
+    (folder / "conf" / "link.conf").symlink_to("main.conf")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(folder / "backend.sock"))
+        listener.listen()
+        listener.setblocking(False)
+        yield folder, listener
+
+
+def said_by(seat, program, *arguments):
+    """Run a Python program in the seat; return what it prints as JSON."""
+    command = [sys.executable, "-I", "-S", "-c", program, *arguments]
+    said = seat.run(command, environment=ENVIRONMENT)
+    assert said.exit_code == 0, said.errors
+    return json.loads(said.output)
+
+
+def in_network(network, ask):
+    """Return what a function returns in a thread that is in a network namespace."""
+    found = []
+
+    def inside():
+        with Path(network).open("rb") as handle:
+            assert ctypes.CDLL(None).setns(handle.fileno(), 0) == 0
+        found.append(ask())
+
+    thread = threading.Thread(target=inside)
+    thread.start()
+    thread.join()
+    return found[0]
+
+
+def answer_of(host):
+    deadline_s = time.monotonic() + DEADLINE_S
+    while True:
+        connection = HTTPConnection(host, 80, timeout=DEADLINE_S)
+        try:
+            connection.request("GET", "/")
+            return connection.getresponse().read().decode()
+        except ConnectionRefusedError:
+            assert time.monotonic() < deadline_s
+            time.sleep(0.01)
+        finally:
+            connection.close()
+
+
+def tree(folder):
+    """Return all that can be said of a tree: kind, rights, owner, times and content of each."""
+    found = {}
+    for path in sorted([folder, *folder.rglob("*")]):
+        info = path.lstat()
+        content = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+        found[str(path)] = (info.st_mode, info.st_uid, info.st_gid, info.st_mtime_ns, content)
+    return found
+
+
+def wait_until(condition):
+    deadline_s = time.monotonic() + DEADLINE_S
+    while not condition():
+        assert time.monotonic() < deadline_s
+        time.sleep(0.01)
+
+
+def test_two_copies_listen_at_the_same_port_and_any_address(cells):
+    seats = [cells(), cells()]
+    processes = []
+    for number, seat in enumerate(seats):
+        command = [sys.executable, "-I", "-S", "-c", SERVER, f"copy {number}"]
+        log = seat.folder / "log"
+        processes.append(seat.spawn(command, environment=ENVIRONMENT, log=log))
+    hosts = ("127.0.0.1", "203.0.113.80")
+    answers = [in_network(s.network, lambda h=h: answer_of(h)) for s in seats for h in hosts]
+    for process in processes:
+        process.stop()
+    assert answers == ["copy 0", "copy 0", "copy 1", "copy 1"]
+
+
+CONTAINED = """
+import errno, json, os, socket, sys
+site, udp_port, tcp_port, *places = sys.argv[1:]
+found = {"refused": []}
+for place in places:
+    with open(place, "w") as file:
+        file.write("was here")
+os.chmod(f"{site}/conf/main.conf", 0o777)
+os.utime(f"{site}/conf/main.conf", (1, 1))
+os.unlink(f"{site}/conf/link.conf")
+def tried(what, family, kind, address, send=b""):
+    with socket.socket(family, kind) as connection:
+        connection.settimeout(2)
+        try:
+            connection.connect(address)
+            if send:
+                connection.send(send)
+                connection.recv(1)
+            found["refused"].append((what, "reached"))
+        except OSError as error:
+            found["refused"].append((what, errno.errorcode.get(error.errno, str(error))))
+tried("theirs", socket.AF_INET, socket.SOCK_STREAM, ("127.0.0.1", int(tcp_port)))
+tried("outside", socket.AF_INET, socket.SOCK_STREAM, ("192.0.2.1", 443))
+tried("outside, v6", socket.AF_INET6, socket.SOCK_STREAM, ("2001:db8::1", 443))
+tried("datagram", socket.AF_INET, socket.SOCK_DGRAM, ("127.0.0.1", int(udp_port)), b"x")
+tried("socket file", socket.AF_UNIX, socket.SOCK_STREAM, f"{site}/backend.sock")
+tried("abstract", socket.AF_UNIX, socket.SOCK_STREAM, "\\0" + site)
+found["writable"] = [path for path in ("/", "/etc", "/usr", "/boot", "/dev", "/proc/sys/vm",
+                     "/sys/kernel") if os.path.isdir(path) and os.access(path, os.W_OK)]
+print(json.dumps(found))
+"""
+
+
+def test_what_a_copy_writes_and_reaches_stays_in_its_cell(cells, site, own_folders):
+    folder, listener = site
+    names = [f"/run/{folder.parent.name}", f"/var/tmp/{folder.parent.name}"]
+    names += [f"/dev/shm/{folder.parent.name}", f"/var/log/{folder.parent.name}"]
+    names += [f"{folder}/counter.txt", f"/tmp/{folder.parent.name}"]
+    before = tree(folder)
+    with (
+        socket.create_server(("127.0.0.1", 0)) as tcp,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp,
+        socket.socket(socket.AF_UNIX) as abstract,
+    ):
+        udp.bind(("127.0.0.1", 0))
+        abstract.bind(f"\0{folder}")
+        abstract.listen()
+        for each in (tcp, udp, abstract):
+            each.setblocking(False)
+        ports = [str(each.getsockname()[1]) for each in (udp, tcp)]
+        seat = cells(writes=[str(folder)])
+        found = said_by(seat, CONTAINED, str(folder), *ports, *names)
+        for each in (tcp, abstract, listener):
+            with pytest.raises(BlockingIOError):
+                each.accept()
+        with pytest.raises(BlockingIOError):
+            udp.recv(1)
+    # A socket file of theirs is as if it had not been there.
+    assert dict(found["refused"]) == {
+        "theirs": "ECONNREFUSED",
+        "outside": "ECONNREFUSED",
+        "outside, v6": "ECONNREFUSED",
+        "datagram": "ECONNREFUSED",
+        "socket file": "ENOENT",
+        "abstract": "ECONNREFUSED",
+    }
+    assert found["writable"] == []
+    assert tree(folder) == before
+    assert [name for name in names if os.path.lexists(name)] == []
+    changed = [str(folder / "conf" / "main.conf"), str(folder / "conf" / "link.conf")]
+    assert set(seat.written()) == {*names, *changed}
+
+
+SEEN = """
+import json, os, sys
+conf = sys.argv[1]
+info = os.stat(f"{conf}/main.conf")
+print(json.dumps({
+    "texts": {name: open(f"{conf}/{name}").read() for name in sorted(os.listdir(conf))},
+    "mode": oct(info.st_mode & 0o7777), "owner": info.st_uid,
+    "link": os.readlink(f"{conf}/link.conf"),
+    "new": open(f"{conf}/new/deep.conf").read() if os.path.isdir(f"{conf}/new") else "",
+    "folder": oct(os.stat(conf).st_mode & 0o7777),
+    "is_writable": os.access(conf, os.W_OK),
+}))
+"""
+
+
+@pytest.mark.parametrize("is_written", [False, True])
+def test_a_wished_file_stands_at_its_path_with_its_owner_and_rights(
+    cells, session_folder, is_written
+):
+    # Outside of what is always written, such as /tmp: then its folder stays read-only.
+    folder = Path("/var/lib") / session_folder.name
+    conf = folder / "conf"
+    conf.mkdir(parents=True, mode=0o755)
+    try:
+        (conf / "main.conf").write_text("as found")
+        (conf / "main.conf").chmod(0o640)
+        os.chown(conf / "main.conf", 65534, 65534)
+        (conf / "link.conf").symlink_to("main.conf")
+        (conf / "other.conf").write_text("other")
+        before = tree(folder)
+        files = {str(conf / "link.conf"): b"edited", str(conf / "added.conf"): b"added"}
+        seat = cells(files=files, writes=[str(folder)] if is_written else [])
+        found = said_by(seat, SEEN, str(conf))
+        assert tree(folder) == before
+    finally:
+        for path in sorted(folder.rglob("*"), reverse=True):
+            path.rmdir() if path.is_dir() else path.unlink()
+        folder.rmdir()
+    texts = {"added.conf": "added", "link.conf": "edited", "main.conf": "edited"}
+    assert found == {
+        "texts": {**texts, "other.conf": "other"},
+        "mode": "0o640",
+        "owner": 65534,
+        "link": "main.conf",
+        "new": "",
+        "folder": "0o755",
+        "is_writable": is_written,
+    }
+    assert seat.written() == ()
+
+
+def test_a_door_leads_to_a_socket_and_only_there(cells, site):
+    folder, listener = site
+    at = str(folder / "backend.sock")
+    new = str(folder / "elsewhere.sock")
+    doors = [Door(to=f"unix:{at}"), Door(to=f"unix:{new}", through=f"unix:{at}")]
+    connect = "import socket, sys; [socket.socket(1).connect(each) for each in sys.argv[1:]]"
+    seat = cells(doors=doors)
+    said = seat.run([sys.executable, "-c", connect, at, new], environment=ENVIRONMENT)
+    assert (said.exit_code, said.errors) == (0, "")
+    for _ in range(2):
+        listener.accept()[0].close()
+    closed = cells().run([sys.executable, "-c", connect, at], environment=ENVIRONMENT)
+    assert closed.exit_code == 1
+    assert not os.path.lexists(new)
+
+
+@pytest.mark.parametrize(
+    ("door", "words"),
+    [
+        ("tcp:10.0.0.5:5432", "cell: cannot open a door to tcp:10.0.0.5:5432: only `unix:/path`"),
+        ("unix:/nowhere.sock", "cell: cannot open a door through /nowhere.sock: No such file"),
+        ("unix:/etc/passwd", "cell: cannot open a door through /etc/passwd: it is no socket"),
+    ],
+)
+def test_a_door_that_leads_nowhere_is_refused(refused, door, words):
+    assert refused(doors=[Door(to=door)]).startswith(words)
+
+
+def test_kernel_settings_are_the_cells_own(cells, refused):
+    name, path = "net.core.somaxconn", Path("/proc/sys/net/core/somaxconn")
+    before = path.read_text()
+    read = "import json, pathlib, sys; print(json.dumps(pathlib.Path(sys.argv[1]).read_text()))"
+    assert said_by(cells(), read, str(path)) == before
+    assert said_by(cells(sysctls={name: "777"}), read, str(path)) == "777\n"
+    assert path.read_text() == before
+    assert refused(sysctls={"net.core.nonsense": "1"}) == (
+        "cell: cannot set net.core.nonsense to 1: No such file or directory"
+    )
+
+
+@pytest.mark.real_server("setpriv")
+def test_a_member_runs_as_its_user_with_its_limits_and_still_ends_with_its_keeper(cells):
+    seat = cells()
+    process = seat.spawn(
+        ["sh", "-c", "pwd; ulimit -Sn; ulimit -Hn; exec setpriv --dump"],
+        environment=ENVIRONMENT,
+        folder="/usr",
+        user="nobody",
+        log=seat.folder / "log",
+        limits={"NOFILE": (100, 200)},
+    )
+    assert process.wait(DEADLINE_S)
+    words = process.first_words()
+    process.stop()
+    assert words.startswith("/usr\n100\n200\nuid: 65534\neuid: 65534\ngid: 65534\negid: 65534\n")
+    assert "Supplementary groups: 65534\n" in words
+    assert "Parent death signal: term\n" in words.lower().replace("parent", "Parent")
+
+
+def test_what_cannot_be_started_is_said(cells):
+    seat = cells()
+    with pytest.raises(AdapterError, match="there is no user `nobody-here`"):
+        seat.spawn(["true"], environment={}, user="nobody-here", log=seat.folder / "log")
+    with pytest.raises(AdapterError, match="there is no limit `SPEED`"):
+        seat.spawn(["true"], environment={}, log=seat.folder / "log", limits={"SPEED": (1, 1)})
+    with pytest.raises(AdapterError, match="cannot run nothing-like-it in /: No such file"):
+        seat.run(["nothing-like-it"], environment=ENVIRONMENT)
+    with pytest.raises(AdapterError, match=r"`sleep 600` did not end within 0\.1 s"):
+        seat.run(["sleep", "600"], environment=ENVIRONMENT, timeout_s=0.1)
+    assert seat.run(["sh", "-c", "exit 7"], environment=ENVIRONMENT).exit_code == 7
+    seat.close()
+    seat.close()
+    with pytest.raises(AdapterError, match="the cell is gone"):
+        seat.run(["true"], environment=ENVIRONMENT)
+
+
+KILLED = """
+import sys, time
+from httpdyno.servers.cell.seat import open_cell
+from httpdyno.servers.cell.wish import CellWish
+from httpdyno.servers.run_folder import new_run_root
+root = new_run_root()
+seat = open_cell(root.new_place("cell"), CellWish())
+process = seat.spawn(["sh", "-c", "setsid sleep 600 & sleep 600"], user="nobody",
+    environment={"PATH": "/usr/bin:/bin"}, log=seat.folder / "log")
+print(process.pid, seat.network.split("/")[2], flush=True)
+time.sleep(600)
+"""
+
+
+def test_when_httpdyno_is_killed_no_process_and_no_mount_is_left():
+    before = Path("/proc/self/mountinfo").read_text()
+    with subprocess.Popen([sys.executable, "-c", KILLED], stdout=subprocess.PIPE) as parent:
+        assert parent.stdout
+        pids = [int(pid) for pid in parent.stdout.readline().split()]
+        # Two of the copy, one that left its session, and the holder.
+        network = network_of(pids[1])
+        wait_until(lambda: len(in_namespace(network)) == 4)
+        parent.kill()
+    assert network != network_of("self")
+    wait_until(lambda: not in_namespace(network))
+    assert Path("/proc/self/mountinfo").read_text() == before
+    new_run_root().release()  # also takes away what the killed one left
+
+
+def network_of(pid):
+    return str(Path(f"/proc/{pid}/ns/net").readlink())
+
+
+def in_namespace(network):
+    """Return the processes that are in a network namespace."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if network_of(process.name) == network:
+                found.append(process.name)
+        except OSError:
+            continue
+    return found

@@ -1,0 +1,66 @@
+from pathlib import Path
+
+import pytest
+
+from httpdyno.servers.cell.cover import covers
+from httpdyno.servers.cell.host import Mounted
+
+
+@pytest.fixture
+def top(own_folders):
+    folder = own_folders / "top"
+    for name in ("a/deep", "b", "runs/run-1/0001", "runs/run-1/0002"):
+        (folder / name).mkdir(parents=True)
+    (folder / "file").write_text("")
+    (folder / "link").symlink_to("a")
+    return str(folder)
+
+
+def covered(top, writes, *points, place="/nowhere"):
+    """Return what is covered, without the folder that all is in."""
+    mounted = {"/": Mounted(point="/", kind="ext4")}
+    for point in points:
+        path, _, kind = point.partition(":")
+        mounted[top + path] = Mounted(point=top + path, kind=kind or "tmpfs")
+    own = (top + place,)
+    found = covers([top + each for each in writes], mounted, own)
+
+    def short(paths):
+        return sorted(path.removeprefix(top) for path in paths)
+
+    anew = {path.removeprefix(top): short(e.path for e in es) for path, es in found.anew.items()}
+    return short(found.over), anew, short(found.shown)
+
+
+@pytest.mark.parametrize(
+    ("writes", "points", "over", "shown"),
+    [
+        (["/a"], [], ["/a"], []),
+        (["/a", "/a/deep", "/b"], [], ["/a", "/b"], []),
+        (["/link", "/a"], [], ["/a"], []),
+        (["/missing", "/file"], [], [], []),
+        # A mount in it has a cover of its own, since the outer one does not show it.
+        (["/a"], ["/a/deep"], ["/a", "/a/deep"], []),
+        # A file that is mounted, and what the kernel shows, cannot be covered.
+        (["/a"], ["/a/deep:cgroup2", "/file"], ["/a"], ["/a/deep"]),
+    ],
+)
+def test_a_folder_that_is_written_is_covered_once_and_mounts_in_it_too(
+    top, writes, points, over, shown
+):
+    assert covered(top, writes, *points) == (over, {}, shown)
+
+
+def test_where_the_place_is_inside_the_folders_beside_it_are_covered(top):
+    over, anew, shown = covered(top, [""], place="/runs/run-1/0001")
+    assert over == ["/a", "/b"]
+    # Other copies are not shown.
+    assert anew == {"": ["/file", "/link"], "/runs": [], "/runs/run-1": []}
+    assert shown == []
+
+
+def test_the_place_itself_and_what_the_kernel_shows_are_not_covered(top):
+    place = "/runs/run-1/0001"
+    Path(f"{top}{place}/in").mkdir()
+    assert covered(top, [place, f"{place}/in"], place=place) == ([], {}, [])
+    assert covers(["/proc", "/sys/kernel", "/dev/shm"], {}, ()).over == set()
