@@ -51,7 +51,7 @@ def test_a_study_that_cannot_run_is_1(capsys, monkeypatch):
         def knobs(self):
             return {}
 
-        def version(self):
+        def version(self, *_):
             return "none"
 
     monkeypatch.setattr(doctor, "load_adapter", lambda _: Absent())

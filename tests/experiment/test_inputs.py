@@ -52,6 +52,17 @@ def test_all_that_is_read_has_a_digest_and_nothing_else(filed):
     assert names == set(READ)
 
 
+def test_a_folder_that_a_program_runs_in_is_one_thing_that_may_have_changed(filed, tmp_path):
+    (tmp_path / "their" / "lib" / "__pycache__").mkdir(parents=True)
+    (tmp_path / "their" / "lib" / "server.js").write_text("one")
+    study = structs.replace(filed, server=structs.replace(filed.server, folder="their"))
+    before = input_digests(study)
+    (tmp_path / "their" / "lib" / "__pycache__" / "x.pyc").write_text("compiled")
+    assert input_digests(study) == before
+    (tmp_path / "their" / "lib" / "server.js").write_text("another")
+    assert changed_names(before, input_digests(study)) == ["their/"]
+
+
 @pytest.mark.parametrize("name", READ)
 def test_a_changed_file_is_named(filed, name, tmp_path):
     before = input_digests(filed)

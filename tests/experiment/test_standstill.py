@@ -71,7 +71,7 @@ def test_a_stopped_process_knows_for_how_long_it_stood_still():
 class _Deaf:
     """An adapter whose servers never answer, as far as anybody looked."""
 
-    def version(self):
+    def version(self, *_):
         return "deaf 1.0"
 
     def spawn(self, *_):

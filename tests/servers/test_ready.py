@@ -48,6 +48,22 @@ def test_any_answer_below_500_is_ready(port, status):
         assert await_answer(port.address, "/", lambda: True, Patience(10)).kind == "answers"
 
 
+def test_a_sign_is_waited_for_until_it_is_there_or_nobody_can_give_it():
+    signs = itertools.chain([False, False], itertools.repeat(True))
+    found = ready.await_sign(lambda: next(signs), "sign", lambda: True, Patience(10))
+    assert found.kind == "answers"
+    found = ready.await_sign(lambda: False, "sign", lambda: False, Patience(10))
+    assert found.kind == "exited"
+    found = ready.await_sign(lambda: False, "such line", lambda: True, Patience(0.02))
+    assert found == ready.Readiness(kind="silent", detail="no such line within 0.02 s")
+
+
+def test_what_listens_accepts(port):
+    assert not ready.accepts(port.address)
+    with socket.create_server(("127.0.0.1", port.number)):
+        assert ready.accepts(port.address)
+
+
 def test_a_few_500s_while_it_warms_up_are_waited_out(port):
     with site(port, [(503, ""), (500, ""), (200, "")]):
         assert await_answer(port.address, "/", lambda: True, Patience(10)).kind == "answers"

@@ -1,4 +1,5 @@
 import sys
+from dataclasses import replace
 from pathlib import PurePosixPath
 
 import pytest
@@ -9,6 +10,7 @@ from httpdyno.servers.render import (
     Variables,
     diff_name,
     inside,
+    render_argument,
     render_file,
     render_text,
     rendered_templates,
@@ -33,6 +35,36 @@ def test_all_names_of_the_contract_are_there():
     expected = f"/run/here /shm/here 127.0.0.1:8123 8123 {sys.executable} www-data"
     assert rendered(text) == expected
     assert rendered("{{ setting.application }}") == "x:y"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("--port={port}", "--port=8123"),
+        ("{address}/{knob.values}", "127.0.0.1:8123/3"),
+        ("{run}/db {memory}/db", "/run/here/db /shm/here/db"),
+        ("{setting.application} {knob.debug}", "x:y true"),
+        ("{{ port }}-{{ knob.values + 1 }}", "8123-4"),
+        # What is no placeholder stays: JSON, a shell's variables, format strings.
+        ('{"port": 1} ${port} ${knob.debug} {} {0} {ports}', None),
+        # What a level holds is not looked at again.
+        ("{knob.name}", "a<b>"),
+    ],
+)
+def test_an_argument_takes_placeholders_in_single_braces(text, expected):
+    found = render_argument(text, VARIABLES, source="command")
+    assert found == (text if expected is None else expected)
+
+
+def test_what_a_level_holds_is_no_placeholder():
+    variables = replace(VARIABLES, knobs={"text": "{port} {{ port }}"})
+    assert render_argument("{knob.text}", variables, source="x") == "{port} {{ port }}"
+
+
+def test_an_argument_with_an_unknown_knob_says_which_there_are():
+    with pytest.raises(AdapterError, match=r"`command` uses `\{knob.nope\}`") as caught:
+        render_argument("{knob.nope}", VARIABLES, source="command")
+    assert caught.value.hint == "There are: debug, name, values."
 
 
 def test_nothing_is_escaped_and_the_last_line_end_stays():

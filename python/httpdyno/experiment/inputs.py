@@ -8,6 +8,7 @@ of one; so a plan keeps digests of all that is read, and a run that goes on comp
 import hashlib
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from httpdyno.model import HostFacts, Plan, Replay, Study
@@ -17,6 +18,7 @@ _CHUNK_BYTES = 1 << 20
 _GONE = "not there"
 _NOT_OURS = frozenset({"__pycache__"})
 """Folders that Python writes as it reads; what is in them follows from the files beside them."""
+_NOT_READ = _NOT_OURS | {".git", ".hg", ".svn"}
 
 _HOST_FACTS = {
     "httpdyno": "httpdyno",
@@ -45,6 +47,8 @@ def input_digests(study: Study) -> dict[str, str]:
         for part in _files(folder / name):
             is_ours = part.is_relative_to(folder)
             digests[str(part.relative_to(folder) if is_ours else part)] = _digest(part)
+    if study.server.folder:
+        digests[f"{study.server.folder}/"] = _folder_digest(folder / study.server.folder)
     for variable in INHERITED:
         if variable in os.environ:
             text = os.environ[variable].encode(errors="surrogateescape")
@@ -115,6 +119,20 @@ def _files(path: Path) -> Iterator[Path]:
         seen.add(real)
         folders[:] = sorted(set(folders) - _NOT_OURS) if is_new else []
         yield from (Path(folder) / name for name in sorted(names))
+
+
+def _folder_digest(folder: Path) -> str:
+    """Return a digest of names, sizes and times: a program's own folder may hold gigabytes."""
+    digest = hashlib.sha256()
+    for parent, folders, names in os.walk(folder):
+        folders[:] = sorted(set(folders) - _NOT_READ)
+        for name in sorted(names):
+            path = Path(parent) / name
+            with suppress(OSError):
+                info = path.lstat()
+                what = f"{path.relative_to(folder)}\0{info.st_size}\0{info.st_mtime_ns}\0"
+                digest.update(os.fsencode(what))
+    return digest.hexdigest()
 
 
 def _digest(path: Path) -> str:

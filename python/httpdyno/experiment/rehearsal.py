@@ -19,7 +19,7 @@ from httpdyno.load.check import check_workload
 from httpdyno.load.core_plan import own_core_plan
 from httpdyno.model import Configuration, Level, Plan, Replay, ServerSpec, Study, level_text
 from httpdyno.servers.adapter import ServerAdapter
-from httpdyno.servers.render import Variables, inside, render_text
+from httpdyno.servers.render import Variables, inside, rendered_environment, rendered_prepare
 from httpdyno.study.complaint import nearest
 from httpdyno.units import format_bytes, format_duration
 
@@ -157,7 +157,7 @@ class _Rehearsal:
         if wrong:
             raise StudyFileError(
                 f"study {study.name}: {wrong}",
-                hint="Compare the application and directory of [server.settings] with the files.",
+                hint="Compare [server] and its settings with the files.",
             )
 
     def check_comparison(self, a: Configuration, b: Configuration) -> None:
@@ -254,14 +254,12 @@ class _Rehearsal:
         files = self._adapter.render(spec, folder, configuration).files
         variables = Variables.placeholders(spec, configuration, server_user=_USER)
         texts = {f"file {name}": text for name, text in files.items()}
-        for name, value in spec.environment.items():
-            texts[f"variable {name}"] = text = render_text(
-                value, variables, source=f"environment.{name}"
-            )
+        for name, text in rendered_environment(spec, variables).items():
+            texts[f"variable {name}"] = text
             if "\0" in text:
                 raise AdapterError(f"`environment.{name}` holds a NUL, which no variable can")
-        for number, part in enumerate(spec.prepare):
-            texts[f"prepare {number}"] = render_text(part, variables, source="prepare")
+        for number, part in enumerate(rendered_prepare(spec, variables)):
+            texts[f"prepare {number}"] = part
         for source, to in spec.files:
             target: PurePosixPath = inside(to, variables)
             texts[f"copy {source}"] = str(target)

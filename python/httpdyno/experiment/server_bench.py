@@ -97,7 +97,7 @@ class ServerBench:
     def host(self) -> HostFacts:
         """Return this machine's facts, read once."""
         if self._host is None:
-            facts = host_facts(self._adapter.version())
+            facts = host_facts(self._adapter.version(self._study.server, Path(self._study.folder)))
             self._host = structs.replace(
                 facts, client_cpus=self._cores.client, server_cpus=self._cores.server
             )

@@ -32,6 +32,16 @@ class ServerSpec(Record, frozen=True):
     settings: dict[str, Level] = msgspec.field(default_factory=dict)
     """Settings of the adapter that stay as they are throughout the study."""
     environment: dict[str, str] = msgspec.field(default_factory=dict)
+    command: tuple[str, ...] = ()
+    """Program and arguments of a server that is any command, an argument each."""
+    folder: str = ""
+    """Where it runs: a folder of the person's own, in place; relative to the study's folder. Empty
+    is the run folder."""
+    stop: str = "TERM"
+    """The signal that asks it to end, without `SIG`."""
+    ready: str = ""
+    """How it is known that it is ready: `tcp` once it takes connections, `log PATTERN` once it has
+    written such a line; empty: once it answers at `ready_path`."""
     ready_path: str = "/"
     """Answers below 500 once the server is ready."""
     ready_status: int | None = None

@@ -110,8 +110,8 @@ class ServerAdapter(Protocol):
     def complaint(self, spec: ServerSpec, study_folder: Path, configuration: Configuration) -> str:
         """Return in words what is known to be wrong with the study's files; empty is good."""
 
-    def version(self) -> str:
-        """Return the server's own version line.
+    def version(self, spec: ServerSpec | None = None, study_folder: Path | None = None) -> str:
+        """Return the version line of the server that a study runs; of the usual one without.
 
         Raises:
             AdapterError: It is not installed.

@@ -1,5 +1,6 @@
 """A started server: readiness, what is really in force, and the end. The same for all adapters."""
 
+import re
 import threading
 import time
 from collections.abc import Mapping
@@ -10,10 +11,17 @@ from msgspec import structs
 
 from httpdyno.model import Configuration, Effective, ServerSpec, level_text
 from httpdyno.servers.adapter import NotRunning, Place
+from httpdyno.servers.listening import listening
 from httpdyno.servers.patience import Patience
 from httpdyno.servers.port import HeldPort
 from httpdyno.servers.process import ServerProcess
-from httpdyno.servers.ready import application_settings, await_answer
+from httpdyno.servers.ready import (
+    Readiness,
+    accepts,
+    application_settings,
+    await_answer,
+    await_sign,
+)
 from httpdyno.servers.render import MEMORY_PLACEHOLDER, RUN_PLACEHOLDER
 from httpdyno.servers.run_folder import remove_place
 
@@ -95,18 +103,11 @@ class Instance:
     def await_ready(self, timeout_s: float) -> NotRunning | Effective:
         """Wait until it answers and is all there, then read the effective configuration back."""
         patience = Patience(timeout_s)
-        spec = self._asked.spec
-        readiness = await_answer(
-            self.addresses[0],
-            spec.ready_path,
-            self._process.is_alive,
-            patience,
-            status=spec.ready_status,
-        )
+        readiness = self._awaited(patience)
         if readiness.kind == "exited":
             return self._exited()
         if readiness.kind != "answers":
-            words = self.last_words()
+            words = "\n".join(filter(None, [self._elsewhere(readiness), self.last_words()]))
             detail = f"{readiness.detail}\n{words}".strip()
             return NotRunning(
                 status="refused" if readiness.kind == "fails" else "hung", detail=detail
@@ -123,6 +124,24 @@ class Instance:
             # One that dies just after its first answer says more by its exit.
             return effective if self._process.is_alive() else self._exited()
         return self._with_application(self._without_folders(effective))
+
+    def _awaited(self, patience: Patience) -> Readiness:
+        """Wait for the sign of readiness that the study names."""
+        spec, process, address = self._asked.spec, self._process, self.addresses[0]
+        if spec.ready == "tcp":
+            what = f"connection to {address}"
+            return await_sign(lambda: accepts(address), what, process.is_alive, patience)
+        if spec.ready.startswith("log "):
+            line = re.compile(spec.ready.removeprefix("log "), re.MULTILINE)
+            return await_sign(
+                lambda: line.search(process.first_words()) is not None,
+                f"line `{line.pattern}` in its log",
+                process.is_alive,
+                patience,
+            )
+        return await_answer(
+            address, spec.ready_path, process.is_alive, patience, status=spec.ready_status
+        )
 
     def is_alive(self) -> bool:
         """Whether the root process still runs."""
@@ -144,6 +163,18 @@ class Instance:
                 self._last_words = self._insight.words()
             remove_place(self._place)
             self._listening.port.release()
+
+    def _elsewhere(self, readiness: Readiness) -> str:
+        """Return in words that it listens, but not where it was told to; empty when not so."""
+        if readiness.kind != "silent":
+            return ""
+        pids = [process.pid for process in self._process.members()]
+        told = [each for each in self.addresses if not each.startswith("unix:")]
+        ports = {each.rpartition(":")[2] for each in told}
+        at = sorted({each.address for each in listening(pids)})
+        if not told or not at or any(each.rpartition(":")[2] in ports for each in at):
+            return ""
+        return f"it listens at {', '.join(at)}, where {told[0]} was asked"
 
     def _exited(self) -> NotRunning:
         words = self.last_words()
@@ -179,21 +210,25 @@ class Instance:
         levels = self._asked.configuration.values
         own = {n: level_text(level) for n, level in levels.items() if n not in self._asked.known}
         if not path:
-            effective = structs.replace(effective, unverified=tuple(own))
+            unseen = tuple(name for name in own if name not in effective.asked)
+            effective = structs.replace(effective, unverified=unseen)
         else:
             said = application_settings(self.addresses[0], path, timeout_s=_APPLICATION_S)
             if isinstance(said, str):
                 return NotRunning(status="refused", detail=said)
             said = {name: text for name, text in said.items() if name not in self._asked.known}
-            if untold := [name for name in own if name not in said]:
+            untold = [name for name in own if name not in said and name not in effective.asked]
+            if untold:
                 return NotRunning(
                     status="refused",
                     detail=f"GET {path} does not say {', '.join(untold)}: "
                     "an `effective_path` tells every knob of the application",
                 )
+            own = {name: text for name, text in own.items() if name in said}
             effective = Effective(
-                values={**said, **effective.values},
-                asked={**own, **effective.asked},
+                # What the application itself says is worth more than what was seen from outside.
+                values={**effective.values, **said},
+                asked={**effective.asked, **own},
                 source=f"{effective.source}, GET {path}".removeprefix(", "),
             )
         different = differences(effective.values, effective.asked)

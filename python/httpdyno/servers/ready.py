@@ -7,6 +7,7 @@ from typing import Literal
 
 import msgspec
 
+from httpdyno.servers.address import connected
 from httpdyno.servers.patience import Patience
 from httpdyno.servers.probe import Answer, ask
 
@@ -66,6 +67,40 @@ def await_answer(  # noqa: PLR0913 - whom, what, how long, and what is right
                 detail=f"no answer to GET {path} within {patience.timeout_s:g} s ({answer.words})",
             )
         time.sleep(_POLL_S)
+
+
+def await_sign(
+    is_there: Callable[[], bool],
+    what: str,
+    is_alive: Callable[[], bool],
+    patience: Patience,
+) -> Readiness:
+    """Wait until a sign of readiness is there, the server exits, or time is up.
+
+    Args:
+        is_there: Whether it is.
+        what: What is waited for, in words.
+        is_alive: Whether the server runs.
+        patience: As long.
+    """
+    while True:
+        is_last = patience.is_over
+        if not is_alive():
+            return Readiness(kind="exited")
+        if is_there():
+            return Readiness(kind="answers")
+        if is_last:
+            return Readiness(kind="silent", detail=f"no {what} within {patience.timeout_s:g} s")
+        time.sleep(_POLL_S)
+
+
+def accepts(address: str, network: str = "") -> bool:
+    """Whether it takes connections; the address is one of that network namespace."""
+    try:
+        connected(address, _LAST_TRY_S, network).close()
+    except OSError:
+        return False
+    return True
 
 
 def application_settings(

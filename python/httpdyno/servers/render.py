@@ -13,12 +13,16 @@ that don't exist, and keep their trailing newline. These names are there:
 `server_user`       the user that answers requests (Apache's when started by root)
 ==================  =======================================================================
 
+On command lines and in environment variables `{port}`, `{knob.NAME}` and so on do as well, in texts
+without any double braces. All other braces stay as they are, and so does what follows a `$`.
+
 A boolean is printed as `true` or `false` and is a boolean in `{% if %}`; the filter `python`
 prints any level as Python source (`{{ knob.debug | python }}` gives `True`). A template that
 renders to white space only is not written. For diffs everything is rendered with `RUN`, `MEMORY`
 and `PORT` in the place of what differs from start to start.
 """
 
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -38,6 +42,10 @@ PORT_PLACEHOLDER = "PORT"
 _LARGEST_BYTES = 16 << 20
 LOOPBACK = "127.0.0.1"
 
+_TEMPLATE = re.compile(r"\{\{|\{%|\{#")
+_PLACEHOLDER = re.compile(
+    r"(?<!\$)\{(?:(port|address|run|memory|python|server_user)|(knob|setting)\.([^{}\s]+))\}"
+)
 _NAMES = "`knob.…`, `setting.…`, `run`, `memory`, `address`, `port`, `python`, `server_user`"
 
 
@@ -128,6 +136,31 @@ def render_text(text: str, variables: Variables, *, source: str) -> str:
         raise AdapterError(f"`{source}` cannot be rendered: {error}") from error
 
 
+def render_argument(text: str, variables: Variables, *, source: str) -> str:
+    """Return a text of a command line or an environment, rendered: `{port}` as `{{ port }}`.
+
+    Raises:
+        AdapterError: It is not a template, or uses a name that is not there.
+    """
+    if _TEMPLATE.search(text):
+        return render_text(text, variables, source=source)
+    names = variables.names()
+
+    def level(found: re.Match[str]) -> str:
+        if found[1]:
+            return str(names[found[1]])
+        values = variables.knobs if found[2] == "knob" else variables.settings
+        if found[3] not in values:
+            there = ", ".join(sorted(values)) or "none"
+            raise AdapterError(
+                f"`{source}` uses `{found[0]}`, but there is no {found[2]} of that name",
+                hint=f"There are: {there}.",
+            )
+        return level_text(values[found[3]])
+
+    return _PLACEHOLDER.sub(level, text)
+
+
 def render_file(path: Path, variables: Variables, *, name: str) -> str:
     """Return a file of the study's folder, rendered.
 
@@ -182,14 +215,14 @@ def rendered_configuration(
 def rendered_environment(spec: ServerSpec, variables: Variables) -> dict[str, str]:
     """Return the study's environment variables."""
     return {
-        name: render_text(value, variables, source=f"environment.{name}")
+        name: render_argument(value, variables, source=f"environment.{name}")
         for name, value in spec.environment.items()
     }
 
 
 def rendered_prepare(spec: ServerSpec, variables: Variables) -> tuple[str, ...]:
     """Return the study's command before each start; empty for none."""
-    return tuple(render_text(part, variables, source="prepare") for part in spec.prepare)
+    return tuple(render_argument(part, variables, source="prepare") for part in spec.prepare)
 
 
 def inside(to: str, variables: Variables) -> PurePosixPath:

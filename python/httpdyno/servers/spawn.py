@@ -4,6 +4,7 @@ An adapter says in a `Launch` what its server reads and how it is run; port, fil
 owners, process and the end of all that where it does not come to be are `spawned`'s.
 """
 
+import signal
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,6 +34,8 @@ class Launch:
     """Empty folders of the run folder that the server needs."""
     user: str = ""
     """The user that it answers as, where it is not started by that user; empty: as started."""
+    folder: str = ""
+    """Where it runs, in place; empty is the run folder."""
     addresses: Sequence[str] = ()
     """Where it listens, the one that is loaded first; empty: at the held port alone."""
 
@@ -101,6 +104,8 @@ def _spawned(
         environment=own_environment,
         log=how.log,
         output_to=how.output_to,
+        folder=how.folder,
+        stop_signal=signal.Signals[f"SIG{spec.stop}"],
     )
     return Instance(
         process=process,

@@ -34,14 +34,21 @@ def environment(spec: ServerSpec, variables: Variables, place: Place) -> dict[st
     """Return the server's environment: a small clean one and the study's, rendered."""
     temporary = place.folder / _TEMPORARY
     _make_writable(temporary)
-    inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
+    # A folder of theirs stays as it is: Python would write what it compiles beside the sources.
+    in_place = {"PYTHONDONTWRITEBYTECODE": "1"} if spec.folder else {}
     return {
-        "PATH": _PATH,
-        **inherited,
+        **clean_environment(),
         "HOME": str(place.folder),
         "TMPDIR": str(temporary),
+        **in_place,
         **rendered_environment(spec, variables),
     }
+
+
+def clean_environment() -> dict[str, str]:
+    """Return what servers get of httpdyno's own environment."""
+    inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
+    return {"PATH": _PATH, **inherited}
 
 
 def stage(

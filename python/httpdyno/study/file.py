@@ -22,6 +22,7 @@ from httpdyno.model.site import Site
 from httpdyno.model.study import Method, ServerSpec, Study
 from httpdyno.model.workload import Objective, second_metric_of
 from httpdyno.study.candidate import study_candidates
+from httpdyno.study.command import GET, check_command, get_of
 from httpdyno.study.complaint import MISSING_HINT, is_possible_number, nearest, typed_study
 from httpdyno.study.knob import Settings, study_knobs
 from httpdyno.study.site import (
@@ -231,7 +232,9 @@ class _Checker:
 
     def server(self, table: ServerTable) -> ServerSpec:
         folder = self._file.parent
-        check_ready("server.ready_path", table.ready_path, table.ready_status, self.wrong)
+        ready_path, ready_status = get_of(table, self.wrong)
+        check_ready("server.ready_path", ready_path, ready_status, self.wrong)
+        check_command(table, folder, self.wrong)
         if table.effective_path:
             check_ready("server.effective_path", table.effective_path, None, self.wrong)
         for index, template in enumerate(table.templates):
@@ -245,12 +248,16 @@ class _Checker:
         return ServerSpec(
             adapter=table.adapter,
             base=table.base,
+            command=table.command,
+            folder=table.folder,
+            stop=table.stop,
+            ready="" if table.ready.startswith(GET) else table.ready,
             files=tuple((entry.from_, entry.to) for entry in table.files),
             templates=table.templates,
             settings=table.settings,
             environment=table.environment,
-            ready_path=table.ready_path,
-            ready_status=table.ready_status,
+            ready_path=ready_path,
+            ready_status=ready_status,
             effective_path=table.effective_path,
             prepare=table.prepare,
             writable=table.writable,

@@ -26,6 +26,10 @@ class ServerTable(Record, frozen=True):
 
     adapter: str
     base: str = ""
+    command: tuple[str, ...] = ()
+    folder: str = ""
+    stop: str = "TERM"
+    ready: str = ""
     ready_path: str = "/"
     ready_status: int | None = None
     effective_path: str = ""

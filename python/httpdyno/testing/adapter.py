@@ -94,7 +94,8 @@ class AdapterConformance:
 
     def test_knobs_are_declared_whole(self, case: AdapterCase) -> None:
         knobs = case.adapter.knobs()
-        assert set(case.configuration.values) & set(knobs)
+        # An adapter without any takes knobs of all names.
+        assert not knobs or set(case.configuration.values) & set(knobs)
         for name, info in knobs.items():
             assert info.name == name
             assert info.summary
@@ -103,7 +104,7 @@ class AdapterConformance:
 
     def test_nothing_is_missing_where_it_runs(self, case: AdapterCase) -> None:
         assert case.adapter.missing(case.spec) == ()
-        assert case.adapter.version()
+        assert case.adapter.version(case.spec, case.study_folder)
 
     def test_rendering_is_the_same_each_time_and_names_no_start(self, case: AdapterCase) -> None:
         first, second = (
@@ -231,7 +232,8 @@ class AdapterConformance:
             holder.kill()
             holder.wait(_DEADLINE_S)
         _wait_for(lambda: not _alive(members))
-        assert not any(map(_accepts, held.addresses))
+        # Of a program with threads the first one may be gone while others still hold the sockets.
+        _wait_for(lambda: not any(map(_accepts, held.addresses)))
         reap_leftovers()
 
 

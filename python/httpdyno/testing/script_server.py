@@ -49,7 +49,8 @@ class ScriptServer:
         del spec, study_folder, configuration
         return ""
 
-    def version(self) -> str:
+    def version(self, spec: ServerSpec | None = None, study_folder: Path | None = None) -> str:
+        del spec, study_folder
         return "script 1"
 
     def render(

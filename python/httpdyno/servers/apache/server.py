@@ -77,12 +77,13 @@ class Apache:
         del spec, study_folder, configuration
         return ""
 
-    def version(self) -> str:
+    def version(self, spec: ServerSpec | None = None, study_folder: Path | None = None) -> str:
         """Return Apache's own version.
 
         Raises:
             AdapterError: It is not installed.
         """
+        del spec, study_folder
         return found().version
 
     def render(

@@ -96,12 +96,13 @@ class Gunicorn:
             return ("gunicorn is not installed: `pip install gunicorn`",)
         return ()
 
-    def version(self) -> str:
+    def version(self, spec: ServerSpec | None = None, study_folder: Path | None = None) -> str:
         """Return gunicorn's version and the interpreter's.
 
         Raises:
             AdapterError: It is not installed.
         """
+        del spec, study_folder
         try:
             return f"gunicorn {installed_version('gunicorn')}, Python {sys.version.split()[0]}"
         except PackageNotFoundError as error:

@@ -1,0 +1,80 @@
+"""Which program a command runs, and what it says of its version."""
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+_VERSION_S = 10.0
+_HEAD_BYTES = 256
+_TELLS = {
+    r"node|nodejs|deno|bun|ruby|php|pypy3?|python\d?(?:\.\d+)?|gunicorn|uvicorn": "--version",
+    r"perl": '-e print "perl $^V\\n"',
+    r"java": "-version",
+    r"caddy": "version",
+    r"haproxy|nginx|httpd|apache2": "-v",
+}
+"""Programs that are known to print their version and end, and by which argument. Others would
+perhaps just start."""
+_SHEBANG = re.compile(rb"#!\s*(\S+)(?:[ \t]+(\S+))?")
+
+
+def found_program(name: str, folder: Path | None, path: str) -> Path | None:
+    """Return the file that a command of this name runs; None if there is none.
+
+    Args:
+        name: The first word of the command.
+        folder: Where it runs; None: nobody knows yet.
+        path: Folders in which programs are, as `PATH` has them.
+    """
+    if "/" in name:
+        if not name.startswith("/") and folder is None:
+            return None
+        program = (folder or Path("/")) / name
+        return program if program.is_file() and os.access(program, os.X_OK) else None
+    found = shutil.which(name, path=path)
+    return Path(found) if found else None
+
+
+def interpreter(program: Path, path: str) -> Path:
+    """Return what runs a script, by its first line; a program that is none runs itself."""
+    try:
+        with program.open("rb") as file:
+            head = _SHEBANG.match(file.read(_HEAD_BYTES))
+    except OSError:
+        return program
+    if head is None:
+        return program
+    name = os.fsdecode(head[2] if head[2] and head[1].endswith(b"/env") else head[1])
+    return found_program(name, None, path) or program
+
+
+def version_of(program: Path, environment: Mapping[str, str]) -> str:
+    """Return the program's own version line and its path; the path alone where it tells none."""
+    argument = next(
+        (tells for names, tells in _TELLS.items() if re.fullmatch(names, program.name)), None
+    )
+    line = _said(program, argument, environment) if argument else ""
+    return f"{line} ({program})" if line else str(program)
+
+
+def _said(program: Path, argument: str, environment: Mapping[str, str]) -> str:
+    flag, _, rest = argument.partition(" ")
+    try:
+        said = subprocess.run(  # noqa: S603 - known to print its version and end
+            [str(program), flag, *filter(None, [rest])],
+            env=dict(environment),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=_VERSION_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    lines = said.stdout.decode("utf-8", errors="replace").strip().splitlines()
+    line = lines[0] if lines and said.returncode == 0 else ""
+    # Node says no more than `v20.1.0`.
+    return f"{program.name} {line}" if re.match(r"v?\d", line) else line

@@ -1,0 +1,31 @@
+import os
+import socket
+
+import pytest
+
+from httpdyno.servers.listening import address_text, listening
+
+
+@pytest.mark.parametrize(
+    ("raw", "text"),
+    [
+        ("0100007F:1F90", "127.0.0.1:8080"),
+        ("00000000:0050", "0.0.0.0:80"),
+        ("00000000000000000000000000000000:01BB", "[::]:443"),
+        ("00000000000000000000000001000000:0016", "[::1]:22"),
+    ],
+)
+def test_addresses_are_written_as_people_write_them(raw, text):
+    assert address_text(raw) == text
+
+
+def test_the_sockets_of_a_process_are_found_and_no_others():
+    with (
+        socket.create_server(("127.0.0.1", 0)) as listens,
+        socket.socket() as bound,
+    ):
+        bound.bind(("127.0.0.1", 0))
+        found = {each.address for each in listening([os.getpid()])}
+        assert f"127.0.0.1:{listens.getsockname()[1]}" in found
+        assert f"127.0.0.1:{bound.getsockname()[1]}" not in found
+        assert listening([]) == []

@@ -1,0 +1,70 @@
+import tomllib
+
+import pytest
+
+from httpdyno.errors import StudyFileError
+from httpdyno.study.file import study_from
+
+STUDY = """
+format = 1
+name = "api"
+title = "An API"
+
+[server]
+adapter = "command"
+command = ["node", "server.js", "--port", "{{port}}"]
+{}
+
+[[knobs]]
+name = "threads"
+start = 1
+levels = [2]
+"""
+
+
+def server(tmp_path, keys):
+    raw = tomllib.loads(STUDY.replace("{{", "{").replace("}}", "}").replace("{}", keys))
+    return study_from(raw, tmp_path / "study.toml", lambda _: {}).server
+
+
+def test_the_command_stays_as_it_was_typed(tmp_path):
+    found = server(tmp_path, 'folder = "."\nstop = "INT"')
+    assert found.command == ("node", "server.js", "--port", "{port}")
+    assert (found.folder, found.stop) == (".", "INT")
+
+
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [
+        ("", ("", "/", None)),
+        ('ready = "tcp"', ("tcp", "/", None)),
+        ('ready = "log listening on \\\\d+"', ("log listening on \\d+", "/", None)),
+        ('ready = "GET /health"', ("", "/health", None)),
+        ('ready = "GET /health 204"', ("", "/health", 204)),
+        ('ready_path = "/up"\nready_status = 302', ("", "/up", 302)),
+    ],
+)
+def test_how_it_is_known_that_it_is_ready(tmp_path, keys, expected):
+    found = server(tmp_path, keys)
+    assert (found.ready, found.ready_path, found.ready_status) == expected
+
+
+@pytest.mark.parametrize(
+    ("keys", "complaint"),
+    [
+        ('ready = "perhaps"', "server.ready is 'perhaps'; expected `GET /path`"),
+        ('ready = "GET /a ok"', "server.ready is 'GET /a ok'"),
+        ('ready = "GET /a 200 x"', "server.ready is 'GET /a 200 x'"),
+        ('ready = "GET"', "server.ready is 'GET'"),
+        ('ready = "GET "', "server.ready_path is ''"),
+        ('ready = "GET /a"\nready_path = "/b"', "the same as ready_path"),
+        ('ready = "log ("', "a regular expression"),
+        ('stop = "KILL"', "server.stop is 'KILL'; expected a signal that can be caught"),
+        ('stop = "SIGTERM"', "server.stop is 'SIGTERM'"),
+        ('folder = "nowhere"', "server.folder is 'nowhere'; expected a folder that is there"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_by_key(tmp_path, keys, complaint):
+    with pytest.raises(StudyFileError) as caught:
+        server(tmp_path, keys)
+    assert complaint in str(caught.value)
