@@ -42,6 +42,8 @@ class LoadRun:
         """Send nothing more, count what is in flight as `unfinished`, end soon. Idempotent."""
     def results(self, first: int) -> list[bytes]:
         """Return the windows that ended so far from this number on, each a message, in order."""
+    def entrances(self) -> list[tuple[int, bytes]]:
+        """Return what the arms' first steps came to so far, each the arm's number and a message."""
     def live(self) -> bytes | None:
         """Return the window that is under way, at most 0.1 s old; None between windows."""
 

@@ -71,8 +71,8 @@ pub use count::{
 };
 pub use error::Error;
 pub use input::{
-    Arm, Arrival, Credit, Length, LoadSpec, Request, Slow, Stage, Step, Think, Tls, TlsVersions,
-    Users, Window, count_expected,
+    Arm, Arrival, Credit, Length, LoadSpec, Order, Request, Slow, Stage, Step, Think, Tls,
+    TlsVersions, Users, Window, count_expected,
 };
 pub use judge::{Evidence, LimitedBy};
 pub use result::{Report, WindowResult};

@@ -44,6 +44,7 @@ struct State {
     is_over: bool,
     failure: Option<Arc<Error>>,
     results: Vec<Arc<WindowResult>>,
+    entrances: Vec<Arc<WindowResult>>,
 }
 
 impl Run {
@@ -141,6 +142,13 @@ impl Run {
     pub fn results(&self) -> Vec<Arc<WindowResult>> {
         self.board.state().results.clone()
     }
+
+    /// What the first steps came to, of each arm that has some and whose turn has come: before its
+    /// first window, and told apart from it. The requests are those of the arm and then the first
+    /// ones. Where no user got through, the run ends with it.
+    pub fn entrances(&self) -> Vec<Arc<WindowResult>> {
+        self.board.state().entrances.clone()
+    }
 }
 
 impl Drop for Run {
@@ -181,8 +189,8 @@ struct Program {
     windows: Vec<Window>,
     model: Model,
     drain_ns: u64,
-    /// Of each arm.
-    n_requests: Vec<usize>,
+    /// Of each arm: its requests, and with the first ones.
+    n_requests: Vec<(usize, usize)>,
     networks: Vec<Option<Arc<Network>>>,
     n_connections: usize,
     /// Of the threads; empty: not pinned.
@@ -193,8 +201,9 @@ struct Program {
 impl Program {
     fn of(spec: &LoadSpec, targets: &[Target], n_threads: usize) -> Self {
         let n_requests: Vec<_> = spec.arms.iter().map(|arm| arm.requests.len()).collect();
+        let n_in_all = targets.iter().map(|target| target.requests.len());
         let capacity = Capacity {
-            n_requests: n_requests.iter().copied().max().unwrap_or(0),
+            n_requests: n_in_all.clone().max().unwrap_or(0),
             has_slow: spec.slow.is_some(),
             n_traced: spec.n_traced,
             n_connections: spec.connections.div_ceil(n_threads),
@@ -203,12 +212,19 @@ impl Program {
             windows: spec.windows.clone(),
             model: Model::of(&spec.arrival),
             drain_ns: nanoseconds(spec.drain_s),
-            n_requests,
+            n_requests: n_requests.into_iter().zip(n_in_all).collect(),
             networks: targets.iter().map(|target| target.network.clone()).collect(),
             n_connections: spec.connections,
             cpus: spec.cpus.clone(),
             capacity,
         }
+    }
+
+    /// The plan of the entrance to an arm, where it has one.
+    fn entrance(&self, arm: usize) -> Option<Plan> {
+        let (n_requests, n_in_all) = self.n_requests[arm];
+        let opened_ns = sys::monotonic_ns() + START_DELAY_NS;
+        (n_in_all > n_requests).then(|| Plan::entrance(arm, opened_ns, self.drain_ns))
     }
 
     fn plan(&self, index: usize) -> Plan {
@@ -252,6 +268,7 @@ impl Conductor {
             self.threads.iter().map(|_| Tally::new(&program.capacity)).collect();
         let mut host = HostMeter::new(&program.cpus);
         let ended = (0..program.windows.len()).try_for_each(|index| {
+            self.admit(program, index, &mut tallies, &mut host)?;
             if self.board.is_stopped() || self.is_broken_off(index, true) {
                 return Ok(());
             }
@@ -265,7 +282,7 @@ impl Conductor {
                 self.board.stop();
             }
             ended?;
-            let size = (program.n_requests[plan.arm], program.n_connections);
+            let size = (program.n_requests[plan.arm].0, program.n_connections);
             let result = WindowResult::of(&plan, size, &mut tallies, &host);
             self.board.state().results.push(Arc::new(result));
             Ok(())
@@ -275,6 +292,32 @@ impl Conductor {
         state.failure = ended.and(dismissed).err().map(Arc::new);
         state.is_over = true;
         self.board.ended.notify_all();
+    }
+
+    /// Have the users of a window's arm do their first steps, if they have not yet.
+    fn admit(
+        &self,
+        program: &Program,
+        index: usize,
+        tallies: &mut Vec<Box<Tally>>,
+        host: &mut HostMeter,
+    ) -> Result<(), Error> {
+        let arm = program.windows[index].arm;
+        let is_known = program.windows[..index].iter().any(|window| window.arm == arm);
+        if is_known || self.board.is_stopped() {
+            return Ok(());
+        }
+        let Some(plan) = program.entrance(arm) else { return Ok(()) };
+        host.open(program.networks[arm].as_ref());
+        self.run_window(plan, tallies, host)?;
+        let (_, n_in_all) = program.n_requests[arm];
+        let result =
+            WindowResult::of(&plan, (n_in_all, program.n_connections), tallies, &host.close());
+        if result.by_request.last().is_none_or(|last| last.completed == 0) {
+            self.board.stop();
+        }
+        self.board.state().entrances.push(Arc::new(result));
+        Ok(())
     }
 
     /// Tell the observer about an edge; true when it wants the run to stop.

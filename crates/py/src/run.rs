@@ -61,6 +61,13 @@ impl LoadRun {
         new.map(|result| written(py, &load::Report::from(&**result))).collect()
     }
 
+    /// What the first steps of the arms came to so far: of each its number, and a message.
+    fn entrances<'py>(&self, py: Python<'py>) -> PyResult<Vec<(usize, Bound<'py, PyBytes>)>> {
+        let entrances = self.run.entrances();
+        let each = entrances.iter();
+        each.map(|one| Ok((one.arm, written(py, &load::Report::from(&**one))?))).collect()
+    }
+
     /// The window that is under way as a message, at most 0.1 s old; None between windows.
     fn live<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
         py.detach(|| self.run.live()).map(|live| written(py, &live)).transpose()

@@ -70,6 +70,7 @@ def out_of_range(
         EngineError: It could not understand what it was asked; a bug.
     """
     asked = structs.replace(workload, requests=_STAND_IN * len(workload.requests), tls=None)
+    asked = structs.replace(asked, first=_STAND_IN * len(workload.first))
     if isinstance(workload.arrival, Replay):
         asked = structs.replace(asked, arrival=_STAND_IN_FOR_A_LOG, requests=_STAND_IN, steps=())
     message = spec_message(
@@ -105,7 +106,7 @@ def check_workload(workload: Workload) -> None:
     refused = out_of_range(workload)
     if refused is not None:
         raise UsageError(refused.sentence)
-    for request in workload.requests:
+    for request in (*workload.first, *workload.requests):
         check_request(request)
 
 

@@ -64,6 +64,14 @@ class LoadHandle:
         seen = self._run.live()
         return None if seen is None else _LIVE.decode(seen)
 
+    def entrances(self) -> dict[int, Measurement]:
+        """Return what the first steps came to, of the arms that had their turn so far.
+
+        By the arm's number; the requests are those of the workload, and then the first ones. An arm
+        to which no user got through ends the run.
+        """
+        return {arm: _MEASUREMENT.decode(message) for arm, message in self._run.entrances()}
+
     def measurements(self) -> list[Measurement]:
         """Return the windows that ended so far, in order."""
         # Callers poll this while the run goes on: each window is read once.

@@ -19,7 +19,7 @@ from httpdyno.model import RequestSpec, TlsSpec, VisitStep, Workload
 _LARGEST_FILE_BYTES = 1 << 30
 """Of a body or a certificate; it is kept in memory."""
 
-_OF_ARMS = ("connections_per_page", "requests", "steps", "tls")
+_OF_ARMS = ("connections_per_page", "first", "order", "requests", "steps", "tls")
 """What each arm is told for itself; all else is the same for all of them."""
 
 Parts = dict[str, Any]
@@ -70,6 +70,7 @@ def spec_message(
             "address": address,
             "network": network,
             "requests": _rendered(requests, address),
+            "first": _rendered(workload.first, address),
             "stream": stream,
         }
         for address, stream, network in each

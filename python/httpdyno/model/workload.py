@@ -63,6 +63,11 @@ class Workload(Record, frozen=True):
     """All there are; of a replay they are in the log."""
     steps: tuple[VisitStep, ...] = ()
     """The mix: taken in turn when all weigh the same, else drawn. Empty: each request is one."""
+    order: Literal["mixed", "given"] = "mixed"
+    """`given`: each visit takes the steps in their order, from the first one on."""
+    first: tuple[RequestSpec, ...] = ()
+    """Closed loop: what each user asks for once, in this order, before anything is measured, such
+    as a login. The cookies stay."""
     arrival: Arrival = Closed()
     connections: int = 8
     """Closed loop: users, each with its connection; else the most connections at a time."""

@@ -19,6 +19,7 @@ fn a_reset_tally_is_as_new() {
         model: Model::Open,
         spread_ns: 0,
         tail_ns: 0,
+        is_entrance: false,
     };
     let mut tally = Tally::new(&capacity);
     let outcomes = [Ok(()), Err(ErrorKind::Timeout), Err(ErrorKind::ConnectTimeout)];

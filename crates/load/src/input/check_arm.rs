@@ -1,6 +1,6 @@
 //! What makes no sense of an arm: its steps, and what they ask for.
 
-use super::spec::{Arm, LoadSpec};
+use super::spec::{Arm, LoadSpec, Order};
 use super::traffic::Arrival;
 use crate::error::Error;
 
@@ -17,7 +17,31 @@ pub(super) fn check_arm(arm: &Arm, spec: &LoadSpec, field: &str) -> Result<(), E
         let name = format!("{field}.connections_per_page");
         return Err(Error::invalid(name, arm.connections_per_page, CONNECTIONS_PER_PAGE));
     }
+    check_first(arm, spec, field)?;
+    check_order(arm, spec, field)?;
     check_steps(arm, spec, field)
+}
+
+/// Refuse first steps where users come and go, for who would have done them?
+fn check_first(arm: &Arm, spec: &LoadSpec, field: &str) -> Result<(), Error> {
+    let is_of_users = matches!(spec.arrival, Arrival::Closed) && spec.users.new_ratio == 0.0;
+    if arm.first.is_empty() || is_of_users {
+        return Ok(());
+    }
+    let expected = "none but in a closed loop whose users stay the same";
+    Err(Error::invalid(format!("{field}.first"), "given", expected))
+}
+
+/// Refuse an order where there is none: of requests that come by themselves, or are drawn.
+fn check_order(arm: &Arm, spec: &LoadSpec, field: &str) -> Result<(), Error> {
+    let has_visits = matches!(spec.arrival, Arrival::Closed | Arrival::Sessions { .. });
+    let weighs_alike =
+        |step: &super::spec::Step| step.weight.total_cmp(&arm.steps[0].weight).is_eq();
+    if arm.order == Order::Mixed || (has_visits && arm.steps.iter().all(weighs_alike)) {
+        return Ok(());
+    }
+    let expected = "mixed but for visits of steps that weigh the same";
+    Err(Error::invalid(format!("{field}.order"), "given", expected))
 }
 
 fn check_steps(arm: &Arm, spec: &LoadSpec, field: &str) -> Result<(), Error> {

@@ -12,6 +12,6 @@ pub use check::count_expected;
 pub(crate) use check::{check, check_descriptors, nanoseconds, places};
 #[cfg(test)]
 pub(crate) use example::example;
-pub use spec::{Arm, Credit, LoadSpec, Request, Slow, Step, Users, Window};
+pub use spec::{Arm, Credit, LoadSpec, Order, Request, Slow, Step, Users, Window};
 pub use tls_options::{Tls, TlsVersions};
 pub use traffic::{Arrival, Length, Stage, Think};

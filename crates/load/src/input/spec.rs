@@ -99,6 +99,11 @@ pub struct Arm {
     /// What visits consist of; at least one. With equal weights they are sent in turn: in an open
     /// loop over all threads, in a closed loop by each thread for itself. Else they are drawn.
     pub steps: Vec<Step>,
+    /// In which order a visit takes them.
+    pub order: Order,
+    /// Closed loop: what each user asks for before the arm's first window, one after the other and
+    /// once, such as a login. Told apart from the windows; the cookies stay.
+    pub first: Vec<Request>,
     /// The connections that the objects of a page share, its document's included; at least 1.
     pub connections_per_page: usize,
     /// Arms of one number draw alike, those of different numbers independently; of 0 they draw by
@@ -115,10 +120,22 @@ impl Arm {
             tls: None,
             steps: (0..requests.len()).map(Step::request).collect(),
             requests,
+            order: Order::Mixed,
+            first: Vec::new(),
             connections_per_page: 1,
             stream: 0,
         }
     }
+}
+
+/// In which order visits take an arm's steps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Order {
+    /// As the weights say, whoever's turn it is.
+    Mixed,
+    /// Each visit takes them in their order, from the first one on, and again where it is longer.
+    Given,
 }
 
 /// One step of a visit: a request, or a page of a document and its objects.

@@ -183,6 +183,7 @@ mod tests {
             model: Model::Closed,
             spread_ns: 0,
             tail_ns: 0,
+            is_entrance: false,
         }
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::rendered::Rendered;
 use crate::error::Error;
-use crate::input::{Arm, LoadSpec, Step};
+use crate::input::{Arm, LoadSpec, Order, Request, Step};
 use crate::schedule::Mix;
 use crate::sys::Network;
 use crate::wire::{Endpoint, TlsClient};
@@ -18,7 +18,10 @@ pub(crate) struct Target {
     pub(crate) network: Option<Arc<Network>>,
     pub(crate) tls: Option<TlsClient>,
     pub(crate) requests: Arc<[Rendered]>,
+    /// Those of the mix, and then the first ones.
     pub(crate) steps: Arc<[Step]>,
+    /// Visits take them in their order.
+    pub(crate) is_in_order: bool,
     pub(crate) mix: Arc<Mix>,
     pub(crate) connections_per_page: usize,
 }
@@ -46,9 +49,15 @@ impl Target {
         let endpoint = Endpoint::parse(&arm.address, &format!("{field}.address"))?;
         let network = network(&arm.network, &format!("{field}.network"))?;
         let says_close = spec.requests_per_connection == 1;
-        let rendered = arm.requests.iter().enumerate().map(|(number, request)| {
-            Rendered::new(request, says_close, &format!("{field}.requests[{number}]"))
-        });
+        let rendered = |requests: &[Request], name: &str| {
+            let each = requests.iter().enumerate().map(|(number, request)| {
+                Rendered::new(request, says_close, &format!("{field}.{name}[{number}]"))
+            });
+            each.collect::<Result<Vec<_>, _>>()
+        };
+        let mut requests = rendered(&arm.requests, "requests")?;
+        requests.append(&mut rendered(&arm.first, "first")?);
+        let first = (arm.requests.len()..requests.len()).map(Step::request);
         let tls =
             arm.tls.as_ref().map(|tls| TlsClient::new(tls, &format!("{field}.tls"))).transpose()?;
         let weights: Vec<f64> = arm.steps.iter().map(|step| step.weight).collect();
@@ -56,8 +65,9 @@ impl Target {
             endpoint,
             network,
             tls,
-            requests: rendered.collect::<Result<Vec<_>, _>>()?.into(),
-            steps: arm.steps.clone().into(),
+            requests: requests.into(),
+            steps: arm.steps.iter().cloned().chain(first).collect(),
+            is_in_order: arm.order == Order::Given,
             mix: Arc::new(Mix::new(&weights)),
             connections_per_page: arm.connections_per_page,
         })

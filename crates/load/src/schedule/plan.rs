@@ -20,6 +20,8 @@ pub(crate) struct Plan {
     /// Load goes on for at most so long after the measured part, until every user has begun
     /// another step; 0: cycles are not looked at.
     pub(crate) tail_ns: u64,
+    /// Users do the arm's first steps, each once, and that ends it: no window that was asked for.
+    pub(crate) is_entrance: bool,
 }
 
 /// What makes a request due.
@@ -56,7 +58,21 @@ impl Plan {
         model: Model::Closed,
         spread_ns: 0,
         tail_ns: 0,
+        is_entrance: false,
     };
+
+    /// The plan of an arm's entrance, which opens then.
+    pub(crate) const fn entrance(arm: usize, opened_ns: u64, drain_ns: u64) -> Self {
+        Self {
+            arm,
+            opened_ns,
+            measure_start_ns: opened_ns,
+            measure_end_ns: u64::MAX,
+            drain_ns,
+            is_entrance: true,
+            ..Self::NONE
+        }
+    }
 
     /// The plan of a window that opens then.
     pub(crate) fn of(
@@ -85,6 +101,7 @@ impl Plan {
             model,
             spread_ns,
             tail_ns: nanoseconds(credit.tail_s),
+            is_entrance: false,
         }
     }
 

@@ -12,6 +12,7 @@ fn plan(model: Model, measure_end_ns: u64, n_requests: u64) -> Plan {
         model,
         spread_ns: 0,
         tail_ns: 0,
+        is_entrance: false,
     }
 }
 

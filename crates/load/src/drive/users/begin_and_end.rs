@@ -51,7 +51,11 @@ impl ThreadUsers {
             }
         } else if !cx.clock.progress.has_begun() {
             cx.clock.progress.begin();
-            self.set_all_to_work(cx, connections);
+            if plan.is_entrance {
+                self.admit(cx, connections);
+            } else {
+                self.set_all_to_work(cx, connections);
+            }
         }
     }
 

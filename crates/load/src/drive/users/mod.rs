@@ -3,6 +3,7 @@
 mod arrivals;
 mod begin_and_end;
 mod credited_cycles;
+mod entrance;
 mod pages;
 mod steps;
 #[expect(clippy::module_inception, reason = "what the folder is about")]

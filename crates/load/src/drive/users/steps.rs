@@ -10,7 +10,7 @@ use crate::drive::{
     ids::{UserId, VisitId},
     platform::Platform,
 };
-use crate::input::Think;
+use crate::input::{Length, Think};
 use crate::schedule::{
     Model,
     random::{hash, stream, unit},
@@ -47,6 +47,9 @@ impl ThreadUsers {
         let Some(first) = connections.take_idle(arm, is_slow) else { return };
         let id = VisitId::on(first);
         self.visits[id] = Visit { user, is_slow, ..Visit::default() };
+        if cx.clock.progress.plan().is_entrance {
+            return self.take_first_step(cx, connections, id);
+        }
         self.begin_visit(cx, connections, id);
     }
 
@@ -75,10 +78,15 @@ impl ThreadUsers {
             let replaces = is_new && user.is_known;
             user.is_known = true;
             user.n_visits += 1;
+            let reached = if replaces { 0 } else { user.place };
             if replaces {
                 self.renew(connections, arm, place);
             }
-            self.visits[id].n_left = n_steps - 1;
+            let visit = &mut self.visits[id];
+            visit.place = reached;
+            // One that was cut short goes on where it was; without memory, for as long again.
+            let is_exact = matches!(self.spec.users.visit, Length::Fixed(_));
+            visit.n_left = n_steps - 1 - if is_exact { reached.min(n_steps - 1) } else { 0 };
             count_visit(&mut cx.tally, is_new);
         }
         let now_ns = cx.clock.now_ns;
@@ -113,7 +121,14 @@ impl ThreadUsers {
             }
         }
         let turn = cx.clock.progress.take_turn();
-        let step = self.arms[plan.arm].mix.pick(turn, self.seed);
+        let arm = &self.arms[plan.arm];
+        let step = if arm.is_in_order {
+            let place = &mut self.visits[id].place;
+            *place += 1;
+            (*place - 1) % arm.n_mixed as u32
+        } else {
+            arm.mix.pick(turn, self.seed)
+        };
         let number = self.role.number(turn);
         let begun = BegunStep { step, number, base_ns: at_ns, is_measured };
         self.begin_step(cx, connections, id, begun);
@@ -155,6 +170,9 @@ impl ThreadUsers {
         id: VisitId,
         outcome: Result<(), ErrorKind>,
     ) {
+        if cx.clock.progress.plan().is_entrance {
+            return self.end_first_step(cx, connections, id, outcome);
+        }
         let first = id.first_connection();
         let wait_ns = match outcome {
             // There was no connection: trying again at once would be a busy loop.
@@ -209,6 +227,11 @@ impl ThreadUsers {
         if plan.is_open_loop() {
             let user = self.visits[id].user;
             self.arms[plan.arm].users[user].is_here = false;
+        }
+        if plan.model == Model::Closed && self.arms[plan.arm].is_in_order {
+            let Visit { user, place, .. } = self.visits[id];
+            let is_cut = end == VisitEnd::Cut;
+            self.arms[plan.arm].users[user].place = if is_cut { place } else { 0 };
         }
         match plan.model {
             Model::Closed if cx.clock.progress.is_sending() && end != VisitEnd::Cut => {

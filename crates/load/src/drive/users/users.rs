@@ -26,6 +26,10 @@ use super::visit::{User, Visit};
 #[derive(Debug)]
 pub(in crate::drive) struct ArmUsers {
     pub(super) steps: Arc<[Step]>,
+    /// So many of them are the mix; the others are the first ones.
+    pub(super) n_mixed: usize,
+    /// Visits take them in their order.
+    pub(super) is_in_order: bool,
     pub(super) mix: Arc<Mix>,
     pub(super) connections_per_page: usize,
     /// Of an open loop: the first `n_returning` are those who may return, then comes one for each
@@ -55,6 +59,9 @@ pub(in crate::drive) struct ThreadUsers {
     pub(super) next_spare: Table<ConnectionId, Option<ConnectionId>>,
     /// So many numbers were given to users; the next new one gets the one after them.
     n_numbered: u64,
+    /// Users who do their first steps, and those who have begun with them.
+    pub(super) n_entering: usize,
+    pub(super) n_entered: usize,
 }
 
 impl ThreadUsers {
@@ -71,6 +78,8 @@ impl ThreadUsers {
             first += n_places;
             ArmUsers {
                 steps: Arc::clone(&target.steps),
+                n_mixed: arm.steps.len(),
+                is_in_order: target.is_in_order,
                 mix: Arc::clone(&target.mix),
                 connections_per_page: target.connections_per_page,
                 users: Table::of((0..n_users).map(|_| User::default())),
@@ -91,6 +100,8 @@ impl ThreadUsers {
             visits: Table::of((0..first).map(|_| Visit::default())),
             next_spare: Table::of((0..first).map(|_| None)),
             n_numbered: n_users as u64,
+            n_entering: 0,
+            n_entered: 0,
         }
     }
 
@@ -109,9 +120,10 @@ impl ThreadUsers {
     pub(in crate::drive) fn open_window(&mut self, plan: Plan) -> Progress {
         let arm_users = &self.arms[plan.arm];
         self.seed = arm_users.seed;
+        (self.n_entering, self.n_entered) = (0, 0);
         let (thread, n_threads) = (self.role.thread as u64, self.role.n_threads as u64);
         let from = arm_users.mix_from.unwrap_or_else(|| Progress::mix_start(plan.model, thread));
-        let share = Share { thread, n_threads, period: arm_users.steps.len() as u64 };
+        let share = Share { thread, n_threads, period: arm_users.n_mixed as u64 };
         Progress::new(plan, &self.spec.arrival, self.seed, share, from)
     }
 
@@ -248,5 +260,6 @@ fn is_plain(spec: &LoadSpec, targets: &[(Target, usize)]) -> bool {
         && users.visit == Length::Fixed(1)
         && users.think == Think::None
         && !matches!(spec.arrival, Arrival::Sessions { .. })
+        && targets.iter().all(|(target, _)| !target.is_in_order)
         && targets.iter().flat_map(|(target, _)| &*target.requests).all(Rendered::is_fixed)
 }

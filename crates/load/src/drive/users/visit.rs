@@ -15,6 +15,8 @@ pub(super) struct User {
     pub(super) n_visits: u64,
     /// It is on a visit (open loop and sessions).
     pub(super) is_here: bool,
+    /// Closed loop, steps in their order: where a window's end cut its visit short.
+    pub(super) place: u32,
 }
 
 /// A visit under way. It stands at the index of its first connection.
@@ -25,6 +27,8 @@ pub(super) struct Visit {
     pub(super) user: UserId,
     /// Steps to come after this one.
     pub(super) n_left: u32,
+    /// Steps before this one, of those that are taken in order.
+    pub(super) place: u32,
     /// This step's place in the arm's mix, and its number in the run.
     pub(super) step: u32,
     pub(super) number: u64,

@@ -94,15 +94,27 @@ pub(in crate::drive) fn run_thread(
     let (platform, hub) = ((world.clone(), world.clone()), (Arc::clone(&shared), waker));
     let mut driver = Driver::<Virtual>::new(role, Arc::clone(&spec), &targets, platform, hub);
     let capacity = Capacity {
-        n_requests: spec.arms.iter().map(|arm| arm.requests.len()).max().unwrap(),
+        n_requests: targets.iter().map(|target| target.requests.len()).max().unwrap(),
         has_slow: spec.slow.is_some(),
         n_traced: spec.n_traced,
         n_connections: role.n_connections,
     };
-    let run = |(index, window): (usize, &Window)| {
+    // An arm's first steps come before its first window, as for the conductor.
+    let is_first = |index: usize| {
+        let arm = spec.windows[index].arm;
+        !spec.arms[arm].first.is_empty() && spec.windows[..index].iter().all(|w| w.arm != arm)
+    };
+    let parts = (0..spec.windows.len()).flat_map(|index| {
+        is_first(index).then_some((index, true)).into_iter().chain([(index, false)])
+    });
+    let run = |(index, is_entrance): (usize, bool)| {
         let opened_ns = world.now_ns() + MS;
-        let model = Model::of(&spec.arrival);
-        let plan = Plan::of(window, index, opened_ns, model, nanoseconds(spec.drain_s));
+        let (window, drain_ns) = (&spec.windows[index], nanoseconds(spec.drain_s));
+        let plan = if is_entrance {
+            Plan::entrance(window.arm, opened_ns, drain_ns)
+        } else {
+            Plan::of(window, index, opened_ns, Model::of(&spec.arrival), drain_ns)
+        };
         if let Some(after_ns) = stop_after_ns {
             world.stop_at(opened_ns + after_ns, &shared);
         }
@@ -113,7 +125,7 @@ pub(in crate::drive) fn run_thread(
         outcome.obeys_the_laws();
         outcome
     };
-    spec.windows.iter().enumerate().map(run).collect()
+    parts.map(run).collect()
 }
 
 /// Run a spec of one window.
