@@ -118,3 +118,15 @@ def test_a_run_that_goes_on_has_its_secrets_from_the_study_file(monkeypatch):
         assert has_digests(store.plan(run_id).study)
     assert run(["tune", "--resume", run_id]) == 0
     assert plans[1] == plans[0]
+
+
+def test_what_is_sent_to_log_in_is_kept_back(plan):
+    login = RequestSpec(path="/login", method="POST", body="name=user{user}&password=s3cret")
+    study = replace(plan.study, workload=replace(plan.study.workload, first=(login,)))
+    assert [each.body for each in without_values(study).workload.first] == [KEPT_BACK]
+    kept = with_digests(study, "0123abcd")
+    assert "s3cret" not in msgspec.json.encode(kept).decode()
+    assert has_digests(kept)
+    assert with_secrets_of(kept, study) == study
+    outcome = replace(shop(), workload=replace(shop().workload, first=(login,)))
+    assert load_without_values(outcome).workload.first[0].body == KEPT_BACK

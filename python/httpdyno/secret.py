@@ -43,7 +43,14 @@ def load_without_values(outcome: LoadOutcome) -> LoadOutcome:
     workload = outcome.workload
     return structs.replace(
         outcome,
-        workload=structs.replace(workload, requests=_requests_without_values(workload.requests)),
+        workload=structs.replace(
+            workload,
+            requests=_requests_without_values(workload.requests),
+            first=tuple(
+                structs.replace(each, body=KEPT_BACK if each.body else "")
+                for each in _requests_without_values(workload.first)
+            ),
+        ),
         requests=_requests_without_values(outcome.requests),
     )
 
@@ -117,6 +124,9 @@ def _member(key: str, value: Any, conceal: Conceal) -> Any:  # noqa: ANN401 - bu
             [name, conceal(text) if name.lower() in _HEADERS else _text(text, conceal)]
             for name, text in value
         ]
+    if key == "first" and isinstance(value, list | tuple):
+        # What is sent to log in.
+        return [{**_walked(each, conceal), "body": conceal(each["body"])} for each in value]
     return _walked(value, conceal)
 
 

@@ -163,13 +163,17 @@ def test_the_readme_shows_the_way_to_the_manual():
     assert len(in_blocks(SECTION)) > 3
 
 
-def test_the_workload_of_a_study_is_as_shown(tmp_path):
-    [text] = [text for kind, text in BLOCK.findall(MANUAL) if kind == "toml"]
-    table = msgspec.convert(tomllib.loads(text)["workload"], WorkloadTable)
-    workload = study_workload(table, tmp_path / "study.toml", refused)
-    assert isinstance(workload.arrival, Sessions)
-    assert (workload.has_pages, workload.users.has_cookies) == (True, True)
-    check_workload(workload)
+def test_the_workloads_of_a_study_are_as_shown(tmp_path):
+    texts = [text for kind, text in BLOCK.findall(MANUAL) if kind == "toml"]
+    tables = [msgspec.convert(tomllib.loads(text)["workload"], WorkloadTable) for text in texts]
+    shop, account = (study_workload(each, tmp_path / "study.toml", refused) for each in tables)
+    assert isinstance(shop.arrival, Sessions)
+    assert (shop.has_pages, shop.users.has_cookies) == (True, True)
+    assert [each.body for each in account.first] == ["name=user{user}&password=secret"]
+    assert [each.method for each in account.first] == ["POST"]
+    assert [each.expect_status for each in (*account.first, *account.requests)] == [302, 200, 404]
+    for workload in (shop, account):
+        check_workload(workload)
 
 
 def test_every_setting_of_a_study_is_an_option():

@@ -13,7 +13,7 @@ from httpdyno.experiment.evidence import ArmTotals
 from httpdyno.experiment.start_load import Place, StartLoad, start_seed
 from httpdyno.experiment.window_choice import CycleMoments
 from httpdyno.load import engine
-from httpdyno.model import Configuration, Constant, WindowRecord, Workload
+from httpdyno.model import Configuration, Constant, RequestSpec, WindowRecord, Workload
 
 
 class Counting:
@@ -204,3 +204,34 @@ def test_a_server_that_falls_silent_is_named_by_its_start():
         load.run(lambda _window: None)
     assert load.silence is not None
     assert load.silence.place == Place(start=1, arm=0)
+
+
+def test_users_do_their_first_steps_before_warm_up_and_windows():
+    with origin() as one, origin() as other:
+        load = load_of(one.address, other.address)
+        login = RequestSpec(path="/status/302", method="POST", expect_status=302)
+        load.workload = structs.replace(load.workload, first=(login,))
+        windows = load.run(lambda _window: None)
+        for each in (one, other):
+            paths = [arrival["path"] for arrival in each.ask("log")["arrivals"]]
+            # Each of four users: for the warm-up, and for the windows.
+            assert paths[:5] == ["/status/302"] * 4 + ["/"]
+            assert paths.count("/status/302") == 8
+    assert load.shut_out is None
+    assert windows
+    assert all(window.measurement.n_errors == 0 for window in windows)
+
+
+def test_a_server_that_users_do_not_get_into_is_named_and_nothing_of_it_is_measured():
+    with origin() as good, origin("--service", "fixed:3ms") as bad:
+        load = load_of(good.address, bad.address)
+        login = RequestSpec(path="/status/302", expect_status=302)
+        load.workload = structs.replace(load.workload, first=(login,))
+        load.addresses = {**load.addresses, Place(0, 1): "127.0.0.1:1"}
+        assert load.run(lambda _window: None) == []
+    assert load.shut_out is not None
+    assert load.shut_out.place == Place(start=0, arm=1)
+    assert load.shut_out.trouble == (
+        "4 of 4 users did not get through the first steps: GET /status/302 failed (refused)"
+    )
+    assert load.silence is None

@@ -196,3 +196,47 @@ def test_what_makes_no_sense_is_one_sentence_that_names_it(words, sentence):
     assert sentence in str(caught.value)
     assert "\n" not in str(caught.value)
     assert not str(caught.value).endswith(".")
+
+
+LOGIN = (RequestSpec(path="/login", method="POST", expect_status=302),)
+
+
+def first(**words: Any) -> Workload:
+    table = TrafficTable(**words)
+    return workload_from(table, Options(), requests=THREE, steps=(), first=LOGIN)
+
+
+def test_who_does_something_first_keeps_its_cookies():
+    workload = first()
+    assert workload.first == LOGIN
+    assert workload.users.has_cookies
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ({"rate": "5/s"}, "`--first` is for a closed loop, whose users stay; with `--rate 5/s`"),
+        ({"sessions": "5/s"}, "`--first` is for a closed loop"),
+        ({"cookies": True, "new_users": "30%"}, "`--first` and `--new-users 30%` contradict"),
+    ],
+)
+def test_first_steps_are_for_users_who_stay(words, said):
+    with pytest.raises(UsageError, match=said) as caught:
+        first(**words)
+    assert caught.value.hint
+
+
+def test_a_visit_in_order_is_all_steps_once_unless_said():
+    assert first(order="given").users.visit == Visit(mean_steps=3)
+    assert first(order="mixed").users.visit == Visit(mean_steps=1)
+    assert first(order="given", visit_exactly=5).users.visit == Visit(mean_steps=5)
+    funnel = read(order="given", sessions="5/s", visit=2, steps=PAGE)
+    assert (funnel.order, funnel.users.visit) == ("given", Visit(mean_steps=2, is_geometric=True))
+
+
+def test_an_order_needs_visits_and_no_weights():
+    with pytest.raises(UsageError, match="`--order given` does nothing where requests come by"):
+        read(order="given", rate="5/s")
+    steps = (VisitStep(request=0), VisitStep(request=1, weight=2.0))
+    with pytest.raises(UsageError, match="`--order given` and weights contradict each other"):
+        read(order="given", steps=steps)

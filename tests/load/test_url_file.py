@@ -6,7 +6,13 @@ from pathlib import Path
 import pytest
 
 from httpdyno.errors import UsageError
-from httpdyno.load.url_file import RequestLine, page_line, read_url_file, request_line
+from httpdyno.load.url_file import (
+    RequestLine,
+    first_line,
+    page_line,
+    read_url_file,
+    request_line,
+)
 
 
 @pytest.mark.parametrize(
@@ -21,6 +27,14 @@ from httpdyno.load.url_file import RequestLine, page_line, read_url_file, reques
         ("http://localhost:8000/x", RequestLine(url="http://localhost:8000/x")),
         ("M-SEARCH *", RequestLine(url="*", method="M-SEARCH")),
         ("0 /never", RequestLine(url="/never", weight=0.0)),
+        ("8 /gone -> 404", RequestLine(url="/gone", weight=8.0, expect_status="404")),
+        ("/any  ->ok", RequestLine(url="/any", expect_status="ok")),
+        (
+            "POST /login name=joe -> 302",
+            RequestLine(url="/login", method="POST", body="name=joe", expect_status="302"),
+        ),
+        ("POST /x a -> b", RequestLine(url="/x", method="POST", body="a -> b")),
+        ("/a->302", RequestLine(url="/a->302")),
         ('PUT /j {"n": {n}}', RequestLine(url="/j", method="PUT", body='{"n": {n}}')),
     ],
 )
@@ -120,3 +134,19 @@ def test_what_is_no_file_is_neither_read_nor_waited_for(tmp_path, name):
 def test_a_weight_of_hundreds_of_digits_is_none(tmp_path):
     with pytest.raises(UsageError, match="a weight of 400 digits"):
         request_line(f"{'9' * 400} /", tmp_path)
+
+
+@pytest.mark.parametrize("text", ["/x -> 30", "/x -> 3000", "POST /x -> found"])
+def test_a_status_that_is_none_is_no_body(text, tmp_path):
+    with pytest.raises(UsageError, match="expects no status that there is"):
+        request_line(text, tmp_path)
+
+
+def test_a_first_step_is_a_line_without_a_weight(tmp_path):
+    line = first_line("POST /login name=user{user} -> 302", tmp_path)
+    assert (line.method, line.body, line.expect_status) == ("POST", "name=user{user}", "302")
+    with pytest.raises(UsageError, match="has a weight, but each user does it once"):
+        first_line("2 /login", tmp_path)
+    with pytest.raises(UsageError, match="`login` is not a request") as caught:
+        first_line("login", tmp_path)
+    assert "-> 302" in caught.value.hint

@@ -1,5 +1,6 @@
 """The `[workload]` table of a study file."""
 
+import re
 import tomllib
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from httpdyno.model import (
     Workload,
 )
 from httpdyno.study.file import study_schema
-from httpdyno.study.workload import check_windows, study_workload
+from httpdyno.study.workload import check_windows, form_body, study_workload
 
 
 def wrong(key: str, value: object, expected: str) -> StudyFileError:
@@ -172,3 +173,46 @@ def test_a_body_goes_as_a_form_unless_the_study_says_what_it_is(tmp_path):
     assert typed.headers == (("content-type", "application/json"),)
     [bare] = read(tmp_path, "[[requests]]\npath = '/'").requests
     assert bare.headers == ()
+
+
+def test_a_login_is_three_lines_of_a_study(tmp_path):
+    workload = read(
+        tmp_path,
+        """
+        first = [{ path = "/login", form = { name = "user{user}" }, expect_status = 302 }]
+        order = "given"
+        requests = [{ path = "/a" }, { path = "/b", expect_status = 404 }]
+        """,
+    )
+    [login] = workload.first
+    assert (login.method, login.body, login.expect_status) == ("POST", "name=user{user}", 302)
+    assert ("Content-Type", "application/x-www-form-urlencoded") in login.headers
+    assert workload.users.has_cookies
+    assert (workload.order, workload.users.visit.mean_steps) == ("given", 2)
+    assert [each.expect_status for each in workload.requests] == [200, 404]
+
+
+@pytest.mark.parametrize(
+    ("fields", "body"),
+    [
+        ({"name": "user{user}", "n": "{n}"}, "name=user{user}&n={n}"),
+        ({"a b": "ü&="}, "a+b=%C3%BC%26%3D"),
+        ({"x": "{other} {{n}}"}, "x=%7Bother%7D+%7Bn%7D"),
+    ],
+)
+def test_a_form_is_sent_as_browsers_do(fields, body):
+    assert form_body(fields) == body
+
+
+@pytest.mark.parametrize(
+    ("entry", "key"),
+    [
+        ('path = "login"', "workload.first[0].path"),
+        ('form = { a = "b" }, body = "c"', "workload.first[0].form"),
+        ('form = { a = "b" }, method = "GET"', "workload.first[0].method"),
+        ('body = "@gone.json"', "workload.first[0].body"),
+    ],
+)
+def test_what_makes_no_sense_of_a_first_step_is_named(entry, key, tmp_path):
+    with pytest.raises(StudyFileError, match=re.escape(key)):
+        read(tmp_path, f"first = [{{ {entry} }}]")

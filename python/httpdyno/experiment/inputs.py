@@ -96,7 +96,7 @@ def _sources(study: Study) -> Iterator[str]:
     yield from (study.file, server.base)
     yield from (source for source, _ in server.files)
     yield from (template.source for template in server.templates)
-    yield from (request.body_file for request in workload.requests)
+    yield from (request.body_file for request in (*workload.first, *workload.requests))
     if isinstance(workload.arrival, Replay):
         yield workload.arrival.log
     if workload.tls is not None:

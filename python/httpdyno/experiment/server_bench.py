@@ -253,12 +253,14 @@ class ServerBench:
         windows = load.run(save)
         if load.silence is not None:
             place = load.silence.place
-            for start, arms in enumerate(starts):
-                if start != place.start:
-                    _cut_short(arms)
+            _cut_others_short(starts, place.start)
             arm = starts[place.start][place.arm]
             sent = self._study.workload.requests
             arm.fail(*silence(load.silence.measurement, running[place], arm.workers, sent))
+        elif load.shut_out is not None:
+            place = load.shut_out.place
+            _cut_others_short(starts, place.start)
+            starts[place.start][place.arm].fail("infeasible", load.shut_out.trouble)
         return windows, {
             labels[number]: load.known.get(number, CycleMoments()) + moments
             for number, moments in load.seen.items()
@@ -354,11 +356,12 @@ def _see_crashes(arms: Sequence[_Arm]) -> None:
             arm.fail("crashed", crash_words(arm.running))
 
 
-def _cut_short(arms: Sequence[_Arm]) -> None:
-    """Call a start disturbed whose load ended because a server beside it fell silent."""
-    for arm in arms:
-        if arm.is_up:
-            arm.fail("unstable", "a server of another start beside it stopped answering")
+def _cut_others_short(starts: Sequence[Sequence[_Arm]], ended: int) -> None:
+    """Call the starts disturbed whose load ended because of a server of the one of this number."""
+    for start, arms in enumerate(starts):
+        for arm in arms:
+            if start != ended and arm.is_up:
+                arm.fail("unstable", "a server of another start beside it stopped answering")
 
 
 def _sizes(arms: Sequence[Configuration], windows: Sequence[WindowRecord]) -> dict[str, ArmSize]:

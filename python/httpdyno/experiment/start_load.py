@@ -22,6 +22,7 @@ from httpdyno.experiment.window_choice import (
     choose_windows,
 )
 from httpdyno.load.engine import Edge, LoadHandle, start_load
+from httpdyno.load.entrance import entrance_trouble
 from httpdyno.load.machine import SPIN_S, suited_threads
 from httpdyno.load.window_plan import WindowPlan
 from httpdyno.model import Measurement, WindowRecord, Workload
@@ -50,6 +51,14 @@ class Silence:
     measurement: Measurement
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ShutOut:
+    """An arm whose users did not all get through their first steps: it is asked for less."""
+
+    place: Place
+    trouble: str
+
+
 @dataclass(kw_only=True)
 class StartLoad:
     """The load of starts of the same arms, on those that are up."""
@@ -73,6 +82,8 @@ class StartLoad:
     """Whether this process itself stood still, so that nothing may be learnt of latencies."""
     silence: Silence | None = None
     """Set when an arm fell silent, which ends the load."""
+    shut_out: ShutOut | None = None
+    """Set when users did not get into an arm, which ends the load too."""
     seen: dict[int, CycleMoments] = field(default_factory=dict)
     """What these starts say of them."""
 
@@ -154,13 +165,13 @@ class StartLoad:
         return turns
 
     def _warm_up(self) -> bool:
-        """Load each arm for a while; False where one fell silent."""
+        """Load each arm for a while; False where one fell silent, or users did not get in."""
         warm_up_s = self._first.warm_up_s
         if warm_up_s <= 0:
             return True
         if self._is_credited and all(place.arm in self.known for place in self._up):
             self._warm_up_together(warm_up_s)
-            return True
+            return self.shut_out is None
         tail_s = min(PILOT_TAIL_S, self.workload.timeout_s) if self._is_credited else 0.0
         up = self._up
         plan = [
@@ -168,7 +179,7 @@ class StartLoad:
             for index in range(len(up))
         ]
         self._play(up, plan, 0, None, lambda _index, _measurement: None)
-        return self.silence is None
+        return self.silence is None and self.shut_out is None
 
     def _warm_up_together(self, warm_up_s: float) -> None:
         """Load all arms of all starts at once: their cycles are known, so nothing is learnt."""
@@ -179,8 +190,9 @@ class StartLoad:
                 handle = self._start([place], [window], 0, None)
                 stack.enter_context(_stopped_on_error(handle))
                 handles.append(handle)
-            for handle in handles:
+            for place, handle in zip(self._up, handles, strict=True):
                 handle.wait(math.inf)
+                self._see_entrances([place], handle)
 
     def _choice(self) -> WindowChoice:
         request = self._first
@@ -240,8 +252,16 @@ class StartLoad:
         handle = self._start(up, plan, part, on_edge)
         with _stopped_on_error(handle):
             n_seen, is_over = 0, False
+            n_entered = 0 if self.workload.first else len(up)
             while not is_over:
                 is_over = handle.wait(_POLL_S)
+                # Asked for as long as there are some to come: it costs the engine's time.
+                if n_entered < len(up):
+                    n_entered = self._see_entrances(up, handle)
+                if self.shut_out is not None:
+                    handle.stop()
+                    handle.wait(math.inf)
+                    return
                 for measurement in handle.measurements()[n_seen:]:
                     self._see(up[plan[n_seen].arm], measurement)
                     if self.silence is not None:
@@ -270,6 +290,14 @@ class StartLoad:
             spin_s=SPIN_S if shares else 0.0,
             on_edge=on_edge,
         )
+
+    def _see_entrances(self, up: Sequence[Place], handle: LoadHandle) -> int:
+        """See whether all users did their first steps; return of how many arms they have ended."""
+        entrances = handle.entrances()
+        for number, entrance in entrances.items():
+            if trouble := entrance_trouble(entrance, self.workload):
+                self.shut_out = self.shut_out or ShutOut(place=up[number], trouble=trouble)
+        return len(entrances)
 
     def _see(self, place: Place, measurement: Measurement) -> None:
         if measurement.cycles is not None:

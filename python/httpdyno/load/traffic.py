@@ -10,6 +10,7 @@ from httpdyno.errors import UsageError
 from httpdyno.load.check import OutOfRange, out_of_range
 from httpdyno.load.stages import stages_from
 from httpdyno.load.traffic_table import Naming, TrafficTable
+from httpdyno.load.visit_order import check_first, step_order
 from httpdyno.model.arrival import (
     Arrival,
     Closed,
@@ -81,12 +82,13 @@ _SETTINGS = {
 _STAGE = re.compile(r"arrival\.stages\[(\d+)\]")
 
 
-def workload_from(
+def workload_from(  # noqa: PLR0913 - all that a workload is made of
     table: TrafficTable,
     naming: Naming,
     *,
     requests: tuple[RequestSpec, ...],
     steps: tuple[VisitStep, ...],
+    first: tuple[RequestSpec, ...] = (),
     tls: TlsSpec | None = None,
 ) -> Workload:
     """Return what the words mean.
@@ -96,15 +98,24 @@ def workload_from(
     """
     words = _Words(table, naming)
     arrival = words.arrival()
+    if first:
+        check_first(table, naming, arrival)
+    order = step_order(table, naming, arrival, steps)
     workload = Workload(
         requests=requests,
         steps=steps,
+        order=order,
+        first=first,
         arrival=arrival,
         connections=table.connections,
         connections_per_s=words.connections_per_s(arrival),
         requests_per_connection=words.requests_per_connection(),
         connections_per_page=words.connections_per_page(any(step.objects for step in steps)),
-        users=words.users(arrival),
+        users=words.users(
+            arrival,
+            has_first=bool(first),
+            n_in_order=len(steps or requests) if order == "given" else 1,
+        ),
         slow=words.slow(),
         tls=tls,
         timeout_s=words.parsed("timeout", duration_s, _TIME) or 0.0,
@@ -232,7 +243,7 @@ class _Words:
             )
         return n
 
-    def users(self, arrival: Arrival) -> Users:
+    def users(self, arrival: Arrival, *, has_first: bool, n_in_order: int) -> Users:
         table = self._table
         self._either("visit", "visit_exactly")
         self._either("think", "think_exactly")
@@ -253,10 +264,10 @@ class _Words:
         new_ratio = self.parsed("new_users", share_ratio, _SHARE)
         n = table.connections if table.users is None else table.users
         return Users(
-            has_cookies=table.cookies,
+            has_cookies=table.cookies or has_first,
             new_ratio=usual if new_ratio is None else new_ratio,
             n_returning=n,
-            visit=self._visit(),
+            visit=self._visit(n_in_order),
             think=self._think(),
         )
 
@@ -268,13 +279,13 @@ class _Words:
                     hint=f"visits with pauses are {self._naming.name('sessions', '20/s')}",
                 )
 
-    def _visit(self) -> Visit:
+    def _visit(self, n_in_order: int) -> Visit:
         table = self._table
         if table.visit_exactly is not None:
             return Visit(mean_steps=table.visit_exactly)
         if table.visit is not None:
             return Visit(mean_steps=table.visit, is_geometric=True)
-        return Visit()
+        return Visit(mean_steps=n_in_order)
 
     def _think(self) -> Think:
         expected = "a time of zero or more, such as `2s`"

@@ -10,6 +10,7 @@ import msgspec
 
 from httpdyno.model.arrival import LogSpread
 from httpdyno.model.base import Record
+from httpdyno.model.workload import StepOrder
 
 
 class Naming(Protocol):
@@ -39,6 +40,7 @@ class TrafficTable(Record, frozen=True):
     speed: str | None = None
     replay_methods: str | None = None
     replay_spread: LogSpread | None = None
+    order: StepOrder | None = None
     visit: float | None = None
     visit_exactly: int | None = None
     think: str | None = None
@@ -52,15 +54,23 @@ class TrafficTable(Record, frozen=True):
     timeout: str = "10s"
 
 
-class RequestTable(Record, frozen=True):
-    """`[[workload.requests]]`, one step of the mix: a request, or a page with its objects."""
+class FirstTable(Record, frozen=True):
+    """`[[workload.first]]`: what each user asks for once, before its measured requests."""
 
     path: str = "/"
-    method: str = "GET"
+    method: str = ""
+    """Empty is GET, or POST with a form."""
     headers: dict[str, str] = msgspec.field(default_factory=dict)
     body: str = ""
+    form: dict[str, str] = msgspec.field(default_factory=dict)
+    """The fields of a form, in place of a body."""
     expect_status: int | Literal["ok"] = 200
     expect_length: int | None = None
+
+
+class RequestTable(FirstTable, frozen=True):
+    """`[[workload.requests]]`, one step of the mix: a request, or a page with its objects."""
+
     weight: float = 1.0
     objects: tuple[str, ...] = ()
 
@@ -68,4 +78,5 @@ class RequestTable(Record, frozen=True):
 class WorkloadTable(TrafficTable, frozen=True):
     """`[workload]`."""
 
+    first: tuple[FirstTable, ...] = ()
     requests: tuple[RequestTable, ...] = (RequestTable(),)

@@ -1,6 +1,6 @@
 """Requests as people list them: a line each, in a file or on the command line.
 
-    [WEIGHT] [METHOD] URL-or-path [body, or @file]
+    [WEIGHT] [METHOD] URL-or-path [body, or @file] [-> STATUS]
 
 A page is a line of its own kind: `[WEIGHT] DOCUMENT: OBJECT OBJECT …`.
 """
@@ -14,16 +14,20 @@ from pathlib import Path
 from httpdyno.errors import UsageError
 from httpdyno.foreign_text import opened_regular, read_regular, reason
 
-LINE_HINT = "such as `/cart`, `8 /cart`, or `2 POST /login name=joe`"
+LINE_HINT = "such as `/cart`, `8 /cart -> 404`, or `2 POST /login name=joe`"
+FIRST_HINT = "such as `/welcome`, or `POST /login name=user{user} -> 302`"
 PAGE_HINT = "such as `/index.html: /a.css /b.js`"
 FROM_FILE = "@"
+_EXPECTS = "->"
 
 _LARGEST_BYTES = 64 << 20
 """About a million requests; each is rendered in memory."""
 
 _WEIGHT = r"(?:(?P<weight>\d+(?:\.\d+)?)\s+)?"
 _LINE = re.compile(
-    _WEIGHT + r"(?:(?P<method>[A-Z][A-Z-]*)\s+)?(?P<url>/\S*|[a-z]+://\S+|\*)(?:\s+(?P<body>\S.*))?"
+    _WEIGHT
+    + r"(?:(?P<method>[A-Z][A-Z-]*)\s+)?(?P<url>/\S*|[a-z]+://\S+|\*)(?:\s+(?P<body>\S.*?))??"
+    + r"(?:\s+->\s*(?P<status>\d{3}|ok))?"
 )
 _PAGE = re.compile(_WEIGHT + r"(?P<document>/\S*?|[a-z]+://\S+?):(?:\s+(?P<objects>\S.*))?")
 
@@ -40,6 +44,8 @@ class RequestLine:
     body: str = ""
     body_file: str = ""
     """Path of the file that was named instead of a body."""
+    expect_status: str = ""
+    """A status or `ok`; empty where none was written."""
     objects: tuple[str, ...] = ()
     """Of a page: URLs or paths."""
 
@@ -57,6 +63,10 @@ def request_line(text: str, folder: Path) -> RequestLine:
     found = _LINE.fullmatch(text)
     if found is None:
         raise UsageError(f"`{text}` is not a request", hint=LINE_HINT)
+    if (found["body"] or "").startswith(_EXPECTS):
+        raise UsageError(
+            f"`{text}` expects no status that there is", hint="such as `-> 302`, or `-> ok`"
+        )
     body, body_file = body_from(found["body"] or "", folder)
     return RequestLine(
         url=found["url"],
@@ -64,7 +74,24 @@ def request_line(text: str, folder: Path) -> RequestLine:
         method=found["method"] or "",
         body=body,
         body_file=body_file,
+        expect_status=found["status"] or "",
     )
+
+
+def first_line(text: str, folder: Path) -> RequestLine:
+    """Return what a line asks each user to do first: a request without a weight.
+
+    Raises:
+        UsageError: As `request_line`.
+    """
+    found = _LINE.fullmatch(text)
+    if found is None:
+        raise UsageError(f"`{text}` is not a request", hint=FIRST_HINT)
+    if found["weight"] is not None:
+        raise UsageError(
+            f"`{text}` has a weight, but each user does it once", hint="leave the weight out"
+        )
+    return request_line(text, folder)
 
 
 def page_line(text: str) -> RequestLine:

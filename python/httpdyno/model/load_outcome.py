@@ -27,6 +27,8 @@ class LoadOutcome(Record, frozen=True):
     measurement: Measurement
     workload: Workload
     host: HostFacts
+    entrance: Measurement | None = None
+    """What the users' first steps came to, which are not in the measurement."""
     requests: tuple[RequestSpec, ...] = ()
     """What was sent, where the workload does not say it: of a replay, what its log holds."""
     url: str = ""

@@ -1,10 +1,13 @@
 """What is offered to the target."""
 
-from typing import Literal
+from typing import Literal, get_args
 
 from httpdyno.model.arrival import Arrival, Closed, is_open
 from httpdyno.model.base import Record
 from httpdyno.model.users import SlowUsers, Users
+
+StepOrder = Literal["mixed", "given"]
+ORDERS: tuple[StepOrder, ...] = get_args(StepOrder)
 
 FORM_TYPE = ("Content-Type", "application/x-www-form-urlencoded")
 """The header of a body of which nobody says what it is: as browsers and curl send it."""
@@ -63,7 +66,7 @@ class Workload(Record, frozen=True):
     """All there are; of a replay they are in the log."""
     steps: tuple[VisitStep, ...] = ()
     """The mix: taken in turn when all weigh the same, else drawn. Empty: each request is one."""
-    order: Literal["mixed", "given"] = "mixed"
+    order: StepOrder = "mixed"
     """`given`: each visit takes the steps in their order, from the first one on."""
     first: tuple[RequestSpec, ...] = ()
     """Closed loop: what each user asks for once, in this order, before anything is measured, such

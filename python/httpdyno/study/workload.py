@@ -1,14 +1,17 @@
 """The `[workload]` table of a study file, turned into a workload."""
 
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from urllib.parse import quote_plus
 
 import msgspec
 
 from httpdyno.errors import StudyFileError, UsageError
 from httpdyno.foreign_text import is_there
+from httpdyno.load.check import PLACEHOLDERS
 from httpdyno.load.traffic import workload_from
-from httpdyno.load.traffic_table import RequestTable, WorkloadTable
+from httpdyno.load.traffic_table import FirstTable, RequestTable, WorkloadTable
 from httpdyno.model.arrival import Replay, Sessions, Stages, length_s
 from httpdyno.model.study import Method
 from httpdyno.model.workload import FORM_TYPE, Objective, RequestSpec, VisitStep, Workload
@@ -17,6 +20,7 @@ Wrong = Callable[[str, object, str], StudyFileError]
 """From a key, its value and what was expected to the complaint."""
 
 _FROM_FILE = "@"
+_PLACEHOLDER = re.compile(rf"((?<!\{{)\{{(?:{'|'.join(PLACEHOLDERS)})\}}(?!\}}))")
 
 
 def study_workload(table: WorkloadTable, file: Path, wrong: Wrong) -> Workload:
@@ -27,7 +31,11 @@ def study_workload(table: WorkloadTable, file: Path, wrong: Wrong) -> Workload:
     """
     requests, steps = _requests(table, file.parent, wrong)
     try:
-        workload = workload_from(table, _Keys(), requests=requests, steps=steps)
+        first = tuple(
+            _request(each, f"workload.first[{index}]", file.parent, wrong)
+            for index, each in enumerate(table.first)
+        )
+        workload = workload_from(table, _Keys(), requests=requests, steps=steps, first=first)
     except UsageError as error:
         raise StudyFileError(f"`{file}`: {error}", hint=error.hint) from error
     if not isinstance(workload.arrival, Replay):
@@ -126,23 +134,41 @@ def _requests(
     return tuple(requests), () if is_plain else tuple(steps)
 
 
-def _request(table: RequestTable, key: str, folder: Path, wrong: Wrong) -> RequestSpec:
+def _request(table: FirstTable, key: str, folder: Path, wrong: Wrong) -> RequestSpec:
     if not table.path.startswith("/"):
         raise wrong(f"{key}.path", table.path, "a path from `/` on")
-    body, body_file = table.body, ""
-    if body.startswith(_FROM_FILE):
+    if table.form and table.body:
+        raise wrong(f"{key}.form", table.form, "no form beside a body")
+    if table.form and table.method in {"GET", "HEAD"}:
+        raise wrong(f"{key}.method", table.method, "POST or PUT for a form, or none")
+    body, body_file = form_body(table.form) if table.form else table.body, ""
+    if table.body.startswith(_FROM_FILE):
         file = folder / body.removeprefix(_FROM_FILE)
         if not (is_there(file) and file.is_file()):
             raise wrong(f"{key}.body", body, f"the name of a file in {folder} after `@`")
         body, body_file = "", str(file.resolve())
     return RequestSpec(
         path=table.path,
-        method=table.method,
-        headers=_typed(tuple(table.headers.items()), has_body=bool(table.body)),
+        method=table.method or ("POST" if table.form else "GET"),
+        headers=_typed(tuple(table.headers.items()), has_body=bool(table.body or table.form)),
         body=body,
         body_file=body_file,
         expect_status=None if table.expect_status == "ok" else table.expect_status,
         expect_length=table.expect_length,
+    )
+
+
+def form_body(fields: Mapping[str, str]) -> str:
+    """Return the body of a form, as browsers send it; `{user}` and the like stay as they are."""
+    return "&".join(f"{_form_text(name)}={_form_text(text)}" for name, text in fields.items())
+
+
+def _form_text(text: str) -> str:
+    # In the odd places of what is split are the words that stand for something.
+    parts = _PLACEHOLDER.split(text)
+    return "".join(
+        part if index % 2 else quote_plus(part.replace("{{", "{").replace("}}", "}"))
+        for index, part in enumerate(parts)
     )
 
 

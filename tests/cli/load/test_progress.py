@@ -156,6 +156,9 @@ class Handle:
     def measurements(self):
         return [MEASUREMENT] if self.wait(0) else []
 
+    def entrances(self):
+        return {}
+
 
 @pytest.fixture
 def shown():

@@ -304,3 +304,63 @@ def test_a_closed_loop_says_whether_more_connections_would_bring_more(load, work
         seen["service_spread_ratio"] > 0.03 or abs(seen["service_inflation_ratio"] - 1) > 0.1
     )
     assert document["limited_by"] == limited_by or (is_disturbed and workers == "all")
+
+
+def test_users_log_in_once_and_keep_their_cookies_whatever_the_connections_do(server, load):
+    document = load(
+        server.url + "/session",
+        *("--first", "POST /status/302 name=user{user} -> 302", "--first", "/session"),
+        *("-c", "4", "-n", "40", "--requests-per-connection", "3"),
+    )
+    requests = kept(server)
+    bodies = [each["body"] for each in requests if each["head"].startswith("POST")]
+    assert sorted(bodies) == [f"name=user{user}" for user in range(4)]
+    # Each logs in and asks for a session; all that is measured brings it along.
+    assert server.ask("stats")["sessions_created"] == 4
+    assert len(requests) == 4 + 4 + 40
+    assert document["offered"] == 40
+    told = document["first"]
+    assert (told["users"], told["entered"]) == (4, 4)
+    assert [(each["name"], each["completed"]) for each in told["requests"]] == [
+        ("POST /status/302", 4),
+        ("GET /session", 4),
+    ]
+    assert [each["body"] for each in document["provenance"]["workload"]["first"]] == [
+        "(kept back)",
+        "",
+    ]
+
+
+def test_a_login_that_fails_for_all_is_an_error_and_nothing_else_is_sent(server, capsys):
+    words = ["--first", "POST /status/403 name=x -> 302", "-c", "4", "-n", "40"]
+    assert run(["load", server.url + "/a", *words]) == 3
+    said = capsys.readouterr().err
+    assert "4 of 4 users did not get through the first steps" in said
+    assert "POST /status/403 was answered 403, where 302 is expected" in said
+    assert paths(server) == {"/status/403": 4}
+
+
+def test_a_login_that_fails_for_some_is_told_and_the_answer_is_no(server, capsys):
+    # Users 0 to 3: `/status/200` to `/status/203`.
+    words = ["--first", "/status/20{user} -> 201", "-c", "4", "-n", "40", "--json", "-"]
+    assert run(["load", server.url + "/a", *words]) == 1
+    document = json.loads(capsys.readouterr().out)
+    assert document["completed"] == 40
+    [caveat] = [each for each in document["caveats"] if each["kind"] == "not_entered"]
+    assert caveat["message"].startswith("3 of 4 users did not get through the first steps")
+    assert document["first"]["entered"] == 1
+
+
+def test_steps_in_order_are_asked_for_in_order(server, load):
+    mix = [word for path in ("/a", "/b", "/c") for word in ("--mix", path)]
+    load(server.url, *mix, "--order", "given", "-c", "1", "-n", "10")
+    assert [each["path"] for each in server.ask("log")["arrivals"]] == [
+        *("/a", "/b", "/c") * 3,
+        "/a",
+    ]
+
+
+def test_each_line_of_a_mix_may_have_a_status_of_its_own(server, load):
+    lines = ["--mix", "/status/404 -> 404", "--mix", "/a"]
+    document = load(server.url, *lines, "-c", "2", "-n", "20")
+    assert document["statuses"] == {"200": 10, "404": 10}

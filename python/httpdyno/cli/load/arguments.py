@@ -19,6 +19,7 @@ from httpdyno.load.traffic_table import TrafficTable
 from httpdyno.load.window_plan import WindowPlan
 from httpdyno.model import Replay, TlsSpec, Workload
 from httpdyno.model.arrival import LOG_SPREADS, length_s
+from httpdyno.model.workload import ORDERS
 from httpdyno.units import duration_s
 
 DEFAULT_DURATION_S = 10.0
@@ -68,6 +69,7 @@ def planned(asked: LoadArguments) -> LoadPlan:
         _Options(),
         requests=requests.specs,
         steps=requests.steps,
+        first=requests.first,
         tls=_tls(asked.tls, requests.target),
     )
     window = _window(asked.traffic, workload)
@@ -136,6 +138,10 @@ def _table(asked: LoadArguments) -> TrafficTable:
     if spread is not None and spread not in LOG_SPREADS:
         raise UsageError(
             f"`--replay-spread {spread}` makes no sense; expected {', '.join(LOG_SPREADS)}"
+        )
+    if asked.users.order is not None and asked.users.order not in ORDERS:
+        raise UsageError(
+            f"`--order {asked.users.order}` makes no sense; expected {' or '.join(ORDERS)}"
         )
     words: dict[str, Any] = {}
     for group in (asked.traffic, asked.requests, asked.users, asked.connections):

@@ -18,10 +18,15 @@ from httpdyno.cli.load.output import (
 from httpdyno.cli.option import JsonOption
 from httpdyno.cli.option_group import number, whole_number
 from httpdyno.model.arrival import LOG_SPREADS
+from httpdyno.model.workload import ORDERS
 
 
 def _spreads(incomplete: str) -> list[str]:
     return [each for each in LOG_SPREADS if each.startswith(incomplete)]
+
+
+def _orders(incomplete: str) -> list[str]:
+    return [each for each in ORDERS if each.startswith(incomplete)]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -186,8 +191,8 @@ class RequestOptions:
         typer.Option(
             "--mix",
             metavar="LINE",
-            help="A part of the mix, `[WEIGHT] [METHOD] PATH [BODY|@FILE]`, such as `8 /list`; "
-            "may be repeated. The URL then names the server only.",
+            help="A part of the mix, `[WEIGHT] [METHOD] PATH [BODY|@FILE] [-> STATUS]`, such as "
+            "`8 /list`; may be repeated. The URL then names the server only.",
         ),
     ] = None
     url_file: Annotated[
@@ -201,6 +206,16 @@ class RequestOptions:
             metavar="LINE",
             help="A page, `[WEIGHT] DOCUMENT: OBJECT …`, such as `/: /a.css /b.js`; may be "
             "repeated.",
+        ),
+    ] = None
+    first: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--first",
+            metavar="LINE",
+            help="What each user does once, before it is measured: `[METHOD] PATH [BODY|@FILE] "
+            "[-> STATUS]`, such as `POST /login name=user{user} -> 302`; may be repeated. Its "
+            "cookies stay.",
         ),
     ] = None
     timeout: Annotated[
@@ -253,6 +268,17 @@ class UserOptions:
             parser=whole_number("--visit-exactly"),
             metavar="N",
             help="As many in every visit.",
+        ),
+    ] = None
+    order: Annotated[
+        str | None,
+        typer.Option(
+            "--order",
+            metavar="given|mixed",
+            autocompletion=_orders,
+            help="`given`: each visit asks for everything in the order given, from the first on; "
+            "without --visit once.  [default: mixed]",
+            show_default=False,
         ),
     ] = None
     think: Annotated[

@@ -7,7 +7,7 @@ import math
 import signal
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Protocol, Self
 
@@ -15,8 +15,9 @@ from rich.console import Console, Group
 from rich.text import Text
 
 from httpdyno.cli.live_display import LiveDisplay, one_line, whole_seconds
-from httpdyno.errors import EngineError
-from httpdyno.model import LiveLoad, Measurement
+from httpdyno.errors import EngineError, TargetError
+from httpdyno.load.entrance import entrance_trouble
+from httpdyno.model import LiveLoad, Measurement, Workload
 from httpdyno.report.shared.phrase import plural
 from httpdyno.stats.histogram import can_show, quantile_s
 from httpdyno.units import format_duration, format_rate
@@ -147,6 +148,7 @@ class Watched(Protocol):
     def stop(self) -> None: ...  # noqa: D102
     def live(self) -> LiveLoad | None: ...  # noqa: D102
     def measurements(self) -> list[Measurement]: ...  # noqa: D102
+    def entrances(self) -> Mapping[int, Measurement]: ...  # noqa: D102
 
 
 def watch(
@@ -154,6 +156,7 @@ def watch(
     progress: LoadProgress,
     asked_to_end: list[int],
     *,
+    workload: Workload | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Measurement:
     """Wait until the load is over or an end is asked for; return what was seen.
@@ -162,10 +165,12 @@ def watch(
         handle: The run.
         progress: Told how far it is.
         asked_to_end: From `interruptions`.
+        workload: What is sent, where users have first steps.
         clock: Monotonic seconds.
 
     Raises:
         EngineError: The engine failed, or did not stop when it was asked to.
+        TargetError: No user got through the first steps.
     """
     shown_at_s = -math.inf
     while not handle.wait(_LOOK_S):
@@ -178,6 +183,14 @@ def watch(
             shown_at_s = now_s
             progress.show(handle.live())
     measurements = handle.measurements()
+    if not measurements and asked_to_end and handle.wait(0):
+        raise KeyboardInterrupt
+    if not measurements and workload is not None:
+        for entrance in handle.entrances().values():
+            raise TargetError(
+                entrance_trouble(entrance, workload),
+                hint="the status that is right can be told: `--first 'POST /login … -> 302'`",
+            )
     if not measurements:
         raise EngineError(f"the engine did not stop within {_STOP_PATIENCE_S:g} s")
     return measurements[0]

@@ -4,12 +4,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from msgspec import structs
+
 from httpdyno.cli.load.options import RequestOptions
 from httpdyno.errors import UsageError
 from httpdyno.load.target import Target, parse_url, quoted_path
 from httpdyno.load.url_file import (
     RequestLine,
     body_from,
+    first_line,
     page_line,
     prefixed,
     read_url_file,
@@ -19,7 +22,7 @@ from httpdyno.model import FORM_TYPE, RequestSpec, VisitStep
 
 _ANY_STATUS = "ok"
 _USUAL_STATUS = 200
-_OF_LOG = ("data", "mix", "method", "page", "url_file")
+_OF_LOG = ("data", "first", "mix", "method", "page", "url_file")
 _OF_MIX = ("mix", "url_file", "page")
 _OF_URLS = ("data", "method")
 
@@ -33,6 +36,8 @@ class Requests:
     specs: tuple[RequestSpec, ...]
     steps: tuple[VisitStep, ...]
     """Empty where the requests go in turn."""
+    first: tuple[RequestSpec, ...] = ()
+    """What each user does once."""
     headers: tuple[tuple[str, str], ...]
     """Of each request without a body."""
 
@@ -44,8 +49,12 @@ def requests_from(urls: list[str], options: RequestOptions, *, unix_path: str = 
         UsageError: One of them makes no sense, or they name more than one server.
     """
     lines = _lines(options)
+    first = [
+        prefixed("`--first`", lambda each: first_line(each, Path()), text)
+        for text in options.first or []
+    ]
     targets = [parse_url(url) for url in urls]
-    target = replace(_server(targets, lines), unix_path=unix_path)
+    target = replace(_server(targets, [*lines, *first]), unix_path=unix_path)
     if lines:
         _refuse_urls_beside_lines(targets, options)
     else:
@@ -58,6 +67,7 @@ def requests_from(urls: list[str], options: RequestOptions, *, unix_path: str = 
         target=target,
         specs=tuple(builder.specs),
         steps=builder.steps(),
+        first=tuple(builder.spec_of(each) for each in first),
         headers=builder.headers(has_body=False),
     )
 
@@ -174,11 +184,17 @@ class _Builder:
 
     def add(self, line: RequestLine) -> None:
         place = len(self.specs)
-        has_body = bool(line.body or line.body_file)
-        method = line.method or ("POST" if has_body else "GET")
-        self.specs.append(self._spec(line.url, method, line.body, line.body_file))
+        self.specs.append(self.spec_of(line))
         objects = tuple(self._object(each) for each in line.objects)
         self._steps.append(VisitStep(request=place, objects=objects, weight=line.weight))
+
+    def spec_of(self, line: RequestLine) -> RequestSpec:
+        has_body = bool(line.body or line.body_file)
+        method = line.method or ("POST" if has_body else "GET")
+        spec = self._spec(line.url, method, line.body, line.body_file)
+        if not line.expect_status:
+            return spec
+        return structs.replace(spec, expect_status=_status(line.expect_status))
 
     def steps(self) -> tuple[VisitStep, ...]:
         is_plain = all(each.weight == 1 and not each.objects for each in self._steps)

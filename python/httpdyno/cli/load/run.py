@@ -107,10 +107,11 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each group of options
             spin_s=plan.spin_s,
             recording=plan.recording,
         )
-        measurement = watch(handle, progress, asked_to_end)
+        measurement = watch(handle, progress, asked_to_end, workload=plan.workload)
     outcome = LoadOutcome(
         measurement=measurement,
         workload=plan.workload,
+        entrance=handle.entrances().get(0),
         host=host_facts(),
         requests=plan.recording.requests if plan.recording else (),
         url=plan.target.url,

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 
+from httpdyno.load.entrance import entrance_trouble
 from httpdyno.model import Caveat, LoadOutcome, Measurement, Replay
 from httpdyno.report.load.precision import no_interval_text, unsteady_text
 from httpdyno.report.shared.phrase import plural
@@ -39,7 +40,15 @@ def load_caveats(outcome: LoadOutcome) -> tuple[Caveat, ...]:
         own.append(Caveat(kind="no_interval", message=reason))
     if outcome.measurement.lateness.counts and outcome.workload.is_open_loop:
         own += _late(outcome)
-    return (*_of_log(outcome), *own)
+    return (*_of_entrance(outcome), *_of_log(outcome), *own)
+
+
+def _of_entrance(outcome: LoadOutcome) -> Iterator[Caveat]:
+    """Yield who sent all that it sent without having done the first steps."""
+    if outcome.entrance is None:
+        return
+    if trouble := entrance_trouble(outcome.entrance, outcome.workload):
+        yield Caveat(kind="not_entered", message=f"{trouble}; they sent the rest all the same")
 
 
 def _of_log(outcome: LoadOutcome) -> Iterator[Caveat]:

@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
+from httpdyno.load.entrance import n_entered
 from httpdyno.model import (
     Caveat,
     Evidence,
@@ -102,6 +103,16 @@ class PortionJson(Record, frozen=True):
     """The figures that may be larger in truth, because requests never ended."""
 
 
+class FirstJson(Record, frozen=True):
+    """What the users' first steps came to; none of it is in the other figures."""
+
+    users: int
+    entered: int
+    """Who did all of them."""
+    took_s: float
+    requests: tuple[PortionJson, ...]
+
+
 class HistogramJson(Record, frozen=True):
     """The latency distribution whole: counts up to each bound, buckets 0.1 % wide."""
 
@@ -174,6 +185,8 @@ class LoadJson(Record, frozen=True):
     """The figures after any warm-up, with their intervals or the reasons why there are none."""
     thresholds: tuple[ThresholdJson, ...]
     caveats: tuple[Caveat, ...]
+    first: FirstJson | None
+    """None where users have no first steps."""
 
 
 def load_json(outcome: LoadOutcome) -> dict[str, Any]:
@@ -229,6 +242,7 @@ def _record(outcome: LoadOutcome) -> LoadJson:
         intervals=summary_of(outcome),
         thresholds=_thresholds(outcome),
         caveats=load_caveats(outcome),
+        first=_first(outcome),
     )
 
 
@@ -282,6 +296,22 @@ def _requests(outcome: LoadOutcome) -> tuple[PortionJson, ...]:
     return tuple(
         _portion(name, portion, outcome.workload.timeout_s)
         for name, portion in zip(request_names(outcome), portions, strict=False)
+    )
+
+
+def _first(outcome: LoadOutcome) -> FirstJson | None:
+    entrance, workload = outcome.entrance, outcome.workload
+    if entrance is None:
+        return None
+    portions = entrance.by_request[len(workload.requests) :]
+    return FirstJson(
+        users=workload.connections,
+        entered=n_entered(entrance, workload),
+        took_s=entrance.total_s,
+        requests=tuple(
+            _portion(f"{request.method} {request.path}", portion, workload.timeout_s)
+            for request, portion in zip(workload.first, portions, strict=False)
+        ),
     )
 
 

@@ -3,10 +3,11 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
-from httpdyno.model import HistogramData, LoadOutcome, Measurement, Portion
+from httpdyno.load.entrance import n_entered
+from httpdyno.model import HistogramData, LoadOutcome, Measurement, Portion, Workload
 from httpdyno.report.load.distribution import FIGURE_NAMES, censored_service_time, figure, figures
 from httpdyno.report.shared.phrase import NOTHING, plural
-from httpdyno.stats.histogram import count
+from httpdyno.stats.histogram import count, mean_s
 from httpdyno.units import format_bytes, format_duration, format_percent
 
 PHASES = {
@@ -190,9 +191,11 @@ def conservation_grid(outcome: LoadOutcome) -> Grid:
 
 
 def traffic_rows(outcome: LoadOutcome) -> list[tuple[str, str]]:
-    """Return what went over the wire: visits, handshakes, connections, bytes."""
+    """Return what went over the wire: first steps, visits, handshakes, connections, bytes."""
     measurement = outcome.measurement
     rows = []
+    if outcome.entrance is not None:
+        rows.append(("first steps", _entrance_text(outcome.entrance, outcome.workload)))
     if visits := _visits_text(outcome):
         rows.append(("visits", visits))
     handshakes = measurement.handshakes_full + measurement.handshakes_resumed
@@ -203,6 +206,15 @@ def traffic_rows(outcome: LoadOutcome) -> list[tuple[str, str]]:
     sent, received = format_bytes(measurement.bytes_sent), format_bytes(measurement.bytes_received)
     rows.append(("traffic", f"{connects}, {sent} sent, {received} received"))
     return rows
+
+
+def _entrance_text(entrance: Measurement, workload: Workload) -> str:
+    n = n_entered(entrance, workload)
+    took = format_duration(entrance.total_s)
+    text = f"done by {n:,} of {plural(workload.connections, 'user')} in {took}, before the load"
+    if not count(entrance.latency):
+        return text
+    return f"{text}; {format_duration(mean_s(entrance.latency))} each in the mean"
 
 
 def _visits_text(outcome: LoadOutcome) -> str:

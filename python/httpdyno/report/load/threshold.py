@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from httpdyno.errors import UsageError
+from httpdyno.load.entrance import entrance_trouble
 from httpdyno.model import HistogramData, LoadOutcome, Measurement, Objective
 from httpdyno.report.load.distribution import censored_service_time, figure
 from httpdyno.report.shared.phrase import oxford, plural
@@ -212,6 +213,8 @@ def is_good_enough(outcome: LoadOutcome) -> bool:
     measurement = outcome.measurement
     seen = judgements(outcome)
     if measurement.completed == 0 or not all(each.is_passed for each in seen):
+        return False
+    if outcome.entrance is not None and entrance_trouble(outcome.entrance, outcome.workload):
         return False
     if any(each.threshold.subject == _ERRORS for each in seen):
         return True

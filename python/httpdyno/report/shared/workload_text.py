@@ -80,9 +80,12 @@ def _peak(workload: Workload, rate_per_s: float) -> str:
 def _users_text(workload: Workload) -> str:
     users = workload.users
     parts = []
+    if workload.first:
+        parts.append(f"after {plural(len(workload.first), 'first step')}")
     if users.visit.mean_steps != 1:
         mean = " on average" if users.visit.is_geometric else ""
-        parts.append(f"visits of {users.visit.mean_steps:g} steps{mean}")
+        order = " in their order" if workload.order == "given" else ""
+        parts.append(f"visits of {users.visit.mean_steps:g} steps{mean}{order}")
     if users.think.mean_s > 0:
         mean = " on average" if users.think.is_exponential else ""
         parts.append(f"{format_duration(users.think.mean_s)} to think{mean}")
