@@ -110,3 +110,25 @@ def test_spread_is_the_slow_tenth_over_the_fast_tenth():
     assert spread_ratio([1.0] * 100) == 1.0
     assert spread_ratio([*[1.0] * 50, *[2.0] * 50]) == 2.0
     assert spread_ratio([3.0]) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("cell", "wall", "words"),
+    [
+        ("", "", ["cell possible", "wall possible; a wall does not keep a copy from"]),
+        ("a cell needs root", "a wall cannot", ["cell a cell needs root", "wall a wall cannot"]),
+    ],
+)
+def test_which_private_copies_can_be_made_is_said_and_why_not(
+    capsys, monkeypatch, cell, wall, words
+):
+    monkeypatch.setattr(doctor, "cell_complaint", lambda: cell)
+    monkeypatch.setattr(doctor, "wall_complaint", lambda: wall)
+    run(["doctor"])
+    out = " ".join(capsys.readouterr().out.split())
+    assert [each for each in words if each not in out] == []
+    run(["doctor", "--json", "-"])
+    assert json.loads(capsys.readouterr().out)["isolation"] == {
+        "cell": {"possible": not cell, "why_not": cell or None},
+        "wall": {"possible": not wall, "why_not": wall or None},
+    }

@@ -16,6 +16,8 @@ from httpdyno.cli.output import Outputs, write_json
 from httpdyno.errors import AdapterError
 from httpdyno.model import HostFacts, Study
 from httpdyno.registry import adapter_names, load_adapter
+from httpdyno.servers.cell.possible import cell_complaint, wall_complaint
+from httpdyno.servers.cell.wall import limits_of_wall
 from httpdyno.telemetry.host import host_facts
 from httpdyno.telemetry.noise import Noise, measure_noise
 from httpdyno.units import format_bytes, format_duration
@@ -115,6 +117,10 @@ def _document(
         "noise": msgspec.to_builtins(noise),
         "servers": {name: version or None for name, version in _versions().items()},
         "tools": {name: shutil.which(name) for name in _TOOLS},
+        "isolation": {
+            name: {"possible": not complaint, "why_not": complaint or None}
+            for name, complaint in _isolations().items()
+        },
         "studies": [
             {"name": name, "can_run": not lacking, "missing": list(lacking)}
             for name, lacking in missing.items()
@@ -143,6 +149,7 @@ def _show(  # noqa: PLR0913 - the parts of one page
             "tools",
             [(name, shutil.which(name) or f"missing: {why}") for name, why in _TOOLS.items()],
         ),
+        ("private copies of servers", _isolation_rows()),
         ("studies", _study_rows(missing)),
     ):
         console.print(Text(f"\n{title}", "bold"))
@@ -172,6 +179,17 @@ def _study_rows(missing: dict[str, tuple[str, ...]]) -> list[tuple[str, str]]:
     for name, lacking in missing.items():
         rows += [(name, text) for text in lacking] or [(name, "can run")]
     return rows
+
+
+def _isolations() -> dict[str, str]:
+    """Return for each kind of private copy why it cannot be had; empty where it can."""
+    return {"cell": cell_complaint(), "wall": wall_complaint()}
+
+
+def _isolation_rows() -> list[tuple[str, str]]:
+    found = _isolations()
+    can = {"cell": "possible", "wall": f"possible; {limits_of_wall()}"}
+    return [(name, complaint or can[name]) for name, complaint in found.items()]
 
 
 def _table(rows: Sequence[tuple[str, str]]) -> Table:

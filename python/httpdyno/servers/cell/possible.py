@@ -14,6 +14,10 @@ _TRY_CELL = (
     "import sys; sys.path.insert(0, sys.argv[1]); "
     "from httpdyno.servers.cell.holder import attempt; sys.exit(attempt())"
 )
+_TRY_WALL = (
+    "import sys; sys.path.insert(0, sys.argv[1]); "
+    "from httpdyno.servers.cell.enclosed import attempt; sys.exit(attempt())"
+)
 _PATIENCE_S = 10.0
 _RESTRICTIONS = {
     "kernel.apparmor_restrict_unprivileged_userns": "1",
@@ -25,17 +29,28 @@ _RESTRICTIONS = {
 
 @cache
 def possible() -> tuple[Literal["cell", "wall", ""], str]:
-    """Return the safest isolation that can be had here, and why no safer one; tried once."""
-    complaint = cell_complaint()
-    return ("", complaint) if complaint else ("cell", "")
+    """Return the safest isolation that can be had here, and why no safer one."""
+    if not (complaint := cell_complaint()):
+        return ("cell", "")
+    if not (no_wall := wall_complaint()):
+        return ("wall", complaint)
+    return ("", f"{complaint}, and {no_wall}")
 
 
+@cache
 def cell_complaint() -> str:
-    """Return why no cell can be made by this process; empty when one can."""
+    """Return why no cell can be made by this process; empty when one can. Tried once."""
     if os.geteuid() != 0:
         return "a cell needs root"
     complaint = _tried(_TRY_CELL)
     return f"a cell {complaint}{_why()}" if complaint else ""
+
+
+@cache
+def wall_complaint() -> str:
+    """Return why no wall can be made by this process; empty when one can. Tried once."""
+    complaint = _tried(_TRY_WALL)
+    return f"a wall {complaint}" if complaint else ""
 
 
 def _tried(program: str) -> str:
