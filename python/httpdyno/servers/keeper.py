@@ -285,7 +285,7 @@ def _become(job: Job, control: int, go: int) -> int:
     """Become the server; return an exit code when that cannot be."""
     keeper = os.getppid()
     os.setsid()
-    _end_with_the_keeper()
+    end_with_parent()
     signal.set_wakeup_fd(-1)
     for number in _RESTORED:
         signal.signal(number, signal.SIG_DFL)
@@ -301,19 +301,19 @@ def _become(job: Job, control: int, go: int) -> int:
             return _NOT_LAUNCHED
         job.entry.enter()
         # The kernel forgets it when the user changes; so it is also asked again who the parent is.
-        _end_with_the_keeper()
+        end_with_parent()
         if os.getppid() != keeper:
             return _NOT_LAUNCHED
         if job.folder:
             os.chdir(job.folder)
-        _execute(job.command, job.environment)
+        execute(job.command, job.environment)
     except OSError as error:
         where = f" in {job.folder}" if job.folder else ""
         os.write(2, f"cannot run {job.command[0]}{where}: {error.strerror}\n".encode())
     return _NOT_LAUNCHED
 
 
-def _execute(command: list[str], environment: dict[str, str]) -> None:
+def execute(command: list[str], environment: dict[str, str]) -> None:
     """Run a program in place of this one, looked for where its own environment says.
 
     The standard library's way imports, and its user may not read where that is.
@@ -335,8 +335,8 @@ def _execute(command: list[str], environment: dict[str, str]) -> None:
         raise worst
 
 
-def _end_with_the_keeper() -> None:
-    """For the case that the keeper itself is killed."""
+def end_with_parent() -> None:
+    """Let this process be asked to end when its parent, the keeper, is killed."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
 
 

@@ -15,17 +15,18 @@ from httpdyno.servers.render import LOOPBACK
 
 
 class HeldPort:
-    """A port of 127.0.0.1, held until `release`."""
+    """A port of 127.0.0.1, or of another address of the loopback, held until `release`."""
 
-    def __init__(self) -> None:
+    def __init__(self, host: str = LOOPBACK) -> None:
+        self._host = host
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
         try:
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            self._socket.bind((LOOPBACK, 0))
+            self._socket.bind((host, 0))
         except OSError as error:
             self._socket.close()
             raise AdapterError(
-                f"no free port on {LOOPBACK}: {error}",
+                f"no free port on {host}: {error}",
                 hint="End what uses them, or widen `net.ipv4.ip_local_port_range`.",
             ) from error
         self.number: int = self._socket.getsockname()[1]
@@ -33,7 +34,7 @@ class HeldPort:
     @property
     def address(self) -> str:
         """`ip:port`."""
-        return f"{LOOPBACK}:{self.number}"
+        return f"{self._host}:{self.number}"
 
     def release(self) -> None:
         """Give it back; idempotent."""

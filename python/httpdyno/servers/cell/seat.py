@@ -1,23 +1,22 @@
 """A seat that is a cell: made by a holder, entered by the members of a site, gone with them."""
 
 import os
-import pwd
-import resource
 import select
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 import httpdyno
 from httpdyno.errors import AdapterError
 from httpdyno.servers.adapter import NotRunning, Place
+from httpdyno.servers.cell.account import Limits, is_root_of_the_machine, numbered, owner
+from httpdyno.servers.cell.answer import said_by
 from httpdyno.servers.cell.plan import FOLDER, CannotError, Plan, planned
 from httpdyno.servers.cell.step import packed
 from httpdyno.servers.cell.wish import CellWish
 from httpdyno.servers.keeper import Entry
-from httpdyno.servers.process import ServerProcess, log_text
+from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.site.adapter import Said
 
 _NAMESPACES = ("mnt", "net", "ipc")
@@ -30,13 +29,7 @@ SOURCE = str(Path(httpdyno.__file__).parent.parent)
 _MADE_S = 20.0
 """For a cell to be made, on a machine that is very busy."""
 _ANSWER_BYTES = 65_536
-_SAID_BYTES = 16 << 20
-"""Of what a program prints, as much is read."""
 _LOOK_MS = 100.0
-_NOT_RUN = 127
-"""What a keeper says where the program cannot be run."""
-
-_ALL_IDS = "4294967295"
 
 
 class CellSeat:
@@ -52,7 +45,6 @@ class CellSeat:
         self._place = place
         self._plan = plan
         self._holder = holder
-        self._n_runs = 0
 
     @property
     def is_root(self) -> bool:
@@ -91,7 +83,7 @@ class CellSeat:
         user: str = "",
         log: Path,
         output_to: Path | None = None,
-        limits: Mapping[str, tuple[int, int]] | None = None,
+        limits: Limits | None = None,
     ) -> ServerProcess:
         """Start a process in the cell, in the foreground.
 
@@ -102,8 +94,7 @@ class CellSeat:
             user: Whom it runs as, with that user's groups; empty is as this process.
             log: Where its errors go, in the place.
             output_to: Where its output goes when that is to be apart from its errors.
-            limits: Name as in `NOFILE` → what is in force and up to what it may be raised, as
-                `resource.setrlimit` takes them.
+            limits: Where they are not this process's.
 
         Raises:
             AdapterError: It cannot be started, or there is no such user or limit.
@@ -114,7 +105,7 @@ class CellSeat:
         entry = Entry(
             namespaces=[f"/proc/{holder}/ns/{kind}" for kind in _NAMESPACES],
             owner=owner(user) if user else (),
-            limits=[_limit(name, *values) for name, values in (limits or {}).items()],
+            limits=numbered(limits or {}),
         )
         return ServerProcess.spawn(
             command,
@@ -139,29 +130,14 @@ class CellSeat:
         Raises:
             AdapterError: It cannot be run, or does not end in time.
         """
-        self._n_runs += 1
-        name = self._place.folder / FOLDER / f"run-{self._n_runs}"
-        errors, output = name.with_suffix(".err"), name.with_suffix(".out")
-        process = self.spawn(
-            command, environment=environment, folder=folder, log=errors, output_to=output
+        return said_by(
+            command,
+            lambda errors, output: self.spawn(
+                command, environment=environment, folder=folder, log=errors, output_to=output
+            ),
+            self._place.folder / FOLDER,
+            timeout_s=timeout_s,
         )
-        try:
-            has_ended = process.wait(timeout_s)
-            exit_code = process.exit_code
-        finally:
-            process.finish_stop(0.0 if not process.is_alive() else 1.0)
-        said = Said(
-            exit_code=_NOT_RUN if exit_code is None else exit_code,
-            output=log_text(output, n_bytes=_SAID_BYTES),
-            errors=log_text(errors, n_bytes=_SAID_BYTES),
-        )
-        for file in (errors, output):
-            file.unlink(missing_ok=True)
-        if not has_ended:
-            raise AdapterError(f"`{' '.join(command)}` did not end within {timeout_s:g} s")
-        if said.exit_code == _NOT_RUN and said.errors.startswith("cannot run "):
-            raise AdapterError(said.errors.strip())
-        return said
 
     def written(self) -> tuple[str, ...]:
         """Return the files, as paths of theirs, that were written, made or removed in the cell."""
@@ -218,30 +194,6 @@ def open_cell(place: Place, wish: CellWish) -> CellSeat | NotRunning:
     return NotRunning(status="refused", detail=f"cell: {reason}")
 
 
-def is_root_of_the_machine() -> bool:
-    """Whether this process is root, and not just in a user namespace."""
-    if os.geteuid() != 0:
-        return False
-    with suppress(OSError):
-        ids = Path("/proc/self/uid_map").read_text(encoding="ascii").split()
-        return ids == ["0", "0", _ALL_IDS]
-    return True
-
-
-def owner(user: str) -> tuple[int, ...]:
-    """Return a user's id, its group's and those of its other groups.
-
-    Raises:
-        AdapterError: There is no such user.
-    """
-    try:
-        found = pwd.getpwnam(user)
-        groups = os.getgrouplist(user, found.pw_gid)
-    except KeyError as error:
-        raise AdapterError(f"there is no user `{user}` here") from error
-    return (found.pw_uid, found.pw_gid, *groups)
-
-
 def _spawned(place: Place, steps: Path, answer: Path) -> ServerProcess:
     options = "" if is_root_of_the_machine() else "userxattr"
     arguments = [SOURCE, str(steps), str(answer), options]
@@ -265,13 +217,6 @@ def _answer(handle: int, holder: ServerProcess) -> list[str]:
         if not is_alive:
             break
     return ["no"]
-
-
-def _limit(name: str, soft: int, hard: int) -> tuple[int, int, int]:
-    number = getattr(resource, f"RLIMIT_{name}", None)
-    if number is None:
-        raise AdapterError(f"there is no limit `{name}` here")
-    return (number, soft, hard)
 
 
 def _files(layer: Path) -> list[Path]:

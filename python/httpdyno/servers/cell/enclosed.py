@@ -1,0 +1,51 @@
+"""The program that becomes a server behind a wall: it gives up rights, then runs the server.
+
+Run in a process of its own, without site and with the standard library only, by
+`python -I -S -c PROGRAM RULE… -- COMMAND`, with rules such as `write=/path`, `bind=8080`,
+`connect=8080` and `owner=33 33`.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+
+from httpdyno.servers.cell import landlock
+from httpdyno.servers.keeper import end_with_parent, execute
+
+_NOT_RUN = 127
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Become the server; return an exit code where that cannot be."""
+    n_rules = arguments.index("--")
+    rules = [rule.partition("=") for rule in arguments[:n_rules]]
+    command = list(arguments[n_rules + 1 :])
+    keeper = os.getppid()
+    try:
+        if rules:
+            landlock.restrict(
+                [text for kind, _, text in rules if kind == "write"],
+                [int(text) for kind, _, text in rules if kind == "bind"],
+                [int(text) for kind, _, text in rules if kind == "connect"],
+            )
+        for owner in (text.split() for kind, _, text in rules if kind == "owner"):
+            user, group, *others = map(int, owner)
+            os.setgroups(others)
+            os.setgid(group)
+            os.setuid(user)
+        end_with_parent()
+        if os.getppid() == keeper:
+            execute(command, dict(os.environ))
+    except OSError as error:
+        sys.stderr.write(f"cannot run {command[0]}: {error.strerror}\n")
+    return _NOT_RUN
+
+
+def attempt() -> int:
+    """Give up rights, and print why that cannot be; return the exit code."""
+    try:
+        landlock.restrict(["/"], [], [])
+    except OSError as error:
+        sys.stdout.write(f"cannot {error.filename}: {error.strerror}")
+        return 1
+    return 0

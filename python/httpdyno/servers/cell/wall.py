@@ -1,0 +1,213 @@
+"""A seat behind a wall: no namespaces, but rules of the kernel that keep writes and TCP in.
+
+Their configuration is rewritten into the place, and each of their addresses is one of ours. What a
+wall cannot keep from a copy is said in `limits_of_wall`. An open seat is the same without rules.
+"""
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Literal
+
+from httpdyno.errors import AdapterError
+from httpdyno.model import Door
+from httpdyno.servers.adapter import NotRunning, Place
+from httpdyno.servers.cell import landlock
+from httpdyno.servers.cell.account import Limits, is_root_of_the_machine, numbered, owner
+from httpdyno.servers.cell.answer import said_by
+from httpdyno.servers.cell.seat import SOURCE
+from httpdyno.servers.cell.wish import SHARED_MEMORY, CellWish
+from httpdyno.servers.keeper import Entry
+from httpdyno.servers.port import HeldPort
+from httpdyno.servers.process import ServerProcess
+from httpdyno.servers.site.adapter import Said
+
+_PROGRAM = (
+    "import sys; sys.path.insert(0, sys.argv.pop(1)); "
+    "from httpdyno.servers.cell.enclosed import main; sys.exit(main(sys.argv[1:]))"
+)
+_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/tty")
+_EVERY_ADDRESS = ("", "*", "0.0.0.0", "[::]", "::")  # noqa: S104 - as theirs are written
+_UNIX = "unix:"
+_LAST_OF_NETWORK = 254
+_TCP_FROM = 4
+
+
+class WallSeat:
+    """A seat in a place without namespaces. What runs in it was started by it."""
+
+    network = ""
+    """It listens where everything does."""
+
+    def __init__(self, place: Place, kind: Literal["wall", "open"]) -> None:
+        self.kind: str = kind
+        self._place = place
+        self._ports: dict[tuple[str, str], HeldPort] = {}
+        self._hosts: dict[str, str] = {}
+        self._reached: set[int] = set()
+
+    @property
+    def is_root(self) -> bool:
+        """Whether what runs in it is root of the machine, and may become their users."""
+        return is_root_of_the_machine()
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the copy's own; on disk."""
+        return self._place.folder
+
+    @property
+    def memory_folder(self) -> Path:
+        """The same on a RAM-backed file system."""
+        return self._place.memory_folder
+
+    def port(self, address: str) -> str:
+        """Return where the copy listens in place of `ip:port` or `unix:/path` of theirs.
+
+        All addresses that mean every one of the machine are one; each other has a host of its
+        own, so that servers that are told apart by address stay apart.
+
+        Raises:
+            AdapterError: There is no free port, or there are more hosts than can be had.
+        """
+        if address.startswith(_UNIX):
+            return f"{_UNIX}{self.path(address.removeprefix(_UNIX))}"
+        host, _, port = address.rpartition(":")
+        host = "" if host in _EVERY_ADDRESS else host
+        if (host, port) not in self._ports:
+            self._ports[host, port] = HeldPort(self._host(host))
+        return self._ports[host, port].address
+
+    def path(self, path: str) -> str:
+        """Return what the copy writes in place of a path of theirs."""
+        theirs = os.path.normpath("/" + path.lstrip("/"))
+        if theirs.startswith(f"{SHARED_MEMORY}/"):
+            return f"{self.memory_folder}{theirs.removeprefix(SHARED_MEMORY)}"
+        return f"{self.folder}/theirs{theirs}"
+
+    def reach(self, door: Door) -> None:
+        """Let the copy connect to a TCP port.
+
+        Raises:
+            AdapterError: It is no such door, or leads elsewhere.
+        """
+        if door.through not in {"", door.to}:
+            raise AdapterError(f"wall: cannot lead {door.to} through {door.through}")
+        if not door.to.startswith(_UNIX):
+            self._reached.add(int(door.to.rpartition(":")[2]))
+
+    def put(self, files: Mapping[str, bytes]) -> None:
+        """Write files of theirs where the copy has them."""
+        for path, content in files.items():
+            own = Path(self.path(path))
+            own.parent.mkdir(parents=True, exist_ok=True)
+            own.write_bytes(content)
+
+    def spawn(  # noqa: PLR0913 - what there is to say of a process
+        self,
+        command: Sequence[str],
+        *,
+        environment: Mapping[str, str],
+        folder: str = "/",
+        user: str = "",
+        log: Path,
+        output_to: Path | None = None,
+        limits: Limits | None = None,
+    ) -> ServerProcess:
+        """Start a process behind the wall, in the foreground; as `CellSeat.spawn`.
+
+        Raises:
+            AdapterError: It cannot be started, or there is no such user or limit.
+        """
+        rules = [f"owner={' '.join(map(str, owner(user)))}"] if user else []
+        if self.kind == "wall":
+            own = [str(folder) for folder in (self.folder, self.memory_folder)]
+            ports = [held.number for held in self._ports.values()]
+            rules += [f"write={path}" for path in (*own, *_DEVICES)]
+            rules += [f"bind={port}" for port in ports]
+            rules += [f"connect={port}" for port in (*ports, *sorted(self._reached))]
+        return ServerProcess.spawn(
+            [sys.executable, "-I", "-S", "-c", _PROGRAM, SOURCE, *rules, "--", *command],
+            place=self._place,
+            environment=environment,
+            log=log,
+            output_to=output_to,
+            folder=folder,
+            entry=Entry(limits=numbered(limits or {})),
+        )
+
+    def run(
+        self,
+        command: Sequence[str],
+        *,
+        environment: Mapping[str, str],
+        folder: str = "/",
+        timeout_s: float = 10.0,
+    ) -> Said:
+        """Run a program behind the wall to its end, all that came from it too.
+
+        Raises:
+            AdapterError: It cannot be run, or does not end in time.
+        """
+        return said_by(
+            command,
+            lambda errors, output: self.spawn(
+                command, environment=environment, folder=folder, log=errors, output_to=output
+            ),
+            self.folder,
+            timeout_s=timeout_s,
+        )
+
+    def written(self) -> tuple[str, ...]:
+        """Return the files, as paths of theirs, that are in the place in their stead."""
+        top = self.folder / "theirs"
+        found = [Path(folder, name) for folder, _, names in os.walk(top) for name in names]
+        return tuple(sorted(f"/{path.relative_to(top)}" for path in found))
+
+    def close(self) -> None:
+        """Give its ports back; idempotent. What was started in it is ended before, by itself."""
+        for port in self._ports.values():
+            port.release()
+
+    def _host(self, host: str) -> str:
+        if host not in self._hosts:
+            number = 1 if not host else 2 + sum(1 for each in self._hosts if each)
+            if number > _LAST_OF_NETWORK:
+                raise AdapterError(f"no address of 127.0.0.0/24 is left for `{host}`")
+            self._hosts[host] = f"127.0.0.{number}"
+        return self._hosts[host]
+
+
+def open_wall(
+    place: Place, wish: CellWish, *, kind: Literal["wall", "open"] = "wall"
+) -> WallSeat | NotRunning:
+    """Make a seat without namespaces in a place.
+
+    Returns:
+        `NotRunning` with status `refused` where a wish cannot be had.
+    """
+    if kind == "wall" and not landlock.version():
+        return NotRunning(status="refused", detail="wall: cannot be made: no Landlock here")
+    for name in wish.sysctls:
+        words = f"{kind}: cannot set {name}: it would be set for the whole machine"
+        return NotRunning(status="refused", detail=words)
+    seat = WallSeat(place, kind)
+    try:
+        for door in wish.doors:
+            seat.reach(door)
+        seat.put({**wish.hidden_files, **wish.files})
+    except AdapterError as error:
+        return NotRunning(status="refused", detail=str(error))
+    except OSError as error:
+        words = f"{kind}: cannot write {error.filename}: {error.strerror}"
+        return NotRunning(status="refused", detail=words)
+    return seat
+
+
+def limits_of_wall() -> str:
+    """Return in words what a wall does not keep from a copy on this kernel."""
+    open_ways = ["UDP", "unix sockets that stand in the file system", "owners and times of files"]
+    if landlock.version() < _TCP_FROM:
+        open_ways.insert(0, "TCP")
+    return f"a wall does not keep a copy from {', '.join(open_ways[:-1])} and {open_ways[-1]}"

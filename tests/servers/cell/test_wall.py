@@ -1,0 +1,216 @@
+"""Walls made for real: what the kernel refuses what runs behind one."""
+
+import json
+import os
+import socket
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from httpdyno.errors import AdapterError
+from httpdyno.model import Door
+from httpdyno.servers.adapter import NotRunning, Place
+from httpdyno.servers.cell import landlock
+from httpdyno.servers.cell.wall import WallSeat, limits_of_wall, open_wall
+from httpdyno.servers.cell.wish import CellWish
+from httpdyno.servers.run_folder import new_run_root
+
+needs_rules = pytest.mark.skipif(not landlock.version(), reason="this kernel has no Landlock")
+needs_tcp_rules = pytest.mark.skipif(
+    landlock.version() < 4, reason="this kernel's Landlock has no rules for TCP"
+)
+ENVIRONMENT = {"PATH": "/usr/bin:/bin"}
+TRIES = """
+import errno, json, os, signal, socket, sys
+def tried(what):
+    try:
+        what()
+    except OSError as error:
+        return errno.errorcode[error.errno]
+    return "done"
+def written(path):
+    with open(path, "w") as file:
+        file.write("was here")
+listener = socket.socket()
+def bound(address, listener):
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind(address)
+    listener.listen()
+theirs, own, memory, other, port, parent = sys.argv[1:]
+print(json.dumps({
+    "read": open(f"{theirs}/file").read(),
+    "write": tried(lambda: written(f"{theirs}/file")),
+    "truncate": tried(lambda: os.truncate(f"{theirs}/file", 0)),
+    "new": tried(lambda: written(f"{theirs}/new")),
+    "remove": tried(lambda: os.unlink(f"{theirs}/file")),
+    "folder": tried(lambda: os.mkdir(f"{theirs}/folder")),
+    "own": tried(lambda: written(f"{own}/new")),
+    "memory": tried(lambda: written(f"{memory}/new")),
+    "null": tried(lambda: written("/dev/null")),
+    "connect": tried(lambda: socket.create_connection(("127.0.0.1", int(other)))),
+    "bind": tried(lambda: bound(("127.0.0.1", 0), socket.socket())),
+    "bind own": tried(lambda: bound(("127.0.0.1", int(port)), listener)),
+    "connect own": tried(lambda: socket.create_connection(("127.0.0.1", int(port)))),
+    "signal": tried(lambda: os.kill(int(parent), 0)),
+    "user": os.getuid(),
+}))
+"""
+
+
+@pytest.fixture
+def walled():
+    """Make seats behind walls, and give them up."""
+    made = []
+    with new_run_root() as root:
+
+        def seat(kind="wall", **wish):
+            found = open_wall(root.new_place("wall"), CellWish(**wish), kind=kind)
+            assert isinstance(found, WallSeat), found
+            made.append(found)
+            return found
+
+        yield seat
+        for each in made:
+            each.close()
+
+
+def tries_in(seat, folder, other):
+    port = seat.port("0.0.0.0:80").rpartition(":")[2]
+    own = [str(folder), str(seat.folder), str(seat.memory_folder), str(other), port]
+    command = [sys.executable, "-I", "-S", "-c", TRIES, *own, str(os.getpid())]
+    said = seat.run(command, environment=ENVIRONMENT)
+    assert said.exit_code == 0, said.errors
+    return json.loads(said.output)
+
+
+@pytest.fixture
+def theirs(own_folders):
+    folder = own_folders / "theirs"
+    folder.mkdir()
+    (folder / "file").write_text("as found")
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        yield folder, listener.getsockname()[1]
+
+
+@needs_tcp_rules
+def test_a_wall_keeps_writes_and_tcp_in(walled, theirs):
+    folder, other = theirs
+    found = tries_in(walled(), folder, other)
+    refused = {name for name, what in found.items() if what in {"EACCES", "EPERM"}}
+    if landlock.version() < 6:
+        refused.add("signal")
+    assert refused == {
+        *("write", "truncate", "new", "remove", "folder", "connect", "bind", "signal")
+    }
+    done = {name for name, what in found.items() if what == "done"} - {"signal"}
+    assert done == {"own", "memory", "null", "bind own", "connect own"}
+    assert found["read"] == "as found"
+    assert [path.name for path in folder.iterdir()] == ["file"]
+    assert (folder / "file").read_text() == "as found"
+
+
+def test_an_open_seat_enforces_nothing(walled, theirs):
+    folder, other = theirs
+    (folder / "file").chmod(0o666)
+    found = tries_in(walled("open"), folder, other)
+    assert {found[name] for name in ("write", "new", "connect", "bind", "signal")} == {"done"}
+
+
+@needs_tcp_rules
+def test_a_door_in_a_wall_is_a_port(walled, theirs):
+    folder, other = theirs
+    assert tries_in(walled(doors=[Door(to=f"127.0.0.1:{other}")]), folder, other)["connect"] == (
+        "done"
+    )
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may become another user")
+@needs_rules
+def test_behind_a_wall_a_member_runs_as_its_user(walled):
+    seat = walled()
+    process = seat.spawn(
+        ["sh", "-c", "id -u; id -g; pwd"],
+        environment=ENVIRONMENT,
+        folder="/usr",
+        user="nobody",
+        log=seat.folder / "log",
+    )
+    assert process.wait(10.0)
+    words = process.first_words()
+    process.stop()
+    assert words == "65534\n65534\n/usr\n"
+
+
+@needs_rules
+def test_what_cannot_be_started_is_said(walled):
+    with pytest.raises(AdapterError, match="cannot run nothing-like-it: No such file"):
+        walled().run(["nothing-like-it"], environment=ENVIRONMENT)
+
+
+def test_each_address_of_theirs_has_one_of_ours(walled):
+    seat = walled("open")
+    addresses = ["0.0.0.0:80", "[::]:80", "*:80", "0.0.0.0:443", "10.0.0.5:80", "[::1]:80"]
+    found = [seat.port(address) for address in addresses]
+    hosts = [address.rpartition(":")[0] for address in found]
+    assert hosts == ["127.0.0.1"] * 4 + ["127.0.0.2", "127.0.0.3"]
+    assert found[0] == found[1] == found[2]
+    assert len(set(found)) == 4
+    assert [seat.port(address) for address in addresses] == found
+    assert seat.port("unix:/run/app.sock") == f"unix:{seat.folder}/theirs/run/app.sock"
+
+
+@given(st.text(st.sampled_from("/.ab "), min_size=1))
+def test_no_path_of_theirs_leads_out_of_the_place(path):
+    seat = WallSeat(Place(folder=Path("/place"), memory_folder=Path("/memory")), "wall")
+    assert os.path.normpath(seat.path(f"/{path}")).startswith("/place/theirs")
+    assert os.path.normpath(seat.path(f"/dev/shm/{path}")).startswith(("/place/", "/memory/"))
+
+
+def test_files_are_written_where_the_copy_has_them(walled):
+    seat = walled("open", files={"/etc/x/main.conf": b"edited"}, hidden_files={"/k": b"key"})
+    assert Path(seat.path("/etc/x/main.conf")).read_bytes() == b"edited"
+    assert seat.written() == ("/etc/x/main.conf", "/k")
+
+
+@pytest.mark.parametrize(
+    ("wish", "words"),
+    [
+        (
+            CellWish(sysctls={"net.core.somaxconn": "1"}),
+            "wall: cannot set net.core.somaxconn: it would be set for the whole machine",
+        ),
+        (
+            CellWish(doors=[Door(to="10.0.0.5:5432", through="127.0.0.1:15432")]),
+            "wall: cannot lead 10.0.0.5:5432 through 127.0.0.1:15432",
+        ),
+    ],
+)
+@needs_rules
+def test_a_wish_that_no_wall_can_have_is_refused(wish, words):
+    with new_run_root() as root:
+        answer = open_wall(root.new_place("wall"), wish)
+    assert isinstance(answer, NotRunning)
+    assert (answer.status, answer.detail) == ("refused", words)
+
+
+@pytest.mark.parametrize(
+    ("version", "words"),
+    [
+        (
+            7,
+            "a wall does not keep a copy from UDP, unix sockets that stand in the file system "
+            "and owners and times of files",
+        ),
+        (
+            3,
+            "a wall does not keep a copy from TCP, UDP, unix sockets that stand in the file "
+            "system and owners and times of files",
+        ),
+    ],
+)
+def test_what_a_wall_does_not_keep_in_is_said(monkeypatch, version, words):
+    monkeypatch.setattr(landlock, "version", lambda: version)
+    assert limits_of_wall() == words
