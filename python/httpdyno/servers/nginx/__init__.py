@@ -4,3 +4,7 @@ The files are never parsed and built again. `lexer` cuts a text into words that 
 `tree` makes directives of them, `include` finds all files, `scope` says what is in force where, and
 an edit replaces the bytes of one argument.
 """
+
+from httpdyno.servers.nginx.server import Nginx
+
+__all__ = ["Nginx"]

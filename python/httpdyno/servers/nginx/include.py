@@ -22,10 +22,15 @@ _LARGEST_BYTES = 64 << 20
 _MAGIC = re.compile(r"[*?\[]")
 _DEEPEST = 64
 """Files inside files. nginx itself ends only when it has no more descriptors."""
+_MOST_LINKS = 40
 
 
-def files_of(main: str) -> MemberFiles:
+def files_of(main: str, root: str = "") -> MemberFiles:
     """Read the main file and all that it includes; the main file comes first.
+
+    Args:
+        main: Its path, as nginx opens it.
+        root: The folder that is `/` for that nginx, such as `/proc/PID/root`; empty for ours.
 
     Raises:
         AdapterError: A file is not there, cannot be read, is no nginx configuration, or includes
@@ -35,11 +40,11 @@ def files_of(main: str) -> MemberFiles:
 
     def load(path: str, named_by: Directive | None) -> bytes:
         if path not in texts:
-            texts[path] = _content(path, named_by)
+            texts[path] = _content(path, named_by, root)
         return texts[path]
 
-    _tree(main, load, _listed_on_disk)
-    real = {path: target for path in texts if (target := os.path.realpath(path)) != path}
+    _tree(main, load, lambda folder: _listed_on_disk(f"{root}{led(folder, root)}"))
+    real = {path: target for path in texts if (target := led(path, root)) != path}
     return MemberFiles(texts=texts, real=real)
 
 
@@ -130,9 +135,37 @@ def _listing(paths: Iterable[str]) -> Callable[[str], Iterable[str]]:
     return lambda folder: names.get(folder, set())
 
 
-def _content(path: str, named_by: Directive | None) -> bytes:
+def led(path: str, root: str) -> str:
+    """Return where the links of a path lead within a root; itself where there are none.
+
+    The kernel would follow an absolute link from our own root.
+    """
+    if not root:
+        return os.path.realpath(path)
+    reached, rest, n_links = "", path.split("/")[::-1], 0
+    while rest:
+        part = rest.pop()
+        if part in {"", "."}:
+            continue
+        if part == "..":
+            reached = posixpath.dirname(reached).rstrip("/")
+            continue
+        try:
+            target = str(Path(f"{root}{reached}/{part}").readlink())
+        except OSError:
+            reached = f"{reached}/{part}"
+            continue
+        n_links += 1
+        if n_links > _MOST_LINKS:
+            break
+        reached = "" if target.startswith("/") else reached
+        rest += target.split("/")[::-1]
+    return reached or "/"
+
+
+def _content(path: str, named_by: Directive | None, root: str) -> bytes:
     try:
-        return read_regular(Path(path), limit_bytes=_LARGEST_BYTES)
+        return read_regular(Path(f"{root}{led(path, root)}"), limit_bytes=_LARGEST_BYTES)
     except PermissionError as error:
         raise AdapterError(
             f"`{path}`{_by(named_by)} cannot be read: {reason(error)}",

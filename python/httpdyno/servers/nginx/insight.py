@@ -1,0 +1,205 @@
+"""What a running copy of nginx tells: its words, its workers, its sockets, its files.
+
+nginx cannot be asked for its settings. So what is seen from outside counts first (workers, their
+open-file limit, the sockets with their backlogs), and the rest is read from the files of the mount
+namespace that the process itself is in.
+"""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from httpdyno.errors import AdapterError
+from httpdyno.model import Effective, Level, level_text
+from httpdyno.servers.adapter import NotRunning
+from httpdyno.servers.live_process import child_pids
+from httpdyno.servers.nginx.build import Build
+from httpdyno.servers.nginx.catalogue import TUNABLES
+from httpdyno.servers.nginx.include import files_of, led
+from httpdyno.servers.nginx.listen_knob import SOCKET_OPTIONS
+from httpdyno.servers.nginx.paths import is_file
+from httpdyno.servers.nginx.quantity import level_of
+from httpdyno.servers.nginx.scope import Conf, conf_of
+from httpdyno.servers.process import ServerProcess, log_text
+from httpdyno.servers.site.sock_diag import ListeningSocket, listening_sockets
+from httpdyno.servers.staging import last_lines
+
+_QUIET = re.compile(r"\[(?:notice|info|debug)\]")
+_REFUSED = re.compile(r"\[emerg\]|nginx: invalid option|nginx: option ")
+_IN_USE = "Address already in use"
+_WORKER = b"nginx: worker process"
+_LEAVING = b"is shutting down"
+_OPEN_FILES = re.compile(r"^Max open files +(\d+|unlimited)", re.MULTILINE)
+_OF_SOCKETS = {each.info.name: each for each in SOCKET_OPTIONS}
+_SOURCE = "the copy's workers, sockets and files"
+
+
+class NginxInsight:
+    """What is known of one running copy."""
+
+    def __init__(
+        self,
+        process: ServerProcess,
+        main: str,
+        build: Build,
+        asked: Mapping[str, Level],
+        ports: Mapping[str, str],
+    ) -> None:
+        """Take what it was started with.
+
+        Args:
+            process: Its master.
+            main: Its main file, as it opens it.
+            build: How it was built.
+            asked: Knob → level.
+            ports: Address of theirs → where the copy listens for it.
+        """
+        self._process = process
+        self._main = main
+        self._build = build
+        self._asked = asked
+        self._ports = ports
+        self._conf: Conf | None = None
+
+    def words(self) -> str:
+        """Return the end of what it printed and logged, without notices."""
+        said = [self._process.last_words()]
+        said += [log_text(file, from_end=True) for file in self._error_logs()]
+        lines = [line for text in said for line in text.splitlines() if not _QUIET.search(line)]
+        return last_lines("\n".join(dict.fromkeys(lines)))
+
+    def refusal(self, exit_code: int | None, words: str) -> bool:
+        """Whether it exited because it refused its configuration, as against crashed."""
+        return exit_code == 1 and _IN_USE not in words and bool(_REFUSED.search(words))
+
+    def lacking(self) -> str:
+        """Return in words how many workers are not up yet; empty when all are."""
+        conf = self._read()
+        if conf is None or conf.main.arguments("master_process") == ("off",):
+            return ""
+        wanted = _level(conf, "worker_processes")
+        running = len(self._workers())
+        if isinstance(wanted, int) and running < wanted:
+            return f"{running} of {wanted} workers are up"
+        return ""
+
+    def effective(self) -> Effective | NotRunning:
+        """Return what is in force of each knob that was asked."""
+        conf = self._read()
+        if conf is None:
+            return NotRunning(status="refused", detail="its files cannot be read back")
+        seen = self._seen(conf)
+        values = {}
+        for name in self._asked:
+            text = seen.get(name) or self._text_read(conf, name)
+            if text is not None:
+                values[name] = text
+        return Effective(
+            values=values,
+            asked={name: level_text(level) for name, level in self._asked.items()},
+            source=_SOURCE,
+        )
+
+    def _read(self) -> Conf | None:
+        """Return the files that it reads, from its own mount namespace; once."""
+        if self._conf is None and self._process.is_alive():
+            try:
+                files = files_of(self._main, f"/proc/{self._process.pid}/root")
+                self._conf = conf_of(files.texts, self._build)
+            except AdapterError:
+                return None
+        return self._conf
+
+    def _text_read(self, conf: Conf, name: str) -> str | None:
+        bare, _, scope = name.partition("@")
+        scope = self._ports.get(scope, scope)
+        for reading in TUNABLES[bare].readings(conf):
+            if reading.scope == scope:
+                level = level_of(TUNABLES[bare].info, reading.text)
+                return reading.text if level is None else level_text(level)
+        return None
+
+    def _seen(self, conf: Conf) -> dict[str, str]:
+        workers = self._workers()
+        seen: dict[str, str] = {}
+        if workers:
+            seen["worker_processes"] = str(len(workers))
+            files = _open_files(workers[0])
+            if files is not None:
+                seen["worker_rlimit_nofile"] = str(files)
+                connections = self._asked.get("worker_connections")
+                if isinstance(connections, int) and files < connections:
+                    seen["worker_connections"] = f"{connections}, with {files} open files"
+        if any(name.partition("@")[0] in _OF_SOCKETS for name in self._asked):
+            seen |= self._sockets_seen(conf, len(workers))
+        return seen
+
+    def _sockets_seen(self, conf: Conf, n_workers: int) -> dict[str, str]:
+        pid = self._process.pid
+        try:
+            found = listening_sockets(_network(pid))
+        except AdapterError:
+            return {}
+        of: dict[str, list[ListeningSocket]] = {}
+        for each in found:
+            of.setdefault(each.address, []).append(each)
+        seen: dict[str, str] = {}
+        for name in self._asked:
+            bare, _, scope = name.partition("@")
+            if bare not in _OF_SOCKETS:
+                continue
+            wanted = [self._ports.get(scope, scope)] if scope else _OF_SOCKETS[bare].alike(conf)
+            sockets = [of[address] for address in wanted if address in of]
+            if not sockets:
+                continue
+            if bare == "listen_backlog":
+                backlogs = dict.fromkeys(str(e.backlog) for group in sockets for e in group)
+                seen[name] = ", ".join(backlogs)
+            elif bare == "listen_reuseport" and n_workers > 1:
+                seen[name] = ", ".join(
+                    dict.fromkeys(level_text(len(group) > 1) for group in sockets)
+                )
+        return seen
+
+    def _workers(self) -> list[int]:
+        return [pid for pid in child_pids(self._process.pid) if _is_worker(pid)]
+
+    def _error_logs(self) -> list[Path]:
+        conf = self._read()
+        if conf is None or not self._process.is_alive():
+            return []
+        root = f"/proc/{self._process.pid}/root"
+        names = [each.texts[0] for each in conf.main.own("error_log") if each.args]
+        paths = [conf.build.full(name) for name in names if is_file(name)]
+        return [Path(f"{root}{led(path, root)}") for path in paths]
+
+
+def _level(conf: Conf, name: str) -> Level | None:
+    reading = next(iter(TUNABLES[name].readings(conf)), None)
+    return None if reading is None else level_of(TUNABLES[name].info, reading.text)
+
+
+def _is_worker(pid: int) -> bool:
+    try:
+        title = Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False
+    return title.startswith(_WORKER) and _LEAVING not in title
+
+
+def _open_files(pid: int) -> int | None:
+    try:
+        match = _OPEN_FILES.search(Path(f"/proc/{pid}/limits").read_text(encoding="ascii"))
+    except OSError:
+        return None
+    return int(match[1]) if match and match[1].isdecimal() else None
+
+
+def _network(pid: int) -> str:
+    """Return the network namespace of a process; empty where it is our own."""
+    theirs = Path(f"/proc/{pid}/ns/net")
+    try:
+        is_ours = theirs.readlink() == Path("/proc/self/ns/net").readlink()
+    except OSError:
+        return ""
+    return "" if is_ours else str(theirs)

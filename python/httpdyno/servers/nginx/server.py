@@ -1,0 +1,187 @@
+"""Site adapter for nginx."""
+
+import os
+import posixpath
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from httpdyno.errors import AdapterError
+from httpdyno.foreign_text import read_regular
+from httpdyno.model import (
+    ChangeSet,
+    Configuration,
+    Edit,
+    KnobInfo,
+    Level,
+    Member,
+    Reading,
+    Survey,
+)
+from httpdyno.servers.adapter import NotRunning
+from httpdyno.servers.nginx import catalogue, change
+from httpdyno.servers.nginx.build import Build, build_of, build_of_program, program_of
+from httpdyno.servers.nginx.include import files_of
+from httpdyno.servers.nginx.insight import NginxInsight
+from httpdyno.servers.nginx.paths import is_file, unreadable
+from httpdyno.servers.nginx.private import cell_edits
+from httpdyno.servers.nginx.process import KIND, member_of, member_of_process, of_command
+from httpdyno.servers.nginx.scope import Conf, conf_of
+from httpdyno.servers.nginx.survey import survey_of
+from httpdyno.servers.nginx.tree import parsed
+from httpdyno.servers.site.adapter import MemberFiles, Seat, SiteLaunch
+from httpdyno.servers.staging import last_lines
+
+_USUAL = ("/etc/nginx/nginx.conf", "/usr/local/nginx/conf/nginx.conf")
+_USUAL_OPENRESTY = "/usr/local/openresty/nginx/conf/nginx.conf"
+_OF_A_MAIN_FILE = frozenset({"events", "http", "stream", "mail"})
+_LARGEST_BYTES = 16 << 20
+_MASTER = "master"
+"""The reading that says whether their master is root, as packages start it, or somebody else."""
+_ENVIRONMENT = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
+
+
+class Nginx:
+    """Site adapter for nginx."""
+
+    @property
+    def kind(self) -> str:
+        """Its name in `[[site.members]]`."""
+        return KIND
+
+    def usual(self) -> tuple[Member, ...]:
+        """Return what the distribution's packages have configured here; empty when nothing is."""
+        found = (path for path in (*_USUAL, _USUAL_OPENRESTY) if Path(path).exists())
+        return tuple(member_of(path) for path in found)[:1]
+
+    def at(self, path: str) -> Member | None:
+        """Return the member whose main configuration file this is; None if not of its kind."""
+        try:
+            text = read_regular(Path(path), limit_bytes=_LARGEST_BYTES)
+            names = {directive.name for directive in parsed(text, path)}
+        except (OSError, AdapterError):
+            return None
+        is_main = bool(names & _OF_A_MAIN_FILE)
+        return member_of(posixpath.abspath(path)) if is_main else None
+
+    def of_process(self, program: str, arguments: Sequence[str], folder: str) -> Member | None:
+        """Return the member that a process of this program and arguments is the root of."""
+        return member_of_process(program, arguments, folder)
+
+    def read(self, member: Member) -> MemberFiles:
+        """Read the configuration and all that it includes; executes nothing.
+
+        Raises:
+            AdapterError: A file is not there, cannot be read or understood; says file and line.
+        """
+        files = files_of(member.main)
+        conf = conf_of(files.texts, build_of("", (), prefix=member.prefix))
+        return MemberFiles(texts=files.texts, real=files.real, unreadable=unreadable(conf))
+
+    def survey(self, member: Member, files: MemberFiles, seat: Seat | None) -> Survey | NotRunning:
+        """Return what is in force, as the files say; in a cell nginx's own test comes first.
+
+        The test is left out in a wall: there only rewritten files can be tested.
+
+        Raises:
+            AdapterError: The program cannot say its version, or the files are not understood.
+        """
+        program = program_of(member.program)
+        if seat is not None and seat.kind == "cell":
+            refused = _refused(program, member, seat)
+            if refused is not None:
+                return refused
+        is_root = _is_root(member)
+        build = build_of_program(program, member.prefix)
+        survey = survey_of(conf_of(files.texts, build, is_root=is_root))
+        master = Reading(name=_MASTER, scope="", text="root" if is_root else "other")
+        return replace(
+            survey,
+            readings=(*survey.readings, master),
+            unreadable=tuple(dict.fromkeys((*files.unreadable, *survey.unreadable))),
+        )
+
+    def knobs(self, survey: Survey) -> Mapping[str, KnobInfo]:
+        """Return what can be set here, `NAME` or `NAME@SCOPE` → what it is; defaults as found."""
+        return catalogue.knobs(survey)
+
+    def change_set(
+        self, survey: Survey, files: MemberFiles, values: Mapping[str, Level]
+    ) -> ChangeSet:
+        """Return the smallest change of their files that puts these values in force. Pure.
+
+        Raises:
+            AdapterError: A value cannot be set here, or contradicts another; says the rule.
+        """
+        return change.change_set(_conf(survey, files), survey, values)
+
+    def private(self, survey: Survey, files: MemberFiles, seat: Seat) -> tuple[Edit, ...]:
+        """Return the edits that let it run in a cell.
+
+        Raises:
+            AdapterError: The seat is no cell.
+        """
+        if seat.kind != "cell":
+            raise AdapterError(
+                f"a copy of nginx cannot run in `{seat.kind}` yet: it needs `cell`",
+                hint="Use `--isolation cell`, as root or where user namespaces are allowed.",
+            )
+        return cell_edits(_conf(survey, files), is_root=seat.is_root)
+
+    def launch(
+        self, member: Member, survey: Survey, seat: Seat, asked: Configuration, changes: ChangeSet
+    ) -> SiteLaunch:
+        """Return how the copy is started, in the foreground."""
+        del changes
+        program, build, main = program_of(member.program), _build(survey), seat.path(member.main)
+        daemon = survey.reading("daemon")
+        given = ["daemon off;"] if daemon is None else []
+        # What their service gives by `-g` is in force too.
+        given += [
+            " ".join((each.name, *(f'"{text}"' for text in each.texts))) + ";"
+            for each in of_command(member.command)
+        ]
+        error_log = survey.reading("error_log")
+        log = error_log.text.split(" ")[0] if error_log is not None else ""
+        user = "" if member.user in {"", "root"} or not seat.is_root else member.user
+        ports = {each.address: seat.port(each.address) for each in survey.listeners}
+        return SiteLaunch(
+            command=[
+                *(program, "-c", main),
+                *(("-p", member.prefix) if member.prefix else ()),
+                *(("-g", " ".join(given)) if given else ()),
+            ],
+            environment=_ENVIRONMENT,
+            folder=member.folder or "/",
+            user=user,
+            error_log=seat.path(build.full(log)) if is_file(log) else "",
+            insight=lambda process: NginxInsight(process, main, build, asked.values, ports),
+        )
+
+
+def _conf(survey: Survey, files: MemberFiles) -> Conf:
+    master = survey.reading(_MASTER)
+    is_root = master is None or master.text == "root"
+    return conf_of(files.texts, _build(survey), is_root=is_root)
+
+
+def _build(survey: Survey) -> Build:
+    return build_of(survey.version, survey.modules)
+
+
+def _is_root(member: Member) -> bool:
+    """Whether their own master is root: a service is, and what is configured in `/etc`."""
+    if member.user not in {"", "root"}:
+        return False
+    return os.geteuid() == 0 or bool(member.unit) or member.main.startswith("/etc/")
+
+
+def _refused(program: str, member: Member, seat: Seat) -> NotRunning | None:
+    """Let nginx test its files in the seat; None where it takes them."""
+    prefix = ("-p", member.prefix) if member.prefix else ()
+    command = [program, "-t", "-q", "-c", seat.path(member.main), *prefix]
+    said = seat.run(command, environment=_ENVIRONMENT)
+    if said.exit_code == 0:
+        return None
+    return NotRunning(status="refused", detail=last_lines(f"{said.output}\n{said.errors}"))

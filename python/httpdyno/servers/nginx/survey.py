@@ -1,0 +1,87 @@
+"""What is in force, from the files alone."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from httpdyno.model import Notice, Reading, Survey
+from httpdyno.servers.nginx import catalogue
+from httpdyno.servers.nginx.backend import backends
+from httpdyno.servers.nginx.lexer import BOM
+from httpdyno.servers.nginx.listen import listeners, listens
+from httpdyno.servers.nginx.listen_knob import SOMAXCONN
+from httpdyno.servers.nginx.log import logs
+from httpdyno.servers.nginx.paths import unreadable, written_folders
+from httpdyno.servers.nginx.scope import Conf
+
+_TOLD = frozenset(
+    {"user", "limit_req", "limit_conn", "allow", "deny", "auth_basic", "http2"}
+    | {"limit_rate", "return", "proxy_cache", "fastcgi_cache", "http3", "error_log", "pid"}
+    | {"daemon", "master_process"}
+)
+"""What is no knob, but decides how a copy starts and answers, or who may ask it."""
+_SOMAXCONN = Path("/proc/sys/net/core/somaxconn")
+
+
+def survey_of(conf: Conf) -> Survey:
+    """Return what the files say. Reads nothing but whether keys may be read, and one sysctl."""
+    to, undecided = backends(conf)
+    return Survey(
+        version=conf.build.line,
+        readings=(*catalogue.readings(conf), *_told(conf), *_host()),
+        listeners=listeners(conf),
+        backends=to,
+        logs=logs(conf),
+        modules=(*conf.build.words(), *_loaded(conf)),
+        writes=written_folders(conf),
+        unreadable=unreadable(conf),
+        notices=(*_notices(conf), *undecided),
+    )
+
+
+def _told(conf: Conf) -> Iterator[Reading]:
+    for scope in conf.of_kind("main", "http", "server", "location"):
+        for directive in scope.directives:
+            if directive.name in _TOLD and not directive.is_block:
+                yield Reading(
+                    name=directive.name,
+                    scope=scope.label,
+                    text=" ".join(directive.texts),
+                    origin=directive.origin,
+                )
+
+
+def _host() -> Iterator[Reading]:
+    try:
+        text = _SOMAXCONN.read_text(encoding="ascii").strip()
+    except OSError:
+        return
+    yield Reading(name=SOMAXCONN, scope="", text=text, evidence="seen")
+
+
+def _loaded(conf: Conf) -> Iterator[str]:
+    """Yield the modules that are loaded at the start, as they are named."""
+    for directive in conf.main.own("load_module"):
+        yield from directive.texts[:1]
+
+
+def _notices(conf: Conf) -> Iterator[Notice]:
+    for file, text in conf.texts.items():
+        if text.startswith(BOM):
+            yield Notice(words=f"`{file}` begins with a byte order mark, which nginx refuses")
+    for listen in listens(conf):
+        if listen.is_datagram:
+            words = f"`{listen.address}` is HTTP/3, which cannot be loaded"
+            yield Notice(words=words, origin=listen.origin)
+    for directive in conf.main.directives:
+        if directive.name in {"stream", "mail"}:
+            words = f"`{directive.name}` is not HTTP: it runs in a copy, and is not loaded"
+            yield Notice(words=words, origin=directive.origin)
+    yield from _of_logs(conf)
+
+
+def _of_logs(conf: Conf) -> Iterator[Notice]:
+    for scope in conf.scopes:
+        for directive in scope.own("access_log"):
+            if directive.args and directive.texts[0].startswith("syslog:"):
+                words = "an access log goes to syslog, which no load can be learned from"
+                yield Notice(words=words, origin=directive.origin)
