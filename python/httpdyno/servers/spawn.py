@@ -36,6 +36,8 @@ class Launch:
     """The user that it answers as, where it is not started by that user; empty: as started."""
     folder: str = ""
     """Where it runs, in place; empty is the run folder."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Of the adapter's own; what the study sets wins."""
     addresses: Sequence[str] = ()
     """Where it listens, the one that is loaded first; empty: at the held port alone."""
 
@@ -95,7 +97,7 @@ def _spawned(
     refusal = stage(spec, study_folder, place, variables, extra=how.files)
     if refusal:
         return refusal
-    own_environment = environment(spec, variables, place)
+    own_environment = environment(spec, variables, place, how.environment)
     if how.user:
         hand_over(place, how.user, writable_folders(spec, variables))
     process = ServerProcess.spawn(

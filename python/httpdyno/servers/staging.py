@@ -30,8 +30,13 @@ GUNICORN_CMD_ARGS cannot change what is measured."""
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
-def environment(spec: ServerSpec, variables: Variables, place: Place) -> dict[str, str]:
-    """Return the server's environment: a small clean one and the study's, rendered."""
+def environment(
+    spec: ServerSpec,
+    variables: Variables,
+    place: Place,
+    adapters: Mapping[str, str] | None = None,
+) -> dict[str, str]:
+    """Return the server's environment: a small clean one, the adapter's, and the study's."""
     temporary = place.folder / _TEMPORARY
     _make_writable(temporary)
     # A folder of theirs stays as it is: Python would write what it compiles beside the sources.
@@ -41,6 +46,7 @@ def environment(spec: ServerSpec, variables: Variables, place: Place) -> dict[st
         "HOME": str(place.folder),
         "TMPDIR": str(temporary),
         **in_place,
+        **(adapters or {}),
         **rendered_environment(spec, variables),
     }
 

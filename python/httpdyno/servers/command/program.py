@@ -4,7 +4,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 _VERSION_S = 10.0
@@ -56,16 +56,17 @@ def version_of(program: Path, environment: Mapping[str, str]) -> str:
     argument = next(
         (tells for names, tells in _TELLS.items() if re.fullmatch(names, program.name)), None
     )
-    line = _said(program, argument, environment) if argument else ""
+    line = _version_line(program, argument, environment) if argument else ""
     return f"{line} ({program})" if line else str(program)
 
 
-def _said(program: Path, argument: str, environment: Mapping[str, str]) -> str:
-    flag, _, rest = argument.partition(" ")
+def said_by(command: Sequence[str], environment: Mapping[str, str]) -> str:
+    """Return the first line that a command says which ends in order; empty where there is none."""
     try:
         said = subprocess.run(  # noqa: S603 - known to print its version and end
-            [str(program), flag, *filter(None, [rest])],
+            command,
             env=dict(environment),
+            cwd="/",
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -75,6 +76,11 @@ def _said(program: Path, argument: str, environment: Mapping[str, str]) -> str:
     except (OSError, subprocess.TimeoutExpired):
         return ""
     lines = said.stdout.decode("utf-8", errors="replace").strip().splitlines()
-    line = lines[0] if lines and said.returncode == 0 else ""
+    return lines[0] if lines and said.returncode == 0 else ""
+
+
+def _version_line(program: Path, argument: str, environment: Mapping[str, str]) -> str:
+    flag, _, rest = argument.partition(" ")
+    line = said_by([str(program), flag, *filter(None, [rest])], environment)
     # Node says no more than `v20.1.0`.
     return f"{program.name} {line}" if re.match(r"v?\d", line) else line

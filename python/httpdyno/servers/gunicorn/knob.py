@@ -22,7 +22,10 @@ _DECLARED = (
         summary="how a worker answers: one request at a time, threads, or greenlets",
         kind="choice",
         default="sync",
-        choices=("sync", "gthread", "gevent"),
+        choices=(
+            *("sync", "gthread", "gevent", "eventlet", "tornado", "asgi"),
+            *("uvicorn.workers.UvicornWorker", "uvicorn_worker.UvicornWorker"),
+        ),
     ),
     KnobInfo(
         name="threads",

@@ -7,6 +7,9 @@ application: before all of them have, a server of four workers would be measured
 
 Settings of a study: `application` (`module:callable`, required) and `directory` (where it is in
 the run folder; default is the run folder itself).
+
+With `python`, `config` or a `folder` it is the person's own gunicorn instead: the interpreter of
+their virtual environment, in their folder, with their configuration executed first.
 """
 
 import importlib.util
@@ -23,10 +26,14 @@ from typing import Any
 from httpdyno.errors import AdapterError
 from httpdyno.model import Configuration, Effective, KnobInfo, Level, ServerSpec, level_text
 from httpdyno.servers.adapter import NotRunning, Place, Rendered, Running
+from httpdyno.servers.command.server import COMMAND_LINE, run_folder
+from httpdyno.servers.gunicorn import production
 from httpdyno.servers.gunicorn.application import application_complaint
 from httpdyno.servers.gunicorn.knob import KNOBS, as_understood
+from httpdyno.servers.gunicorn.overlay import BOOTED, EFFECTIVE, hooks
 from httpdyno.servers.instance import Asked
 from httpdyno.servers.process import ServerProcess, log_text
+from httpdyno.servers.python_program import python_environment, python_of
 from httpdyno.servers.render import (
     Variables,
     inside,
@@ -39,35 +46,7 @@ from httpdyno.servers.spawn import Launch, spawned
 from httpdyno.servers.staging import last_lines
 
 _CONFIG = "gunicorn.conf.py"
-_EFFECTIVE = "effective.json"
-_BOOTED = "booted"
 _TMP_DIR = "worker_tmp_dir"
-
-_HOOK = """
-_when_ready_before = globals().get("when_ready")
-_post_worker_init_before = globals().get("post_worker_init")
-
-
-def when_ready(server):
-    import json, os
-    said = {name: setting.get() for name, setting in server.cfg.settings.items()}
-    said["worker_class"] = server.cfg.worker_class_str
-    said = {name: value for name, value in said.items()
-            if value is None or isinstance(value, (bool, int, float, str))}
-    with open(EFFECTIVE + ".new", "w") as file:
-        json.dump(said, file)
-    os.rename(EFFECTIVE + ".new", EFFECTIVE)
-    if _when_ready_before is not None:
-        _when_ready_before(server)
-
-
-def post_worker_init(worker):
-    if worker.age <= worker.cfg.workers:
-        with open(BOOTED, "a") as file:
-            file.write("1")
-    if _post_worker_init_before is not None:
-        _post_worker_init_before(worker)
-"""
 
 
 class Gunicorn:
@@ -86,7 +65,9 @@ class Gunicorn:
         """Return what it reads of a study's settings."""
         return {
             "application": "`module:callable`, required",
+            "config": "a configuration file of yours, executed first, never edited",
             "directory": "where the application is in the run folder",
+            "python": "the interpreter of your own virtual environment, which has gunicorn",
         }
 
     def missing(self, spec: ServerSpec) -> tuple[str, ...]:
@@ -102,7 +83,8 @@ class Gunicorn:
         Raises:
             AdapterError: It is not installed.
         """
-        del spec, study_folder
+        if spec is not None and study_folder is not None and production.is_theirs(spec):
+            return production.version_there(spec, study_folder)
         try:
             return f"gunicorn {installed_version('gunicorn')}, Python {sys.version.split()[0]}"
         except PackageNotFoundError as error:
@@ -112,6 +94,8 @@ class Gunicorn:
 
     def complaint(self, spec: ServerSpec, study_folder: Path, configuration: Configuration) -> str:
         """Return in words why its application cannot be found; empty when it may be."""
+        if production.is_theirs(spec):
+            return production.production_complaint(spec, study_folder)
         variables = Variables.placeholders(spec, configuration, server_user=_own_user())
         return application_complaint(spec, study_folder, variables)
 
@@ -120,28 +104,44 @@ class Gunicorn:
     ) -> Rendered:
         """Return the files as they would be written; touches nothing."""
         variables = Variables.placeholders(spec, configuration, server_user=_own_user())
-        own = {_CONFIG: _config_text(spec, study_folder, configuration, variables)}
+        if production.is_theirs(spec):
+            levels = _overlay(configuration, variables)
+            line = production.command(spec, study_folder, variables, levels)
+            own = production.files(spec, study_folder, variables, levels)
+            own[COMMAND_LINE] = "".join(f"{argument}\n" for argument in line)
+        else:
+            own = {_CONFIG: _config_text(spec, study_folder, configuration, variables)}
         return rendered_configuration(spec, study_folder, variables, own)
 
     def spawn(
         self, spec: ServerSpec, study_folder: Path, configuration: Configuration, place: Place
     ) -> Running | NotRunning:
         """Write the files and start gunicorn in the foreground; does not wait for readiness."""
-        if configuration.values.get("worker_class") == "gevent" and not _has_gevent():
+        is_theirs = production.is_theirs(spec)
+        wants_gevent = configuration.values.get("worker_class") == "gevent"
+        if wants_gevent and not is_theirs and not _has_gevent():
             remove_place(place)
             return NotRunning(
                 status="refused", detail="worker_class gevent needs gevent: `pip install gevent`"
             )
 
         def launch(variables: Variables) -> Launch:
+            levels = _overlay(configuration, variables)
+            if is_theirs:
+                return Launch(
+                    command=production.command(spec, study_folder, variables, levels),
+                    log=place.folder / "gunicorn.log",
+                    files=production.files(spec, study_folder, variables, levels),
+                    folder=run_folder(spec, study_folder),
+                    environment=python_environment(python_of(spec, study_folder)),
+                    insight=lambda process: _Insight(process, place, levels),
+                )
             text = _config_text(spec, study_folder, configuration, variables)
             return Launch(
                 command=[sys.executable, "-m", "gunicorn", "-c", str(place.folder / _CONFIG)],
                 log=place.folder / "gunicorn.log",
                 files={_CONFIG: text},
-                insight=lambda process: _Insight(
-                    process, place, _overlay(configuration, variables)
-                ),
+                insight=lambda process: _Insight(process, place, levels),
             )
 
         asked = Asked(spec=spec, configuration=configuration, known=frozenset(KNOBS))
@@ -165,7 +165,7 @@ class _Insight:
 
     def lacking(self) -> str:
         workers = self._said().get("workers", 0)
-        booted = len(log_text(self._folder / _BOOTED))
+        booted = len(log_text(self._folder / BOOTED))
         return f"{booted} of {workers} workers are up" if booted < workers else ""
 
     def effective(self) -> Effective | NotRunning:
@@ -178,12 +178,12 @@ class _Insight:
                 name: _text(value)
                 for name, value in as_understood(self._asked, said.get("threads", 1)).items()
             },
-            source="settings of the running arbiter",
+            source=f"settings of the running arbiter, {said['program']} at {said['executable']}",
         )
 
     def _said(self) -> dict[str, Any]:
         try:
-            said = json.loads(log_text(self._folder / _EFFECTIVE))
+            said = json.loads(log_text(self._folder / EFFECTIVE))
         except (ValueError, RecursionError):
             return {}
         return said if isinstance(said, dict) else {}
@@ -213,10 +213,8 @@ def _config_text(
     }
     settings: dict[str, object] = {**fixed, **_overlay(configuration, variables)}
     lines = [f"{name} = {value!r}" for name, value in settings.items()]
-    hook = _HOOK
-    for name, file in (("EFFECTIVE", _EFFECTIVE), ("BOOTED", _BOOTED)):
-        hook = hook.replace(name, repr(f"{variables.run}/{file}"))
-    return f"{base.rstrip()}\n\n# httpdyno's overlay\n" + "\n".join(lines) + hook
+    own = "\n".join(lines) + hooks(variables.run)
+    return f"{base.rstrip()}\n\n# httpdyno's overlay\n{own}"
 
 
 def _overlay(configuration: Configuration, variables: Variables) -> dict[str, Level]:
