@@ -198,7 +198,7 @@ def test_files_are_read_from_disk_with_all_that_they_include(tmp_path):
     (tmp_path / "mods" / "opcache.ini").write_text("zend_extension=opcache.so\n")
     (tmp_path / "conf.d" / "10-opcache.ini").symlink_to(tmp_path / "mods" / "opcache.ini")
     (tmp_path / "php.ini").write_text("")
-    member = Member(name="php", kind="php-fpm", main=str(main))
+    member = Member(name="php", kind="php-fpm", main=str(main), program="/nowhere/php-fpm")
     read = PhpFpm().read(member)
     assert [path.removeprefix(f"{tmp_path}/") for path in read.texts] == [
         *("php-fpm.conf", "pool.d/a.conf", "pool.d/b.conf", "php.ini", "conf.d/10-opcache.ini")

@@ -14,7 +14,7 @@ from httpdyno.servers.php_fpm.configuration import (
     pool_configuration,
 )
 from httpdyno.servers.php_fpm.ini import Entry, parsed
-from httpdyno.servers.php_fpm.installation import ini_places, option_of
+from httpdyno.servers.php_fpm.installation import ini_places, option_of, program_of
 from httpdyno.servers.php_fpm.php_ini import IniConfiguration, ini_configuration
 from httpdyno.servers.site.adapter import MemberFiles
 
@@ -53,21 +53,20 @@ def pools_of(member: Member, files: MemberFiles) -> PoolConfiguration:
     return pool_configuration(files.texts, member.main, prefix=prefix_of(member))
 
 
-def ini_of(main: str, files: MemberFiles, command: tuple[str, ...] = ()) -> IniConfiguration:
+def ini_of(member: Member, files: MemberFiles) -> IniConfiguration:
     """Return what the ini files say.
 
     Raises:
         AdapterError: A line is not understood; says file and line.
     """
-    php_ini, folder = _ini_place(main, command, files.texts)
-    return ini_configuration(files.texts, php_ini, folder)
+    return ini_configuration(files.texts, *_ini_place(member, files.texts))
 
 
-def _ini_place(main: str, command: tuple[str, ...], paths: Iterable[str]) -> tuple[str, str]:
+def _ini_place(member: Member, paths: Iterable[str]) -> tuple[str, str]:
     known = set(paths)
-    folders = {posixpath.dirname(path) for path in known}
-    places = ini_places(main)
-    if named := option_of(command, "-c", "--php-ini"):
+    folders = {posixpath.dirname(path) for path in known if path.endswith(".ini")}
+    places = ini_places(member.main, program_of(member))
+    if named := option_of(member.command, "-c", "--php-ini"):
         is_file = named in known or named.endswith(".ini")
         places = ((named if is_file else posixpath.join(named, "php.ini"), places[0][1]),)
     for php_ini, folder in places:
@@ -95,9 +94,9 @@ def _on_disk(pattern: str) -> list[str]:
 
 def _ini_paths(member: Member) -> list[str]:
     found: list[str] = []
-    places = ini_places(member.main)
-    candidates = [path for place in places for path in (place[0], *_in_folder(place[1]))]
-    php_ini, folder = _ini_place(member.main, member.command, candidates)
+    places = ini_places(member.main, program_of(member))
+    candidates = [p for php_ini, folder in places for p in (php_ini, *_in_folder(folder))]
+    php_ini, folder = _ini_place(member, [p for p in candidates if Path(p).is_file()])
     if Path(php_ini).is_file():
         found.append(php_ini)
     return [*found, *_in_folder(folder)]

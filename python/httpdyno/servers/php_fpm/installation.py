@@ -4,6 +4,7 @@ What is compiled into the program is not asked here, since reading executes noth
 are those that Debian, RHEL, Alpine, the packages of Remi Collet and the images of Docker have.
 """
 
+import os
 import re
 import shutil
 from collections.abc import Sequence
@@ -35,16 +36,36 @@ def mains() -> tuple[str, ...]:
     )
 
 
-def ini_places(main: str) -> tuple[tuple[str, str], ...]:
-    """Return where `php.ini` and the folder of further ones may be, the likeliest first."""
-    folder = PurePosixPath(main).parent
-    text = str(folder)
-    beside = (f"{text}/php.ini", f"{text}/conf.d")
-    if text == "/etc" or text.startswith("/etc/opt/remi/"):
-        return ((f"{text}/php.ini", f"{text}/php.d"), beside)
-    if text == "/usr/local/etc":
-        return ((f"{text}/php/php.ini", f"{text}/php/conf.d"), beside)
-    return (beside,)
+def ini_places(main: str, program: str) -> tuple[tuple[str, str], ...]:
+    """Return where `php.ini` and the folder of further ini files may be, the likeliest first.
+
+    The place is compiled into the program, wherever its main configuration file may be.
+    """
+    found = [_by_program(program), _by_main(main)]
+    return tuple(dict.fromkeys(place for place in found if place))
+
+
+def _by_program(program: str) -> tuple[str, str] | None:
+    path = os.path.realpath(program)
+    if debian := re.search(r"/php-fpm(\d+\.\d+)$", path):
+        folder = f"/etc/php/{debian[1]}/fpm"
+        return f"{folder}/php.ini", f"{folder}/conf.d"
+    if remi := re.match(r"/opt/remi/(php\d+)/", path):
+        return f"/etc/opt/remi/{remi[1]}/php.ini", f"/etc/opt/remi/{remi[1]}/php.d"
+    if alpine := re.search(r"/php-fpm(\d+)$", path):
+        return f"/etc/php{alpine[1]}/php.ini", f"/etc/php{alpine[1]}/conf.d"
+    if path.startswith("/usr/local/"):
+        return "/usr/local/etc/php/php.ini", "/usr/local/etc/php/conf.d"
+    return None
+
+
+def _by_main(main: str) -> tuple[str, str]:
+    folder = str(PurePosixPath(main).parent)
+    if folder == "/etc" or folder.startswith("/etc/opt/remi/"):
+        return f"{folder}/php.ini", f"{folder}/php.d"
+    if folder == "/usr/local/etc":
+        return f"{folder}/php/php.ini", f"{folder}/php/conf.d"
+    return f"{folder}/php.ini", f"{folder}/conf.d"
 
 
 def program_of(member: Member) -> str:
@@ -57,7 +78,9 @@ def program_of(member: Member) -> str:
         found = shutil.which(name, path=_PROGRAM_FOLDERS)
         if found:
             return found
-    return ""
+    # Debian's have their version in their name: the newest.
+    versioned = [p for p in Path("/usr/sbin").glob("php-fpm[0-9]*") if version_numbers(p.name)[0]]
+    return str(max(versioned, key=lambda path: version_numbers(path.name))) if versioned else ""
 
 
 def _program_names(main: str) -> tuple[str, ...]:

@@ -11,9 +11,10 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from httpdyno.errors import AdapterError
-from httpdyno.model import ChangeSet, KnobInfo, Level, Member, Survey
+from httpdyno.model import ChangeSet, Configuration, Edit, KnobInfo, Level, Member, Survey
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.php_fpm.change import change_set
+from httpdyno.servers.php_fpm.copy import checked, launched, private_edits
 from httpdyno.servers.php_fpm.files import read_files
 from httpdyno.servers.php_fpm.installation import (
     is_program,
@@ -23,7 +24,7 @@ from httpdyno.servers.php_fpm.installation import (
 )
 from httpdyno.servers.php_fpm.knob import KNOBS, level_of
 from httpdyno.servers.php_fpm.survey import pool_names, scope_of, survey_of_files
-from httpdyno.servers.site.adapter import MemberFiles, Seat
+from httpdyno.servers.site.adapter import MemberFiles, Seat, SiteLaunch
 
 KIND = "php-fpm"
 _LOOKS_SO = re.compile(rb"^\s*\[global\]\s*$|^\s*pm\.max_children\s*=", re.MULTILINE)
@@ -72,9 +73,9 @@ class PhpFpm:
         return read_files(member)
 
     def survey(self, member: Member, files: MemberFiles, seat: Seat | None) -> Survey | NotRunning:
-        """Return what is in force: what the files say."""
-        del seat
-        return survey_of_files(member, files)
+        """Return what is in force: what the files say, and in a seat whether php-fpm takes them."""
+        survey = survey_of_files(member, files)
+        return survey if seat is None else checked(member, survey, seat)
 
     def knobs(self, survey: Survey) -> Mapping[str, KnobInfo]:
         """Return what can be set here, `NAME` or `NAME@POOL` → what it is; defaults as found."""
@@ -98,6 +99,23 @@ class PhpFpm:
             AdapterError: A value cannot be set here, or contradicts another; says the rule.
         """
         return change_set(survey, files, values)
+
+    def private(self, survey: Survey, files: MemberFiles, seat: Seat) -> tuple[Edit, ...]:
+        """Return the edits that let it run in the seat: in a cell none.
+
+        What else a copy needs stands in a configuration around theirs, which `launch` writes.
+        """
+        return private_edits(survey, files, seat)
+
+    def launch(
+        self, member: Member, survey: Survey, seat: Seat, asked: Configuration, changes: ChangeSet
+    ) -> SiteLaunch:
+        """Return how the copy is started; writes its own configuration into the seat's folder.
+
+        Raises:
+            AdapterError: There is no such program, or no room.
+        """
+        return launched(member, survey, seat, asked, (changes, self.knobs(survey)))
 
     def _member(self, main: str) -> Member:
         member = Member(name="php", kind=KIND, main=main, unit=unit_of(main))

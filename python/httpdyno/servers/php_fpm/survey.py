@@ -44,7 +44,7 @@ def survey_of_files(member: Member, files: MemberFiles) -> Survey:
     pools = pools_of(member, files)
     if not pools.pools:
         raise AdapterError(f"`{member.main}` and what it includes have no pool")
-    ini = ini_of(member.main, files, member.command)
+    ini = ini_of(member, files)
     program = program_of(member)
     version = version_in(program) if program else ""
     reader = _Reader(pools, ini, version_numbers(version))
@@ -259,7 +259,9 @@ class _Reader:
         ]
 
     def _server_text(self, name: str) -> str:
-        return self._jit().text if name == JIT else self._ini_reading(name, "").text
+        return (
+            self._jit().text if name == JIT else self._ini_reading(name, KNOBS[name].default).text
+        )
 
 
 def with_pool(text: str, pool: str) -> str:

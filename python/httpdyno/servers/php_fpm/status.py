@@ -1,0 +1,43 @@
+"""php-fpm's status page of one pool.
+
+Source: the manual of PHP, install.fpm.configuration, `pm.status_path`.
+"""
+
+import msgspec
+
+from httpdyno.servers.php_fpm.fastcgi import ask
+
+_OK = 200
+
+
+class PoolStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """What a pool tells of itself since it was started."""
+
+    pool: str
+    manager: str = msgspec.field(name="process manager")
+    """`static`, `dynamic` or `ondemand`."""
+    n_accepted: int = msgspec.field(name="accepted conn")
+    n_waiting: int = msgspec.field(name="listen queue", default=0)
+    """Connections that wait for a child now; of a TCP listener on Linux."""
+    n_waiting_most: int = msgspec.field(name="max listen queue", default=0)
+    n_idle: int = msgspec.field(name="idle processes")
+    n_active: int = msgspec.field(name="active processes")
+    n_total: int = msgspec.field(name="total processes")
+    n_full: int = msgspec.field(name="max children reached")
+    """How often all children that may be were there, and more were wanted."""
+
+
+def pool_status(address: str, path: str, timeout_s: float, network: str = "") -> PoolStatus:
+    """Ask a pool's status page.
+
+    Raises:
+        OSError: It does not answer in time, or with something else.
+    """
+    parameters = {"SCRIPT_NAME": path, "SCRIPT_FILENAME": path, "QUERY_STRING": "json"}
+    answer = ask(address, parameters, timeout_s=timeout_s, network=network)
+    if answer.status != _OK:
+        raise ConnectionError(f"its status page answers {answer.status}")
+    try:
+        return msgspec.json.decode(answer.body, type=PoolStatus)
+    except msgspec.DecodeError as error:
+        raise ConnectionError(f"its status page is not understood: {error}") from error
