@@ -241,7 +241,21 @@ def test_a_run_of_another_study_is_not_resumed(plans, capsys):
         (["compare", "bookmarks", "--b", "workers=many"], 2, "`many`"),
         (["compare", "bookmarks", "--b", "workers=-1"], 2, "expected at least"),
         (["compare", "bookmarks"], 2, "missing option"),
-        (["compare", "bookmarks", "--b", "workers=2", "--b", "threads=4"], 2, "was given 2 times"),
+        (
+            ["compare", "bookmarks", "--a", "workers=2", "--a", "threads=4", "--b", "threads=2"],
+            2,
+            "was given 2 times",
+        ),
+        (
+            ["compare", "bookmarks", "--b", "workers=2", "--b", "threads=1,workers=2"],
+            2,
+            "b1 and `threads=1,workers=2` are the same configuration",
+        ),
+        (
+            ["compare", "bookmarks", "--b", "workers=2", "--b", "workers=1", "--same"],
+            2,
+            "a and b2 are the same configuration",
+        ),
         (["compare", "bookmarks", "--b", "workers=2,workers=4"], 2, "sets workers twice"),
     ],
 )
@@ -293,11 +307,14 @@ def test_the_reference_is_the_start_unless_it_is_named(plans):
     assert plans[0][0].study.budget_s == 60
 
 
-def test_two_candidates_are_not_made_one_and_the_way_out_says_how_to_give_one(plans, capsys):
-    assert run(["compare", "bookmarks", "--b", "workers=2", "--b", "threads=4"]) == 2
+def test_two_references_are_not_made_one_and_the_way_out_says_how_to_give_one(plans, capsys):
+    assert (
+        run(["compare", "bookmarks", "--b", "threads=4", "--a", "workers=2", "--a", "debug=false"])
+        == 2
+    )
     said = capsys.readouterr().err
-    assert "`workers=2` and `threads=4`" in said
-    assert "`--b workers=2,threads=4`" in said
+    assert "`workers=2` and `debug=false`" in said
+    assert "`--a workers=2,debug=false`" in said
     assert plans == []
 
 
@@ -316,3 +333,26 @@ def test_candidates_are_shown_with_what_they_set(capsys, tmp_path):
     assert "candidates, several knobs at once" in out
     assert "wide" in out
     assert "workers=3, debug=false" in out
+
+
+def test_several_candidates_are_each_compared_with_a(plans, capsys, tmp_path):
+    text = bundled_studies()["bookmarks"].read_text().replace("format = 1", "format = 2")
+    shutil.copytree(bundled_studies()["bookmarks"].parent, tmp_path / "own")
+    candidate = '\n[[candidates]]\nname = "wide"\nset = { workers = 3, debug = false }\n'
+    (tmp_path / "own" / "study.toml").write_text(text + candidate)
+    words = ["compare", str(tmp_path / "own"), "--a", "debug=false", "--budget", "3m"]
+    asked = ["--b", "workers=2", "--b", "wide", "--b", "wide, threads=2"]
+    assert run([*words, *asked, "--dry-run"]) == 0
+    out = capsys.readouterr().out
+    assert "each      with 98.33% confidence" in out
+    assert run([*words, *asked]) == 0
+    [(plan, _, _)] = plans
+    assert plan.study.budget_s == 180.0
+    assert [(step.candidate, step.set) for step in plan.steps] == [
+        ("b1", {"debug": True, "workers": 2}),
+        ("wide", {"workers": 3}),
+        ("b3", {"workers": 3, "threads": 2}),
+    ]
+    assert plan.reference.values["debug"] is False
+    assert run([*words, "--b", "wide"]) == 0
+    assert plans[-1][0].compare[1].values["workers"] == 3

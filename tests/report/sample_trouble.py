@@ -167,12 +167,61 @@ def candidates() -> Outcome:
     )
 
 
+def versus() -> Outcome:
+    """Return three candidates against one reference, of which two are better."""
+    whole = sample.ladder()
+    start = whole.plan.study.start_configuration()
+    names = ("b1", "memory", "b3")
+    steps = tuple(
+        structs.replace(
+            step,
+            knob="",
+            before="",
+            after="",
+            candidate=name,
+            changed={step.knob: (step.before, step.after)},
+            book_ratio=None,
+            running_ratio=1.0,
+            comparison=structs.replace(
+                step.comparison,
+                a=structs.replace(step.comparison.a, configuration=start),
+                b=structs.replace(
+                    step.comparison.b, configuration=start.replaced(step.knob, step.after)
+                ),
+                ratios={
+                    key: structs.replace(interval, confidence=0.98334)
+                    for key, interval in step.comparison.ratios.items()
+                },
+            ),
+        )
+        for name, step in zip(names, whole.steps[:3], strict=True)
+    )
+    planned = tuple(
+        Step(candidate=step.candidate, set={k: after for k, (_, after) in step.changed.items()})
+        for step in steps
+    )
+    plan = structs.replace(whole.plan, command="compare", steps=planned, reference=start)
+    best = steps[0].comparison.b.configuration
+    return structs.replace(whole, plan=plan, steps=steps, final=None, configuration=best)
+
+
+def versus_none() -> Outcome:
+    """Return the same where it was interrupted after one that makes no difference."""
+    whole = versus()
+    start = whole.plan.study.start_configuration()
+    return structs.replace(
+        whole, status="interrupted", steps=whole.steps[2:], configuration=start, overlay_diff=""
+    )
+
+
 def all_outcomes() -> dict[str, Outcome]:
     """Return every sample by name, those that went well too."""
     return {
         **sample.all_outcomes(),
         **sample_second.all_outcomes(),
         "candidates": candidates(),
+        "versus": versus(),
+        "versus_none": versus_none(),
         "out_of_time": out_of_time(),
         "not_measured": not_measured(),
         "settled_on_start": settled_on_start(),

@@ -17,7 +17,7 @@ from httpdyno.cli.option import (
 )
 from httpdyno.cli.output import Outputs
 from httpdyno.errors import UsageError
-from httpdyno.experiment.planning import compare_plan
+from httpdyno.experiment.planning import compare_plan, versus_plan, with_budget
 from httpdyno.model import Configuration, Study
 from httpdyno.registry import load_adapter
 from httpdyno.study.file import configuration_from
@@ -27,6 +27,7 @@ EXAMPLE = """Example:
 
 \b
   httpdyno compare bookmarks --a workers=1 --b workers=4 --budget 60s
+  httpdyno compare bookmarks --b workers=2 --b workers=4,threads=2 --budget 3m
 """
 
 _BUDGET = "60s"
@@ -37,7 +38,12 @@ def command(  # noqa: PLR0913 - one parameter for each option
     *,
     b: Annotated[
         list[str],
-        typer.Option("--b", metavar="KNOB=VALUE,…", help="The candidate, all its knobs in one."),
+        typer.Option(
+            "--b",
+            metavar="KNOB=VALUE,…",
+            help="A candidate, all its knobs in one, or the name of one of the study's; several "
+            "are each compared with a.",
+        ),
     ],
     a: Annotated[
         list[str] | None,
@@ -68,10 +74,11 @@ def command(  # noqa: PLR0913 - one parameter for each option
     json: JsonOption = None,
     with_secrets: SecretsOption = False,
 ) -> int:
-    """Compare two configurations of a study's server.
+    """Compare configurations of a study's server.
 
     Knobs that are not named keep the value that the study starts from. Both run side by side and
-    are loaded in turns, so that what else happens on the machine hits both.
+    are loaded in turns, so that what else happens on the machine hits both. Several candidates
+    are each compared with a, and share the budget and the risk of a wrong word.
     """
     outputs = Outputs(json=json, html=html, has_secrets=with_secrets)
     outputs.check()
@@ -80,33 +87,59 @@ def command(  # noqa: PLR0913 - one parameter for each option
         budget_s = duration_s(_BUDGET)
     opened = open_study(study)
     reference = parse_configuration(_only("--a", a or []), opened)
-    candidate = parse_configuration(_only("--b", b), opened)
-    if reference == candidate and not same:
+    candidates = _candidates(b, opened)
+    if reference in candidates.values() and not (same and len(candidates) == 1):
+        name = "b" if len(candidates) == 1 else _name_of(reference, candidates)
         raise UsageError(
-            f"a and b are the same configuration: {candidate.label()}",
-            hint="name another, or add `--same` to see that no difference is found",
+            f"a and {name} are the same configuration: {reference.label()}",
+            hint="name another, or compare it with `--same` alone to see that no difference is "
+            "found",
         )
-    plan = compare_plan(
-        opened,
-        reference,
-        candidate,
-        seed=seed_or_new(seed),
-        budget_s=budget_s,
-    )
-    return execute(plan, outputs, is_dry_run=dry_run)
+    if len(candidates) == 1:
+        [candidate] = candidates.values()
+        plan = compare_plan(opened, reference, candidate, seed=seed_or_new(seed))
+    else:
+        plan = versus_plan(opened, reference, candidates, seed=seed_or_new(seed))
+    return execute(with_budget(plan, budget_s), outputs, is_dry_run=dry_run)
+
+
+def _candidates(given: list[str], study: Study) -> dict[str, Configuration]:
+    """Return the candidates by name: that of the study's own, else `b1`, `b2` by their places.
+
+    Raises:
+        UsageError: One cannot be, or two are the same.
+    """
+    found: dict[str, Configuration] = {}
+    own = {each.name for each in study.candidates}
+    for place, text in enumerate(given, 1):
+        name = text.strip() if text.strip() in own else f"b{place}"
+        if name in own and name != text.strip():
+            name = f"b {place}"
+        candidate = parse_configuration(text, study)
+        if candidate in found.values():
+            raise UsageError(
+                f"{_name_of(candidate, found)} and `{text}` are the same configuration: "
+                f"{candidate.label()}",
+                hint="give each candidate once",
+            )
+        found[name] = candidate
+    return found
+
+
+def _name_of(candidate: Configuration, among: dict[str, Configuration]) -> str:
+    return next(name for name, each in among.items() if each == candidate)
 
 
 def _only(option: str, given: list[str]) -> str:
     """Return what an option was given, once.
 
     Raises:
-        UsageError: It was given again: two candidates, or one in pieces, nobody can tell.
+        UsageError: It was given again.
     """
     if len(given) > 1:
         raise UsageError(
             f"`{option}` was given {len(given)} times: `{'` and `'.join(given)}`",
-            hint=f"one configuration is one `{option} {','.join(given)}`; "
-            "two candidates take two comparisons",
+            hint=f"one configuration is one `{option} {','.join(given)}`; there is one reference",
         )
     return given[0] if given else ""
 
@@ -121,7 +154,7 @@ def parse_configuration(text: str, study: Study) -> Configuration:
     names = [piece.partition("=")[0].strip() for piece in text.split(",")]
     twice = next((name for name in names if name and names.count(name) > 1), "")
     if twice:
-        raise UsageError(f"`{text}` sets {twice} twice", hint="two candidates take two comparisons")
+        raise UsageError(f"`{text}` sets {twice} twice", hint="two candidates take a `--b` each")
     infos = load_adapter(study.server.adapter).knobs()
     for name, value in configuration.values.items():
         complaint = infos[name].complaint(value) if name in infos else ""

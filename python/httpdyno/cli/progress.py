@@ -74,7 +74,9 @@ class RunProgress(LiveDisplay):
         """Return what stays on the screen, or goes into a log."""
         match event:
             case StepDone():
-                return [step_line(event.step, self._number(event.step), self._n_steps)]
+                number, is_of_ladder = self._number(event.step), event.is_of_ladder
+                line = step_line(event.step, number, self._n_steps, is_of_ladder=is_of_ladder)
+                return [line]
             case FinalDone():
                 return [_final_line(event)]
             case Notice():

@@ -70,6 +70,8 @@ class StepDone:
     """A rung of the ladder has its verdict."""
 
     step: LadderStep
+    is_of_ladder: bool = True
+    """Whether later steps build on it where it is kept."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

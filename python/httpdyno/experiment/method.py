@@ -14,6 +14,7 @@ from httpdyno.experiment.outcome import GrowingOutcome
 from httpdyno.experiment.pair import run_pair
 from httpdyno.experiment.session import Session
 from httpdyno.experiment.sweep import run_sweep
+from httpdyno.experiment.versus import run_versus
 from httpdyno.model import Plan
 
 
@@ -34,4 +35,6 @@ METHODS: Mapping[str, MethodRun] = {"ladder": run_ladder, "sweep": run_sweep}
 
 def method_of(plan: Plan) -> MethodRun:
     """Return the method that a plan asks for."""
+    if plan.reference is not None:
+        return run_versus
     return run_pair if plan.compare is not None else METHODS[plan.study.method.kind]

@@ -33,7 +33,7 @@ class GrowingOutcome:
             host=session.bench.host(),
             began_at=datetime.now(UTC).isoformat(timespec="seconds"),
             duration_s=0.0,
-            configuration=session.plan.study.start_configuration(),
+            configuration=session.plan.reference or session.plan.study.start_configuration(),
         )
 
     def note(self, **found: Any) -> Outcome:  # noqa: ANN401 - fields of Outcome

@@ -84,6 +84,25 @@ def compare_plan(
     return plan if budget_s is None else with_budget(plan, budget_s)
 
 
+def versus_plan(
+    study: Study, a: Configuration, candidates: Mapping[str, Configuration], *, seed: int
+) -> Plan:
+    """Return the plan of several comparisons, each of a candidate with the same reference.
+
+    Args:
+        study: With the budget of all of them together.
+        a: The reference.
+        candidates: By name, each other than the reference and than the others.
+        seed: Of everything that is drawn.
+    """
+    require_whole_replay(study)
+    steps = tuple(
+        Step(candidate=name, set={knob: new for knob, (_, new) in a.changes(b).items()})
+        for name, b in candidates.items()
+    )
+    return Plan(study=study, seed=seed, steps=steps, reference=a, command="compare")
+
+
 def with_budget(plan: Plan, budget_s: float) -> Plan:
     """Return a plan with another budget for the whole of it.
 
@@ -97,7 +116,8 @@ def with_budget(plan: Plan, budget_s: float) -> Plan:
     study = plan.study
     if budget_s <= 0:
         raise UsageError(f"the budget is {budget_s:g} s; expected more than zero")
-    if math.isinf(budget_s) and plan.compare is None and study.method.kind == "sweep":
+    is_of_method = plan.compare is None and plan.reference is None
+    if math.isinf(budget_s) and is_of_method and study.method.kind == "sweep":
         raise UsageError(
             f"study {study.name} is a sweep, which draws a curve: there is nothing to be decided, "
             "so `--until-decided` would never end it",
@@ -168,6 +188,14 @@ def plan_lines(plan: Plan) -> list[str]:
             *lines,
             f"a         {plan.compare[0].label()}",
             f"b         {plan.compare[1].label()}",
+        ]
+    if plan.reference is not None:
+        return [
+            *lines,
+            f"each      with {plan.objective.confidence:.2%} confidence, so that all "
+            f"{len(plan.steps)} verdicts have {study.objective.confidence:.0%} together",
+            f"a         {plan.reference.label()}",
+            *(f"{step.candidate:<9} {step.whole_label.partition(': ')[2]}" for step in plan.steps),
         ]
     lines.append(f"start     {study.start_configuration().label()}")
     if method.kind == "sweep":

@@ -49,6 +49,9 @@ def rehearse(plan: Plan, adapter: ServerAdapter) -> tuple[str, ...]:
     rehearsal.check_application()
     if plan.compare is not None:
         rehearsal.check_comparison(*plan.compare)
+    elif plan.reference is not None:
+        for step in plan.steps:
+            rehearsal.check_comparison(plan.reference, plan.reference.with_values(step.values))
     else:
         rehearsal.check_knobs()
         rehearsal.check_candidates()
@@ -56,9 +59,16 @@ def rehearse(plan: Plan, adapter: ServerAdapter) -> tuple[str, ...]:
 
 
 def least_s(plan: Plan) -> float:
-    """Return the time of the windows alone that the first claim needs, one in each start."""
+    """Return the time of the windows alone that the first claim needs, one in each start.
+
+    Of several candidates each has a claim of its own.
+    """
     method = plan.study.method
-    n_arms = len(plan.steps) if method.kind == "sweep" and plan.compare is None else 2
+    n_arms = 2
+    if plan.reference is not None:
+        n_arms = 2 * len(plan.steps)
+    elif method.kind == "sweep" and plan.compare is None:
+        n_arms = len(plan.steps)
     return method.min_starts * n_arms * (method.warm_up_s + method.lead_in_s + method.window_s)
 
 

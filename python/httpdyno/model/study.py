@@ -10,6 +10,8 @@ from httpdyno.model.knob import Configuration, Knob, level_text
 from httpdyno.model.site import Site
 from httpdyno.model.workload import Objective, Workload
 
+_SHOWN = 1e5
+
 
 class Template(Record, frozen=True):
     """A file rendered anew for each start; one that renders to nothing is not written."""
@@ -182,7 +184,23 @@ class Plan(Record, frozen=True):
     proposes what it tries as it goes."""
     compare: tuple[Configuration, Configuration] | None = None
     """Set when the question is just: is the second better than the first?"""
+    reference: Configuration | None = None
+    """Set when each step is compared with this one configuration, and none builds on another."""
     command: Literal["tune", "compare"] = "tune"
     inputs: dict[str, str] = msgspec.field(default_factory=dict)
     """Digests of what was read besides, by name: the study's files, inherited variables. Set when a
     run begins; empty in what an earlier version stored."""
+
+    @property
+    def objective(self) -> Objective:
+        """What decides each comparison.
+
+        Where several are answers of one question they share the study's risk of a wrong word
+        (Bonferroni), so that with its confidence none of them is wrong.
+        """
+        objective = self.study.objective
+        if self.reference is None:
+            return objective
+        # Rounded towards more confidence, to what a report shows of it.
+        risk = math.floor((1 - objective.confidence) / len(self.steps) * _SHOWN) / _SHOWN
+        return msgspec.structs.replace(objective, confidence=1 - risk)

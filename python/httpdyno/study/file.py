@@ -141,19 +141,25 @@ def study_from(
 def configuration_from(text: str, study: Study) -> Configuration:
     """Return the start configuration with `KNOB=VALUE,…` put in; values as TOML writes them.
 
+    The name of one of the study's candidates, in place of a `KNOB=VALUE`, puts in what it sets.
+
     Raises:
         UsageError: An unknown knob, or a value of another type than the knob's.
     """
     configuration = study.start_configuration()
     members = _members(study.site)
+    candidates = {each.name: each.values for each in study.candidates}
     for part in filter(None, (piece.strip() for piece in text.split(","))):
+        if part in candidates:
+            configuration = configuration.with_values(candidates[part])
+            continue
         name, equals, written = (piece.strip() for piece in part.partition("="))
         name = whole_name(name, members, configuration.values)
         known = ", ".join(configuration.values)
         if not equals or name not in configuration.values:
             raise UsageError(
                 f"`{part}` sets no knob of study {study.name}; expected KNOB=VALUE",
-                hint=nearest(name, configuration.values) or f"Its knobs: {known}.",
+                hint=nearest(name, [*configuration.values, *candidates]) or f"Its knobs: {known}.",
             )
         configuration = configuration.replaced(name, _level(name, written, study.knob(name).start))
     return configuration

@@ -60,6 +60,10 @@ def test_headlines_say_the_verdict_before_the_number() -> None:
         "CPU per request is proven better: 0.91 × (0.88 … 0.94; 99 % confidence)",
         "candidates": "ran out of time before 1 step: about 60 s more would try it; "
         "of 3 tried, 2 kept, 1 without a difference",
+        "versus": "2 of 3 are better than a, by throughput: b1 2.43 × (2.35 … 2.51), "
+        "memory 1.16 × (1.13 … 1.19)",
+        "versus_none": "interrupted after 1 of 3 candidates; none of 3 is proven better than a: "
+        "1 without a difference",
         "out_of_time": "ran out of time before 5 steps: about 7 min more would try them; "
         "of 1 tried, 1 worse",
         "not_measured": "not measured: one request takes 3.10 s, longer than a window of 250 ms; "

@@ -114,7 +114,8 @@ def ladder_rows(outcome: Outcome) -> list[dict[str, Any]]:
             )
         )
     for index, row in enumerate(rows):
-        is_continued = 0 < index < len(outcome.steps)
+        is_ladder = outcome.plan.reference is None
+        is_continued = is_ladder and 0 < index < len(outcome.steps)
         row |= {"row": index, "above": index - 1 if is_continued else None}
     return rows
 

@@ -31,7 +31,11 @@ from httpdyno.units import format_percent
 def evidence(outcome: Outcome, drawn: Drawn) -> list[dict[str, Any]]:
     """Return a card for each comparison, the final one last."""
     margin_ratio = outcome.plan.study.objective.margin_ratio
-    cards = [_step_card(step, drawn, margin_ratio=margin_ratio) for step in outcome.steps]
+    is_ladder = outcome.plan.reference is None
+    cards = [
+        _step_card(step, drawn, margin_ratio=margin_ratio, is_ladder=is_ladder)
+        for step in outcome.steps
+    ]
     if outcome.final is not None:
         is_ladder = outcome.plan.command != "compare" and outcome.sweep is None
         line = "all kept changes together" if is_ladder else "two configurations"
@@ -61,7 +65,9 @@ def drawn_confidence(outcome: Outcome) -> str:
     return confidences_text(known)
 
 
-def _step_card(step: LadderStep, drawn: Drawn, *, margin_ratio: float) -> dict[str, Any]:
+def _step_card(
+    step: LadderStep, drawn: Drawn, *, margin_ratio: float, is_ladder: bool
+) -> dict[str, Any]:
     return {
         "knob": step_name(step),
         "title": step.title,
@@ -71,7 +77,7 @@ def _step_card(step: LadderStep, drawn: Drawn, *, margin_ratio: float) -> dict[s
             step.comparison,
             drawn,
             margin_ratio=margin_ratio,
-            kept=step.kept,
+            kept=step.kept if is_ladder else None,
             book_ratio=step.book_ratio,
         ),
     }

@@ -10,6 +10,7 @@ from httpdyno.report.shared.drawing import NARROW, WIDE
 from httpdyno.report.shared.phrase import NOTHING
 from httpdyno.report.shared.template import Drawn
 from httpdyno.report.study import chart, sweep_chart
+from httpdyno.report.study.finding import versus_note
 from httpdyno.report.study.http_answers import errors_text
 from httpdyno.report.study.json import book_ratios
 from httpdyno.report.study.second_text import mark, marks_text
@@ -61,7 +62,12 @@ def main_figure(outcome: Outcome, drawn: Drawn) -> dict[str, Any] | None:
         "did, the line through the dot its interval. The last row is final against start, "
         "measured afresh."
     )
-    if outcome.final is None:
+    if outcome.plan.reference is not None:
+        caption = (
+            "Each dot is what a candidate did against a, the line through it its interval: "
+            f"{versus_note(outcome)}."
+        )
+    elif outcome.final is None:
         caption = caption.rpartition(" The last row")[0]
     if any(step.book_ratio for step in outcome.steps):
         caption = f"{caption} {_BOOK_DIAMOND}"
@@ -69,7 +75,7 @@ def main_figure(outcome: Outcome, drawn: Drawn) -> dict[str, Any] | None:
     if marks:
         caption = f"{caption} In the table: {marks}."
     return _figure(
-        "The ladder",
+        "The ladder" if outcome.plan.reference is None else "Each against a",
         caption,
         lambda width: chart.ladder_svg(outcome, width=width),
         _ladder_table(outcome),
@@ -94,7 +100,7 @@ def _ladder_table(outcome: Outcome) -> dict[str, Any]:
             verdict_words(step.comparison),
             interval_ratio_text(of_objective(step.comparison)),
             bounds_text(of_objective(step.comparison)),
-            ratio_text(step.running_ratio),
+            ratio_text(step.running_ratio) if outcome.plan.reference is None else NOTHING,
             *_ratios(step.comparison, names),
             ratio_text(step.book_ratio),
         ]

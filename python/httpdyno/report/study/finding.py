@@ -10,6 +10,7 @@ from httpdyno.report.shared.phrase import plural
 from httpdyno.report.study.second_text import confidences_text, differing_clause
 from httpdyno.report.study.verdict_text import (
     bounds_text,
+    decider,
     deciding,
     evidence_text,
     failure_text,
@@ -36,7 +37,47 @@ def headline(outcome: Outcome) -> str:
         return _sweep_headline(outcome)
     if outcome.final is not None:
         return _final_headline(outcome, outcome.final)
+    if outcome.plan.reference is not None:
+        return versus_headline(outcome)
     return _unclaimed_headline(outcome)
+
+
+def versus_headline(outcome: Outcome) -> str:
+    """Return how several candidates came out against one reference."""
+    n, better = len(outcome.plan.steps), versus_order(outcome)
+    cut = "" if outcome.status == "complete" else f"{outcome.status}; "
+    if len(outcome.steps) < n:
+        cut = f"{outcome.status} after {len(outcome.steps)} of {plural(n, 'candidate')}; "
+    if not better:
+        return f"{cut}none of {n} is proven better than a: {tally_text(outcome)}"
+    parts = [f"{step.name} {ratio_bounds_text(deciding(step.comparison))}" for step in better]
+    names = {metric_name(decider(step.comparison)) for step in better}
+    metric = names.pop() if len(names) == 1 else "their metrics"
+    are = "is" if len(better) == 1 else "are"
+    return f"{cut}{len(better)} of {n} {are} better than a, by {metric}: {', '.join(parts)}"
+
+
+def versus_order(outcome: Outcome) -> list[LadderStep]:
+    """Return the candidates that are better, the one first that the outcome settled on."""
+    better = [step for step in outcome.steps if step.kept]
+    best = outcome.configuration
+    return sorted(better, key=lambda step: step.comparison.b.configuration != best)
+
+
+def best_name(outcome: Outcome) -> str:
+    """Return the name of the candidate that several comparisons settled on; `a` where on none."""
+    better = versus_order(outcome)
+    return better[0].name if better else "a"
+
+
+def versus_note(outcome: Outcome) -> str:
+    """Return what holds with what confidence where several were compared with one."""
+    each, whole = outcome.plan.objective.confidence, outcome.plan.study.objective.confidence
+    return (
+        f"each against a, with {confidences_text([each])} confidence, so that with "
+        f"{confidences_text([whole])} none of {len(outcome.plan.steps)} verdicts is wrong; "
+        "nothing is claimed of one candidate against another"
+    )
 
 
 def _unclaimed_headline(outcome: Outcome) -> str:
@@ -184,6 +225,8 @@ def configuration_changes(outcome: Outcome) -> list[tuple[str, str, str]]:
     """Return the smallest difference between start and result: (knob, before, after)."""
     if outcome.plan.compare is not None:
         before, after = outcome.plan.compare
+    elif outcome.plan.reference is not None:
+        before, after = outcome.plan.reference, outcome.configuration
     else:
         before, after = outcome.plan.study.start_configuration(), outcome.configuration
     if not after.values:
@@ -209,6 +252,8 @@ def final_label(outcome: Outcome) -> str:
 
 def changes_title(outcome: Outcome) -> str:
     """Return what the changes are, as far as it was proven."""
+    if outcome.plan.reference is not None:
+        return f"from a to {best_name(outcome)}"
     if outcome.plan.command == "compare":
         return "from a to b"
     if outcome.final is None:
@@ -263,7 +308,7 @@ def method_sentences(outcome: Outcome) -> tuple[str, str]:
 
 def _confidence_words(outcome: Outcome) -> str:
     """Return what the intervals hold with what confidence, and how two metrics share the risk."""
-    objective = outcome.plan.study.objective
+    objective = outcome.plan.objective
     whole = confidences_text([objective.confidence])
     always = "it holds the truth however often one looks"
     own = f"with {whole} confidence {always}"

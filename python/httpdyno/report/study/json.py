@@ -133,6 +133,7 @@ class StepJson(ClaimJson, frozen=True):
     changes: tuple[ChangeJson, ...]
     """What was changed: one knob, or those of the candidate."""
     kept: bool
+    """Of several candidates that are compared with one: whether it is better, within limits."""
     attempt: int
     """2 where it was tried again after a later change was kept."""
     running_ratio: float
@@ -185,6 +186,10 @@ class PlanJson(Record, frozen=True):
     method: Method
     steps: tuple[str, ...]
     start: dict[str, Level]
+    reference: dict[str, Level] | None
+    """What each step is compared with, where several candidates are; None elsewhere."""
+    confidence_of_each: float
+    """Of each comparison, where several share the objective's risk."""
     book_figure: str
     book_ratio: float | None
 
@@ -271,6 +276,8 @@ def _plan(outcome: Outcome) -> PlanJson:
         method=study.method,
         steps=_labels(outcome.plan.steps),
         start=study.start_configuration().values,
+        reference=None if outcome.plan.reference is None else outcome.plan.reference.values,
+        confidence_of_each=outcome.plan.objective.confidence,
         book_figure=study.book_figure,
         book_ratio=study.book_ratio,
     )

@@ -19,6 +19,7 @@ from httpdyno.report.study.figure import (
 )
 from httpdyno.report.study.finding import (
     arm_names,
+    best_name,
     changes_title,
     configuration_changes,
     final_label,
@@ -81,7 +82,7 @@ def sheet(outcome: Outcome, *, drawn: Drawn) -> dict[str, Any]:
         "latency": latency_figure(measured, drawn),
         "starts": starts_figure(measured, drawn),
         "answers": answers_table(arms),
-        "evidence_title": "Every step's evidence" if outcome.steps else "The evidence",
+        "evidence_title": _evidence_title(outcome),
         "confidence": drawn_confidence(outcome),
         "steps": evidence(outcome, drawn),
         "skipped": skipped(outcome),
@@ -94,6 +95,12 @@ def sheet(outcome: Outcome, *, drawn: Drawn) -> dict[str, Any]:
 
 def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
+
+
+def _evidence_title(outcome: Outcome) -> str:
+    if outcome.plan.reference is not None:
+        return "Every candidate's evidence"
+    return "Every step's evidence" if outcome.steps else "The evidence"
 
 
 def _is_compare(outcome: Outcome) -> bool:
@@ -136,10 +143,13 @@ def _plain_figure(outcome: Outcome) -> tuple[str, str]:
     """Return the large figure of an outcome that rests on no final comparison."""
     if outcome.status == "failed":
         return "failed", ""
+    n_kept = sum(step.kept for step in outcome.steps)
+    if outcome.plan.reference is not None:
+        return str(n_kept), f"of {plural(len(outcome.plan.steps), 'candidate')} better than a"
     planned = plural(len(outcome.plan.steps), "step")
     if outcome.not_tried:
         return str(n_tried(outcome)), f"of {planned} tried"
-    return str(sum(step.kept for step in outcome.steps)), f"of {planned} kept"
+    return str(n_kept), f"of {planned} kept"
 
 
 def _wordy_hero(outcome: Outcome, final: Comparison) -> dict[str, Any]:
@@ -263,9 +273,15 @@ def _changes(outcome: Outcome) -> dict[str, Any] | None:
     if not changes:
         return None
     titles = {knob.name: knob.title or knob.why for knob in outcome.plan.study.knobs}
-    head = ["knob", *(("a", "b") if _is_compare(outcome) else ("from", "to")), "what it is"]
+    head = ["knob", *_arm_heads(outcome), "what it is"]
     rows = [[name, before, after, titles.get(name, "")] for name, before, after in changes]
     return {"head": head, "rows": rows, "text_columns": len(head)}
+
+
+def _arm_heads(outcome: Outcome) -> tuple[str, str]:
+    if outcome.plan.reference is not None:
+        return "a", best_name(outcome)
+    return ("a", "b") if _is_compare(outcome) else ("from", "to")
 
 
 def diff_lines(diff: str) -> list[tuple[str, str]]:

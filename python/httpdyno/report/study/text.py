@@ -32,6 +32,7 @@ from httpdyno.report.study.finding import (
     outcome_caveats,
     so_far,
     undecided_text,
+    versus_note,
 )
 from httpdyno.report.study.http_answers import answers_lines, answers_text
 from httpdyno.report.study.second_text import (
@@ -81,7 +82,11 @@ def outcome_text(outcome: Outcome) -> RenderableType:
     parts: list[RenderableType] = [Text(f"{outcome.plan.study.name}: {headline(outcome)}", "bold")]
     if outcome.message and outcome.status != "failed":
         parts.append(Text(outcome.message))
-    if outcome.steps:
+    if outcome.steps and outcome.plan.reference is not None:
+        note = versus_note(outcome)
+        parts += [Text(), ladder_table(outcome.steps, is_ladder=False), Text(note)]
+        parts += _failures(outcome)
+    elif outcome.steps:
         parts += [Text(), ladder_table(outcome.steps), *_failures(outcome)]
     if outcome.not_tried:
         parts.append(Text(not_tried_text(outcome)))
@@ -97,8 +102,11 @@ def outcome_text(outcome: Outcome) -> RenderableType:
     return Group(*(Prose(part) if isinstance(part, Text) else part for part in parts))
 
 
-def ladder_table(steps: Sequence[LadderStep]) -> Table:
-    """Return the ladder: one change to a row, against the best so far."""
+def ladder_table(steps: Sequence[LadderStep], *, is_ladder: bool = True) -> Table:
+    """Return the ladder: one change to a row, against the best so far.
+
+    Or, where it is none, candidates: one to a row, each against the same.
+    """
     has_book = any(step.book_ratio is not None for step in steps)
     key = ratio_key(steps[0].comparison.metric)
     others = _other_ratios(key)
@@ -107,18 +115,19 @@ def ladder_table(steps: Sequence[LadderStep]) -> Table:
     table.add_column("ratio", justify="right")
     table.add_column("interval")
     table.add_column("verdict")
-    table.add_column("total", justify="right")
+    if is_ladder:
+        table.add_column("total", justify="right")
     for name in others:
         table.add_column(short_name(name), justify="right")
     if has_book:
         table.add_column("book", justify="right")
     for step in steps:
-        table.add_row(*_ladder_row(step, others, has_book=has_book))
+        table.add_row(*_ladder_row(step, others, has_book=has_book, is_ladder=is_ladder))
     explained = ", ".join(f"{short_name(name)}: {RATIO_NAMES[name]}" for name in others)
     marks = marks_text([step.comparison for step in steps], others)
+    of = "the best so far; total: the kept ones multiplied" if is_ladder else "a"
     table.caption = Text(
-        f"ratio: {RATIO_NAMES[key]} over that of the best so far; total: the kept ones "
-        f"multiplied; {explained}, as "
+        f"ratio: {RATIO_NAMES[key]} over that of {of}; {explained}, as "
         f"ratios{f'; {marks}' if marks else ''}"
         f"{'; book: the published figure' if has_book else ''}",
         "dim",
@@ -133,7 +142,9 @@ def _other_ratios(key: str) -> list[str]:
     return [name for name in order if name != key][:2]
 
 
-def _ladder_row(step: LadderStep, others: Sequence[str], *, has_book: bool) -> list[RenderableType]:
+def _ladder_row(
+    step: LadderStep, others: Sequence[str], *, has_book: bool, is_ladder: bool
+) -> list[RenderableType]:
     compared = step.comparison
     interval = of_objective(compared)
     change = Text(step_name(step))
@@ -146,7 +157,7 @@ def _ladder_row(step: LadderStep, others: Sequence[str], *, has_book: bool) -> l
         interval_ratio_text(interval),
         bounds_text(interval),
         _decided_text(compared),
-        ratio_text(step.running_ratio),
+        *([ratio_text(step.running_ratio)] * is_ladder),
         *(mark(compared, name) + ratio_text(_middle(compared, name)) for name in others),
     ]
     if has_book:
@@ -175,12 +186,14 @@ def verdict_text(comparison: Comparison) -> Text:
 def _conclusion(outcome: Outcome) -> list[RenderableType]:
     if outcome.final is None:
         lines: list[RenderableType] = []
-        if outcome.steps and any(step.kept for step in outcome.steps):
+        is_ladder = outcome.plan.reference is None
+        if is_ladder and any(step.kept for step in outcome.steps):
             lines.append(Text(so_far(outcome), "bold"))
     else:
         book = None if outcome.plan.command == "compare" else outcome.plan.study.book_ratio
         lines = list(comparison_lines(outcome.final, arm_names(outcome), book_ratio=book))
-    return lines + _change_lines(outcome)
+    changes = _change_lines(outcome)
+    return lines + changes if lines else changes[1:]
 
 
 def comparison_lines(
@@ -331,14 +344,14 @@ def claim_text(comparison: Comparison) -> Text:
     return Text.assemble(verdict_text(comparison), gap, evidence_text(comparison), second)
 
 
-def step_line(step: LadderStep, number: int, n_steps: int) -> Text:
+def step_line(step: LadderStep, number: int, n_steps: int, *, is_of_ladder: bool = True) -> Text:
     """Return a finished step in one line, for progress."""
+    line = Text(f"{_step_number(step, number, n_steps)}  {step.change}  ")
+    if not is_of_ladder:
+        line = Text(f"{number} of {n_steps}  {step.change}  ")
+    line.append(claim_text(step.comparison))
     tail = "kept" if step.kept else "not kept"
-    return Text.assemble(
-        f"{_step_number(step, number, n_steps)}  {step.change}  ",
-        claim_text(step.comparison),
-        f"  {tail}",
-    )
+    return line.append(f"  {tail}") if is_of_ladder else line
 
 
 def _step_number(step: LadderStep, number: int, n_steps: int) -> str:

@@ -1,0 +1,139 @@
+"""Several candidates, each against the same reference."""
+
+import math
+
+import pytest
+from msgspec import structs
+
+from httpdyno.errors import UsageError
+from httpdyno.experiment.event import Event, StepDone
+from httpdyno.experiment.planning import make_plan, plan_lines, versus_plan, with_budget
+from httpdyno.experiment.rehearsal import least_s
+from httpdyno.experiment.run import run_plan
+from httpdyno.stats.sequence import ratio_interval
+from httpdyno.testing.bench import FakeBench
+from httpdyno.testing.memory_store import MemoryStore
+from httpdyno.testing.method import MethodConformance
+
+
+def _throughput(values):
+    return 400.0 * {0: 1.0, 1: 1.3, 2: 1.6}[values["good"]] * (0.7 if values["bad"] else 1.0)
+
+
+@pytest.fixture
+def versus(study):
+    a = study.start_configuration()
+    return versus_plan(
+        study,
+        a,
+        {
+            "b1": a.replaced("good", 1),
+            "both": a.with_values({"good": 2, "bad": True}),
+            "b3": a.replaced("good", 2),
+            "b4": a.replaced("inert", "b"),
+        },
+        seed=5,
+    )
+
+
+def _run(plan, bench=None, watch=lambda _event: None):
+    return run_plan(
+        plan,
+        bench=bench or FakeBench(throughput_per_s=_throughput),
+        store=MemoryStore(),
+        run_id="1",
+        watch=watch,
+    )
+
+
+def test_each_candidate_has_a_verdict_against_the_reference_and_none_builds_on_another(versus):
+    events: list[Event] = []
+    outcome = _run(versus, watch=events.append)
+    assert outcome.status == "complete"
+    assert [(step.name, step.comparison.verdict) for step in outcome.steps[:1]] == [
+        ("b1", "better")
+    ]
+    verdicts = {step.name: step.comparison.verdict for step in outcome.steps}
+    assert (verdicts["both"], verdicts["b3"]) == ("better", "better")
+    assert verdicts["b4"] in {"equivalent", "inconclusive"}
+    assert list(verdicts) == ["b1", "both", "b3", "b4"]
+    for step in outcome.steps:
+        assert step.comparison.a.configuration == versus.reference
+        assert step.comparison.n_starts >= 6
+    assert outcome.configuration.values == {"good": 2, "bad": False, "inert": "a"}
+    assert outcome.final is None
+    assert "+good 2" in outcome.overlay_diff
+    assert not any(e.is_of_ladder for e in events if isinstance(e, StepDone))
+
+
+def test_the_risk_of_a_wrong_word_is_shared_out(versus):
+    shared = versus.objective
+    assert 4 * (1 - shared.confidence) <= 1 - versus.study.objective.confidence + 1e-12
+    assert 4 * (1 - shared.confidence) == pytest.approx(0.05, rel=0.01)
+    [first, *_] = _run(versus).steps
+    interval = first.comparison.ratios["throughput"]
+    assert interval.confidence == shared.confidence_of("throughput_per_s")
+    logs = [math.log(each) for each in first.comparison.per_start_ratio]
+    known = ratio_interval(logs, confidence=shared.confidence)
+    assert known is not None
+    assert (interval.low, interval.high) == pytest.approx((known.low, known.high))
+
+
+def test_one_plan_alone_shares_nothing(study):
+    plan = make_plan(study, seed=1)
+    assert plan.objective == study.objective
+
+
+def test_time_that_one_does_not_use_goes_to_the_others(versus):
+    outcome = _run(with_budget(versus, 200.0))
+    assert outcome.duration_s <= 200.0 * 1.05
+    # The inert one cannot be decided soon, and has what the others left.
+    by_name = {step.name: step.comparison for step in outcome.steps}
+    assert by_name["b4"].duration_s > by_name["b1"].duration_s
+
+
+def test_a_budget_that_cannot_hold_the_fewest_starts_of_all_is_refused(versus):
+    assert least_s(versus) == 4 * least_s(structs.replace(versus, steps=versus.steps[:1]))
+    with pytest.raises(UsageError, match=r"too short to claim anything.* it takes 24 of them"):
+        _run(with_budget(versus, 60.0))
+
+
+def test_a_candidate_that_is_refused_leaves_the_others_their_verdicts(versus):
+    bench = FakeBench(
+        throughput_per_s=_throughput,
+        status=lambda values: "refused" if values["bad"] else "complete",
+    )
+    outcome = _run(versus, bench)
+    verdicts = {step.name: step.comparison.verdict for step in outcome.steps}
+    assert verdicts["both"] == "failed"
+    assert (verdicts["b1"], verdicts["b3"]) == ("better", "better")
+
+
+def test_where_none_is_better_it_stays_with_the_reference(versus):
+    outcome = _run(versus, FakeBench(throughput_per_s=lambda _values: 400.0))
+    assert outcome.configuration == versus.reference
+    assert outcome.overlay_diff == ""
+
+
+def test_the_plan_says_with_what_confidence_each_is_held(versus):
+    lines = plan_lines(versus)
+    assert "each      with 98.75% confidence, so that all 4 verdicts have 95% together" in lines
+    assert "both      good=2, bad=true" in lines
+
+
+class TestVersus(MethodConformance):
+    @pytest.fixture
+    def plan(self, versus):
+        return with_budget(versus, 250.0)
+
+    @pytest.fixture
+    def throughput_per_s(self):
+        return _throughput
+
+    def test_the_final_claim_rests_on_starts_that_nothing_was_chosen_by(self, whole, store):
+        """There is none: what each candidate proves rests on starts of its own."""
+        assert whole.final is None
+        indices = [step.comparison.index for step in whole.steps]
+        assert len(set(indices)) == len(indices)
+        for step in whole.steps:
+            assert len(store.starts("1", step.comparison.index)) >= step.comparison.n_starts
