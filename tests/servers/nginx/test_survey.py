@@ -19,6 +19,7 @@ from tests.servers.nginx.layouts import (
 from httpdyno.model import Member
 from httpdyno.servers.nginx import Nginx
 from httpdyno.servers.nginx.build import build_of
+from httpdyno.servers.nginx.include import files_of
 from httpdyno.servers.nginx.listen import addresses
 from httpdyno.servers.nginx.scope import conf_of
 from httpdyno.servers.nginx.survey import survey_of
@@ -135,13 +136,16 @@ def test_without_a_log_the_compiled_one_is_written():
     ]
 
 
-def test_folders_that_it_writes_in_are_those_set_and_those_compiled_in():
-    found = survey(PROXY).writes
-    assert set(found) == {
-        *("/run", "/var/log/nginx", "/var/cache/nginx/proxy", "/var/cache/nginx/pages"),
-        *(f"/usr/share/nginx/{name}_temp" for name in ("client_body", "fastcgi", "uwsgi", "scgi")),
+def test_folders_that_it_writes_in_are_those_set_and_those_compiled_in(own_folders):
+    main = PROXY.written(own_folders)
+    made = own_folders / "var/cache/nginx/pages"
+    made.mkdir()
+    build = build_of("", (f"--http-scgi-temp-path={own_folders}/srv/scgi", "--prefix=/none"))
+    found = survey_of(conf_of(files_of(str(main)).texts, build)).writes
+    # What is not there yet is made in the folder around it.
+    assert {path.removeprefix(str(own_folders)) for path in found} == {
+        *("/run", "/var/log/nginx", "/var/cache/nginx/pages", "/var/cache/nginx", "/srv", "/none")
     }
-    assert "/var/lib/nginx/proxy" in survey(DEBIAN).writes
     assert "/run" in survey(LUA).writes
 
 

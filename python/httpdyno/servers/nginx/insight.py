@@ -5,6 +5,7 @@ open-file limit, the sockets with their backlogs), and the rest is read from the
 namespace that the process itself is in.
 """
 
+import posixpath
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -40,7 +41,7 @@ class NginxInsight:
     def __init__(
         self,
         process: ServerProcess,
-        main: str,
+        files: tuple[str, str],
         build: Build,
         asked: Mapping[str, Level],
         ports: Mapping[str, str],
@@ -49,13 +50,14 @@ class NginxInsight:
 
         Args:
             process: Its master.
-            main: Its main file, as it opens it.
+            files: Its program, and its main file as it opens it.
             build: How it was built.
             asked: Knob → level.
             ports: Address of theirs → where the copy listens for it.
         """
         self._process = process
-        self._main = main
+        self._program = posixpath.basename(files[0])
+        self._main = files[1]
         self._build = build
         self._asked = asked
         self._ports = ports
@@ -74,6 +76,8 @@ class NginxInsight:
 
     def lacking(self) -> str:
         """Return in words how many workers are not up yet; empty when all are."""
+        if not self._has_begun():
+            return "nginx is not up"
         conf = self._read()
         if conf is None or conf.main.arguments("master_process") == ("off",):
             return ""
@@ -102,13 +106,21 @@ class NginxInsight:
 
     def _read(self) -> Conf | None:
         """Return the files that it reads, from its own mount namespace; once."""
-        if self._conf is None and self._process.is_alive():
+        if self._conf is None and self._has_begun():
             try:
                 files = files_of(self._main, f"/proc/{self._process.pid}/root")
                 self._conf = conf_of(files.texts, self._build)
             except AdapterError:
                 return None
         return self._conf
+
+    def _has_begun(self) -> bool:
+        """Whether the process is nginx: what becomes it is not in its namespaces at first."""
+        try:
+            name = Path(f"/proc/{self._process.pid}/comm").read_text(encoding="utf-8").strip()
+        except OSError:
+            return False
+        return bool(name) and self._program.startswith(name)
 
     def _text_read(self, conf: Conf, name: str) -> str | None:
         bare, _, scope = name.partition("@")
@@ -166,7 +178,7 @@ class NginxInsight:
 
     def _error_logs(self) -> list[Path]:
         conf = self._read()
-        if conf is None or not self._process.is_alive():
+        if conf is None or not self._has_begun():
             return []
         root = f"/proc/{self._process.pid}/root"
         names = [each.texts[0] for each in conf.main.own("error_log") if each.args]

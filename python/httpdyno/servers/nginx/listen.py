@@ -51,10 +51,7 @@ class Listen:
     @property
     def sets_socket(self) -> bool:
         """Whether it says something of the socket, which only one of an address may."""
-        return any(
-            option in _SOCKET_OPTIONS or option.startswith(_SOCKET_SETTINGS)
-            for option in self.options
-        )
+        return any(map(is_of_the_socket, self.options))
 
     def setting(self, name: str) -> str | None:
         """Return what `name=…` is set to; None where it is not."""
@@ -66,6 +63,11 @@ class Listen:
         """Where it is written; the server's own place where it is not."""
         node = self.directive or self.server.node
         return None if node is None else node.origin
+
+
+def is_of_the_socket(word: str) -> bool:
+    """Whether a word of a `listen` says something of its socket."""
+    return word in _SOCKET_OPTIONS or word.startswith(_SOCKET_SETTINGS)
 
 
 def listens(conf: Conf) -> tuple[Listen, ...]:

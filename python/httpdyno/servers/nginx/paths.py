@@ -21,12 +21,13 @@ _FOLDERS = frozenset(
 )
 WRITTEN = frozenset({"pid", "lock_file", "error_log", "access_log", "proxy_store"} | _FOLDERS)
 """Directives whose first argument is what nginx writes; a folder of such, or a file."""
-_SECRETS = frozenset(
+READ = frozenset(
     {"ssl_certificate", "ssl_certificate_key", "ssl_password_file", "ssl_dhparam"}
     | {"ssl_trusted_certificate", "ssl_client_certificate", "ssl_session_ticket_key"}
     | {"proxy_ssl_certificate", "proxy_ssl_certificate_key", "auth_basic_user_file"}
     | {"ssl_stapling_file", "ssl_crl"}
 )
+"""Directives whose first argument is a key, a certificate or a list of users."""
 _NO_FILES = ("syslog:", "memory:", "stderr", "off", "on", "/dev/", "data:", "engine:", "$")
 
 
@@ -36,7 +37,11 @@ def is_file(text: str) -> bool:
 
 
 def written_folders(conf: Conf) -> tuple[str, ...]:
-    """Return the folders that it is configured to write in, each once."""
+    """Return the folders that it is configured to write in, each once.
+
+    nginx makes those of temporary files and caches itself: where one is not there yet, it writes
+    in the folder around it.
+    """
     found: dict[str, None] = {}
     for directive in walk(conf.tree):
         if directive.name in WRITTEN and directive.args and is_file(directive.texts[0]):
@@ -44,7 +49,7 @@ def written_folders(conf: Conf) -> tuple[str, ...]:
             found[_folder(directive, path)] = None
     for path in _compiled(conf):
         found[path] = None
-    return tuple(posixpath.normpath(path) for path in found)
+    return tuple(dict.fromkeys(posixpath.normpath(path) for path in found))
 
 
 def unreadable(conf: Conf) -> tuple[str, ...]:
@@ -52,7 +57,7 @@ def unreadable(conf: Conf) -> tuple[str, ...]:
     found: dict[str, None] = {}
     folder = posixpath.dirname(conf.main_file)
     for directive in walk(conf.tree):
-        if directive.name in _SECRETS and directive.args and is_file(directive.texts[0]):
+        if directive.name in READ and directive.args and is_file(directive.texts[0]):
             # As `include`, these start from the configuration's folder.
             path = posixpath.join(folder, directive.texts[0])
             if not _may_read(path):
@@ -62,7 +67,7 @@ def unreadable(conf: Conf) -> tuple[str, ...]:
 
 def _folder(directive: Directive, path: str) -> str:
     if directive.name in _FOLDERS:
-        return path
+        return _made(path)
     # What stands before the first variable is known.
     return posixpath.dirname(path.partition("$")[0])
 
@@ -80,7 +85,11 @@ def _compiled(conf: Conf) -> Iterator[str]:
         yield posixpath.dirname(build.path("--http-log-path"))
     for name, option in TEMP_OPTIONS.items():
         if not conf.http.own(name):
-            yield build.path(option)
+            yield _made(build.path(option))
+
+
+def _made(path: str) -> str:
+    return path if os.path.lexists(path) else posixpath.dirname(path)
 
 
 def _may_read(path: str) -> bool:

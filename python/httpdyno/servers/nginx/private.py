@@ -23,15 +23,26 @@ def cell_edits(conf: Conf, *, is_root: bool) -> tuple[Edit, ...]:
         conf: Theirs, with `is_root` as their own master is.
         is_root: Whether the copy is root.
     """
-    edits = [
-        edit
-        for directive in conf.main.own("daemon")
-        if directive.texts == ("on",)
-        for edit in changed(directive, ("off",))
-    ]
+    edits = [*in_foreground(conf)]
     if not is_root:
-        edits += _for_an_ordinary_user(conf)
+        edits += [*of_an_ordinary_user(conf), *_at_roots_port(conf)]
     return tuple(replace(edit, purpose="private") for edit in edits)
+
+
+def in_foreground(conf: Conf) -> Iterator[Edit]:
+    """Yield what keeps the master from becoming a daemon; where nothing is set, `-g` does."""
+    for directive in conf.main.own("daemon"):
+        if directive.texts == ("on",):
+            yield from changed(directive, ("off",))
+
+
+def of_an_ordinary_user(conf: Conf) -> Iterator[Edit]:
+    """Yield what takes out that which only root may do."""
+    for directive in conf.main.own("user"):
+        yield blanked(conf, directive)
+    for directive in conf.main.own("worker_priority"):
+        if directive.texts[:1] and directive.texts[0].startswith("-"):
+            yield blanked(conf, directive)
 
 
 def blanked(conf: Conf, directive: Directive) -> Edit:
@@ -41,21 +52,15 @@ def blanked(conf: Conf, directive: Directive) -> Edit:
     return Edit(file=directive.file, start=directive.start, end=directive.end, text=text)
 
 
-def at_start(conf: Conf, directive: Directive, text: str) -> Edit:
+def at_start(block: Directive, text: str) -> Edit:
     """Return the edit that puts something behind the open brace of a block, on its line."""
-    del conf
-    at = directive.end if directive.inner is None else directive.inner[0]
-    return Edit(file=directive.file, start=at, end=at, text=f" {text}")
+    at = block.end if block.inner is None else block.inner[0]
+    return Edit(file=block.file, start=at, end=at, text=f" {text}")
 
 
-def _for_an_ordinary_user(conf: Conf) -> Iterator[Edit]:
-    for directive in conf.main.own("user"):
-        yield blanked(conf, directive)
-    for directive in conf.main.own("worker_priority"):
-        if directive.texts[:1] and directive.texts[0].startswith("-"):
-            yield blanked(conf, directive)
+def _at_roots_port(conf: Conf) -> Iterator[Edit]:
+    """Yield the port of servers without `listen`: for root it is 80, for others another one."""
     for listen in listens(conf):
         if listen.directive is None and listen.server.node is not None and conf.is_root:
-            # For root it is this port, for others another one.
             port = listen.address.rpartition(":")[2]
-            yield at_start(conf, listen.server.node, f"listen {port};")
+            yield at_start(listen.server.node, f"listen {port};")

@@ -30,6 +30,7 @@ from httpdyno.servers.nginx.process import KIND, member_of, member_of_process, o
 from httpdyno.servers.nginx.scope import Conf, conf_of
 from httpdyno.servers.nginx.survey import survey_of
 from httpdyno.servers.nginx.tree import parsed
+from httpdyno.servers.nginx.wall import wall_edits
 from httpdyno.servers.site.adapter import MemberFiles, Seat, SiteLaunch
 from httpdyno.servers.staging import last_lines
 
@@ -37,6 +38,8 @@ _USUAL = ("/etc/nginx/nginx.conf", "/usr/local/nginx/conf/nginx.conf")
 _USUAL_OPENRESTY = "/usr/local/openresty/nginx/conf/nginx.conf"
 _OF_A_MAIN_FILE = frozenset({"events", "http", "stream", "mail"})
 _LARGEST_BYTES = 16 << 20
+_SAYS_WHERE = (1, 19, 5)
+"""The first version with `-e`."""
 _MASTER = "master"
 """The reading that says whether their master is root, as packages start it, or somebody else."""
 _ENVIRONMENT = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
@@ -117,17 +120,14 @@ class Nginx:
         return change.change_set(_conf(survey, files), survey, values)
 
     def private(self, survey: Survey, files: MemberFiles, seat: Seat) -> tuple[Edit, ...]:
-        """Return the edits that let it run in a cell.
+        """Return the edits that let it run in the seat; in a cell of root mostly none.
 
-        Raises:
-            AdapterError: The seat is no cell.
+        In any other seat, each file is taken to lie at `seat.path` of its own.
         """
-        if seat.kind != "cell":
-            raise AdapterError(
-                f"a copy of nginx cannot run in `{seat.kind}` yet: it needs `cell`",
-                hint="Use `--isolation cell`, as root or where user namespaces are allowed.",
-            )
-        return cell_edits(_conf(survey, files), is_root=seat.is_root)
+        conf = _conf(survey, files)
+        if seat.kind == "cell":
+            return cell_edits(conf, is_root=seat.is_root)
+        return wall_edits(conf, seat, survey.unreadable)
 
     def launch(
         self, member: Member, survey: Survey, seat: Seat, asked: Configuration, changes: ChangeSet
@@ -137,6 +137,8 @@ class Nginx:
         program, build, main = program_of(member.program), _build(survey), seat.path(member.main)
         daemon = survey.reading("daemon")
         given = ["daemon off;"] if daemon is None else []
+        # Before it has read its files, it writes where that is compiled in.
+        says = build.version >= _SAYS_WHERE and seat.kind != "cell"
         # What their service gives by `-g` is in force too.
         given += [
             " ".join((each.name, *(f'"{text}"' for text in each.texts))) + ";"
@@ -150,13 +152,16 @@ class Nginx:
             command=[
                 *(program, "-c", main),
                 *(("-p", member.prefix) if member.prefix else ()),
+                *(("-e", "stderr") if says else ()),
                 *(("-g", " ".join(given)) if given else ()),
             ],
             environment=_ENVIRONMENT,
             folder=member.folder or "/",
             user=user,
             error_log=seat.path(build.full(log)) if is_file(log) else "",
-            insight=lambda process: NginxInsight(process, main, build, asked.values, ports),
+            insight=lambda process: NginxInsight(
+                process, (program, main), build, asked.values, ports
+            ),
         )
 
 

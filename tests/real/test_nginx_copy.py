@@ -1,0 +1,217 @@
+"""nginx in a cell: started with values that were asked, and looked at from outside."""
+
+import socket
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+from tests.servers.nginx.layouts import DEBIAN, ONE_FILE, PROXY
+from tests.servers.nginx.seats import OpenSeat, wildcards_alike
+
+from httpdyno.model import ChangeSet, Configuration, Effective, Survey
+from httpdyno.servers.adapter import NotRunning
+from httpdyno.servers.cell.possible import possible
+from httpdyno.servers.cell.seat import open_cell
+from httpdyno.servers.cell.wish import CellWish
+from httpdyno.servers.nginx import Nginx
+from httpdyno.servers.process import ServerProcess
+from httpdyno.servers.run_folder import new_run_root
+from httpdyno.servers.site.text import edited_files
+
+pytestmark = pytest.mark.real_server("nginx")
+NGINX = Nginx()
+DEADLINE_S = 20.0
+
+
+@pytest.fixture
+def place():
+    kind, why = possible()
+    if kind != "cell":
+        pytest.skip(why)
+    with new_run_root() as root:
+        yield root.new_place("x")
+
+
+class Copy:
+    """A layout with some values, in a cell of its own."""
+
+    def __init__(self, layout, folder, place, values, broken=b""):
+        self.place, self.values = place, values
+        member = NGINX.at(str(layout.written(folder)))
+        assert member is not None
+        files = NGINX.read(member)
+        survey = NGINX.survey(member, files, None)
+        assert isinstance(survey, Survey)
+        self.survey = survey
+        self.changes = NGINX.change_set(self.survey, files, values)
+        texts = {**files.texts, **edited_files(files.texts, self.changes.edits)}
+        texts[member.main] += broken
+        wish = CellWish(files=texts, writes=self.survey.writes, sysctls=self.changes.sysctls)
+        seat = open_cell(place, wish)
+        assert not isinstance(seat, NotRunning), seat
+        self.member, self.files, self.seat = member, files, seat
+
+    def __enter__(self):
+        asked = Configuration(values=self.values)
+        launch = NGINX.launch(self.member, self.survey, self.seat, asked, self.changes)
+        self.process = self.seat.spawn(
+            launch.command,
+            environment=launch.environment,
+            folder=launch.folder,
+            user=launch.user,
+            log=self.place.folder / "nginx.log",
+        )
+        assert launch.insight is not None
+        self.insight = launch.insight(self.process)
+        return self
+
+    def __exit__(self, *_):
+        self.process.stop()
+        self.seat.close()
+
+    def await_workers(self):
+        await_workers(self.process, self.insight)
+
+
+def await_workers(process, insight):
+    deadline_s = time.monotonic() + DEADLINE_S
+    while lacking := insight.lacking():
+        assert process.is_alive(), insight.words()
+        assert time.monotonic() < deadline_s, lacking
+        time.sleep(0.01)
+
+
+def test_what_was_asked_is_seen_in_workers_sockets_and_files(place, own_folders):
+    values = {
+        "worker_processes": 3,
+        "worker_connections": 4096,
+        "listen_backlog": 1000,
+        "listen_reuseport": True,
+        "keepalive_timeout": 5,
+        "open_file_cache": "1000/20s",
+        "access_log_buffer": "32k/1s",
+    }
+    with Copy(DEBIAN, own_folders, place, values) as copy:
+        copy.await_workers()
+        found = copy.insight.effective()
+    assert isinstance(found, Effective)
+    assert found.values == found.asked
+    assert found.asked["listen_reuseport"] == "true"
+    assert list(found.values) == list(values)
+    # Theirs: not a byte, not a file.
+    assert not (own_folders / "run/nginx.pid").exists()
+    assert list((own_folders / "var/log/nginx").iterdir()) == []
+
+
+def test_a_backlog_beyond_the_kernels_takes_its_sysctl_with_it(place, own_folders):
+    values = {"listen_backlog@0.0.0.0:8081": 20_000}
+    with Copy(ONE_FILE, own_folders, place, values) as copy:
+        assert copy.changes.sysctls == {"net.core.somaxconn": "20000"}
+        copy.await_workers()
+        found = copy.insight.effective()
+    assert isinstance(found, Effective)
+    assert found.values == {"listen_backlog@0.0.0.0:8081": "20000"}
+
+
+def test_a_backlog_that_the_kernel_cuts_is_not_called_in_force(place, own_folders):
+    copy = Copy(ONE_FILE, own_folders, place, {"listen_backlog": 3000})
+    copy.seat.close()
+    with new_run_root() as root:
+        other = root.new_place("y")
+        copy.place = other
+        texts = {**copy.files.texts, **edited_files(copy.files.texts, copy.changes.edits)}
+        wish = CellWish(
+            files=texts, writes=copy.survey.writes, sysctls={"net.core.somaxconn": "700"}
+        )
+        seat = open_cell(other, wish)
+        assert not isinstance(seat, NotRunning), seat
+        copy.seat = seat
+        with copy:
+            copy.await_workers()
+            found = copy.insight.effective()
+    assert isinstance(found, Effective)
+    assert (found.values, found.asked) == ({"listen_backlog": "700"}, {"listen_backlog": "3000"})
+
+
+def test_the_servers_own_test_runs_in_the_cell_and_leaves_nothing(place, own_folders):
+    copy = Copy(PROXY, own_folders, place, {})
+    try:
+        survey = NGINX.survey(copy.member, copy.files, copy.seat)
+    finally:
+        copy.seat.close()
+    assert isinstance(survey, Survey)
+    assert survey.readings == copy.survey.readings
+    assert list((own_folders / "var/cache/nginx").iterdir()) == []
+    assert not (own_folders / "run/nginx.pid").exists()
+
+
+def test_what_nginx_refuses_is_said_in_its_own_words(place, own_folders):
+    copy = Copy(PROXY, own_folders, place, {}, broken=b"user root;\nuser root;\n")
+    refused = NGINX.survey(copy.member, copy.files, copy.seat)
+    assert isinstance(refused, NotRunning)
+    assert '"user" directive is duplicate' in refused.detail
+    with copy:
+        assert copy.process.wait(DEADLINE_S)
+        words = copy.insight.words()
+        assert '"user" directive is duplicate' in words
+        assert copy.insight.refusal(copy.process.exit_code, words)
+        assert not copy.insight.refusal(-9, words)
+        assert not copy.insight.refusal(1, "bind() failed (98: Address already in use)")
+
+
+def test_rewritten_it_serves_at_other_ports_and_writes_elsewhere(own_folders):
+    member = NGINX.at(str(ONE_FILE.written(own_folders / "theirs")))
+    assert member is not None
+    files = NGINX.read(member)
+    survey = NGINX.survey(member, files, None)
+    assert isinstance(survey, Survey)
+    with new_run_root() as root:
+        place = root.new_place("x")
+        (place.folder / "copy").mkdir()
+        addresses = [listener.address for listener in survey.listeners]
+        ports = wildcards_alike(addresses, iter(free_ports(len(addresses))))
+        seat = OpenSeat(folder=place.folder / "copy", ports=ports)
+        edits = NGINX.private(survey, files, seat)
+        for path, text in {**files.texts, **edited_files(files.texts, edits)}.items():
+            file = Path(seat.path(path))
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(text)
+        for folder in survey.writes:
+            Path(seat.path(folder)).mkdir(parents=True, exist_ok=True)
+        asked = Configuration(values={"listen_backlog@0.0.0.0:8081": 1024, "worker_processes": 2})
+        launch = NGINX.launch(member, survey, seat, asked, ChangeSet())
+        process = ServerProcess.spawn(
+            launch.command,
+            place=place,
+            environment=launch.environment,
+            log=place.folder / "nginx.log",
+        )
+        assert launch.insight is not None
+        insight = launch.insight(process)
+        await_workers(process, insight)
+        with urlopen(f"http://{ports['0.0.0.0:8080']}/", timeout=DEADLINE_S) as answer:
+            assert answer.read() == b"ok; {fine}\n"
+        found = insight.effective()
+        assert isinstance(found, Effective)
+        assert found.values == found.asked
+        process.stop()
+    theirs = [path for path in (own_folders / "theirs").rglob("*") if path.is_file()]
+    assert [path.name for path in theirs] == ["nginx.conf"]
+
+
+def free_ports(number):
+    with ExitStack() as stack:
+        held = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(number)]
+        return [each.getsockname()[1] for each in held]
+
+
+def test_in_a_cell_of_root_nothing_is_edited_but_what_forks(place, own_folders):
+    with Copy(DEBIAN, own_folders, place, {}) as copy:
+        assert NGINX.private(copy.survey, copy.files, copy.seat) == ()
+        assert copy.changes == ChangeSet()
+        copy.await_workers()
+        found = copy.insight.effective()
+    assert isinstance(found, Effective)
+    assert found.asked == {}
