@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from httpdyno.servers.cell.mount import unescaped
-from httpdyno.servers.cell.step import Step, packed, unpacked
+from httpdyno.servers.cell.step import packed, unpacked
 
 TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))
 VERBS = st.sampled_from(["keep", "hold", "freeze", "overlay", "unlink"])
@@ -11,7 +11,7 @@ VERBS = st.sampled_from(["keep", "hold", "freeze", "overlay", "unlink"])
 
 @given(st.lists(st.tuples(VERBS, st.lists(TEXTS))))
 def test_steps_are_read_as_they_were_written(found):
-    steps = [Step(verb, tuple(fields)) for verb, fields in found]
+    steps = [(verb, *fields) for verb, fields in found]
     assert unpacked(packed(steps)) == steps
 
 

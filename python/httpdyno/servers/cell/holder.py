@@ -6,7 +6,7 @@ not be had, or `no` and why, to the FIFO, and waits for its end.
 """
 
 import os
-import signal
+import select
 import sys
 from collections.abc import Callable
 
@@ -44,7 +44,7 @@ class _Maker:
             "forbid": self._forbid,
         }
         for step in steps:
-            verbs[step.verb](*step.fields)
+            verbs[step[0]](*step[1:])
         for handle in self._held.values():
             os.close(handle)
 
@@ -110,7 +110,7 @@ def main(steps: str, answer: str, options: str) -> int:
     os.write(said, "\0".join(["made", *maker.notices]).encode())
     os.close(said)
     while True:
-        signal.pause()
+        select.select([], [], [])
 
 
 def attempt() -> int:

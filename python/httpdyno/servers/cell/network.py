@@ -5,11 +5,13 @@ from theirs, and a connection to anything outside is refused at once. The kernel
 on the host: a new namespace starts with the kernel's defaults, not with what the host has.
 """
 
+import ctypes
 import errno
 import os
-import socket
 import struct
 
+_NETLINK, _RAW, _CLOSE_ON_EXEC = 16, 3, 0o2000000
+_ANY_FAMILY, _IPV4, _IPV6 = 0, 2, 10
 _LO = 1
 """The loopback is the first interface of every namespace."""
 _NEWLINK, _NEWROUTE, _ERROR = 16, 24, 2
@@ -23,6 +25,7 @@ _FOLDERS = ("core", "ipv4", "ipv6", "unix")
 """What is directly in there; interfaces, neighbours and filters are each namespace's own."""
 _NEVER = ("tcp_fastopen_key",)
 _NO_IPV6 = (errno.EAFNOSUPPORT, errno.EOPNOTSUPP, errno.ENODEV, errno.EACCES)
+_SET_UP = "set up its loopback"
 PORT_START = "net.ipv4.ip_unprivileged_port_start"
 
 
@@ -32,15 +35,22 @@ def open_loopback() -> None:
     Raises:
         OSError: It cannot be set up.
     """
-    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0) as link:
-        _ask(link, _NEWLINK, 0, struct.pack("=BxHiII", socket.AF_UNSPEC, 0, _LO, _UP, _UP))
-        _ask(link, _NEWROUTE, _CREATE | _EXCL, _all_local(socket.AF_INET))
+    # By system calls: importing `socket` takes longer than all that is done with it here.
+    libc = ctypes.CDLL(None, use_errno=True)
+    link = libc.socket(_NETLINK, _RAW | _CLOSE_ON_EXEC, 0)
+    if link < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), _SET_UP)
+    try:
+        _ask(link, _NEWLINK, 0, struct.pack("=BxHiII", _ANY_FAMILY, 0, _LO, _UP, _UP))
+        _ask(link, _NEWROUTE, _CREATE | _EXCL, _all_local(_IPV4))
         try:
-            _ask(link, _NEWROUTE, _CREATE | _EXCL, _all_local(socket.AF_INET6))
+            _ask(link, _NEWROUTE, _CREATE | _EXCL, _all_local(_IPV6))
         except OSError as error:
             # A kernel without it, or with it switched off, can listen at no such address either.
             if error.errno not in _NO_IPV6:
                 raise
+    finally:
+        os.close(link)
 
 
 def settings() -> dict[str, str]:
@@ -94,14 +104,14 @@ def _all_local(family: int) -> bytes:
     return route + struct.pack("=HHi", 8, _OIF, _LO)
 
 
-def _ask(link: socket.socket, kind: int, flags: int, body: bytes) -> None:
+def _ask(link: int, kind: int, flags: int, body: bytes) -> None:
     flags |= _REQUEST | _ACK
-    link.send(_HEADER.pack(_HEADER.size + len(body), kind, flags, 1, 0) + body)
-    answer = link.recv(4096)
+    os.write(link, _HEADER.pack(_HEADER.size + len(body), kind, flags, 1, 0) + body)
+    answer = os.read(link, 4096)
     _, answered, *_ = _HEADER.unpack_from(answer)
     (code,) = struct.unpack_from("=i", answer, _HEADER.size)
     if answered != _ERROR or code != 0:
-        raise OSError(-code, os.strerror(-code), "set up its loopback")
+        raise OSError(-code, os.strerror(-code), _SET_UP)
 
 
 def _read(path: str) -> str | None:

@@ -64,17 +64,17 @@ class _Planner:
         over = {target: self._covered(target, found) for target in (*found.over, *found.anew)}
         over |= {root: self._shown_with_files(root) for root in roots}
         for point in self._seen_again(found, roots) - files.keys():
-            over[point] = Step("bind", (self._hold(point), point))
-        plan.steps += [Step("keep", (path,)) for path in self._own]
-        own = [Step("bind", (self._hold(path), path)) for path in self._own]
+            over[point] = ("bind", self._hold(point), point)
+        plan.steps += [("keep", path) for path in self._own]
+        own = [("bind", self._hold(path), path) for path in self._own]
         shared = self._shared_memory()
-        bound = [Step("bind", (self._hold(source), to)) for to, source in doors]
-        plan.steps += [*self._holds, Step("freeze")]
+        bound = [("bind", self._hold(source), to) for to, source in doors]
+        plan.steps += [*self._holds, ("freeze",)]
         plan.steps += [over[path] for path in sorted(over)]
         plan.steps += [*shared, *own, *self._out_of_sight(found, {to for to, _ in doors})]
         plan.steps += bound
-        plan.steps += [Step("sysctl", pair) for pair in wish.sysctls.items()]
-        plan.steps.append(Step("forbid"))
+        plan.steps += [("sysctl", *pair) for pair in wish.sysctls.items()]
+        plan.steps.append(("forbid",))
         return plan
 
     def _files(self, doors: Iterable[tuple[str, str]]) -> dict[str, bytes]:
@@ -121,11 +121,11 @@ class _Planner:
         if target not in found.anew:
             lowers.append(self._hold(target))
         upper, work = (self._hold(str(path)) for path in (layers.upper, layers.work))
-        return Step("overlay", (target, upper, work, *lowers))
+        return ("overlay", target, upper, work, *lowers)
 
     def _shown_with_files(self, root: str) -> Step:
         placed = str(self._of(root).placed)
-        return Step("overlay", (root, "", "", self._hold(placed), self._hold(root)))
+        return ("overlay", root, "", "", self._hold(placed), self._hold(root))
 
     def _seen_again(self, found: Covers, roots: Iterable[str]) -> set[str]:
         """Return the mounts that an overlay would hide."""
@@ -141,20 +141,20 @@ class _Planner:
         for path in (each for each in self._own if is_below(each, SHARED_MEMORY)):
             (folder / Path(path).relative_to(SHARED_MEMORY)).mkdir(parents=True)
         self._plan.written[SHARED_MEMORY] = folder
-        return [Step("bind", (self._hold(str(folder)), SHARED_MEMORY))]
+        return [("bind", self._hold(str(folder)), SHARED_MEMORY)]
 
     def _out_of_sight(self, found: Covers, doors: set[str]) -> list[Step]:
         """Return how sockets and pid files of theirs are hidden: both would reach processes."""
-        steps = []
+        steps: list[Step] = []
         for path in (*sockets(), *pid_files()):
             real = _real_parent(path)
             if real in doors or any(is_below(real, each) for each in (*self._own, SHARED_MEMORY)):
                 continue
             if found.owner(real):
                 self._plan.hidden.add(real)
-                steps.append(Step("unlink", (real,)))
+                steps.append(("unlink", real))
             else:
-                steps.append(Step("mask", (real,)))
+                steps.append(("mask", real))
         return steps
 
     def _of(self, target: str) -> Layers:
@@ -171,9 +171,9 @@ class _Planner:
         return memory if is_in_memory or not is_possible else place
 
     def _hold(self, path: str) -> str:
-        step = Step("hold", (str(len(self._holds)), path))
+        step = ("hold", str(len(self._holds)), path)
         self._holds.append(step)
-        return f"@{step.fields[0]}"
+        return f"@{step[1]}"
 
 
 def _nearest_folder(path: str) -> str:

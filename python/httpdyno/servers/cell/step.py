@@ -1,37 +1,30 @@
 """What a holder does to make a cell, in order, as httpdyno writes it down and a holder reads it.
 
-Standard library only: the holder imports this.
+Standard library only, and little of it: the holder imports this each time that a cell is made.
 """
 
 import os
 from collections.abc import Iterable
-from typing import Literal, NamedTuple
 
-Verb = Literal["keep", "hold", "freeze", "overlay", "bind", "mask", "unlink", "sysctl", "forbid"]
+Step = tuple[str, ...]
+"""A verb and what it is about.
 
-
-class Step(NamedTuple):
-    """One thing to do.
-
-    - `keep PATH`: stays writable, under its own path.
-    - `hold NAME PATH`: what is there now is later named `@NAME`, whatever is mounted over it.
-    - `freeze`: all else becomes read-only.
-    - `overlay TARGET UPPER WORK LOWER…`: layers over a folder; UPPER may be empty.
-    - `bind SOURCE TARGET`, `mask TARGET`: another one, or an empty file, in place of a path.
-    - `unlink PATH`: as if it had not been there.
-    - `sysctl NAME VALUE`: of the cell's own network.
-    - `forbid`: the kernel's settings become read-only.
-    """
-
-    verb: Verb
-    fields: tuple[str, ...] = ()
+- `keep PATH`: stays writable, under its own path.
+- `hold NAME PATH`: what is there now is later named `@NAME`, whatever is mounted over it.
+- `freeze`: all else becomes read-only.
+- `overlay TARGET UPPER WORK LOWER…`: layers over a folder; UPPER may be empty.
+- `bind SOURCE TARGET`, `mask TARGET`: another one, or an empty file, in place of a path.
+- `unlink PATH`: as if it had not been there.
+- `sysctl NAME VALUE`: of the cell's own network.
+- `forbid`: the kernel's settings become read-only.
+"""
 
 
 def packed(steps: Iterable[Step]) -> bytes:
     """Return steps as bytes; no field may hold a NUL."""
     fields: list[str] = []
     for step in steps:
-        fields += [step.verb, str(len(step.fields)), *step.fields]
+        fields += [str(len(step)), *step]
     return b"\0".join(os.fsencode(field) for field in fields)
 
 
@@ -39,7 +32,6 @@ def unpacked(content: bytes) -> list[Step]:
     """Return the steps of what `packed` gave."""
     fields = iter([os.fsdecode(field) for field in content.split(b"\0")] if content else [])
     steps = []
-    for verb in fields:
-        n = int(next(fields))
-        steps.append(Step(verb, tuple(next(fields) for _ in range(n))))  # type: ignore[arg-type]
+    for n in fields:
+        steps.append(tuple(next(fields) for _ in range(int(n))))
     return steps
