@@ -25,6 +25,7 @@ from contextlib import suppress
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
+_CLONE_NEWUSER = 0x1000_0000
 _NOT_LAUNCHED = 127
 _GRACEFUL_S = 1.0
 """How long a server may take to end by itself when httpdyno is gone."""
@@ -48,6 +49,7 @@ class Entry:
         namespaces: Sequence[str] = (),
         owner: tuple[int, ...] = (),
         limits: Sequence[tuple[int, int, int]] = (),
+        mapped: tuple[int, ...] = (),
     ) -> None:
         self.namespaces = namespaces
         """Their files in `/proc`, in the order in which they are entered."""
@@ -55,22 +57,25 @@ class Entry:
         """Its user, group and other groups; empty is as the keeper."""
         self.limits = limits
         """Of resources: which, what is in force and up to what it may be raised."""
+        self.mapped = mapped
+        """The user and the group that it takes itself for, in a user namespace of its own."""
 
     def packed(self) -> str:
         """Return it as a text."""
         limits = (":".join(str(n) for n in limit) for limit in self.limits)
-        owner = (str(n) for n in self.owner)
-        return ";".join(" ".join(part) for part in (self.namespaces, owner, limits))
+        owner, mapped = (map(str, numbers) for numbers in (self.owner, self.mapped))
+        return ";".join(" ".join(part) for part in (self.namespaces, owner, limits, mapped))
 
     @classmethod
     def read(cls, text: str) -> "Entry":
         """Return what `packed` gave."""
-        namespaces, owner, limits = (part.split() for part in text.split(";"))
+        namespaces, owner, limits, mapped = (part.split() for part in text.split(";"))
         each = (limit.split(":") for limit in limits)
         return cls(
             namespaces=namespaces,
             owner=tuple(int(n) for n in owner),
             limits=[(int(kind), int(soft), int(hard)) for kind, soft, hard in each],
+            mapped=tuple(int(n) for n in mapped),
         )
 
     def enter(self) -> None:
@@ -92,6 +97,8 @@ class Entry:
             os.setgroups(others)
             os.setgid(group)
             os.setuid(user)
+        if self.mapped:
+            _go_into_user_namespace(*self.mapped)
 
 
 class Job:
@@ -333,6 +340,29 @@ def execute(command: list[str], environment: dict[str, str]) -> None:
             worst = error
     if worst:
         raise worst
+
+
+def become_root_of_namespace() -> None:
+    """Go into a new user namespace as its user 0.
+
+    Raises:
+        OSError: There can be none.
+    """
+    _go_into_user_namespace(0, 0)
+
+
+def _go_into_user_namespace(user: int, group: int) -> None:
+    outside = os.geteuid(), os.getegid()
+    if ctypes.CDLL(None, use_errno=True).unshare(_CLONE_NEWUSER) != 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    # The kernel asks for this first where a group is to be mapped without rights.
+    for name, text in (
+        ("setgroups", "deny"),
+        ("uid_map", f"{user} {outside[0]} 1"),
+        ("gid_map", f"{group} {outside[1]} 1"),
+    ):
+        with open(f"/proc/self/{name}", "wb", buffering=0) as file:  # noqa: PTH123
+            file.write(text.encode())
 
 
 def end_with_parent() -> None:

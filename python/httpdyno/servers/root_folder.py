@@ -13,6 +13,7 @@ from pathlib import Path
 from httpdyno.errors import AdapterError
 from httpdyno.foreign_text import reason
 from httpdyno.private_file import HeldError, locked
+from httpdyno.servers.user_namespace import outside_ids
 
 ROOT_VARIABLE = "HTTPDYNO_RUN_DIR"
 LOCK = "lock"
@@ -160,7 +161,7 @@ def _disk_roots() -> list[Path]:
 
 
 def _root_name(number: int = 0) -> str:
-    return f"httpdyno-{os.geteuid()}" + (f"-{number}" if number else "")
+    return f"httpdyno-{outside_ids()[0]}" + (f"-{number}" if number else "")
 
 
 def full_disk(*folders: Path) -> str:

@@ -4,25 +4,11 @@ import os
 import pwd
 import resource
 from collections.abc import Mapping
-from contextlib import suppress
-from pathlib import Path
 
 from httpdyno.errors import AdapterError
 
-_ALL_IDS = "4294967295"
-
 Limits = Mapping[str, tuple[int, int]]
 """Name as in `NOFILE` → what is in force and up to what it may be raised, as `setrlimit` has it."""
-
-
-def is_root_of_the_machine() -> bool:
-    """Whether this process is root, and not just in a user namespace."""
-    if os.geteuid() != 0:
-        return False
-    with suppress(OSError):
-        ids = Path("/proc/self/uid_map").read_text(encoding="ascii").split()
-        return ids == ["0", "0", _ALL_IDS]
-    return True
 
 
 def owner(user: str) -> tuple[int, ...]:

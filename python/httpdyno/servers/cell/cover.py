@@ -30,6 +30,8 @@ class Covers:
     """Folders that are made anew → what else is shown in them."""
     shown: set[str] = field(default_factory=set)
     """Mounts in covered folders that are shown as they are."""
+    beside: set[str] = field(default_factory=set)
+    """Folders that are covered for being beside the place only."""
 
     def owner(self, path: str) -> str:
         """Return the nearest covered folder that a path is in; empty where none is."""
@@ -37,13 +39,20 @@ class Covers:
         return max(found, key=len, default="")
 
 
-def covers(writes: Iterable[str], mounted: Mapping[str, Mounted], own: tuple[str, ...]) -> Covers:
+def covers(
+    writes: Iterable[str],
+    mounted: Mapping[str, Mounted],
+    own: tuple[str, ...],
+    *,
+    with_beside: bool = True,
+) -> Covers:
     """Return what has to be covered so that these folders can be written.
 
     Args:
         writes: Folders; those that are not there are left out.
         mounted: All mounts, by their points.
         own: The folders of the copy's place.
+        with_beside: Whether folders beside the place can be written too, or are only shown.
     """
     found = Covers()
     for path in writes:
@@ -51,6 +60,9 @@ def covers(writes: Iterable[str], mounted: Mapping[str, Mounted], own: tuple[str
         is_left_out = any(each == real or is_below(real, each) for each in (*_NOT_COVERED, *own))
         if os.path.isdir(real) and not is_left_out:  # noqa: PTH112 - of a text
             _cover(real, found, mounted, own)
+    if not with_beside:
+        found.shown |= found.beside - {os.path.realpath(path) for path in writes}
+        found.over -= found.shown
     for path in sorted(found.over):
         above = Covers(over=found.over - {path}, anew=found.anew).owner(path)
         if above in found.over and mount_of(path, mounted) == mount_of(above, mounted):
@@ -101,4 +113,5 @@ def _make_anew(
     found.anew[folder] = [entry for entry in beside if not entry.is_dir(follow_symlinks=False)]
     folders = [entry.path for entry in beside if entry.is_dir(follow_symlinks=False)]
     for path in folders if len(folders) <= _MIRRORED else ():
+        found.beside.add(path)
         _cover(path, found, mounted, own)

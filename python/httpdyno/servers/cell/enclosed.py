@@ -39,13 +39,3 @@ def main(arguments: Sequence[str]) -> int:
     except OSError as error:
         sys.stderr.write(f"cannot run {command[0]}: {error.strerror}\n")
     return _NOT_RUN
-
-
-def attempt() -> int:
-    """Give up rights, and print why that cannot be; return the exit code."""
-    try:
-        landlock.restrict(["/"], [], [])
-    except OSError as error:
-        sys.stdout.write(f"cannot {error.filename}: {error.strerror}")
-        return 1
-    return 0

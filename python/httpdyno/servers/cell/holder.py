@@ -7,7 +7,6 @@ not be had, or `no` and why, to the FIFO, and waits for its end.
 
 import os
 import select
-import sys
 from collections.abc import Callable
 
 from httpdyno.servers.cell import mount, network
@@ -21,6 +20,7 @@ class _Maker:
     def __init__(self, options: str) -> None:
         self._options = options
         self._held: dict[str, int] = {}
+        self._gone: set[str] = set()
         self._kept: list[str] = []
         self.notices: list[str] = []
 
@@ -35,6 +35,7 @@ class _Maker:
         verbs: dict[str, Callable[..., None]] = {
             "keep": self._keep,
             "hold": self._hold,
+            "seek": self._seek,
             "freeze": self._freeze,
             "overlay": self._overlay,
             "bind": self._bind,
@@ -43,8 +44,9 @@ class _Maker:
             "sysctl": self._sysctl,
             "forbid": self._forbid,
         }
-        for step in steps:
-            verbs[step[0]](*step[1:])
+        for verb, *fields in steps:
+            if not self._gone.intersection(fields):
+                verbs[verb](*fields)
         for handle in self._held.values():
             os.close(handle)
 
@@ -54,6 +56,12 @@ class _Maker:
 
     def _hold(self, name: str, path: str) -> None:
         self._held[name] = os.open(path, os.O_PATH | os.O_CLOEXEC)
+
+    def _seek(self, name: str, path: str) -> None:
+        try:
+            self._hold(name, path)
+        except FileNotFoundError:
+            self._gone.add(f"@{name}")
 
     def _freeze(self) -> None:
         self.notices += [f"read-only {each}" for each in mount.freeze(self._kept)]
@@ -111,16 +119,3 @@ def main(steps: str, answer: str, options: str) -> int:
     os.close(said)
     while True:
         select.select([], [], [])
-
-
-def attempt() -> int:
-    """Make the least that a cell needs, and print what cannot be had; return the exit code."""
-    try:
-        mount.unshare(NAMESPACES)
-        mount.keep_private()
-        network.open_loopback()
-        mount.bind("/proc/sys", "/proc/sys", is_read_only=True)
-    except OSError as error:
-        sys.stdout.write(f"cannot {error.filename}: {error.strerror}")
-        return 1
-    return 0

@@ -6,6 +6,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+_OWNER = 0o700
+_FILLED_BYTES = 256 << 20
+"""Of a folder that is copied, since no overlay can be had on it."""
 _COPIED_BYTES = 1 << 20
 """A larger file beside the copy's own folder is not seen in the cell."""
 
@@ -18,6 +21,8 @@ class Layers:
     """Their folder, without links on the way."""
     folder: Path
     """Where its layers are."""
+    is_filled: bool = False
+    """Whether what is placed stands for all of theirs, and is its user's own."""
 
     @property
     def placed(self) -> Path:
@@ -37,8 +42,27 @@ class Layers:
     def make(self) -> None:
         """Make the layers, empty, that are written."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        folder_like(self.upper, self.target)
+        folder_like(self.upper, self.target, at_least=_OWNER if self.is_filled else 0)
         self.work.mkdir(mode=0o700)
+
+    def fill(self, *, with_files: bool) -> bool:
+        """Place what is in the target: its folders, and its files and links if asked.
+
+        Sockets, devices, other mounts and what cannot be read are left out, and files once they
+        are more than can be copied; return whether none was for that.
+        """
+        left_bytes, is_whole = _FILLED_BYTES, True
+        self.place_folder(self.target)
+        for folder, names, files in os.walk(self.target):
+            own = self.placed / Path(folder).relative_to(self.target)
+            for name in names:
+                folder_like(own / name, f"{folder}/{name}", at_least=_OWNER)
+            names[:] = [name for name in names if not os.path.ismount(f"{folder}/{name}")]
+            for name in files if with_files else ():
+                size = _copied(f"{folder}/{name}", own / name, left_bytes)
+                left_bytes -= max(size, 0)
+                is_whole = is_whole and size >= 0
+        return is_whole
 
     def place(self, path: str, content: bytes) -> None:
         """Let a path below the target have this content."""
@@ -71,22 +95,44 @@ class Layers:
         """Make all folders to a path; return where it is in the layer."""
         own, theirs = self.placed, self.target
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        folder_like(own, theirs)
+        rights = _OWNER if self.is_filled else 0
+        folder_like(own, theirs, at_least=rights)
         relative = Path(path).relative_to(self.target)
         parents = relative.parts if path.endswith("/.") else relative.parts[:-1]
         for name in parents:
             own, theirs = own / name, f"{theirs}/{name}"
-            folder_like(own, theirs)
+            folder_like(own, theirs, at_least=rights)
         return self.placed / relative
 
 
-def folder_like(folder: Path, original: str) -> None:
-    """Make a folder with the owner and the rights of another; as root's where there is none."""
+def folder_like(folder: Path, original: str, *, at_least: int = 0) -> None:
+    """Make a folder with the owner and the rights of another, and at least some of its own.
+
+    Where there is no other, it is as root makes them.
+    """
     with suppress(FileExistsError):
         folder.mkdir(mode=0o755)
         found = _status(original)
         _give(folder, found)
-        folder.chmod(stat.S_IMODE(found.st_mode) if found else 0o755)
+        folder.chmod((stat.S_IMODE(found.st_mode) if found else 0o755) | at_least)
+
+
+def _copied(path: str, own: Path, left_bytes: int) -> int:
+    """Copy a file or a link; return its size, negative where it is too large."""
+    with suppress(OSError):  # what cannot be read by us is not read by the copy either
+        if os.path.lexists(own):
+            return 0
+        found = os.lstat(path)
+        if stat.S_ISLNK(found.st_mode):
+            own.symlink_to(os.readlink(path))  # noqa: PTH115 - of a text
+        elif stat.S_ISREG(found.st_mode) and found.st_size > left_bytes:
+            return -1
+        elif stat.S_ISREG(found.st_mode):
+            own.write_bytes(Path(path).read_bytes())
+            own.chmod(stat.S_IMODE(found.st_mode) | 0o600)
+            os.utime(own, ns=(found.st_atime_ns, found.st_mtime_ns))
+            return found.st_size
+    return 0
 
 
 def _status(path: str) -> os.stat_result | None:

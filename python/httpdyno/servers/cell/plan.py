@@ -13,10 +13,13 @@ from httpdyno.servers.cell.host import mount_of, mounts, pid_files, sockets
 from httpdyno.servers.cell.layer import Layers
 from httpdyno.servers.cell.step import Step
 from httpdyno.servers.cell.wish import ALWAYS_WRITTEN, SHARED_MEMORY, CellWish
+from httpdyno.servers.root_folder import is_own_folder
+from httpdyno.servers.user_namespace import is_root_of_the_machine
 
 FOLDER = ".cell"
 """In the place, on disk and in memory."""
 _IN_MEMORY = ("tmpfs", "ramfs")
+_EMPTY_FOR_USERS = ("/tmp", "/var/tmp")  # noqa: S108 - what is in there is nothing of a site's
 _UNIX = "unix:"
 
 
@@ -33,6 +36,8 @@ class Plan:
     """Folder of theirs → the layer that has what the copy writes there."""
     hidden: set[str] = field(default_factory=set)
     """Files of theirs that are as if they were not there."""
+    notices: list[str] = field(default_factory=list)
+    """What of the host is not in the cell, though it was to be."""
 
 
 def planned(place: Place, wish: CellWish) -> Plan:
@@ -50,6 +55,7 @@ class _Planner:
         self._place = place
         self._wish = wish
         self._mounted = mounts()
+        self._is_root = is_root_of_the_machine()
         self._own = tuple(dict.fromkeys(map(str, (place.folder, place.memory_folder))))
         self._layers: dict[str, Layers] = {}
         self._holds: list[Step] = []
@@ -57,14 +63,19 @@ class _Planner:
 
     def plan(self) -> Plan:
         wish, plan = self._wish, self._plan
-        found = covers((*ALWAYS_WRITTEN, *wish.writes), self._mounted, self._own)
+        found = covers(
+            (*ALWAYS_WRITTEN, *wish.writes),
+            self._mounted,
+            self._own,
+            with_beside=self._is_root,
+        )
         doors = [(_address(door.to), _leads_to(door)) for door in wish.doors]
         files = {os.path.realpath(path): text for path, text in self._files(doors).items()}
         roots = self._placed(files, found)
         over = {target: self._covered(target, found) for target in (*found.over, *found.anew)}
         over |= {root: self._shown_with_files(root) for root in roots}
         for point in self._seen_again(found, roots) - files.keys():
-            over[point] = ("bind", self._hold(point), point)
+            over[point] = ("bind", self._hold(point, "seek"), point)
         plan.steps += [("keep", path) for path in self._own]
         own = [("bind", self._hold(path), path) for path in self._own]
         shared = self._shared_memory()
@@ -112,16 +123,39 @@ class _Planner:
             layers.place_folder(target)
             for entry in found.anew[target]:
                 layers.copy(entry)
-            inside = (*self._own, *found.over, *found.anew)
-            for path in (each for each in inside if is_below(each, target)):
-                if not any(is_below(path, each) for each in inside if is_below(each, target)):
-                    layers.place_folder(path)
+        elif layers.is_filled:
+            self._fill(layers)
+        else:
+            lowers.append(self._hold(target, "seek"))
+        if not lowers:
+            self._place_points(layers, found)
         if layers.placed.exists():
-            lowers.append(self._hold(str(layers.placed)))
-        if target not in found.anew:
-            lowers.append(self._hold(target))
+            lowers.insert(0, self._hold(str(layers.placed)))
         upper, work = (self._hold(str(path)) for path in (layers.upper, layers.work))
         return ("overlay", target, upper, work, *lowers)
+
+    def _fill(self, layers: Layers) -> None:
+        """Copy a folder of others, whose owners mean nothing to this user's overlays."""
+        if layers.target in _EMPTY_FOR_USERS:
+            layers.place_folder(layers.target)
+        elif not layers.fill(with_files=layers.target not in ALWAYS_WRITTEN):
+            self._plan.notices.append(f"files of {layers.target} that are too large to be copied")
+
+    def _place_points(self, layers: Layers, found: Covers) -> None:
+        """Make what is mounted on later, the outermost of it."""
+        target = layers.target
+        inside = {
+            each
+            for each in (*self._own, *found.over, *found.anew, *found.shown)
+            if is_below(each, target)
+        }
+        for path in inside:
+            if any(is_below(path, each) for each in inside):
+                continue
+            if os.path.isdir(path):  # noqa: PTH112 - of a text
+                layers.place_folder(path)
+            else:
+                layers.place(path, b"")
 
     def _shown_with_files(self, root: str) -> Step:
         placed = str(self._of(root).placed)
@@ -160,7 +194,8 @@ class _Planner:
     def _of(self, target: str) -> Layers:
         if target not in self._layers:
             folder = self._layers_in(target) / FOLDER / f"{len(self._layers):03}"
-            self._layers[target] = Layers(target=target, folder=folder)
+            is_filled = not self._is_root and not is_own_folder(Path(target))
+            self._layers[target] = Layers(target=target, folder=folder, is_filled=is_filled)
         return self._layers[target]
 
     def _layers_in(self, target: str) -> Path:
@@ -170,8 +205,8 @@ class _Planner:
         is_possible = mount_of(str(place), self._mounted).takes_layers
         return memory if is_in_memory or not is_possible else place
 
-    def _hold(self, path: str) -> str:
-        step = ("hold", str(len(self._holds)), path)
+    def _hold(self, path: str, verb: str = "hold") -> str:
+        step = (verb, str(len(self._holds)), path)
         self._holds.append(step)
         return f"@{step[1]}"
 

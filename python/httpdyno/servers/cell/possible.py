@@ -1,6 +1,5 @@
 """Which isolation can be had here: tried in a child process, since only the kernel knows."""
 
-import os
 import subprocess
 import sys
 from contextlib import suppress
@@ -10,13 +9,9 @@ from typing import Literal
 
 from httpdyno.servers.cell.seat import SOURCE
 
-_TRY_CELL = (
+_TRY = (
     "import sys; sys.path.insert(0, sys.argv[1]); "
-    "from httpdyno.servers.cell.holder import attempt; sys.exit(attempt())"
-)
-_TRY_WALL = (
-    "import sys; sys.path.insert(0, sys.argv[1]); "
-    "from httpdyno.servers.cell.enclosed import attempt; sys.exit(attempt())"
+    "from httpdyno.servers.cell import attempt; sys.exit(attempt.{}())"
 )
 _PATIENCE_S = 10.0
 _RESTRICTIONS = {
@@ -39,22 +34,23 @@ def possible() -> tuple[Literal["cell", "wall", ""], str]:
 
 @cache
 def cell_complaint() -> str:
-    """Return why no cell can be made by this process; empty when one can. Tried once."""
-    if os.geteuid() != 0:
-        return "a cell needs root"
-    complaint = _tried(_TRY_CELL)
+    """Return why no cell can be made by this user; empty when one can. Tried once.
+
+    Who is not root needs a user namespace for it: `run_anew_in_user_namespace`.
+    """
+    complaint = _tried("cell")
     return f"a cell {complaint}{_why()}" if complaint else ""
 
 
 @cache
 def wall_complaint() -> str:
     """Return why no wall can be made by this process; empty when one can. Tried once."""
-    complaint = _tried(_TRY_WALL)
+    complaint = _tried("wall")
     return f"a wall {complaint}" if complaint else ""
 
 
-def _tried(program: str) -> str:
-    command = [sys.executable, "-I", "-S", "-c", program, SOURCE]
+def _tried(kind: str) -> str:
+    command = [sys.executable, "-I", "-S", "-c", _TRY.format(kind), SOURCE]
     try:
         done = subprocess.run(  # noqa: S603 - our own program
             command, capture_output=True, text=True, timeout=_PATIENCE_S, check=False

@@ -10,7 +10,7 @@ from pathlib import Path
 import httpdyno
 from httpdyno.errors import AdapterError
 from httpdyno.servers.adapter import NotRunning, Place
-from httpdyno.servers.cell.account import Limits, is_root_of_the_machine, numbered, owner
+from httpdyno.servers.cell.account import Limits, numbered, owner
 from httpdyno.servers.cell.answer import said_by
 from httpdyno.servers.cell.plan import FOLDER, CannotError, Plan, planned
 from httpdyno.servers.cell.step import packed
@@ -18,6 +18,7 @@ from httpdyno.servers.cell.wish import CellWish
 from httpdyno.servers.keeper import Entry
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.site.adapter import Said
+from httpdyno.servers.user_namespace import is_root_of_the_machine, outside_ids
 
 _NAMESPACES = ("mnt", "net", "ipc")
 _PROGRAM = (
@@ -91,7 +92,8 @@ class CellSeat:
             command: Program and arguments.
             environment: The whole environment.
             folder: Where it runs, as seen in the cell.
-            user: Whom it runs as, with that user's groups; empty is as this process.
+            user: Whom it runs as, with that user's groups; empty is as this process. Who is not
+                root of the machine can only run it as himself.
             log: Where its errors go, in the place.
             output_to: Where its output goes when that is to be apart from its errors.
             limits: Where they are not this process's.
@@ -104,8 +106,9 @@ class CellSeat:
         holder = self._holder.pid
         entry = Entry(
             namespaces=[f"/proc/{holder}/ns/{kind}" for kind in _NAMESPACES],
-            owner=owner(user) if user else (),
+            owner=owner(user) if user and self.is_root else (),
             limits=numbered(limits or {}),
+            mapped=() if self.is_root else outside_ids(),
         )
         return ServerProcess.spawn(
             command,
@@ -187,7 +190,7 @@ def open_cell(place: Place, wish: CellWish) -> CellSeat | NotRunning:
     finally:
         os.close(handle)
     if said[0] == "made":
-        return CellSeat(place, plan, holder, tuple(said[1:]))
+        return CellSeat(place, plan, holder, (*plan.notices, *said[1:]))
     words = holder.last_words().strip()
     holder.stop()
     reason = said[1] if said[1:] else f"cannot be made: {words or 'its holder does not answer'}"

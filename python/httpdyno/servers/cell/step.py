@@ -11,6 +11,7 @@ Step = tuple[str, ...]
 
 - `keep PATH`: stays writable, under its own path.
 - `hold NAME PATH`: what is there now is later named `@NAME`, whatever is mounted over it.
+- `seek NAME PATH`: the same, but where it is gone by now, what is to be done with it is not.
 - `freeze`: all else becomes read-only.
 - `overlay TARGET UPPER WORK LOWER…`: layers over a folder; UPPER may be empty.
 - `bind SOURCE TARGET`, `mask TARGET`: another one, or an empty file, in place of a path.

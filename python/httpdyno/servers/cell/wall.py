@@ -14,7 +14,7 @@ from httpdyno.errors import AdapterError
 from httpdyno.model import Door
 from httpdyno.servers.adapter import NotRunning, Place
 from httpdyno.servers.cell import landlock
-from httpdyno.servers.cell.account import Limits, is_root_of_the_machine, numbered, owner
+from httpdyno.servers.cell.account import Limits, numbered, owner
 from httpdyno.servers.cell.answer import said_by
 from httpdyno.servers.cell.seat import SOURCE
 from httpdyno.servers.cell.wish import SHARED_MEMORY, CellWish
@@ -22,6 +22,7 @@ from httpdyno.servers.keeper import Entry
 from httpdyno.servers.port import HeldPort
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.site.adapter import Said
+from httpdyno.servers.user_namespace import is_root_of_the_machine
 
 _PROGRAM = (
     "import sys; sys.path.insert(0, sys.argv.pop(1)); "
