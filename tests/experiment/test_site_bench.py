@@ -11,7 +11,7 @@ from tests.namespace import may_make_networks, serving_elsewhere
 
 from httpdyno.experiment.bench import StartRequest
 from httpdyno.experiment.server_bench import ServerBench
-from httpdyno.model import Configuration, Effective
+from httpdyno.model import Configuration, Effective, RequestSpec
 from httpdyno.servers.patience import Patience
 from httpdyno.servers.port import HeldPort
 from httpdyno.servers.ready import await_answer
@@ -138,3 +138,15 @@ def test_a_server_in_another_network_is_loaded_there(study):
     for window in record.windows:
         assert window.measurement.completed > 0
         assert window.measurement.n_errors == 0
+
+
+def test_a_server_that_users_do_not_get_into_is_an_arm_that_failed(study, tmp_path):
+    login = RequestSpec(path="/login", method="POST", expect_status=302)
+    workload = structs.replace(study.workload, first=(login,))
+    record = measured(structs.replace(study, workload=workload), Site(tmp_path / "front"))
+    assert record.statuses == ("infeasible",)
+    assert record.details == (
+        "2 of 2 users did not get through the first steps: POST /login was answered 200, where "
+        "302 is expected",
+    )
+    assert record.windows == ()

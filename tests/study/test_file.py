@@ -77,6 +77,21 @@ def test_a_study_is_read_with_units_converted_and_defaults_filled_in(folder):
 
 
 @pytest.mark.parametrize(
+    ("also", "metrics"),
+    [
+        ('["p50_s"]', ("latency_p50_s",)),
+        ('["latency_p50_s", "p50_s", "throughput_per_s"]', ("latency_p50_s", "throughput_per_s")),
+        # It is the second metric anyway.
+        ('["cpu_s_per_request"]', ()),
+        ("[]", ()),
+    ],
+)
+def test_a_study_names_what_is_told_beside_its_metric(folder, also, metrics):
+    text = GOOD.replace("[method]", f"also = {also}\n\n[method]")
+    assert _study(folder, text).objective.also == metrics
+
+
+@pytest.mark.parametrize(
     ("metric", "rate", "second"),
     [
         ("latency_p99_s", "", "cpu_s_per_request"),
@@ -121,6 +136,16 @@ def test_a_study_has_its_second_metric_before_anything_is_measured(folder, metri
         ("levels = [2, 4]", "levels = [1]", "levels is [1]; expected levels other than the start"),
         ("book_ratio = [1.5, 1.1]", "book_ratio = [1.5]", "expected one for each level"),
         ('path = "/list"', 'path = "list"', "requests[0].path is 'list'; expected a path from"),
+        (
+            'metric = "latency_p99_s"',
+            'metric = "latency_p99_s"\nalso = ["speed"]',
+            "objective.also is ['speed']; expected throughput_per_s, cpu_s_per_request,",
+        ),
+        (
+            'metric = "latency_p99_s"',
+            'metric = "latency_p99_s"\nalso = ["p99_s"]',
+            "objective.also is ['p99_s']; expected throughput_per_s",
+        ),
         ('metric = "latency_p99_s"', 'metric = "speed"', "objective.metric is 'speed'; expected"),
         ('max_p99 = "200ms"', 'tie_breaker = "x"', "objective.tie_breaker is 'x'; expected"),
         (

@@ -5,8 +5,9 @@ from typing import Annotated
 import typer
 
 from httpdyno.cli.find_study import open_study
-from httpdyno.cli.launch import budget_or_none, execute, seed_or_new
+from httpdyno.cli.launch import also_telling, budget_or_none, execute, seed_or_new
 from httpdyno.cli.option import (
+    AlsoOption,
     DryRunOption,
     HtmlOption,
     JsonOption,
@@ -67,6 +68,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
             show_default=False,
         ),
     ] = None,
+    also: AlsoOption = None,
     until_decided: UntilDecidedOption = False,
     seed: SeedOption = None,
     dry_run: DryRunOption = False,
@@ -85,7 +87,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
     budget_s = budget_or_none(budget, is_until_decided=until_decided)
     if budget_s is None:
         budget_s = duration_s(_BUDGET)
-    opened = open_study(study)
+    opened = also_telling(open_study(study), also or [])
     reference = parse_configuration(_only("--a", a or []), opened)
     candidates = _candidates(b, opened)
     if reference in candidates.values() and not (same and len(candidates) == 1):

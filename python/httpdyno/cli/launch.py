@@ -2,6 +2,7 @@
 
 import math
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import fill
@@ -21,6 +22,7 @@ from httpdyno.model import Plan, Study
 from httpdyno.registry import load_adapter
 from httpdyno.secret import has_digests, with_secrets_of, without_values
 from httpdyno.store import Store
+from httpdyno.study.also import with_also
 from httpdyno.units import duration_s
 
 _SEED_BITS = 32
@@ -33,6 +35,8 @@ class Request:
 
     study: str | None
     budget: str | None = None
+    also: tuple[str, ...] = ()
+    """Metrics that are to be told beside the study's."""
     is_until_decided: bool = False
     seed: int | None = None
     resume: str | None = None
@@ -84,6 +88,20 @@ def show_plan(plan: Plan, outputs: Outputs) -> None:
         write_json(document, outputs.json)
 
 
+def also_telling(study: Study, also: Sequence[str]) -> Study:
+    """Return the study with a verdict for each of these metrics too.
+
+    Raises:
+        UsageError: One of them makes no sense.
+    """
+    is_open_loop = study.workload.is_open_loop
+    try:
+        objective = with_also(study.objective, also, is_open_loop=is_open_loop)
+    except UsageError as error:
+        raise UsageError(f"`--also`: {error}", hint=f"there are {error.hint}") from error
+    return replace(study, objective=objective)
+
+
 def seed_or_new(seed: int | None) -> int:
     """Return the seed given, or a new one; either way the plan records it.
 
@@ -123,7 +141,7 @@ def _new_plan(request: Request) -> Plan:
         )
     if request.study is None:
         raise UsageError("no study was named", hint="`httpdyno study list` shows the bundled ones")
-    study = open_study(request.study)
+    study = also_telling(open_study(request.study), request.also)
     return make_plan(study, seed=seed_or_new(request.seed), budget_s=_budget_s(request))
 
 
@@ -135,6 +153,10 @@ def _stored_plan(request: Request) -> Plan:
     if request.seed is not None:
         raise UsageError(
             f"run `{request.resume}` has its own seed", hint="leave out `--seed` with `--resume`"
+        )
+    if request.also:
+        raise UsageError(
+            f"run `{request.resume}` has its own metrics", hint="leave out `--also` with `--resume`"
         )
     budget_s = _budget_s(request)
     with Store.open() as store:

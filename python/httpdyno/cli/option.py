@@ -4,6 +4,8 @@ from typing import Annotated
 
 import typer
 
+from httpdyno.model.metric import METRIC_NAMES
+
 JsonOption = Annotated[
     str | None,
     typer.Option(
@@ -24,6 +26,11 @@ def bundled_names(incomplete: str) -> list[str]:
     from httpdyno.cli.find_study import bundled_studies  # noqa: PLC0415 - not for help
 
     return [name for name in bundled_studies() if name.startswith(incomplete)]
+
+
+def metric_names(incomplete: str) -> list[str]:
+    """Return the metrics that begin so, for a shell that completes."""
+    return [each for each in METRIC_NAMES if each.startswith(incomplete)]
 
 
 StudyArgument = Annotated[
@@ -53,6 +60,17 @@ BudgetOption = Annotated[
         metavar="TIME",
         help="The time that the whole may take, such as `3m`.  [default: the study's]",
         show_default=False,
+    ),
+]
+
+AlsoOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--also",
+        metavar="METRIC",
+        autocompletion=metric_names,
+        help="Say of this metric too whether it is better, worse or equivalent, such as "
+        "`p99_s`; it decides nothing. May be repeated.",
     ),
 ]
 

@@ -3,6 +3,7 @@
 from httpdyno.cli.launch import Request, launch
 from httpdyno.cli.option import (
     AcceptChangesOption,
+    AlsoOption,
     BudgetOption,
     DryRunOption,
     HtmlOption,
@@ -25,6 +26,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
     study: ResumableStudyArgument = None,
     *,
     budget: BudgetOption = None,
+    also: AlsoOption = None,
     until_decided: UntilDecidedOption = False,
     seed: SeedOption = None,
     resume: ResumeOption = None,
@@ -42,6 +44,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
         Request(
             study=study,
             budget=budget,
+            also=tuple(also or ()),
             is_until_decided=until_decided,
             seed=seed,
             resume=resume,

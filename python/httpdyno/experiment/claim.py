@@ -19,6 +19,7 @@ from httpdyno.experiment.evidence import (
     smallest_count,
 )
 from httpdyno.experiment.littles_law import little_doubt
+from httpdyno.experiment.no_figure import no_figure
 from httpdyno.experiment.usable_start import failing_words
 from httpdyno.model import (
     Comparison,
@@ -33,7 +34,7 @@ from httpdyno.model import (
 from httpdyno.model.metric import METRIC_NAMES, RATIO_OF_METRIC
 from httpdyno.stats.sequence import FARTHEST, ratio_interval, starts_needed
 from httpdyno.stats.verdict import distance_to_decision, verdict
-from httpdyno.units import format_duration, format_guess
+from httpdyno.units import format_guess
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -60,6 +61,8 @@ class Claim:
     """The metric has spoken, but its tie breaker may still."""
     second: SecondClaim | None = None
     """What the second metric says for itself. It changes nothing of the rest."""
+    also: tuple[SecondClaim, ...] = ()
+    """What further metrics say, each for itself."""
 
     @property
     def is_decided(self) -> bool:
@@ -96,20 +99,27 @@ def claim(starts: Sequence[StartRecord], terms: Terms) -> Claim:
 
     In each of them arm 0 ran as it should. The objective's metric decides. Where it shows no
     difference, or none yet, its tie breaker may. The second metric has its own claim beside, by the
-    same rules; the risk is shared so that both together keep the objective's confidence.
+    same rules, and so have further ones; the risk is shared so that all together keep the
+    objective's confidence.
     """
     objective, min_starts = terms.objective, terms.min_starts
     failure = _failure(starts, terms)
     if failure:
         return Claim(verdict="failed", reason=failure, n_starts=len(starts))
     first = _claim(starts, objective, objective.metric, min_starts)
+    also = tuple(
+        _told(metric, _claim(starts, objective, metric, min_starts)) for metric in objective.also
+    )
     if not objective.second:
-        return first
+        return replace(first, also=also)
     second = _claim(starts, objective, objective.second, min_starts)
     if objective.tie_breaker:
         first = _by_tie_breaker(first, second, starts, terms)
-    told = SecondClaim(metric=objective.second, verdict=second.verdict, reason=second.reason)
-    return replace(first, second=told)
+    return replace(first, second=_told(objective.second, second), also=also)
+
+
+def _told(metric: str, state: Claim) -> SecondClaim:
+    return SecondClaim(metric=metric, verdict=state.verdict, reason=state.reason)
 
 
 def _by_tie_breaker(
@@ -229,7 +239,7 @@ def _claim(
         )
         return Claim(verdict="not_measured", reason=words, n_starts=len(starts))
     if not ratios and len(starts) >= _SILENT_STARTS:
-        words = _no_figure(starts, metric)
+        words = no_figure(starts, metric)
         return Claim(verdict="not_measured", reason=words, n_starts=len(starts))
     interval = ratio_interval(ratios, confidence=confidence)
     n, n_starts = len(ratios), len(starts)
@@ -290,24 +300,6 @@ def _in_starts(n_figures: int | None, n_with: int, n_starts: int) -> int | None:
     return None if n_figures is None else math.ceil(n_figures * n_starts / max(1, n_with))
 
 
-def _no_figure(starts: Sequence[StartRecord], metric: str) -> str:
-    """Return why no start gives a ratio of this metric, and what to do."""
-    windows = [window.measurement for start in starts for window in start.windows]
-    if not windows:
-        return f"no window was measured in {len(starts)} starts"
-    if metric == "cpu_s_per_request":
-        return (
-            f"the CPU time of a start is too short to be read in {len(starts)} starts; "
-            "a longer `method.window` has more"
-        )
-    longest_s = max(window.latency.max_s for window in windows)
-    answered = f": answers take up to {format_duration(longest_s)}" if longest_s > 0 else ""
-    return (
-        f"in no start did both arms answer within windows of "
-        f"{format_duration(windows[0].measured_s)}{answered}; a longer `method.window` may do"
-    )
-
-
 _STATUS_WORDS = {
     "refused": "was refused by the server",
     "crashed": "crashed",
@@ -343,14 +335,15 @@ def comparison(
     """Return the comparison that these starts make, all that there will be."""
     objective, min_starts = terms.objective, terms.min_starts
     state = claim(starts, terms)
-    second = state.second
+    second, also = state.second, state.also
     ratios = log_ratios(starts, RATIO_OF_METRIC[objective.metric])
     duration_s = math.fsum(start.duration_s for start in starts)
     if state.verdict == "inconclusive" and len(starts) < min_starts:
         words = f"the time was over after {len(starts)} of at least {min_starts} starts"
         state = replace(state, verdict="not_measured", reason=words, starts_needed=min_starts)
-    if second is not None and second.verdict == "inconclusive" and len(starts) < min_starts:
-        second = structs.replace(second, verdict="not_measured")
+    if len(starts) < min_starts:
+        second = second and _unmeasured(second)
+        also = tuple(_unmeasured(each) for each in also)
     left = (state.starts_needed or 0) - len(starts)
     per_start_s = duration_s / len(starts) if starts else 0.0
     undecided = state.verdict in {"inconclusive", "not_measured"}
@@ -374,6 +367,7 @@ def comparison(
         decided_by=state.decided_by,
         n_starts=len(starts),
         second=second,
+        also=also,
         ratios=ratio_intervals(starts, objective),
         per_start_ratio=tuple(math.exp(value) for value in ratios),
         noise=noise(starts, ratios),
@@ -381,6 +375,12 @@ def comparison(
         duration_s=duration_s,
         caveats=window_caveats(starts),
     )
+
+
+def _unmeasured(told: SecondClaim) -> SecondClaim:
+    """Return a claim with another word where it was to have more starts, and has not."""
+    is_open = told.verdict == "inconclusive"
+    return structs.replace(told, verdict="not_measured") if is_open else told
 
 
 def _end_words(state: Claim, n_starts: int, per_start_s: float, most: int) -> str:

@@ -221,14 +221,15 @@ def _windows_note(study: Study) -> str:
 
 def _objective_line(study: Study) -> str:
     objective = study.objective
-    if objective.tie_breaker:
-        return f"{objective.metric}, then {objective.tie_breaker}"
-    beside = f" (told beside it: {objective.second})" if objective.second else ""
-    return f"{objective.metric}{beside}"
+    then = f", then {objective.tie_breaker}" if objective.tie_breaker else ""
+    beside = f" (told beside it: {', '.join(objective.beside)})" if objective.beside else ""
+    return f"{objective.metric}{then}{beside}"
 
 
 def _together(study: Study) -> str:
-    """Return of what the confidence is, where two metrics share the risk."""
+    """Return of what the confidence is, where several metrics share the risk."""
+    if study.objective.also:
+        return " of all together"
     return " of both together" if study.objective.second else ""
 
 

@@ -10,6 +10,13 @@ _METRICS = {
 }
 """Of each the key of its ratio, which has no unit, and its name in words."""
 
+
+def metric_named(text: str) -> str:
+    """Return the metric that is meant by `p99_s` as well as by `latency_p99_s`."""
+    longer = f"latency_{text}"
+    return longer if longer in _METRICS else text
+
+
 METRIC_NAMES = {metric: name for metric, (_, name) in _METRICS.items()}
 """In words."""
 

@@ -137,9 +137,12 @@ class Comparison(Record, frozen=True):
     second: SecondClaim | None = None
     """None where the objective has no second metric, where the candidate failed, and in what an
     earlier version stored."""
+    also: tuple[SecondClaim, ...] = ()
+    """Of the further metrics that were asked for, in their order; empty where the candidate
+    failed."""
     ratios: dict[str, RatioInterval] = msgspec.field(default_factory=dict)
     """throughput, cpu_per_request, latency_p50, latency_p90, latency_p99: b over a. Each has a
-    confidence of its own; all but those of the metric and of the second one claim nothing."""
+    confidence of its own; those that are neither decided by nor claimed of claim nothing."""
     per_start_ratio: tuple[float, ...] = ()
     """The objective metric's ratio in each start; (n_starts,)."""
     noise: dict[str, float] = msgspec.field(default_factory=dict)

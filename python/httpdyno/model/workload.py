@@ -127,31 +127,43 @@ class Objective(Record, frozen=True):
     """What has a claim of its own beside the metric, and decides nothing: fixed with the study,
     before there are data (`second_metric_of`). Where a tie breaker is named that is the second one.
     Empty for none, as in what earlier versions stored."""
+    also: tuple[str, ...] = ()
+    """Further metrics with a claim each, which decide nothing: neither of those above."""
     max_error_ratio: float = 0.001
     max_p99_s: float | None = None
     margin_ratio: float = 0.01
     """Differences within ±this are `equivalent`: too small to matter."""
     confidence: float = 0.95
     """That no verdict is a wrong `better` or `worse`, however often one looks: neither that of the
-    metric nor that of the second one."""
+    metric nor those beside it."""
 
     @property
     def second(self) -> str:
         """The metric that has a claim of its own beside the first; empty where none has."""
         return self.tie_breaker or self.second_metric
 
+    @property
+    def beside(self) -> tuple[str, ...]:
+        """The metrics with a claim of their own that decide nothing."""
+        second = () if self.tie_breaker or not self.second_metric else (self.second_metric,)
+        return (*second, *self.also)
+
     def confidence_of(self, metric: str) -> float:
         """Return the confidence of a metric's interval.
 
-        Two metrics that may speak share the risk (Bonferroni), so that both together keep the
-        objective's confidence, whatever they have to do with each other: by halves where the second
-        may decide too, else as `SECOND_RISK` says. All others claim nothing, and have the
-        objective's confidence each for itself.
+        Metrics that may speak share the risk (Bonferroni), so that all together keep the
+        objective's confidence, whatever they have to do with each other. Those that may decide, the
+        metric and a tie breaker, have equal parts of what `SECOND_RISK` leaves; those that are told
+        beside have equal parts of that, or nothing of it is taken where there are none. All others
+        claim nothing, and have the objective's confidence each for itself.
         """
-        if not self.second or metric not in {self.metric, self.second}:
+        deciding = [each for each in (self.metric, self.tie_breaker) if each]
+        beside = self.beside
+        if metric not in {*deciding, *beside}:
             return self.confidence
-        second_share = 0.5 if self.tie_breaker else SECOND_RISK
-        share = second_share if metric == self.second else 1 - second_share
+        for_beside = SECOND_RISK if beside else 0.0
+        is_deciding = metric in deciding
+        share = (1 - for_beside) / len(deciding) if is_deciding else for_beside / len(beside)
         return 1 - (1 - self.confidence) * share
 
 

@@ -21,6 +21,7 @@ from httpdyno.model.metric import METRIC_NAMES
 from httpdyno.model.site import Site
 from httpdyno.model.study import Method, ServerSpec, Study
 from httpdyno.model.workload import Objective, second_metric_of
+from httpdyno.study.also import with_also
 from httpdyno.study.candidate import study_candidates
 from httpdyno.study.command import GET, check_command, get_of
 from httpdyno.study.complaint import MISSING_HINT, is_possible_number, nearest, typed_study
@@ -286,7 +287,7 @@ class _Checker:
         ):
             if not low <= value <= high:
                 raise self.wrong(key, value, f"{low:g} to {high:g}")
-        return Objective(
+        objective = Objective(
             metric=table.metric,
             tie_breaker=table.tie_breaker,
             second_metric=second_metric_of(
@@ -297,6 +298,10 @@ class _Checker:
             margin_ratio=table.margin,
             confidence=table.confidence,
         )
+        try:
+            return with_also(objective, table.also, is_open_loop=is_open_loop)
+        except UsageError as error:
+            raise self.wrong("objective.also", list(table.also), error.hint) from error
 
     def method(
         self,

@@ -100,6 +100,7 @@ class ObjectiveTable(Record, frozen=True):
 
     metric: str = "throughput_per_s"
     tie_breaker: str = ""
+    also: tuple[str, ...] = ()
     max_error_ratio: float = 0.001
     max_p99: str | None = None
     margin: float = 0.01

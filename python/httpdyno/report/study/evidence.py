@@ -6,6 +6,7 @@ from httpdyno.model import Comparison, LadderStep, Outcome, level_text
 from httpdyno.model.metric import RATIO_NAMES
 from httpdyno.report.shared.template import Drawn
 from httpdyno.report.study import chart
+from httpdyno.report.study.also_text import also_clauses
 from httpdyno.report.study.finding import final_label
 from httpdyno.report.study.http_answers import answers_text
 from httpdyno.report.study.second_text import confidences_text, second_clause
@@ -99,7 +100,8 @@ def _card(
     failed = words_without_figure(comparison) if shown_verdict(comparison) == "failed" else ""
     kept_words = {True: "kept", False: "not kept", None: ""}[kept]
     why = "" if failed else comparison.reason
-    parts = (figure, why, needed_text(comparison), second_clause(comparison), kept_words)
+    told = (second_clause(comparison), *also_clauses(comparison))
+    parts = (figure, why, needed_text(comparison), *told, kept_words)
     facts = [
         (RATIO_NAMES[name], f"{interval_ratio_text(shown_ratios(comparison)[name])} ×")
         for name in ("throughput", "cpu_per_request", "latency_p50", "latency_p99")

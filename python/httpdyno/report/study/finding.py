@@ -316,7 +316,13 @@ def _confidence_words(outcome: Outcome) -> str:
         parts = [objective.confidence_of(each) for each in (objective.metric, objective.second)]
         role = "the tie breaker" if objective.tie_breaker else "which decides nothing"
         own = f"{always}, {_shared_words(objective, parts, role)}"
-        own = f"{own}, so that with {whole} both are right; nothing is claimed by other ratios"
+        own += _also_words(objective)
+        both = "all" if objective.also else "both"
+        own = f"{own}, so that with {whole} {both} are right; nothing is claimed by other ratios"
+    elif objective.also:
+        part = confidences_text([objective.confidence_of(objective.metric)])
+        own = f"{always}, of {metric_name(objective.metric)} with {part} confidence"
+        own += f"{_also_words(objective)}, so that with {whole} all are right"
     if outcome.sweep is None:
         return f"{own}{_final_confidence(outcome)}"
     curve = f"{always}, on the curve with {whole} confidence for all levels together"
@@ -329,6 +335,15 @@ def _shared_words(objective: Objective, parts: Sequence[float], role: str) -> st
     return (
         f"of {metric_name(objective.metric)} with {own} confidence and of "
         f"{metric_name(objective.second)}, {role}, with {other}"
+    )
+
+
+def _also_words(objective: Objective) -> str:
+    """Return with what confidence what is told besides holds, each of it."""
+    return "".join(
+        f" and of {metric_name(metric)}, which decides nothing, with "
+        f"{confidences_text([objective.confidence_of(metric)])}"
+        for metric in objective.also
     )
 
 

@@ -79,8 +79,8 @@ class ArmJson(Record, frozen=True):
 class ClaimJson(Record, frozen=True):
     """What a comparison proves, and how.
 
-    Of the ratios, those of `metric` and of the second one share the objective's risk. The others
-    claim nothing: the confidence of each is for itself alone.
+    Of the ratios, those of `metric` and of what is told beside it share the objective's risk. The
+    others claim nothing: the confidence of each is for itself alone.
     """
 
     change: str
@@ -91,7 +91,8 @@ class ClaimJson(Record, frozen=True):
     """The tie breaker, where that decided; else empty."""
     second: SecondClaim | None
     """What is proven of the second metric, whose interval is among the ratios. None where the study
-    has none, or the candidate failed."""
+    has none, or the candidate failed. `also` is the same of further metrics."""
+    also: tuple[SecondClaim, ...]
     throughput_ratio: RatioJson | None
     cpu_per_request_ratio: RatioJson | None
     latency_p50_ratio: RatioJson | None
@@ -333,6 +334,7 @@ def _claim(comparison: Comparison) -> dict[str, Any]:
         "metric": comparison.metric,
         "decided_by": comparison.decided_by,
         "second": comparison.second,
+        "also": comparison.also,
         "n_starts": comparison.n_starts,
         "per_start_ratio": comparison.per_start_ratio,
         "noise": _finite(comparison.noise),

@@ -8,6 +8,7 @@ from httpdyno.model.metric import MORE_IS_BETTER
 from httpdyno.report.shared.phrase import NOTHING, plural
 from httpdyno.report.shared.template import Drawn
 from httpdyno.report.shared.workload_text import workload_text
+from httpdyno.report.study.also_text import also_clauses
 from httpdyno.report.study.effective import effective_table
 from httpdyno.report.study.evidence import drawn_confidence, evidence, skipped
 from httpdyno.report.study.figure import (
@@ -190,6 +191,7 @@ def _final_hero(outcome: Outcome, final: Comparison) -> dict[str, Any]:
     second = second_clause(final)
     if second and not (outcome.withdrawn and differing_clause(final)):
         lines.append(second)
+    lines += also_clauses(final)
     if outcome.plan.study.book_ratio is not None and not _is_compare(outcome):
         book = outcome.plan.study.book_figure
         lines.append(

@@ -11,6 +11,7 @@ from httpdyno.report.study.verdict_text import (
     proven_second,
     ratio_bounds_text,
     ratio_key,
+    shown_verdict,
 )
 
 MARKS = {"better": "*", "worse": "*", "equivalent": "="}
@@ -73,9 +74,10 @@ def mark(comparison: Comparison, ratio: str) -> str:
         ratio: The key of one of them.
     """
     second = proven_second(comparison)
-    if second is None or ratio_key(second.metric) != ratio:
-        return ""
-    return MARKS[second.verdict]
+    told = [] if second is None else [second]
+    if shown_verdict(comparison) != "failed":
+        told += [each for each in comparison.also if each.verdict in MARKS]
+    return next((MARKS[each.verdict] for each in told if ratio_key(each.metric) == ratio), "")
 
 
 def marks_text(comparisons: Sequence[Comparison], ratios: Sequence[str]) -> str:

@@ -22,6 +22,7 @@ from httpdyno.model import (
 from httpdyno.model.metric import RATIO_NAMES
 from httpdyno.report.shared.phrase import NOTHING
 from httpdyno.report.shared.prose import Prose
+from httpdyno.report.study.also_text import also_claims, also_words
 from httpdyno.report.study.finding import (
     arm_names,
     changes_title,
@@ -39,7 +40,6 @@ from httpdyno.report.study.second_text import (
     brief_clause,
     mark,
     marks_text,
-    says_the_same,
     second_claim,
     second_figure,
 )
@@ -232,6 +232,7 @@ def _reasons(comparison: Comparison) -> list[RenderableType]:
     second = second_claim(comparison)
     if second is not None:
         said.add(ratio_key(second.metric))
+    said |= {ratio_key(each.metric) for each in also_claims(comparison)}
     name = metric_name(decider(comparison))
     why = Text.assemble(f"{name}: ", verdict_text(comparison), f", {comparison.reason}")
     needed = needed_text(comparison)
@@ -251,17 +252,20 @@ def _reasons(comparison: Comparison) -> list[RenderableType]:
 
 
 def _second_line(comparison: Comparison) -> list[RenderableType]:
-    """Return what is proven of the second metric; nothing where that is nothing."""
+    """Return what is proven of the second metric, if anything is; and what is asked for besides."""
     second = second_claim(comparison)
-    if second is None:
-        return []
-    too = " too" if says_the_same(comparison) else ""
-    line = Text.assemble(
-        f"{metric_name(second.metric)}: ",
-        (second.verdict, VERDICT_STYLES[second.verdict]),
-        f"{too}, {second_figure(comparison, second)}",
-    )
-    return [Padding(Prose(line), _INDENT)]
+    told = [] if second is None else [(second, second_figure(comparison, second))]
+    told += [(each, also_words(comparison, each)) for each in also_claims(comparison)]
+    lines = []
+    for claim, words in told:
+        too = " too" if claim.verdict == comparison.verdict and claim is second else ""
+        line = Text.assemble(
+            f"{metric_name(claim.metric)}: ",
+            (claim.verdict.replace("_", " "), VERDICT_STYLES[claim.verdict]),
+            f"{too}, {words}",
+        )
+        lines.append(Padding(Prose(line), _INDENT))
+    return [*lines]
 
 
 def arms_table(comparison: Comparison, names: tuple[str, str]) -> Table:

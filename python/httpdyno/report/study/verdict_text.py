@@ -105,12 +105,15 @@ def shown_ratios(comparison: Comparison) -> dict[str, RatioInterval]:
     """Return the ratios that reports may show.
 
     Where an arm was not measured to the end none; where only the metric could not be, what is
-    proven of the second one.
+    proven of those beside it.
     """
     if has_figure(comparison):
         return comparison.ratios
     second = proven_second(comparison)
     keys = [] if second is None else [ratio_key(second.metric)]
+    if shown_verdict(comparison) != "failed":
+        proven = [each.metric for each in comparison.also if each.verdict in PROVEN]
+        keys += [key for metric in proven if (key := ratio_key(metric)) in comparison.ratios]
     return {key: comparison.ratios[key] for key in keys}
 
 

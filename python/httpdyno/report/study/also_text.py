@@ -1,0 +1,29 @@
+"""What a comparison says of the metrics that somebody asked for beside the objective's, in words.
+
+Each has a verdict of its own, which is told whatever it is: they were named to be answered.
+"""
+
+from httpdyno.model import Comparison, SecondClaim
+from httpdyno.report.study.second_text import second_figure
+from httpdyno.report.study.verdict_text import metric_name, ratio_key, shown_verdict
+
+
+def also_claims(comparison: Comparison) -> tuple[SecondClaim, ...]:
+    """Return the claims to tell; none where the candidate failed."""
+    return () if shown_verdict(comparison) == "failed" else comparison.also
+
+
+def also_words(comparison: Comparison, claim: SecondClaim) -> str:
+    """Return what comes after the verdict: its figure, or the reason why there is none."""
+    if claim.verdict == "not_measured" or ratio_key(claim.metric) not in comparison.ratios:
+        return claim.reason
+    return second_figure(comparison, claim)
+
+
+def also_clauses(comparison: Comparison) -> list[str]:
+    """Return `p99 latency is inconclusive: 0.97 × (0.80 … 1.17; 99 % confidence)` for each."""
+    return [
+        f"{metric_name(each.metric)} is {each.verdict.replace('_', ' ')}: "
+        f"{also_words(comparison, each)}"
+        for each in also_claims(comparison)
+    ]

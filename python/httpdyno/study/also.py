@@ -1,0 +1,34 @@
+"""Metrics that have a verdict of their own beside the objective's."""
+
+from collections.abc import Sequence
+
+from msgspec import structs
+
+from httpdyno.errors import UsageError
+from httpdyno.model import Objective
+from httpdyno.model.metric import METRIC_NAMES, metric_named
+
+
+def with_also(objective: Objective, names: Sequence[str], *, is_open_loop: bool) -> Objective:
+    """Return the objective with a claim of its own for each of these metrics, and for those it has.
+
+    One that is told beside the metric anyway stays what it is.
+
+    Args:
+        objective: Of a study.
+        names: `latency_p99_s`, or `p99_s` for short.
+        is_open_loop: Whether a schedule decides the throughput.
+
+    Raises:
+        UsageError: One of them is no metric, decides already, or compares nothing.
+    """
+    known = [each for each in METRIC_NAMES if not (is_open_loop and each == "throughput_per_s")]
+    known = [each for each in known if each not in {objective.metric, objective.tie_breaker}]
+    also = list(objective.also)
+    for name in names:
+        metric = metric_named(name)
+        if metric not in known:
+            raise UsageError(f"`{name}` cannot be told beside the metric", hint=", ".join(known))
+        if metric not in {*objective.beside, *also}:
+            also.append(metric)
+    return structs.replace(objective, also=tuple(also))

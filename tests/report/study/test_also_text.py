@@ -1,0 +1,79 @@
+"""What is told of further metrics that were asked for."""
+
+import io
+
+import pytest
+from msgspec import structs
+from rich.console import Console
+from tests.report.sample_second import OBJECTIVE, second_alone, second_compare
+
+from httpdyno.model import Outcome, RatioInterval, SecondClaim, Verdict
+from httpdyno.report.study.finding import method_sentences
+from httpdyno.report.study.html import outcome_html
+from httpdyno.report.study.json import outcome_json
+from httpdyno.report.study.text import outcome_text
+
+P99 = "latency_p99_s"
+SLOWER = RatioInterval(ratio=1.214, low=1.102, high=1.337, confidence=0.995)
+
+
+def asked(outcome: Outcome, verdict: Verdict, reason: str = "so it lies") -> Outcome:
+    """Return the outcome of a study that asks for the p99 too."""
+    assert outcome.final is not None
+    claim = SecondClaim(metric=P99, verdict=verdict, reason=reason)
+    ratios = {**outcome.final.ratios, "latency_p99": SLOWER}
+    final = structs.replace(outcome.final, ratios=ratios, also=(claim,))
+    objective = structs.replace(OBJECTIVE, also=(P99,))
+    study = structs.replace(outcome.plan.study, objective=objective)
+    plan = structs.replace(outcome.plan, study=study)
+    return structs.replace(outcome, final=final, plan=plan)
+
+
+def shown(outcome: Outcome) -> str:
+    console = Console(file=io.StringIO(), width=200, color_system=None)
+    with console.capture() as capture:
+        console.print(outcome_text(outcome))
+    return capture.get()
+
+
+def page(outcome: Outcome) -> str:
+    return outcome_html(outcome).replace("\N{NO-BREAK SPACE}", " ")
+
+
+@pytest.mark.parametrize("verdict", ["better", "worse", "equivalent", "inconclusive"])
+def test_each_is_told_whatever_its_verdict(verdict):
+    outcome = asked(second_compare(), verdict)
+    line = f"p99 latency: {verdict}, 1.21 × (1.10 … 1.34; 99.5 % confidence)"
+    assert shown(outcome).count("p99 latency") == 1, "not among the other figures too"
+    assert line in shown(outcome)
+    assert f"p99 latency is {verdict}: 1.21 ×" in page(outcome)
+    document = outcome_json(outcome)
+    assert list(document["final"]["also"]) == [
+        {"metric": P99, "verdict": verdict, "reason": "so it lies"}
+    ]
+    assert document["final"]["latency_p99_ratio"]["confidence"] == 0.995
+
+
+def test_what_has_no_figure_says_why():
+    outcome = asked(second_compare(), "not_measured", "a start holds 240 requests")
+    assert "p99 latency: not measured, a start holds 240 requests" in shown(outcome)
+    assert "p99 latency is not measured: a start holds 240 requests" in page(outcome)
+
+
+def test_it_is_told_where_the_metric_itself_has_no_figure():
+    assert "p99 latency: worse, 1.21 ×" in shown(asked(second_alone(), "worse"))
+
+
+def test_of_a_candidate_that_failed_nothing_is_told():
+    outcome = asked(second_compare(), "worse")
+    assert outcome.final is not None
+    final = structs.replace(outcome.final, verdict="failed")
+    assert "p99 latency: worse" not in shown(structs.replace(outcome, final=final))
+
+
+def test_the_method_says_with_what_confidence_all_are_right():
+    _, second = method_sentences(asked(second_compare(), "worse"))
+    assert "of throughput with 96 % confidence" in second
+    assert "of CPU per request, which decides nothing, with 99.5 %" in second
+    assert "of p99 latency, which decides nothing, with 99.5 %" in second
+    assert "so that with 95 % all are right" in second
