@@ -18,9 +18,13 @@ from httpdyno.model import Effective
 from httpdyno.servers.apache.knob import KNOBS
 
 _ADJUSTED = re.compile(
-    r"WARNING: (\w+) of (-?\d+) .*?"
+    r"(?:WARNING|AH\d{5}): (\w+) of (-?\d+) .*?"
     r"(?:decreasing|increasing)(?: \w+)? to (?:nearest multiple )?(-?\d+)"
 )
+REFUSED = re.compile(r"AH00526|AH00534|AH0001[46]|Syntax error|Configuration Failed")
+"""Words of a server that does not take its configuration."""
+QUIET = re.compile(r"\[\w+:(?:notice|info|debug|trace\d)\]")
+"""Lines of its log that say of no trouble."""
 _OPENS = re.compile(r"<(\w+)\s*([^>]*)>")
 _TRANSPARENT = frozenset({"ifmodule", "ifdefine", "ifversion", "ifdirective", "iffile"})
 _MIN_SPARE_DEFAULT = 5

@@ -8,7 +8,6 @@ The stop signal is TERM: idle children end within milliseconds of it, while the 
 takes seconds. `apache2 -k stop` is never used: it reads a pid file, and pid files lie.
 """
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -40,8 +39,6 @@ from httpdyno.servers.staging import last_lines
 
 _DUMP = "dump.txt"
 _DUMP_BYTES = 1 << 24
-_QUIET = re.compile(r"\[\w+:(?:notice|info|debug|trace\d)\]")
-_REFUSED = re.compile(r"AH00526|AH00534|AH0001[46]|Syntax error|Configuration Failed")
 _IN_USE = "Address already in use"
 
 
@@ -139,10 +136,10 @@ class _Insight:
     def words(self) -> str:
         log = log_text(self._place.folder / ERROR_LOG, from_end=True)
         lines = f"{self._process.last_words()}\n{log}".splitlines()
-        return last_lines("\n".join(line for line in lines if not _QUIET.search(line)))
+        return last_lines("\n".join(line for line in lines if not in_force.QUIET.search(line)))
 
     def refusal(self, exit_code: int | None, words: str) -> bool:
-        return exit_code == 1 and _IN_USE not in words and bool(_REFUSED.search(words))
+        return exit_code == 1 and _IN_USE not in words and bool(in_force.REFUSED.search(words))
 
     def lacking(self) -> str:
         wanted = in_force.processes_at_start(self._mpm, *self._said())

@@ -1,0 +1,140 @@
+"""What a running Apache has in force: what it read, and what it made of that. Pure.
+
+At a start it says on its error output what it changes (`WARNING: …`); at a graceful restart it
+says so in its error log, and for some only that it does. What it changes without a word is in
+`rule.py`, and redone here.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+
+from msgspec import structs
+
+from httpdyno.model import KnobInfo, Level, Reading, Survey, level_text
+from httpdyno.servers.apache.in_force import adjustments
+from httpdyno.servers.apache_site.dump import Dump, parsed_dump
+from httpdyno.servers.apache_site.inlined import allowing_scopes
+from httpdyno.servers.apache_site.knob import BACKLOG, HTACCESS, KNOBS, ONE_VALUE, SPARE
+from httpdyno.servers.apache_site.offer import split_name
+from httpdyno.servers.apache_site.scope import Scopes
+from httpdyno.servers.apache_site.setting import (
+    is_threaded,
+    number_of,
+    reading_of,
+    said_text,
+)
+from httpdyno.servers.apache_site.spare import FOUND, spare_names, spare_values
+
+_KEPT = re.compile(r"changing (\w+) to \d+ from original value of (\d+) not allowed")
+_MATCHED = re.compile(r"(\w+) of \d+ (?:exceeds|is less than) \w+ (?:value )?of (\d+), .* to match")
+
+
+def said_values(survey: Survey, output: str, words: str) -> Survey:
+    """Return a survey of what is in force, after one as found.
+
+    Args:
+        survey: As found: its modules, and which hosts and folders there are.
+        output: What the server printed for `-D DUMP_CONFIG` at its last reading.
+        words: What it said at its start or restart.
+    """
+    dump = parsed_dump(output)
+    changed = {**_adjusted(words), **dict(_MATCHED.findall(words)), **dict(_KEPT.findall(words))}
+    found = [r for r in _last_readings(dump) if r.scope or r.name not in changed]
+    found += [Reading(name=name, scope="", text=text) for name, text in changed.items()]
+    now = structs.replace(survey, readings=tuple(found))
+    silent = _silent(now)
+    kept = tuple(r for r in found if r.scope or r.name not in silent)
+    said = tuple(Reading(name=name, scope="", text=str(n)) for name, n in silent.items())
+    return structs.replace(survey, readings=(*kept, *said))
+
+
+def knob_values(
+    found: Survey, now: Survey, known: Mapping[str, KnobInfo], asked: Mapping[str, Level]
+) -> dict[str, str]:
+    """Return each knob's value in force, as levels are written.
+
+    Args:
+        found: The survey as found.
+        now: What is in force.
+        known: The knobs that are offered.
+        asked: All levels that it was started with.
+    """
+    values: dict[str, str] = {}
+    for name, info in known.items():
+        directive, scope = split_name(name)
+        if name == SPARE:
+            values[name] = _spare(found, now, asked)
+        elif name == HTACCESS:
+            values[name] = _overriding(found, now)
+        elif (reading := reading_of(now, directive, scope)) is not None:
+            values[name] = said_text(KNOBS[directive].info, reading.text)
+        elif (default := _unset(found, name, info)) is not None:
+            values[name] = level_text(default)
+    return values
+
+
+def _adjusted(words: str) -> dict[str, str]:
+    return {name: str(number) for name, number in adjustments(words).items()}
+
+
+def _last_readings(dump: Dump) -> Iterable[Reading]:
+    scopes = Scopes(dump.directives)
+    last: dict[tuple[str, str], Reading] = {}
+    for directive in dump.directives:
+        if directive.name.lower() in ONE_VALUE:
+            scope = scopes.of(directive)
+            reading = Reading(name=directive.name, scope=scope, text=directive.arguments)
+            last[(directive.name.lower(), scope)] = reading
+    return last.values()
+
+
+def _silent(now: Survey) -> dict[str, int]:
+    """Return what Apache changes without a word."""
+    _, least_name, most_name = spare_names(now)
+    if reading_of(now, most_name) is None and reading_of(now, least_name) is None:
+        return {}
+    threads = number_of(now, "ThreadsPerChild") if is_threaded(now) else 1
+    least, most = number_of(now, least_name), number_of(now, most_name)
+    return {most_name: least + threads} if most < least + threads else {}
+
+
+def _spare(found: Survey, now: Survey, asked: Mapping[str, Level]) -> str:
+    names = spare_names(found)
+    numbers = {name: level for name, level in asked.items() if type(level) is int}
+    wanted = str(asked.get(SPARE, FOUND))
+    expected = {name: number_of(found, name) for name in names}
+    expected |= spare_values(found, wanted, numbers)
+    present = {name: number_of(now, name) for name in names}
+    if wanted == FOUND and present[names[2]] >= expected[names[2]]:
+        # What goes along with more threads is no other band.
+        present[names[2]] = expected[names[2]]
+    if present == expected:
+        return wanted
+    return ", ".join(f"{name} {number}" for name, number in present.items())
+
+
+def _overriding(found: Survey, now: Survey) -> str:
+    allowing = set(allowing_scopes(now)) & set(allowing_scopes(found))
+    return FOUND if allowing else "inlined"
+
+
+def _unset(found: Survey, name: str, info: KnobInfo) -> Level | None:
+    """Return what is compiled in, where nothing sets a directive any more or yet."""
+    return info.default if reading_of(found, *split_name(name)) is None else None
+
+
+def backlogs(sockets: str, ports: Iterable[str]) -> list[int]:
+    """Return the queue lengths of listening sockets at these ports.
+
+    Args:
+        sockets: What `ss -Hltn` prints: `LISTEN 0 511 *:80 *:*`.
+        ports: Their numbers.
+    """
+    wanted = set(ports)
+    found = re.findall(r"^LISTEN\s+\d+\s+(\d+)\s+\S+:(\d+)\s", sockets, re.MULTILINE)
+    return [int(length) for length, port in found if port in wanted]
+
+
+def with_backlog(values: Mapping[str, str], seen: list[int]) -> dict[str, str]:
+    """Return the values with the queue length that the kernel has, where it was seen."""
+    return {**values, BACKLOG: str(min(seen))} if seen and BACKLOG in values else dict(values)

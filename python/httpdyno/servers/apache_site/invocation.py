@@ -1,0 +1,86 @@
+"""How Apache is called for a member, to be asked or to serve."""
+
+import posixpath
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from httpdyno.errors import AdapterError
+from httpdyno.model import Member
+from httpdyno.servers.apache.installation import find_binary, found
+from httpdyno.servers.apache_site.environment import sourced_variables
+from httpdyno.servers.apache_site.walk import Walked
+from httpdyno.servers.apache_site.where import options, server_root
+from httpdyno.servers.site.adapter import Seat
+
+INFO = "info_module"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Invocation:
+    """Program, the arguments that say which configuration, and the environment."""
+
+    program: str
+    arguments: tuple[str, ...]
+    environment: Mapping[str, str]
+    can_dump: bool
+    """Whether `mod_info` is there, which prints what is in force."""
+
+    def serving(self) -> list[str]:
+        """Return the command that serves in the foreground, and prints what it read."""
+        dump = ("-D", "DUMP_CONFIG") if self.can_dump else ()
+        return [self.program, *self.arguments, "-D", "FOREGROUND", *dump]
+
+    def dumping(self) -> list[str]:
+        """Return the command that prints all that is in force, and writes nothing."""
+        wanted = ("DUMP_CONFIG", "DUMP_RUN_CFG", "DUMP_MODULES")
+        return [self.program, *self.arguments, "-t", *(a for d in wanted for a in ("-D", d))]
+
+
+def invocation(member: Member, seat: Seat, *, info: str | None) -> Invocation:
+    """Return how a member's Apache is called in a seat.
+
+    Args:
+        member: Which one.
+        seat: Where.
+        info: The file of `mod_info` that is to be loaded; empty where the configuration loads it
+            itself, None where there is none.
+
+    Raises:
+        AdapterError: It is not installed, or its variables cannot be read.
+    """
+    said = options(member.command[1:])
+    root = member.prefix or said.prefix or server_root(member.main)
+    loads = ("-C", f"LoadModule {INFO} {info}") if info else ()
+    return Invocation(
+        program=program(member),
+        # In a wall the copy's files are elsewhere; what they start from is not.
+        arguments=("-d", root, "-f", seat.path(member.main), *said.kept, *loads),
+        environment=sourced_variables(member, seat),
+        can_dump=info is not None,
+    )
+
+
+def program(member: Member) -> str:
+    """Return the program that a member runs.
+
+    Raises:
+        AdapterError: It is not installed.
+    """
+    named = member.program or next(iter(member.command), "")
+    binary = named if named.startswith("/") else find_binary()
+    if binary is None:
+        raise AdapterError("Apache is not installed", hint="Run `apt-get install apache2`.")
+    return binary
+
+
+def info_file(walk: Walked) -> str | None:
+    """Return the file of `mod_info`, empty where it is loaded anyway; None: there is none."""
+    if INFO in walk.modules:
+        return ""
+    folders = dict.fromkeys(posixpath.dirname(file) for file in walk.module_files)
+    if not folders:
+        installed = found()
+        folders = {str(installed.module_folder): None}
+    candidates = (f"{folder}/mod_info.so" for folder in folders)
+    return next((file for file in candidates if Path(file).is_file()), None)

@@ -1,0 +1,81 @@
+"""Which knobs this server has: its modules, what is set where, what no file holds. Pure."""
+
+from collections.abc import Mapping
+
+from msgspec.structs import replace
+
+from httpdyno.model import KnobInfo, Level, Survey
+from httpdyno.servers.apache_site.knob import BACKLOG, HTACCESS, KNOBS, SPARE, Declared
+from httpdyno.servers.apache_site.rule import SOMAXCONN
+from httpdyno.servers.apache_site.setting import is_threaded, level_of
+from httpdyno.servers.apache_site.spare import spare_names
+
+
+def split_name(name: str) -> tuple[str, str]:
+    """Return directive and scope of a knob's name, `NAME` or `NAME@SCOPE`."""
+    directive, _, scope = name.partition("@")
+    return directive, scope
+
+
+def offered(survey: Survey) -> Mapping[str, KnobInfo]:
+    """Return what can be set here, with what was found as default.
+
+    One that is set in virtual hosts or folders is a knob of each of them besides; one whose value
+    is no level, or stands in no file, is none.
+    """
+    found: dict[str, KnobInfo] = {}
+    for declared in KNOBS.values():
+        if not _is_here(declared, survey):
+            continue
+        info = declared.info
+        if info.name in {SPARE, HTACCESS}:
+            found[info.name] = info
+            continue
+        for scope in _scopes(declared, survey):
+            default = _default(declared, survey, scope)
+            if default is not None:
+                name = f"{info.name}@{scope}" if scope else info.name
+                found[name] = replace(_bounded(info, survey), name=name, default=default)
+    return found
+
+
+def _is_here(declared: Declared, survey: Survey) -> bool:
+    info = declared.info
+    if declared.module and declared.module not in survey.modules:
+        return False
+    if declared.is_threaded is not None and declared.is_threaded != is_threaded(survey):
+        return False
+    if info.name == HTACCESS:
+        return survey.reading(HTACCESS) is not None
+    if info.name == SPARE:
+        return all(_can_be_set(survey, name) for name in spare_names(survey))
+    return True
+
+
+def _scopes(declared: Declared, survey: Survey) -> list[str]:
+    own = [r.scope for r in survey.readings if r.name == declared.info.name and r.scope]
+    return ["", *own] if declared.is_scoped else [""]
+
+
+def _can_be_set(survey: Survey, name: str, scope: str = "") -> bool:
+    reading = survey.reading(name, scope)
+    origin = reading.origin if reading is not None else None
+    return origin is None or origin.start < origin.end
+
+
+def _default(declared: Declared, survey: Survey, scope: str) -> Level | None:
+    info = declared.info
+    reading = survey.reading(info.name, scope)
+    if reading is not None:
+        return level_of(info, reading.text) if _can_be_set(survey, info.name, scope) else None
+    if is_threaded(survey) and declared.threaded_default is not None:
+        return declared.threaded_default
+    return info.default
+
+
+def _bounded(info: KnobInfo, survey: Survey) -> KnobInfo:
+    """Return the knob with what the kernel allows."""
+    somaxconn = survey.reading(SOMAXCONN)
+    if info.name != BACKLOG or somaxconn is None or not somaxconn.text.isdecimal():
+        return info
+    return replace(info, maximum=int(somaxconn.text))

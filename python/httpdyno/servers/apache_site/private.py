@@ -1,0 +1,130 @@
+"""What lets a copy run in its seat: nothing in a cell of root, addresses and paths in a wall. Pure.
+
+No edit changes how many lines a file has, so that a line which the server names is one of theirs.
+"""
+
+import posixpath
+import re
+
+from httpdyno.model import Edit, Listener, Reading, Survey
+from httpdyno.servers.apache_site.lines import Line, lines_of, quoted, words
+from httpdyno.servers.apache_site.surveyed import listen_address
+from httpdyno.servers.site.adapter import MemberFiles, Seat
+
+CELL = "cell"
+_ROOT_ONLY = frozenset({"user", "group"})
+_LOGS = frozenset({"customlog", "transferlog", "errorlog", "globallog", "forensiclog"})
+_PATHS = _LOGS | {
+    *("pidfile", "scoreboardfile", "cacheroot", "davlockdb", "coredumpdirectory"),
+    *("mutex", "sslsessioncache", "defaultruntimedir"),
+}
+_PREFIXED = re.compile(r"^(\w+:)?(/.*?)(\(\d+\))?$")
+
+
+def private_edits(survey: Survey, files: MemberFiles, seat: Seat) -> tuple[Edit, ...]:
+    """Return the edits that let it run in the seat."""
+    edits: list[Edit] = []
+    for file, text in files.texts.items():
+        names = {line.arguments_start: line for line in lines_of(text)}
+        for reading in survey.readings:
+            if reading.origin is not None and reading.origin.file == file:
+                line = names.get(reading.origin.start)
+                edits += [] if line is None else _edits(reading, line, file, (survey, seat))
+        if seat.kind != CELL:
+            edits += _line_edits(file, list(names.values()), (survey, seat))
+    return tuple(edits)
+
+
+def _edits(reading: Reading, line: Line, file: str, context: tuple[Survey, Seat]) -> list[Edit]:
+    survey, seat = context
+    name = reading.name.lower()
+    if name in _ROOT_ONLY and not seat.is_root:
+        return [_blank(line, file)]
+    if seat.kind == CELL:
+        return []
+    if name == "listen":
+        return [_listen(reading, line, file, seat)]
+    if name in _PATHS:
+        root = survey.reading("ServerRoot")
+        mapped = _mapped(reading, root.text if root else "/", seat)
+        return [] if mapped is None else [_arguments(line, file, mapped)]
+    return []
+
+
+def _listen(reading: Reading, line: Line, file: str, seat: Seat) -> Edit:
+    address, *protocol = words(reading.text)
+    return _arguments(line, file, " ".join([seat.port(listen_address(address)), *protocol]))
+
+
+def _mapped(reading: Reading, root: str, seat: Seat) -> str | None:
+    """Return a directive's arguments with its path in the copy's own place; None: it has none."""
+    path, *rest = words(reading.text)
+    name = reading.name.lower()
+    if name in _LOGS and path.startswith("|"):
+        # A program may do anything with the lines; the file has them all the same.
+        path = posixpath.join(root, f"piped-{reading.name}-{_slug(reading.scope)}.log".lower())
+    elif name in _LOGS and path.startswith("syslog"):
+        path = posixpath.join(root, "syslog.log")
+    if name in {"mutex", "sslsessioncache"} and ":" not in path:
+        return None
+    match = _PREFIXED.match(path)
+    prefix, place, size = (
+        (match[1] or "", match[2], match[3] or "")
+        if match
+        else ("", posixpath.join(root, path), "")
+    )
+    mapped = f"{prefix}{seat.path(place)}{size}"
+    return " ".join([quoted(mapped), *(quoted(word) for word in rest)])
+
+
+def _line_edits(file: str, lines: list[Line], context: tuple[Survey, Seat]) -> list[Edit]:
+    """Return edits of lines that no dump has: hosts' addresses, and what is included."""
+    survey, seat = context
+    root = survey.reading("ServerRoot")
+    edits = []
+    for line in lines:
+        name = line.name.lower()
+        given = words(line.arguments)
+        if name == "<virtualhost":
+            mapped = " ".join(_host_address(word, survey, seat) for word in given)
+            edits.append(_arguments(line, file, mapped))
+        elif name in {"include", "includeoptional"} and given and "${" not in given[0]:
+            path = posixpath.join(root.text if root else "/", given[0])
+            edits.append(_arguments(line, file, quoted(seat.path(path))))
+    return edits
+
+
+def _host_address(text: str, survey: Survey, seat: Seat) -> str:
+    name, _, port = text.rpartition(":")
+    if not port.isdecimal():
+        return text
+    for listener in survey.listeners:
+        if _is_at(listener, name, port):
+            mapped = seat.port(listener.address)
+            return f"*:{mapped.rpartition(':')[2]}" if name in {"*", "_default_"} else mapped
+    return text
+
+
+def _is_at(listener: Listener, name: str, port: str) -> bool:
+    at, _, listened = listener.address.rpartition(":")
+    return listened == port and (name in {"*", "_default_", at} or at in {"0.0.0.0", "[::]"})  # noqa: S104
+
+
+def _blank(line: Line, file: str) -> Edit:
+    text = "\n" * (line.number - line.first)
+    return Edit(file=file, start=line.start, end=line.end, text=text, purpose="private")
+
+
+def _arguments(line: Line, file: str, text: str) -> Edit:
+    """Return an edit of the arguments; a line that goes on keeps its number of lines."""
+    return Edit(
+        file=file,
+        start=line.arguments_start,
+        end=line.arguments_end,
+        text="\\\n" * line.joints + text,
+        purpose="private",
+    )
+
+
+def _slug(scope: str) -> str:
+    return re.sub(r"[^A-Za-z0-9.]+", "-", scope).strip("-") or "server"

@@ -1,0 +1,100 @@
+"""Reading a member's configuration from disk: its files, and what of them nobody may read."""
+
+import os
+import posixpath
+from pathlib import Path
+
+from httpdyno.errors import AdapterError
+from httpdyno.foreign_text import read_regular, reason
+from httpdyno.model import Member
+from httpdyno.servers.apache_site.directive import Directive
+from httpdyno.servers.apache_site.environment import (
+    envvars_file,
+    own_variables,
+    written_variables,
+)
+from httpdyno.servers.apache_site.include import Files, Held, OnDisk
+from httpdyno.servers.apache_site.lines import words
+from httpdyno.servers.apache_site.overrides import files_below_roots
+from httpdyno.servers.apache_site.walk import Walked, walked
+from httpdyno.servers.apache_site.where import options, server_root
+from httpdyno.servers.site.adapter import MemberFiles
+
+_LARGEST_BYTES = 4 << 20
+_CERTIFICATES = frozenset(
+    {
+        "sslcertificatefile",
+        "sslcertificatekeyfile",
+        "sslcertificatechainfile",
+        "sslcacertificatefile",
+        "sslproxymachinecertificatefile",
+        "authuserfile",
+        "authgroupfile",
+    }
+)
+
+
+def read_files(member: Member) -> MemberFiles:
+    """Read the main file, all that it includes, Debian's `envvars` and the `.htaccess` files.
+
+    Raises:
+        AdapterError: A file is not there or cannot be read; says file and line.
+    """
+    texts: dict[str, bytes] = {}
+    if Path(envvars_file(member)).is_file():
+        texts[envvars_file(member)] = _content(envvars_file(member))
+    walk = walk_of(member, texts, OnDisk())
+    texts = walk.texts | texts
+    unreadable = dict.fromkeys(_unreadable(walk.directives, walk.server_root))
+    for file in files_below_roots(walk.directives, walk.server_root).files:
+        try:
+            texts[file] = read_regular(file, limit_bytes=_LARGEST_BYTES)
+        except OSError:
+            unreadable[file] = None
+    real = {path: target for path in texts if (target := os.path.realpath(path)) != path}
+    return MemberFiles(texts=texts, real=real, unreadable=tuple(unreadable))
+
+
+def walk_of(member: Member, texts: dict[str, bytes], files: Files | None = None) -> Walked:
+    """Take a member's configuration apart as text; from what was read, or from disk.
+
+    Raises:
+        AdapterError: As `read_files`.
+    """
+    said = options(member.command[1:])
+    envvars = texts.get(envvars_file(member), b"").decode("utf-8", errors="replace")
+    return walked(
+        member.main,
+        files or Held(texts),
+        server_root=member.prefix or said.prefix or server_root(member.main),
+        variables={**own_variables(member), **written_variables(envvars, member)},
+        defines=said.defines,
+    )
+
+
+def _content(path: str) -> bytes:
+    try:
+        return read_regular(path, limit_bytes=_LARGEST_BYTES)
+    except OSError as error:
+        raise AdapterError(
+            f"`{path}` cannot be read: {reason(error)}", hint="Run it again with `sudo`."
+        ) from error
+
+
+def _unreadable(directives: list[Directive], root: str) -> list[str]:
+    named = [
+        posixpath.join(root, given[0])
+        for d in directives
+        if d.name.lower() in _CERTIFICATES and (given := words(d.arguments))
+    ]
+    return [path for path in named if not os.access(path, os.R_OK) and not _is_absent(path)]
+
+
+def _is_absent(path: str) -> bool:
+    try:
+        Path(path).stat()
+    except PermissionError:
+        return False
+    except OSError:
+        return True
+    return False

@@ -1,0 +1,136 @@
+"""A member's survey: of its own dump in a seat, or of its text where nothing may be run."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from msgspec import structs
+
+from httpdyno.model import Member, Notice, Origin, Reading, Survey
+from httpdyno.servers.adapter import NotRunning
+from httpdyno.servers.apache_site.directive import Directive
+from httpdyno.servers.apache_site.dump import parsed_dump
+from httpdyno.servers.apache_site.inlined import override_files, why_not
+from httpdyno.servers.apache_site.invocation import INFO, info_file, invocation
+from httpdyno.servers.apache_site.knob import HTACCESS, ONE_VALUE
+from httpdyno.servers.apache_site.lines import Places
+from httpdyno.servers.apache_site.reader import walk_of
+from httpdyno.servers.apache_site.rule import SOMAXCONN
+from httpdyno.servers.apache_site.scope import Scopes
+from httpdyno.servers.apache_site.surveyed import (
+    backends,
+    listeners,
+    logs,
+    readings,
+    written_folders,
+)
+from httpdyno.servers.apache_site.walk import Walked
+from httpdyno.servers.site.adapter import MemberFiles, Seat
+
+SERVER_ROOT = "ServerRoot"
+"""The reading whose origin is the main file."""
+_NOT_SAID = frozenset({"defaultruntimedir", "serverroot"})
+"""What acts while it is read, and so is in no dump."""
+_TEXT_ONLY = (
+    "`mod_info` is not there, so what is in force was taken from the text of the files",
+    "what is in force was taken from the text of the files; nothing was run",
+)
+
+
+def survey_of(member: Member, files: MemberFiles, seat: Seat | None) -> Survey | NotRunning:
+    """Return what is in force: as the server says it in its seat, else as its text says it.
+
+    Raises:
+        AdapterError: The configuration's text cannot be followed.
+    """
+    walk = walk_of(member, dict(files.texts))
+    if seat is None:
+        return _survey(walk, files, _Said(walk.directives, walk.modules, words=(_TEXT_ONLY[1],)))
+    info = info_file(walk)
+    call = invocation(member, seat, info=info)
+    version = seat.run([call.program, "-v"], environment=call.environment)
+    first_line = version.output.partition("\n")[0].removeprefix("Server version:").strip()
+    if not call.can_dump:
+        text = _Said(walk.directives, walk.modules, version=first_line, words=(_TEXT_ONLY[0],))
+        return _survey(walk, files, text)
+    said = seat.run(call.dumping(), environment=call.environment)
+    if said.exit_code != 0:
+        return NotRunning(status="refused", detail=said.errors.strip() or "it refuses to start")
+    dump = parsed_dump(said.output)
+    acting = [d for d in walk.directives if d.name.lower() in _NOT_SAID]
+    words = [line for line in said.errors.splitlines() if line.strip() not in {"", "Syntax OK"}]
+    modules = [name for name in dump.modules if name != INFO or INFO in walk.modules]
+    own = _Said([*acting, *dump.directives], modules, first_line, tuple(words))
+    survey = _survey(walk, files, own)
+    reading = Reading(name=INFO, scope="", text=info or "")
+    return structs.replace(survey, readings=(*survey.readings, reading))
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    directives: list[Directive]
+    modules: list[str]
+    version: str = ""
+    words: tuple[str, ...] = ()
+
+
+def _survey(walk: Walked, files: MemberFiles, said: _Said) -> Survey:
+    directives = said.directives
+    places, scopes = Places(files.texts), Scopes(directives)
+    main = Origin(file=next(iter(walk.texts)), line=0, start=0, end=0)
+    root = Reading(name=SERVER_ROOT, scope="", text=walk.server_root, origin=main)
+    somaxconn = Reading(name=SOMAXCONN, scope="", text=_somaxconn(), evidence="seen")
+    found = [r for r in readings(directives, places, scopes) if r.name.lower() != "serverroot"]
+    notices = [Notice(words=words) for words in said.words]
+    notices += [Notice(words=f"an include was not followed: {where}") for where in walk.unknown]
+    survey = Survey(
+        version=said.version,
+        readings=(root, somaxconn, *_last_of_each(found)),
+        listeners=tuple(listeners(directives, places)),
+        backends=tuple(backends(directives, places)),
+        logs=tuple(logs(directives, places, scopes)),
+        modules=tuple(said.modules),
+        writes=tuple(written_folders(directives, walk.server_root)),
+        unreadable=files.unreadable,
+    )
+    survey = structs.replace(survey, notices=(*notices, *_uneditable(survey, files)))
+    return _with_overrides(survey, files)
+
+
+def _with_overrides(survey: Survey, files: MemberFiles) -> Survey:
+    """Add what is known of the `.htaccess` files: that they can be inlined, or why not."""
+    n_files = len(override_files(survey, files))
+    if n_files == 0:
+        return survey
+    if why := why_not(survey, files):
+        words = f"{n_files} `.htaccess` files are read at requests; not to be inlined: {why}"
+        return structs.replace(survey, notices=(*survey.notices, Notice(words=words)))
+    reading = Reading(name=HTACCESS, scope="", text=f"{n_files} files")
+    return structs.replace(survey, readings=(*survey.readings, reading))
+
+
+def _somaxconn() -> str:
+    try:
+        return Path("/proc/sys/net/core/somaxconn").read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
+
+
+def _last_of_each(found: list[Reading]) -> list[Reading]:
+    """Return the readings without those that a later one of the same scope replaces."""
+    last = {(r.name.lower(), r.scope): index for index, r in enumerate(found)}
+    return [
+        reading
+        for index, reading in enumerate(found)
+        if reading.name.lower() not in ONE_VALUE
+        or last[(reading.name.lower(), reading.scope)] == index
+    ]
+
+
+def _uneditable(survey: Survey, files: MemberFiles) -> list[Notice]:
+    """Return a notice for each place outside of the files that settings come from."""
+    elsewhere = dict.fromkeys(
+        reading.origin.file
+        for reading in survey.readings
+        if reading.origin is not None and reading.origin.file not in files.texts
+    )
+    return [Notice(words=f"settings of {file} cannot be changed") for file in elsewhere]

@@ -1,0 +1,205 @@
+"""People's own Apache for real: their layouts read, changed, tested by the server, and started."""
+
+import http.client
+import os
+import ssl
+from contextlib import contextmanager
+from pathlib import Path
+from time import sleep
+
+import pytest
+from tests.real.sites.apache import FolderSeat, debian_tree, one_file_tree, rhel_tree
+
+from httpdyno.model import ChangeSet, Configuration, Effective, Level, Survey
+from httpdyno.servers.adapter import NotRunning
+from httpdyno.servers.apache_site import ApacheSite
+from httpdyno.servers.patience import Patience
+from httpdyno.servers.process import ServerProcess
+from httpdyno.servers.run_folder import new_run_root
+from httpdyno.servers.site.text import edited_files
+
+pytestmark = pytest.mark.real_server("apache2", "openssl")
+
+READY_S = 15.0
+LAYOUTS = {
+    "debian": debian_tree,
+    "debian-prefork": lambda root: debian_tree(root, mpm="prefork"),
+    "rhel": rhel_tree,
+    "one-file": one_file_tree,
+}
+VALUES: dict[str, Level] = {
+    "MaxRequestWorkers": 600,
+    "KeepAliveTimeout": 2,
+    "ListenBacklog": 700,
+    "spare_servers": "narrow",
+    "EnableMMAP": False,
+}
+SITE = ApacheSite()
+
+
+def said(readings):
+    """Return what is in force, as a set: name in lower case, scope, words."""
+    return {(r.name.lower(), r.scope, tuple(r.text.split())) for r in readings}
+
+
+def seat_in(folder):
+    (folder / "seat").mkdir(exist_ok=True)
+    return FolderSeat(folder=folder / "seat")
+
+
+def surveyed(tree, seat):
+    survey = SITE.survey(tree.member, SITE.read(tree.member), seat)
+    assert isinstance(survey, Survey), survey
+    return survey
+
+
+def put(tree, changes):
+    """Change the files as `changes` says; return how they were."""
+    before = SITE.read(tree.member).texts
+    for path, content in edited_files(before, changes.edits).items():
+        Path(path).write_bytes(content)
+    return before
+
+
+@contextmanager
+def running(tree, values, survey=None):
+    """Start it with these values; give its process and its insight once all of it is up."""
+    seat = seat_in(tree.root)
+    found = survey or surveyed(tree, seat)
+    assert isinstance(found, Survey)
+    asked = Configuration(values=values)
+    changes = SITE.change_set(found, SITE.read(tree.member), values)
+    put(tree, changes)
+    launch = SITE.launch(tree.member, found, seat, asked, changes)
+    assert launch.insight is not None
+    with new_run_root() as root:
+        place = root.new_place("apache")
+        process = ServerProcess.spawn(
+            launch.command,
+            place=place,
+            environment=launch.environment,
+            log=place.folder / "log",
+            output_to=launch.output_to,
+        )
+        try:
+            insight = launch.insight(process)
+            patience = Patience(READY_S)
+            while process.is_alive() and insight.lacking() and not patience.is_over:
+                sleep(0.01)
+            yield process, insight
+        finally:
+            process.stop()
+
+
+def answer(port, host, path="/", *, is_tls=False):
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    if is_tls:
+        context = ssl._create_unverified_context()
+        connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=10, context=context)
+    connection.request("GET", path, headers={"Host": host})
+    said = connection.getresponse()
+    body = said.read().decode()
+    connection.close()
+    return said.status, body
+
+
+@pytest.fixture(params=sorted(LAYOUTS))
+def tree(request, own_folders):
+    folder = own_folders / "site"
+    folder.mkdir()
+    return LAYOUTS[request.param](folder)
+
+
+def test_text_and_server_say_the_same_of_each_layout(tree):
+    files = SITE.read(tree.member)
+    by_text = SITE.survey(tree.member, files, None)
+    assert isinstance(by_text, Survey)
+    by_server = surveyed(tree, seat_in(tree.root))
+    own = {r for r in by_server.readings if r.name == "info_module"}
+    assert said(by_text.readings) == said(set(by_server.readings) - own)
+    assert {r.origin for r in by_text.readings} == {r.origin for r in by_server.readings}
+    assert by_text.listeners == by_server.listeners
+    assert set(by_text.modules) <= set(by_server.modules)
+
+
+def test_a_change_alters_what_was_asked_and_nothing_else(tree):
+    seat = seat_in(tree.root)
+    before = surveyed(tree, seat)
+    changes = SITE.change_set(before, SITE.read(tree.member), VALUES)
+    texts = put(tree, changes)
+    after = surveyed(tree, seat)
+    different = said(before.readings) ^ said(after.readings)
+    names = {"maxrequestworkers", "serverlimit", "keepalivetimeout", "listenbacklog", "enablemmap"}
+    names |= {"startservers", "minsparethreads", "maxsparethreads"}
+    names |= {"minspareservers", "maxspareservers"}
+    assert {(name, scope) for name, scope, _ in different} <= {(name, "") for name in names}
+    knobs = SITE.knobs(after)
+    numbers = {name: knobs[name].default for name in VALUES if name != "spare_servers"}
+    assert numbers == {name: VALUES[name] for name in numbers}
+    # What is not edited is what it was, byte for byte.
+    now = SITE.read(tree.member).texts
+    assert {path for path in texts if texts[path] != now[path]} == {e.file for e in changes.edits}
+    assert list(texts) == list(now)
+
+
+def test_it_runs_as_asked_and_says_so(tree):
+    with running(tree, VALUES) as (process, insight):
+        assert process.is_alive(), insight.words()
+        effective = insight.effective()
+        assert isinstance(effective, Effective), effective
+        assert {name: effective.values.get(name) for name in VALUES} == effective.asked
+        assert "listening sockets" in effective.source
+        assert answer(tree.ports[0], "shop.example")[0] == 200
+
+
+def test_three_sites_answer_with_their_files_inlined_as_before(own_folders):
+    folder = own_folders / "site"
+    folder.mkdir()
+    tree = debian_tree(folder)
+    plain, tls = tree.ports
+
+    def answers():
+        return [
+            answer(plain, "shop.example"),
+            answer(plain, "www.shop.example", "/img/old"),
+            answer(plain, "shop.example", "/.htaccess"),
+            answer(plain, "blog.example", "/index.html"),
+            answer(tls, "secure.example", is_tls=True),
+        ]
+
+    with running(tree, {}):
+        found = answers()
+    assert [status for status, _ in found] == [200, 200, 403, 200, 200]
+    survey = surveyed(tree, seat_in(tree.root))
+    with running(tree, {"htaccess": "inlined"}, survey) as (_, insight):
+        assert answers() == found
+        assert insight.effective().values["htaccess"] == "inlined"
+        (folder / "srv/shop/.htaccess").write_text("nonsense here\n")
+        assert answers() == found, "the file is still read"
+
+
+def test_what_it_refuses_is_refused_in_its_own_words(own_folders):
+    folder = own_folders / "site"
+    folder.mkdir()
+    tree = one_file_tree(folder)
+    with tree.main.open("a") as file:
+        file.write("\nKeepAlive perhaps\n")
+    answer = SITE.survey(tree.member, SITE.read(tree.member), seat_in(folder))
+    assert isinstance(answer, NotRunning)
+    assert "KeepAlive must be On or Off" in answer.detail
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may become another user")
+def test_without_root_user_and_group_are_blanked_and_no_line_moves(tree):
+    files = SITE.read(tree.member)
+    survey = surveyed(tree, seat_in(tree.root))
+    seat = FolderSeat(folder=tree.root / "seat", is_root=False)
+    edits = SITE.private(survey, files, seat)
+    after = edited_files(files.texts, edits)
+    assert SITE.private(survey, files, seat_in(tree.root)) == ()
+    assert {edit.purpose for edit in edits} == {"private"}
+    for path, content in after.items():
+        assert content.count(b"\n") == files.texts[path].count(b"\n")
+    put(tree, ChangeSet(edits=edits))
+    gone = said(survey.readings) - said(surveyed(tree, seat_in(tree.root)).readings)
+    assert {name for name, _, _ in gone} == {"user", "group"}

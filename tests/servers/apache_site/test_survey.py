@@ -1,0 +1,135 @@
+import pytest
+from tests.servers.apache_site.sample import EVENT, MAIN, MEMBER, files, surveyed, text_of
+
+from httpdyno.errors import AdapterError
+from httpdyno.model import Member, Survey
+from httpdyno.servers.apache_site import ApacheSite
+
+HOSTS = """Listen 80
+Listen 443 https
+<VirtualHost *:80>
+  ServerName shop.example
+  ServerAlias www.shop.example
+  ProxyPass /api http://10.0.0.5:8080/api
+  ProxyPass /static !
+  ProxyPass /app balancer://app
+</VirtualHost>
+<VirtualHost *:443>
+  ServerName https://shop.example:443
+  SSLEngine on
+  KeepAlive Off
+  <FilesMatch "php$">
+    SetHandler "proxy:unix:/run/php.sock|fcgi://localhost"
+  </FilesMatch>
+</VirtualHost>
+<VirtualHost 192.0.2.1:80>
+  CustomLog /var/log/plain.log "%h %l %u %t \\"%r\\" %>s %b"
+</VirtualHost>
+"""
+
+
+def test_listeners_have_the_hosts_that_are_served_there():
+    survey = surveyed(files(EVENT + HOSTS))
+    assert [(x.address, x.is_tls, x.names) for x in survey.listeners] == [
+        ("0.0.0.0:80", False, ("shop.example", "www.shop.example")),
+        ("0.0.0.0:443", True, ("shop.example",)),
+    ]
+
+
+def test_hosts_of_the_same_name_are_told_apart_by_their_ports():
+    survey = surveyed(files(EVENT + HOSTS))
+    assert text_of(survey, "KeepAlive", "shop.example:443") == "Off"
+    assert "KeepAlive@shop.example:443" in ApacheSite().knobs(survey)
+    assert "KeepAlive@shop.example:80" not in ApacheSite().knobs(survey)
+
+
+def test_backends_are_addresses_and_sockets():
+    survey = surveyed(files(EVENT + HOSTS))
+    assert {(x.to, x.protocol) for x in survey.backends} == {
+        ("10.0.0.5:8080", "http"),
+        ("unix:/run/php.sock", "fastcgi"),
+    }
+
+
+def test_a_log_has_its_format_by_name_where_all_know_it():
+    (log,) = surveyed(files(EVENT + HOSTS)).logs
+    assert (log.path, log.log_format, log.scope) == ("/var/log/plain.log", "common", "192.0.2.1:80")
+
+
+def test_the_last_of_several_counts_and_variables_and_conditions_are_followed():
+    text = """Define wait 9
+<IfModule mpm_event_module>
+KeepAliveTimeout 3
+</IfModule>
+<IfModule !mpm_event_module>
+KeepAliveTimeout 4
+</IfModule>
+<IfDefine wait>
+KeepAliveTimeout ${wait}
+</IfDefine>
+"""
+    survey = surveyed(files(EVENT + text))
+    assert [r.text for r in survey.readings if r.name == "KeepAliveTimeout"] == ["9"]
+    (origin,) = [r.origin for r in survey.readings if r.name == "KeepAliveTimeout"]
+    assert origin is not None
+    assert (EVENT + text)[origin.start : origin.end] == "${wait}"
+
+
+def test_includes_are_read_in_the_order_of_their_names():
+    text = "Include conf/*.conf\nIncludeOptional absent/*.conf\nIncludeOptional absent.conf\n"
+    survey = surveyed(
+        files(
+            EVENT + text,
+            {
+                "/etc/apache2/conf/b.conf": "KeepAliveTimeout 2\n",
+                "/etc/apache2/conf/a.conf": "KeepAliveTimeout 1\n",
+                "/etc/apache2/conf/.hidden.conf": "KeepAliveTimeout 3\n",
+            },
+        )
+    )
+    assert text_of(survey, "KeepAliveTimeout") == "2"
+
+
+def test_debians_variables_are_those_of_envvars():
+    envvars = "export APACHE_LOG_DIR=/var/log/apache2$SUFFIX # here\nexport X=$(id)\n"
+    texts = {"/etc/apache2/envvars": envvars}
+    survey = surveyed(files(EVENT + "ErrorLog ${APACHE_LOG_DIR}/error.log\n", texts))
+    assert text_of(survey, "ErrorLog") == "/var/log/apache2/error.log"
+    assert survey.writes == ("/var/log/apache2",)
+
+
+@pytest.mark.parametrize(
+    ("main", "words"),
+    [
+        ("Include absent.conf\n", "`/etc/apache2/absent.conf`, which line 1 of"),
+        ("Include apache2.conf\n", "is included from itself"),
+    ],
+)
+def test_what_cannot_be_read_is_said_with_its_line(main, words):
+    with pytest.raises(AdapterError, match=words):
+        ApacheSite().survey(MEMBER, files(main), None)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "main", "prefix"),
+    [
+        (["/usr/sbin/apache2", "-k", "start"], MAIN, ""),
+        (["httpd", "-DFOREGROUND", "-f", "/srv/a.conf"], "/srv/a.conf", ""),
+        (["httpd", "-f", "a.conf"], "/srv/a.conf", ""),
+        (["httpd", "-d", "/srv/x", "-f", "a.conf", "-D", "SHOP"], "/srv/x/a.conf", "/srv/x"),
+    ],
+)
+def test_a_process_is_known_by_its_arguments(arguments, main, prefix):
+    member = ApacheSite().of_process("/usr/sbin/apache2", arguments, "/srv")
+    assert member is not None
+    assert (member.main, member.prefix) == (main, prefix)
+    assert ApacheSite().of_process("/usr/sbin/nginx", arguments, "/srv") is None
+
+
+def test_defines_of_the_command_line_count():
+    text = EVENT + "<IfDefine SHOP>\nKeepAliveTimeout 1\n</IfDefine>\n"
+    command = ("/usr/sbin/apache2", "-D", "SHOP", "-k", "start")
+    member = Member(name="front", kind="apache", main=MAIN, command=command)
+    survey = ApacheSite().survey(member, files(text), None)
+    assert isinstance(survey, Survey)
+    assert text_of(survey, "KeepAliveTimeout") == "1"
