@@ -93,7 +93,8 @@ def debian_tree(root: Path, *, mpm: str = "event") -> ApacheTree:
     shutil.copytree(STOCK, etc, symlinks=True)
     plain, tls = free_ports(2)
     moved(etc / "envvars", {"/var/": f"{root}/var/"})
-    moved(etc / "ports.conf", {"Listen 80": f"Listen 127.0.0.1:{plain}", "443": f"127.0.0.1:{tls}"})
+    ports = {"Listen 80": f"Listen 127.0.0.1:{plain}", "Listen 443": f"Listen 127.0.0.1:{tls}"}
+    moved(etc / "ports.conf", ports)
     moved(etc / "apache2.conf", {"<Directory /var/www/>": f"<Directory {root}/srv/>"})
     for enabled in ("mods-enabled", "sites-enabled"):
         for link in (etc / enabled).iterdir():

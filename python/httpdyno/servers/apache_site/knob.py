@@ -55,9 +55,10 @@ _DECLARED = (
             maximum=20_000,
             source=f"{_DOCS}mpm_common.html#threadsperchild",
             scale="log",
-            cost="restart",
+            cost="reload",
             effect="memory",
-            risk="a crash of one process takes more connections with it",
+            risk="a crash of one process takes more connections with it; over the ThreadLimit in "
+            "force a graceful restart cuts it off, and only a restart helps",
             evidence="said",
         ),
         is_threaded=True,
