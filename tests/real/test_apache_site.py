@@ -3,16 +3,26 @@
 import http.client
 import os
 import ssl
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from time import sleep
 
 import pytest
-from tests.real.sites.apache import FolderSeat, debian_tree, one_file_tree, rhel_tree
+from tests.real.sites.apache import (
+    FolderSeat,
+    debian_tree,
+    one_file_tree,
+    rhel_tree,
+)
 
 from httpdyno.model import ChangeSet, Configuration, Effective, Level, Survey
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.apache_site import ApacheSite
+from httpdyno.servers.cell.possible import cell_complaint, wall_complaint
+from httpdyno.servers.cell.seat import CellSeat, open_cell
+from httpdyno.servers.cell.wall import WallSeat, open_wall
+from httpdyno.servers.cell.wish import CellWish
+from httpdyno.servers.network import within
 from httpdyno.servers.patience import Patience
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.run_folder import new_run_root
@@ -35,6 +45,12 @@ VALUES: dict[str, Level] = {
     "EnableMMAP": False,
 }
 SITE = ApacheSite()
+
+
+def needs(kind):
+    """Skip where such a seat cannot be had."""
+    why_not = {"cell": cell_complaint, "wall": wall_complaint}[kind]()
+    return pytest.mark.skipif(bool(why_not), reason=why_not or "it can be had")
 
 
 def said(readings):
@@ -70,8 +86,12 @@ def running(tree, values, survey=None):
     asked = Configuration(values=values)
     changes = SITE.change_set(found, SITE.read(tree.member), values)
     put(tree, changes)
-    launch = SITE.launch(tree.member, found, seat, asked, changes)
-    assert launch.insight is not None
+    with started(SITE.launch(tree.member, found, seat, asked, changes)) as both:
+        yield both
+
+
+@contextmanager
+def started(launch):
     with new_run_root() as root:
         place = root.new_place("apache")
         process = ServerProcess.spawn(
@@ -81,18 +101,37 @@ def running(tree, values, survey=None):
             log=place.folder / "log",
             output_to=launch.output_to,
         )
-        try:
-            insight = launch.insight(process)
-            patience = Patience(READY_S)
-            while process.is_alive() and insight.lacking() and not patience.is_over:
-                sleep(0.01)
-            yield process, insight
-        finally:
-            process.stop()
+        with up(process, launch) as both:
+            yield both
 
 
-def answer(port, host, path="/", *, is_tls=False):
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+@contextmanager
+def in_seat(seat, launch):
+    process = seat.spawn(
+        launch.command,
+        environment=launch.environment,
+        log=seat.folder / "log",
+        output_to=launch.output_to,
+    )
+    with up(process, launch) as both:
+        yield both
+
+
+@contextmanager
+def up(process, launch):
+    assert launch.insight is not None
+    try:
+        insight = launch.insight(process)
+        patience = Patience(READY_S)
+        while process.is_alive() and insight.lacking() and not patience.is_over:
+            sleep(0.01)
+        yield process, insight
+    finally:
+        process.stop()
+
+
+def answer(port, host, path="/", *, at="127.0.0.1", is_tls=False):
+    connection = http.client.HTTPConnection(at, port, timeout=10)
     if is_tls:
         context = ssl._create_unverified_context()
         connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=10, context=context)
@@ -187,6 +226,70 @@ def test_what_it_refuses_is_refused_in_its_own_words(own_folders):
     answer = SITE.survey(tree.member, SITE.read(tree.member), seat_in(folder))
     assert isinstance(answer, NotRunning)
     assert "KeepAlive must be On or Off" in answer.detail
+
+
+@needs("wall")
+def test_in_a_wall_it_listens_and_writes_elsewhere(tree):
+    files = SITE.read(tree.member)
+    found = surveyed(tree, seat_in(tree.root))
+    before = contents(tree.root)
+    with new_run_root() as root:
+        seat = open_wall(root.new_place("wall"), CellWish())
+        assert isinstance(seat, WallSeat), seat
+        seat.put({**files.texts, **edited_files(files.texts, SITE.private(found, files, seat))})
+        launch = SITE.launch(tree.member, found, seat, Configuration(), ChangeSet())
+        with in_seat(seat, launch) as (process, insight):
+            assert process.is_alive(), insight.words()
+            at, _, port = seat.port(found.listeners[0].address).rpartition(":")
+            assert answer(int(port), found.listeners[0].names[0], at=at)[0] == 200
+            assert isinstance(insight.effective(), Effective), insight.words()
+            with pytest.raises(ConnectionRefusedError):
+                answer(tree.ports[0], "shop.example")
+        logs = [path for path in seat.folder.rglob("*error*log") if path.is_file()]
+        assert logs, "it has no log of its own"
+        seat.close()
+    assert contents(tree.root) == before
+
+
+@needs("cell")
+def test_stock_debian_runs_twice_at_its_own_port_in_two_cells():
+    (member,) = SITE.usual()
+    files = SITE.read(member)
+    theirs = [Path("/etc/apache2"), Path("/var/log/apache2"), Path("/run"), Path("/var/www")]
+    before = [contents(folder) for folder in theirs]
+    with new_run_root() as root, ExitStack() as stack:
+        for timeout_s in (5, 2):
+            values: dict[str, Level] = {"KeepAliveTimeout": timeout_s, "MaxRequestWorkers": 50}
+            asking = open_cell(root.new_place("asking"), CellWish())
+            assert isinstance(asking, CellSeat), asking
+            found = SITE.survey(member, files, asking)
+            asking.close()
+            assert isinstance(found, Survey), found
+            changes = SITE.change_set(found, files, values)
+            page = {"/var/www/html/index.html": str(timeout_s).encode()}
+            wish = CellWish(files={**page, **edited_files(files.texts, changes.edits)})
+            seat = open_cell(root.new_place("cell"), wish)
+            assert isinstance(seat, CellSeat), seat
+            stack.callback(seat.close)
+            assert SITE.private(found, files, seat) == ()
+            launch = SITE.launch(member, found, seat, Configuration(values=values), changes)
+            process, insight = stack.enter_context(in_seat(seat, launch))
+            assert process.is_alive(), insight.words()
+            effective = insight.effective()
+            assert isinstance(effective, Effective), effective
+            assert {name: effective.values[name] for name in values} == effective.asked
+            address = found.listeners[0].address
+            assert address == "0.0.0.0:80"
+            asked = within(seat.network, lambda: answer(80, "localhost", "/index.html"))
+            assert asked == (200, str(timeout_s))
+            assert any(path.startswith("/var/log/apache2/") for path in seat.written())
+    assert [contents(folder) for folder in theirs] == before
+
+
+def contents(folder):
+    """Return what each file in a folder holds, and when it was changed."""
+    files = (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+    return {path: (path.stat().st_mtime_ns, path.stat().st_size) for path in files}
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may become another user")

@@ -55,3 +55,21 @@ def test_of_several_dumps_the_last_one_counts():
     dump = parsed_dump(FIRST + FIRST + second)
     assert [d.arguments for d in dump.directives if d.name == "KeepAlive"] == ["Off"]
     assert len(dump.directives) == 4
+
+
+def test_a_section_without_directives_is_never_closed():
+    empty = """# In file: /a
+#  1:
+<VirtualHost *:80>
+  #  2:
+  <Directory /srv>
+  #  5:
+  KeepAlive On
+  #  6:
+  <Directory /srv/b>
+</VirtualHost>
+#  9:
+Timeout 3
+"""
+    dump = parsed_dump(empty)
+    assert [[s.arguments for s in d.sections] for d in dump.directives] == [["*:80"], []]

@@ -30,6 +30,7 @@ def test_a_continued_line_is_named_by_its_last_number():
         (b"</VirtualHost>\n", "</VirtualHost>", b""),
         (b"SSLEngine", "SSLEngine", b""),
         (b"Listen \\\n80\n", "Listen", b"80"),
+        (b"<FilesMatch \\.php$>\n", "<FilesMatch", b"\\.php$"),
     ],
 )
 def test_arguments_are_a_span_of_the_file(text, name, arguments):

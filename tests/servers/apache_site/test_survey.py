@@ -67,6 +67,9 @@ KeepAliveTimeout 4
 <IfDefine wait>
 KeepAliveTimeout ${wait}
 </IfDefine>
+<IfVersion < 2.3>
+KeepAliveTimeout 5
+</IfVersion>
 """
     survey = surveyed(files(EVENT + text))
     assert [r.text for r in survey.readings if r.name == "KeepAliveTimeout"] == ["9"]

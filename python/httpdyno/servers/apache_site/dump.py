@@ -13,6 +13,7 @@ _FILE = re.compile(r"# In file: (.*)")
 _LINE = re.compile(r"#\s*(\d+):")
 _OPENS = re.compile(r"<(\S+?)(?:\s+(.*?))?>", re.DOTALL)
 _MODULE = re.compile(r" (\w+_module) \((?:static|shared)\)")
+_INDENTATION = 2
 _FIRST_OF_RUN = "ServerRoot: "
 
 
@@ -51,6 +52,7 @@ def parsed_dump(output: str) -> Dump:
             is_config = False
             facts["ServerRoot"] = line.partition(": ")[2].strip('"')
         elif is_config:
+            del sections[_depth(raw) :]
             number = _config_line(line, file, number, sections, directives)
         elif match := _MODULE.fullmatch(raw):
             modules.append(match[1])
@@ -93,11 +95,15 @@ def _config_line(
     if match := _LINE.fullmatch(line):
         return int(match[1])
     if line.startswith("</"):
-        if sections:
-            sections.pop()
-    elif line.startswith("<") and (match := _OPENS.fullmatch(line)):
-        sections.append(Section(match[1], match[2] or "", file, number))
+        return number
+    if line.startswith("<") and (match := _OPENS.fullmatch(line)):
+        sections.append(Section(match[1], (match[2] or "").strip(), file, number))
     elif line and not line.startswith("#"):
         name, _, arguments = line.partition(" ")
         found.append(Directive(name, arguments.strip(), tuple(sections), file, number))
     return number
+
+
+def _depth(raw: str) -> int:
+    """Return how many sections are open: a section without any directive is never closed."""
+    return (len(raw) - len(raw.lstrip(" "))) // _INDENTATION

@@ -24,7 +24,9 @@ from httpdyno.servers.apache_site.setting import (
     said_text,
 )
 from httpdyno.servers.apache_site.spare import FOUND, spare_names, spare_values
+from httpdyno.servers.site.sock_diag import ListeningSocket
 
+_EVERYWHERE = ("0.0.0.0:", "[::]:")
 _KEPT = re.compile(r"changing (\w+) to \d+ from original value of (\d+) not allowed")
 _MATCHED = re.compile(r"(\w+) of \d+ (?:exceeds|is less than) \w+ (?:value )?of (\d+), .* to match")
 
@@ -105,10 +107,12 @@ def _spare(found: Survey, now: Survey, asked: Mapping[str, Level]) -> str:
     expected = {name: number_of(found, name) for name in names}
     expected |= spare_values(found, wanted, numbers)
     present = {name: number_of(now, name) for name in names}
-    if wanted == FOUND and present[names[2]] >= expected[names[2]]:
-        # What goes along with more threads is no other band.
-        present[names[2]] = expected[names[2]]
-    if present == expected:
+    # What goes along with more threads is no other band.
+    is_raised = wanted == FOUND and present[names[2]] >= expected[names[2]]
+    different = [
+        n for n in names if present[n] != expected[n] and not (is_raised and n == names[2])
+    ]
+    if not different:
         return wanted
     return ", ".join(f"{name} {number}" for name, number in present.items())
 
@@ -123,16 +127,19 @@ def _unset(found: Survey, name: str, info: KnobInfo) -> Level | None:
     return info.default if reading_of(found, *split_name(name)) is None else None
 
 
-def backlogs(sockets: str, ports: Iterable[str]) -> list[int]:
-    """Return the queue lengths of listening sockets at these ports.
+def backlogs(sockets: Iterable[ListeningSocket], addresses: Iterable[str]) -> list[int]:
+    """Return the queue lengths of the sockets that listen at these addresses.
 
-    Args:
-        sockets: What `ss -Hltn` prints: `LISTEN 0 511 *:80 *:*`.
-        ports: Their numbers.
+    `Listen 80` is one socket of both families, `[::]:80`.
     """
-    wanted = set(ports)
-    found = re.findall(r"^LISTEN\s+\d+\s+(\d+)\s+\S+:(\d+)\s", sockets, re.MULTILINE)
-    return [int(length) for length, port in found if port in wanted]
+    wanted = set(addresses)
+    ports = {each.rpartition(":")[2] for each in wanted if each.startswith(_EVERYWHERE)}
+    return [
+        each.backlog
+        for each in sockets
+        if each.address in wanted
+        or (each.address.startswith(_EVERYWHERE) and each.address.rpartition(":")[2] in ports)
+    ]
 
 
 def with_backlog(values: Mapping[str, str], seen: list[int]) -> dict[str, str]:

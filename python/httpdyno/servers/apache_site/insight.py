@@ -1,6 +1,5 @@
 """A running copy: how it is started in its seat, and what it says of itself."""
 
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +18,7 @@ from httpdyno.servers.apache_site.setting import is_threaded, number_of
 from httpdyno.servers.live_process import child_pids
 from httpdyno.servers.process import ServerProcess, log_text
 from httpdyno.servers.site.adapter import Seat
+from httpdyno.servers.site.sock_diag import listening_sockets
 from httpdyno.servers.staging import last_lines
 
 DUMP = "apache-dump.txt"
@@ -89,12 +89,13 @@ class SiteInsight:
         return log_text(self._started.dump, n_bytes=_DUMP_BYTES)
 
     def _backlogs(self) -> list[int]:
-        seat, program = self._started.seat, shutil.which("ss", path="/usr/bin:/bin:/usr/sbin:/sbin")
-        if program is None:
+        started = self._started
+        addresses = [started.seat.port(each.address) for each in started.found.listeners]
+        try:
+            sockets = listening_sockets(f"/proc/{self._process.pid}/ns/net")
+        except AdapterError:
             return []
-        said = seat.run([program, "-Hltn"], environment={"LANG": "C"})
-        mapped = (seat.port(listener.address) for listener in self._started.found.listeners)
-        return backlogs(said.output, [address.rpartition(":")[2] for address in mapped])
+        return backlogs(sockets, addresses)
 
     def _log(self) -> str:
         if not self._started.error_log:

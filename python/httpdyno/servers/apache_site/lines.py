@@ -12,7 +12,7 @@ from httpdyno.model import Origin
 
 _PHYSICAL = re.compile(rb"[^\n]*(?:\n|\Z)")
 _NAME = re.compile(rb"(?:\\\r?\n|[ \t\f\v\r])*([^\s]+)")
-_SPACE = b" \t\f\v\r\n\\"
+_SPACE = re.compile(rb"(?:\\\r?\n|[ \t\f\v\r])*")
 _JOINT = re.compile(r"\\\r?\n")
 
 
@@ -74,8 +74,8 @@ def _line(text: bytes, start: int, end: int, numbers: tuple[int, int]) -> Line |
     # A name runs up to a continuation, too.
     raw = raw.removesuffix(b"\\")
     at = name_end
-    while at < end and text[at : at + 1] in _pieces(_SPACE):
-        at += 1
+    if (space := _SPACE.match(text, at, end)) is not None:
+        at = space.end()
     arguments_end = end
     if is_section and text[end - 1 : end] == b">":
         arguments_end -= 1
@@ -94,10 +94,6 @@ def _line(text: bytes, start: int, end: int, numbers: tuple[int, int]) -> Line |
         joints=text.count(b"\n", at, arguments_end),
         indentation=_decoded(first_line[: len(first_line) - len(first_line.lstrip(b" \t"))]),
     )
-
-
-def _pieces(space: bytes) -> tuple[bytes, ...]:
-    return tuple(bytes([byte]) for byte in space)
 
 
 def _decoded(text: bytes) -> str:

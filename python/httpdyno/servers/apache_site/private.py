@@ -18,7 +18,9 @@ _PATHS = _LOGS | {
     *("pidfile", "scoreboardfile", "cacheroot", "davlockdb", "coredumpdirectory"),
     *("mutex", "sslsessioncache", "defaultruntimedir"),
 }
-_PREFIXED = re.compile(r"^(\w+:)?(/.*?)(\(\d+\))?$")
+_WITH_FILE = ("shmcb:", "dbm:", "file:", "fcntl:", "flock:")
+_PREFIX = re.compile(r"^\w+:")
+_SIZE = re.compile(r"\(\d+\)$")
 
 
 def private_edits(survey: Survey, files: MemberFiles, seat: Seat) -> tuple[Edit, ...]:
@@ -65,15 +67,10 @@ def _mapped(reading: Reading, root: str, seat: Seat) -> str | None:
         path = posixpath.join(root, f"piped-{reading.name}-{_slug(reading.scope)}.log".lower())
     elif name in _LOGS and path.startswith("syslog"):
         path = posixpath.join(root, "syslog.log")
-    if name in {"mutex", "sslsessioncache"} and ":" not in path:
+    if name in {"mutex", "sslsessioncache"} and not path.startswith(_WITH_FILE):
         return None
-    match = _PREFIXED.match(path)
-    prefix, place, size = (
-        (match[1] or "", match[2], match[3] or "")
-        if match
-        else ("", posixpath.join(root, path), "")
-    )
-    mapped = f"{prefix}{seat.path(place)}{size}"
+    place = _SIZE.sub("", _PREFIX.sub("", path))
+    mapped = path.replace(place, seat.path(posixpath.join(root, place)), 1)
     return " ".join([quoted(mapped), *(quoted(word) for word in rest)])
 
 

@@ -62,7 +62,8 @@ def listeners(directives: Sequence[Directive], places: Places) -> list[Listener]
             continue
         address = listen_address(given[0])
         here = [host for host in hosts if serves(host, address)]
-        names = dict.fromkeys(name for host in here for name in _names(host, directives))
+        named: list[Section | None] = [*here] or [None]
+        names = dict.fromkeys(name for host in named for name in _names(host, directives))
         found.append(
             Listener(
                 address=address,
@@ -101,8 +102,10 @@ def _hosts(directives: Iterable[Directive]) -> list[Section]:
     return list(dict.fromkeys(d.host for d in directives if d.host is not None))
 
 
-def _names(host: Section, directives: Iterable[Directive]) -> list[str]:
-    own = [d for d in directives if d.sections == (host,)]
+def _names(host: Section | None, directives: Iterable[Directive]) -> list[str]:
+    """Return the names of a host, of the main server where there is none."""
+    sections = () if host is None else (host,)
+    own = [d for d in directives if d.sections == sections]
     first = [words(d.arguments)[:1] for d in own if d.name.lower() == "servername"]
     others = [words(d.arguments) for d in own if d.name.lower() == "serveralias"]
     return [bare_host(name) for group in [*first[-1:], *others] for name in group]

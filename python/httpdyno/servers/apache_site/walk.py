@@ -26,6 +26,8 @@ _STATIC = frozenset(
     | {f"mod_{name}.c" for name in _STATIC_NAMES}
 )
 """Compiled in by Debian; others load them, which comes to the same."""
+_VERSION = (2, 4, 999)
+_BOTH = 2
 _MPM_SOURCES = {"mpm_event": "event.c", "mpm_worker": "worker.c", "mpm_prefork": "prefork.c"}
 
 
@@ -167,6 +169,8 @@ class _Walk:
             return (name in self._known) != is_negated, False
         if kind == "ifdefine":
             return (name in self._defines) != is_negated, True
+        if kind == "ifversion":
+            return _is_version(words(arguments)), False
         if kind == "iffile":
             return self._files.is_there(self._absolute(name)) != is_negated, False
         return not is_negated, False
@@ -263,3 +267,15 @@ class _Walk:
         ]
         file = f"macro '{name.lower()}' {macro.where} used on line {at[1]} of \"{at[0]}\""
         self._lines(expanded, file, (*named_by, file))
+
+
+def _is_version(condition: Sequence[str]) -> bool:
+    """Whether an `<IfVersion>` holds for the newest 2.4; patterns are taken to hold."""
+    operator, wanted = condition if len(condition) == _BOTH else ("=", *condition[-1:])
+    if not re.fullmatch(r"\d+(\.\d+){0,2}", wanted):
+        return True
+    parts = [int(part) for part in wanted.split(".")]
+    ours = _VERSION[: len(parts)] if operator in {"=", "=="} else _VERSION
+    order = (ours > tuple(parts)) - (ours < tuple(parts))
+    accepted = {"<": order < 0, "<=": order <= 0, ">": order > 0, ">=": order >= 0}
+    return accepted.get(operator, order == 0)
