@@ -1,9 +1,10 @@
 import os
+import select
 import socket
 
 import pytest
 
-from httpdyno.servers.listening import address_text, listening
+from httpdyno.servers.listening import accepting, address_text, listening
 
 
 @pytest.mark.parametrize(
@@ -29,3 +30,10 @@ def test_the_sockets_of_a_process_are_found_and_no_others():
         assert f"127.0.0.1:{listens.getsockname()[1]}" in found
         assert f"127.0.0.1:{bound.getsockname()[1]}" not in found
         assert listening([]) == []
+
+
+def test_who_only_holds_a_listening_socket_does_not_accept():
+    with socket.create_server(("127.0.0.1", 0)) as listens, select.epoll() as epoll:
+        assert not accepting(os.getpid())
+        epoll.register(listens, select.EPOLLIN)
+        assert accepting(os.getpid())

@@ -11,6 +11,7 @@ from pathlib import Path
 _LISTEN = "0A"
 _TABLES = ("tcp", "tcp6")
 _SOCKET = "socket:["
+_EPOLL = "anon_inode:[eventpoll]"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -36,6 +37,33 @@ def listening(pids: Iterable[int]) -> list[Listening]:
                 Listening(pid=pid, address=table[inode]) for inode in sorted(held & table.keys())
             ]
     return found
+
+
+def accepting(pid: int) -> bool:
+    """Whether a process waits for connections: one of its epolls watches a socket that listens.
+
+    To hold such a socket is not enough, because processes inherit it long before they are ready.
+    """
+    table = dict(_listeners(pid))
+    watched: set[int] = set()
+    held: dict[int, int] = {}
+    with suppress(OSError):
+        for entry in os.scandir(f"/proc/{pid}/fd"):
+            with suppress(OSError, ValueError):
+                target = os.readlink(entry.path)  # noqa: PTH115 - hundreds of them
+                if target == _EPOLL:
+                    watched |= set(_watched(f"/proc/{pid}/fdinfo/{entry.name}"))
+                elif target.startswith(_SOCKET):
+                    held[int(entry.name)] = int(target.removeprefix(_SOCKET).rstrip("]"))
+    return any(held.get(handle) in table for handle in watched)
+
+
+def _watched(info: str) -> Iterator[int]:
+    """Yield the descriptors that an epoll watches."""
+    for line in Path(info).read_text(encoding="ascii").splitlines():
+        name, _, value = line.partition(":")
+        if name == "tfd":
+            yield int(value.split()[0])
 
 
 def _sockets(pid: int) -> Iterator[int]:

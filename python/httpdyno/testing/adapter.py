@@ -111,7 +111,7 @@ class AdapterConformance:
             case.adapter.render(case.spec, case.study_folder, case.configuration) for _ in range(2)
         )
         assert first.files == second.files
-        assert any("RUN" in text for text in first.files.values())
+        assert any(name in text for text in first.files.values() for name in ("RUN", "PORT"))
 
     def test_it_starts_and_answers(self, case: AdapterCase, starter: Starter) -> None:
         running, _ = starter.ready()
