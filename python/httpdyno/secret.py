@@ -17,7 +17,7 @@ from httpdyno.errors import UsageError
 from httpdyno.model.load_outcome import LoadOutcome
 from httpdyno.model.result import Outcome
 from httpdyno.model.study import Plan, Study
-from httpdyno.model.workload import RequestSpec
+from httpdyno.model.workload import RequestSpec, Workload
 
 T = TypeVar("T", Study, Plan, Outcome, LoadOutcome)
 Conceal = Callable[[str], str]
@@ -40,18 +40,22 @@ def without_values(what: T) -> T:
 
 def load_without_values(outcome: LoadOutcome) -> LoadOutcome:
     """Return the outcome of a load test with names only; its millions of figures are not copied."""
-    workload = outcome.workload
     return structs.replace(
         outcome,
-        workload=structs.replace(
-            workload,
-            requests=_requests_without_values(workload.requests),
-            first=tuple(
-                structs.replace(each, body=KEPT_BACK if each.body else "")
-                for each in _requests_without_values(workload.first)
-            ),
-        ),
+        workload=workload_without_values(outcome.workload),
         requests=_requests_without_values(outcome.requests),
+    )
+
+
+def workload_without_values(workload: Workload) -> Workload:
+    """Return the workload with names only, for reports."""
+    return structs.replace(
+        workload,
+        requests=_requests_without_values(workload.requests),
+        first=tuple(
+            structs.replace(each, body=KEPT_BACK if each.body else "")
+            for each in _requests_without_values(workload.first)
+        ),
     )
 
 

@@ -34,7 +34,7 @@ COMMANDS = {
     "demo": "Tune the bundled application and write a report of what helped.",
     "study": "List, show and run studies of a server and its knobs.",
     "tune": "Tune a study's server, keeping each change that is proven.",
-    "compare": "Compare configurations of a study's server.",
+    "compare": "Compare configurations of a study's server, or running servers.",
     "load": "Load an HTTP server and say what it did, request by request.",
     "report": "Show a stored run again, or write it as HTML or JSON.",
     "inspect": "Say what runs here and what it is set to, without touching it.",

@@ -4,6 +4,17 @@ from typing import Annotated
 
 import typer
 
+from httpdyno.cli.compare_urls import (
+    ConnectionsOption,
+    DurationOption,
+    ExpectStatusOption,
+    HeaderOption,
+    PermissionOption,
+    RateOption,
+    UrlArguments,
+    UrlOption,
+    compare_urls,
+)
 from httpdyno.cli.find_study import open_study
 from httpdyno.cli.launch import also_telling, budget_or_none, execute, seed_or_new
 from httpdyno.cli.option import (
@@ -13,8 +24,8 @@ from httpdyno.cli.option import (
     JsonOption,
     SecretsOption,
     SeedOption,
-    StudyArgument,
     UntilDecidedOption,
+    bundled_names,
 )
 from httpdyno.cli.output import Outputs
 from httpdyno.errors import UsageError
@@ -29,23 +40,33 @@ EXAMPLE = """Example:
 \b
   httpdyno compare bookmarks --a workers=1 --b workers=4 --budget 60s
   httpdyno compare bookmarks --b workers=2 --b workers=4,threads=2 --budget 3m
+  httpdyno compare --url http://127.0.0.1:8901/ --url http://127.0.0.1:8902/
 """
 
 _BUDGET = "60s"
 
 
 def command(  # noqa: PLR0913 - one parameter for each option
-    study: StudyArgument,
+    study: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="STUDY",
+            autocompletion=bundled_names,
+            help="A bundled study's name, a study file, or a folder with study.toml; not needed "
+            "with --url.",
+            show_default=False,
+        ),
+    ] = None,
     *,
     b: Annotated[
-        list[str],
+        list[str] | None,
         typer.Option(
             "--b",
             metavar="KNOB=VALUE,…",
             help="A candidate, all its knobs in one, or the name of one of the study's; several "
             "are each compared with a.",
         ),
-    ],
+    ] = None,
     a: Annotated[
         list[str] | None,
         typer.Option(
@@ -75,8 +96,15 @@ def command(  # noqa: PLR0913 - one parameter for each option
     html: HtmlOption = None,
     json: JsonOption = None,
     with_secrets: SecretsOption = False,
+    url: UrlOption = None,
+    connections: ConnectionsOption = None,
+    duration: DurationOption = None,
+    rate: RateOption = None,
+    header: HeaderOption = None,
+    expect_status: ExpectStatusOption = None,
+    yes_i_may_load: PermissionOption = None,
 ) -> int:
-    """Compare configurations of a study's server.
+    """Compare configurations of a study's server, or running servers.
 
     Knobs that are not named keep the value that the study starts from. Both run side by side and
     are loaded in turns, so that what else happens on the machine hits both. Several candidates
@@ -84,6 +112,25 @@ def command(  # noqa: PLR0913 - one parameter for each option
     """
     outputs = Outputs(json=json, html=html, has_secrets=with_secrets)
     outputs.check()
+    running = UrlArguments(
+        urls=url or [],
+        connections=connections,
+        duration=duration,
+        rate=rate,
+        header=header,
+        expect_status=expect_status,
+        allowed_host=yes_i_may_load,
+    )
+    running.require_urls()
+    if running.urls:
+        _refuse_beside_urls(study=study, b=b, a=a, budget=budget, until_decided=until_decided)
+        return compare_urls(running, outputs, seed=seed_or_new(seed), is_dry_run=dry_run)
+    if study is None or not b:
+        raise UsageError(
+            f"missing {'argument `STUDY`' if study is None else 'option `--b`'}, or "
+            "running servers by `--url`",
+            hint="`httpdyno compare --help` has an example of each",
+        )
     budget_s = budget_or_none(budget, is_until_decided=until_decided)
     if budget_s is None:
         budget_s = duration_s(_BUDGET)
@@ -130,6 +177,19 @@ def _candidates(given: list[str], study: Study) -> dict[str, Configuration]:
 
 def _name_of(candidate: Configuration, among: dict[str, Configuration]) -> str:
     return next(name for name, each in among.items() if each == candidate)
+
+
+def _refuse_beside_urls(**given: object) -> None:
+    """Refuse what is for a study beside servers that run.
+
+    Raises:
+        UsageError: With the option.
+    """
+    name = next((each for each, value in given.items() if value), "")
+    if name:
+        said = "a study" if name == "study" else f"`--{name.replace('_', '-')}`"
+        hint = "`-d` says how long servers that run are loaded" if name == "budget" else ""
+        raise UsageError(f"{said} cannot be beside `--url`, whose servers run already", hint=hint)
 
 
 def _only(option: str, given: list[str]) -> str:

@@ -62,6 +62,7 @@ from httpdyno.model.site import (
     ValueEvidence,
 )
 from httpdyno.model.study import Candidate, Method, Plan, ServerSpec, Step, Study, Template
+from httpdyno.model.turns import Instance, TurnsClaim, TurnsOutcome
 from httpdyno.model.users import SlowUsers, Think, Users, Visit
 from httpdyno.model.workload import FORM_TYPE, Objective, RequestSpec, TlsSpec, VisitStep, Workload
 
@@ -85,6 +86,7 @@ __all__ = [
     "Evidence",
     "HistogramData",
     "HostFacts",
+    "Instance",
     "Isolation",
     "Knob",
     "KnobInfo",
@@ -133,6 +135,8 @@ __all__ = [
     "TlsSpec",
     "Trace",
     "TrialStatus",
+    "TurnsClaim",
+    "TurnsOutcome",
     "Users",
     "ValueEvidence",
     "Verdict",

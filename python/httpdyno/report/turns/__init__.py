@@ -1,0 +1,1 @@
+"""Servers that run already and were loaded in turns, as text, JSON and HTML."""

@@ -1,0 +1,23 @@
+"""Turns as JSON: the outcome in built-in types, without the values of headers."""
+
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from httpdyno.model import TurnsOutcome
+from httpdyno.report.turns.words import headline
+from httpdyno.secret import workload_without_values
+
+
+def turns_json(outcome: TurnsOutcome) -> dict[str, Any]:
+    """Return the whole; distributions are left out, their percentiles are there."""
+    workload = workload_without_values(outcome.workload)
+    plain: dict[str, Any] = msgspec.to_builtins(replace(outcome, workload=workload))
+    for instance in plain["instances"]:
+        summary = instance.pop("summary")
+        for name in ("configuration", "latency", "effective", "n_starts", "status", "detail"):
+            summary.pop(name)
+        summary["period_throughputs_per_s"] = summary.pop("start_throughputs_per_s")
+        instance.update(summary)
+    return {"headline": headline(outcome), **plain}

@@ -1,0 +1,62 @@
+"""Turns as text: what is claimed first, then what each server did."""
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from httpdyno.model import TurnsClaim, TurnsOutcome
+from httpdyno.report.shared.prose import Prose
+from httpdyno.report.turns.words import (
+    claim_words,
+    confidence_text,
+    instance_rows,
+    measured_text,
+    ratio_rows,
+)
+
+_STYLES = {
+    "better": "bold green",
+    "worse": "bold red",
+    "failed": "bold red",
+    "equivalent": "bold cyan",
+}
+
+
+def turns_text(outcome: TurnsOutcome) -> RenderableType:
+    """Return the claims, the instances' figures, the ratios and the doubts."""
+    parts: list[RenderableType] = []
+    for claim in outcome.claims:
+        style = _STYLES.get(claim.verdict, "bold yellow")
+        parts.append(Prose(Text(claim_words(outcome, claim), style)))
+        parts.append(Prose(Text(claim.reason)))
+    parts += [Text(), _instances(outcome)]
+    for claim in outcome.claims:
+        if claim.ratios:
+            url = outcome.instances[claim.candidate].url
+            parts += [Text(), Text(f"{url} over {outcome.instances[0].url}"), _grid(claim)]
+    parts += [Text(), Prose(Text(measured_text(outcome)))]
+    parts.append(Prose(Text(f"confidence {confidence_text(outcome)}")))
+    for caveat in outcome.caveats:
+        parts.append(Prose(Text.assemble(("caveat: ", "yellow"), caveat.message)))
+    return Group(*parts)
+
+
+def _instances(outcome: TurnsOutcome) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    table.add_column("")
+    rows = [dict(instance_rows(each)) for each in outcome.instances]
+    for number, instance in enumerate(outcome.instances):
+        name = instance.url.partition("://")[2].rstrip("/")
+        table.add_column(name if number else f"{name} (reference)", justify="right")
+    for name in rows[0]:
+        table.add_row(Text(name, "dim"), *(Text(row[name]) for row in rows))
+    if any(instance.process for instance in outcome.instances):
+        table.add_row(Text("process", "dim"), *(Text(each.process) for each in outcome.instances))
+    return table
+
+
+def _grid(claim: TurnsClaim) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 2), pad_edge=False, show_header=False)
+    for name, interval in ratio_rows(claim):
+        table.add_row(Text(name, "dim"), Text(interval))
+    return table

@@ -1,0 +1,93 @@
+"""The words and figures of turns that text and HTML share."""
+
+from httpdyno.model import Instance, RatioInterval, TurnsClaim, TurnsOutcome
+from httpdyno.model.metric import METRIC_NAMES, RATIO_NAMES, RATIO_OF_METRIC
+from httpdyno.report.shared.phrase import NOTHING, plural
+from httpdyno.report.shared.workload_text import workload_text
+from httpdyno.units import Toward, format_duration, format_number, format_percent, format_rate
+
+_MOST_DECIMALS = 4
+LATENCIES = ("p50", "p90", "p99", "p999")
+
+
+def headline(outcome: TurnsOutcome) -> str:
+    """Return what was found, in one sentence for each claim."""
+    return "; ".join(claim_words(outcome, claim) for claim in outcome.claims)
+
+
+def claim_words(outcome: TurnsOutcome, claim: TurnsClaim) -> str:
+    """Return a claim with its figure: `URL is better: throughput 1.31 × (1.27 … 1.35)`."""
+    url = outcome.instances[claim.candidate].url
+    first = outcome.instances[0].url
+    interval = claim.ratios.get(RATIO_OF_METRIC[outcome.metric])
+    word = {
+        "better": "is better than",
+        "worse": "is worse than",
+        "equivalent": "is equivalent to",
+        "failed": "fails beside",
+        "inconclusive": "is not told apart from",
+        "not_measured": "is not measured against",
+    }[claim.verdict]
+    figure = f": {METRIC_NAMES[outcome.metric]} {interval_text(interval)}" if interval else ""
+    return f"{url} {word} {first}{figure}"
+
+
+def interval_text(interval: RatioInterval | None) -> str:
+    """Return `1.31 × (1.27 … 1.35)`, its ends rounded outward, with digits that show their side."""
+    if interval is None:
+        return NOTHING
+    low, high = _end(interval.low, "down"), _end(interval.high, "up")
+    return f"{_number(interval.ratio)} × ({low} … {high})"
+
+
+def confidence_text(outcome: TurnsOutcome) -> str:
+    """Return what the intervals promise, and how the risk is shared."""
+    whole = f"{outcome.confidence:.0%}"
+    n = len(outcome.claims)
+    if n == 1:
+        return whole
+    each = 100 * (1 - (1 - outcome.confidence) / n)
+    return f"{whole} for all {n} claims together ({each:.4g} % for each)"
+
+
+def ratio_rows(claim: TurnsClaim) -> list[tuple[str, str]]:
+    """Return (name, interval) of each ratio that the periods bound."""
+    return [(RATIO_NAMES[name], interval_text(each)) for name, each in claim.ratios.items()]
+
+
+def instance_rows(instance: Instance) -> list[tuple[str, str]]:
+    """Return (name, figure) of what an instance did."""
+    summary = instance.summary
+    rows = [("throughput", format_rate(summary.throughput_per_s))]
+    rows += [
+        (name.replace("p999", "p99.9"), format_duration(summary.latency_s[name]))
+        if name in summary.latency_s
+        else (name.replace("p999", "p99.9"), NOTHING)
+        for name in LATENCIES
+    ]
+    cpu_s = summary.cpu_s_per_request
+    rows.append(("CPU/request", format_duration(cpu_s) if cpu_s else NOTHING))
+    rows.append(("wrong", format_percent(summary.error_ratio) if summary.error_ratio else "none"))
+    return rows
+
+
+def measured_text(outcome: TurnsOutcome) -> str:
+    """Return how it was measured, in one line."""
+    return (
+        f"{plural(outcome.n_periods, 'period')} of {len(outcome.instances)} turns, each measured "
+        f"for {format_duration(outcome.turn_s)}; {workload_text(outcome.workload)}; "
+        f"{format_duration(outcome.duration_s)} in all, seed {outcome.seed}"
+    )
+
+
+def _number(value: float, toward: Toward = "nearest", decimals: int = 2) -> str:
+    return format_number(value, decimals, toward=toward)
+
+
+def _end(value: float, toward: Toward) -> str:
+    """Return an end of an interval that does not read as 1 where it is not."""
+    for decimals in range(2, _MOST_DECIMALS):
+        text = _number(value, toward, decimals)
+        if float(text.replace(",", "")) != 1.0 or value == 1.0:
+            return text
+    return _number(value, toward, _MOST_DECIMALS)

@@ -1,0 +1,134 @@
+"""Turns of running servers, as they are shown."""
+
+import json
+import math
+import random
+
+import pytest
+from msgspec.structs import replace
+from tests.report.plain import plain_text
+from tests.report.sample_figures import latency_data
+
+from httpdyno.model import (
+    ArmSummary,
+    Caveat,
+    Configuration,
+    Instance,
+    RatioInterval,
+    RequestSpec,
+    TurnsClaim,
+    TurnsOutcome,
+    Verdict,
+    Workload,
+)
+from httpdyno.report.turns.html import turns_html
+from httpdyno.report.turns.json import turns_json
+from httpdyno.report.turns.text import turns_text
+from httpdyno.report.turns.words import interval_text
+from httpdyno.testing.record import sample_host
+
+SECRET = "Bearer canary"
+
+
+def instance(port: int, throughput_per_s: float, median_s: float) -> Instance:
+    latency = latency_data(median_s, 0.3, 20_000)
+    return Instance(
+        url=f"http://127.0.0.1:{port}/",
+        address=f"127.0.0.1:{port}",
+        process=f"gunicorn {port + 1000}",
+        summary=ArmSummary(
+            configuration=Configuration(),
+            n_starts=58,
+            throughput_per_s=throughput_per_s,
+            cpu_s_per_request=0.0002,
+            error_ratio=0.0,
+            latency_s={"mean": median_s, "p50": median_s, "p90": 1.5 * median_s},
+            latency=latency,
+        ),
+    )
+
+
+def claim(candidate: int, verdict: Verdict, ratio: float) -> TurnsClaim:
+    draw = random.Random(candidate)
+    interval = RatioInterval(ratio=ratio, low=ratio / 1.05, high=ratio * 1.05, confidence=0.975)
+    return TurnsClaim(
+        candidate=candidate,
+        verdict=verdict,
+        reason="the whole interval lies above 1 after 58 periods",
+        n_periods=58,
+        ratios={
+            "throughput": interval,
+            "latency_p50": replace(interval, ratio=1 / ratio, low=0.95 / ratio, high=1.05 / ratio),
+        },
+        per_period_ratio=tuple(ratio * math.exp(draw.gauss(0, 0.1)) for _ in range(58)),
+    )
+
+
+def outcome(n: int) -> TurnsOutcome:
+    claims = (claim(1, "better", 1.31), claim(2, "inconclusive", 0.99))
+    return TurnsOutcome(
+        instances=(
+            instance(8901, 4000.0, 0.002),
+            instance(8902, 5200.0, 0.0016),
+            instance(8903, 3960.0, 0.002),
+        )[:n],
+        claims=claims[: n - 1],
+        metric="throughput_per_s",
+        confidence=0.95,
+        margin_ratio=0.01,
+        workload=Workload(
+            requests=(RequestSpec(headers=(("Authorization", SECRET),)),), connections=16
+        ),
+        host=sample_host(),
+        began_at="2026-03-01T12:00:00.000+00:00",
+        duration_s=60.2,
+        n_periods=58,
+        turn_s=0.45,
+        seed=7,
+        threads=1,
+        caveats=(Caveat(kind="instances_only", message="this is about these instances"),),
+    )
+
+
+@pytest.mark.parametrize("n", [2, 3])
+def test_the_text_is_as_it_was_read(n, golden):
+    text = plain_text(turns_text(outcome(n)))
+    assert max(map(len, text.splitlines())) <= 80
+    golden(f"report/turns_{n}.txt", text)
+
+
+def test_nothing_measured_is_shown_without_figures():
+    bare = replace(
+        outcome(2),
+        claims=(TurnsClaim(candidate=1, verdict="not_measured", reason="no time", n_periods=0),),
+        n_periods=0,
+    )
+    assert "is not measured against" in plain_text(turns_text(bare))
+    assert "not measured" in turns_html(bare)
+
+
+def test_json_and_html_have_the_claims_and_no_secret():
+    whole = outcome(3)
+    text = json.dumps(turns_json(whole), allow_nan=False)
+    page = turns_html(whole)
+    for words in ("http://127.0.0.1:8902/ is better than http://127.0.0.1:8901/", "97.5 %"):
+        assert words in page.replace("\N{NO-BREAK SPACE}", " "), words
+    assert page.count("<svg") == 4
+    assert "canary" not in text + page
+    document = json.loads(text)
+    assert [each["verdict"] for each in document["claims"]] == ["better", "inconclusive"]
+    assert document["instances"][1]["throughput_per_s"] == 5200.0
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "text"),
+    [
+        (1.273, 1.351, "1.31 × (1.27 … 1.36)"),
+        (1.0004, 1.62, "1.31 × (1.0004 … 1.62)"),
+        (0.99, 1.62, "1.31 × (0.99 … 1.62)"),
+        (1.00001, 1.62, "1.31 × (1.0000 … 1.62)"),
+    ],
+)
+def test_an_end_that_is_not_1_does_not_read_as_1(low, high, text):
+    interval = RatioInterval(ratio=1.31, low=low, high=high, confidence=0.95)
+    assert interval_text(interval) == text
