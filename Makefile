@@ -7,7 +7,7 @@ SHELL := /bin/sh
 .NOTPARALLEL:
 LINT_RUST := lint-rustfmt lint-clippy lint-rustdoc
 LINT_PYTHON := lint-ruff-format lint-ruff lint-mypy lint-stubs lint-imports
-.PHONY: help setup format lint lint-rust lint-python $(LINT_RUST) $(LINT_PYTHON) check test test-rust test-python demo bench-engine bench-power debian-packages clean
+.PHONY: help setup format lint lint-rust lint-python $(LINT_RUST) $(LINT_PYTHON) check test test-rust test-python docs demo bench-engine bench-power debian-packages clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -23,6 +23,7 @@ help:
 	@echo 'make test             everything: packages (as root on Debian), lint, all tests'
 	@echo 'make check            lint and the tests that need no installed server'
 	@echo 'make lint | format    check the style | apply it'
+	@echo 'make docs             write docs/study.md anew, of the tables that studies are read by'
 	@echo 'make bench-engine     measure the load engine beside others (90 minutes; BENCH_ARGS=--help)'
 	@echo 'make bench-power      measure what a budget proves (5 hours, or parts of it; BENCH_ARGS=--help)'
 	@echo 'make debian-packages  install the servers that some studies and tests need (as root)'
@@ -99,6 +100,10 @@ check: setup
 
 test: debian-packages setup
 	$(BIN)/python -m tests.gate
+
+# What a test holds to be up to date.
+docs: setup
+	$(BIN)/httpdyno study schema --markdown > docs/study.md
 
 demo: setup
 	$(BIN)/httpdyno demo

@@ -20,7 +20,7 @@ from httpdyno.model import (
     VisitStep,
     Workload,
 )
-from httpdyno.study.file import study_schema
+from httpdyno.study.schema import study_schema
 from httpdyno.study.workload import check_windows, form_body, study_workload
 
 

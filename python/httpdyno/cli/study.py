@@ -2,7 +2,7 @@
 
 import json as json_text
 from collections import Counter
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 import typer
@@ -33,7 +33,8 @@ from httpdyno.model import Candidate, Configuration, Knob, Study, level_text
 from httpdyno.registry import load_adapter
 from httpdyno.report.shared.workload_text import workload_text
 from httpdyno.secret import without_values
-from httpdyno.study.file import study_schema
+from httpdyno.study.reference import study_reference
+from httpdyno.study.schema import study_schema
 from httpdyno.units import format_duration
 
 app = typer.Typer(no_args_is_help=False, rich_markup_mode=None)
@@ -151,8 +152,16 @@ def run(  # noqa: PLR0913 - one parameter for each option
   httpdyno study schema > study.schema.json
 """,
 )
-def schema() -> int:
+def schema(
+    *,
+    markdown: Annotated[
+        bool, typer.Option("--markdown", help="The same as a page to read, in Markdown.")
+    ] = False,
+) -> int:
     """Print the JSON Schema of study files, for editors."""
+    if markdown:
+        say(study_reference().rstrip("\n"))
+        return 0
     document: dict[str, Any] = study_schema()
     say(json_text.dumps(document, indent=2))
     return 0

@@ -51,6 +51,7 @@ class Door(Record, frozen=True):
     through: str = ""
     """Where it really leads; empty is the same address."""
     why: str = ""
+    """What it is, for whoever reads the study."""
 
 
 class Site(Record, frozen=True):

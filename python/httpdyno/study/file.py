@@ -11,8 +11,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from httpdyno.errors import StudyFileError, UsageError
 from httpdyno.foreign_text import is_there, read_regular, reason
 from httpdyno.model.base import Level
@@ -47,11 +45,6 @@ _LEAST_STARTS = 6
 """An interval is exact for normal log ratios; fewer starts would lean on that too much."""
 
 CURVE = "throughput_per_s"
-
-
-def study_schema() -> dict[str, Any]:
-    """Return the JSON Schema of study files, for editors."""
-    return msgspec.json.schema(StudyFile)
 
 
 def load_study(

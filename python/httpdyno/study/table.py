@@ -18,129 +18,216 @@ class FileEntry(Record, frozen=True):
     """`[[server.files]]`: what is copied into the run folder."""
 
     from_: str = msgspec.field(name="from")
+    """A file or folder: in the study's folder, or a whole path, such as of an installed package."""
     to: str
+    """Where it goes: a path in the run folder; `{{ … }}` as in templates."""
 
 
 class ServerTable(Record, frozen=True):
     """`[server]`."""
 
     adapter: str
+    """The kind of server, such as `gunicorn`, `apache` or `command`."""
     base: str = ""
+    """The server's own base configuration: a file in the study's folder, rendered as a template."""
     command: tuple[str, ...] = ()
+    """Of `adapter = "command"`: program and arguments, an argument each; `{{ … }}` as in
+    templates."""
     folder: str = ""
+    """Where the command runs, in place; relative to the study's folder. Empty is the run folder."""
     stop: str = "TERM"
+    """The signal that asks the command to end, without `SIG`."""
     ready: str = ""
+    """How it is known that a command is ready: `GET /path 200`, `tcp` or `log PATTERN`."""
     ready_path: str = "/"
+    """Answers below 500 once the server is ready."""
     ready_status: int | None = None
+    """The status of that answer, where it must be one."""
     effective_path: str = ""
+    """Where the application says its own settings, as a JSON object; compared with the knobs."""
     prepare: tuple[str, ...] = ()
+    """A command run in the run folder before each start, for test data; `{{ … }}` as in
+    templates."""
     writable: tuple[str, ...] = ()
+    """Folders that the server's own user may write in, where that is not the caller."""
     files: tuple[FileEntry, ...] = ()
+    """What is copied into the run folder before each start."""
     templates: tuple[Template, ...] = ()
+    """Files rendered anew for each start; one that renders to nothing is not written."""
     settings: dict[str, Level] = msgspec.field(default_factory=dict)
+    """Settings of the adapter that stay as they are throughout the study."""
     environment: dict[str, str] = msgspec.field(default_factory=dict)
+    """Variables of the server, by name; `{{ knob.NAME }}` puts a knob in."""
 
 
 class MemberTable(Record, frozen=True):
     """`[[site.members]]`: one server of the site, front to back."""
 
     name: str
+    """Within the site, such as `front`; knobs are called `NAME:SETTING`."""
     kind: str
+    """The kind of server, such as `nginx` or `php-fpm`."""
     main: str = ""
+    """Its main configuration file, a whole path; may be left out where `command` says all."""
     command: tuple[str, ...] = ()
+    """Program and arguments, where those are its own: an argument each."""
     program: str = ""
+    """The program file that it runs, where it is not the distribution's usual one."""
     folder: str = ""
+    """Where it runs; empty is `/`."""
     prefix: str = ""
+    """What relative paths of its configuration start from, where that is not compiled in."""
     user: str = ""
+    """The user that its service starts it as; empty is root, or whoever runs httpdyno."""
     unit: str = ""
+    """Its systemd unit."""
     environment_names: tuple[str, ...] = ()
+    """Variables of its service; values are read when it is started, and never stored."""
     environment_from: str = ""
+    """Where the values are read: `unit:NAME`, or the path of an environment file."""
     serves: tuple[str, ...] = ()
+    """Backend addresses that it answers at, such as `unix:/run/php/php8.2-fpm.sock`."""
     ready_timeout: str = "20s"
+    """How long its private copy may take to come up."""
 
 
 class SiteTable(Record, frozen=True):
     """`[site]`: a person's own servers, in place of `[server]`."""
 
     members: tuple[MemberTable, ...] = ()
+    """The servers, front to back."""
     doors: tuple[Door, ...] = ()
+    """What of the outside a private copy may reach; nothing else is reached."""
     snapshot: str = "snapshot"
+    """Folder of the study that holds their files as they were found."""
     isolation: Isolation = "auto"
+    """How private copies are kept apart: `auto` takes a cell where one can be had, else a wall."""
     listener: str = ""
+    """The loaded listener: a port, `ip:port` or `unix:/path`; empty is the first without TLS."""
     host: str = ""
+    """The host that requests ask for; empty is the listener's first name."""
     writes: tuple[str, ...] = ()
+    """Folders that the copy writes in: copy-on-write for each. Whole paths."""
     ready: str = "/"
+    """The path that answers once the site is ready."""
     ready_status: int | None = None
+    """The status of that answer; any below 500 where it is left out."""
 
 
 class KnobTable(Record, frozen=True):
     """`[[knobs]]`, in ladder order."""
 
     name: str
+    """A setting that the server knows, or one of the application that templates or variables use.
+    Of a site `MEMBER:NAME[@SCOPE]`; what there is only one of may be left out."""
     start: Level | msgspec.UnsetType = msgspec.UNSET
+    """The value to start from. Of a site it may be left out, or be `as found`."""
     levels: tuple[Level, ...] = ()
+    """What is tried, in this order. May be empty where a candidate sets the knob."""
     title: str = ""
+    """What it does, in a few words; of a setting that the server knows there is one already."""
     unit: str = ""
+    """Of its numbers, for reports."""
     why: str = ""
+    """Why it is worth trying."""
     book_ratio: tuple[float, ...] = ()
+    """A published throughput ratio of each level, to be shown beside what is found."""
 
 
 class CandidateTable(Record, frozen=True):
     """`[[candidates]]`: several knobs at once, one step of a ladder."""
 
     name: str
+    """What it is called in reports and in `compare --b NAME`."""
     set: dict[str, Level]
+    """Knobs of the study with the values that they get, all at once."""
     title: str = ""
+    """What it does, in a few words."""
     why: str = ""
+    """Why it is worth trying."""
     book_ratio: float | None = None
+    """A published throughput ratio, to be shown beside what is found."""
 
 
 class ObjectiveTable(Record, frozen=True):
     """`[objective]`: what decides, and what must hold besides."""
 
     metric: str = "throughput_per_s"
+    """What decides: `throughput_per_s`, `cpu_s_per_request`, or `latency_p50_s`, `latency_p90_s`,
+    `latency_p99_s`, `latency_p999_s`."""
     tie_breaker: str = ""
+    """Another metric, which decides where the first is proven to lose little."""
     also: tuple[str, ...] = ()
+    """Further metrics that each have a claim of their own, and decide nothing."""
     max_error_ratio: float = 0.001
+    """Requests that may fail, as a share of all: beyond it a change is not kept."""
     max_p99: str | None = None
+    """The p99 latency beyond which a change is not kept."""
     margin: float = 0.01
+    """Differences within ± this ratio are `equivalent`: too small to matter."""
     confidence: float = 0.95
+    """That no verdict is a wrong `better` or `worse`, however often one looks."""
 
 
 class MethodTable(Record, frozen=True):
     """`[method]`."""
 
     kind: Literal["ladder", "sweep"] = "ladder"
+    """`ladder` tries one change after the other and keeps what is proven; `sweep` walks over one
+    knob."""
     knob: str = ""
+    """The knob that a sweep walks over."""
     window: str = "50ms"
+    """How long one arm is measured at a time; lengthened where latencies ask for it."""
     lead_in: str = "20ms"
+    """The part of a window before its measuring starts."""
     warm_up: str = "500ms"
+    """Load on each arm after its start, before the first window; `0s` leaves it fresh."""
     blocks_per_start: int = 4
+    """Windows of each arm in one start."""
     min_starts: int = 6
+    """Starts of each arm below which nothing is claimed."""
     side_by_side: int = 8
+    """Starts that may be up at the same time; 1 where a server changes while it rests."""
     cores: Literal["auto", "apart", "shared"] = "auto"
+    """Whether load client and server have cores of their own. `auto`: from four cores on."""
 
 
 class BudgetTable(Record, frozen=True):
     """`[budget]`."""
 
     time: str = "5m"
+    """How long the whole run may take; `--budget` says another one."""
 
 
 class StudyFile(Record, frozen=True):
     """A study as it is written. `httpdyno study schema` prints its JSON Schema."""
 
     format: Literal[1, 2]
+    """2 has all that is here. 1, of earlier studies, has no `site` and no `candidates`."""
     name: str
+    """A word, for commands and reports."""
     title: str
+    """What the study is about, in a line."""
     knobs: tuple[KnobTable, ...]
+    """What may be changed, in the order in which a ladder tries it."""
     server: ServerTable | None = None
+    """A server that is made for each start from the files of the study."""
     site: SiteTable | None = None
+    """Servers of your own, in place of `server`: private copies of them are measured."""
     candidates: tuple[CandidateTable, ...] = ()
+    """Several knobs at once, each one step of a ladder with one verdict."""
     workload: WorkloadTable = WorkloadTable()
+    """What is asked of the server, and how."""
     objective: ObjectiveTable = ObjectiveTable()
+    """What decides, and what must hold besides."""
     method: MethodTable = MethodTable()
+    """How the question is answered."""
     budget: BudgetTable = BudgetTable()
+    """What it may cost."""
     about: str = ""
+    """What a reader should know of it; paragraphs as in Markdown."""
     book_figure: str = ""
+    """A published result, in words."""
     book_ratio: float | None = None
+    """A published ratio of final over start."""

@@ -1,0 +1,146 @@
+"""An example of each table of a study file, for the reference; together they are two whole studies.
+
+Tests read them: `SERVER` and `SITE` say which of them make a whole.
+"""
+
+from collections.abc import Mapping
+
+EXAMPLES: Mapping[str, str] = {
+    "": """
+format = 2
+name = "shop"
+title = "The shop, as gunicorn serves it"
+about = "Which of its settings cost us the most on a Friday evening?"
+""",
+    "[server]": """
+[server]
+adapter = "gunicorn"
+ready_path = "/health"
+settings = { application = "shop:app", directory = "app" }
+environment = { SHOP_CACHE = "{{ knob.cache }}" }
+""",
+    "[[server.files]]": """
+[[server.files]]
+from = "app"
+to = "app"
+""",
+    "[[server.templates]]": """
+[[server.templates]]
+source = "shop.ini.j2"
+to = "{{ run }}/shop.ini"
+""",
+    "[site]": """
+[site]
+listener = "443"
+host = "shop.example"
+writes = ["/var/lib/php/sessions", "/var/www/shop/cache"]
+""",
+    "[[site.members]]": """
+[[site.members]]
+name = "front"
+kind = "nginx"
+main = "/etc/nginx/nginx.conf"
+unit = "nginx.service"
+
+[[site.members]]
+name = "php"
+kind = "php-fpm"
+main = "/etc/php/8.2/fpm/php-fpm.conf"
+serves = ["unix:/run/php/php8.2-fpm.sock"]
+""",
+    "[[site.doors]]": """
+[[site.doors]]
+to = "127.0.0.1:5432"
+through = "127.0.0.1:15432"
+why = "a throwaway copy of the database"
+""",
+    "[[knobs]]": """
+[[knobs]]
+name = "workers"
+start = 1
+levels = [2, 4]
+
+[[knobs]]
+name = "worker_class"       # without levels: a candidate sets it
+start = "sync"
+
+[[knobs]]
+name = "threads"
+start = 1
+
+[[knobs]]
+name = "cache"              # the application's own, which reads SHOP_CACHE
+start = "disk"
+levels = ["memory"]
+why = "every page writes a session"
+""",
+    "[[candidates]]": """
+[[candidates]]
+name = "with threads"
+set = { workers = 2, worker_class = "gthread", threads = 4 }
+why = "requests wait for the database most of the time"
+""",
+    "[workload]": """
+[workload]
+connections = 20
+keep_alive = false
+timeout = "5s"
+""",
+    "[[workload.first]]": """
+[[workload.first]]
+path = "/login"
+form = { name = "user{user}" }
+expect_status = 302
+""",
+    "[[workload.requests]]": """
+[[workload.requests]]
+path = "/list"
+weight = 8
+
+[[workload.requests]]
+path = "/buy"
+method = "POST"
+body = "item={random}"
+expect_status = 303
+""",
+    "[objective]": """
+[objective]
+metric = "throughput_per_s"
+max_p99 = "300ms"
+""",
+    "[method]": """
+[method]
+kind = "ladder"
+min_starts = 8
+""",
+    "[budget]": """
+[budget]
+time = "10m"
+""",
+}
+
+SITE_KNOBS = """
+[[knobs]]
+name = "php:pm.max_children"
+start = "as found"
+levels = [10, 20]
+"""
+"""What a study of a site has in place of the other knobs."""
+
+_OF_SITES = ("[site]", "[[site.members]]", "[[site.doors]]")
+_OF_SERVERS = ("[server]", "[[server.files]]", "[[server.templates]]", "[[candidates]]")
+
+SERVER = "".join(text for key, text in EXAMPLES.items() if key not in _OF_SITES)
+"""A whole study of a server, in the order of the reference."""
+
+SITE = SITE_KNOBS.join(
+    (
+        "".join(text for key, text in EXAMPLES.items() if key in ("", *_OF_SITES)),
+        "".join(
+            text
+            for key, text in EXAMPLES.items()
+            if key not in ("", "[[knobs]]", *_OF_SITES, *_OF_SERVERS)
+        ),
+    )
+)
+"""A whole study of a site."""

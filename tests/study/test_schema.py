@@ -1,0 +1,64 @@
+"""The tables of study files as a JSON Schema, and as a page to read."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from httpdyno.model import KnobInfo
+from httpdyno.study.file import study_from
+from httpdyno.study.reference import sections, study_reference
+from httpdyno.study.reference_example import EXAMPLES, SERVER, SITE
+from httpdyno.study.schema import study_schema, tables
+
+REFERENCE = Path(__file__).parents[2] / "docs" / "study.md"
+
+
+def _properties():
+    return [
+        (f"{name}.{key}", found)
+        for name, definition in study_schema()["$defs"].items()
+        for key, found in definition["properties"].items()
+    ]
+
+
+def test_the_schema_has_every_section():
+    schema = study_schema()
+    assert set(schema["$defs"]["StudyFile"]["properties"]) >= {
+        *("server", "site", "knobs", "candidates", "workload", "objective", "method", "budget")
+    }
+    assert set(tables()) == set(schema["$defs"])
+
+
+@pytest.mark.parametrize(("key", "found"), _properties(), ids=lambda each: str(each)[:40])
+def test_every_key_is_described_in_a_sentence(key, found):
+    words = found.get("description", "")
+    assert words.endswith("."), f"write beneath the field what {key} means"
+    assert words[0].isupper() or words[0] in "`2", words
+
+
+def test_the_reference_is_as_the_tables_are_now():
+    assert REFERENCE.read_text(encoding="utf-8") == study_reference(), "run `make docs`"
+
+
+def test_every_section_has_an_example():
+    assert {key for key, _, _ in sections()} == set(EXAMPLES)
+
+
+def test_the_examples_are_two_whole_studies(tmp_path):
+    (tmp_path / "app").mkdir()
+    (tmp_path / "snapshot").mkdir()
+    (tmp_path / "shop.ini.j2").write_text("", encoding="utf-8")
+    infos = {
+        "php:pm.max_children": KnobInfo(
+            name="pm.max_children", summary="", kind="integer", default=5
+        )
+    }
+    file = tmp_path / "study.toml"
+    server = study_from(tomllib.loads(SERVER), file, lambda _: {})
+    assert [each.name for each in server.candidates] == ["with threads"]
+    assert server.workload.connections == 20
+    site = study_from(tomllib.loads(SITE), file, lambda _: {}, lambda *_: infos)
+    assert site.site is not None
+    assert site.start_configuration().values == {"php:pm.max_children": 5}
+    assert site.workload == server.workload
