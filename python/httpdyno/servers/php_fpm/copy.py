@@ -20,7 +20,13 @@ from httpdyno.model import (
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.php_fpm import in_force
 from httpdyno.servers.php_fpm.configuration import INCLUDE, pool_configuration
-from httpdyno.servers.php_fpm.frame import Frame, frame_text, mapped_include, new_frame
+from httpdyno.servers.php_fpm.frame import (
+    Frame,
+    frame_text,
+    make_folders,
+    mapped_include,
+    new_frame,
+)
 from httpdyno.servers.php_fpm.insight import Copied, PhpFpmInsight
 from httpdyno.servers.php_fpm.installation import program_of
 from httpdyno.servers.php_fpm.knob import KNOBS, is_same
@@ -143,6 +149,7 @@ class _Start:
         main = self.path(self.member.main)
         try:
             frame = new_frame(self.member, self.seat)
+            make_folders(self.survey, self.seat)
             frame.configuration.write_text(frame_text(self.survey, self.seat, frame, main))
             text = frame_text(self.survey, self.seat, frame, main, is_test=True)
             frame.test_configuration.write_text(text)

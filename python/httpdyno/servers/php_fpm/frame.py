@@ -73,6 +73,24 @@ def new_frame(member: Member, seat: Seat) -> Frame:
     return frame
 
 
+def make_folders(survey: Survey, seat: Seat) -> None:
+    """Make the folders in which a copy that is not in a cell listens and logs.
+
+    Raises:
+        OSError: One cannot be made.
+    """
+    if seat.kind == "cell":
+        return
+    addresses = [seat.port(listener.address) for listener in survey.listeners]
+    paths = [address.removeprefix("unix:") for address in addresses if address.startswith("unix:")]
+    for pool in pool_names(survey):
+        scope = scope_of(pool, pool_names(survey))
+        logs = [survey.reading(name, scope) for name in _LOGS]
+        paths += [seat.path(with_pool(log.text, pool)) for log in logs if log]
+    for path in paths:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+
+
 def frame_text(
     survey: Survey, seat: Seat, frame: Frame, main: str, *, is_test: bool = False
 ) -> str:

@@ -32,6 +32,7 @@ _REFUSED_CODE = 78
 _IN_USE = ("Address already in use", "Another FPM instance seems to already listen")
 _ANSWER_S = 5.0
 _OK = 200
+_SOCKETS = "the kernel's list of sockets"
 _SOMAXCONN = "/proc/sys/net/core/somaxconn"
 
 
@@ -88,11 +89,11 @@ class PhpFpmInsight:
         asked = {name: level_text(level) for name, level in self._asked.values.items()}
         values: dict[str, str] = {}
         sources = {"php-fpm -tt"}
-        for name, info in self._known.items():
-            wanted = asked.get(name, "" if info.default is None else level_text(info.default))
+        found = {n: level_text(i.default) for n, i in self._known.items() if i.default is not None}
+        for name, wanted in {**found, **asked}.items():
             bare, pool = self._of(name)
             text, source = self._in_force(bare, pool, wanted, tested)
-            if bare == "listen.backlog" and name in asked:
+            if name in asked and source == _SOCKETS:
                 asked[name] = self._backlog_that_can_be(wanted)
             if text:
                 values[name] = text
@@ -139,8 +140,13 @@ class PhpFpmInsight:
         return theirs.readlink() != ours.readlink()
 
     def _of(self, name: str) -> tuple[str, str]:
+        """Return a knob's bare name, and the pool in which it shows."""
         bare, _, scope = name.partition("@")
-        return bare, scope or pool_names(self._survey)[0]
+        pools = pool_names(self._survey)
+        # The server's own value shows where no pool has another.
+        plain = [pool for pool in pools if f"{bare}@{pool}" not in self._asked.values]
+        plain = [pool for pool in plain if self._survey.reading(bare, pool) is None]
+        return bare, scope or (plain or pools)[0]
 
     def _in_force(
         self, name: str, pool: str, wanted: str, tested: Mapping[str, Mapping[str, str]]
@@ -154,7 +160,7 @@ class PhpFpmInsight:
             address = self._seat.port(self._survey.listeners[self._index(pool)].address)
             seen = in_force.backlog_listed(self._listing, address)
             if seen is not None:
-                return str(seen), "the kernel's list of sockets"
+                return str(seen), _SOCKETS
         if name == "pm" and (manager := self._manager(pool)):
             return manager, "its status page"
         return in_force.read_back_text(name, tested, pool), "php-fpm -tt"

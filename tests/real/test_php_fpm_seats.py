@@ -1,0 +1,133 @@
+"""php-fpm where its copies really sit: in a cell at its own address, and behind a wall."""
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from httpdyno.model import Configuration, Edit, Effective, Level, Member, Survey
+from httpdyno.servers.cell import landlock
+from httpdyno.servers.cell.possible import possible
+from httpdyno.servers.cell.seat import CellSeat, open_cell
+from httpdyno.servers.cell.wall import WallSeat, open_wall
+from httpdyno.servers.cell.wish import CellWish
+from httpdyno.servers.php_fpm import PhpFpm
+from httpdyno.servers.php_fpm.insight import PhpFpmInsight
+from httpdyno.servers.run_folder import new_run_root
+from httpdyno.servers.site.text import edited_files
+
+pytestmark = pytest.mark.real_server("php-fpm8.2", "ss")
+
+ADAPTER = PhpFpm()
+DEADLINE_S = 15.0
+POOL = """[shop]
+user = www-data
+group = www-data
+listen = {listen}
+listen.owner = www-data
+access.log = {folder}/$pool.access.log
+pm = ondemand
+pm.max_children = 5
+[other]
+user = www-data
+listen = 127.0.0.1:9102
+pm = static
+pm.max_children = 2
+"""
+VALUES: dict[str, Level] = {
+    "pm@shop": "dynamic",
+    "pm.max_children@other": 3,
+    "listen.backlog@shop": 77,
+    "opcache.memory_consumption": 64,
+    "opcache.jit": "tracing/32M",
+    "opcache.revalidate_freq": 60,
+    "opcache.revalidate_freq@shop": 30,
+}
+
+
+class Sat:
+    """A copy with values, in a seat."""
+
+    def __init__(self, kind, place, member):
+        files = ADAPTER.read(member)
+        survey = ADAPTER.survey(member, files, None)
+        assert isinstance(survey, Survey)
+        changes = ADAPTER.change_set(survey, files, VALUES)
+        private: tuple[Edit, ...] = ()
+        if kind == "wall":
+            # What a wall changes is asked of a seat that nothing is in yet.
+            private = ADAPTER.private(survey, files, WallSeat(place, "wall"))
+        edits = (*changes.edits, *private)
+        added = {path: text.encode() for path, text in changes.added.items()}
+        wish = CellWish(files={**files.texts, **edited_files(files.texts, edits), **added})
+        seat = open_cell(place, wish) if kind == "cell" else open_wall(place, wish)
+        assert isinstance(seat, CellSeat | WallSeat), seat
+        self.seat, self.place = seat, place
+        self.launch = ADAPTER.launch(
+            member, survey, seat, Configuration(values=dict(VALUES)), changes
+        )
+
+    def __enter__(self):
+        self.process = self.seat.spawn(
+            self.launch.command,
+            environment={"PATH": os.defpath, **self.launch.environment},
+            folder=self.launch.folder,
+            user=self.launch.user,
+            log=self.place.folder / "php.log",
+        )
+        assert self.launch.insight is not None
+        insight = self.launch.insight(self.process)
+        assert isinstance(insight, PhpFpmInsight)
+        return insight
+
+    def __exit__(self, *_):
+        self.process.stop()
+        self.seat.close()
+        assert not Path(f"/proc/{self.process.pid}").exists()
+
+
+@pytest.fixture
+def place():
+    with new_run_root() as root:
+        yield root.new_place("php")
+
+
+def member_at(folder, listen):
+    main = folder / "php-fpm.conf"
+    main.write_text(f"[global]\nerror_log = {folder}/theirs.log\ninclude={folder}/*.pool\n")
+    (folder / "all.pool").write_text(POOL.format(listen=listen, folder=folder))
+    return Member(name="php", kind="php-fpm", main=str(main), program="/usr/sbin/php-fpm8.2")
+
+
+def in_force(insight):
+    deadline_s = time.monotonic() + DEADLINE_S
+    while lacking := insight.lacking():
+        assert time.monotonic() < deadline_s, f"{lacking}\n{insight.words()}"
+        time.sleep(0.02)
+    found = insight.effective()
+    assert isinstance(found, Effective)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("kind", "listen"),
+    [("cell", "/run/shop.sock"), ("cell", "127.0.0.1:9101"), ("wall", "127.0.0.1:9101")],
+)
+def test_what_was_asked_is_in_force_and_theirs_are_untouched(place, own_folders, kind, listen):
+    if kind == "cell" and possible()[0] != "cell":
+        pytest.skip(possible()[1])
+    if kind == "wall" and not landlock.version():
+        pytest.skip("this kernel has no Landlock")
+    member = member_at(own_folders, listen)
+    before = {path: path.read_bytes() for path in own_folders.iterdir() if path.is_file()}
+    with Sat(kind, place, member) as insight:
+        found = in_force(insight)
+        assert {name: found.values[name] for name in VALUES} == found.asked
+        # What php-fpm would have refused was put right.
+        assert found.values["pm.spare_servers@shop"] == "1/1/2"
+        assert insight.status("other").n_total == 3
+    after = {path: path.read_bytes() for path in own_folders.iterdir() if path.is_file()}
+    assert after == before
+    assert not Path("/run/shop.sock").exists()
+    assert not Path("/etc/php/8.2/fpm/conf.d/99-httpdyno.ini").exists()
