@@ -4,6 +4,7 @@ import http.client
 import os
 import ssl
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from time import sleep
 
@@ -233,16 +234,23 @@ def test_in_a_wall_it_listens_and_writes_elsewhere(tree):
     files = SITE.read(tree.member)
     found = surveyed(tree, seat_in(tree.root))
     before = contents(tree.root)
+    values: dict[str, Level] = {"KeepAliveTimeout": 4}
+    if "SSLSessionCache" in SITE.knobs(found):
+        values["SSLSessionCache"] = "5242880"
+    changes = SITE.change_set(found, files, values)
     with new_run_root() as root:
         seat = open_wall(root.new_place("wall"), CellWish())
         assert isinstance(seat, WallSeat), seat
-        seat.put({**files.texts, **edited_files(files.texts, SITE.private(found, files, seat))})
-        launch = SITE.launch(tree.member, found, seat, Configuration(), ChangeSet())
+        edits = [*changes.edits, *SITE.private(found, files, seat)]
+        seat.put({**files.texts, **edited_files(files.texts, edits)})
+        launch = SITE.launch(tree.member, found, seat, Configuration(values=values), changes)
         with in_seat(seat, launch) as (process, insight):
             assert process.is_alive(), insight.words()
             at, _, port = seat.port(found.listeners[0].address).rpartition(":")
             assert answer(int(port), found.listeners[0].names[0], at=at)[0] == 200
-            assert isinstance(insight.effective(), Effective), insight.words()
+            effective = insight.effective()
+            assert isinstance(effective, Effective), insight.words()
+            assert {name: effective.values[name] for name in values} == effective.asked
             with pytest.raises(ConnectionRefusedError):
                 answer(tree.ports[0], "shop.example")
         logs = [path for path in seat.folder.rglob("*error*log") if path.is_file()]
@@ -290,6 +298,25 @@ def contents(folder):
     """Return what each file in a folder holds, and when it was changed."""
     files = (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
     return {path: (path.stat().st_mtime_ns, path.stat().st_size) for path in files}
+
+
+def test_without_its_keys_all_is_said_and_stand_ins_are_named(own_folders):
+    folder = own_folders / "site"
+    folder.mkdir()
+    tree = debian_tree(folder)
+    key = str(folder / "etc/ssl/key.pem")
+    by_server = surveyed(tree, seat_in(folder))
+    Path(key).unlink()  # to Apache, what it may not read is not there
+    files = replace(SITE.read(tree.member), unreadable=(key,))
+    survey = SITE.survey(tree.member, files, seat_in(folder))
+    assert isinstance(survey, Survey)
+    assert said(survey.readings) == said(by_server.readings)
+    with new_run_root() as root:
+        seat = open_wall(root.new_place("open"), CellWish(), kind="open")
+        assert isinstance(seat, WallSeat)
+        named = [edit.text for edit in SITE.private(survey, files, seat) if "key.pem" in edit.text]
+        assert named == [seat.path(key)] * 2
+        seat.close()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may become another user")

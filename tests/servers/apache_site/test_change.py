@@ -89,6 +89,14 @@ def test_what_nothing_sets_is_written_after_what_it_goes_with():
     )
 
 
+def test_of_a_cache_only_the_size_changes_and_its_place_may_be_another_edit():
+    main = EVENT + "LoadModule ssl_module m/x.so\nSSLSessionCache shmcb:${RUN}/cache(512000)\n"
+    (edit,) = changed(files(main), {"SSLSessionCache": "5242880"}).edits
+    assert main[edit.start : edit.end] == "512000"
+    assert edit.text == "5242880"
+    assert difference(files(main), {"SSLSessionCache": "none"})[1] == "+SSLSessionCache none"
+
+
 @pytest.mark.parametrize(
     ("main", "values", "words"),
     [

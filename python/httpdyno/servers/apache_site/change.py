@@ -9,7 +9,7 @@ from httpdyno.servers.apache_site.knob import COMPANIONS, HTACCESS, KNOBS, SPARE
 from httpdyno.servers.apache_site.lines import Line, lines_of
 from httpdyno.servers.apache_site.offer import offered, split_name
 from httpdyno.servers.apache_site.rule import RULED, companions
-from httpdyno.servers.apache_site.setting import TLS_CACHE, argument_text, reading_of, resized
+from httpdyno.servers.apache_site.setting import TLS_CACHE, argument_text, reading_of, size_span
 from httpdyno.servers.apache_site.spare import FOUND, spare_values
 from httpdyno.servers.site.adapter import MemberFiles
 
@@ -76,9 +76,12 @@ def _replaced(reading: Reading, files: MemberFiles, text: str) -> Edit | None:
         )
     if text == reading.text:
         return None
-    if reading.name == TLS_CACHE:
-        text = resized(files.texts[origin.file][origin.start : origin.end].decode(), text)
-    return Edit(file=origin.file, start=origin.start, end=origin.end, text=text)
+    start, end = origin.start, origin.end
+    if reading.name == TLS_CACHE and text.isdecimal():
+        # Of a cache only its size changes; where it lies may be another edit's.
+        size = size_span(files.texts[origin.file][start:end])
+        start, end = start + size[0], start + size[1]
+    return Edit(file=origin.file, start=start, end=end, text=text)
 
 
 def _inserted(survey: Survey, files: MemberFiles, directive: str, text: str) -> Edit:

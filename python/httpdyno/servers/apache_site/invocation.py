@@ -32,7 +32,10 @@ class Invocation:
         return [self.program, *self.arguments, "-D", "FOREGROUND", *dump]
 
     def dumping(self) -> list[str]:
-        """Return the command that prints all that is in force, and writes nothing."""
+        """Return the command that prints all that is in force, and writes nothing.
+
+        With `DUMP_RUN_CFG` it does not look for the files of keys, which only root may read.
+        """
         wanted = ("DUMP_CONFIG", "DUMP_RUN_CFG", "DUMP_MODULES")
         return [self.program, *self.arguments, "-t", *(a for d in wanted for a in ("-D", d))]
 
@@ -52,10 +55,13 @@ def invocation(member: Member, seat: Seat, *, info: str | None) -> Invocation:
     said = options(member.command[1:])
     root = member.prefix or said.prefix or server_root(member.main)
     loads = ("-C", f"LoadModule {INFO} {info}") if info else ()
+    # In a wall the copy's files are elsewhere; what they start from is not. Before there is a copy
+    # the server is only asked, which writes nothing.
+    own = seat.path(member.main)
+    main = own if Path(own).is_file() else member.main
     return Invocation(
         program=program(member),
-        # In a wall the copy's files are elsewhere; what they start from is not.
-        arguments=("-d", root, "-f", seat.path(member.main), *said.kept, *loads),
+        arguments=("-d", root, "-f", main, *said.kept, *loads),
         environment=sourced_variables(member, seat),
         can_dump=info is not None,
     )

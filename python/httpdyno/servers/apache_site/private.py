@@ -6,8 +6,11 @@ No edit changes how many lines a file has, so that a line which the server names
 import posixpath
 import re
 
+from msgspec import structs
+
 from httpdyno.model import Edit, Listener, Reading, Survey
 from httpdyno.servers.apache_site.lines import Line, lines_of, quoted, words
+from httpdyno.servers.apache_site.reader import CERTIFICATES
 from httpdyno.servers.apache_site.surveyed import listen_address
 from httpdyno.servers.site.adapter import MemberFiles, Seat
 
@@ -46,11 +49,25 @@ def _edits(reading: Reading, line: Line, file: str, context: tuple[Survey, Seat]
         return []
     if name == "listen":
         return [_listen(reading, line, file, seat)]
+    root = survey.reading("ServerRoot")
+    if name in CERTIFICATES:
+        path = posixpath.join(root.text if root else "/", *words(reading.text)[:1])
+        # Where it cannot be read, a stand-in lies in the copy's own place.
+        is_hidden = path in survey.unreadable
+        return [_arguments(line, file, quoted(seat.path(path)))] if is_hidden else []
     if name in _PATHS:
-        root = survey.reading("ServerRoot")
         mapped = _mapped(reading, root.text if root else "/", seat)
-        return [] if mapped is None else [_arguments(line, file, mapped)]
+        return [] if mapped is None else [_mapped_edit(line, file, mapped)]
     return []
+
+
+def _mapped_edit(line: Line, file: str, mapped: str) -> Edit:
+    """Return an edit of a path; a cache's size behind it stays for others to change."""
+    edit = _arguments(line, file, mapped)
+    size = _SIZE.search(line.arguments)
+    if size is None:
+        return edit
+    return structs.replace(edit, end=edit.end - len(size[0]), text=_SIZE.sub("", edit.text))
 
 
 def _listen(reading: Reading, line: Line, file: str, seat: Seat) -> Edit:

@@ -21,17 +21,16 @@ from httpdyno.servers.apache_site.where import options, server_root
 from httpdyno.servers.site.adapter import MemberFiles
 
 _LARGEST_BYTES = 4 << 20
-_CERTIFICATES = frozenset(
+CERTIFICATES = frozenset(
     {
         "sslcertificatefile",
         "sslcertificatekeyfile",
         "sslcertificatechainfile",
         "sslcacertificatefile",
         "sslproxymachinecertificatefile",
-        "authuserfile",
-        "authgroupfile",
     }
 )
+"""Directives that name what only root may read, often; Apache does not start without."""
 
 
 def read_files(member: Member) -> MemberFiles:
@@ -85,7 +84,7 @@ def _unreadable(directives: list[Directive], root: str) -> list[str]:
     named = [
         posixpath.join(root, given[0])
         for d in directives
-        if d.name.lower() in _CERTIFICATES and (given := words(d.arguments))
+        if d.name.lower() in CERTIFICATES and (given := words(d.arguments))
     ]
     return [path for path in named if not os.access(path, os.R_OK) and not _is_absent(path)]
 

@@ -76,9 +76,11 @@ def _cache_size(text: str) -> str | None:
     return match[1] if match else None
 
 
-def resized(argument: str, size: str) -> str:
-    """Return an argument of `SSLSessionCache` with another size; `none` switches it off."""
-    return size if size == "none" else re.sub(r"\(\d+\)", f"({size})", argument)
+def size_span(argument: bytes) -> tuple[int, int]:
+    """Return where the digits of a cache's size are in an argument of `SSLSessionCache`."""
+    digits = argument.rpartition(b"(")[2]
+    start = len(argument) - len(digits)
+    return start, start + len(digits.partition(b")")[0])
 
 
 def _number(text: str) -> float | None:

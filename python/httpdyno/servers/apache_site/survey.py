@@ -23,17 +23,16 @@ from httpdyno.servers.apache_site.surveyed import (
     readings,
     written_folders,
 )
-from httpdyno.servers.apache_site.walk import Walked
-from httpdyno.servers.site.adapter import MemberFiles, Seat
+from httpdyno.servers.apache_site.walk import STATIC_MODULES, Walked
+from httpdyno.servers.site.adapter import MemberFiles, Said, Seat
 
 SERVER_ROOT = "ServerRoot"
 """The reading whose origin is the main file."""
 _NOT_SAID = frozenset({"defaultruntimedir", "serverroot"})
 """What acts while it is read, and so is in no dump."""
-_TEXT_ONLY = (
-    "`mod_info` is not there, so what is in force was taken from the text of the files",
-    "what is in force was taken from the text of the files; nothing was run",
-)
+_FROM_TEXT = "what is in force was taken from the text of the files"
+_NOT_RUN = f"{_FROM_TEXT}; nothing was run"
+_NO_INFO = f"`mod_info` is not there, so {_FROM_TEXT}"
 
 
 def survey_of(member: Member, files: MemberFiles, seat: Seat | None) -> Survey | NotRunning:
@@ -44,25 +43,33 @@ def survey_of(member: Member, files: MemberFiles, seat: Seat | None) -> Survey |
     """
     walk = walk_of(member, dict(files.texts))
     if seat is None:
-        return _survey(walk, files, _Said(walk.directives, walk.modules, words=(_TEXT_ONLY[1],)))
+        return _survey(walk, files, _written(walk, "", _NOT_RUN))
     info = info_file(walk)
     call = invocation(member, seat, info=info)
-    version = seat.run([call.program, "-v"], environment=call.environment)
-    first_line = version.output.partition("\n")[0].removeprefix("Server version:").strip()
+    asked = seat.run([call.program, "-v"], environment=call.environment)
+    version = asked.output.partition("\n")[0].removeprefix("Server version:").strip()
     if not call.can_dump:
-        text = _Said(walk.directives, walk.modules, version=first_line, words=(_TEXT_ONLY[0],))
-        return _survey(walk, files, text)
+        return _survey(walk, files, _written(walk, version, _NO_INFO))
     said = seat.run(call.dumping(), environment=call.environment)
     if said.exit_code != 0:
+        # What it prints before it refuses is no part of what it says.
         return NotRunning(status="refused", detail=said.errors.strip() or "it refuses to start")
+    survey = _survey(walk, files, _dumped(said, walk, version))
+    reading = Reading(name=INFO, scope="", text=info or "")
+    return structs.replace(survey, readings=(*survey.readings, reading))
+
+
+def _written(walk: Walked, version: str, why: str) -> "_Said":
+    modules = dict.fromkeys([*STATIC_MODULES, *walk.modules])
+    return _Said(walk.directives, list(modules), version, (why,))
+
+
+def _dumped(said: Said, walk: Walked, version: str) -> "_Said":
     dump = parsed_dump(said.output)
     acting = [d for d in walk.directives if d.name.lower() in _NOT_SAID]
     words = [line for line in said.errors.splitlines() if line.strip() not in {"", "Syntax OK"}]
     modules = [name for name in dump.modules if name != INFO or INFO in walk.modules]
-    own = _Said([*acting, *dump.directives], modules, first_line, tuple(words))
-    survey = _survey(walk, files, own)
-    reading = Reading(name=INFO, scope="", text=info or "")
-    return structs.replace(survey, readings=(*survey.readings, reading))
+    return _Said([*acting, *dump.directives], modules, version, tuple(words))
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,12 +20,9 @@ from httpdyno.servers.apache_site.lines import Line, lines_of, words
 _DEEPEST = 128
 """Files inside files, as httpd 2.4 itself has it."""
 _STATIC_NAMES = ("so", "watchdog", "log_config", "logio", "version", "unixd")
-_STATIC = frozenset(
-    {"core_module", "core.c", "http_module", "http_core.c"}
-    | {f"{name}_module" for name in _STATIC_NAMES}
-    | {f"mod_{name}.c" for name in _STATIC_NAMES}
-)
+STATIC_MODULES = ("core_module", "http_module", *(f"{name}_module" for name in _STATIC_NAMES))
 """Compiled in by Debian; others load them, which comes to the same."""
+_STATIC_SOURCES = ("core.c", "http_core.c", *(f"mod_{name}.c" for name in _STATIC_NAMES))
 _VERSION = (2, 4, 999)
 _BOTH = 2
 _MPM_SOURCES = {"mpm_event": "event.c", "mpm_worker": "worker.c", "mpm_prefork": "prefork.c"}
@@ -96,7 +93,7 @@ class _Walk:
         self._files = files
         self._variables = variables
         self._defines = defines
-        self._known = set(_STATIC)
+        self._known = {*STATIC_MODULES, *_STATIC_SOURCES}
         self._macros: dict[str, _Macro] = {}
         self._open: list[_Open] = []
         self._named_by: list[str] = []
