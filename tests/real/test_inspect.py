@@ -118,7 +118,16 @@ def test_nginx_is_seen_with_what_serves_it_and_not_touched(start, own_folders, c
     [back] = [each for each in shown(capsys, f"pid:{gunicorn_pid}") if each["kind"] == "gunicorn"]
     assert back["listens"] == [f"127.0.0.1:{behind}"]
     assert len(back["child_pids"]) == 2
+    assert [each["to"] for each in front["survey"]["backends"]] == [f"127.0.0.1:{behind}"]
+    assert gunicorn_pid in {each["pid"] for each in shown(capsys, f":{port}")}
+    assert front["changed_files"] == []
     assert {pid, gunicorn_pid} <= {each["pid"] for each in shown(capsys)}
     assert state(own_folders) == before
     assert run(["inspect", f":{port}"]) == 0
-    assert f"process {pid} of " in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert f"process {pid} of " in said
+    assert f"→ 127.0.0.1:{behind} (gunicorn {gunicorn_pid})" in said
+    later_s = time.time() + 60
+    os.utime(main, (later_s, later_s))
+    [front] = [each for each in shown(capsys, f":{port}") if each["kind"] == "nginx"]
+    assert front["changed_files"] == [str(main)]

@@ -1,5 +1,6 @@
 """`httpdyno inspect`: what runs here, what it is set to, what is not as it looks."""
 
+import os
 import time
 from pathlib import Path
 from typing import Annotated
@@ -13,6 +14,7 @@ from httpdyno.registry import site_adapters
 from httpdyno.report.inspect.json import inspect_json
 from httpdyno.report.inspect.page import Page, Server
 from httpdyno.report.inspect.text import inspect_text
+from httpdyno.servers.cell.possible import possible
 from httpdyno.servers.source.find import find, running
 from httpdyno.servers.source.inspection import Inspected, inspected, serving, with_backends
 from httpdyno.servers.source.machine import Machine, this_machine
@@ -57,7 +59,15 @@ def _page(words: list[str]) -> Page:
     machine = this_machine(site_adapters())
     found = find(parse_source(words, Path.cwd()), machine) if words else running(machine)
     seen = with_backends([inspected(each, machine.adapters) for each in found], machine)
-    return Page(servers=tuple(_server(each, machine) for each in seen), now_s=time.time())
+    isolation, reason = possible() if seen else ("", "")
+    if isolation == "cell":
+        reason = "root" if os.geteuid() == 0 else "a user namespace of your own"
+    return Page(
+        servers=tuple(_server(each, machine) for each in seen),
+        now_s=time.time(),
+        isolation=isolation,
+        isolation_reason=reason,
+    )
 
 
 def _server(seen: Inspected, machine: Machine) -> Server:

@@ -60,6 +60,7 @@ def nginx() -> Server:
             reading("keepalive_timeout", "65"),
             reading("gzip", "on", scope="shop.example"),
             reading("multi_accept", "off", line=None),
+            reading("pid", "/run/nginx.pid"),
         ),
         listeners=(
             Listener(address="0.0.0.0:80", names=("static.example", "shop.example")),
@@ -84,7 +85,7 @@ def nginx() -> Server:
         version="1.22.1",
         survey=survey,
         n_files=34,
-        knobs=("gzip@shop.example", "worker_processes"),
+        knobs=("gzip@shop.example", "keepalive_timeout", "worker_processes"),
         changed=(SITE,),
         perhaps_changed=(MAIN, "/etc/nginx/mime.types"),
     )

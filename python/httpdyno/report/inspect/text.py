@@ -17,6 +17,11 @@ _N_SETTINGS = 16
 """So many are shown; JSON has all of them."""
 _DAY_S = 86_400.0
 _FINDING = "!"
+LABELS = (
+    *("runs", "listens", "hosts", "serves", "log", "set", "limits", "memory", "files"),
+    _FINDING,
+)
+"""Of the rows of a server."""
 _LONGEST_NAME = 20
 """Of a log's format; what is longer is the format itself."""
 
@@ -136,6 +141,9 @@ def _settings(server: Server) -> str:
     if survey is None:
         return ""
     set_there = [each for each in survey.readings if each.origin is not None]
+    knobs = {*server.seen.knobs}
+    # What can be tuned is what people look for; the rest is in JSON.
+    set_there = [each for each in set_there if _name(each) in knobs] or set_there
     shown = [_setting(each) for each in set_there[:_N_SETTINGS]]
     if len(set_there) > _N_SETTINGS:
         shown.append(f"and {len(set_there) - _N_SETTINGS:,} more (`--json -` has all)")
@@ -143,5 +151,8 @@ def _settings(server: Server) -> str:
 
 
 def _setting(reading: Reading) -> str:
-    name = f"{reading.name}@{reading.scope}" if reading.scope else reading.name
-    return f"{name} {reading.text}"
+    return f"{_name(reading)} {reading.text}"
+
+
+def _name(reading: Reading) -> str:
+    return f"{reading.name}@{reading.scope}" if reading.scope else reading.name

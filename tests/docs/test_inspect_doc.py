@@ -1,0 +1,46 @@
+"""The manual of `httpdyno inspect` names what there is."""
+
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from httpdyno.cli.app import app_with
+from httpdyno.registry import site_adapters
+from httpdyno.report.inspect.text import LABELS
+from httpdyno.servers.source.program import KINDS
+from httpdyno.servers.source.words import parse_source
+
+MANUAL = (Path(__file__).parents[2] / "docs" / "inspect.md").read_text(encoding="utf-8")
+COMMANDS = [
+    line.removeprefix("$ ") for line in MANUAL.splitlines() if line.startswith("$ httpdyno")
+]
+SOURCES = re.findall(r"`([^`]+)`", "\n".join(re.findall(r"^\| (`.*?) \|", MANUAL, re.MULTILINE)))
+
+
+@pytest.mark.parametrize("line", COMMANDS)
+def test_every_command_parses(line):
+    command: Any = typer.main.get_command(app_with(["inspect"]))
+    words = shlex.split(line)[2:]
+    inspect = command.commands["inspect"]
+    with inspect.make_context("inspect", words) as context:
+        if given := context.params["source"]:
+            parse_source(given, Path("/"))
+
+
+def test_every_source_of_the_table_means_something():
+    assert SOURCES
+    for source in SOURCES:
+        parse_source(source.removeprefix("-- ").split(), Path("/"))
+
+
+def test_every_kind_is_in_the_table():
+    kinds = {*KINDS, *(adapter.kind for adapter in site_adapters())} - {"command"}
+    assert kinds <= set(SOURCES)
+
+
+def test_every_label_is_explained():
+    assert [label for label in LABELS if f"*{label}*" not in MANUAL] == []
