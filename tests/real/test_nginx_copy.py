@@ -1,28 +1,20 @@
 """nginx in a cell: started with values that were asked, and looked at from outside."""
 
-import socket
-import time
-from contextlib import ExitStack
-from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
 from tests.servers.nginx.layouts import DEBIAN, ONE_FILE, PROXY
-from tests.servers.nginx.seats import OpenSeat, wildcards_alike
+from tests.servers.nginx.seats import DEADLINE_S, NGINX, await_workers, open_copy
 
 from httpdyno.model import ChangeSet, Configuration, Effective, Survey
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.cell.possible import possible
 from httpdyno.servers.cell.seat import open_cell
 from httpdyno.servers.cell.wish import CellWish
-from httpdyno.servers.nginx import Nginx
-from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.run_folder import new_run_root
 from httpdyno.servers.site.text import edited_files
 
 pytestmark = pytest.mark.real_server("nginx")
-NGINX = Nginx()
-DEADLINE_S = 20.0
 
 
 @pytest.fixture
@@ -73,14 +65,6 @@ class Copy:
 
     def await_workers(self):
         await_workers(self.process, self.insight)
-
-
-def await_workers(process, insight):
-    deadline_s = time.monotonic() + DEADLINE_S
-    while lacking := insight.lacking():
-        assert process.is_alive(), insight.words()
-        assert time.monotonic() < deadline_s, lacking
-        time.sleep(0.01)
 
 
 def test_what_was_asked_is_seen_in_workers_sockets_and_files(place, own_folders):
@@ -162,49 +146,16 @@ def test_what_nginx_refuses_is_said_in_its_own_words(place, own_folders):
 
 
 def test_rewritten_it_serves_at_other_ports_and_writes_elsewhere(own_folders):
-    member = NGINX.at(str(ONE_FILE.written(own_folders / "theirs")))
-    assert member is not None
-    files = NGINX.read(member)
-    survey = NGINX.survey(member, files, None)
-    assert isinstance(survey, Survey)
-    with new_run_root() as root:
-        place = root.new_place("x")
-        (place.folder / "copy").mkdir()
-        addresses = [listener.address for listener in survey.listeners]
-        ports = wildcards_alike(addresses, iter(free_ports(len(addresses))))
-        seat = OpenSeat(folder=place.folder / "copy", ports=ports)
-        edits = NGINX.private(survey, files, seat)
-        for path, text in {**files.texts, **edited_files(files.texts, edits)}.items():
-            file = Path(seat.path(path))
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(text)
-        for folder in survey.writes:
-            Path(seat.path(folder)).mkdir(parents=True, exist_ok=True)
-        asked = Configuration(values={"listen_backlog@0.0.0.0:8081": 1024, "worker_processes": 2})
-        launch = NGINX.launch(member, survey, seat, asked, ChangeSet())
-        process = ServerProcess.spawn(
-            launch.command,
-            place=place,
-            environment=launch.environment,
-            log=place.folder / "nginx.log",
-        )
-        assert launch.insight is not None
-        insight = launch.insight(process)
-        await_workers(process, insight)
-        with urlopen(f"http://{ports['0.0.0.0:8080']}/", timeout=DEADLINE_S) as answer:
+    main = ONE_FILE.written(own_folders / "theirs")
+    values = {"listen_backlog@0.0.0.0:8081": 800, "worker_processes": 3}
+    with open_copy(main, values) as copy:
+        with urlopen(f"http://{copy.ports['0.0.0.0:8080']}/", timeout=DEADLINE_S) as answer:
             assert answer.read() == b"ok; {fine}\n"
-        found = insight.effective()
-        assert isinstance(found, Effective)
-        assert found.values == found.asked
-        process.stop()
+        found = copy.insight.effective()
+    assert isinstance(found, Effective)
+    assert found.values == found.asked == {name: str(n) for name, n in values.items()}
     theirs = [path for path in (own_folders / "theirs").rglob("*") if path.is_file()]
     assert [path.name for path in theirs] == ["nginx.conf"]
-
-
-def free_ports(number):
-    with ExitStack() as stack:
-        held = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(number)]
-        return [each.getsockname()[1] for each in held]
 
 
 def test_in_a_cell_of_root_nothing_is_edited_but_what_forks(place, own_folders):

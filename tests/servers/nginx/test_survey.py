@@ -215,6 +215,18 @@ def test_a_knob_is_there_only_where_it_means_something():
     assert "gzip_static" in {r.name for r in survey(NO_LISTEN, NEWEST).readings}
 
 
+def test_a_value_that_every_host_overrides_is_no_knob():
+    server = b"server { server_name %s.example; keepalive_timeout %ds; location / { } }"
+    hosts = server % (b"a", 5) + server % (b"b", 6)
+    text = b"events { } http { keepalive_timeout 7s; %s }"
+    knobs = set(Nginx().knobs(survey_of(conf_of({"/n.conf": text % hosts}, DEBIAN_12))))
+    assert {name for name in knobs if "keepalive_timeout" in name} == {
+        *("keepalive_timeout@a.example", "keepalive_timeout@b.example")
+    }
+    more = text % (hosts + b"server { server_name c.example; location / { } }")
+    assert "keepalive_timeout" in Nginx().knobs(survey_of(conf_of({"/n.conf": more}, DEBIAN_12)))
+
+
 def test_values_that_no_level_can_say_are_no_knobs():
     text = b"events { worker_connections many; } http { keepalive_timeout 1x; server { } }"
     found = survey_of(conf_of({"/n.conf": text}, DEBIAN_12))

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from httpdyno.model import Backend, Notice
 from httpdyno.servers.nginx.scope import Conf, Scope
-from httpdyno.servers.nginx.upstream_knob import target
+from httpdyno.servers.nginx.upstream import target_of
 
 _PROTOCOLS = {
     "proxy_pass": "http",
@@ -29,7 +29,8 @@ def backends(conf: Conf) -> tuple[tuple[Backend, ...], tuple[Notice, ...]]:
     for scope in conf.of_kind("location", "if", "limit_except"):
         for name, protocol in _PROTOCOLS.items():
             for directive in scope.own(name):
-                host, scheme = target(directive.texts[0]) if directive.args else ("", "")
+                to_what = target_of(directive.texts[0] if directive.args else "")
+                host, scheme = to_what.host, to_what.scheme
                 port = _PORTS.get(scheme, _HTTP_PORT)
                 if host in upstreams:
                     for to in _servers(upstreams[host], protocol, port):

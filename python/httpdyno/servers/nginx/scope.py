@@ -3,15 +3,13 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from httpdyno.servers.nginx.build import Build
 from httpdyno.servers.nginx.include import tree_of
 from httpdyno.servers.nginx.tree import Directive, flat
 
 _PLAIN_NAME = re.compile(r"[\w.*-]*\w[\w.*-]*")
-_KINDS = frozenset({"events", "http", "server", "location", "upstream", "if", "limit_except"})
-"""Blocks whose directives are settings, within `http` and at the top."""
 _NAMELESS = frozenset({"_", "localhost"})
 
 
@@ -28,6 +26,8 @@ class Scope:
     parent: "Scope | None"
     written: tuple[Directive, ...]
     """What stands in it, an `include` as one."""
+    by_name: Mapping[str, tuple[Directive, ...]]
+    """What stands in it, with what is included: name → in order."""
 
     @property
     def directives(self) -> Iterator[Directive]:
@@ -36,7 +36,7 @@ class Scope:
 
     def own(self, name: str) -> tuple[Directive, ...]:
         """Return the directives of that name which stand in this very scope."""
-        return tuple(each for each in self.directives if each.name == name)
+        return self.by_name.get(name, ())
 
     def in_force(self, name: str) -> tuple[Directive, ...]:
         """Return those of the innermost scope that sets it; empty where nothing does."""
@@ -113,7 +113,7 @@ def conf_of(texts: Mapping[str, bytes], build: Build, *, is_root: bool = True) -
         AdapterError: It is not nginx's grammar, or a file is missing; says which and the line.
     """
     tree = tree_of(texts)
-    main = Scope(kind="main", label="", node=None, parent=None, written=tree)
+    main = _scope(None, None, "", tree)
     scopes = [main]
     for block in _blocks(main, ("events", "http")):
         scopes.append(block)
@@ -137,13 +137,23 @@ def conf_of(texts: Mapping[str, bytes], build: Build, *, is_root: bool = True) -
 def _blocks(outer: Scope, kinds: Sequence[str]) -> Iterator[Scope]:
     for directive in outer.directives:
         if directive.is_block and directive.name in kinds:
-            yield Scope(
-                kind=directive.name,
-                label=outer.label,
-                node=directive,
-                parent=outer,
-                written=directive.block,
-            )
+            yield _scope(directive, outer, outer.label, directive.block)
+
+
+def _scope(
+    node: Directive | None, parent: Scope | None, label: str, written: tuple[Directive, ...]
+) -> Scope:
+    by_name: dict[str, list[Directive]] = {}
+    for directive in flat(written):
+        by_name.setdefault(directive.name, []).append(directive)
+    return Scope(
+        kind="main" if node is None else node.name,
+        label=label,
+        node=node,
+        parent=parent,
+        written=written,
+        by_name={name: tuple(all_of) for name, all_of in by_name.items()},
+    )
 
 
 def _within(scope: Scope) -> list[Scope]:
@@ -158,13 +168,7 @@ def _within(scope: Scope) -> list[Scope]:
 
 
 def _relabelled(scope: Scope, label: str) -> Scope:
-    return Scope(
-        kind=scope.kind,
-        label=label,
-        node=scope.node,
-        parent=scope.parent,
-        written=scope.written,
-    )
+    return replace(scope, label=label)
 
 
 def _labels(servers: Sequence[Scope]) -> list[str]:

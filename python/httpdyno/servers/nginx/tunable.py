@@ -75,8 +75,10 @@ class Setting:
         if whole is None:
             return
         origins = set()
-        # Without any scope that it applies in, it does nothing.
-        if any(self.applies(conf, each) for each in self._scopes(conf, whole)):
+        # Without any scope that it applies in, or where all hosts say otherwise, it does nothing.
+        if not self._is_overridden(conf, whole) and any(
+            self.applies(conf, each) for each in self._scopes(conf, whole)
+        ):
             reading = self._reading(conf, whole, "")
             origins.add(reading.origin)
             yield reading
@@ -119,6 +121,10 @@ class Setting:
         kinds = ("server", "location") if self.in_locations else ("server",)
         inner = conf.of_kind(*kinds) if self.context == "http" else ()
         return (whole, *(scope for scope in inner if scope is not whole))
+
+    def _is_overridden(self, conf: Conf, whole: Scope) -> bool:
+        hosts = conf.hosts if whole.kind == "http" else ()
+        return bool(hosts) and all(host.own(self.directives[0]) for host in hosts)
 
     def _in_force(self, scope: Scope) -> Arguments:
         return {name: scope.arguments(name) for name in self.directives}

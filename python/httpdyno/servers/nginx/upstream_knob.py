@@ -4,6 +4,9 @@
 `Connection: close`. So one step sets `proxy_http_version 1.1` and an empty `Connection` where the
 upstream is used, or `fastcgi_keep_conn on`. An inner `proxy_set_header` replaces all outer ones:
 the new one goes beside those in force.
+
+An address that is passed to straight gets an upstream of its own, which changes what `$proxy_host`
+is. So the `Host` that was sent by default is spelled out, and the `Location` that was rewritten.
 """
 
 from collections.abc import Iterator
@@ -11,12 +14,13 @@ from dataclasses import dataclass
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import Edit, KnobInfo, Level, Reading
-from httpdyno.servers.nginx.place import changed, line, put, removed
+from httpdyno.servers.nginx.place import changed, line, put, removed, written
 from httpdyno.servers.nginx.scope import Conf, Scope
+from httpdyno.servers.nginx.tree import Directive
 from httpdyno.servers.nginx.tunable import Change, shared
+from httpdyno.servers.nginx.upstream import Pool, name_for, pools, target_of
 
 _KNOB = "upstream_keepalive"
-_PASSES = ("proxy_pass", "fastcgi_pass", "grpc_pass", "uwsgi_pass", "scgi_pass")
 _HEADER = "proxy_set_header"
 _VERSION = "proxy_http_version"
 _KEEPS_BY_ITSELF = (1, 29, 7)
@@ -26,123 +30,146 @@ _DEFAULT_THEN = "32"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class UpstreamKeepalive:
-    """The knob; its scope is the name of an upstream, or nothing where there is only one."""
+    """The knob; its scope is an upstream or an address, or nothing where there is only one."""
 
     info: KnobInfo
 
     def readings(self, conf: Conf) -> Iterator[Reading]:
-        """Return what is in force for each upstream that something is passed to."""
-        found = _used(conf)
-        for name, upstream in found.items():
-            own = upstream.own("keepalive")
-            yield Reading(
-                name=_KNOB,
-                scope="" if len(found) == 1 else name,
-                text=_text(conf, upstream),
-                origin=own[-1].origin if own else None,
-            )
+        """Return what is in force for each that something is passed to and that can be kept."""
+        found = pools(conf)
+        for label, pool in found.items():
+            own = pool.upstream.own("keepalive") if pool.upstream else ()
+            if own or not _obstacle(pool):
+                yield Reading(
+                    name=_KNOB,
+                    scope="" if len(found) == 1 else label,
+                    text=_text(conf, pool),
+                    origin=own[-1].origin if own else None,
+                )
 
     def change(self, conf: Conf, scope: str, level: Level) -> Change:
         """Return the edits of the upstream, and of where it is used."""
-        found = _used(conf)
-        names = [scope] if scope else list(found)
-        if len(names) != 1 or names[0] not in found:
-            known = ", ".join(f"`{_KNOB}@{name}`" for name in found) or "there is no upstream"
+        found = pools(conf)
+        pool = found.get(scope) if scope else next(iter(found.values()), None)
+        if pool is None or (not scope and len(found) != 1):
+            known = ", ".join(f"`{_KNOB}@{name}`" for name in found) or "there is none"
             raise AdapterError(f"`{_KNOB}` is of one upstream: {known}")
-        name = names[0]
-        upstream = found[name]
-        if _text(conf, upstream) == str(level):
+        if _text(conf, pool) == str(level):
             return Change()
-        edits: list[Edit] = []
-        own = upstream.own("keepalive")
-        if level == 0:
-            edits += [removed(conf.texts, own[-1])] if own else []
-        elif own:
-            edits += changed(own[-1], (str(level),))
-        else:
-            edits.append(line(conf.texts, upstream, f"keepalive {level};"))
+        if level != 0 and (obstacle := _obstacle(pool)):
+            raise AdapterError(
+                f"`{_KNOB}` needs an empty `Connection` header: {obstacle}",
+                hint="Give WebSockets a location of their own, or empty it when none is upgraded.",
+            )
+        edits = _kept(conf, pool, level)
         notes: list[str] = []
-        if level != 0:
-            for user in _users(conf, name):
-                more, why = _reused(conf, user)
+        for user, directive in pool.users if level != 0 else ():
+            more, why = _reused(conf, user, directive)
+            edits += more
+            notes += why
+            if pool.upstream is None:
+                more, why = _through_an_upstream(conf, user, directive)
                 edits += more
                 notes += why
         done = tuple(dict.fromkeys(edits))
         return Change(edits=done, notes=(*dict.fromkeys(notes), *shared(conf, done, _KNOB)))
 
 
-def _used(conf: Conf) -> dict[str, Scope]:
-    """Return the upstreams that HTTP or FastCGI is passed to, name → block."""
-    return {
-        each.node.texts[0]: each
-        for each in conf.of_kind("upstream")
-        if each.node is not None and each.node.args and _users(conf, each.node.texts[0])
-    }
-
-
-def _users(conf: Conf, upstream: str) -> list[Scope]:
-    return [
-        scope
-        for scope in conf.of_kind("location", "if")
-        for name in _PASSES
-        for directive in scope.own(name)
-        if directive.args and target(directive.texts[0])[0] == upstream
-    ]
-
-
-def target(text: str) -> tuple[str, str]:
-    """Return the host or upstream that something is passed to, and its scheme; of unix the path."""
-    scheme, found, rest = text.partition("://")
-    if not found:
-        scheme, rest = "", text
-    if rest.startswith("unix:"):
-        return f"unix:{rest.removeprefix('unix:').split(':')[0]}", scheme
-    return rest.split("/")[0], scheme
-
-
-def _text(conf: Conf, upstream: Scope) -> str:
-    own = upstream.own("keepalive")
+def _text(conf: Conf, pool: Pool) -> str:
+    own = pool.upstream.own("keepalive") if pool.upstream else ()
     if own and own[-1].args:
         return own[-1].texts[0]
-    return _DEFAULT_THEN if conf.build.version >= _KEEPS_BY_ITSELF else "0"
+    is_kept = conf.build.version >= _KEEPS_BY_ITSELF and pool.upstream is not None
+    return _DEFAULT_THEN if is_kept else "0"
 
 
-def _reused(conf: Conf, user: Scope) -> tuple[list[Edit], list[str]]:
+def _kept(conf: Conf, pool: Pool, level: Level) -> list[Edit]:
+    """Return the edits that say how many are kept."""
+    if pool.upstream is None:
+        if conf.http is None:
+            return []
+        text = f"upstream {name_for(pool.label)} {{ server {pool.label}; keepalive {level}; }}"
+        return [line(conf.texts, conf.http, text)]
+    own = pool.upstream.own("keepalive")
+    if not own:
+        return [line(conf.texts, pool.upstream, f"keepalive {level};")]
+    if level == 0 and conf.build.version < _KEEPS_BY_ITSELF:
+        return [removed(conf.texts, own[-1])]
+    return list(changed(own[-1], (str(level),)))
+
+
+def _obstacle(pool: Pool) -> str:
+    """Return in words what keeps connections from being used again; empty when nothing does."""
+    for user, directive in pool.users:
+        if directive.name == "proxy_pass":
+            connection = _header(user, "connection")
+            if connection is not None and connection.texts[1:] != ("",):
+                return f"`{user.label}` sends `{' '.join(connection.texts[1:])}`"
+    return ""
+
+
+def _reused(conf: Conf, user: Scope, passes: Directive) -> tuple[list[Edit], list[str]]:
     """Return what lets the connections of a location be used again."""
-    if user.own("fastcgi_pass"):
+    if passes.name == "fastcgi_pass":
         if user.arguments("fastcgi_keep_conn") == ("on",):
             return [], []
         edits = put(conf.texts, user, "fastcgi_keep_conn", ("on",))
         return list(edits), ["`fastcgi_keep_conn on` lets connections be used again"]
-    if not user.own("proxy_pass"):
+    if passes.name != "proxy_pass" or conf.build.version >= _KEEPS_BY_ITSELF:
         return [], []
     found: list[Edit] = []
     notes: list[str] = []
-    headers = user.in_force(_HEADER)
-    connection = [each for each in headers if each.texts[:1] and _is_connection(each.texts[0])]
-    if connection and connection[-1].texts[1:] != ("",):
-        raise AdapterError(
-            f"`{_KNOB}` needs an empty `Connection` header, and `{user.label}` sends "
-            f"`{' '.join(connection[-1].texts[1:])}`",
-            hint="Give WebSockets a location of their own, or empty it where nothing is upgraded.",
-        )
-    if conf.build.version < _KEEPS_BY_ITSELF:
-        version = user.arguments(_VERSION)
-        if version != ("1.1",):
-            found += put(conf.texts, user, _VERSION, ("1.1",))
-            notes.append("`proxy_http_version 1.1` lets connections be used again")
-        if not connection:
-            place = _place_of_header(user)
-            found.append(line(conf.texts, place, f'{_HEADER} Connection "";'))
-            notes.append('`proxy_set_header Connection ""` lets connections be used again')
+    if user.arguments(_VERSION) != ("1.1",):
+        found += put(conf.texts, user, _VERSION, ("1.1",))
+        notes.append("`proxy_http_version 1.1` lets connections be used again")
+    if _header(user, "connection") is None:
+        found.append(line(conf.texts, _place_of_headers(user), f'{_HEADER} Connection "";'))
+        notes.append('`proxy_set_header Connection ""` lets connections be used again')
     return found, notes
 
 
-def _is_connection(header: str) -> bool:
-    return header.lower() == "connection"
+def _through_an_upstream(
+    conf: Conf, user: Scope, passes: Directive
+) -> tuple[list[Edit], list[str]]:
+    """Return what passes to the upstream that is made for an address, to the same effect."""
+    to = target_of(passes.texts[0])
+    name = name_for(to.host)
+    scheme = f"{to.scheme}://" if to.scheme else ""
+    found = list(changed(passes, (f"{scheme}{name}{to.uri}", *passes.texts[1:])))
+    notes = [f"`upstream {name}` is where connections to `{to.host}` can be kept"]
+    if passes.name != "proxy_pass":
+        return found, notes
+    host = _header(user, "host")
+    if host is None:
+        # What nginx sends by default: https://nginx.org/r/proxy_set_header, `$proxy_host`.
+        sent = "localhost" if to.host.startswith("unix:") else to.host.removesuffix(":80")
+        found.append(line(conf.texts, _place_of_headers(user), f"{_HEADER} Host {sent};"))
+        notes.append(f"`Host {sent}` is what the backend got before")
+    elif "$proxy_host" in " ".join(host.texts):
+        raise AdapterError(f"`{_KNOB}` would change `$proxy_host`, which `{user.label}` sends")
+    redirect = user.in_force("proxy_redirect")
+    if host is None and not redirect and not to.host.startswith("unix:"):
+        old, new = _redirected(user, passes)
+        found.append(line(conf.texts, user, f"proxy_redirect {written(old)} {written(new)};"))
+        notes.append(f"`proxy_redirect` says what was the default for `{to.host}`")
+    return found, notes
 
 
-def _place_of_header(user: Scope) -> Scope:
+def _redirected(user: Scope, passes: Directive) -> tuple[str, str]:
+    """Return what `proxy_redirect default` stands for: the URL, and the location."""
+    url = passes.texts[0]
+    if target_of(url).uri and user.node is not None:
+        return url, user.node.texts[-1]
+    return f"{url}/", "/"
+
+
+def _header(user: Scope, name: str) -> Directive | None:
+    """Return what sets a header of requests to the backend there."""
+    found = [d for d in user.in_force(_HEADER) if d.texts[:1] and d.texts[0].lower() == name]
+    return found[-1] if found else None
+
+
+def _place_of_headers(user: Scope) -> Scope:
     """Return the scope whose headers are in force, so that a new one does not replace them."""
     scope: Scope | None = user
     while scope is not None:

@@ -20,12 +20,11 @@ from httpdyno.servers.nginx.place import changed, written
 from httpdyno.servers.nginx.private import at_start, blanked, in_foreground, of_an_ordinary_user
 from httpdyno.servers.nginx.scope import Conf
 from httpdyno.servers.nginx.tree import Directive, walk
-from httpdyno.servers.nginx.upstream_knob import target
+from httpdyno.servers.nginx.upstream import PASSES, target_of
 from httpdyno.servers.site.adapter import Seat
 
 _SYSLOG = "syslog:"
 _SYSLOG_FILE = "/var/log/nginx-syslog.log"
-_PASSES = frozenset({"proxy_pass", "fastcgi_pass", "uwsgi_pass", "scgi_pass", "grpc_pass"})
 _NEVER = ("proxy_protocol", "ipv6only=")
 """Of `listen`: what a client of a copy does not speak, and what its addresses are not."""
 
@@ -180,11 +179,11 @@ def _moved(seat: Seat, address: str) -> str:
 
 def _backends(conf: Conf, seat: Seat) -> Iterator[Edit]:
     for directive in walk(conf.tree):
-        is_pass = directive.name in _PASSES
+        is_pass = directive.name in PASSES
         if not directive.args or not (is_pass or _is_upstream_server(directive)):
             continue
         text = directive.texts[0]
-        host, _ = target(text)
+        host = target_of(text).host
         if host and "$" not in host and seat.port(host) != host:
             new = text.replace(host, seat.port(host), 1)
             yield from changed(directive, (new, *directive.texts[1:]))
