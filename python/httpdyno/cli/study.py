@@ -198,6 +198,7 @@ def _facts(study: Study) -> Table:
     for name, fact in (
         ("folder", study.folder),
         ("server", study.server.adapter),
+        ("first", ", ".join(f"{each.method} {each.path}" for each in load.first)),
         ("requests", requests),
         ("load", workload_text(load)),
         ("decides", f"{objective.metric}{tie}{beside}; {', '.join(limits)}"),

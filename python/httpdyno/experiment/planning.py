@@ -237,6 +237,9 @@ def _workload_line(study: Study) -> str:
     load = study.workload
     alive = "keep-alive" if load.keep_alive else "a connection per request"
     paths = ", ".join(f"{request.method} {request.path}" for request in load.requests)
+    if load.first:
+        first = ", ".join(f"{request.method} {request.path}" for request in load.first)
+        paths = f"{paths}; each user first does {first}"
     return f"{load.connections} connections, {_arrival_text(load.arrival)}, {alive}: {paths}"
 
 

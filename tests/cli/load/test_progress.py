@@ -165,6 +165,17 @@ def shown():
     return LoadProgress(Console(file=io.StringIO(), force_terminal=False), WHAT)
 
 
+def test_what_users_do_first_takes_none_of_the_time():
+    clock = Clock()
+    progress = LoadProgress(terminal(), WHAT, 10.0, has_first_steps=True, clock=clock)
+    clock.now_s += 12.0
+    assert "users do their first steps" in lines(progress)[1]
+    assert "left" not in lines(progress)[0]
+    clock.now_s += 3.0
+    progress.show(snapshot(2.0, 100))
+    assert "8 s left" in lines(progress)[0]
+
+
 def test_watching_ends_with_what_was_measured(shown):
     handle = Handle(3)
     assert watch(handle, shown, []) is MEASUREMENT

@@ -35,13 +35,14 @@ _ENDS = (signal.SIGINT, signal.SIGTERM)
 class LoadProgress(LiveDisplay):
     """Takes snapshots of a load test; use it as a context manager around the run."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - all that is known of the test before it begins
         self,
         console: Console,
         what: str,
         duration_s: float | None = None,
         *,
         n_requests: int = 0,
+        has_first_steps: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Show nothing yet.
@@ -51,12 +52,14 @@ class LoadProgress(LiveDisplay):
             what: What is done: `loading http://localhost/ over 50 connections`.
             duration_s: When it ends; None where only `n_requests` ends it.
             n_requests: The test ends after that many; 0 is no such limit.
+            has_first_steps: Users do something before it, which takes none of its time.
             clock: Monotonic seconds.
         """
         super().__init__(console)
         self._what = what
         self._duration_s = duration_s
         self._n_requests = n_requests
+        self._has_first_steps = has_first_steps
         self._clock = clock
         self._began_s = clock()
         self._plain_at_s = self._began_s
@@ -73,6 +76,8 @@ class LoadProgress(LiveDisplay):
         """Take over how far the test is; None is nothing new."""
         if snapshot is None:
             return
+        if self._has_first_steps and not self._seen:
+            self._began_s = self._clock() - snapshot.elapsed_s
         self._seen.append(snapshot)
         while len(self._seen) > 2 and snapshot.elapsed_s - self._seen[1].elapsed_s >= _RATE_OVER_S:  # noqa: PLR2004
             self._seen.popleft()
@@ -92,7 +97,7 @@ class LoadProgress(LiveDisplay):
 
     def _figures(self) -> list[str]:
         if not self._seen:
-            return ["connecting"]
+            return ["users do their first steps" if self._has_first_steps else "connecting"]
         now = self._seen[-1]
         figures = [format_rate(self._rate_per_s()), f"{now.completed:,} completed"]
         figures += [
@@ -111,6 +116,8 @@ class LoadProgress(LiveDisplay):
     def _times(self, passed_s: float) -> str:
         left_s = self._left_s(passed_s)
         passed = whole_seconds(passed_s)
+        if self._has_first_steps and not self._seen:
+            return passed
         if self._duration_s is not None and passed_s >= self._duration_s:
             return f"{passed}, waiting for the last answers"
         return passed if left_s is None else f"{passed}, {whole_seconds(left_s)} left"

@@ -145,5 +145,9 @@ def _progress(plan: LoadPlan) -> LoadProgress:
     limits += [plural(window.n_requests, "request")] if window.n_requests else []
     what = f"loading {plan.target.url}: {workload_text(plan.workload)}, for {' or '.join(limits)}"
     return LoadProgress(
-        messages(), f"{what}, seed {plan.seed}", limit_s, n_requests=window.n_requests
+        messages(),
+        f"{what}, seed {plan.seed}",
+        limit_s,
+        n_requests=window.n_requests,
+        has_first_steps=bool(plan.workload.first),
     )

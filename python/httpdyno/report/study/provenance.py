@@ -30,6 +30,8 @@ def provenance(outcome: Outcome) -> list[tuple[str, str]]:
         ("workload", workload_text(study.workload)),
         ("requests", ", ".join(f"{r.method} {r.path}" for r in study.workload.requests)),
     ]
+    if first := study.workload.first:
+        facts.append(("first steps", ", ".join(f"{each.method} {each.path}" for each in first)))
     facts += [(name.replace("_", " "), f"{value:,}") for name, value in host.limits.items()]
     facts += [
         _calibration_fact(name, value)
