@@ -39,19 +39,34 @@ def await_answer(  # noqa: PLR0913 - whom, what, how long, and what is right
     *,
     status: int | None = None,
     network: str = "",
+    host: str = "",
+    is_tls: bool = False,
 ) -> Readiness:
     """Wait until a GET is answered right, the server exits, keeps failing, or time is up.
 
     Right is the status wanted; any below 500 where it is None. The address is one of the network
-    namespace at the path `network`; empty is this process's.
+    namespace at the path `network`; empty is this process's. An empty host is the address.
     """
+
+    def tried(patience: Patience) -> Answer:
+        return ask(
+            address,
+            path,
+            patience,
+            body_patience=Patience(_BODY_S),
+            most_bytes=_BODY_BYTES,
+            network=network,
+            host=host,
+            is_tls=is_tls,
+        )
+
     failing_since_s: float | None = None
     wanted = "" if status is None else f", where {status} is expected"
     while True:
         is_last = patience.is_over
         if not is_alive():
             return Readiness(kind="exited")
-        answer = _tried(address, path, Patience(_LAST_TRY_S) if is_last else patience, network)
+        answer = tried(Patience(_LAST_TRY_S) if is_last else patience)
         if _is_right(answer.status, status):
             return Readiness(kind="answers")
         if answer.status:
@@ -136,17 +151,6 @@ def application_settings(
 
 def _is_right(status: int, wanted: int | None) -> bool:
     return 0 < status < _SERVER_ERROR if wanted is None else status == wanted
-
-
-def _tried(address: str, path: str, patience: Patience, network: str) -> Answer:
-    return ask(
-        address,
-        path,
-        patience,
-        body_patience=Patience(_BODY_S),
-        most_bytes=_BODY_BYTES,
-        network=network,
-    )
 
 
 def _text(value: object) -> str:
