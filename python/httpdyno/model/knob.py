@@ -68,6 +68,8 @@ class Knob(Record, frozen=True):
     title: str = ""
     unit: str = ""
     why: str = ""
+    cost: Literal["", "live", "reload", "restart"] = ""
+    """What it takes to apply it to a running server; empty where nobody said."""
     book_ratio: tuple[float | None, ...] = ()
     """The founding documents' throughput ratio of each level; (n_levels,) or empty."""
 

@@ -28,6 +28,7 @@ from httpdyno.study.site import (
     SiteKnobInfos,
     check_ready,
     no_site_knobs,
+    reached,
     site_from,
     site_server,
     whole_name,
@@ -111,6 +112,8 @@ def study_from(
         settings = Settings(infos=infos, members=members, has_candidates=has_candidates)
     knobs = study_knobs(typed.knobs, settings, check.wrong)
     workload = study_workload(typed.workload, file, check.wrong)
+    if typed.site is not None:
+        workload = reached(workload, typed.site)
     study = Study(
         name=typed.name,
         title=typed.title,

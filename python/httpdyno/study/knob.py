@@ -65,6 +65,7 @@ def study_knobs(
                 title=table.title or (info.summary if info else ""),
                 unit=table.unit or (info.unit if info else ""),
                 why=table.why,
+                cost=info.cost if info else "",
                 book_ratio=table.book_ratio,
             )
         )

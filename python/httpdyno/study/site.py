@@ -4,11 +4,14 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
+from msgspec import structs
+
 from httpdyno.errors import StudyFileError, UsageError
 from httpdyno.foreign_text import is_there
 from httpdyno.model.knob import KnobInfo
 from httpdyno.model.site import Member, Site
 from httpdyno.model.study import ServerSpec
+from httpdyno.model.workload import RequestSpec, TlsSpec, Workload
 from httpdyno.study.table import MemberTable, SiteTable
 from httpdyno.units import duration_s
 
@@ -84,6 +87,21 @@ def site_server(table: SiteTable, wrong: Wrong) -> ServerSpec:
     return ServerSpec(adapter=SITE_ADAPTER, ready_path=table.ready, ready_status=table.ready_status)
 
 
+def reached(workload: Workload, table: SiteTable) -> Workload:
+    """Return the workload as the site's loaded host is asked for it.
+
+    Requests that name no host get the site's. A private copy shows the certificate of the real
+    host, so that is not checked.
+    """
+    tls = workload.tls
+    if table.tls and tls is None:
+        tls = TlsSpec(server_name=table.host, is_verified=False)
+    requests = workload.requests
+    if table.host:
+        requests = tuple(_of_host(each, table.host) for each in requests)
+    return structs.replace(workload, requests=requests, tls=tls)
+
+
 def check_ready(key: str, path: str, status: int | None, wrong: Wrong) -> None:
     """Refuse a path or a status that no request can have.
 
@@ -157,3 +175,9 @@ def _member(key: str, table: MemberTable, wrong: Wrong) -> Member:
         serves=table.serves,
         ready_timeout_s=ready_timeout_s,
     )
+
+
+def _of_host(request: RequestSpec, host: str) -> RequestSpec:
+    if any(name.lower() == "host" for name, _ in request.headers):
+        return request
+    return structs.replace(request, headers=(*request.headers, ("Host", host)))

@@ -106,6 +106,8 @@ class SiteTable(Record, frozen=True):
     """The loaded listener: a port, `ip:port` or `unix:/path`; empty is the first without TLS."""
     host: str = ""
     """The host that requests ask for; empty is the listener's first name."""
+    tls: bool = False
+    """Whether the loaded listener speaks TLS; the certificate that it shows is not checked."""
     writes: tuple[str, ...] = ()
     """Folders that the copy writes in: copy-on-write for each. Whole paths."""
     ready: str = "/"
