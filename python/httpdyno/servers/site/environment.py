@@ -1,0 +1,70 @@
+"""What a member's copy finds in its environment: little, and its service's own variables.
+
+Values are read when a copy is started and handed to it; a study and the store hold names only.
+"""
+
+import os
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+
+from httpdyno.errors import AdapterError
+from httpdyno.foreign_text import read_regular, reason
+from httpdyno.model import Member
+from httpdyno.servers.adapter import Place
+from httpdyno.servers.staging import INHERITED
+
+_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_LARGEST_BYTES = 1 << 20
+
+
+def member_environment(member: Member, place: Place) -> dict[str, str]:
+    """Return the environment that a copy of a member starts with.
+
+    Raises:
+        AdapterError: A variable of its service is nowhere to be read.
+    """
+    inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
+    own = {"PATH": _PATH, **inherited, "HOME": str(place.folder)}
+    if not member.environment_names:
+        return own
+    known = _known(member)
+    if missing := [name for name in member.environment_names if name not in known]:
+        raise AdapterError(
+            f"{member.name} needs {', '.join(f'`{name}`' for name in missing)} in its environment, "
+            f"and `{member.environment_from or 'the environment of httpdyno'}` does not have it",
+            hint="set it in the shell that httpdyno is called from, and leave out "
+            "`environment_from`",
+        )
+    return {**own, **{name: known[name] for name in member.environment_names}}
+
+
+def environment_file(text: str) -> dict[str, str]:
+    """Return the variables of an environment file, as systemd reads it."""
+    found = {}
+    for line in text.splitlines():
+        name, separator, value = line.strip().partition("=")
+        if separator and name and not name.startswith(("#", ";")):
+            found[name.strip()] = _unquoted(value.strip())
+    return found
+
+
+def _known(member: Member) -> Mapping[str, str]:
+    if not member.environment_from:
+        return os.environ
+    file = Path(member.environment_from)
+    try:
+        text = read_regular(file, limit_bytes=_LARGEST_BYTES).decode("utf-8", "surrogateescape")
+    except OSError as error:
+        raise AdapterError(
+            f"the environment of {member.name} cannot be read from `{file}`: {reason(error)}",
+            hint="run httpdyno as a user who may, or set the variables in its shell",
+        ) from error
+    return environment_file(text)
+
+
+def _unquoted(value: str) -> str:
+    try:
+        return "".join(shlex.split(value)) if value[:1] in "'\"" else value
+    except ValueError:
+        return value

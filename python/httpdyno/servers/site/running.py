@@ -1,0 +1,204 @@
+"""A site's private copy that runs: its members are waited for, told of and ended as one."""
+
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from httpdyno.interruption import cleaning
+from httpdyno.model import Effective, Member
+from httpdyno.servers.adapter import NotRunning, Place
+from httpdyno.servers.instance import Insight, differences
+from httpdyno.servers.patience import Patience
+from httpdyno.servers.process import ServerProcess
+from httpdyno.servers.ready import await_answer
+from httpdyno.servers.run_folder import remove_place
+from httpdyno.servers.site.knob_name import knob_name
+from httpdyno.servers.site.seating import OpenSeat
+
+_POLL_S = 0.005
+_WORDS_LINES = 5
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunningMember:
+    """One member of a copy that was started."""
+
+    member: Member
+    process: ServerProcess
+    insight: Insight | None
+    asked: tuple[str, ...]
+    """Knobs that are asked of it, under its own names."""
+
+    def words(self) -> str:
+        """Return the end of what it said."""
+        if self.insight is not None:
+            return self.insight.words()
+        return "\n".join(self.process.last_words().splitlines()[-_WORDS_LINES:])
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Loaded:
+    """Where load goes, and what says that it is ready."""
+
+    address: str
+    host: str
+    ready_path: str
+    ready_status: int | None = None
+    is_tls: bool = False
+
+
+class SiteRunning:
+    """All members of a copy, front to back; owns their processes, their seat and their place."""
+
+    def __init__(
+        self,
+        members: Sequence[RunningMember],
+        *,
+        seat: OpenSeat,
+        place: Place,
+        loaded: Loaded,
+        site: Sequence[Member],
+    ) -> None:
+        self._members = tuple(members)
+        self._seat = seat
+        self._place = place
+        self._loaded = loaded
+        self._site = site
+        self._lock = threading.Lock()
+        self._last_words: str | None = None
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """Where the front listens, in its seat's network."""
+        return (self._loaded.address,)
+
+    @property
+    def networks(self) -> tuple[str, ...]:
+        """The network namespace of each address."""
+        return (self._seat.network,)
+
+    @property
+    def root_pids(self) -> tuple[int, ...]:
+        """The members' root processes, the front's first."""
+        return tuple(each.process.pid for each in self._members)
+
+    @property
+    def loaded(self) -> Loaded:
+        """Where load goes."""
+        return self._loaded
+
+    @property
+    def seat(self) -> OpenSeat:
+        """Where it sits."""
+        return self._seat
+
+    def await_ready(self, timeout_s: float) -> NotRunning | Effective:
+        """Wait for each member, back to front, and read back what is in force."""
+        patience = Patience(max([timeout_s, *(e.member.ready_timeout_s for e in self._members)]))
+        for each in reversed(self._members):
+            if failed := self._await_all_there(each, patience):
+                return failed
+        if failed := self._await_answer(patience):
+            return failed
+        return self._effective()
+
+    def is_alive(self) -> bool:
+        """Whether every member's root process runs."""
+        return all(each.process.is_alive() for each in self._members)
+
+    def last_words(self) -> str:
+        """The members' last words, each with its name where there are several."""
+        if self._last_words is not None:
+            return self._last_words
+        if len(self._members) == 1:
+            return self._members[0].words()
+        said = [(each.member.name, each.words()) for each in self._members]
+        return "\n".join(f"{name}: {words}" for name, words in said if words)
+
+    def stop(self) -> None:
+        """End the members, front to back, and take the seat and the place down; idempotent.
+
+        Raises:
+            RevertError: A process could not be ended, or a file not be removed.
+        """
+        with cleaning(), self._lock:
+            words = self.last_words()
+            for each in self._members:
+                each.process.request_stop()
+            for each in self._members:
+                each.process.finish_stop()
+            self._last_words = words
+            self._seat.close()
+            remove_place(self._place)
+
+    def _await_all_there(self, each: RunningMember, patience: Patience) -> NotRunning | None:
+        while True:
+            is_last = patience.is_over
+            if not each.process.is_alive():
+                return self._exited(each)
+            lacking = each.insight.lacking() if each.insight is not None else ""
+            if not lacking:
+                return None
+            if is_last:
+                detail = f"{lacking} after {patience.timeout_s:g} s\n{each.words()}"
+                return NotRunning(status="hung", detail=self._named(each, detail.strip()))
+            time.sleep(_POLL_S)
+
+    def _await_answer(self, patience: Patience) -> NotRunning | None:
+        loaded = self._loaded
+        readiness = await_answer(
+            loaded.address,
+            loaded.ready_path,
+            self.is_alive,
+            patience,
+            status=loaded.ready_status,
+            network=self._seat.network,
+            host=loaded.host,
+            is_tls=loaded.is_tls,
+        )
+        if readiness.kind == "answers":
+            return None
+        if readiness.kind == "exited":
+            return self._exited(next(e for e in self._members if not e.process.is_alive()))
+        status = "refused" if readiness.kind == "fails" else "hung"
+        return NotRunning(
+            status="refused" if status == "refused" else "hung",
+            detail=f"{readiness.detail}\n{self.last_words()}".strip(),
+        )
+
+    def _exited(self, each: RunningMember) -> NotRunning:
+        words = each.words()
+        exit_code = each.process.exit_code
+        if each.insight is not None and each.insight.refusal(exit_code, words):
+            return NotRunning(status="refused", detail=self._named(each, words))
+        how = f"signal {-exit_code}" if exit_code and exit_code < 0 else f"code {exit_code}"
+        detail = f"it exited with {how}: {words}".strip()
+        return NotRunning(status="crashed", detail=self._named(each, detail))
+
+    def _named(self, each: RunningMember, words: str) -> str:
+        return words if len(self._site) == 1 else f"{each.member.name}: {words}"
+
+    def _effective(self) -> NotRunning | Effective:
+        values: dict[str, str] = {}
+        asked: dict[str, str] = {}
+        sources: list[str] = []
+        unverified: list[str] = []
+        for each in self._members:
+            found = each.insight.effective() if each.insight is not None else Effective()
+            if isinstance(found, NotRunning):
+                detail = self._named(each, found.detail)
+                return NotRunning(status=found.status, detail=detail)
+            name = each.member.name
+            values |= {knob_name(name, key): text for key, text in found.values.items()}
+            asked |= {knob_name(name, key): text for key, text in found.asked.items()}
+            sources += [found.source] if found.source else []
+            unverified += [knob_name(name, key) for key in each.asked if key not in found.asked]
+        if different := differences(values, asked):
+            return NotRunning(status="refused", detail=f"{different}\n{self.last_words()}".strip())
+        return Effective(
+            values=values,
+            asked=asked,
+            source=", ".join(dict.fromkeys(sources)),
+            unverified=tuple(unverified),
+        )

@@ -1,0 +1,87 @@
+"""What a site's server needs of the isolation that its copies sit in."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from httpdyno.errors import AdapterError
+from httpdyno.servers.adapter import NotRunning, Place
+from httpdyno.servers.cell.wish import CellWish
+from httpdyno.servers.process import ServerProcess
+from httpdyno.servers.site.adapter import Said, Seat
+
+
+class OpenSeat(Seat, Protocol):
+    """A seat that stands, until it is closed."""
+
+    @property
+    def network(self) -> str:
+        """The network namespace that the copy listens in, as a path; empty for the host's."""
+
+    def spawn(  # noqa: PLR0913 - all that a process has
+        self,
+        command: Sequence[str],
+        *,
+        environment: Mapping[str, str],
+        folder: str,
+        user: str,
+        log: Path,
+        output_to: Path | None = None,
+    ) -> ServerProcess:
+        """Start a member in it, kept as all servers are.
+
+        Raises:
+            AdapterError: No process can be started.
+        """
+
+    def written(self) -> tuple[str, ...]:
+        """Return the files that the copy wrote, by the paths that they have for it."""
+
+    def close(self) -> None:
+        """Take it down once all that ran in it has ended; idempotent."""
+
+
+class SeatMaker(Protocol):
+    """Makes seats of one isolation."""
+
+    @property
+    def kind(self) -> str:
+        """`cell`, `wall` or `open`."""
+
+    @property
+    def is_root(self) -> bool:
+        """Whether what runs in them is root of the machine."""
+
+    def __call__(self, place: Place, wish: CellWish) -> OpenSeat | NotRunning:
+        """Make one; what cannot be is said in words (`refused`)."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Sketch:
+    """A seat before it stands: what is known of it, for edits that it takes."""
+
+    kind: str
+    is_root: bool
+    folder: Path
+    memory_folder: Path
+
+    def run(
+        self,
+        command: Sequence[str],
+        *,
+        environment: Mapping[str, str],
+        folder: str = "/",
+        timeout_s: float = 10.0,
+    ) -> Said:
+        """Refuse: nothing can run in it yet."""
+        del environment, folder, timeout_s
+        raise AdapterError(f"`{command[0]}` was to run in a copy that does not stand yet")
+
+    def port(self, address: str) -> str:
+        """Return the same address: in a cell theirs is its own."""
+        return address
+
+    def path(self, path: str) -> str:
+        """Return the same path."""
+        return path

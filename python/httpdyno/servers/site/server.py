@@ -1,0 +1,243 @@
+"""A person's own site as experiments see a server: private copies of it, one for each arm.
+
+Their files are read from the snapshot and never from where they lie, so that all arms of all runs
+are copies of the same. What a configuration changes is a change of their own text, and the
+difference between two configurations is a difference between two states of their files.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from httpdyno.errors import AdapterError, HttpdynoError
+from httpdyno.model import (
+    ChangeSet,
+    Configuration,
+    Edit,
+    KnobInfo,
+    Level,
+    Listener,
+    ServerSpec,
+    Site,
+)
+from httpdyno.servers.adapter import NotRunning, Place, Rendered, Running
+from httpdyno.servers.cell.wish import CellWish
+from httpdyno.servers.run_folder import remove_place
+from httpdyno.servers.site.adapter import SiteAdapter
+from httpdyno.servers.site.environment import member_environment
+from httpdyno.servers.site.knob_name import by_member, knob_name
+from httpdyno.servers.site.listener import loaded_listener, reached_at
+from httpdyno.servers.site.running import Loaded, RunningMember, SiteRunning
+from httpdyno.servers.site.seating import OpenSeat, SeatMaker, Sketch
+from httpdyno.servers.site.snapshot import Found, Snapshot
+from httpdyno.servers.site.text import edited_files
+
+SITE = "site"
+"""What a study of a site calls its adapter."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Changed:
+    """One member as a configuration wants it."""
+
+    found: Found
+    adapter: SiteAdapter
+    values: Mapping[str, Level]
+    changes: ChangeSet
+
+
+class SiteServer:
+    """A `ServerAdapter` of one site."""
+
+    def __init__(
+        self,
+        site: Site,
+        snapshot: Snapshot,
+        adapters: Mapping[str, SiteAdapter],
+        make_seat: SeatMaker | str,
+    ) -> None:
+        """Take what a site is made of.
+
+        Args:
+            site: As its study says.
+            snapshot: Their files, and what was found in force.
+            adapters: By the members' kinds.
+            make_seat: Isolates copies; words where none can be made, and why.
+        """
+        self._site = site
+        self._snapshot = snapshot
+        self._adapters = adapters
+        self._make_seat = make_seat
+
+    @property
+    def name(self) -> str:
+        """As in studies."""
+        return SITE
+
+    def knobs(self) -> Mapping[str, KnobInfo]:
+        """Return what can be set in all members, by the names that a study has for them."""
+        return {
+            knob_name(found.member.name, name): info
+            for found in self._snapshot.members.values()
+            for name, info in self._adapters[found.member.kind].knobs(found.survey).items()
+        }
+
+    def settings(self) -> Mapping[str, str]:
+        """Return none: all that is fixed stands in their files."""
+        return {}
+
+    def missing(self, spec: ServerSpec) -> tuple[str, ...]:
+        """Return what keeps copies from being made here."""
+        del spec
+        return (self._make_seat,) if isinstance(self._make_seat, str) else ()
+
+    def complaint(self, spec: ServerSpec, study_folder: Path, configuration: Configuration) -> str:
+        """Return why the start's values cannot be set."""
+        del spec, study_folder
+        try:
+            self._changed(configuration)
+        except HttpdynoError as error:
+            return str(error)
+        return ""
+
+    def version(self) -> str:
+        """Return the members' own lines, front to back."""
+        return ", ".join(found.survey.version for found in self._snapshot.members.values())
+
+    def render(
+        self, spec: ServerSpec, study_folder: Path, configuration: Configuration
+    ) -> Rendered:
+        """Return their files with the configuration put in, by their own paths."""
+        del spec, study_folder
+        texts: dict[str, str] = {}
+        environment: dict[str, str] = {}
+        for each in self._changed(configuration):
+            name = each.found.member.name
+            files = {
+                **each.found.files.texts,
+                **edited_files(each.found.files.texts, each.changes.edits),
+            }
+            # What is no UTF-8 stays as it is in the copy; here it is only shown.
+            texts |= {path: text.decode("utf-8", "replace") for path, text in files.items()}
+            texts |= each.changes.added
+            if each.changes.arguments or each.changes.removed_arguments:
+                texts[f"command line of {name}, an argument to a line"] = _arguments(each)
+            if each.changes.sysctls:
+                lines = [
+                    f"{key} = {value}\n" for key, value in sorted(each.changes.sysctls.items())
+                ]
+                texts[f"sysctl for {name}"] = "".join(lines)
+            environment |= {
+                f"{name}: {key}": text for key, text in each.changes.environment.items()
+            }
+        return Rendered(files=texts, environment=environment)
+
+    def spawn(
+        self, spec: ServerSpec, study_folder: Path, configuration: Configuration, place: Place
+    ) -> Running | NotRunning:
+        """Make a seat with the changed files and start all members in it, back to front."""
+        del study_folder
+        if isinstance(self._make_seat, str):
+            raise AdapterError(self._make_seat)
+        try:
+            changed = self._changed(configuration)
+            listener = loaded_listener(self._site, self._listeners())
+        except HttpdynoError:
+            remove_place(place)
+            raise
+        sketch = Sketch(
+            kind=self._make_seat.kind,
+            is_root=self._make_seat.is_root,
+            folder=place.folder,
+            memory_folder=place.memory_folder,
+        )
+        seat = self._make_seat(place, self._wish(changed, sketch))
+        if isinstance(seat, NotRunning):
+            remove_place(place)
+            return seat
+        started: list[RunningMember] = []
+        try:
+            for each in reversed(changed):
+                started.append(_started(each, seat, place))
+        except BaseException:
+            for member in started:
+                member.process.stop()
+            seat.close()
+            remove_place(place)
+            raise
+        return SiteRunning(
+            started[::-1],
+            seat=seat,
+            place=place,
+            loaded=Loaded(
+                address=reached_at(seat.port(listener.address)),
+                host=self._site.host or next(iter(listener.names), ""),
+                ready_path=spec.ready_path,
+                ready_status=spec.ready_status,
+                is_tls=listener.is_tls,
+            ),
+            site=self._site.members,
+        )
+
+    def _listeners(self) -> tuple[Listener, ...]:
+        return self._snapshot.members[self._site.members[0].name].survey.listeners
+
+    def _changed(self, configuration: Configuration) -> list[_Changed]:
+        """Return the members as the configuration wants them, front to back.
+
+        Raises:
+            HttpdynoError: A value cannot be set.
+        """
+        values = by_member(configuration.values, self._site.members)
+        changed = []
+        for found in self._snapshot.members.values():
+            adapter = self._adapters[found.member.kind]
+            own = values[found.member.name]
+            changes = adapter.change_set(found.survey, found.files, own)
+            changed.append(_Changed(found=found, adapter=adapter, values=own, changes=changes))
+        return changed
+
+    def _wish(self, changed: list[_Changed], sketch: Sketch) -> CellWish:
+        files: dict[str, bytes] = {}
+        writes = dict.fromkeys(self._site.writes)
+        sysctls: dict[str, str] = {}
+        for each in changed:
+            survey, own = each.found.survey, each.found.files
+            private: tuple[Edit, ...] = each.adapter.private(survey, own, sketch)
+            edits = (*each.changes.edits, *private)
+            files |= {**own.texts, **edited_files(own.texts, edits)}
+            files |= {path: text.encode() for path, text in each.changes.added.items()}
+            writes |= dict.fromkeys(survey.writes)
+            sysctls |= each.changes.sysctls
+        return CellWish(files=files, writes=tuple(writes), doors=self._site.doors, sysctls=sysctls)
+
+
+def _started(each: _Changed, seat: OpenSeat, place: Place) -> RunningMember:
+    member = each.found.member
+    asked = Configuration(values=dict(each.values))
+    launch = each.adapter.launch(member, each.found.survey, seat, asked, each.changes)
+    process = seat.spawn(
+        launch.command,
+        environment={
+            **member_environment(member, place),
+            **launch.environment,
+            **each.changes.environment,
+        },
+        folder=launch.folder,
+        user=launch.user,
+        log=place.folder / f"{member.name}.log",
+        output_to=launch.output_to,
+    )
+    return RunningMember(
+        member=member,
+        process=process,
+        insight=launch.insight(process) if launch.insight is not None else None,
+        asked=tuple(each.values),
+    )
+
+
+def _arguments(each: _Changed) -> str:
+    """Return the command line as the changes make it."""
+    removed = set(each.changes.removed_arguments)
+    own = [word for word in each.found.member.command if word not in removed]
+    return "".join(f"{word}\n" for word in (*own, *each.changes.arguments))

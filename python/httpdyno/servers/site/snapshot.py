@@ -1,0 +1,198 @@
+"""A copy of a site's configuration, taken once: all arms of all runs of a study come from it.
+
+In a folder lie the files as they were, below `files` at their own paths, and `snapshot.json` with
+what is known of each: digest, owner, mode, where a link led. What may hold secrets of a service
+(passwords in a pool's environment) is for its owner only.
+"""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from httpdyno.errors import StudyFileError
+from httpdyno.foreign_text import read_regular, reason
+from httpdyno.model import Member, Record, Survey
+from httpdyno.servers.site.adapter import MemberFiles
+
+RECORD = "snapshot.json"
+_FILES = "files"
+_LARGEST_BYTES = 64 << 20
+_FORMAT = 1
+
+
+class FileRecord(Record, frozen=True):
+    """One file of theirs as it was."""
+
+    path: str
+    """As the server opens it."""
+    digest: str
+    """SHA-256 of its bytes, hexadecimal."""
+    real: str = ""
+    """The file that a link led to; empty where there was none."""
+    mode: int = 0o644
+    user_id: int = 0
+    group_id: int = 0
+
+
+class MemberRecord(Record, frozen=True):
+    """One member as it was found."""
+
+    name: str
+    kind: str
+    survey: Survey
+    files: tuple[FileRecord, ...]
+    unreadable: tuple[str, ...] = ()
+
+
+class SnapshotRecord(Record, frozen=True):
+    """What stands in `snapshot.json`."""
+
+    taken_at: str
+    """UTC, ISO 8601."""
+    members: tuple[MemberRecord, ...]
+    format: int = _FORMAT
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Found:
+    """A member with what was read and found of it."""
+
+    member: Member
+    files: MemberFiles
+    survey: Survey
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Snapshot:
+    """A site's files and what was found in force, by the members' names, front to back."""
+
+    members: Mapping[str, Found]
+    taken_at: str = ""
+
+    def texts(self) -> dict[str, bytes]:
+        """Return all files of all members: path → content."""
+        return {
+            path: text
+            for found in self.members.values()
+            for path, text in found.files.texts.items()
+        }
+
+    def real_path(self, path: str) -> str:
+        """Return the file that a path leads to."""
+        return next(
+            (f.files.real[path] for f in self.members.values() if path in f.files.real), path
+        )
+
+
+def take_snapshot(folder: Path, found: Sequence[Found], *, taken_at: str) -> Snapshot:
+    """Write a snapshot into a new folder.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    folder.mkdir(mode=0o700, parents=True)
+    records = []
+    for each in found:
+        files = []
+        for path, text in each.files.texts.items():
+            target = folder / _FILES / path.lstrip("/")
+            target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            target.write_bytes(text)
+            target.chmod(0o600)
+            files.append(_file_record(path, text, each.files.real.get(path, "")))
+        records.append(
+            MemberRecord(
+                name=each.member.name,
+                kind=each.member.kind,
+                survey=each.survey,
+                files=tuple(files),
+                unreadable=each.files.unreadable,
+            )
+        )
+    record = SnapshotRecord(taken_at=taken_at, members=tuple(records))
+    written = msgspec.json.format(msgspec.json.encode(record), indent=1)
+    (folder / RECORD).write_bytes(written + b"\n")
+    (folder / RECORD).chmod(0o600)
+    return Snapshot(members={each.member.name: each for each in found}, taken_at=taken_at)
+
+
+def _file_record(path: str, text: bytes, real: str) -> FileRecord:
+    digest = hashlib.sha256(text).hexdigest()
+    try:
+        info = Path(path).stat()
+    except OSError:
+        return FileRecord(path=path, digest=digest, real=real)
+    return FileRecord(
+        path=path,
+        digest=digest,
+        real=real,
+        mode=info.st_mode & 0o7777,
+        user_id=info.st_uid,
+        group_id=info.st_gid,
+    )
+
+
+def load_snapshot(folder: Path, members: Sequence[Member]) -> Snapshot:
+    """Read a snapshot of these members.
+
+    Raises:
+        StudyFileError: It is not there, was changed since, or is of other members.
+    """
+    record = _record(folder)
+    by_name = {each.name: each for each in record.members}
+    loaded = {}
+    for member in members:
+        known = by_name.get(member.name)
+        if known is None or known.kind != member.kind:
+            raise StudyFileError(
+                f"the snapshot `{folder}` has no {member.kind} called `{member.name}`",
+                hint="`httpdyno adopt` takes a new one into a new folder",
+            )
+        loaded[member.name] = Found(
+            member=member,
+            survey=known.survey,
+            files=MemberFiles(
+                texts={each.path: _content(folder, each) for each in known.files},
+                real={each.path: each.real for each in known.files if each.real},
+                unreadable=known.unreadable,
+            ),
+        )
+    return Snapshot(members=loaded, taken_at=record.taken_at)
+
+
+def _record(folder: Path) -> SnapshotRecord:
+    file = folder / RECORD
+    try:
+        record = msgspec.json.decode(
+            read_regular(file, limit_bytes=_LARGEST_BYTES), type=SnapshotRecord
+        )
+    except OSError as error:
+        raise StudyFileError(
+            f"the snapshot `{file}` cannot be read: {reason(error)}",
+            hint="`httpdyno adopt` takes one",
+        ) from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise StudyFileError(f"`{file}` is no snapshot: {error}") from error
+    if record.format != _FORMAT:
+        raise StudyFileError(
+            f"`{file}` has format {record.format}, which this version does not know",
+            hint="`httpdyno adopt` takes a new one",
+        )
+    return record
+
+
+def _content(folder: Path, known: FileRecord) -> bytes:
+    file = folder / _FILES / known.path.lstrip("/")
+    try:
+        text = read_regular(file, limit_bytes=_LARGEST_BYTES)
+    except OSError as error:
+        raise StudyFileError(f"the snapshot lacks `{file}`: {reason(error)}") from error
+    if hashlib.sha256(text).hexdigest() != known.digest:
+        raise StudyFileError(
+            f"`{file}` of the snapshot is not what it was when it was taken",
+            hint="change knobs in the study file; `httpdyno adopt` takes a new snapshot",
+        )
+    return text

@@ -1,0 +1,134 @@
+"""A toy site in cells of its own: as rendered, as run, as refused."""
+
+import os
+
+import pytest
+from tests.servers.site.toy import Toy
+
+from httpdyno.errors import AdapterError
+from httpdyno.model import Configuration, Effective, Member, ServerSpec, Site
+from httpdyno.servers.adapter import NotRunning
+from httpdyno.servers.difference import difference
+from httpdyno.servers.patience import Patience
+from httpdyno.servers.probe import ask
+from httpdyno.servers.run_folder import new_run_root
+from httpdyno.servers.site.isolation import seat_maker
+from httpdyno.servers.site.server import SITE, SiteServer
+from httpdyno.servers.site.snapshot import Found, Snapshot
+
+SPEC = ServerSpec(adapter=SITE)
+READY_S = 20.0
+TEXT = "# mine\nanswer = 1\nport = 8080\nwrites = {writes}\n"
+
+
+@pytest.fixture
+def theirs(tmp_path):
+    (tmp_path / "data").mkdir()
+    file = tmp_path / "main.toy"
+    file.write_text(TEXT.format(writes=tmp_path / "data"))
+    return file
+
+
+def site_of(file, adapter=None, isolation="auto"):
+    adapter = adapter or Toy()
+    member = Member(name="front", kind="toy", main=str(file))
+    files = adapter.read(member)
+    found = Found(member=member, files=files, survey=adapter.survey(member, files, None))
+    site = Site(members=(member,), isolation=isolation)
+    snapshot = Snapshot(members={"front": found})
+    return SiteServer(site, snapshot, {"toy": adapter}, seat_maker(isolation))
+
+
+def asked(running, path="/"):
+    return ask(
+        running.addresses[0],
+        path,
+        Patience(5),
+        body_patience=Patience(5),
+        most_bytes=1000,
+        network=running.networks[0],
+        host="toy.example",
+    )
+
+
+def answer(value):
+    return Configuration(values={"front:answer": value})
+
+
+def test_a_difference_is_one_of_their_own_file(theirs):
+    server, folder = site_of(theirs), theirs.parent
+    rendered = [server.render(SPEC, folder, answer(value)) for value in ("1", "2")]
+    assert difference(*rendered) == (
+        f"--- {theirs}\n+++ {theirs}\n@@ -1,4 +1,4 @@\n"
+        " # mine\n-answer = 1\n+answer = 2\n port = 8080\n"
+        f" writes = {folder / 'data'}\n"
+    )
+
+
+def test_knobs_have_whole_names_and_start_as_found(theirs):
+    knobs = site_of(theirs).knobs()
+    assert {name: info.default for name, info in knobs.items()} == {"front:answer": "1"}
+
+
+def test_what_cannot_be_set_is_a_complaint(theirs):
+    server = site_of(theirs)
+    wrong = Configuration(values={"front:colour": "red"})
+    assert server.complaint(SPEC, theirs.parent, wrong) == "a toy has no colour"
+    assert server.complaint(SPEC, theirs.parent, answer("2")) == ""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="the cell is made by root here")
+class TestInCells:
+    def test_two_copies_at_one_port_each_with_its_own_answer(self, theirs):
+        server = site_of(theirs)
+        with new_run_root() as root:
+            arms = [
+                server.spawn(SPEC, theirs.parent, answer(value), root.new_place("arm"))
+                for value in ("1", "2")
+            ]
+            try:
+                for arm, value in zip(arms, ("1", "2"), strict=True):
+                    ready = arm.await_ready(READY_S)
+                    assert isinstance(ready, Effective), ready
+                    assert ready.values == {"front:answer": value}
+                    assert arm.addresses == ("127.0.0.1:8080",)
+                    assert asked(arm).body == f"{value} toy.example".encode()
+            finally:
+                for arm in arms:
+                    arm.stop()
+        assert "answer = 1" in theirs.read_text()
+
+    def test_what_a_copy_writes_stays_in_its_cell(self, theirs):
+        server = site_of(theirs)
+        with new_run_root() as root:
+            place = root.new_place("arm")
+            running = server.spawn(SPEC, theirs.parent, answer("1"), place)
+            try:
+                assert isinstance(running.await_ready(READY_S), Effective)
+                assert asked(running, "/write").status == 200
+                assert running.seat.written() == (str(theirs.parent / "data/written"),)
+            finally:
+                running.stop()
+            assert not place.folder.exists()
+        assert list((theirs.parent / "data").iterdir()) == []
+
+    def test_a_refusal_is_an_outcome_in_its_own_words(self, theirs):
+        server = site_of(theirs)
+        with new_run_root() as root:
+            place = root.new_place("arm")
+            running = server.spawn(SPEC, theirs.parent, answer("none"), place)
+            try:
+                ready = running.await_ready(READY_S)
+            finally:
+                running.stop()
+            assert ready == NotRunning(status="refused", detail="toy: answer is no number: none")
+            assert not place.folder.exists()
+
+    def test_a_value_that_cannot_be_set_leaves_no_place_behind(self, theirs):
+        server = site_of(theirs)
+        with new_run_root() as root:
+            place = root.new_place("arm")
+            wrong = Configuration(values={"front:colour": "red"})
+            with pytest.raises(AdapterError, match="a toy has no colour"):
+                server.spawn(SPEC, theirs.parent, wrong, place)
+            assert not place.folder.exists()

@@ -1,0 +1,68 @@
+import stat
+
+import pytest
+
+from httpdyno.errors import StudyFileError
+from httpdyno.model import Member, Survey
+from httpdyno.servers.site.adapter import MemberFiles
+from httpdyno.servers.site.snapshot import RECORD, Found, load_snapshot, take_snapshot
+
+FRONT = Member(name="front", kind="nginx", main="/etc/nginx/nginx.conf")
+FILES = MemberFiles(
+    texts={"/etc/nginx/nginx.conf": b"user \xff;\n", "/etc/nginx/sites/a": b""},
+    real={"/etc/nginx/sites/a": "/srv/a.conf"},
+    unreadable=("/etc/ssl/key.pem",),
+)
+FOUND = Found(member=FRONT, files=FILES, survey=Survey(version="nginx/1.22.1"))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    take_snapshot(tmp_path / "snapshot", [FOUND], taken_at="2026-01-01T00:00:00+00:00")
+    return tmp_path / "snapshot"
+
+
+def test_what_was_taken_is_read_again(folder):
+    snapshot = load_snapshot(folder, [FRONT])
+    assert snapshot.members == {"front": FOUND}
+    assert snapshot.texts() == FILES.texts
+    assert snapshot.real_path("/etc/nginx/sites/a") == "/srv/a.conf"
+    assert snapshot.real_path("/etc/nginx/nginx.conf") == "/etc/nginx/nginx.conf"
+
+
+def test_nobody_else_may_read_it(folder):
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    assert len(files) == 3
+    assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+def test_a_file_that_was_changed_is_refused(folder):
+    (folder / "files/etc/nginx/nginx.conf").write_bytes(b"user other;\n")
+    with pytest.raises(StudyFileError, match="not what it was"):
+        load_snapshot(folder, [FRONT])
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (lambda folder: (folder / "files/etc/nginx/sites/a").unlink(), "lacks"),
+        (lambda folder: (folder / RECORD).unlink(), "cannot be read"),
+        (lambda folder: (folder / RECORD).write_bytes(b"{"), "is no snapshot"),
+        (
+            lambda folder: (folder / RECORD).write_bytes(
+                (folder / RECORD).read_bytes().replace(b'"format": 1', b'"format": 9')
+            ),
+            "format 9",
+        ),
+    ],
+)
+def test_a_snapshot_that_is_not_whole_is_refused(folder, spoil, words):
+    spoil(folder)
+    with pytest.raises(StudyFileError, match=words):
+        load_snapshot(folder, [FRONT])
+
+
+def test_a_member_that_it_does_not_have_is_refused(folder):
+    with pytest.raises(StudyFileError, match="no php-fpm called `php`"):
+        load_snapshot(folder, [Member(name="php", kind="php-fpm")])
