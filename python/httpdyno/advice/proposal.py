@@ -1,0 +1,112 @@
+"""What is proposed to be tried, in which order, and what is not and why. Pure.
+
+Each rule (`advice/knob`) looks at what was found and seen and says a knob's levels with the reason.
+Here they are put together: what is only allowed by name stays out unless it was, and no more than
+twelve are tried, because each costs a step of the budget.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from msgspec import structs
+
+from httpdyno.model import KnobInfo, Level, Record, Survey
+
+MOST_TRIED = 12
+ASKED_FOR = ("stale", "loss")
+"""Effects that are tried only where somebody allowed them."""
+
+Expects = Literal["cpu", "latency", "throughput", "memory", "reloads"]
+
+
+class KnobProposal(Record, frozen=True):
+    """A knob that may be worth trying."""
+
+    name: str
+    """As its member calls it: `NAME` or `NAME@SCOPE`."""
+    start: Level
+    """As found."""
+    levels: tuple[Level, ...]
+    why: str
+    """The reason, with its numbers."""
+    expects: Expects = "throughput"
+    prior: float = 0.5
+    """How likely it helps, 0 … 1: orders the ladder."""
+    blocked: str = ""
+    """Why it is shown and not tried, such as `needs --allow stale`; empty where it is tried."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Shape:
+    """What is known of the load and of what it did to the copy, as far as it was seen."""
+
+    n_cpus: int
+    connections: int
+    static_share: float | None = None
+    """Of the requests, by weight: answered from files. None where nobody looked."""
+    proxied_share: float | None = None
+    """Answered by a backend."""
+    is_keep_alive: bool = True
+    memory_bytes: int = 0
+    """What the machine has free for a copy; 0 where nobody looked."""
+    worker_bytes: int = 0
+    """What a worker takes (PSS); 0 where nobody looked."""
+    words: tuple[str, ...] = ()
+    """Lines of the servers' error logs of the rehearsal."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Offered:
+    """What a rule looks at: one member, what can be set in it, and what was seen."""
+
+    kind: str
+    survey: Survey
+    knobs: Mapping[str, KnobInfo]
+    shape: Shape
+    others: Mapping[str, Survey] = field(default_factory=dict)
+    """The other members of the site, by kind."""
+
+    def found(self, name: str) -> Level | None:
+        """Return a knob's value as found; None where it cannot be set here."""
+        info = self.knobs.get(name)
+        return None if info is None else info.default
+
+    def named(self, name: str) -> list[str]:
+        """Return the knobs of that name in all scopes, the whole server first."""
+        return sorted(key for key in self.knobs if key == name or key.startswith(f"{name}@"))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Proposals:
+    """What is tried, in order, and what is only listed."""
+
+    tried: tuple[KnobProposal, ...]
+    listed: tuple[KnobProposal, ...]
+    """With the reason in `blocked`."""
+
+
+def chosen(
+    proposed: Iterable[KnobProposal], knobs: Mapping[str, KnobInfo], *, allowed: Sequence[str] = ()
+) -> Proposals:
+    """Return what is tried of these: the likeliest first, twelve at most.
+
+    Args:
+        proposed: Under the names of the study.
+        knobs: What can be set, by the same names.
+        allowed: Effects that somebody agreed to: `stale`, `loss`.
+    """
+    tried: list[KnobProposal] = []
+    listed: list[KnobProposal] = []
+    for each in sorted(proposed, key=lambda proposal: -proposal.prior):
+        effect = knobs[each.name].effect
+        blocked = each.blocked
+        if not blocked and effect in ASKED_FOR and effect not in allowed:
+            blocked = f"needs `--allow {effect}`"
+        if not blocked and len(tried) >= MOST_TRIED:
+            blocked = f"{MOST_TRIED} likelier ones come first"
+        if blocked:
+            listed.append(structs.replace(each, blocked=blocked))
+        else:
+            tried.append(each)
+    return Proposals(tried=tuple(tried), listed=tuple(listed))
