@@ -1,0 +1,173 @@
+"""The whole of adopting a site: gathered, copied, rehearsed, proposed, written as a study."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from httpdyno.adopt.gather import Gathered
+from httpdyno.adopt.propose import Wanted, propose
+from httpdyno.adopt.rehearsal import RehearsalReport, folders_of, rehearse_site
+from httpdyno.adopt.study_text import Offer, StudyText, described
+from httpdyno.advice.proposal import Proposals
+from httpdyno.errors import AdapterError, UsageError
+from httpdyno.foreign_text import reason
+from httpdyno.model import ServerSpec, Site
+from httpdyno.servers.site.adapter import SiteAdapter
+from httpdyno.servers.site.listener import loaded_listener
+from httpdyno.servers.site.seating import SeatMaker
+from httpdyno.servers.site.server import SITE, SiteServer
+from httpdyno.servers.site.snapshot import Snapshot, take_snapshot
+
+REHEARSAL = "rehearsal.json"
+_STUDY = "study.toml"
+_EVERYTHING = ("/var", "/srv", "/home", "/opt", "/usr/local")
+"""What a copy may write in while it is rehearsed, copy-on-write: then it is known what it does."""
+_ALWAYS_PRIVATE = ("/run", "/var/run", "/tmp", "/var/tmp", "/dev/shm", "/var/log")  # noqa: S108
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Request:
+    """What a person asked for."""
+
+    folder: Path
+    """Of the study, not there yet."""
+    site: Site
+    """Isolation, listener, host and doors as asked; its members are those that were found."""
+    offer: Offer
+    ready_path: str
+    ready_status: int | None
+    budget_s: float
+    wanted: Wanted = field(default_factory=Wanted)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Adopted:
+    """What came of it."""
+
+    folder: Path
+    site: Site
+    report: RehearsalReport
+    proposals: Proposals
+    n_files: int
+
+
+def site_of(gathered: Gathered, asked: Site) -> Site:
+    """Return the site with the members that were found, its listener and host told.
+
+    Raises:
+        UsageError: It does not listen where it is asked.
+    """
+    front = gathered.members[0].survey
+    members = tuple(found.member for found in gathered.members)
+    site = msgspec.structs.replace(asked, members=members)
+    listener = loaded_listener(site, front.listeners)
+    names = [name for name in listener.names if name not in {"_", "localhost", ""}]
+    return msgspec.structs.replace(
+        site, listener=listener.address, host=asked.host or next(iter(names), "")
+    )
+
+
+def adopt(
+    gathered: Gathered,
+    request: Request,
+    adapters: Mapping[str, SiteAdapter],
+    make_seat: SeatMaker,
+    *,
+    tell: Callable[[str], None],
+) -> Adopted:
+    """Write the study's folder; what was begun is taken away again where it fails.
+
+    Args:
+        gathered: The site as it was found.
+        request: What was asked for.
+        adapters: By kind.
+        make_seat: Isolates the copy.
+        tell: Gets a line for each step.
+
+    Raises:
+        UsageError: The folder is there already, or nothing is worth trying.
+        AdapterError: The copy does not come up, or the folder cannot be written.
+    """
+    folder = request.folder
+    site = site_of(gathered, request.site)
+    snapshot = Snapshot(members={found.member.name: found for found in gathered.members})
+    spec = ServerSpec(
+        adapter=SITE, ready_path=request.ready_path, ready_status=request.ready_status
+    )
+    widely = msgspec.structs.replace(site, writes=(*site.writes, *_EVERYTHING))
+    server = SiteServer(widely, snapshot, adapters, make_seat)
+    report = rehearse_site(server, spec, request.offer.requests)
+    tell(_told(report))
+    written = folders_of(report.written, (*_ALWAYS_PRIVATE, *_declared(gathered)))
+    site = msgspec.structs.replace(site, writes=(*site.writes, *written))
+    infos = server.knobs()
+    proposals = propose(gathered, infos, report, request.offer, request.wanted)
+    text = StudyText(
+        name=folder.name,
+        title=f"{site.host or folder.name}, as {described(site.members)} serve it"
+        if len(site.members) > 1
+        else f"{site.host or folder.name}, as {described(site.members)} serves it",
+        about=_about(gathered, report),
+        site=site,
+        ready_path=request.ready_path,
+        ready_status=request.ready_status,
+        offer=request.offer,
+        proposals=proposals,
+        infos=infos,
+        budget_s=request.budget_s,
+    )
+    _write(folder, gathered, text, report)
+    n_files = sum(len(found.files.texts) for found in gathered.members)
+    return Adopted(folder=folder, site=site, report=report, proposals=proposals, n_files=n_files)
+
+
+def check_new(folder: Path) -> None:
+    """Refuse a folder that is there: a study is never written over.
+
+    Raises:
+        UsageError: It is.
+    """
+    if folder.exists():
+        raise UsageError(
+            f"`{folder}` is there already",
+            hint="name another one with `-o DIR`, or remove it first",
+        )
+
+
+def _write(folder: Path, gathered: Gathered, text: StudyText, report: RehearsalReport) -> None:
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    try:
+        take_snapshot(folder / text.site.snapshot, gathered.members, taken_at=now)
+        written = msgspec.json.format(msgspec.json.encode(report), indent=1)
+        (folder / REHEARSAL).write_bytes(written + b"\n")
+        (folder / _STUDY).write_text(text.written(), encoding="utf-8")
+    except OSError as error:
+        raise AdapterError(
+            f"the study cannot be written into `{folder}`: {reason(error)}",
+            hint="name another folder with `-o DIR`",
+        ) from error
+
+
+def _declared(gathered: Gathered) -> Sequence[str]:
+    return [folder for found in gathered.members for folder in found.survey.writes]
+
+
+def _told(report: RehearsalReport) -> str:
+    n = len(report.answered)
+    n_right = n - len(report.wrong)
+    answers = f"{n_right} of {n} requests answered right" if n else "no request was asked"
+    return f"rehearsed: the copy was ready after {report.ready_s:.2f} s; {answers}"
+
+
+def _about(gathered: Gathered, report: RehearsalReport) -> str:
+    versions = ", ".join(found.survey.version for found in gathered.members)
+    today = datetime.now(UTC).date().isoformat()
+    return (
+        f"Your own site as it was found on {today}: {versions}.\n"
+        "All that is measured are private copies of it, made from the files in `snapshot`; your\n"
+        "servers and files are not touched. Knobs start as found; what is tried is below.\n"
+        f"The rehearsal of a copy is in `{REHEARSAL}`: {len(report.answered)} requests."
+    )

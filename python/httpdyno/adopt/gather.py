@@ -1,0 +1,126 @@
+"""From one server that was named to the site that it is the front of.
+
+A backend that another server of this machine answers at makes that server a member: it is part of
+what is measured, and its copy is what the front's copy reaches. All other backends are outside, and
+a copy cannot reach them.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from msgspec import structs
+
+from httpdyno.errors import AdapterError
+from httpdyno.model import Backend, Listener, Member
+from httpdyno.servers.adapter import NotRunning
+from httpdyno.servers.site.adapter import Seat, SiteAdapter
+from httpdyno.servers.site.snapshot import Found
+
+_ANY = ("0.0.0.0", "[::]", "*", "")  # noqa: S104 - what addresses are read as
+_LOCAL = ("127.0.0.1", "[::1]", "localhost")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Gathered:
+    """A site as it was found."""
+
+    members: tuple[Found, ...]
+    """Front to back."""
+    outside: tuple[Backend, ...]
+    """What it connects to and no member answers at."""
+
+
+def gather(
+    named: Sequence[Member], adapters: Mapping[str, SiteAdapter], seat: Seat | None
+) -> Gathered:
+    """Read the members that were named, and those that their backends lead to.
+
+    Args:
+        named: Front to back.
+        adapters: By kind.
+        seat: Where programs of theirs may run; None: from their files alone.
+
+    Raises:
+        AdapterError: A configuration cannot be read, or the server itself refuses it.
+    """
+    waiting = list(named)
+    found: list[Found] = []
+    candidates: list[Found] | None = None
+    outside: list[Backend] = []
+    while waiting:
+        each = look_at(waiting.pop(0), adapters, seat)
+        found.append(each)
+        for backend in each.survey.backends:
+            if candidates is None:
+                candidates = _usual(adapters)
+            known = [*found, *(look for look in candidates if look.member in waiting)]
+            if any(_answers(other, backend) for other in known):
+                continue
+            new = next((other for other in candidates if _answers(other, backend)), None)
+            if new is not None:
+                waiting.append(new.member)
+            elif backend.to not in {other.to for other in outside}:
+                outside.append(backend)
+    return Gathered(members=_with_served(found), outside=tuple(outside))
+
+
+def look_at(member: Member, adapters: Mapping[str, SiteAdapter], seat: Seat | None) -> Found:
+    """Read one member and say what is in force.
+
+    Raises:
+        AdapterError: It cannot be read, or the server itself refuses it.
+    """
+    adapter = adapters[member.kind]
+    files = adapter.read(member)
+    survey = adapter.survey(member, files, seat)
+    if isinstance(survey, NotRunning):
+        raise AdapterError(
+            f"{member.name} does not start as it is configured: {survey.detail}",
+            hint="what does not start cannot be tuned; its own test says more",
+        )
+    return Found(member=member, files=files, survey=survey)
+
+
+def reaches(listener: Listener, address: str) -> bool:
+    """Whether who connects to `address` comes to this listener."""
+    if listener.address == address:
+        return True
+    if address.startswith("unix:") or listener.address.startswith("unix:"):
+        return False
+    host, _, port = address.rpartition(":")
+    own_host, _, own_port = listener.address.rpartition(":")
+    return port == own_port and host in _LOCAL and own_host in (*_ANY, *_LOCAL)
+
+
+def _usual(adapters: Mapping[str, SiteAdapter]) -> list[Found]:
+    """Return what is configured on this machine as its packages would run it, where readable."""
+    found = []
+    for adapter in adapters.values():
+        for member in adapter.usual():
+            try:
+                found.append(look_at(member, adapters, None))
+            except AdapterError:  # nobody asked for it
+                continue
+    return found
+
+
+def _answers(other: Found, backend: Backend) -> bool:
+    return any(reaches(listener, backend.to) for listener in other.survey.listeners)
+
+
+def _with_served(found: Sequence[Found]) -> tuple[Found, ...]:
+    """Return the members, each told which backends it answers at."""
+    named = [backend.to for each in found for backend in each.survey.backends]
+    members = []
+    for each in found:
+        serves = tuple(
+            dict.fromkeys(
+                to for to in named if any(reaches(one, to) for one in each.survey.listeners)
+            )
+        )
+        # Only what others connect to.
+        own = {backend.to for backend in each.survey.backends}
+        serves = tuple(to for to in serves if to not in own)
+        member = structs.replace(each.member, serves=serves or each.member.serves)
+        members.append(Found(member=member, files=each.files, survey=each.survey))
+    return tuple(members)

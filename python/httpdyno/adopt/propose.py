@@ -1,0 +1,90 @@
+"""What is tried of a gathered site: rules of `advice`, and what a person said. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from msgspec import structs
+
+from httpdyno.adopt.gather import Gathered
+from httpdyno.adopt.rehearsal import RehearsalReport
+from httpdyno.adopt.study_text import Offer
+from httpdyno.advice.knob import rules
+from httpdyno.advice.proposal import KnobProposal, Offered, Proposals, Shape, chosen
+from httpdyno.errors import UsageError
+from httpdyno.model import KnobInfo, Level
+from httpdyno.servers.site.knob_name import knob_name
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Wanted:
+    """What a person said of the knobs."""
+
+    allowed: Sequence[str] = ()
+    """Effects that may be tried: `stale`, `loss`."""
+    levels: Mapping[str, tuple[Level, ...]] = field(default_factory=dict)
+    """`--knob NAME=L1,L2`: tried with these levels, whatever the rules say."""
+    left_out: Sequence[str] = ()
+    """`--not-knob NAME`."""
+    memory_bytes: int = 0
+    """What the machine has free for a copy."""
+    n_cpus: int = 1
+
+
+def propose(
+    gathered: Gathered,
+    infos: Mapping[str, KnobInfo],
+    report: RehearsalReport,
+    offer: Offer,
+    wanted: Wanted,
+) -> Proposals:
+    """Return what is tried and what is listed, under whole names.
+
+    Raises:
+        UsageError: A knob that was named is not there.
+    """
+    shape = Shape(
+        n_cpus=wanted.n_cpus,
+        connections=offer.connections,
+        memory_bytes=wanted.memory_bytes,
+        worker_bytes=(report.pss_bytes or 0) // max(1, report.n_processes),
+        words=report.words,
+    )
+    for name in (*wanted.levels, *wanted.left_out):
+        if name not in infos:
+            raise UsageError(
+                f"the site has no knob `{name}`", hint=f"its knobs: {', '.join(sorted(infos))}"
+            )
+    proposed: dict[str, KnobProposal] = {}
+    surveys = {found.member.kind: found.survey for found in gathered.members}
+    for found in gathered.members:
+        member = found.member
+        own = {
+            name.partition(":")[2]: info
+            for name, info in infos.items()
+            if name.startswith(f"{member.name}:")
+        }
+        looked_at = Offered(
+            kind=member.kind,
+            survey=found.survey,
+            knobs=own,
+            shape=shape,
+            others={kind: survey for kind, survey in surveys.items() if kind != member.kind},
+        )
+        for rule in rules(member.kind):
+            for each in rule(looked_at):
+                whole = structs.replace(each, name=knob_name(member.name, each.name))
+                known = proposed.get(whole.name)
+                if known is None or whole.prior > known.prior:
+                    proposed[whole.name] = whole
+    proposed |= {name: _asked(name, levels, infos) for name, levels in wanted.levels.items()}
+    kept = [each for name, each in proposed.items() if name not in wanted.left_out]
+    return chosen(kept, infos, allowed=wanted.allowed)
+
+
+def _asked(name: str, levels: tuple[Level, ...], infos: Mapping[str, KnobInfo]) -> KnobProposal:
+    info = infos[name]
+    for level in levels:
+        if complaint := info.complaint(level):
+            raise UsageError(f"`{name}={level}` is outside the knob's domain: {complaint}")
+    start = info.default if info.default is not None else ""
+    return KnobProposal(name=name, start=start, levels=levels, why="asked for by name", prior=1.0)

@@ -1,0 +1,150 @@
+"""One start of a private copy that asks each request once, and what was seen of it.
+
+What cannot be right is found here, before any time is spent on measuring: a request that is not
+answered as it should be, a backend out of reach, a folder that may not be written in.
+"""
+
+import time
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+
+import msgspec
+
+from httpdyno.errors import AdapterError
+from httpdyno.model import Configuration, Record, RequestSpec, ServerSpec
+from httpdyno.servers.adapter import NotRunning
+from httpdyno.servers.patience import Patience
+from httpdyno.servers.probe import ask
+from httpdyno.servers.run_folder import new_run_root
+from httpdyno.servers.site.running import SiteRunning
+from httpdyno.servers.site.server import SiteServer
+from httpdyno.telemetry.process_tree import ProcessTree
+
+_READY_S = 20.0
+_ANSWER_S = 10.0
+_BODY_BYTES = 1 << 20
+_MOST_REQUESTS = 2000
+_MOST_WORDS = 20
+_ERROR = 400
+_SAFE = ("GET", "HEAD")
+
+
+class Answered(Record, frozen=True):
+    """What came of one request."""
+
+    path: str
+    status: int
+    """0 where there was no answer."""
+    words: str
+    """The status line, or why there was none."""
+    time_s: float
+    is_expected: bool
+
+
+class RehearsalReport(Record, frozen=True):
+    """What one start of the copy showed."""
+
+    ready_s: float
+    """From its start until it was ready."""
+    answered: tuple[Answered, ...]
+    left_out: tuple[str, ...] = ()
+    """Requests that are sent only under load: their method changes something."""
+    written: tuple[str, ...] = ()
+    """Files that the copy wrote, by the paths that it has for them."""
+    words: tuple[str, ...] = ()
+    """The end of what its members said."""
+    effective: dict[str, str] = msgspec.field(default_factory=dict)
+    pss_bytes: int | None = None
+    """Of all members together, after the requests."""
+    n_processes: int = 0
+    isolation: str = ""
+
+    @property
+    def wrong(self) -> tuple[Answered, ...]:
+        """Requests that were not answered as they should be."""
+        return tuple(each for each in self.answered if not each.is_expected)
+
+
+def rehearse_site(
+    server: SiteServer, spec: ServerSpec, requests: Sequence[RequestSpec]
+) -> RehearsalReport:
+    """Start the copy as found, ask each request once, and end it.
+
+    Raises:
+        AdapterError: It does not come up; says its own words.
+        RevertError: A process could not be ended.
+    """
+    with new_run_root() as root:
+        began_s = time.monotonic()
+        place = root.new_place("rehearsal")
+        # As found: no knob has a value of its own.
+        running = server.spawn(spec, root.folder, Configuration(), place)
+        if isinstance(running, NotRunning):
+            raise _not_up(running)
+        if not isinstance(running, SiteRunning):
+            raise TypeError("a site's server runs as a site")
+        try:
+            effective = running.await_ready(_READY_S)
+            if isinstance(effective, NotRunning):
+                raise _not_up(effective)
+            ready_s = time.monotonic() - began_s
+            safe = [each for each in requests if each.method in _SAFE][:_MOST_REQUESTS]
+            answered = tuple(_answered(running, each) for each in safe)
+            trees = [ProcessTree(pid) for pid in running.root_pids]
+            n_processes = sum(tree.read().n_processes for tree in trees)
+            pss = [tree.pss_bytes() for tree in trees]
+            return RehearsalReport(
+                ready_s=ready_s,
+                answered=answered,
+                left_out=tuple(e.path for e in requests if e.method not in _SAFE),
+                written=running.seat.written(),
+                words=tuple(running.last_words().splitlines()[-_MOST_WORDS:]),
+                effective=effective.values,
+                pss_bytes=sum(each or 0 for each in pss) if any(pss) else None,
+                n_processes=n_processes,
+                isolation=running.seat.kind,
+            )
+        finally:
+            running.stop()
+
+
+def folders_of(written: Sequence[str], ignored: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return the smallest folders that hold the files, without those below ignored ones. Pure."""
+    folders: list[str] = []
+    for folder in sorted({str(PurePosixPath(file).parent) for file in written}):
+        inside = (*ignored, *folders)
+        if not any(folder == each or folder.startswith(f"{each.rstrip('/')}/") for each in inside):
+            folders.append(folder)
+    return tuple(folders)
+
+
+def _answered(running: SiteRunning, request: RequestSpec) -> Answered:
+    loaded = running.loaded
+    host = next((text for name, text in request.headers if name.lower() == "host"), loaded.host)
+    began_s = time.monotonic()
+    answer = ask(
+        loaded.address,
+        request.path,
+        Patience(_ANSWER_S),
+        body_patience=Patience(_ANSWER_S),
+        most_bytes=_BODY_BYTES,
+        network=running.seat.network,
+        host=host,
+        is_tls=loaded.is_tls,
+    )
+    wanted = request.expect_status
+    is_right = 0 < answer.status < _ERROR if wanted is None else answer.status == wanted
+    return Answered(
+        path=request.path,
+        status=answer.status,
+        words=answer.words,
+        time_s=time.monotonic() - began_s,
+        is_expected=is_right,
+    )
+
+
+def _not_up(outcome: NotRunning) -> AdapterError:
+    return AdapterError(
+        f"a private copy does not come up as found: {outcome.detail}",
+        hint="what does not start as it is cannot be tuned",
+    )

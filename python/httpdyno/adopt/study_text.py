@@ -1,0 +1,162 @@
+"""The study file of a site: what a person reads first, and changes. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+from httpdyno.adopt.toml_text import comment, toml_lines, toml_value
+from httpdyno.advice.proposal import KnobProposal, Proposals
+from httpdyno.model import KnobInfo, Member, RequestSpec, Site
+
+_COSTS = {"live": "takes effect at once", "reload": "a reload", "restart": "a restart"}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Offer:
+    """What requests a study sends, and how."""
+
+    requests: tuple[RequestSpec, ...]
+    connections: int
+    is_tls: bool = False
+    is_guess: bool = False
+    """Nobody said what is asked for: it is the ready path alone."""
+    replay: str = ""
+    """An access log in the study's folder, in place of the requests."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StudyText:
+    """All that a study file is made of."""
+
+    name: str
+    title: str
+    about: str
+    site: Site
+    ready_path: str
+    ready_status: int | None
+    offer: Offer
+    proposals: Proposals
+    infos: Mapping[str, KnobInfo]
+    budget_s: float
+
+    def written(self) -> str:
+        """Return the file."""
+        blocks = [
+            comment(self.about),
+            toml_lines({"format": 2, "name": self.name, "title": self.title}),
+            self._site(),
+            *(_member(member) for member in self.site.members),
+            *(
+                ["[[site.doors]]", *toml_lines({"to": d.to, "through": d.through, "why": d.why})]
+                for d in self.site.doors
+            ),
+            *self._workload(),
+            ["[budget]", f"time = {toml_value(_time(self.budget_s))}"],
+            *(self._knob(each) for each in self.proposals.tried),
+            *self._listed(),
+        ]
+        return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
+
+    def _site(self) -> list[str]:
+        keys = {
+            "snapshot": self.site.snapshot,
+            "isolation": self.site.isolation,
+            "listener": self.site.listener,
+            "host": self.site.host,
+            "tls": self.offer.is_tls or "",
+            "ready": self.ready_path,
+            "writes": self.site.writes,
+        }
+        lines = ["[site]", *toml_lines(keys)]
+        return (
+            lines if self.ready_status is None else [*lines, f"ready_status = {self.ready_status}"]
+        )
+
+    def _workload(self) -> list[list[str]]:
+        offer = self.offer
+        head = ["[workload]", f"connections = {offer.connections}"]
+        if offer.is_guess:
+            said = "A guess: nobody said what clients ask for. Put real requests here."
+            head = [*comment(said), *head]
+        if offer.replay:
+            head.append(f"replay = {toml_value(offer.replay)}")
+        blocks = [head]
+        return blocks if offer.replay else [*blocks, *(_request(each) for each in offer.requests)]
+
+    def _knob(self, proposal: KnobProposal) -> list[str]:
+        info = self.infos[proposal.name]
+        keys = {
+            "name": proposal.name,
+            "start": proposal.start,
+            "levels": proposal.levels,
+            "why": proposal.why,
+        }
+        return [*_remarks(info), "[[knobs]]", *toml_lines(keys)]
+
+    def _listed(self) -> list[list[str]]:
+        if not self.proposals.listed:
+            return []
+        head = comment("Not tried, each with the reason; without the `#` it is.")
+        blocks = []
+        for each in self.proposals.listed:
+            lines = self._knob(each)
+            blocks.append(
+                [
+                    *comment(each.blocked),
+                    *(line if line.startswith("#") else f"# {line}" for line in lines),
+                ]
+            )
+        return [head, *blocks]
+
+
+def _member(member: Member) -> list[str]:
+    keys = {
+        "name": member.name,
+        "kind": member.kind,
+        "main": member.main,
+        "command": member.command,
+        "program": member.program,
+        "folder": member.folder,
+        "prefix": member.prefix,
+        "user": member.user,
+        "unit": member.unit,
+        "environment_names": member.environment_names,
+        "environment_from": member.environment_from,
+        "serves": member.serves,
+    }
+    return ["[[site.members]]", *toml_lines(keys)]
+
+
+def _request(request: RequestSpec) -> list[str]:
+    lines = ["[[workload.requests]]", f"path = {toml_value(request.path)}"]
+    if request.method != "GET":
+        lines.append(f"method = {toml_value(request.method)}")
+    if request.headers:
+        pairs = ", ".join(
+            f"{toml_value(name)} = {toml_value(text)}" for name, text in request.headers
+        )
+        lines.append(f"headers = {{ {pairs} }}")
+    status: str | int = "ok" if request.expect_status is None else request.expect_status
+    return [*lines, f"expect_status = {toml_value(status)}"]
+
+
+def _remarks(info: KnobInfo) -> list[str]:
+    """Return what applying it takes and risks, as comments."""
+    parts = chain(
+        [f"Applying it takes {_COSTS[info.cost]}." if info.cost in {"reload", "restart"} else ""],
+        [f"{info.risk.rstrip('.')}." if info.risk else ""],
+    )
+    said = " ".join(part for part in parts if part)
+    return comment(said) if said else []
+
+
+def _time(seconds: float) -> str:
+    """Return a duration as a study takes it, exactly."""
+    whole_min, rest_s = divmod(seconds, 60)
+    return f"{whole_min:g}m" if not rest_s else f"{seconds:g}s"
+
+
+def described(members: Sequence[Member]) -> str:
+    """Return the members in words: `nginx and php-fpm`."""
+    kinds = [member.kind for member in members]
+    return kinds[0] if len(kinds) == 1 else f"{', '.join(kinds[:-1])} and {kinds[-1]}"

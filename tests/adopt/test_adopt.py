@@ -1,0 +1,126 @@
+"""A toy site adopted: what is written, what is refused, and that nothing of it is touched."""
+
+import json
+import os
+import tomllib
+
+import pytest
+from tests.servers.site.toy import Toy
+
+from httpdyno.adopt.adopt import Request, adopt, check_new, site_of
+from httpdyno.adopt.gather import gather
+from httpdyno.adopt.offer import offered
+from httpdyno.adopt.propose import Wanted
+from httpdyno.adopt.rehearsal import folders_of
+from httpdyno.errors import AdapterError, UsageError
+from httpdyno.model import Member, Site
+from httpdyno.servers.site.isolation import seat_maker
+from httpdyno.servers.site.server import SiteServer
+from httpdyno.servers.site.snapshot import load_snapshot
+from httpdyno.study.file import load_study
+
+TOY = {"toy": Toy()}
+
+in_cells = pytest.mark.skipif(os.geteuid() != 0, reason="the cell is made by root here")
+
+
+@pytest.fixture
+def theirs(tmp_path):
+    (tmp_path / "site/data").mkdir(parents=True)
+    file = tmp_path / "site/main.toy"
+    file.write_text(f"answer = 1\nport = 8080\nwrites = {tmp_path / 'site/data'}\n")
+    return file
+
+
+def adopted(file, folder, *paths, levels=("2", "3")):
+    gathered = gather([Member(name="front", kind="toy", main=str(file))], TOY, None)
+    offer = offered(paths=paths, url_file=None, ready_path="/", connections=None, is_tls=False)
+    wanted = Wanted(levels={"front:answer": levels}, n_cpus=2)
+    request = Request(
+        folder=folder,
+        site=Site(members=()),
+        offer=offer,
+        ready_path="/",
+        ready_status=None,
+        budget_s=90.0,
+        wanted=wanted,
+    )
+    told: list[str] = []
+    maker = seat_maker("auto")
+    assert not isinstance(maker, str)
+    return adopt(gathered, request, TOY, maker, tell=told.append), told
+
+
+def infos(site, folder):
+    snapshot = load_snapshot(folder / site.snapshot, site.members)
+    return SiteServer(site, snapshot, TOY, "only looked at").knobs()
+
+
+@in_cells
+def test_the_study_that_is_written_is_one(theirs, tmp_path):
+    result, told = adopted(theirs, tmp_path / "shop", "/", "/write")
+    assert told[0].endswith("2 of 2 requests answered right")
+    study = load_study(tmp_path / "shop", lambda _: {}, infos)
+    assert study.title == "toy.example, as toy serves it"
+    assert study.site is not None
+    assert study.site.listener == "0.0.0.0:8080"
+    assert study.budget_s == 90.0
+    assert [(k.name, k.start, k.levels, k.cost) for k in study.knobs] == [
+        ("front:answer", "1", ("2", "3"), "restart")
+    ]
+    assert [(r.path, r.headers) for r in study.workload.requests] == [
+        ("/", (("Host", "toy.example"),)),
+        ("/write", (("Host", "toy.example"),)),
+    ]
+    assert (tmp_path / "shop/snapshot/files" / str(theirs)[1:]).read_bytes() == theirs.read_bytes()
+    assert result.n_files == 1
+
+
+@in_cells
+def test_a_rehearsal_says_what_was_not_answered_as_it_should(theirs, tmp_path):
+    result, told = adopted(theirs, tmp_path / "shop", "/", "/missing")
+    assert told[0].endswith("1 of 2 requests answered right")
+    assert [(e.path, e.status) for e in result.report.wrong] == [("/missing", 404)]
+    report = json.loads((tmp_path / "shop/rehearsal.json").read_text())
+    assert [each["is_expected"] for each in report["answered"]] == [True, False]
+    assert report["isolation"] == "cell"
+
+
+@in_cells
+def test_without_requests_the_ready_path_is_asked_for_and_called_a_guess(theirs, tmp_path):
+    adopted(theirs, tmp_path / "shop")
+    text = (tmp_path / "shop/study.toml").read_text()
+    assert "# A guess: nobody said what clients ask for." in text
+    assert [r["path"] for r in tomllib.loads(text)["workload"]["requests"]] == ["/"]
+
+
+@in_cells
+def test_a_copy_that_does_not_come_up_leaves_no_study(theirs, tmp_path):
+    theirs.write_text(theirs.read_text().replace("answer = 1", "answer = none"))
+    with pytest.raises(AdapterError, match="does not come up as found: toy: answer is no number"):
+        adopted(theirs, tmp_path / "shop", "/")
+    assert not (tmp_path / "shop").exists()
+
+
+def test_a_folder_that_is_there_is_never_written_over(tmp_path):
+    with pytest.raises(UsageError, match="is there already"):
+        check_new(tmp_path)
+
+
+def test_the_first_plain_listener_and_its_name_are_the_sites(theirs):
+    gathered = gather([Member(name="front", kind="toy", main=str(theirs))], TOY, None)
+    site = site_of(gathered, Site(members=()))
+    assert (site.listener, site.host) == ("0.0.0.0:8080", "toy.example")
+
+
+@pytest.mark.parametrize(
+    ("written", "ignored", "expected"),
+    [
+        (["/a/b/c", "/a/b/d/e", "/f/g"], [], ("/a/b", "/f")),
+        (["/run/x.pid", "/srv/data/1"], ["/run"], ("/srv/data",)),
+        (["/running/x"], ["/run"], ("/running",)),
+        ([], [], ()),
+    ],
+)
+def test_the_smallest_folders_that_hold_what_was_written(written, ignored, expected):
+    assert folders_of(written, ignored) == expected

@@ -1,0 +1,38 @@
+import pytest
+
+from httpdyno.adopt.offer import offered
+from httpdyno.errors import UsageError
+from httpdyno.model import RequestSpec
+
+
+def offer(*paths, file=None):
+    return offered(paths=paths, url_file=file, ready_path="/up", connections=None, is_tls=False)
+
+
+def test_paths_and_the_lines_of_a_file_are_asked_for(tmp_path):
+    file = tmp_path / "urls.txt"
+    file.write_text("# what clients want\n/a?b=c\n\nHEAD /d\n")
+    assert offer("/", file=file).requests == (
+        RequestSpec(path="/", expect_status=None),
+        RequestSpec(path="/a?b=c", expect_status=None),
+        RequestSpec(path="/d", method="HEAD", expect_status=None),
+    )
+
+
+def test_without_any_the_ready_path_is_a_guess():
+    found = offer()
+    assert found.is_guess
+    assert [each.path for each in found.requests] == ["/up"]
+    assert not offer("/").is_guess
+
+
+@pytest.mark.parametrize("line", ["POST /cart", "DELETE /cart/1", "/cart a=1"])
+def test_what_may_change_something_is_refused(line):
+    with pytest.raises(UsageError, match="may change something"):
+        offer(line)
+
+
+@pytest.mark.parametrize("line", ["http://shop.example/", "cart", ""])
+def test_what_is_no_path_is_refused(line):
+    with pytest.raises(UsageError):
+        offer(line)
