@@ -5,7 +5,15 @@ import math
 from msgspec import structs
 from tests.report import sample, sample_figures, sample_second
 
-from httpdyno.model import ArmSummary, Outcome, RatioInterval, Step
+from httpdyno.model import (
+    ArmSummary,
+    Configuration,
+    Member,
+    Outcome,
+    RatioInterval,
+    Site,
+    Step,
+)
 
 
 def half_failing(whole: ArmSummary) -> ArmSummary:
@@ -214,6 +222,29 @@ def versus_none() -> Outcome:
     )
 
 
+def own_site() -> Outcome:
+    """Return a ladder over knobs of a person's own servers, with two changes kept."""
+    whole = sample.ladder()
+    study = whole.plan.study
+    names = [f"front:{knob.name}" for knob in study.knobs]
+    costs = ("reload", "restart", "", "live", "reload")
+    knobs = tuple(
+        structs.replace(knob, name=name, cost=costs[number % len(costs)])
+        for number, (knob, name) in enumerate(zip(study.knobs, names, strict=True))
+    )
+    site = Site(members=(Member(name="front", kind="nginx", main="/etc/nginx/nginx.conf"),))
+    plan = structs.replace(whole.plan, study=structs.replace(study, knobs=knobs, site=site))
+    values = {f"front:{name}": value for name, value in whole.configuration.values.items()}
+    return structs.replace(
+        whole,
+        plan=plan,
+        configuration=Configuration(values=values),
+        steps=tuple(structs.replace(step, knob=f"front:{step.knob}") for step in whole.steps),
+        overlay_diff="--- /etc/nginx/nginx.conf\n+++ /etc/nginx/nginx.conf\n@@ -1,3 +1,3 @@\n"
+        " user www-data;\n-worker_processes 1;\n+worker_processes auto;\n pid /run/nginx.pid;\n",
+    )
+
+
 def all_outcomes() -> dict[str, Outcome]:
     """Return every sample by name, those that went well too."""
     return {
@@ -222,6 +253,7 @@ def all_outcomes() -> dict[str, Outcome]:
         "candidates": candidates(),
         "versus": versus(),
         "versus_none": versus_none(),
+        "own_site": own_site(),
         "out_of_time": out_of_time(),
         "not_measured": not_measured(),
         "settled_on_start": settled_on_start(),

@@ -68,6 +68,7 @@ def test_headlines_say_the_verdict_before_the_number() -> None:
         "of 1 tried, 1 worse",
         "not_measured": "not measured: one request takes 3.10 s, longer than a window of 250 ms; "
         "give windows of 12 s and a budget of 20 min",
+        "own_site": "better: 4.90 × the throughput of the start (4.59 … 5.23)",
         "settled_on_start": "the start stays: the changes that were kept came out worse on fresh "
         "starts (throughput: the whole interval lies below 1 after 6 starts): "
         "0.790 × (0.766 … 0.815); "

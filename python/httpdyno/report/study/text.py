@@ -44,6 +44,7 @@ from httpdyno.report.study.second_text import (
     second_figure,
 )
 from httpdyno.report.study.sweep_text import sweep_chart
+from httpdyno.report.study.their_files import proven_cells, their_lines
 from httpdyno.report.study.verdict_text import (
     bounds_text,
     decider,
@@ -92,7 +93,7 @@ def outcome_text(outcome: Outcome) -> RenderableType:
         parts.append(Text(not_tried_text(outcome)))
     if outcome.sweep is not None:
         parts += [Text(), sweep_chart(outcome.sweep)]
-    conclusion = _conclusion(outcome)
+    conclusion = _conclusion(outcome) + their_lines(outcome)
     if conclusion:
         parts += [Text(), *conclusion]
     caveats = outcome_caveats(outcome)
@@ -316,7 +317,7 @@ def _change_lines(outcome: Outcome) -> list[RenderableType]:
         return []
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=False)
     for knob, before, after in changes:
-        table.add_row(Text(knob, "cyan"), f"{before} → {after}")
+        table.add_row(Text(knob, "cyan"), f"{before} → {after}", *proven_cells(outcome, knob))
     return [Text(), Text(changes_title(outcome), "bold"), Padding(table, _INDENT)]
 
 
