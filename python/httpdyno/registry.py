@@ -5,12 +5,18 @@ no arguments and its instances fulfil `servers.adapter.ServerAdapter`. Servers a
 are named under `httpdyno.sites` in the same way, and fulfil `servers.site.adapter.SiteAdapter`.
 """
 
+from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import entry_points
+from pathlib import Path
 
 from httpdyno.errors import AdapterError, UsageError
+from httpdyno.model import KnobInfo, Site, Study
 from httpdyno.servers.adapter import ServerAdapter
 from httpdyno.servers.site.adapter import SiteAdapter
+from httpdyno.servers.site.isolation import seat_maker
+from httpdyno.servers.site.server import SiteServer
+from httpdyno.servers.site.snapshot import load_snapshot
 
 SERVER_GROUP = "httpdyno.servers"
 SITE_GROUP = "httpdyno.sites"
@@ -77,3 +83,38 @@ def site_adapter(kind: str) -> SiteAdapter:
     raise UsageError(
         f"`{kind}` is not known as a server of a person's own", hint=f"the known ones are {known}"
     )
+
+
+def load_target(study: Study) -> ServerAdapter:
+    """Return what starts a study's servers: its adapter, or private copies of its site.
+
+    Raises:
+        UsageError: Nothing is called so.
+        StudyFileError: The site's snapshot cannot be read.
+        AdapterError: It is registered, but cannot be imported.
+    """
+    if study.site is None:
+        return load_adapter(study.server.adapter)
+    return site_server(study.site, Path(study.folder))
+
+
+def site_knob_infos(site: Site, folder: Path) -> Mapping[str, KnobInfo]:
+    """Return what can be set in a site, from its snapshot below a study's folder.
+
+    Raises:
+        UsageError: A member is of an unknown kind.
+        StudyFileError: The snapshot cannot be read.
+    """
+    return site_server(site, folder).knobs()
+
+
+def site_server(site: Site, folder: Path) -> SiteServer:
+    """Return what makes private copies of a site whose snapshot is below a study's folder.
+
+    Raises:
+        UsageError: A member is of an unknown kind.
+        StudyFileError: The snapshot cannot be read.
+    """
+    adapters = {member.kind: site_adapter(member.kind) for member in site.members}
+    snapshot = load_snapshot(folder / site.snapshot, site.members)
+    return SiteServer(site, snapshot, adapters, seat_maker(site.isolation))

@@ -55,6 +55,7 @@ def test_a_study_that_cannot_run_is_1(capsys, monkeypatch):
             return "none"
 
     monkeypatch.setattr(doctor, "load_adapter", lambda _: Absent())
+    monkeypatch.setattr(doctor, "load_target", lambda _: Absent())
     assert run(["doctor"]) == 1
     out = capsys.readouterr().out
     assert out.startswith(f"0 of {len(bundled_studies())} bundled studies can run here")

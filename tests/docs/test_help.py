@@ -61,7 +61,9 @@ def test_help_is_as_it_was_read_and_fits_80_columns(path, golden):
     command, context = at(path)
     text = command.get_help(context) + "\n"
     assert max(len(line) for line in text.splitlines()) <= COLUMNS
-    assert "..." not in re.sub(r"(\[ARGS\]|\{STUDY\}|\[URL\]|\[SOURCE\])\.\.\.", "", text)
+    assert "..." not in re.sub(
+        r"(\[ARGS\]|\{STUDY\}|\[URL\]|\[SOURCE\]|\{SOURCE\})\.\.\.", "", text
+    )
     golden(f"help/{'-'.join(path)}.txt", text)
 
 

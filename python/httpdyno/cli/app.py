@@ -33,6 +33,7 @@ from httpdyno.interruption import let_no_signal_change_the_end, take_signals
 COMMANDS = {
     "demo": "Tune the bundled application and write a report of what helped.",
     "study": "List, show and run studies of a server and its knobs.",
+    "adopt": "Make a study of your own server, to tune a copy of it.",
     "tune": "Tune a study's server, keeping each change that is proven.",
     "compare": "Compare configurations of a study's server, or running servers.",
     "load": "Load an HTTP server and say what it did, request by request.",

@@ -31,7 +31,7 @@ from httpdyno.cli.output import Outputs
 from httpdyno.errors import UsageError
 from httpdyno.experiment.planning import compare_plan, versus_plan, with_budget
 from httpdyno.model import Configuration, Study
-from httpdyno.registry import load_adapter
+from httpdyno.registry import load_target
 from httpdyno.study.file import configuration_from
 from httpdyno.units import duration_s
 
@@ -217,7 +217,7 @@ def parse_configuration(text: str, study: Study) -> Configuration:
     twice = next((name for name in names if name and names.count(name) > 1), "")
     if twice:
         raise UsageError(f"`{text}` sets {twice} twice", hint="two candidates take a `--b` each")
-    infos = load_adapter(study.server.adapter).knobs()
+    infos = load_target(study).knobs()
     for name, value in configuration.values.items():
         complaint = infos[name].complaint(value) if name in infos else ""
         if complaint:

@@ -15,7 +15,7 @@ from httpdyno.cli.option import JsonOption
 from httpdyno.cli.output import Outputs, write_json
 from httpdyno.errors import AdapterError
 from httpdyno.model import HostFacts, Study
-from httpdyno.registry import adapter_names, load_adapter
+from httpdyno.registry import adapter_names, load_adapter, load_target
 from httpdyno.servers.cell.possible import cell_complaint, wall_complaint
 from httpdyno.servers.cell.wall import limits_of_wall
 from httpdyno.telemetry.host import host_facts
@@ -48,9 +48,7 @@ def command(json: JsonOption = None) -> int:
         noise = measure_noise()
     host = host_facts()
     studies = [open_study(name) for name in bundled_studies()]
-    missing = {
-        each.name: load_adapter(each.server.adapter).missing(each.server) for each in studies
-    }
+    missing = {each.name: load_target(each).missing(each.server) for each in studies}
     remarks = host_remarks(host, noise)
     if outputs.json is not None:
         write_json(_document(host, noise, missing, remarks), outputs.json)

@@ -8,7 +8,7 @@ from httpdyno.errors import StudyFileError, UsageError
 from httpdyno.foreign_text import is_there
 from httpdyno.load.check import check_workload
 from httpdyno.model import Study
-from httpdyno.registry import load_adapter
+from httpdyno.registry import load_adapter, site_knob_infos
 from httpdyno.study.file import load_study
 
 STUDY_FILE = "study.toml"
@@ -27,7 +27,7 @@ def open_study(name_or_path: str) -> Study:
         StudyFileError: There is none, or it is wrong.
     """
     file = study_path(name_or_path)
-    study = load_study(file, lambda name: load_adapter(name).knobs())
+    study = load_study(file, lambda name: load_adapter(name).knobs(), site_knob_infos)
     try:
         check_workload(study.workload)
     except UsageError as error:

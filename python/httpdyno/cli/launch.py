@@ -19,7 +19,7 @@ from httpdyno.errors import StudyFileError, UsageError
 from httpdyno.experiment.planning import make_plan, plan_lines, with_budget
 from httpdyno.experiment.rehearsal import rehearse
 from httpdyno.model import Plan, Study
-from httpdyno.registry import load_adapter
+from httpdyno.registry import load_target
 from httpdyno.secret import has_digests, with_secrets_of, without_values
 from httpdyno.store import Store
 from httpdyno.study.also import with_also
@@ -65,7 +65,7 @@ def execute(
     plan: Plan, outputs: Outputs, *, resume: Resumed | None = None, is_dry_run: bool = False
 ) -> int:
     """Run a plan and report it, or print it and stop."""
-    notes = () if resume else rehearse(plan, load_adapter(plan.study.server.adapter))
+    notes = () if resume else rehearse(plan, load_target(plan.study))
     if is_dry_run:
         for note in notes:
             messages().print(note, soft_wrap=True, markup=False)

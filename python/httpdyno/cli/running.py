@@ -15,7 +15,7 @@ from httpdyno.experiment.inputs import changes_since, input_digests
 from httpdyno.experiment.run import run_plan
 from httpdyno.experiment.server_bench import ServerBench
 from httpdyno.model import Caveat, HostFacts, Outcome, Plan
-from httpdyno.registry import load_adapter
+from httpdyno.registry import load_target
 from httpdyno.store import Store
 
 
@@ -43,7 +43,7 @@ def run_and_report(plan: Plan, outputs: Outputs, *, resume: Resumed | None = Non
 
 def _run(plan: Plan, resume: Resumed | None) -> Outcome:
     study = plan.study
-    adapter = load_adapter(study.server.adapter)
+    adapter = load_target(study)
     missing = adapter.missing(study.server)
     if missing:
         raise AdapterError(

@@ -30,7 +30,7 @@ from httpdyno.cli.option import (
 from httpdyno.cli.output import Outputs, write_json
 from httpdyno.cli.standard_streams import say
 from httpdyno.model import Candidate, Configuration, Knob, Study, level_text
-from httpdyno.registry import load_adapter
+from httpdyno.registry import load_target
 from httpdyno.report.shared.workload_text import workload_text
 from httpdyno.secret import without_values
 from httpdyno.study.reference import study_reference
@@ -53,9 +53,7 @@ def list_studies(json: JsonOption = None) -> int:
     outputs = Outputs(json=json)
     outputs.check()
     studies = [open_study(name) for name in bundled_studies()]
-    missing = {
-        each.name: load_adapter(each.server.adapter).missing(each.server) for each in studies
-    }
+    missing = {each.name: load_target(each).missing(each.server) for each in studies}
     if outputs.json is not None:
         rows = [
             {

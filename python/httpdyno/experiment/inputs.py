@@ -94,6 +94,8 @@ def _sources(study: Study) -> Iterator[str]:
     """Return what the study names, relative to its folder or absolute."""
     server, workload = study.server, study.workload
     yield from (study.file, server.base)
+    if study.site is not None:
+        yield study.site.snapshot
     yield from (source for source, _ in server.files)
     yield from (template.source for template in server.templates)
     yield from (request.body_file for request in (*workload.first, *workload.requests))

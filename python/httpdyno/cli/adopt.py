@@ -1,0 +1,310 @@
+"""`httpdyno adopt`: make a study of a server that a person runs."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import typer
+
+from httpdyno.adopt.adopt import Adopted, Request, adopt, check_new, site_of
+from httpdyno.adopt.gather import Gathered, gather
+from httpdyno.adopt.offer import offered
+from httpdyno.adopt.propose import Wanted
+from httpdyno.adopt.study_text import described
+from httpdyno.cli.option import DryRunOption, JsonOption
+from httpdyno.cli.output import Outputs, write_json
+from httpdyno.cli.standard_streams import say, tell
+from httpdyno.errors import AdapterError, UsageError
+from httpdyno.experiment.machine_room import machine_room
+from httpdyno.model import Door, Isolation, Level, Member, Site
+from httpdyno.registry import site_adapters
+from httpdyno.servers.site.isolation import seat_maker
+from httpdyno.servers.site.listener import loaded_listener
+from httpdyno.servers.source.find import find, sole
+from httpdyno.servers.source.machine import Machine, this_machine
+from httpdyno.servers.source.words import parse_source
+from httpdyno.units import duration_s
+
+EXAMPLE = """Examples:
+
+\b
+  httpdyno adopt nginx --get / --get /shop/
+  httpdyno adopt /etc/nginx/nginx.conf -o shop --host shop.example
+  httpdyno adopt -- .venv/bin/gunicorn shop.wsgi
+"""
+
+_BUDGET = "10m"
+_ISOLATIONS = ("auto", "cell", "wall", "open")
+
+SourceArgument = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="SOURCE",
+        help="nginx, apache, php-fpm …; a configuration file; unit:NAME, pid:N, :PORT; or a "
+        "command after `--`.",
+    ),
+]
+
+
+def command(  # noqa: PLR0913 - one parameter for each option
+    source: SourceArgument,
+    *,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="DIR",
+            help="The study's folder.  [default: its name]",
+            show_default=False,
+        ),
+    ] = None,
+    get: Annotated[
+        list[str] | None,
+        typer.Option("--get", metavar="PATH", help="What clients ask for; give it again for more."),
+    ] = None,
+    urls: Annotated[
+        str | None,
+        typer.Option("--urls", metavar="FILE", help="What clients ask for, a path to a line."),
+    ] = None,
+    connections: Annotated[
+        int | None,
+        typer.Option(
+            "--connections",
+            "-c",
+            metavar="N",
+            help="Clients at a time.  [default: 16]",
+            show_default=False,
+        ),
+    ] = None,
+    listener: Annotated[
+        str,
+        typer.Option(
+            "--listener", metavar="PORT", help="Which listener is loaded.", show_default=False
+        ),
+    ] = "",
+    host: Annotated[
+        str,
+        typer.Option("--host", metavar="NAME", help="Which host is asked for.", show_default=False),
+    ] = "",
+    ready: Annotated[
+        str, typer.Option("--ready", metavar="PATH[=STATUS]", help="What answers once it is up.")
+    ] = "/",
+    with_member: Annotated[
+        list[str] | None,
+        typer.Option("--with", metavar="SOURCE", help="A further member behind it."),
+    ] = None,
+    knob: Annotated[
+        list[str] | None,
+        typer.Option("--knob", metavar="NAME=L1,L2", help="Try a knob with these levels."),
+    ] = None,
+    not_knob: Annotated[
+        list[str] | None, typer.Option("--not-knob", metavar="NAME", help="Leave a knob out.")
+    ] = None,
+    allow: Annotated[
+        str,
+        typer.Option(
+            "--allow",
+            metavar="stale,loss",
+            help="Propose knobs with which answers may be stale or log lines be lost.",
+            show_default=False,
+        ),
+    ] = "",
+    door: Annotated[
+        list[str] | None,
+        typer.Option("--door", metavar="unix:/PATH", help="What the copy may reach outside."),
+    ] = None,
+    isolation: Annotated[
+        str,
+        typer.Option(
+            "--isolation", metavar="|".join(_ISOLATIONS), help="How a copy is kept apart."
+        ),
+    ] = "auto",
+    budget: Annotated[
+        str, typer.Option("--budget", metavar="TIME", help="The time that `tune` may take.")
+    ] = _BUDGET,
+    dry_run: DryRunOption = False,
+    json: JsonOption = None,
+) -> int:
+    """Make a study of your own server, to tune a copy of it.
+
+    Its configuration is copied, and a private copy of it is started once. Nothing of yours is
+    changed, asked or signalled, and the copy cannot reach anything outside.
+    """
+    outputs = Outputs(json=json)
+    outputs.check()
+    adapters = {each.kind: each for each in site_adapters()}
+    machine = this_machine(site_adapters())
+    named = [_member(words, machine) for words in (list(source), *([w] for w in with_member or []))]
+    members = _named_apart(named)
+    unknown = [member.kind for member in members if member.kind not in adapters]
+    if unknown:
+        known = ", ".join(f"`{kind}`" for kind in sorted(adapters))
+        raise AdapterError(f"{unknown[0]} cannot be adopted yet", hint=f"what can: {known}")
+    gathered = gather(members, adapters, None)
+    asked = Site(
+        members=(),
+        isolation=_isolation(isolation),
+        listener=listener,
+        host=host,
+        doors=tuple(Door(to=each) for each in door or []),
+    )
+    site = site_of(gathered, asked)
+    loaded = loaded_listener(site, gathered.members[0].survey.listeners)
+    ready_path, ready_status = _ready(ready)
+    folder = Path(output or site.host or members[0].name)
+    offer = offered(
+        paths=get or [],
+        url_file=Path(urls) if urls else None,
+        ready_path=ready_path,
+        connections=connections,
+        is_tls=loaded.is_tls,
+    )
+    if dry_run:
+        if outputs.has_text:
+            _show_plan(gathered, site, folder)
+        if outputs.json is not None:
+            write_json(_plan(gathered, site, folder), outputs.json)
+        return 0
+    check_new(folder)
+    make_seat = seat_maker(site.isolation)
+    if isinstance(make_seat, str):
+        raise AdapterError(make_seat, hint="`httpdyno doctor` says what this machine allows")
+    request = Request(
+        folder=folder,
+        site=asked,
+        offer=offer,
+        ready_path=ready_path,
+        ready_status=ready_status,
+        budget_s=duration_s(budget),
+        wanted=Wanted(
+            allowed=tuple(filter(None, allow.split(","))),
+            levels=dict(_levels(each) for each in knob or []),
+            left_out=tuple(not_knob or ()),
+            memory_bytes=int(machine_room().memory_bytes),
+            n_cpus=len(os.sched_getaffinity(0)),
+        ),
+    )
+    _tell_found(gathered)
+    adopted = adopt(gathered, request, adapters, make_seat, tell=tell)
+    if outputs.has_text:
+        _show(adopted, gathered)
+    if outputs.json is not None:
+        write_json(_result(adopted), outputs.json)
+    return 0
+
+
+def _member(words: Sequence[str], machine: Machine) -> Member:
+    found = find(parse_source(words, Path.cwd()), machine)
+    return sole(found, " ".join(words)).member
+
+
+def _named_apart(members: Sequence[Member]) -> list[Member]:
+    """Return the members; two of one name are one too many.
+
+    Raises:
+        UsageError: They are the same.
+    """
+    names = [member.name for member in members]
+    if twice := next((name for name in names if names.count(name) > 1), ""):
+        raise UsageError(f"two members would be called `{twice}`", hint="name each server once")
+    return list(members)
+
+
+def _isolation(text: str) -> Isolation:
+    for each in _ISOLATIONS:
+        if text == each:
+            return each  # type: ignore[return-value] # one of the four
+    raise UsageError(f"`--isolation {text}` is none", hint=f"one of {', '.join(_ISOLATIONS)}")
+
+
+def _ready(text: str) -> tuple[str, int | None]:
+    path, _, status = text.partition("=")
+    if not path.startswith("/") or (status and not status.isdigit()):
+        raise UsageError(f"`--ready {text}` is no path", hint="such as `--ready /health=204`")
+    return path, int(status) if status else None
+
+
+def _levels(text: str) -> tuple[str, tuple[Level, ...]]:
+    name, separator, levels = text.partition("=")
+    if not separator or not levels:
+        raise UsageError(
+            f"`--knob {text}` says no levels", hint="such as `--knob backlog=511,4096`"
+        )
+    return name, tuple(_level(each.strip()) for each in levels.split(","))
+
+
+def _level(text: str) -> Level:
+    if text in {"true", "false"}:
+        return text == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _tell_found(gathered: Gathered) -> None:
+    for found in gathered.members:
+        n_files = len(found.files.texts)
+        tell(f"{found.survey.version}: {found.member.main or found.member.name}, {n_files} files")
+    for backend in gathered.outside:
+        where = f" ({backend.origin.file}:{backend.origin.line})" if backend.origin else ""
+        tell(f"out of reach for a copy: {backend.to}{where}")
+
+
+def _show_plan(gathered: Gathered, site: Site, folder: Path) -> None:
+    say(f"would write  {folder}/ (study.toml, snapshot, rehearsal.json)")
+    for found in gathered.members:
+        say(f"member       {found.member.name}: {found.survey.version}")
+        for path in found.files.texts:
+            say(f"  copies     {path}")
+        for path in found.files.unreadable:
+            say(f"  cannot read {path}")
+        for backend in found.survey.backends:
+            say(f"  reaches    {backend.to}")
+    say(f"loads        {site.listener}{f' as {site.host}' if site.host else ''}, in a copy")
+    for backend in gathered.outside:
+        say(f"out of reach {backend.to}")
+
+
+def _show(adopted: Adopted, gathered: Gathered) -> None:
+    report, proposals = adopted.report, adopted.proposals
+    for each in report.wrong:
+        say(f"not as expected: GET {each.path}: {each.words}")
+    n_members = len(gathered.members)
+    parts = [
+        f"{n_members} member{'s' * (n_members > 1)} ({described(adopted.site.members)})",
+        f"{adopted.n_files} files read",
+        f"{len(proposals.tried)} knobs proposed",
+    ]
+    if proposals.listed:
+        parts.append(f"{len(proposals.listed)} more listed with the reason")
+    say(f"wrote {adopted.folder}/: {', '.join(parts)}")
+    for proposal in proposals.tried:
+        levels = ", ".join(str(level) for level in proposal.levels)
+        say(f"  {proposal.name}  {proposal.start} → {levels}: {proposal.why}")
+    say(f"next: httpdyno tune {adopted.folder}")
+
+
+def _plan(gathered: Gathered, site: Site, folder: Path) -> dict[str, Any]:
+    return {
+        "folder": str(folder),
+        "site": msgspec.to_builtins(site),
+        "copies": {f.member.name: list(f.files.texts) for f in gathered.members},
+        "unreadable": {f.member.name: list(f.files.unreadable) for f in gathered.members},
+        "out_of_reach": [each.to for each in gathered.outside],
+    }
+
+
+def _result(adopted: Adopted) -> dict[str, Any]:
+    return {
+        "folder": str(adopted.folder),
+        "site": msgspec.to_builtins(adopted.site),
+        "rehearsal": msgspec.to_builtins(adopted.report),
+        "tried": msgspec.to_builtins(adopted.proposals.tried),
+        "listed": msgspec.to_builtins(adopted.proposals.listed),
+    }
