@@ -5,7 +5,7 @@ from pathlib import Path
 
 from httpdyno.errors import AdapterError
 from httpdyno.servers.process import ServerProcess, log_text
-from httpdyno.servers.site.adapter import Said
+from httpdyno.servers.seat import Said
 
 _BYTES = 16 << 20
 """Of what it prints, as much is read."""

@@ -17,7 +17,7 @@ from httpdyno.servers.cell.step import packed
 from httpdyno.servers.cell.wish import CellWish
 from httpdyno.servers.keeper import Entry
 from httpdyno.servers.process import ServerProcess
-from httpdyno.servers.site.adapter import Said
+from httpdyno.servers.seat import Said
 from httpdyno.servers.user_namespace import is_root_of_the_machine, outside_ids
 
 _NAMESPACES = ("mnt", "net", "ipc")

@@ -21,7 +21,7 @@ from httpdyno.servers.cell.wish import SHARED_MEMORY, CellWish
 from httpdyno.servers.keeper import Entry
 from httpdyno.servers.port import HeldPort
 from httpdyno.servers.process import ServerProcess
-from httpdyno.servers.site.adapter import Said
+from httpdyno.servers.seat import Said
 from httpdyno.servers.user_namespace import is_root_of_the_machine
 
 _PROGRAM = (

@@ -16,6 +16,9 @@ from httpdyno.model import ChangeSet, Configuration, Edit, KnobInfo, Level, Memb
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.instance import Insight
 from httpdyno.servers.process import ServerProcess
+from httpdyno.servers.seat import Said, Seat
+
+__all__ = ["MemberFiles", "Said", "Seat", "SiteAdapter", "SiteLaunch"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -28,58 +31,6 @@ class MemberFiles:
     """Path as the server opens it → the file that a link there leads to; only where it differs."""
     unreadable: tuple[str, ...] = ()
     """What is named and cannot be read by this user, such as private keys."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Said:
-    """What a program answered."""
-
-    exit_code: int
-    output: str
-    errors: str
-
-
-class Seat(Protocol):
-    """Where one private copy of a site sits: what it sees, and how programs run in it."""
-
-    @property
-    def kind(self) -> str:
-        """`cell`, `wall` or `open`. In a cell their paths and ports are their own."""
-
-    @property
-    def is_root(self) -> bool:
-        """Whether what runs in it is root of the machine, and may become their users."""
-
-    @property
-    def folder(self) -> Path:
-        """The folder of the copy's own, the same path in and out of the seat; on disk."""
-
-    @property
-    def memory_folder(self) -> Path:
-        """The same on a RAM-backed file system."""
-
-    def run(
-        self,
-        command: Sequence[str],
-        *,
-        environment: Mapping[str, str],
-        folder: str = "/",
-        timeout_s: float = 10.0,
-    ) -> Said:
-        """Run a program in the seat to its end, all that came from it too.
-
-        Raises:
-            AdapterError: It cannot be run, or does not end in time.
-        """
-
-    def port(self, address: str) -> str:
-        """Return where the copy listens in place of `ip:port` or `unix:/path` of theirs.
-
-        In a cell it is the same.
-        """
-
-    def path(self, path: str) -> str:
-        """Return what the copy writes in place of a path of theirs; in a cell the same."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
