@@ -100,8 +100,9 @@ class SiteServer:
             return str(error)
         return ""
 
-    def version(self) -> str:
+    def version(self, spec: ServerSpec | None = None, study_folder: Path | None = None) -> str:
         """Return the members' own lines, front to back."""
+        del spec, study_folder
         return ", ".join(found.survey.version for found in self._snapshot.members.values())
 
     def render(
