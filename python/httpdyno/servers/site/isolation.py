@@ -2,7 +2,8 @@
 
 from httpdyno.model import Isolation
 from httpdyno.servers.adapter import NotRunning, Place
-from httpdyno.servers.cell.seat import is_root_of_the_machine, open_cell
+from httpdyno.servers.cell.account import is_root_of_the_machine
+from httpdyno.servers.cell.seat import open_cell
 from httpdyno.servers.cell.wish import CellWish
 from httpdyno.servers.site.seating import OpenSeat, SeatMaker
 
