@@ -25,6 +25,7 @@ from httpdyno.servers.site.listener import loaded_listener
 from httpdyno.servers.source.find import find, sole
 from httpdyno.servers.source.machine import Machine, this_machine
 from httpdyno.servers.source.words import parse_source
+from httpdyno.servers.user_namespace import run_anew_in_user_namespace
 from httpdyno.units import duration_s
 
 EXAMPLE = """Examples:
@@ -169,6 +170,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
             write_json(_plan(gathered, site, folder), outputs.json)
         return 0
     check_new(folder)
+    run_anew_in_user_namespace()
     make_seat = seat_maker(site.isolation)
     if isinstance(make_seat, str):
         raise AdapterError(make_seat, hint="`httpdyno doctor` says what this machine allows")

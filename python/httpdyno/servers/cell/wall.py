@@ -181,9 +181,19 @@ class WallSeat:
 
 
 def open_wall(
-    place: Place, wish: CellWish, *, kind: Literal["wall", "open"] = "wall"
+    place: Place,
+    wish: CellWish,
+    *,
+    kind: Literal["wall", "open"] = "wall",
+    seat: WallSeat | None = None,
 ) -> WallSeat | NotRunning:
     """Make a seat without namespaces in a place.
+
+    Args:
+        place: Where it is.
+        wish: What the copy sees there and may reach.
+        kind: `open` keeps it from nothing.
+        seat: One that is begun: its addresses were asked for already.
 
     Returns:
         `NotRunning` with status `refused` where a wish cannot be had.
@@ -193,7 +203,7 @@ def open_wall(
     for name in wish.sysctls:
         words = f"{kind}: cannot set {name}: it would be set for the whole machine"
         return NotRunning(status="refused", detail=words)
-    seat = WallSeat(place, kind)
+    seat = seat or WallSeat(place, kind)
     try:
         for door in wish.doors:
             seat.reach(door)

@@ -1,30 +1,67 @@
 """How copies are kept apart from what is real: the strongest way that this machine allows."""
 
+from typing import Literal
+
 from httpdyno.model import Isolation
 from httpdyno.servers.adapter import NotRunning, Place
-from httpdyno.servers.cell.account import is_root_of_the_machine
+from httpdyno.servers.cell.possible import cell_complaint, wall_complaint
 from httpdyno.servers.cell.seat import open_cell
+from httpdyno.servers.cell.wall import WallSeat, open_wall
 from httpdyno.servers.cell.wish import CellWish
-from httpdyno.servers.site.seating import OpenSeat, SeatMaker
+from httpdyno.servers.seat import Seat
+from httpdyno.servers.site.seating import OpenSeat, SeatMaker, Sketch
+from httpdyno.servers.user_namespace import is_root_of_the_machine
 
 
 class CellMaker:
     """Makes cells: mount and network namespaces, in which their paths and ports are their own."""
 
-    kind = "cell"
+    def begin(self, place: Place) -> Seat:
+        """Return what edits may ask of the seat before it stands."""
+        return Sketch(
+            kind="cell",
+            is_root=is_root_of_the_machine(),
+            folder=place.folder,
+            memory_folder=place.memory_folder,
+        )
 
-    @property
-    def is_root(self) -> bool:
-        """Whether what runs in them is root of the machine."""
-        return is_root_of_the_machine()
-
-    def __call__(self, place: Place, wish: CellWish) -> OpenSeat | NotRunning:
-        """Make one."""
+    def finish(self, begun: Seat, place: Place, wish: CellWish) -> OpenSeat | NotRunning:
+        """Make it."""
+        del begun
         return open_cell(place, wish)
 
 
+class WallMaker:
+    """Makes walls, or seats that nothing is kept from: rewritten into the place, other ports."""
+
+    def __init__(self, kind: Literal["wall", "open"]) -> None:
+        self._kind = kind
+
+    def begin(self, place: Place) -> Seat:
+        """Return the seat, in which nothing stands yet."""
+        return WallSeat(place, self._kind)
+
+    def finish(self, begun: Seat, place: Place, wish: CellWish) -> OpenSeat | NotRunning:
+        """Put its files where the copy has them."""
+        if not isinstance(begun, WallSeat):
+            raise TypeError("a wall is finished that was begun as something else")
+        return open_wall(place, wish, kind=self._kind, seat=begun)
+
+
 def seat_maker(isolation: Isolation) -> SeatMaker | str:
-    """Return what makes seats of this isolation, or why it cannot be had."""
-    if isolation not in {"auto", "cell"}:
-        return f"no private copy can be kept apart by `{isolation}` here"
-    return CellMaker()
+    """Return what makes seats of this isolation, or why it cannot be had here.
+
+    `auto` is a cell, else a wall; nothing weaker.
+    """
+    if isolation == "open":
+        return WallMaker("open")
+    complaints: list[str] = []
+    if isolation in {"auto", "cell"}:
+        if not (complaint := cell_complaint()):
+            return CellMaker()
+        complaints.append(complaint)
+    if isolation in {"auto", "wall"}:
+        if not (complaint := wall_complaint()):
+            return WallMaker("wall")
+        complaints.append(complaint)
+    return f"no private copy can be kept apart here: {', and '.join(complaints)}"

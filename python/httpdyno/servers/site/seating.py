@@ -43,18 +43,13 @@ class OpenSeat(Seat, Protocol):
 
 
 class SeatMaker(Protocol):
-    """Makes seats of one isolation."""
+    """Makes seats of one isolation, in two steps: edits need to know where the copy will be."""
 
-    @property
-    def kind(self) -> str:
-        """`cell`, `wall` or `open`."""
+    def begin(self, place: Place) -> Seat:
+        """Return what edits may ask of the seat: its kind, addresses and paths."""
 
-    @property
-    def is_root(self) -> bool:
-        """Whether what runs in them is root of the machine."""
-
-    def __call__(self, place: Place, wish: CellWish) -> OpenSeat | NotRunning:
-        """Make one; what cannot be is said in words (`refused`)."""
+    def finish(self, begun: Seat, place: Place, wish: CellWish) -> OpenSeat | NotRunning:
+        """Make it; what cannot be is said in words (`refused`)."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

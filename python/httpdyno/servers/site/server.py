@@ -23,12 +23,13 @@ from httpdyno.model import (
 from httpdyno.servers.adapter import NotRunning, Place, Rendered, Running
 from httpdyno.servers.cell.wish import CellWish
 from httpdyno.servers.run_folder import remove_place
+from httpdyno.servers.seat import Seat
 from httpdyno.servers.site.adapter import SiteAdapter
 from httpdyno.servers.site.environment import member_environment
 from httpdyno.servers.site.knob_name import by_member, knob_name
 from httpdyno.servers.site.listener import loaded_listener, reached_at
 from httpdyno.servers.site.running import Loaded, RunningMember, SiteRunning
-from httpdyno.servers.site.seating import OpenSeat, SeatMaker, Sketch
+from httpdyno.servers.site.seating import OpenSeat, SeatMaker
 from httpdyno.servers.site.snapshot import Found, Snapshot
 from httpdyno.servers.site.text import edited_files
 
@@ -146,13 +147,8 @@ class SiteServer:
         except HttpdynoError:
             remove_place(place)
             raise
-        sketch = Sketch(
-            kind=self._make_seat.kind,
-            is_root=self._make_seat.is_root,
-            folder=place.folder,
-            memory_folder=place.memory_folder,
-        )
-        seat = self._make_seat(place, self._wish(changed, sketch))
+        begun = self._make_seat.begin(place)
+        seat = self._make_seat.finish(begun, place, self._wish(changed, begun))
         if isinstance(seat, NotRunning):
             remove_place(place)
             return seat
@@ -198,13 +194,13 @@ class SiteServer:
             changed.append(_Changed(found=found, adapter=adapter, values=own, changes=changes))
         return changed
 
-    def _wish(self, changed: list[_Changed], sketch: Sketch) -> CellWish:
+    def _wish(self, changed: list[_Changed], begun: Seat) -> CellWish:
         files: dict[str, bytes] = {}
         writes = dict.fromkeys(self._site.writes)
         sysctls: dict[str, str] = {}
         for each in changed:
             survey, own = each.found.survey, each.found.files
-            private: tuple[Edit, ...] = each.adapter.private(survey, own, sketch)
+            private: tuple[Edit, ...] = each.adapter.private(survey, own, begun)
             edits = (*each.changes.edits, *private)
             files |= {**own.texts, **edited_files(own.texts, edits)}
             files |= {path: text.encode() for path, text in each.changes.added.items()}
