@@ -1,18 +1,23 @@
 """Seats for tests: what an adapter is told of where its copy sits."""
 
+import os
+import signal
 import socket
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from http.client import HTTPConnection
 from pathlib import Path
 
 from httpdyno.model import Configuration, Level, Survey
+from httpdyno.servers.adapter import Place
 from httpdyno.servers.instance import Insight
 from httpdyno.servers.nginx import Nginx
+from httpdyno.servers.nginx.worker import workers
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.run_folder import new_run_root
-from httpdyno.servers.site.adapter import MemberFiles, Said
+from httpdyno.servers.site.adapter import MemberFiles, Said, SiteLaunch
 from httpdyno.servers.site.text import edited_files
 
 NGINX = Nginx()
@@ -62,13 +67,65 @@ def wildcards_alike(addresses: Iterable[str], numbers: Iterator[int]) -> dict[st
     return found
 
 
-@dataclass(frozen=True, kw_only=True)
 class OpenCopy:
     """A copy of nginx that runs at other ports, with its files elsewhere."""
 
-    process: ServerProcess
-    insight: Insight
-    ports: dict[str, str]
+    def __init__(self, main: Path, place: Place, served: Mapping[str, str]) -> None:
+        member = NGINX.at(str(main))
+        assert member is not None
+        self._member = member
+        self._files = NGINX.read(member)
+        survey = NGINX.survey(member, self._files, None)
+        assert isinstance(survey, Survey)
+        self._survey = survey
+        addresses = [listener.address for listener in survey.listeners]
+        self.ports = wildcards_alike(addresses, iter(free_ports(len(addresses))))
+        self._place = place
+        (place.folder / "copy").mkdir()
+        self.seat = OpenSeat(folder=place.folder / "copy", ports={**self.ports, **served})
+        for folder in survey.writes:
+            Path(self.seat.path(folder)).mkdir(parents=True, exist_ok=True)
+
+    def start(self, values: Mapping[str, Level]) -> None:
+        launch = self._launch(values)
+        self.process = ServerProcess.spawn(
+            launch.command,
+            place=self._place,
+            environment=launch.environment,
+            log=self._place.folder / "nginx.log",
+        )
+        assert launch.insight is not None
+        self.insight = launch.insight(self.process)
+
+    def reload(self, values: Mapping[str, Level]) -> None:
+        """Let it read other values, and wait until all of its workers are others."""
+        before = set(workers(self.process.pid))
+        assert before
+        launch = self._launch(values)
+        assert launch.insight is not None
+        self.insight = launch.insight(self.process)
+        os.kill(self.process.pid, signal.SIGHUP)
+        deadline_s = time.monotonic() + DEADLINE_S
+        while before & set(workers(self.process.pid)):
+            assert time.monotonic() < deadline_s, self.insight.words()
+            time.sleep(0.01)
+        await_workers(self.process, self.insight)
+
+    def connect(self, address: str) -> HTTPConnection:
+        host, port = self.ports[address].split(":")
+        return HTTPConnection(host, int(port), timeout=DEADLINE_S)
+
+    def _launch(self, values: Mapping[str, Level]) -> SiteLaunch:
+        changes = NGINX.change_set(self._survey, self._files, values)
+        # What is private comes last: it may rewrite the very words that a knob changed.
+        texts = {**self._files.texts, **edited_files(self._files.texts, changes.edits)}
+        private = NGINX.private(self._survey, MemberFiles(texts=texts), self.seat)
+        for path, text in {**texts, **edited_files(texts, private)}.items():
+            file = Path(self.seat.path(path))
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(text)
+        asked = Configuration(values=dict(values))
+        return NGINX.launch(self._member, self._survey, self.seat, asked, changes)
 
 
 @contextmanager
@@ -82,42 +139,14 @@ def open_copy(
         values: Knob → level.
         served: Backend of theirs → where it is for the copy.
     """
-    member = NGINX.at(str(main))
-    assert member is not None
-    files = NGINX.read(member)
-    survey = NGINX.survey(member, files, None)
-    assert isinstance(survey, Survey)
-    changes = NGINX.change_set(survey, files, values)
-    addresses = [listener.address for listener in survey.listeners]
-    ports = wildcards_alike(addresses, iter(free_ports(len(addresses))))
     with new_run_root() as root:
-        place = root.new_place("x")
-        (place.folder / "copy").mkdir()
-        seat = OpenSeat(folder=place.folder / "copy", ports={**ports, **(served or {})})
-        # What is private comes last: it may rewrite the very words that a knob changed.
-        changed = {**files.texts, **edited_files(files.texts, changes.edits)}
-        private = NGINX.private(survey, MemberFiles(texts=changed), seat)
-        for path, text in {**changed, **edited_files(changed, private)}.items():
-            file = Path(seat.path(path))
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(text)
-        for folder in survey.writes:
-            Path(seat.path(folder)).mkdir(parents=True, exist_ok=True)
-        asked = Configuration(values=dict(values))
-        launch = NGINX.launch(member, survey, seat, asked, changes)
-        process = ServerProcess.spawn(
-            launch.command,
-            place=place,
-            environment=launch.environment,
-            log=place.folder / "nginx.log",
-        )
+        copy = OpenCopy(main, root.new_place("x"), served or {})
+        copy.start(values)
         try:
-            assert launch.insight is not None
-            insight = launch.insight(process)
-            await_workers(process, insight)
-            yield OpenCopy(process=process, insight=insight, ports=ports)
+            await_workers(copy.process, copy.insight)
+            yield copy
         finally:
-            process.stop()
+            copy.process.stop()
 
 
 def await_workers(process: ServerProcess, insight: Insight) -> None:

@@ -13,7 +13,6 @@ from pathlib import Path
 from httpdyno.errors import AdapterError
 from httpdyno.model import Effective, Level, level_text
 from httpdyno.servers.adapter import NotRunning
-from httpdyno.servers.live_process import child_pids
 from httpdyno.servers.nginx.build import Build
 from httpdyno.servers.nginx.catalogue import TUNABLES
 from httpdyno.servers.nginx.include import files_of, led
@@ -21,6 +20,7 @@ from httpdyno.servers.nginx.listen_knob import SOCKET_OPTIONS
 from httpdyno.servers.nginx.paths import is_file
 from httpdyno.servers.nginx.quantity import level_of
 from httpdyno.servers.nginx.scope import Conf, conf_of
+from httpdyno.servers.nginx.worker import open_files_limit, workers
 from httpdyno.servers.process import ServerProcess, log_text
 from httpdyno.servers.site.sock_diag import ListeningSocket, listening_sockets
 from httpdyno.servers.staging import last_lines
@@ -28,9 +28,6 @@ from httpdyno.servers.staging import last_lines
 _QUIET = re.compile(r"\[(?:notice|info|debug)\]")
 _REFUSED = re.compile(r"\[emerg\]|nginx: invalid option|nginx: option ")
 _IN_USE = "Address already in use"
-_WORKER = b"nginx: worker process"
-_LEAVING = b"is shutting down"
-_OPEN_FILES = re.compile(r"^Max open files +(\d+|unlimited)", re.MULTILINE)
 _OF_SOCKETS = {each.info.name: each for each in SOCKET_OPTIONS}
 _SOURCE = "the copy's workers, sockets and files"
 
@@ -82,7 +79,7 @@ class NginxInsight:
         if conf is None or conf.main.arguments("master_process") == ("off",):
             return ""
         wanted = _level(conf, "worker_processes")
-        running = len(self._workers())
+        running = len(workers(self._process.pid))
         if isinstance(wanted, int) and running < wanted:
             return f"{running} of {wanted} workers are up"
         return ""
@@ -132,18 +129,18 @@ class NginxInsight:
         return None
 
     def _seen(self, conf: Conf) -> dict[str, str]:
-        workers = self._workers()
+        running = workers(self._process.pid)
         seen: dict[str, str] = {}
-        if workers:
-            seen["worker_processes"] = str(len(workers))
-            files = _open_files(workers[0])
+        if running:
+            seen["worker_processes"] = str(len(running))
+            files = open_files_limit(running[0])
             if files is not None:
                 seen["worker_rlimit_nofile"] = str(files)
                 connections = self._asked.get("worker_connections")
                 if isinstance(connections, int) and files < connections:
                     seen["worker_connections"] = f"{connections}, with {files} open files"
         if any(name.partition("@")[0] in _OF_SOCKETS for name in self._asked):
-            seen |= self._sockets_seen(conf, len(workers))
+            seen |= self._sockets_seen(conf, len(running))
         return seen
 
     def _sockets_seen(self, conf: Conf, n_workers: int) -> dict[str, str]:
@@ -173,9 +170,6 @@ class NginxInsight:
                 )
         return seen
 
-    def _workers(self) -> list[int]:
-        return [pid for pid in child_pids(self._process.pid) if _is_worker(pid)]
-
     def _error_logs(self) -> list[Path]:
         conf = self._read()
         if conf is None or not self._has_begun():
@@ -189,22 +183,6 @@ class NginxInsight:
 def _level(conf: Conf, name: str) -> Level | None:
     reading = next(iter(TUNABLES[name].readings(conf)), None)
     return None if reading is None else level_of(TUNABLES[name].info, reading.text)
-
-
-def _is_worker(pid: int) -> bool:
-    try:
-        title = Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return False
-    return title.startswith(_WORKER) and _LEAVING not in title
-
-
-def _open_files(pid: int) -> int | None:
-    try:
-        match = _OPEN_FILES.search(Path(f"/proc/{pid}/limits").read_text(encoding="ascii"))
-    except OSError:
-        return None
-    return int(match[1]) if match and match[1].isdecimal() else None
 
 
 def _network(pid: int) -> str:
