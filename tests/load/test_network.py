@@ -94,3 +94,50 @@ def test_a_process_without_the_right_to_enter_says_so():
         'httpdyno.errors.EngineError: arms[0].network is "/proc/self/ns/net"; expected one that '
         "this process may enter (CAP_SYS_ADMIN): Operation not permitted (os error 1)"
     )
+
+
+IN_A_USER_NAMESPACE = """
+import ctypes, os, sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+from tests.namespace import main
+from httpdyno.load.engine import start_load
+from httpdyno.load.window_plan import WindowPlan
+from httpdyno.model import Workload
+os.setgroups([]); os.setgid(65534); os.setuid(65534)
+libc = ctypes.CDLL(None, use_errno=True)
+libc.prctl(4, 1, 0, 0, 0)  # its files in /proc are its own again
+if libc.unshare(0x10000000) < 0:
+    sys.exit("no user namespace")
+for name, text in (("setgroups", "deny"), ("uid_map", "0 65534 1"), ("gid_map", "0 65534 1")):
+    Path("/proc/self", name).write_text(text)
+(told, tells), (ends, end) = os.pipe(), os.pipe()
+child = os.fork()
+if child == 0:
+    os.dup2(tells, 1)
+    os.dup2(ends, 0)
+    os.close(end)
+    main(["8080", "200"])
+    os._exit(0)
+os.read(told, 3)
+plan = [WindowPlan(arm=0, lead_in_s=0, measure_s=5, n_requests=20)]
+for n_threads in (1, 2):
+    handle = start_load(
+        Workload(connections=3), ["127.0.0.1:8080"], plan, threads=n_threads,
+        networks=[f"/proc/{child}/ns/net"],
+    )
+    assert handle.wait(20)
+    print([each.statuses for each in handle.measurements()])
+os.close(end)
+os.waitpid(child, 0)
+"""
+
+
+def test_who_cannot_go_back_need_not():
+    """In a user namespace threads may enter those that were made in it, and not their own again."""
+    command = [sys.executable, "-c", IN_A_USER_NAMESPACE, str(Path(__file__).parents[2])]
+    ended = subprocess.run(command, check=False, capture_output=True, text=True)
+    if "no user namespace" in ended.stderr:
+        pytest.skip("ordinary users get no user namespaces here")
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout == "[{'200': 20}]\n" * 2
