@@ -1,10 +1,10 @@
 """The parent of one server: starts it, and stays until nothing that came from it is left.
 
-Run as `python -I -S keeper.py SOCKET`. It is a program of its own because what happens between fork
-and exec must not run in a copy of a threaded interpreter, and because it is what the kernel calls a
-subreaper: a process whose parent dies becomes the keeper's child, whatever it did to its session,
-its environment, its folder and its files. So when the keeper has no child any more, nothing is
-left; no look at other processes is needed for that.
+Run as `python -I -S -c PROGRAM SOCKET`. It is a program of its own because what happens between
+fork and exec must not run in a copy of a threaded interpreter, and because it is what the kernel
+calls a subreaper: a process whose parent dies becomes the keeper's child, whatever it did to its
+session, its environment, its folder and its files. So when the keeper has no child any more,
+nothing is left; no look at other processes is needed for that.
 
 Over the socket httpdyno sends the job, then `g` (go: the server stands in the record on disk, so
 that there never is one which no record knows), and at last `e` (end all that is left). End of file
@@ -18,7 +18,6 @@ import os
 import resource
 import select
 import signal
-import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -26,6 +25,7 @@ from contextlib import suppress
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _CLONE_NEWUSER = 0x1000_0000
+_STDERR = 2
 _NOT_LAUNCHED = 127
 _GRACEFUL_S = 1.0
 """How long a server may take to end by itself when httpdyno is gone."""
@@ -114,6 +114,7 @@ class Job:
         folder: str = "",
         stop: int = signal.SIGTERM,
         entry: Entry | None = None,
+        is_module: bool = False,
     ) -> None:
         self.command = command
         self.environment = environment
@@ -126,6 +127,8 @@ class Job:
         self.stop = stop
         """The signal that asks it to end."""
         self.entry = entry or Entry()
+        self.is_module = is_module
+        """Whether the command is a module of httpdyno, whose `main` gets the other words."""
 
     def texts(self) -> list[str]:
         """Return all texts of it; none may hold a NUL."""
@@ -136,7 +139,8 @@ class Job:
         variables = [f"{name}={value}" for name, value in self.environment.items()]
         cpus = ",".join(str(cpu) for cpu in self.cpus)
         entry = self.entry.packed()
-        head = [cpus, self.group, self.folder, str(int(self.stop)), entry, str(len(variables))]
+        numbers = [int(self.stop), int(self.is_module), len(variables)]
+        head = [cpus, self.group, self.folder, entry, *map(str, numbers)]
         fields = [*head, *variables, *self.command]
         body = b"\0".join(os.fsencode(field) for field in fields)
         return len(body).to_bytes(8, "little") + body
@@ -149,7 +153,7 @@ class Job:
         if not body:
             return None
         fields = (os.fsdecode(field) for field in body.split(b"\0"))
-        cpus, group, folder, stop, entry, n, *rest = fields
+        cpus, group, folder, entry, stop, is_module, n, *rest = fields
         pairs = (variable.partition("=") for variable in rest[: int(n)])
         return cls(
             command=rest[int(n) :],
@@ -159,6 +163,7 @@ class Job:
             folder=folder,
             stop=int(stop),
             entry=Entry.read(entry),
+            is_module=bool(int(is_module)),
         )
 
 
@@ -313,6 +318,13 @@ def _become(job: Job, control: int, go: int) -> int:
             return _NOT_LAUNCHED
         if job.folder:
             os.chdir(job.folder)
+        if job.is_module:
+            # It needs no interpreter of its own, which would take longer than what it does. But it
+            # keeps nothing of this one's open, as a program would not.
+            for handle in os.listdir("/proc/self/fd"):  # noqa: PTH208
+                with suppress(OSError):
+                    os.close(int(handle) if int(handle) > _STDERR else -1)
+            return int(__import__(job.command[0], fromlist=["main"]).main(*job.command[1:]))
         execute(job.command, job.environment)
     except OSError as error:
         where = f" in {job.folder}" if job.folder else ""
@@ -433,7 +445,3 @@ def _write(path: str, content: bytes) -> None:
 def _write_to(handle: int, content: bytes) -> None:
     with suppress(OSError):  # who should read it is gone
         os.write(handle, content)
-
-
-if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1])))

@@ -36,7 +36,12 @@ from httpdyno.servers.live_process import (
 )
 from httpdyno.servers.run_record import record_session
 
-_KEEPER = str(Path(keeper.__file__).resolve())
+_KEEPER = (
+    "import sys; sys.path.insert(0, sys.argv[1]); "
+    "from httpdyno.servers.keeper import main; sys.exit(main(int(sys.argv[2])))"
+)
+"""Imported rather than run as a file: only what is imported is kept compiled."""
+_SOURCE = str(Path(keeper.__file__).resolve().parents[2])
 _INHERITED = ("LD_LIBRARY_PATH",)
 """What the keeper gets of httpdyno's environment: its interpreter may need it."""
 _LAUNCH_S = 20.0
@@ -84,6 +89,7 @@ class ServerProcess:
         folder: str = "",
         stop_signal: signal.Signals = signal.SIGTERM,
         entry: Entry | None = None,
+        is_module: bool = False,
     ) -> "ServerProcess":
         """Start the command in the place, recorded on disk before it runs.
 
@@ -96,6 +102,8 @@ class ServerProcess:
             folder: Where it runs, when that is not its place.
             stop_signal: What asks it to end.
             entry: What it goes into and becomes, where it is not to be as this process.
+            is_module: Whether the command is a module of httpdyno's, whose `main` is called with
+                the other words, rather than a program.
 
         Raises:
             AdapterError: No process can be started, or it cannot be recorded.
@@ -108,6 +116,7 @@ class ServerProcess:
             folder=folder,
             stop=stop_signal,
             entry=entry,
+            is_module=is_module,
         )
         if nul := next((text for text in job.texts() if "\0" in text), None):
             raise AdapterError(f"`{nul!r}` of the command or its environment holds a NUL")
@@ -239,7 +248,7 @@ class _Kept:
         """Start the keeper and let it have the server's process wait for its go."""
         with self._theirs as theirs, _opened(log) as errors, _opened(output_to) as output:
             self._keeper = subprocess.Popen(  # noqa: S603 - our own program
-                [sys.executable, "-I", "-S", _KEEPER, str(theirs.fileno())],
+                [sys.executable, "-I", "-S", "-c", _KEEPER, _SOURCE, str(theirs.fileno())],
                 cwd=place.folder,
                 env={name: os.environ[name] for name in _INHERITED if name in os.environ},
                 stdin=subprocess.DEVNULL,

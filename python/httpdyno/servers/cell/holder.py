@@ -1,8 +1,7 @@
 """The program that makes a cell and holds it: its namespaces end with it and its last server.
 
-Run in a process of its own, without site and with the standard library only, by
-`python -I -S -c PROGRAM STEPS ANSWER`. It does the steps in the file, says `made` and what could
-not be had, or `no` and why, to the FIFO, and waits for its end.
+A keeper runs it in the process that it forked, so with the standard library only. It does the steps
+in a file, says `made` and what could not be had, or `no` and why, to a FIFO, and waits for its end.
 """
 
 import os

@@ -2,7 +2,6 @@
 
 import os
 import select
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 import httpdyno
 from httpdyno.errors import AdapterError
 from httpdyno.servers.adapter import NotRunning, Place
+from httpdyno.servers.cell import holder
 from httpdyno.servers.cell.account import Limits, numbered, owner
 from httpdyno.servers.cell.answer import said_by
 from httpdyno.servers.cell.plan import FOLDER, CannotError, Plan, planned
@@ -21,12 +21,8 @@ from httpdyno.servers.seat import Said
 from httpdyno.servers.user_namespace import is_root_of_the_machine, outside_ids
 
 _NAMESPACES = ("mnt", "net", "ipc")
-_PROGRAM = (
-    "import sys; sys.path.insert(0, sys.argv.pop(1)); "
-    "from httpdyno.servers.cell.holder import main; sys.exit(main(*sys.argv[1:]))"
-)
 SOURCE = str(Path(httpdyno.__file__).parent.parent)
-"""Where the holder's program finds its modules."""
+"""Where programs of httpdyno's own find their modules."""
 _MADE_S = 20.0
 """For a cell to be made, on a machine that is very busy."""
 _ANSWER_BYTES = 65_536
@@ -39,13 +35,13 @@ class CellSeat:
     kind = "cell"
 
     def __init__(
-        self, place: Place, plan: Plan, holder: ServerProcess, notices: tuple[str, ...]
+        self, place: Place, plan: Plan, process: ServerProcess, notices: tuple[str, ...]
     ) -> None:
         self.notices = notices
         """What of the host could not be kept out or taken over, as in `read-only /boot (…)`."""
         self._place = place
         self._plan = plan
-        self._holder = holder
+        self._holder = process
 
     @property
     def is_root(self) -> bool:
@@ -103,9 +99,9 @@ class CellSeat:
         """
         if not self._holder.is_alive():
             raise AdapterError("the cell is gone: its holder has ended")
-        holder = self._holder.pid
+        pid = self._holder.pid
         entry = Entry(
-            namespaces=[f"/proc/{holder}/ns/{kind}" for kind in _NAMESPACES],
+            namespaces=[f"/proc/{pid}/ns/{kind}" for kind in _NAMESPACES],
             owner=owner(user) if user and self.is_root else (),
             limits=numbered(limits or {}),
             mapped=() if self.is_root else outside_ids(),
@@ -185,36 +181,36 @@ def open_cell(place: Place, wish: CellWish) -> CellSeat | NotRunning:
         reason = f"cannot make its layers: {error.strerror} ({error.filename})"
         return NotRunning(status="refused", detail=f"cell: {reason}")
     try:
-        holder = _spawned(place, folder / "steps", answer)
-        said = _answer(handle, holder)
+        process = _spawned(place, folder / "steps", answer)
+        said = _answer(handle, process)
     finally:
         os.close(handle)
     if said[0] == "made":
-        return CellSeat(place, plan, holder, (*plan.notices, *said[1:]))
-    words = holder.last_words().strip()
-    holder.stop()
+        return CellSeat(place, plan, process, (*plan.notices, *said[1:]))
+    words = process.last_words().strip()
+    process.stop()
     reason = said[1] if said[1:] else f"cannot be made: {words or 'its holder does not answer'}"
     return NotRunning(status="refused", detail=f"cell: {reason}")
 
 
 def _spawned(place: Place, steps: Path, answer: Path) -> ServerProcess:
     options = "" if is_root_of_the_machine() else "userxattr"
-    arguments = [SOURCE, str(steps), str(answer), options]
     return ServerProcess.spawn(
-        [sys.executable, "-I", "-S", "-c", _PROGRAM, *arguments],
+        [holder.__name__, str(steps), str(answer), options],
         place=place,
-        environment={name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ},
+        environment={},
         log=steps.with_name("holder.log"),
+        is_module=True,
     )
 
 
-def _answer(handle: int, holder: ServerProcess) -> list[str]:
+def _answer(handle: int, process: ServerProcess) -> list[str]:
     """Wait for what the holder says: `made` and notices, or `no` and why."""
     poller = select.poll()
     poller.register(handle, select.POLLIN)
     deadline_s = time.monotonic() + _MADE_S
     while time.monotonic() < deadline_s:
-        is_alive = holder.is_alive()
+        is_alive = process.is_alive()
         if poller.poll(_LOOK_MS) and (said := os.read(handle, _ANSWER_BYTES)):
             return said.decode(errors="replace").split("\0")
         if not is_alive:
