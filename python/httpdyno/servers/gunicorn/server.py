@@ -13,7 +13,6 @@ their virtual environment, in their folder, with their configuration executed fi
 """
 
 import importlib.util
-import json
 import os
 import pwd
 import sys
@@ -21,18 +20,17 @@ from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as installed_version
 from pathlib import Path
-from typing import Any
 
 from httpdyno.errors import AdapterError
-from httpdyno.model import Configuration, Effective, KnobInfo, Level, ServerSpec, level_text
+from httpdyno.model import Configuration, KnobInfo, Level, ServerSpec
 from httpdyno.servers.adapter import NotRunning, Place, Rendered, Running
 from httpdyno.servers.command.server import COMMAND_LINE, run_folder
 from httpdyno.servers.gunicorn import production
 from httpdyno.servers.gunicorn.application import application_complaint
-from httpdyno.servers.gunicorn.knob import KNOBS, as_understood
-from httpdyno.servers.gunicorn.overlay import BOOTED, EFFECTIVE, hooks
+from httpdyno.servers.gunicorn.insight import GunicornInsight
+from httpdyno.servers.gunicorn.knob import KNOBS
+from httpdyno.servers.gunicorn.overlay import hooks
 from httpdyno.servers.instance import Asked
-from httpdyno.servers.process import ServerProcess, log_text
 from httpdyno.servers.python_program import python_environment, python_of
 from httpdyno.servers.render import (
     Variables,
@@ -43,7 +41,6 @@ from httpdyno.servers.render import (
 )
 from httpdyno.servers.run_folder import remove_place
 from httpdyno.servers.spawn import Launch, spawned
-from httpdyno.servers.staging import last_lines
 
 _CONFIG = "gunicorn.conf.py"
 _TMP_DIR = "worker_tmp_dir"
@@ -134,59 +131,18 @@ class Gunicorn:
                     files=production.files(spec, study_folder, variables, levels),
                     folder=run_folder(spec, study_folder),
                     environment=python_environment(python_of(spec, study_folder)),
-                    insight=lambda process: _Insight(process, place, levels),
+                    insight=lambda process: GunicornInsight(process, place.folder, levels),
                 )
             text = _config_text(spec, study_folder, configuration, variables)
             return Launch(
                 command=[sys.executable, "-m", "gunicorn", "-c", str(place.folder / _CONFIG)],
                 log=place.folder / "gunicorn.log",
                 files={_CONFIG: text},
-                insight=lambda process: _Insight(process, place, levels),
+                insight=lambda process: GunicornInsight(process, place.folder, levels),
             )
 
         asked = Asked(spec=spec, configuration=configuration, known=frozenset(KNOBS))
         return spawned(asked, study_folder, place, server_user=_own_user(), launch=launch)
-
-
-class _Insight:
-    """What gunicorn's log and its own settings say."""
-
-    def __init__(self, process: ServerProcess, place: Place, asked: Mapping[str, Level]) -> None:
-        self._process = process
-        self._folder = place.folder
-        self._asked = asked
-
-    def words(self) -> str:
-        return last_lines(self._process.last_words())
-
-    def refusal(self, exit_code: int | None, words: str) -> bool:
-        # 1 is gunicorn's own "Error: …" about a setting; 3 and 4 are an application that failed.
-        return exit_code == 1 and "Error" in words
-
-    def lacking(self) -> str:
-        workers = self._said().get("workers", 0)
-        booted = len(log_text(self._folder / BOOTED))
-        return f"{booted} of {workers} workers are up" if booted < workers else ""
-
-    def effective(self) -> Effective | NotRunning:
-        said = self._said()
-        if not said:
-            return NotRunning(status="refused", detail="gunicorn did not say its settings")
-        return Effective(
-            values={name: _text(said.get(name)) for name in KNOBS},
-            asked={
-                name: _text(value)
-                for name, value in as_understood(self._asked, said.get("threads", 1)).items()
-            },
-            source=f"settings of the running arbiter, {said['program']} at {said['executable']}",
-        )
-
-    def _said(self) -> dict[str, Any]:
-        try:
-            said = json.loads(log_text(self._folder / EFFECTIVE))
-        except (ValueError, RecursionError):
-            return {}
-        return said if isinstance(said, dict) else {}
 
 
 def _config_text(
@@ -225,10 +181,6 @@ def _overlay(configuration: Configuration, variables: Variables) -> dict[str, Le
         chosen = str(overlay[_TMP_DIR])
         overlay[_TMP_DIR] = folders.get(chosen, chosen)
     return overlay
-
-
-def _text(value: object) -> str:
-    return level_text(value) if isinstance(value, bool | int | float | str) else "none"
 
 
 def _has_gevent() -> bool:

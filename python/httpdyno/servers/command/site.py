@@ -1,0 +1,221 @@
+"""Site adapters for programs of any kind, and for those of node.
+
+Nothing is known of their configuration: what can be set are options on the command line and
+variables. In a cell a program listens where it always does, a port that stands in its code too.
+"""
+
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from httpdyno.errors import AdapterError
+from httpdyno.model import (
+    ChangeSet,
+    Configuration,
+    Edit,
+    Effective,
+    KnobInfo,
+    Level,
+    Listener,
+    Member,
+    Survey,
+    level_text,
+)
+from httpdyno.servers.adapter import NotRunning
+from httpdyno.servers.command.program import interpreter
+from httpdyno.servers.command.seen import SOURCE, process_texts
+from httpdyno.servers.command.site_knob import VARIABLES, changes_of, knobs_of, readings_of
+from httpdyno.servers.command.words import listening_address, option
+from httpdyno.servers.listening import listening
+from httpdyno.servers.process import ServerProcess
+from httpdyno.servers.site.adapter import MemberFiles, Seat, SiteLaunch
+from httpdyno.servers.source.package import package_version
+from httpdyno.servers.source.program import plain_member
+from httpdyno.servers.staging import clean_environment, last_lines
+
+_NODE = "node"
+PORT = "8080"
+"""What `{port}` is in a cell, where all ports are free."""
+_NOT_RUN = frozenset({126, 127})
+
+
+class CommandSite:
+    """Site adapter for any command."""
+
+    kind_name = "command"
+
+    @property
+    def kind(self) -> str:
+        """Its name in `[[site.members]]`."""
+        return self.kind_name
+
+    def usual(self) -> tuple[Member, ...]:
+        """Return nothing: no package runs it."""
+        return ()
+
+    def at(self, path: str) -> Member | None:
+        """Return nothing: it has no configuration file that is known."""
+        del path
+        return None
+
+    def of_process(self, program: str, arguments: Sequence[str], folder: str) -> Member | None:
+        """Return nothing: a process of no known kind is a command without being recognised."""
+        del program, arguments, folder
+        return None
+
+    def read(self, member: Member) -> MemberFiles:
+        """Return no files: it runs from its own folder, which a copy only reads.
+
+        Raises:
+            AdapterError: There is no command.
+        """
+        if not member.command:
+            raise AdapterError(
+                f"nothing is known of how {member.name} is started",
+                hint='give its command: `command = ["node", "server.js"]`',
+            )
+        return MemberFiles(texts={})
+
+    def survey(self, member: Member, files: MemberFiles, seat: Seat | None) -> Survey | NotRunning:
+        """Return what its command line says."""
+        del files, seat
+        is_node = self.kind == _NODE or _runs_node(member)
+        address = listening_address(
+            option(member.command, "--listen", "--bind", "--address", "-b").replace("{port}", PORT)
+        )
+        port = option(member.command, "--port", "-p").replace("{port}", PORT)
+        if not address and any("{port}" in word or "{address}" in word for word in member.command):
+            port = PORT
+        if not address and port.isdigit():
+            address = f"127.0.0.1:{port}"
+        return Survey(
+            version=_version(member),
+            readings=readings_of(member.command, is_node=is_node),
+            listeners=(Listener(address=address),) if address else (),
+        )
+
+    def knobs(self, survey: Survey) -> Mapping[str, KnobInfo]:
+        """Return the options with numbers that it was started with, and known variables."""
+        return knobs_of(survey.readings)
+
+    def change_set(
+        self, survey: Survey, files: MemberFiles, values: Mapping[str, Level]
+    ) -> ChangeSet:
+        """Return arguments and variables. Pure.
+
+        Raises:
+            AdapterError: There is no such option or variable.
+        """
+        del files
+        return changes_of(survey.readings, values)
+
+    def private(self, survey: Survey, files: MemberFiles, seat: Seat) -> tuple[Edit, ...]:
+        """Return nothing: code is not edited."""
+        del survey, files, seat
+        return ()
+
+    def launch(
+        self, member: Member, survey: Survey, seat: Seat, asked: Configuration, changes: ChangeSet
+    ) -> SiteLaunch:
+        """Return how the copy is started: as theirs, in its folder."""
+        where = next((seat.port(each.address) for each in survey.listeners), "")
+        command = started_with(member, seat, changes, where)
+        return SiteLaunch(
+            command=command,
+            environment=dict(changes.environment),
+            folder=member.folder or "/",
+            user=member.user,
+            insight=lambda process: _Insight(process, asked, changes),
+        )
+
+
+class NodeSite(CommandSite):
+    """Site adapter for programs that node runs."""
+
+    kind_name = _NODE
+
+    def of_process(self, program: str, arguments: Sequence[str], folder: str) -> Member | None:
+        """Return the member that a process of this program and arguments is the root of."""
+        return recognised(self.kind, program, arguments, folder)
+
+
+class _Insight:
+    """What is seen of a copy from outside."""
+
+    def __init__(self, process: ServerProcess, asked: Configuration, changes: ChangeSet) -> None:
+        self._process = process
+        self._asked = asked
+        self._changes = changes
+
+    def words(self) -> str:
+        return last_lines(self._process.last_words())
+
+    def refusal(self, exit_code: int | None, words: str) -> bool:
+        return exit_code is not None and exit_code > 0 and exit_code not in _NOT_RUN and bool(words)
+
+    def lacking(self) -> str:
+        return "" if self._listening() else "it does not listen yet"
+
+    def effective(self) -> Effective | NotRunning:
+        found = [process_texts(pid) for pid in sorted(self._listening())]
+        processes = [each for each in found if each is not None]
+        values: dict[str, str] = {}
+        asked: dict[str, str] = {}
+        for name, level in self._asked.values.items():
+            if not processes:
+                continue
+            wanted = level_text(level)
+            if name in VARIABLES:
+                usual = level_text(VARIABLES[name].default or 0)
+                said = {each.environment.get(name, usual) for each in processes}
+            else:
+                said = {option(each.arguments, f"--{name}") for each in processes}
+            if name in VARIABLES or said == {wanted}:
+                values[name] = wanted if said == {wanted} else ", ".join(sorted(said))
+                asked[name] = wanted
+        return Effective(values=values, asked=asked, source=SOURCE if asked else "")
+
+    def _listening(self) -> set[int]:
+        return {each.pid for each in listening(m.pid for m in self._process.members())}
+
+
+def recognised(kind: str, program: str, arguments: Sequence[str], folder: str) -> Member | None:
+    """Return the member of that kind which a process is the root of; None where it is not."""
+    member = plain_member(program, arguments, folder)
+    return member if member is not None and member.kind == kind else None
+
+
+def started_with(member: Member, seat: Seat, changes: ChangeSet, address: str) -> list[str]:
+    """Return a member's command line as the changes make it, with its placeholders filled in."""
+    removed = set(changes.removed_arguments)
+    words = [word for word in member.command if word not in removed]
+    filled = {
+        "{port}": address.rpartition(":")[2] or PORT,
+        "{address}": address or f"127.0.0.1:{PORT}",
+        "{run}": str(seat.folder),
+        "{memory}": str(seat.memory_folder),
+    }
+    for placeholder, text in filled.items():
+        words = [word.replace(placeholder, text) for word in words]
+    return [*words, *changes.arguments]
+
+
+def _runs_node(member: Member) -> bool:
+    return Path(interpreter(_program(member), clean_environment()["PATH"])).name in {
+        "node",
+        "nodejs",
+    }
+
+
+def _version(member: Member) -> str:
+    program = interpreter(_program(member), clean_environment()["PATH"])
+    version = package_version(str(program))
+    return f"{program.name} {version} ({program})" if version else str(program)
+
+
+def _program(member: Member) -> Path:
+    """Return the file that the command runs."""
+    first = member.command[0] if member.command else member.program
+    if "/" in first:
+        return Path(member.folder or "/") / first
+    return Path(member.program or shutil.which(first) or first)

@@ -1,0 +1,70 @@
+import pytest
+
+from httpdyno.errors import AdapterError
+from httpdyno.model import ChangeSet, Member
+from httpdyno.servers.command.site import CommandSite, NodeSite
+from httpdyno.servers.site.adapter import MemberFiles
+
+NOTHING = MemberFiles(texts={})
+
+
+def surveyed(*command, adapter=None):
+    member = Member(name="api", kind="command", command=command, folder="/srv/api")
+    return (adapter or CommandSite()).survey(member, NOTHING, None)
+
+
+def test_options_with_numbers_are_knobs_with_the_value_as_found():
+    survey = surveyed("./api", "--threads", "4", "--cache=16", "--port", "80", "--name", "x")
+    knobs = CommandSite().knobs(survey)
+    assert {name: info.default for name, info in knobs.items()} == {
+        "threads": 4,
+        "cache": 16,
+        "MALLOC_ARENA_MAX": 0,
+    }
+    assert [each.address for each in survey.listeners] == ["127.0.0.1:80"]
+
+
+def test_what_is_before_a_script_is_its_interpreters():
+    survey = surveyed("node", "--stack-size=100", "server.js", "--threads=4", adapter=NodeSite())
+    assert set(NodeSite().knobs(survey)) == {"threads", "UV_THREADPOOL_SIZE", "MALLOC_ARENA_MAX"}
+
+
+def test_changes_are_arguments_at_the_end_and_variables():
+    survey = surveyed("node", "server.js", "--threads=4", "--cache", "1", adapter=NodeSite())
+    changes = NodeSite().change_set(
+        survey, NOTHING, {"threads": 8, "cache": 2, "UV_THREADPOOL_SIZE": 16}
+    )
+    assert changes == ChangeSet(
+        arguments=("--threads=8", "--cache", "2"),
+        removed_arguments=("--threads=4",),
+        environment={"UV_THREADPOOL_SIZE": "16"},
+    )
+    as_found = {"threads": 4, "cache": 1, "UV_THREADPOOL_SIZE": 4}
+    assert NodeSite().change_set(survey, NOTHING, as_found) == ChangeSet()
+
+
+def test_what_cannot_be_set_is_refused_with_what_can():
+    with pytest.raises(AdapterError, match="`workers` is nothing that can be set") as caught:
+        CommandSite().change_set(surveyed("./api"), NOTHING, {"workers": 1})
+    assert caught.value.hint == "what can: MALLOC_ARENA_MAX"
+
+
+def test_a_port_of_httpdynos_choice_is_where_it_listens():
+    listeners = surveyed("node", "server.js", "{port}").listeners
+    assert [each.address for each in listeners] == ["127.0.0.1:8080"]
+    assert surveyed("node", "server.js").listeners == ()
+
+
+def test_a_member_without_a_command_is_an_error_that_says_what_to_give():
+    with pytest.raises(AdapterError) as caught:
+        CommandSite().read(Member(name="api", kind="command"))
+    assert 'command = ["node", "server.js"]' in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("arguments", "is_node"),
+    [(("node", "server.js"), True), (("python3", "server.py"), False), (("npm", "start"), False)],
+)
+def test_node_is_recognised_by_its_program(arguments, is_node):
+    found = NodeSite().of_process(f"/usr/bin/{arguments[0]}", arguments, "/srv")
+    assert (found is not None) == is_node

@@ -1,0 +1,37 @@
+import pytest
+
+from httpdyno.errors import AdapterError
+from httpdyno.model import ChangeSet, Member
+from httpdyno.servers.site.adapter import MemberFiles
+from httpdyno.servers.uvicorn.site import UvicornSite
+
+NOTHING = MemberFiles(texts={})
+
+
+def surveyed(*more, **fields):
+    command = ("uvicorn", "shop:app", *more)
+    member = Member(name="shop", kind="uvicorn", command=command, folder="/srv", **fields)
+    return UvicornSite().survey(member, NOTHING, None)
+
+
+def test_settings_are_as_its_command_line_has_them():
+    survey = surveyed("--workers", "3", "--no-access-log", "--port=9000")
+    knobs = UvicornSite().knobs(survey)
+    as_found = {name: knobs[name].default for name in ("workers", "access_log", "loop", "backlog")}
+    assert as_found == {"workers": 3, "access_log": False, "loop": "auto", "backlog": 2048}
+    assert [each.address for each in survey.listeners] == ["127.0.0.1:9000"]
+    assert surveyed("--uds", "/run/s").listeners[0].address == "unix:/run/s"
+
+
+def test_workers_of_a_variable_that_may_not_be_read_are_not_guessed():
+    assert "workers" not in UvicornSite().knobs(surveyed(environment_names=("WEB_CONCURRENCY",)))
+
+
+def test_changes_are_flags_at_the_end():
+    survey = surveyed("--limit-concurrency", "9")
+    changes = UvicornSite().change_set(survey, NOTHING, {"workers": 2, "loop": "auto"})
+    assert changes == ChangeSet(arguments=("--workers", "2"))
+    with pytest.raises(AdapterError, match="no flag takes limit_concurrency back to none"):
+        UvicornSite().change_set(survey, NOTHING, {"limit_concurrency": 0})
+    with pytest.raises(AdapterError, match="expected at least 1"):
+        UvicornSite().change_set(survey, NOTHING, {"workers": 0})
