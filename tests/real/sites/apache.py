@@ -301,6 +301,9 @@ Use site two.example
 <Directory "{root}/www">
   Require all granted
 </Directory>
+<IfModule mod_info.c>
+  Timeout 99
+</IfModule>
 CustomLog {root}/run/access.log \\
   "%h \\"%r\\" %>s"
 # the end, without a newline"""

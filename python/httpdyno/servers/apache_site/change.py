@@ -107,7 +107,7 @@ def _last_outside(text: bytes) -> Line | None:
     depth, last = 0, None
     for line in lines_of(text):
         if line.name.startswith("</"):
-            depth -= 1
+            depth = max(0, depth - 1)
         elif line.name.startswith("<"):
             depth += 1
         last = line if depth == 0 else last
@@ -117,6 +117,7 @@ def _last_outside(text: bytes) -> Line | None:
 def _after(line: Line | None, file: str, files: MemberFiles, text: str) -> Edit:
     content = files.texts[file]
     if line is None:
-        return Edit(file=file, start=len(content), end=len(content), text=f"{text}\n")
+        gap = "" if content.endswith(b"\n") or not content else "\n"
+        return Edit(file=file, start=len(content), end=len(content), text=f"{gap}{text}\n")
     newline = "\r\n" if content[line.end : line.end + 2] == b"\r\n" else "\n"
     return Edit(file=file, start=line.end, end=line.end, text=f"{newline}{line.indentation}{text}")

@@ -54,7 +54,8 @@ def invocation(member: Member, seat: Seat, *, info: str | None) -> Invocation:
     """
     said = options(member.command[1:])
     root = member.prefix or said.prefix or server_root(member.main)
-    loads = ("-C", f"LoadModule {INFO} {info}") if info else ()
+    # After their files, so that no `<IfModule mod_info.c>` of theirs comes to life.
+    loads = ("-c", f"LoadModule {INFO} {info}") if info else ()
     # In a wall the copy's files are elsewhere; what they start from is not. Before there is a copy
     # the server is only asked, which writes nothing.
     own = seat.path(member.main)

@@ -269,3 +269,10 @@ ONE_VALUE = frozenset(
     name.lower() for name in (*KNOBS, *COMPANIONS, *COMPANIONS.values(), *_ALSO_ONE_VALUE)
 )
 """Directives of which the last one in a scope counts, and no other."""
+
+_TUNABLE = frozenset(name.lower() for name in (*KNOBS, *COMPANIONS))
+
+
+def is_tunable(directive: str) -> bool:
+    """Whether a directive is a knob, or is written along with one; in any case."""
+    return directive.lower() in _TUNABLE

@@ -97,8 +97,8 @@ def _line(text: bytes, start: int, end: int, numbers: tuple[int, int]) -> Line |
 
 
 def _decoded(text: bytes) -> str:
-    # Bytes that are no UTF-8 go out as they came in.
-    return text.decode("utf-8", errors="surrogateescape")
+    # What is read is stored, as UTF-8; what is changed is a span of bytes, whatever they are.
+    return text.decode("utf-8", errors="replace")
 
 
 def words(arguments: str) -> list[str]:

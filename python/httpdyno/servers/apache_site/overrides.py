@@ -81,7 +81,7 @@ def document_roots(
 def file_names(directives: Iterable[Directive]) -> tuple[str, ...]:
     """Return what the files are called."""
     said = [d.arguments for d in directives if d.name.lower() == "accessfilename"]
-    return tuple(words(said[-1])) if said else (".htaccess",)
+    return tuple(words(said[-1]) if said else ()) or (".htaccess",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,28 +89,42 @@ class Looked:
     """What was found below the document roots."""
 
     files: tuple[str, ...]
-    is_whole: bool
-    """Whether all folders were looked into, and none is a link to elsewhere."""
+    unseen: tuple[str, ...] = ()
+    """Where there may be more: behind links, too far below, or with names that are no UTF-8."""
 
 
 def files_below_roots(directives: Sequence[Directive], server_root: str) -> Looked:
     """Return the files that Apache would read, where it may look for any."""
     rules, names = allowed(directives), file_names(directives)
     found: dict[str, None] = {}
-    is_whole = True
+    unseen: dict[str, None] = {}
     for root, host in document_roots(directives, server_root):
         if all(rule.is_none for rule in rules if rule.host in (None, host)):
             continue
         for n_before, (folder, folders, files) in enumerate(os.walk(root)):
             if n_before == _MOST_FOLDERS:
-                is_whole = False
+                unseen[f"{root}/{names[0]}"] = None
                 break
-            is_whole &= not any(Path(folder, name).is_symlink() for name in folders)
-            hits = [f"{folder}/{name}" for name in names if name in files]
-            rule = in_force(folder, host, rules) if hits else None
-            if rule is not None and not rule.is_none:
-                found |= dict.fromkeys(hits)
-    return Looked(tuple(found), is_whole)
+            rule = in_force(folder, host, rules)
+            if rule is None or rule.is_none:
+                continue
+            links = [name for name in folders if Path(folder, name).is_symlink()]
+            unseen |= dict.fromkeys(f"{folder}/{name}/{names[0]}" for name in links)
+            found |= dict.fromkeys(f"{folder}/{name}" for name in names if name in files)
+    odd = [path for path in (*found, *unseen) if not _is_text(path)]
+    unseen |= {_text(path): None for path in odd}
+    return Looked(
+        tuple(path for path in found if _is_text(path)),
+        tuple(path for path in unseen if _is_text(path)),
+    )
+
+
+def _is_text(path: str) -> bool:
+    return path == _text(path)
+
+
+def _text(path: str) -> str:
+    return path.encode("utf-8", errors="surrogateescape").decode("utf-8", errors="replace")
 
 
 def _is_wild(path: str) -> bool:

@@ -45,7 +45,7 @@ def _edits(reading: Reading, line: Line, file: str, context: tuple[Survey, Seat]
     name = reading.name.lower()
     if name in _ROOT_ONLY and not seat.is_root:
         return [_blank(line, file)]
-    if seat.kind == CELL:
+    if seat.kind == CELL or not words(reading.text):
         return []
     if name == "listen":
         return [_listen(reading, line, file, seat)]

@@ -45,7 +45,9 @@ def read_files(member: Member) -> MemberFiles:
     walk = walk_of(member, texts, OnDisk())
     texts = walk.texts | texts
     unreadable = dict.fromkeys(_unreadable(walk.directives, walk.server_root))
-    for file in files_below_roots(walk.directives, walk.server_root).files:
+    looked = files_below_roots(walk.directives, walk.server_root)
+    unreadable |= dict.fromkeys(looked.unseen)
+    for file in looked.files:
         try:
             texts[file] = read_regular(file, limit_bytes=_LARGEST_BYTES)
         except OSError:

@@ -11,7 +11,7 @@ from httpdyno.servers.apache_site.directive import Directive
 from httpdyno.servers.apache_site.dump import parsed_dump
 from httpdyno.servers.apache_site.inlined import override_files, why_not
 from httpdyno.servers.apache_site.invocation import INFO, info_file, invocation
-from httpdyno.servers.apache_site.knob import HTACCESS, ONE_VALUE
+from httpdyno.servers.apache_site.knob import HTACCESS, ONE_VALUE, is_tunable
 from httpdyno.servers.apache_site.lines import Places
 from httpdyno.servers.apache_site.reader import walk_of
 from httpdyno.servers.apache_site.rule import SOMAXCONN
@@ -123,14 +123,19 @@ def _somaxconn() -> str:
 
 
 def _last_of_each(found: list[Reading]) -> list[Reading]:
-    """Return the readings without those that a later one of the same scope replaces."""
+    """Return the readings without those that a later one of the same scope replaces.
+
+    What can be tuned comes first; otherwise they are in the order of the configuration.
+    """
     last = {(r.name.lower(), r.scope): index for index, r in enumerate(found)}
-    return [
+    kept = [
         reading
         for index, reading in enumerate(found)
         if reading.name.lower() not in ONE_VALUE
         or last[(reading.name.lower(), reading.scope)] == index
     ]
+    # People look for what can be set first; among a hundred types of icons they would not find it.
+    return sorted(kept, key=lambda reading: not is_tunable(reading.name))
 
 
 def _uneditable(survey: Survey, files: MemberFiles) -> list[Notice]:

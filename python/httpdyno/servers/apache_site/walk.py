@@ -268,7 +268,7 @@ class _Walk:
 
 def _is_version(condition: Sequence[str]) -> bool:
     """Whether an `<IfVersion>` holds for the newest 2.4; patterns are taken to hold."""
-    operator, wanted = condition if len(condition) == _BOTH else ("=", *condition[-1:])
+    operator, wanted = condition if len(condition) == _BOTH else ("=", "".join(condition[-1:]))
     if not re.fullmatch(r"\d+(\.\d+){0,2}", wanted):
         return True
     parts = [int(part) for part in wanted.split(".")]
