@@ -218,6 +218,25 @@ def test_three_sites_answer_with_their_files_inlined_as_before(own_folders):
         assert answers() == found, "the file is still read"
 
 
+def test_what_it_cuts_off_as_found_is_found_as_cut_off(own_folders):
+    folder = own_folders / "site"
+    folder.mkdir()
+    tree = one_file_tree(folder)
+    text = tree.main.read_text().replace("MaxRequestWorkers   20", "MaxClients 203")
+    tree.main.write_text(text)
+    survey = surveyed(tree, seat_in(folder))
+    knobs = SITE.knobs(survey)
+    # Of 16 processes with 5 threads each; and 203 was no multiple of 5.
+    assert knobs["MaxRequestWorkers"].default == 80
+    found: dict[str, Level] = {"MaxRequestWorkers": 80, "KeepAliveTimeout": 7}
+    assert SITE.change_set(survey, SITE.read(tree.member), found).edits == ()
+    with running(tree, found, survey) as (_, insight):
+        assert insight.effective().values["MaxRequestWorkers"] == "80"
+    with running(tree, {"MaxRequestWorkers": 205}, survey) as (_, insight):
+        assert insight.effective().values["MaxRequestWorkers"] == "205"
+    assert "MaxClients 205\nServerLimit 41\n" in tree.main.read_text()
+
+
 def test_what_it_refuses_is_refused_in_its_own_words(own_folders):
     folder = own_folders / "site"
     folder.mkdir()

@@ -204,6 +204,9 @@ _BLOG = """<VirtualHost *:{plain}>
     ServerName blog.example
     DocumentRoot {root}/srv/blog
     KeepAliveTimeout 15
+    <Directory {root}/srv/blog>
+        AllowOverride FileInfo
+    </Directory>
     <FilesMatch "\\.php$">
         SetHandler "proxy:unix:{root}/run/php.sock|fcgi://localhost"
     </FilesMatch>

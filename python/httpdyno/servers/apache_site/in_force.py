@@ -14,7 +14,14 @@ from httpdyno.model import KnobInfo, Level, Reading, Survey, level_text
 from httpdyno.servers.apache.in_force import adjustments
 from httpdyno.servers.apache_site.dump import Dump, parsed_dump
 from httpdyno.servers.apache_site.inlined import allowing_scopes
-from httpdyno.servers.apache_site.knob import BACKLOG, HTACCESS, KNOBS, ONE_VALUE, SPARE
+from httpdyno.servers.apache_site.knob import (
+    BACKLOG,
+    HTACCESS,
+    KNOBS,
+    ONE_VALUE,
+    SPARE,
+    present_name,
+)
 from httpdyno.servers.apache_site.offer import split_name
 from httpdyno.servers.apache_site.scope import Scopes
 from httpdyno.servers.apache_site.setting import (
@@ -83,10 +90,10 @@ def _last_readings(dump: Dump) -> Iterable[Reading]:
     scopes = Scopes(dump.directives)
     last: dict[tuple[str, str], Reading] = {}
     for directive in dump.directives:
-        if directive.name.lower() in ONE_VALUE:
+        name = present_name(directive.name)
+        if name.lower() in ONE_VALUE:
             scope = scopes.of(directive)
-            reading = Reading(name=directive.name, scope=scope, text=directive.arguments)
-            last[(directive.name.lower(), scope)] = reading
+            last[(name.lower(), scope)] = Reading(name=name, scope=scope, text=directive.arguments)
     return last.values()
 
 
@@ -118,7 +125,7 @@ def _spare(found: Survey, now: Survey, asked: Mapping[str, Level]) -> str:
 
 
 def _overriding(found: Survey, now: Survey) -> str:
-    allowing = set(allowing_scopes(now)) & set(allowing_scopes(found))
+    allowing = set(allowing_scopes(now)) & {r.scope for r in found.readings if r.name == HTACCESS}
     return FOUND if allowing else "inlined"
 
 

@@ -23,6 +23,7 @@ _ALLOWS = "allowoverride"
 class _Rule:
     """What a `<Directory>` says of the files below it."""
 
+    scope: str
     path: str
     host: str
     is_none: bool
@@ -49,6 +50,14 @@ def why_not(survey: Survey, files: MemberFiles) -> str:
     """Return why the files cannot be written into the configuration; empty where they can."""
     found = _files_by_rule(survey, files)
     return found if isinstance(found, str) else ""
+
+
+def inlinable(survey: Survey, files: MemberFiles) -> dict[str, int]:
+    """Return the scopes that can do without files: scope → how many there are now."""
+    found = _files_by_rule(survey, files)
+    if isinstance(found, str):
+        return {}
+    return {rule.scope: len(paths) for rule, paths in found.items()}
 
 
 def inlining(survey: Survey, files: MemberFiles) -> tuple[Edit, ...]:
@@ -101,7 +110,9 @@ def _rules(survey: Survey) -> list[_Rule]:
         host, slash, path = reading.scope.partition("/")
         if reading.name.lower() == _ALLOWS and slash and reading.origin is not None:
             whole = posixpath.normpath(f"/{path}")
-            found.append(_Rule(whole, host.strip(), reading.text.lower() == "none", reading.origin))
+            is_none = reading.text.lower() == "none"
+            rule = _Rule(reading.scope, whole, host.strip(), is_none, reading.origin)
+            found.append(rule)
     return found
 
 
@@ -125,7 +136,8 @@ def _complaint(rule: _Rule, paths: list[str], survey: Survey, files: MemberFiles
     folders = {posixpath.dirname(path): path for path in paths}
     for reading in survey.readings:
         _, slash, path = reading.scope.partition("/")
-        if slash and f"/{path}".rstrip("/") in folders and not _is_in_rule(reading, rule, text):
+        is_there = reading.origin is not None and f"/{path}".rstrip("/") in folders
+        if slash and is_there and not _is_in_rule(reading, rule, text):
             return f"another section says something of `/{path}`"
     for path in paths:
         try:

@@ -171,7 +171,8 @@ _DECLARED = (
         ),
     ),
     Declared(
-        info=replace(STUDY_KNOBS["ExtendedStatus"], cost="reload", evidence="said"),
+        # With mod_status, without which there is no such knob, it is on where nothing is said.
+        info=replace(STUDY_KNOBS["ExtendedStatus"], default=True, cost="reload", evidence="said"),
         module="status_module",
     ),
     Declared(
@@ -260,6 +261,14 @@ COMPANIONS = {
     "MaxKeepAliveRequests": "KeepAlive",
 }
 """A directive that nothing sets → the one that it is written after."""
+
+_FORMER = {"maxclients": "MaxRequestWorkers", "maxrequestsperchild": "MaxConnectionsPerChild"}
+
+
+def present_name(directive: str) -> str:
+    """Return what a directive is called since 2.4; the former names still count."""
+    return _FORMER.get(directive.lower(), directive)
+
 
 _ALSO_ONE_VALUE = (
     *("User", "Group", "ServerName", "DocumentRoot", "PidFile", "ErrorLog", "Timeout"),

@@ -46,7 +46,7 @@ def _is_here(declared: Declared, survey: Survey) -> bool:
     if declared.is_threaded is not None and declared.is_threaded != is_threaded(survey):
         return False
     if info.name == HTACCESS:
-        return survey.reading(HTACCESS) is not None
+        return any(reading.name == HTACCESS for reading in survey.readings)
     if info.name == SPARE:
         return all(_can_be_set(survey, name) for name in spare_names(survey))
     return True

@@ -7,9 +7,10 @@ from msgspec import structs
 
 from httpdyno.model import Member, Notice, Origin, Reading, Survey
 from httpdyno.servers.adapter import NotRunning
+from httpdyno.servers.apache.in_force import adjustments
 from httpdyno.servers.apache_site.directive import Directive
 from httpdyno.servers.apache_site.dump import parsed_dump
-from httpdyno.servers.apache_site.inlined import override_files, why_not
+from httpdyno.servers.apache_site.inlined import inlinable, override_files, why_not
 from httpdyno.servers.apache_site.invocation import INFO, info_file, invocation
 from httpdyno.servers.apache_site.knob import HTACCESS, ONE_VALUE, is_tunable
 from httpdyno.servers.apache_site.lines import Places
@@ -54,9 +55,21 @@ def survey_of(member: Member, files: MemberFiles, seat: Seat | None) -> Survey |
     if said.exit_code != 0:
         # What it prints before it refuses is no part of what it says.
         return NotRunning(status="refused", detail=said.errors.strip() or "it refuses to start")
-    survey = _survey(walk, files, _dumped(said, walk, version))
+    survey = _adjusted(_survey(walk, files, _dumped(said, walk, version)), said.errors)
     reading = Reading(name=INFO, scope="", text=info or "")
     return structs.replace(survey, readings=(*survey.readings, reading))
+
+
+def _adjusted(survey: Survey, words: str) -> Survey:
+    """Return it with the numbers that Apache says it takes in place of theirs."""
+    taken = adjustments(words)
+    readings = [
+        structs.replace(reading, text=str(taken[reading.name]), evidence="said")
+        if reading.name in taken and not reading.scope
+        else reading
+        for reading in survey.readings
+    ]
+    return structs.replace(survey, readings=tuple(readings))
 
 
 def _written(walk: Walked, version: str, why: str) -> "_Said":
@@ -111,8 +124,11 @@ def _with_overrides(survey: Survey, files: MemberFiles) -> Survey:
     if why := why_not(survey, files):
         words = f"{n_files} `.htaccess` files are read at requests; not to be inlined: {why}"
         return structs.replace(survey, notices=(*survey.notices, Notice(words=words)))
-    reading = Reading(name=HTACCESS, scope="", text=f"{n_files} files")
-    return structs.replace(survey, readings=(*survey.readings, reading))
+    own = [
+        Reading(name=HTACCESS, scope=scope, text=f"{n} files")
+        for scope, n in inlinable(survey, files).items()
+    ]
+    return structs.replace(survey, readings=(*survey.readings, *own))
 
 
 def _somaxconn() -> str:

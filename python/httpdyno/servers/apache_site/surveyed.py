@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from httpdyno.model import Backend, Listener, LogPlace, Origin, Reading
 from httpdyno.servers.apache_site.directive import Directive, Section
+from httpdyno.servers.apache_site.knob import present_name
 from httpdyno.servers.apache_site.lines import Places, words
 from httpdyno.servers.apache_site.scope import Scopes, bare_host
 
@@ -38,7 +39,7 @@ def readings(directives: Sequence[Directive], places: Places, scopes: Scopes) ->
     """Return what each directive sets, in the order of the configuration."""
     return [
         Reading(
-            name=directive.name,
+            name=present_name(directive.name),
             scope=scopes.of(directive),
             text=directive.arguments,
             origin=origin_of(directive, places),
