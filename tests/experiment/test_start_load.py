@@ -217,7 +217,7 @@ def test_users_do_their_first_steps_before_warm_up_and_windows():
             # Each of four users: for the warm-up, and for the windows.
             assert paths[:5] == ["/status/302"] * 4 + ["/"]
             assert paths.count("/status/302") == 8
-    assert load.shut_out is None
+    assert load.shut_out == {}
     assert windows
     assert all(window.measurement.n_errors == 0 for window in windows)
 
@@ -229,9 +229,20 @@ def test_a_server_that_users_do_not_get_into_is_named_and_nothing_of_it_is_measu
         load.workload = structs.replace(load.workload, first=(login,))
         load.addresses = {**load.addresses, Place(0, 1): "127.0.0.1:1"}
         assert load.run(lambda _window: None) == []
-    assert load.shut_out is not None
-    assert load.shut_out.place == Place(start=0, arm=1)
-    assert load.shut_out.trouble == (
-        "4 of 4 users did not get through the first steps: GET /status/302 failed (refused)"
-    )
+    trouble = "4 of 4 users did not get through the first steps: GET /status/302 failed (refused)"
+    assert load.shut_out == {Place(start=0, arm=1): trouble}
     assert load.silence is None
+
+
+def test_where_users_get_into_no_server_all_of_them_are_named():
+    """Or a workload that is wrong would look like a candidate that is."""
+    with origin() as one, origin() as other:
+        load = load_of(one.address, other.address)
+        login = RequestSpec(path="/status/403", expect_status=302)
+        load.workload = structs.replace(load.workload, first=(login,))
+        assert load.run(lambda _window: None) == []
+        for each in (one, other):
+            paths = {arrival["path"] for arrival in each.ask("log")["arrivals"]}
+            assert paths == {"/status/403"}
+    assert sorted(load.shut_out) == [Place(0, 0), Place(0, 1)]
+    assert len({*load.shut_out.values()}) == 1

@@ -7,7 +7,7 @@ background while the next come up, because between starts every second is taken 
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -253,14 +253,14 @@ class ServerBench:
         windows = load.run(save)
         if load.silence is not None:
             place = load.silence.place
-            _cut_others_short(starts, place.start)
+            _cut_others_short(starts, {place.start})
             arm = starts[place.start][place.arm]
             sent = self._study.workload.requests
             arm.fail(*silence(load.silence.measurement, running[place], arm.workers, sent))
-        elif load.shut_out is not None:
-            place = load.shut_out.place
-            _cut_others_short(starts, place.start)
-            starts[place.start][place.arm].fail("infeasible", load.shut_out.trouble)
+        elif load.shut_out:
+            _cut_others_short(starts, {place.start for place in load.shut_out})
+            for place, trouble in load.shut_out.items():
+                starts[place.start][place.arm].fail("infeasible", trouble)
         return windows, {
             labels[number]: load.known.get(number, CycleMoments()) + moments
             for number, moments in load.seen.items()
@@ -356,11 +356,11 @@ def _see_crashes(arms: Sequence[_Arm]) -> None:
             arm.fail("crashed", crash_words(arm.running))
 
 
-def _cut_others_short(starts: Sequence[Sequence[_Arm]], ended: int) -> None:
-    """Call the starts disturbed whose load ended because of a server of the one of this number."""
+def _cut_others_short(starts: Sequence[Sequence[_Arm]], ended: Collection[int]) -> None:
+    """Call the starts disturbed whose load ended because of servers of those of these numbers."""
     for start, arms in enumerate(starts):
         for arm in arms:
-            if start != ended and arm.is_up:
+            if start not in ended and arm.is_up:
                 arm.fail("unstable", "a server of another start beside it stopped answering")
 
 

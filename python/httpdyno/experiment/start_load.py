@@ -31,6 +31,8 @@ from httpdyno.telemetry.window import WindowTelemetry
 from httpdyno.units import format_duration
 
 _POLL_S = 0.05
+_MOMENT_S = 0.001
+"""Of a window that is there for what comes before it."""
 BESIDE_LOAD = 1.2
 """For the time that servers take to come up, about, where a start's load is long."""
 
@@ -49,14 +51,6 @@ class Silence:
 
     place: Place
     measurement: Measurement
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ShutOut:
-    """An arm whose users did not all get through their first steps: it is asked for less."""
-
-    place: Place
-    trouble: str
 
 
 @dataclass(kw_only=True)
@@ -82,8 +76,9 @@ class StartLoad:
     """Whether this process itself stood still, so that nothing may be learnt of latencies."""
     silence: Silence | None = None
     """Set when an arm fell silent, which ends the load."""
-    shut_out: ShutOut | None = None
-    """Set when users did not get into an arm, which ends the load too."""
+    shut_out: dict[Place, str] = field(default_factory=dict)
+    """The arms whose users did not all get through their first steps, with the trouble; that ends
+    the load too."""
     seen: dict[int, CycleMoments] = field(default_factory=dict)
     """What these starts say of them."""
 
@@ -171,7 +166,7 @@ class StartLoad:
             return True
         if self._is_credited and all(place.arm in self.known for place in self._up):
             self._warm_up_together(warm_up_s)
-            return self.shut_out is None
+            return not self.shut_out
         tail_s = min(PILOT_TAIL_S, self.workload.timeout_s) if self._is_credited else 0.0
         up = self._up
         plan = [
@@ -179,7 +174,7 @@ class StartLoad:
             for index in range(len(up))
         ]
         self._play(up, plan, 0, None, lambda _index, _measurement: None)
-        return self.silence is None and self.shut_out is None
+        return self.silence is None and not self.shut_out
 
     def _warm_up_together(self, warm_up_s: float) -> None:
         """Load all arms of all starts at once: their cycles are known, so nothing is learnt."""
@@ -252,15 +247,16 @@ class StartLoad:
         handle = self._start(up, plan, part, on_edge)
         with _stopped_on_error(handle):
             n_seen, is_over = 0, False
-            n_entered = 0 if self.workload.first else len(up)
+            entered: set[int] = set()
             while not is_over:
                 is_over = handle.wait(_POLL_S)
                 # Asked for as long as there are some to come: it costs the engine's time.
-                if n_entered < len(up):
-                    n_entered = self._see_entrances(up, handle)
-                if self.shut_out is not None:
+                if self.workload.first and len(entered) < len(up):
+                    entered = self._see_entrances(up, handle)
+                if self.shut_out:
                     handle.stop()
                     handle.wait(math.inf)
+                    self._see_the_others([p for n, p in enumerate(up) if n not in entered])
                     return
                 for measurement in handle.measurements()[n_seen:]:
                     self._see(up[plan[n_seen].arm], measurement)
@@ -291,13 +287,25 @@ class StartLoad:
             on_edge=on_edge,
         )
 
-    def _see_entrances(self, up: Sequence[Place], handle: LoadHandle) -> int:
-        """See whether all users did their first steps; return of how many arms they have ended."""
+    def _see_entrances(self, up: Sequence[Place], handle: LoadHandle) -> set[int]:
+        """See whether all users did their first steps; return of which arms they have ended."""
         entrances = handle.entrances()
         for number, entrance in entrances.items():
             if trouble := entrance_trouble(entrance, self.workload):
-                self.shut_out = self.shut_out or ShutOut(place=up[number], trouble=trouble)
-        return len(entrances)
+                self.shut_out[up[number]] = trouble
+        return {*entrances}
+
+    def _see_the_others(self, others: Sequence[Place]) -> None:
+        """See who gets into the arms whose turn had not come.
+
+        One that is alone in failing is worse than the others; else the workload may be wrong.
+        """
+        moment = WindowPlan(arm=0, lead_in_s=0.0, measure_s=_MOMENT_S)
+        for place in others:
+            alone = self._start([place], [moment], 0, None)
+            with _stopped_on_error(alone):
+                alone.wait(math.inf)
+            self._see_entrances([place], alone)
 
     def _see(self, place: Place, measurement: Measurement) -> None:
         if measurement.cycles is not None:
