@@ -31,14 +31,14 @@ MISTAKES: dict[str, tuple[Level, Level]] = {
     # Every page compiles all of its classes anew.
     "php:opcache.enable": (False, True),
 }
-"""Knob as a study of members `front` and `php` names it → what is planted, what is right."""
+"""Knob as a study of members `nginx` and `php` names it → what is planted, what is right."""
 INERT: dict[str, tuple[Level, Level]] = {
     # Fewer clients than this come at any time.
-    "front:worker_connections": (768, 4096),
-    "front:listen_backlog": (511, 4096),
+    "nginx:worker_connections": (768, 4096),
+    "nginx:listen_backlog": (511, 4096),
     # Nothing of the site is sent in blocks of this size, or has a body.
-    "front:output_buffers": ("2x32k", "4x64k"),
-    "front:client_body_buffer_size": (16384, 131_072),
+    "nginx:output_buffers": ("2x32k", "4x64k"),
+    "nginx:client_body_buffer_size": (16384, 131_072),
     # The same few files are asked for all the time, and none of their paths is a link.
     "php:realpath_cache_size": ("4096K", "16M"),
 }
@@ -127,7 +127,7 @@ def planted_site(folder: Path) -> PlantedSite:
     _write_pages(root)
     return PlantedSite(
         folder=folder,
-        front=Member(name="front", kind="nginx", main=str(front / "nginx.conf")),
+        front=Member(name="nginx", kind="nginx", main=str(front / "nginx.conf")),
         php=Member(name="php", kind="php-fpm", main=str(php / "php-fpm.conf"), program=PROGRAM),
     )
 

@@ -24,7 +24,7 @@ pytestmark = [
     pytest.mark.skipif(possible()[0] != "cell", reason=possible()[1] or "cells can be had"),
 ]
 
-ADAPTERS: dict[str, SiteAdapter] = {"front": Nginx(), "php": PhpFpm()}
+ADAPTERS: dict[str, SiteAdapter] = {"nginx": Nginx(), "php": PhpFpm()}
 DEADLINE_S = 15.0
 
 

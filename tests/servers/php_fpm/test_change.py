@@ -129,7 +129,7 @@ def test_a_pool_that_has_a_value_of_its_own_is_changed_there():
         "-php_admin_value[realpath_cache_ttl] = 30",
         "-php_flag[opcache.enable] = off",
         "+php_admin_value[realpath_cache_ttl] = 600",
-        "+php_flag[opcache.enable] = 1",
+        "+php_flag[opcache.enable] = on",
     ]
 
 

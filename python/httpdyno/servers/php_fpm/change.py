@@ -48,6 +48,7 @@ from httpdyno.servers.site.adapter import MemberFiles
 
 OWN_INI = "99-httpdyno.ini"
 _LATEST_INI = "zz-httpdyno.ini"
+_SWITCHES = (("off", "on"), ("no", "yes"), ("false", "true"))
 _TOGETHER = ("pm", "pm.max_children", SPARE)
 
 
@@ -94,6 +95,14 @@ def _knob_and_scope(survey: Survey, name: str, level: Level) -> tuple[str, str]:
         named = ", ".join(f"`{bare}@{pool}`" for pool in pools) if len(pools) > 1 else f"`{bare}`"
         raise AdapterError(f"`{name}` names no pool of this php-fpm", hint=f"It has {named}.")
     return bare, scope
+
+
+def _switch(level: bool, found: str) -> str:
+    """Return a switch's text, in the words that it was found in."""
+    for words in _SWITCHES:
+        if found.lower() in {word.lower() for word in words}:
+            return words[level]
+    return str(int(level))
 
 
 def _scopes(knob: PhpKnob, pools: tuple[str, ...]) -> tuple[str, ...]:
@@ -202,7 +211,10 @@ class _Editor:
         if name == JIT:
             self._put_jit(level_text(level))
             return
-        text = str(int(level)) if isinstance(level, bool) else level_text(level)
+        text = level_text(level)
+        if isinstance(level, bool):
+            reading = self.survey.reading(name, scope)
+            text = _switch(level, reading.text if reading and reading.origin else "")
         pool = self._pool(scope)
         own = own_value(self.pools, pool, knob)
         if own is not None and (scope or len(pool_names(self.survey)) == 1):

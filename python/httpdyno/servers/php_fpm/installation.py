@@ -94,12 +94,14 @@ def _program_names(main: str) -> tuple[str, ...]:
 
 
 def unit_of(main: str) -> str:
-    """Return the systemd unit of the package that a main configuration file is of."""
+    """Return the systemd unit of the package that a main configuration file is of; else empty."""
     debian = re.match(r"/etc/php/(\d+\.\d+)/fpm/", main)
     remi = re.match(r"/etc/opt/remi/(php\d+)/", main)
     if debian:
         return f"php{debian[1]}-fpm.service"
-    return f"{remi[1]}-php-fpm.service" if remi else "php-fpm.service"
+    if remi:
+        return f"{remi[1]}-php-fpm.service"
+    return "php-fpm.service" if main == "/etc/php-fpm.conf" else ""
 
 
 @lru_cache(maxsize=8)
