@@ -11,6 +11,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from httpdyno.cli import study_new
 from httpdyno.cli.console import results
 from httpdyno.cli.find_study import bundled_studies, open_study
 from httpdyno.cli.launch import Request, launch
@@ -163,6 +164,9 @@ def schema(
     document: dict[str, Any] = study_schema()
     say(json_text.dumps(document, indent=2))
     return 0
+
+
+app.command("new", epilog=study_new.EXAMPLE)(study_new.new)
 
 
 def _listed(study: Study, is_lacking: bool) -> RenderableType:

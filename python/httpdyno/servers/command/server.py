@@ -68,10 +68,12 @@ class Command:
         if name and folder and found_program(name, Path(folder), _path(spec)) is None:
             return f"`{name}` is no program in `{folder}`"
         variables = Variables.placeholders(spec, configuration, server_user=own_user())
-        text = " ".join([*command_line(spec, variables), *_variables(spec, variables)])
+        # Command line and templates.
+        rendered = self.render(spec, study_folder, configuration).files.values()
+        text = " ".join([*rendered, *_variables(spec, variables)])
         if variables.port not in text:
             return (
-                "neither the command nor the environment says where to listen: "
+                "neither the command nor the environment nor a template says where to listen: "
                 "use `{port}` or `{address}`"
             )
         return ""

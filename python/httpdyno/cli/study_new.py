@@ -1,0 +1,106 @@
+"""`httpdyno study new`: a small study in a new folder."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from httpdyno.cli.find_study import open_study
+from httpdyno.cli.option import JsonOption
+from httpdyno.cli.output import Outputs, write_json
+from httpdyno.cli.standard_streams import say
+from httpdyno.errors import OutputError, UsageError
+from httpdyno.foreign_text import reason
+from httpdyno.registry import load_adapter
+from httpdyno.study.starter import STARTERS, Wish, starter
+
+EXAMPLE = """Example:
+
+\b
+  httpdyno study new gunicorn shop:app --python venv/bin/python
+  httpdyno study new command -- node server.js --port {port}
+"""
+
+
+def new(  # noqa: PLR0913 - one parameter for each option
+    kind: Annotated[str, typer.Argument(metavar="KIND", help=f"What runs: {', '.join(STARTERS)}.")],
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="ARGS",
+            help="Of gunicorn and uvicorn the application, `module:name`; of a command program and "
+            "arguments, after `--`.",
+            show_default=False,
+        ),
+    ] = None,
+    *,
+    python: Annotated[
+        str,
+        typer.Option(
+            "--python", metavar="PATH", help="The interpreter of your own virtual environment."
+        ),
+    ] = "",
+    folder: Annotated[
+        str, typer.Option("--folder", metavar="DIR", help="Where the application lies.")
+    ] = ".",
+    output: Annotated[
+        str,
+        typer.Option(
+            "-o", "--output", metavar="DIR", help="The new folder.  [default: NAME-study]"
+        ),
+    ] = "",
+    json: JsonOption = None,
+) -> int:
+    """Write a small study into a new folder.
+
+    It has comments, loads, and runs where its server is installed. What it says of knobs and
+    requests is an example: put in yours.
+    """
+    outputs = Outputs(json=json)
+    outputs.check()
+    if python and kind not in {"gunicorn", "uvicorn"}:
+        raise UsageError(
+            f"`--python` is for gunicorn and uvicorn, not for {kind}",
+            hint="a command names its own interpreter",
+        )
+    made = starter(
+        Wish(
+            kind=kind,
+            words=tuple(words or ()),
+            # Not resolved: it is by its own path that an interpreter knows its environment.
+            python=str(Path(python).absolute()) if python else "",
+            folder=str(Path(folder).resolve()),
+            n_cpus=len(os.sched_getaffinity(0)),
+        )
+    )
+    target = Path(output or f"{made.name}-study")
+    _write(target, made.files)
+    study = open_study(str(target))
+    adapter = load_adapter(study.server.adapter)
+    trouble = adapter.missing(study.server) or tuple(
+        filter(None, [adapter.complaint(study.server, target, study.start_configuration())])
+    )
+    written = [str(target / name) for name in made.files]
+    if outputs.json is not None:
+        document = {"study": study.name, "files": written, "cannot_run": list(trouble)}
+        write_json(document, outputs.json)
+    if outputs.has_text:
+        say(f"wrote {', '.join(written)}")
+        for each in trouble:
+            say(f"it cannot run yet: {each}")
+        say(f"next: `httpdyno tune {target}`")
+    return 0
+
+
+def _write(target: Path, files: Mapping[str, str]) -> None:
+    if target.exists():
+        raise UsageError(f"`{target}` is there already", hint="name another folder with `--output`")
+    try:
+        for name, text in files.items():
+            path = target / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise OutputError(f"`{target}` cannot be written: {reason(error)}") from error
