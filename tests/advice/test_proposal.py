@@ -12,7 +12,7 @@ def proposal(name, prior=0.5, blocked=""):
 
 def test_the_likeliest_come_first_and_no_more_than_a_ladder_can_decide():
     names = [f"front:k{number}" for number in range(MOST_TRIED + 2)]
-    proposed = [proposal(name, prior=number / 100) for number, name in enumerate(names)]
+    proposed = [proposal(name, prior=0.5 + number / 100) for number, name in enumerate(names)]
     found = chosen(proposed, dict.fromkeys(names, info()))
     assert [each.name for each in found.tried] == names[::-1][:MOST_TRIED]
     assert [each.name for each in found.listed] == names[1::-1]
@@ -35,3 +35,9 @@ def test_what_a_rule_blocked_stays_so():
     found = chosen([proposal("a", blocked="its module is not there")], {"a": info()})
     assert found.tried == ()
     assert found.listed[0].blocked == "its module is not there"
+
+
+def test_what_hardly_helps_is_listed():
+    found = chosen([proposal("a", prior=0.1)], {"a": info()})
+    assert found.tried == ()
+    assert "little is to be expected" in found.listed[0].blocked

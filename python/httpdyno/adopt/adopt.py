@@ -1,7 +1,7 @@
 """The whole of adopting a site: gathered, copied, rehearsed, proposed, written as a study."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from httpdyno.servers.site.adapter import SiteAdapter
 from httpdyno.servers.site.listener import loaded_listener
 from httpdyno.servers.site.seating import SeatMaker
 from httpdyno.servers.site.server import SITE, SiteServer
-from httpdyno.servers.site.snapshot import Snapshot, take_snapshot
+from httpdyno.servers.site.snapshot import Snapshot, take_snapshot, version_of
 
 REHEARSAL = "rehearsal.json"
 _STUDY = "study.toml"
@@ -105,6 +105,11 @@ def adopt(
     site = msgspec.structs.replace(site, writes=(*site.writes, *written))
     infos = server.knobs()
     proposals = propose(gathered, infos, report, request.offer, request.wanted)
+    if not proposals.tried:
+        raise UsageError(
+            "no rule knows of anything worth trying in this site",
+            hint=f"name what to try, `--knob NAME=LEVEL,…`; there are {', '.join(sorted(infos))}",
+        )
     text = StudyText(
         name=folder.name,
         title=f"{site.host or folder.name}, as {described(site.members)} serve it"
@@ -114,7 +119,7 @@ def adopt(
         site=site,
         ready_path=request.ready_path,
         ready_status=request.ready_status,
-        offer=request.offer,
+        offer=_as_answered(request.offer, report),
         proposals=proposals,
         infos=infos,
         budget_s=request.budget_s,
@@ -151,6 +156,18 @@ def _write(folder: Path, gathered: Gathered, text: StudyText, report: RehearsalR
         ) from error
 
 
+def _as_answered(offer: Offer, report: RehearsalReport) -> Offer:
+    """Return the requests with the status that each was answered with, where that was right."""
+    seen = {each.path: each.status for each in report.answered if each.is_expected}
+    return replace(
+        offer,
+        requests=tuple(
+            msgspec.structs.replace(each, expect_status=seen.get(each.path, each.expect_status))
+            for each in offer.requests
+        ),
+    )
+
+
 def _declared(gathered: Gathered) -> Sequence[str]:
     return [folder for found in gathered.members for folder in found.survey.writes]
 
@@ -163,7 +180,7 @@ def _told(report: RehearsalReport) -> str:
 
 
 def _about(gathered: Gathered, report: RehearsalReport) -> str:
-    versions = ", ".join(found.survey.version for found in gathered.members)
+    versions = ", ".join(version_of(found.survey) for found in gathered.members)
     today = datetime.now(UTC).date().isoformat()
     return (
         f"Your own site as it was found on {today}: {versions}.\n"

@@ -46,22 +46,20 @@ def gather(
     waiting = list(named)
     found: list[Found] = []
     candidates: list[Found] | None = None
-    outside: list[Backend] = []
     while waiting:
         each = look_at(waiting.pop(0), adapters, seat)
         found.append(each)
-        for backend in each.survey.backends:
+        if waiting:
+            continue
+        # Those that were named come first; only what they leave open is looked for.
+        for backend in _open(found):
             if candidates is None:
                 candidates = _usual(adapters)
-            known = [*found, *(look for look in candidates if look.member in waiting)]
-            if any(_answers(other, backend) for other in known):
-                continue
             new = next((other for other in candidates if _answers(other, backend)), None)
-            if new is not None:
+            if new is not None and new.member not in waiting:
                 waiting.append(new.member)
-            elif backend.to not in {other.to for other in outside}:
-                outside.append(backend)
-    return Gathered(members=_with_served(found), outside=tuple(outside))
+    outside = {backend.to: backend for backend in _open(found)}
+    return Gathered(members=_with_served(found), outside=tuple(outside.values()))
 
 
 def look_at(member: Member, adapters: Mapping[str, SiteAdapter], seat: Seat | None) -> Found:
@@ -102,6 +100,16 @@ def _usual(adapters: Mapping[str, SiteAdapter]) -> list[Found]:
             except AdapterError:  # nobody asked for it
                 continue
     return found
+
+
+def _open(found: Sequence[Found]) -> list[Backend]:
+    """Return the backends that no member answers at."""
+    return [
+        backend
+        for each in found
+        for backend in each.survey.backends
+        if not any(_answers(other, backend) for other in found)
+    ]
 
 
 def _answers(other: Found, backend: Backend) -> bool:

@@ -144,7 +144,7 @@ def _remarks(info: KnobInfo) -> list[str]:
     """Return what applying it takes and risks, as comments."""
     parts = chain(
         [f"Applying it takes {_COSTS[info.cost]}." if info.cost in {"reload", "restart"} else ""],
-        [f"{info.risk.rstrip('.')}." if info.risk else ""],
+        [f"{info.risk[:1].upper()}{info.risk[1:].rstrip('.')}." if info.risk else ""],
     )
     said = " ".join(part for part in parts if part)
     return comment(said) if said else []

@@ -14,6 +14,8 @@ from msgspec import structs
 from httpdyno.model import KnobInfo, Level, Record, Survey
 
 MOST_TRIED = 12
+LEAST_PRIOR = 0.3
+"""What is less likely to help is listed, and not tried."""
 ASKED_FOR = ("stale", "loss")
 """Effects that are tried only where somebody allowed them."""
 
@@ -103,6 +105,8 @@ def chosen(
         blocked = each.blocked
         if not blocked and effect in ASKED_FOR and effect not in allowed:
             blocked = f"needs `--allow {effect}`"
+        if not blocked and each.prior < LEAST_PRIOR:
+            blocked = "little is to be expected of it here"
         if not blocked and len(tried) >= MOST_TRIED:
             blocked = f"{MOST_TRIED} likelier ones come first"
         if blocked:

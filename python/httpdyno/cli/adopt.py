@@ -18,10 +18,11 @@ from httpdyno.cli.output import Outputs, write_json
 from httpdyno.cli.standard_streams import say, tell
 from httpdyno.errors import AdapterError, UsageError
 from httpdyno.experiment.machine_room import machine_room
-from httpdyno.model import Door, Isolation, Level, Member, Site
+from httpdyno.model import Door, Isolation, Level, Member, Site, level_text
 from httpdyno.registry import site_adapters
 from httpdyno.servers.site.isolation import seat_maker
 from httpdyno.servers.site.listener import loaded_listener
+from httpdyno.servers.site.snapshot import version_of
 from httpdyno.servers.source.find import find, sole
 from httpdyno.servers.source.machine import Machine, this_machine
 from httpdyno.servers.source.words import parse_source
@@ -252,7 +253,9 @@ def _level(text: str) -> Level:
 def _tell_found(gathered: Gathered) -> None:
     for found in gathered.members:
         n_files = len(found.files.texts)
-        tell(f"{found.survey.version}: {found.member.main or found.member.name}, {n_files} files")
+        tell(
+            f"{version_of(found.survey)}: {found.member.main or found.member.name}, {n_files} files"
+        )
     for backend in gathered.outside:
         where = f" ({backend.origin.file}:{backend.origin.line})" if backend.origin else ""
         tell(f"out of reach for a copy: {backend.to}{where}")
@@ -261,7 +264,7 @@ def _tell_found(gathered: Gathered) -> None:
 def _show_plan(gathered: Gathered, site: Site, folder: Path) -> None:
     say(f"would write  {folder}/ (study.toml, snapshot, rehearsal.json)")
     for found in gathered.members:
-        say(f"member       {found.member.name}: {found.survey.version}")
+        say(f"member       {found.member.name}: {version_of(found.survey)}")
         for path in found.files.texts:
             say(f"  copies     {path}")
         for path in found.files.unreadable:
@@ -287,8 +290,8 @@ def _show(adopted: Adopted, gathered: Gathered) -> None:
         parts.append(f"{len(proposals.listed)} more listed with the reason")
     say(f"wrote {adopted.folder}/: {', '.join(parts)}")
     for proposal in proposals.tried:
-        levels = ", ".join(str(level) for level in proposal.levels)
-        say(f"  {proposal.name}  {proposal.start} → {levels}: {proposal.why}")
+        levels = ", ".join(level_text(level) for level in proposal.levels)
+        say(f"  {proposal.name}  {level_text(proposal.start)} → {levels}: {proposal.why}")
     say(f"next: httpdyno tune {adopted.folder}")
 
 

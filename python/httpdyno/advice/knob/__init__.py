@@ -1,13 +1,15 @@
 """Rules that propose knobs, a file for each kind of server; a rule is pure."""
 
-from collections.abc import Callable, Iterable
+from httpdyno.advice.knob import apache, nginx, php_fpm, python_server
+from httpdyno.advice.knob.rule import Rule
 
-from httpdyno.advice.knob import nginx
-from httpdyno.advice.proposal import KnobProposal, Offered
-
-Rule = Callable[[Offered], Iterable[KnobProposal]]
-
-_RULES: dict[str, tuple[Rule, ...]] = {"nginx": nginx.RULES}
+_RULES: dict[str, tuple[Rule, ...]] = {
+    "apache": apache.RULES,
+    "gunicorn": python_server.RULES,
+    "nginx": nginx.RULES,
+    "php-fpm": php_fpm.RULES,
+    "uvicorn": python_server.RULES,
+}
 
 
 def rules(kind: str) -> tuple[Rule, ...]:

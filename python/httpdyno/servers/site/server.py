@@ -30,7 +30,7 @@ from httpdyno.servers.site.knob_name import by_member, knob_name
 from httpdyno.servers.site.listener import loaded_listener, reached_at
 from httpdyno.servers.site.running import Loaded, RunningMember, SiteRunning
 from httpdyno.servers.site.seating import OpenSeat, SeatMaker
-from httpdyno.servers.site.snapshot import Found, Snapshot
+from httpdyno.servers.site.snapshot import Found, Snapshot, version_of
 from httpdyno.servers.site.text import edited_files
 
 SITE = "site"
@@ -104,7 +104,7 @@ class SiteServer:
     def version(self, spec: ServerSpec | None = None, study_folder: Path | None = None) -> str:
         """Return the members' own lines, front to back."""
         del spec, study_folder
-        return ", ".join(found.survey.version for found in self._snapshot.members.values())
+        return ", ".join(version_of(found.survey) for found in self._snapshot.members.values())
 
     def render(
         self, spec: ServerSpec, study_folder: Path, configuration: Configuration

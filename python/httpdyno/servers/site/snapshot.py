@@ -87,6 +87,11 @@ class Snapshot:
         )
 
 
+def version_of(survey: Survey) -> str:
+    """Return a server's version without what it says around it: `nginx/1.22.1`."""
+    return survey.version.rpartition("version: ")[2]
+
+
 def take_snapshot(folder: Path, found: Sequence[Found], *, taken_at: str) -> Snapshot:
     """Write a snapshot into a new folder.
 

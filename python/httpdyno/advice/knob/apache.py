@@ -1,0 +1,142 @@
+"""What may be worth trying in Apache.
+
+Source of what settings do: httpd.apache.org/docs/2.4/mod/.
+"""
+
+from collections.abc import Iterator
+
+from httpdyno.advice.knob.rule import LIKELY, POSSIBLE, WEAK, most_workers, number, proposals
+from httpdyno.advice.proposal import KnobProposal, Offered
+
+_FEW_REQUESTS = 200
+_LOUD = ("debug", "info", "trace")
+
+
+def workers(offered: Offered) -> Iterator[KnobProposal]:
+    """Propose as many workers as clients, as far as memory goes; all others wait."""
+    shape = offered.shape
+    most = most_workers(offered, max(4 * shape.n_cpus, 2 * shape.connections))
+    threads = int(number(offered.found("ThreadsPerChild")) or 1)
+    most = max(threads, most // threads * threads)
+    yield from proposals(
+        offered,
+        "MaxRequestWorkers",
+        lambda found: (number(found) or most) < min(most, shape.connections),
+        lambda _: (most,),
+        lambda found: f"{found} at a time for {shape.connections} clients; all others wait",
+        prior=LIKELY,
+    )
+
+
+def lives(offered: Offered) -> Iterator[KnobProposal]:
+    """Propose longer lives of processes: each one begins with a fork, and mod_perl's with more."""
+    yield from proposals(
+        offered,
+        "MaxConnectionsPerChild",
+        lambda found: 0 < (number(found) or 0) < _FEW_REQUESTS,
+        lambda _: (10_000,),
+        lambda found: f"connections that a process takes before it is replaced: {found}",
+        prior=LIKELY,
+        expects="cpu",
+    )
+
+
+def overrides(offered: Offered) -> Iterator[KnobProposal]:
+    """Propose that `.htaccess` files are not looked for in each folder for each request."""
+    yield from proposals(
+        offered,
+        "htaccess",
+        lambda found: found == "found",
+        lambda _: ("inlined",),
+        lambda _: "`.htaccess` files are looked for in each folder and read for each request",
+        expects="cpu",
+    )
+
+
+def keeping(offered: Offered) -> Iterator[KnobProposal]:
+    """Propose connections that stay where each request opens one."""
+    yield from proposals(
+        offered,
+        "KeepAlive",
+        lambda found: found in {False, "Off", "off"} and offered.shape.is_keep_alive,
+        lambda found: (True,) if found is False else ("On",),
+        lambda _: "each request opens a connection and closes it",
+        prior=LIKELY,
+    )
+
+
+def lookups(offered: Offered) -> Iterator[KnobProposal]:
+    """Propose not to ask for the names of clients while they wait."""
+    yield from proposals(
+        offered,
+        "HostnameLookups",
+        lambda found: str(found).lower() in {"on", "double", "true"},
+        lambda found: (False,) if found is True else ("Off",),
+        lambda _: "the name of each client is asked for while it waits",
+        prior=LIKELY,
+        expects="latency",
+    )
+
+
+def loudness(offered: Offered) -> Iterator[KnobProposal]:
+    """Propose to log warnings only."""
+    yield from proposals(
+        offered,
+        "LogLevel",
+        lambda found: str(found).startswith(_LOUD),
+        lambda _: ("warn",),
+        lambda found: f"the error log is written at level {found}",
+        expects="cpu",
+    )
+
+
+def logs(offered: Offered) -> Iterator[KnobProposal]:
+    """Propose to write log lines together: each request is a system call."""
+    yield from proposals(
+        offered,
+        "BufferedLogs",
+        lambda found: found in {False, "Off", "off"},
+        lambda found: (True,) if found is False else ("On",),
+        lambda _: "a line of log is written for each request",
+        expects="cpu",
+    )
+
+
+def compression(offered: Offered) -> Iterator[KnobProposal]:
+    """Propose the cheapest level of compression where a dear one is in force."""
+    yield from proposals(
+        offered,
+        "DeflateCompressionLevel",
+        lambda found: (number(found) or 0) > 3,  # noqa: PLR2004 - zlib's fast levels end there
+        lambda _: (1,),
+        lambda found: f"answers are compressed at level {found}",
+        expects="cpu",
+    )
+
+
+def weak(offered: Offered) -> Iterator[KnobProposal]:
+    """List what rarely matters, so that it is known that it was thought of."""
+    for name, level in (("EnableSendfile", True), ("ExtendedStatus", False)):
+        yield from proposals(
+            offered,
+            name,
+            lambda found, wanted=level: found is (not wanted),  # type: ignore[misc]
+            lambda _, wanted=level: (wanted,),  # type: ignore[misc]
+            lambda _: "costs or saves little for small answers",
+            prior=POSSIBLE if (offered.shape.static_share or 0) > POSSIBLE else WEAK,
+            expects="cpu",
+        )
+
+
+RULES = (
+    workers,
+    lives,
+    overrides,
+    keeping,
+    lookups,
+    loudness,
+    logs,
+    compression,
+    weak,
+)
+"""All rules of this kind."""

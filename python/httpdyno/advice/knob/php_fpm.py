@@ -1,0 +1,106 @@
+"""What may be worth trying in php-fpm.
+
+Source of what settings do: php.net/manual/en/install.fpm.configuration.php, opcache.configuration.
+"""
+
+from collections.abc import Iterator
+
+from httpdyno.advice.knob.rule import LIKELY, POSSIBLE, WEAK, most_workers, number, proposals
+from httpdyno.advice.proposal import KnobProposal, Offered
+
+_FEW_REQUESTS = 200
+"""A process that answers fewer costs a fork for each of them that can be felt."""
+_SURE = 0.95
+
+
+def children(offered: Offered) -> Iterator[KnobProposal]:
+    """Propose as many processes as there are clients, as far as memory goes; half as many, too.
+
+    A process answers one request at a time, whatever it waits for.
+    """
+    shape = offered.shape
+    most = most_workers(offered, max(2 * shape.n_cpus, shape.connections))
+    yield from proposals(
+        offered,
+        "pm.max_children",
+        lambda found: (number(found) or most) < min(most, shape.connections),
+        lambda _: (max(1, most // 2), most),
+        lambda found: f"{found} at a time for {shape.connections} clients; all others wait",
+        prior=_SURE,
+    )
+
+
+def lives(offered: Offered) -> Iterator[KnobProposal]:
+    """Propose longer lives of processes: each one begins with a fork and empty caches."""
+    yield from proposals(
+        offered,
+        "pm.max_requests",
+        lambda found: 0 < (number(found) or 0) < _FEW_REQUESTS,
+        lambda _: (5000,),
+        lambda found: f"requests that a process answers before it is replaced: {found}",
+        prior=LIKELY,
+        expects="cpu",
+    )
+
+
+def compiled(offered: Offered) -> Iterator[KnobProposal]:
+    """Propose to keep compiled scripts."""
+    yield from proposals(
+        offered,
+        "opcache.enable",
+        lambda found: found is False,
+        lambda _: (True,),
+        lambda _: "each request compiles all of its scripts anew",
+        prior=0.9,
+        expects="cpu",
+    )
+    yield from proposals(
+        offered,
+        "opcache.jit",
+        lambda found: found == "off" and offered.found("opcache.enable") is not False,
+        lambda _: ("tracing/64M",),
+        lambda _: "helps where scripts compute; most wait for their database",
+        prior=WEAK,
+        expects="cpu",
+    )
+
+
+def checked(offered: Offered) -> Iterator[KnobProposal]:
+    """Propose not to look for changed scripts at each request; until then old code answers."""
+    yield from proposals(
+        offered,
+        "opcache.validate_timestamps",
+        lambda found: found is True,
+        lambda _: (False,),
+        lambda _: "scripts are looked at for changes while requests wait",
+        expects="cpu",
+    )
+
+
+def management(offered: Offered) -> Iterator[KnobProposal]:
+    """Propose processes that stay, where they are forked when requests come."""
+    yield from proposals(
+        offered,
+        "pm",
+        lambda found: found == "ondemand",
+        lambda _: ("static",),
+        lambda _: "processes are forked when requests come",
+        prior=POSSIBLE,
+        expects="latency",
+    )
+
+
+def debugging(offered: Offered) -> Iterator[KnobProposal]:
+    """Propose that assertions are not compiled, as production's own settings have it."""
+    yield from proposals(
+        offered,
+        "zend.assertions",
+        lambda found: found == 1,
+        lambda _: (-1,),
+        lambda _: "assertions are compiled and run",
+        expects="cpu",
+    )
+
+
+RULES = (children, lives, compiled, checked, management, debugging)
+"""All rules of this kind."""

@@ -1,0 +1,92 @@
+"""What may be worth trying in gunicorn and uvicorn.
+
+Source of what settings do: docs.gunicorn.org/en/stable/settings.html, www.uvicorn.org/settings.
+"""
+
+from collections.abc import Iterator
+
+from httpdyno.advice.knob.rule import LIKELY, POSSIBLE, WEAK, most_workers, number, proposals
+from httpdyno.advice.proposal import KnobProposal, Offered
+
+_FEW_REQUESTS = 200
+
+
+def workers(offered: Offered) -> Iterator[KnobProposal]:
+    """Propose more processes: one interpreter computes on one core, and sync workers wait too."""
+    n_cpus = offered.shape.n_cpus
+    most = most_workers(offered, max(4 * n_cpus, 2))
+    yield from proposals(
+        offered,
+        "workers",
+        lambda found: (number(found) or most) < n_cpus or _waits(offered, found),
+        lambda _: (min(most, n_cpus), min(most, 2 * n_cpus + 1)),
+        lambda found: f"{found} on {n_cpus} cores, for {offered.shape.connections} clients",
+        prior=LIKELY,
+    )
+
+
+def threads(offered: Offered) -> Iterator[KnobProposal]:
+    """Propose threads: while one request waits, others go on."""
+    yield from proposals(
+        offered,
+        "threads",
+        lambda found: found == 1 and offered.found("worker_class") in {None, "sync", "gthread"},
+        lambda _: (4,),
+        lambda _: "while a request waits for anything its process does nothing else",
+        prior=POSSIBLE,
+    )
+
+
+def lives(offered: Offered) -> Iterator[KnobProposal]:
+    """Propose longer lives of processes: each imports the application anew."""
+    for name in ("max_requests", "limit_max_requests"):
+        yield from proposals(
+            offered,
+            name,
+            lambda found: 0 < (number(found) or 0) < _FEW_REQUESTS,
+            lambda _: (10_000,),
+            lambda found: f"requests that a process answers before it is replaced: {found}",
+            prior=LIKELY,
+            expects="cpu",
+        )
+
+
+def loops(offered: Offered) -> Iterator[KnobProposal]:
+    """Propose the loop and the parser that are written in C, where they can be had."""
+    for name, fast in (("loop", "uvloop"), ("http", "httptools")):
+        choices = offered.knobs[name].choices if name in offered.knobs else ()
+        if fast in choices:
+            yield from proposals(
+                offered,
+                name,
+                lambda found: found in {"asyncio", "h11"},
+                lambda _, level=fast: (level,),  # type: ignore[misc]
+                lambda found: f"{found} is written in Python",
+                expects="cpu",
+            )
+
+
+def weak(offered: Offered) -> Iterator[KnobProposal]:
+    """List what rarely matters, so that it is known that it was thought of."""
+    yield from proposals(
+        offered,
+        "preload_app",
+        lambda found: found is False,
+        lambda _: (True,),
+        lambda _: "saves memory and makes starts faster, seldom requests",
+        prior=WEAK,
+        expects="memory",
+    )
+
+
+def _waits(offered: Offered, found: object) -> bool:
+    """Whether more requests come at a time than its processes and threads can take."""
+    if offered.found("worker_class") not in {"sync", "gthread", None} or offered.kind == "uvicorn":
+        return False
+    n_threads = number(offered.found("threads")) or 1
+    n_workers = found if isinstance(found, int) else 1
+    return n_workers * n_threads < min(offered.shape.connections, 2 * offered.shape.n_cpus + 1)
+
+
+RULES = (workers, threads, lives, loops, weak)
+"""All rules of these kinds."""

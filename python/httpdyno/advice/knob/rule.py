@@ -1,0 +1,68 @@
+"""What rules of all kinds share: they go over a knob in each of its scopes."""
+
+from collections.abc import Callable, Iterable, Iterator
+
+from httpdyno.advice.proposal import Expects, KnobProposal, Offered
+from httpdyno.model import Level
+
+Rule = Callable[[Offered], Iterable[KnobProposal]]
+
+LIKELY = 0.8
+POSSIBLE = 0.5
+WEAK = 0.2
+"""Below `proposal.LEAST_PRIOR`: listed with its reason, tried where somebody asks for it."""
+
+
+def number(level: Level | None) -> float | None:
+    """Return a level that is a number; None for all else."""
+    if isinstance(level, bool) or not isinstance(level, int | float):
+        return None
+    return float(level)
+
+
+def proposals(  # noqa: PLR0913 - a proposal has these parts
+    offered: Offered,
+    name: str,
+    when: Callable[[Level], bool],
+    levels: Callable[[Level], tuple[Level, ...]],
+    why: Callable[[Level], str],
+    *,
+    prior: float = POSSIBLE,
+    expects: Expects = "throughput",
+    blocked: str = "",
+) -> Iterator[KnobProposal]:
+    """Yield a proposal for each scope of a knob whose value as found calls for one.
+
+    Args:
+        offered: What is looked at.
+        name: The knob, without scope.
+        when: From the value as found to whether there is anything to propose.
+        levels: From the value as found to what is tried; what equals it is left out.
+        why: From the value as found to the reason, with its numbers.
+        prior: How likely it helps.
+        expects: What gets better.
+        blocked: Why it is only shown.
+    """
+    for key in offered.named(name):
+        found = offered.knobs[key].default
+        if found is None or not when(found):
+            continue
+        tried = tuple(level for level in dict.fromkeys(levels(found)) if level != found)
+        if tried:
+            yield KnobProposal(
+                name=key,
+                start=found,
+                levels=tried,
+                why=why(found),
+                expects=expects,
+                prior=prior,
+                blocked=blocked,
+            )
+
+
+def most_workers(offered: Offered, wanted: int) -> int:
+    """Return how many workers of those wanted the free memory holds, two arms beside each other."""
+    shape = offered.shape
+    if not (shape.memory_bytes and shape.worker_bytes):
+        return wanted
+    return max(1, min(wanted, shape.memory_bytes // (2 * shape.worker_bytes)))
