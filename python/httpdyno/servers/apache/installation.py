@@ -14,7 +14,7 @@ from httpdyno.foreign_text import is_there
 
 _BINARIES = ("apache2", "httpd")
 _PATHS = ("/usr/sbin", "/usr/local/sbin", "/usr/local/apache2/bin", "/usr/bin")
-_MODULE_FOLDERS = (
+MODULE_FOLDERS = (
     "/usr/lib/apache2/modules",
     "/usr/lib64/httpd/modules",
     "/usr/lib/httpd/modules",
@@ -106,7 +106,7 @@ def _examined(binary: str) -> Installation:
     version = re.search(r"Server version:\s*(\S.*)", _output([binary, "-v"]))
     built_in = re.findall(r"^\s+(?:mod_)?(\w+)\.c$", _output([binary, "-l"]), re.MULTILINE)
     root = re.search(r'HTTPD_ROOT="([^"]+)"', _output([binary, "-V"]))
-    folders = [Path(folder) for folder in _MODULE_FOLDERS]
+    folders = [Path(folder) for folder in MODULE_FOLDERS]
     if root is not None:
         folders.append(Path(root[1]) / "modules")
     return Installation(

@@ -72,7 +72,7 @@ class SiteInsight:
         """Return what the running server says is in force, and what was asked of it."""
         started = self._started
         if not self._dump():
-            words = "what is in force is unknown: Apache's mod_info is not there to print it"
+            words = "what is in force is unknown: install Apache's mod_info, which prints it"
             return NotRunning(status="refused", detail=words)
         values = knob_values(started.found, self._now(), started.known, started.asked)
         seen = self._backlogs()
@@ -83,7 +83,10 @@ class SiteInsight:
         )
 
     def _now(self) -> Survey:
-        return said_values(self._started.found, self._dump(), self._process.first_words())
+        dump = self._dump()
+        if not dump:
+            return self._started.found
+        return said_values(self._started.found, dump, self._process.first_words())
 
     def _dump(self) -> str:
         return log_text(self._started.dump, n_bytes=_DUMP_BYTES)

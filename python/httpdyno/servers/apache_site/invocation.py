@@ -7,7 +7,7 @@ from pathlib import Path
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import Member
-from httpdyno.servers.apache.installation import find_binary, found
+from httpdyno.servers.apache.installation import MODULE_FOLDERS, find_binary
 from httpdyno.servers.apache_site.environment import sourced_variables
 from httpdyno.servers.apache_site.walk import Walked
 from httpdyno.servers.apache_site.where import options, server_root
@@ -86,8 +86,6 @@ def info_file(walk: Walked) -> str | None:
     if INFO in walk.modules:
         return ""
     folders = dict.fromkeys(posixpath.dirname(file) for file in walk.module_files)
-    if not folders:
-        installed = found()
-        folders = {str(installed.module_folder): None}
+    folders |= dict.fromkeys(MODULE_FOLDERS)
     candidates = (f"{folder}/mod_info.so" for folder in folders)
     return next((file for file in candidates if Path(file).is_file()), None)

@@ -43,9 +43,9 @@ def survey_of(member: Member, files: MemberFiles, seat: Seat | None) -> Survey |
         AdapterError: The configuration's text cannot be followed.
     """
     walk = walk_of(member, dict(files.texts))
-    if seat is None:
-        return _survey(walk, files, _written(walk, "", _NOT_RUN))
     info = info_file(walk)
+    if seat is None:
+        return _with_info(_survey(walk, files, _written(walk, "", _NOT_RUN)), info)
     call = invocation(member, seat, info=info)
     asked = seat.run([call.program, "-v"], environment=call.environment)
     version = asked.output.partition("\n")[0].removeprefix("Server version:").strip()
@@ -56,7 +56,14 @@ def survey_of(member: Member, files: MemberFiles, seat: Seat | None) -> Survey |
         # What it prints before it refuses is no part of what it says.
         return NotRunning(status="refused", detail=said.errors.strip() or "it refuses to start")
     survey = _adjusted(_survey(walk, files, _dumped(said, walk, version)), said.errors)
-    reading = Reading(name=INFO, scope="", text=info or "")
+    return _with_info(survey, info)
+
+
+def _with_info(survey: Survey, info: str | None) -> Survey:
+    """Add what a copy loads besides, to say what it has read."""
+    if info is None:
+        return survey
+    reading = Reading(name=INFO, scope="", text=info)
     return structs.replace(survey, readings=(*survey.readings, reading))
 
 
