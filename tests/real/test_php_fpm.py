@@ -154,6 +154,18 @@ def test_a_copy_is_all_there_before_it_is_asked_and_writes_in_its_own_folder(php
     assert not Path("/var/log/not-ours.log").exists()
 
 
+def test_where_no_script_of_ours_may_run_it_is_what_php_reads_that_counts(php):
+    pool = f"{POOL}php_admin_value[open_basedir] = /srv\nphp_value[realpath_cache_ttl] = 9\n"
+    with copy_of(php(pool), {"opcache.memory_consumption": 64}) as copy:
+        await_ready(copy)
+        insight = copy.fresh()
+        assert insight.php("www") is None
+        effective = insight.effective()
+        assert effective.values["opcache.memory_consumption"] == "64"
+        assert effective.values["realpath_cache_ttl"] == "9"
+        assert "php-fpm -i" in effective.source
+
+
 def test_all_that_the_kernel_allows_is_what_minus_one_asks_for(php):
     with copy_of(php(f"{POOL}listen.backlog = 5\n"), {"listen.backlog": -1}) as copy:
         await_ready(copy)

@@ -9,6 +9,7 @@ from httpdyno.servers.php_fpm.in_force import (
     mapped_sizes,
     n_children_at_start,
     php_says,
+    read_at_start,
     read_back,
     read_back_text,
 )
@@ -151,3 +152,31 @@ def test_the_kernels_list_of_sockets_says_the_backlog(address, backlog):
     )
     listing = listing.replace("u_str ESTAB  0      9    /run/php/b.sock\n", "short line\n")
     assert backlog_listed(listing, address) == backlog
+
+
+LISTED = """phpinfo()
+opcache.enable => On => On
+opcache.jit => tracing => tracing
+opcache.jit_buffer_size => 64M => 64M
+opcache.memory_consumption => 128 => 128
+realpath_cache_ttl => 120 => 120
+error_log => no value => no value
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "asked", "text"),
+    [
+        ("opcache.enable", "true", "false"),
+        ("opcache.jit", "tracing/64M", "tracing/64M"),
+        ("opcache.memory_consumption", "64", "128"),
+        ("realpath_cache_ttl", "30", "30"),
+    ],
+)
+def test_where_no_script_runs_the_files_that_php_reads_are_believed(name, asked, text):
+    pool = {
+        "php_admin_value[opcache.enable]": "0",
+        "php_admin_value[opcache.memory_consumption]": "64",
+        "php_value[realpath_cache_ttl]": "30",
+    }
+    assert ini_text(name, read_at_start(LISTED, pool), asked) == text

@@ -27,7 +27,7 @@ from httpdyno.servers.php_fpm.frame import (
     mapped_include,
     new_frame,
 )
-from httpdyno.servers.php_fpm.insight import Copied, PhpFpmInsight
+from httpdyno.servers.php_fpm.insight import Copied, OwnWords, PhpFpmInsight
 from httpdyno.servers.php_fpm.installation import program_of
 from httpdyno.servers.php_fpm.knob import KNOBS, is_same
 from httpdyno.servers.php_fpm.survey import MAIN, PHP_INI, PREFIX, SCAN_FOLDER, place_in, pool_names
@@ -116,7 +116,7 @@ def launched(
         return f"{said.output}\n{said.errors}"
 
     def insight(process: ServerProcess) -> PhpFpmInsight:
-        return PhpFpmInsight(process, copied, test)
+        return PhpFpmInsight(process, copied, OwnWords(test=test, ini=start.ini))
 
     own = [*start.command(), "--nodaemonize"]
     own += ["--fpm-config", str(frame.configuration), *changes.arguments]
@@ -161,9 +161,13 @@ class _Start:
         """Let it test its configuration, and tell it."""
         return self._run("-tt", "--fpm-config", str(frame.test_configuration))
 
+    def ini(self) -> str:
+        """Let it print the ini values that it reads."""
+        return self._run("-i").output
+
     def ini_files(self) -> frozenset[str]:
         """Return the ini files that the program says it reads; none where it says nothing."""
-        output = self._run("-i").output
+        output = self.ini()
         main = output.partition(_LOADED)[2].partition("\n")[0]
         others = output.partition(_PARSED)[2].partition("\n\n")[0].replace("\n", "").split(",")
         return frozenset(p.strip() for p in (main, *others) if p.strip().startswith("/"))

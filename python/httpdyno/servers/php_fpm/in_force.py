@@ -12,7 +12,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from httpdyno.model import level_text
 from httpdyno.servers.php_fpm.configuration import GLOBAL
+from httpdyno.servers.php_fpm.ini import truth
 from httpdyno.servers.php_fpm.knob import (
     JIT,
     JIT_BUFFER,
@@ -22,6 +24,7 @@ from httpdyno.servers.php_fpm.knob import (
     SPARE_PARTS,
     is_same,
     jit_parts,
+    jit_text,
 )
 
 _MARK = "httpdyno:"
@@ -30,6 +33,9 @@ _BACKLOG_COLUMN = 3
 """Of a listening socket: how many connections may wait."""
 _ADDRESS_COLUMN = 4
 _SHARED = re.compile(r"([0-9a-f]+)-([0-9a-f]+) rw-s .*(?:/dev/zero|/SYSV|/dev/shm/)")
+_LISTED = re.compile(r"^(\S+) => .* => (.*)$", re.MULTILINE)
+_NO_VALUE = "no value"
+_OWN = re.compile(r"php_(?:admin_)?(?:value|flag)\[(.+)\]")
 _TESTED = re.compile(r"^\[[^\]]*\] NOTICE:\s+(\S.*?)\s*$")
 _KEYS = (223, 463, 983, 1979, 3907, 7963, 16229, 32531, 65407, 130987, 262237, 524521, 1048793)
 """Sizes that OPcache's table of scripts has: the next one that holds what was asked for.
@@ -107,7 +113,7 @@ def _said_text(name: str, says: PhpSays, asked: str) -> str:
             return seen
     text = says.values.get(name, "not set")
     if KNOBS[name].info.kind == "boolean":
-        return "true" if text == "1" else "false"
+        return level_text(truth(text) is True)
     return text
 
 
@@ -154,7 +160,7 @@ def _table_size(text: str) -> int:
 
 def _jit_text(says: PhpSays, asked: str) -> str:
     if not says.is_told:
-        return f"{says.values.get(JIT, '')}/{says.values.get(JIT_BUFFER, '')}"
+        return jit_text(says.values.get(JIT, ""), says.values.get(JIT_BUFFER, ""))
     jit = (says.opcache or {}).get("jit") or {}
     n_bytes = int(jit.get("buffer_size", 0))
     if not jit.get("on") or not n_bytes:
@@ -202,6 +208,20 @@ def n_children_at_start(said: Mapping[str, str]) -> int:
     name = {"static": "pm.max_children", "dynamic": "pm.start_servers"}.get(said.get("pm", ""))
     text = said.get(name, "0") if name else "0"
     return int(text) if text.isdecimal() else 0
+
+
+def read_at_start(listing: str, said: Mapping[str, str]) -> PhpSays:
+    """Return what stands in the files that PHP reads, where no script may tell what is in force.
+
+    Args:
+        listing: What `php-fpm -i` prints: names with the server's own values.
+        said: What php-fpm's own test tells of the pool.
+    """
+    values = {match[1]: match[2] for match in _LISTED.finditer(listing)}
+    own = {match[1]: text for name, text in said.items() if (match := _OWN.fullmatch(name))}
+    values |= {name: t for name, t in own.items() if name in KNOBS and KNOBS[name].is_per_pool}
+    plain = {name: "" if text == _NO_VALUE else text for name, text in values.items()}
+    return PhpSays(values=plain, is_told=False)
 
 
 def backlog_listed(listing: str, address: str) -> int | None:

@@ -48,18 +48,28 @@ class Copied:
     """All knobs that it has."""
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class OwnWords:
+    """What the program prints of the copy's files, run once more in its seat."""
+
+    test: Callable[[], str]
+    """`-tt`: its test of its own configuration."""
+    ini: Callable[[], str]
+    """`-i`: the ini values that it reads."""
+
+
 class PhpFpmInsight:
     """What only this adapter knows of its own server."""
 
-    def __init__(self, process: ServerProcess, copied: Copied, test: Callable[[], str]) -> None:
-        """Take the running copy, what it was made of, and what runs php-fpm's test of itself."""
+    def __init__(self, process: ServerProcess, copied: Copied, own: OwnWords) -> None:
+        """Take the running copy, what it was made of, and what asks the program itself."""
         self._process = process
         self._survey = copied.survey
         self._seat = copied.seat
         self._frame = copied.frame
         self._asked = copied.asked
         self._known = copied.known
-        self._test = test
+        self._own = own
 
     def words(self) -> str:
         """Return the end of its error log."""
@@ -123,7 +133,11 @@ class PhpFpmInsight:
 
     @cached_property
     def _tested(self) -> Mapping[str, Mapping[str, str]]:
-        return in_force.read_back(self._test())
+        return in_force.read_back(self._own.test())
+
+    @cached_property
+    def _ini(self) -> str:
+        return self._own.ini()
 
     @cached_property
     def _listing(self) -> str:
@@ -153,9 +167,11 @@ class PhpFpmInsight:
     ) -> tuple[str, str]:
         if KNOBS[name].place == "ini":
             says = self.php(pool)
-            if says is None:
-                return "", ""
-            return in_force.ini_text(name, says, wanted), "PHP itself"
+            if says is not None:
+                return in_force.ini_text(name, says, wanted), "PHP itself"
+            # No script of ours runs there, as in a pool with `chroot` or `open_basedir`.
+            read = in_force.read_at_start(self._ini, tested.get(pool, {}))
+            return in_force.ini_text(name, read, wanted), "php-fpm -i"
         if name == "listen.backlog":
             address = self._seat.port(self._survey.listeners[self._index(pool)].address)
             seen = in_force.backlog_listed(self._listing, address)

@@ -30,6 +30,8 @@ PREFIX = "prefix"
 PHP_INI = "php.ini"
 SCAN_FOLDER = "scan-dir"
 """Readings of the survey that say where the files are."""
+POOL = "pool"
+"""Readings with the pools' names, in their order; listeners come in the same one."""
 _NOT_READ = ("include",)
 _BACKLOG_IS_MOST_SINCE = (8, 2)
 _LOGS = ("access.log", "slowlog")
@@ -62,7 +64,7 @@ def survey_of_files(member: Member, files: MemberFiles) -> Survey:
 
 def pool_names(survey: Survey) -> tuple[str, ...]:
     """Return the pools, in their order."""
-    return tuple(name for listener in survey.listeners for name in listener.names)
+    return tuple(reading.text for reading in survey.readings if reading.name == POOL)
 
 
 def scope_of(pool: str, pools: Sequence[str]) -> str:
@@ -109,7 +111,9 @@ class _Reader:
     def readings(self) -> list[Reading]:
         found = self._of_section(GLOBAL, "")
         for pool in self._pools.pools:
-            found += self._of_section(pool, scope_of(pool, self._pools.pools))
+            scope = scope_of(pool, self._pools.pools)
+            found.append(Reading(name=POOL, scope=scope, text=pool))
+            found += self._of_section(pool, scope)
         for knob in KNOBS.values():
             found += self._ini_readings(knob) if knob.place == "ini" else []
         return found
@@ -200,7 +204,7 @@ class _Reader:
             if setting is None:
                 raise AdapterError(f"the pool `{pool}` has no `listen`")
             address = listen_address(with_pool(setting.entry.text, pool), prefix)
-            found.append(Listener(address=address, names=(pool,), origin=setting.origin))
+            found.append(Listener(address=address, origin=setting.origin))
         return found
 
     def logs(self) -> list[LogPlace]:
