@@ -1,5 +1,6 @@
 """What a run read, and that it is told when that is not what it was."""
 
+import hashlib
 import os
 
 import pytest
@@ -61,6 +62,27 @@ def test_a_folder_that_a_program_runs_in_is_one_thing_that_may_have_changed(file
     assert input_digests(study) == before
     (tmp_path / "their" / "lib" / "server.js").write_text("another")
     assert changed_names(before, input_digests(study)) == ["their/"]
+
+
+def test_a_variable_that_is_handed_on_is_compared_and_its_value_stored_nowhere(filed, monkeypatch):
+    study = structs.replace(
+        filed, server=structs.replace(filed.server, pass_environment=("DATABASE_URL",))
+    )
+    monkeypatch.setenv("DATABASE_URL", "hunter2")
+    before = input_digests(study)
+    assert "hunter2" not in str(before)
+    assert hashlib.sha256(b"hunter2").hexdigest() not in before.values()
+    assert input_digests(study) == before
+    monkeypatch.setenv("DATABASE_URL", "hunter3")
+    assert changed_names(before, input_digests(study)) == ["$DATABASE_URL"]
+
+
+def test_what_is_left_out_of_a_folder_is_not_read(filed):
+    study = structs.replace(
+        filed, server=structs.replace(filed.server, excluded={"app": ("deep", "*.txt")})
+    )
+    names = {name for name in input_digests(study) if not name.startswith("$")}
+    assert names == set(READ) - {"app/deep/model.py"}
 
 
 @pytest.mark.parametrize("name", READ)

@@ -56,6 +56,27 @@ def test_files_and_folders_are_copied_from_the_study_and_from_anywhere(
     assert (place.memory_folder / "copy/deep/a.py").read_text() == "a"
 
 
+def test_what_is_excluded_is_left_out_at_any_depth(tmp_path, place, variables):
+    for name in ("a.py", "a.log", "node_modules/x.js", "lib/node_modules/y.js", "lib/b.py"):
+        (tmp_path / "app" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "app" / name).write_text("")
+    excluded = {"app": ("node_modules", "*.log")}
+    staged(tmp_path, place, variables, files=(("app", "app"),), excluded=excluded)
+    found = {str(p.relative_to(place.folder)) for p in place.folder.rglob("*") if p.is_file()}
+    assert found == {"app/a.py", "app/lib/b.py"}
+
+
+def test_variables_are_handed_on_by_name_and_a_missing_one_is_an_error(
+    place, variables, monkeypatch
+):
+    spec = ServerSpec(adapter="x", pass_environment=("DATABASE_URL",))
+    monkeypatch.setenv("DATABASE_URL", "postgres://here")
+    assert environment(spec, variables, place)["DATABASE_URL"] == "postgres://here"
+    monkeypatch.delenv("DATABASE_URL")
+    with pytest.raises(AdapterError, match="gets `DATABASE_URL` from the environment"):
+        environment(spec, variables, place)
+
+
 def test_templates_and_the_adapters_own_files_are_written(tmp_path, place, variables):
     (tmp_path / "a.j2").write_text("{{ knob.level }}")
     staged(

@@ -49,6 +49,17 @@ def test_how_it_is_known_that_it_is_ready(tmp_path, keys, expected):
     assert (found.ready, found.ready_path, found.ready_status) == expected
 
 
+def test_what_is_left_out_and_handed_on_is_kept_by_name(tmp_path):
+    (tmp_path / "app").mkdir()
+    found = server(
+        tmp_path,
+        'pass_environment = ["DATABASE_URL"]\n'
+        '[[server.files]]\nfrom = "app"\nto = "app"\nexclude = ["node_modules", "*.log"]',
+    )
+    assert found.excluded == {"app": ("node_modules", "*.log")}
+    assert found.pass_environment == ("DATABASE_URL",)
+
+
 @pytest.mark.parametrize(
     ("keys", "complaint"),
     [
@@ -61,6 +72,7 @@ def test_how_it_is_known_that_it_is_ready(tmp_path, keys, expected):
         ('ready = "log ("', "a regular expression"),
         ('stop = "KILL"', "server.stop is 'KILL'; expected a signal that can be caught"),
         ('stop = "SIGTERM"', "server.stop is 'SIGTERM'"),
+        ('pass_environment = ["A"]\nenvironment = { A = "1" }', "server.pass_environment is 'A'"),
         ('folder = "nowhere"', "server.folder is 'nowhere'; expected a folder that is there"),
     ],
 )

@@ -7,6 +7,7 @@ of one; so a plan keeps digests of all that is read, and a run that goes on comp
 
 import hashlib
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -44,7 +45,7 @@ def input_digests(study: Study) -> dict[str, str]:
     folder = Path(study.folder)
     digests: dict[str, str] = {}
     for name in dict.fromkeys(filter(None, _sources(study))):
-        for part in _files(folder / name):
+        for part in _files(folder / name, study.server.excluded.get(name, ())):
             is_ours = part.is_relative_to(folder)
             digests[str(part.relative_to(folder) if is_ours else part)] = _digest(part)
     if study.server.folder:
@@ -53,6 +54,9 @@ def input_digests(study: Study) -> dict[str, str]:
         if variable in os.environ:
             text = os.environ[variable].encode(errors="surrogateescape")
             digests[f"${variable}"] = hashlib.sha256(text).hexdigest()
+    for variable in study.server.pass_environment:
+        if variable in os.environ:
+            digests[f"${variable}"] = _secret_digest(study.name, variable)
     return digests
 
 
@@ -94,6 +98,8 @@ def _sources(study: Study) -> Iterator[str]:
     """Return what the study names, relative to its folder or absolute."""
     server, workload = study.server, study.workload
     yield from (study.file, server.base)
+    if isinstance(config := server.settings.get("config"), str):
+        yield str(Path(server.folder) / config)
     if study.site is not None:
         yield study.site.snapshot
     yield from (source for source, _ in server.files)
@@ -109,8 +115,9 @@ def _sources(study: Study) -> Iterator[str]:
         )
 
 
-def _files(path: Path) -> Iterator[Path]:
+def _files(path: Path, excluded: tuple[str, ...] = ()) -> Iterator[Path]:
     """Return the file itself, or all files in a folder, through links as they are copied."""
+    left_out = shutil.ignore_patterns(*excluded)
     if not path.is_dir():
         yield path
         return
@@ -119,8 +126,19 @@ def _files(path: Path) -> Iterator[Path]:
         # A link that leads back up is gone into once.
         is_new = (real := Path(folder).resolve()) not in seen
         seen.add(real)
-        folders[:] = sorted(set(folders) - _NOT_OURS) if is_new else []
-        yield from (Path(folder) / name for name in sorted(names))
+        out = _NOT_OURS | left_out(folder, [*folders, *names])
+        folders[:] = sorted(set(folders) - out) if is_new else []
+        yield from (Path(folder) / name for name in sorted(names) if name not in out)
+
+
+def _secret_digest(study: str, variable: str) -> str:
+    """Return a digest of a variable's value from which not even a short one can be guessed soon.
+
+    It has no random salt, or nobody could compare it when the run goes on; so it is a slow one.
+    """
+    value = os.environ[variable].encode(errors="surrogateescape")
+    salt = f"{study}:{variable}".encode()
+    return hashlib.scrypt(value, salt=salt, n=1 << 14, r=8, p=1, dklen=16).hex()
 
 
 def _folder_digest(folder: Path) -> str:

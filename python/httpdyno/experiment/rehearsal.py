@@ -6,6 +6,7 @@ come out as "no difference"; so it is refused by name.
 """
 
 import os
+import shutil
 import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
@@ -44,6 +45,7 @@ def rehearse(plan: Plan, adapter: ServerAdapter) -> tuple[str, ...]:
     if missing:
         return (f"not looked at, because it cannot run here: {'; '.join(missing)}",)
     _check_files(study)
+    _check_variables(study)
     rehearsal = _Rehearsal(study, adapter)
     rehearsal.check_settings()
     rehearsal.check_application()
@@ -111,7 +113,7 @@ def _check_files(study: Study) -> None:
                 hint="Install the package it comes from, or correct its path.",
             )
         n_bytes = 0
-        for number, each in enumerate(_files(path)):
+        for number, each in enumerate(_files(path, study.server.excluded.get(source, ()))):
             info = each.stat() if is_there(each) else each.lstat()
             if not (stat.S_ISREG(info.st_mode) or stat.S_ISLNK(info.st_mode)):
                 raise StudyFileError(
@@ -128,11 +130,24 @@ def _check_files(study: Study) -> None:
                 )
 
 
-def _files(path: Path) -> Iterator[Path]:
+def _files(path: Path, excluded: tuple[str, ...]) -> Iterator[Path]:
     if not path.is_dir():
         yield path
-    for folder, _, names in os.walk(path):
-        yield from (Path(folder) / name for name in names)
+    left_out = shutil.ignore_patterns(*excluded)
+    for folder, folders, names in os.walk(path):
+        out = left_out(folder, [*folders, *names])
+        folders[:] = [name for name in folders if name not in out]
+        yield from (Path(folder) / name for name in names if name not in out)
+
+
+def _check_variables(study: Study) -> None:
+    """Refuse a variable that the server is to get from here and that is not set here."""
+    for name in study.server.pass_environment:
+        if name not in os.environ:
+            raise UsageError(
+                f"study {study.name}: server.pass_environment names `{name}`, which is not set",
+                hint=f"Set it in this shell: `export {name}=…`.",
+            )
 
 
 class _Rehearsal:

@@ -30,10 +30,14 @@ class ServerSpec(Record, frozen=True):
     """The server's own base configuration: a file in the study's folder, rendered as a template."""
     files: tuple[tuple[str, str], ...] = ()
     """What is copied into the run folder before each start: (from, to)."""
+    excluded: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
+    """What of those is left out: from → patterns of names, at any depth."""
     templates: tuple[Template, ...] = ()
     settings: dict[str, Level] = msgspec.field(default_factory=dict)
     """Settings of the adapter that stay as they are throughout the study."""
     environment: dict[str, str] = msgspec.field(default_factory=dict)
+    pass_environment: tuple[str, ...] = ()
+    """Variables that it gets from httpdyno's own environment, and whose values nobody stores."""
     command: tuple[str, ...] = ()
     """Program and arguments of a server that is any command, an argument each."""
     folder: str = ""

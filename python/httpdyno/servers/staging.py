@@ -47,8 +47,24 @@ def environment(
         "TMPDIR": str(temporary),
         **in_place,
         **(adapters or {}),
+        **_passed(spec),
         **rendered_environment(spec, variables),
     }
+
+
+def _passed(spec: ServerSpec) -> dict[str, str]:
+    """Return the variables that are handed on, which stand nowhere else.
+
+    Raises:
+        AdapterError: One is not set.
+    """
+    if unset := [name for name in spec.pass_environment if name not in os.environ]:
+        raise AdapterError(
+            f"the server gets {', '.join(f'`{name}`' for name in unset)} from the environment of "
+            "httpdyno, where it is not set",
+            hint=f"Set it: `export {unset[0]}=…`.",
+        )
+    return {name: os.environ[name] for name in spec.pass_environment}
 
 
 def clean_environment() -> dict[str, str]:
@@ -84,7 +100,8 @@ def stage(
         AdapterError: A file is missing or leads out of the place.
     """
     for source, to in spec.files:
-        _copy(study_folder / source, inside(to, variables), name=source)
+        left_out = spec.excluded.get(source, ())
+        _copy(study_folder / source, inside(to, variables), name=source, left_out=left_out)
     written = rendered_templates(spec, study_folder, variables)
     written.update((PurePosixPath(place.folder / name), text) for name, text in extra.items())
     for target, text in written.items():
@@ -169,12 +186,15 @@ def _make_writable(folder: Path) -> None:
         raise AdapterError(f"`{folder}` cannot be made: {error.strerror}") from error
 
 
-def _copy(source: Path, target: PurePosixPath, *, name: str) -> None:
+def _copy(
+    source: Path, target: PurePosixPath, *, name: str, left_out: tuple[str, ...] = ()
+) -> None:
     to = Path(target)
     try:
         to.parent.mkdir(parents=True, exist_ok=True)
         if source.is_dir():
-            shutil.copytree(source, to, dirs_exist_ok=True)
+            ignored = shutil.ignore_patterns(*left_out)
+            shutil.copytree(source, to, dirs_exist_ok=True, ignore=ignored)
         else:
             shutil.copy2(source, to / source.name if to.is_dir() else to)
     except (OSError, shutil.Error) as error:

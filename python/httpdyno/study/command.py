@@ -43,6 +43,8 @@ def check_command(table: ServerTable, folder: Path, wrong: Wrong) -> None:
     Raises:
         StudyFileError: So it is.
     """
+    if twice := [name for name in table.pass_environment if name in table.environment]:
+        raise wrong("server.pass_environment", twice[0], "a variable that `environment` has not")
     if table.command and not table.command[0]:
         raise wrong("server.command", list(table.command), "a program first")
     if table.folder and not (folder / table.folder).is_dir():

@@ -21,6 +21,8 @@ class FileEntry(Record, frozen=True):
     """A file or folder: in the study's folder, or a whole path, such as of an installed package."""
     to: str
     """Where it goes: a path in the run folder; `{{ … }}` as in templates."""
+    exclude: tuple[str, ...] = ()
+    """Names of what is left out of a folder, at any depth, such as `node_modules` or `*.log`."""
 
 
 class ServerTable(Record, frozen=True):
@@ -31,10 +33,10 @@ class ServerTable(Record, frozen=True):
     base: str = ""
     """The server's own base configuration: a file in the study's folder, rendered as a template."""
     command: tuple[str, ...] = ()
-    """Of `adapter = "command"`: program and arguments, an argument each; `{{ … }}` as in
-    templates."""
+    """Of `adapter = "command"`: program and arguments, an argument each; `{port}`, `{address}`,
+    `{run}`, `{memory}`, `{knob.NAME}` or `{{ … }}` as in templates."""
     folder: str = ""
-    """Where the command runs, in place; relative to the study's folder. Empty is the run folder."""
+    """Where it runs, in place; relative to the study's folder. Empty is the run folder."""
     stop: str = "TERM"
     """The signal that asks the command to end, without `SIG`."""
     ready: str = ""
@@ -57,7 +59,9 @@ class ServerTable(Record, frozen=True):
     settings: dict[str, Level] = msgspec.field(default_factory=dict)
     """Settings of the adapter that stay as they are throughout the study."""
     environment: dict[str, str] = msgspec.field(default_factory=dict)
-    """Variables of the server, by name; `{{ knob.NAME }}` puts a knob in."""
+    """Variables of the server, by name; `{knob.NAME}` or `{{ knob.NAME }}` puts a knob in."""
+    pass_environment: tuple[str, ...] = ()
+    """Variables that it gets from the shell of httpdyno; their values are never stored."""
 
 
 class MemberTable(Record, frozen=True):
