@@ -20,13 +20,12 @@ from httpdyno.errors import AdapterError, UsageError
 from httpdyno.experiment.machine_room import machine_room
 from httpdyno.model import Door, Isolation, Level, Member, Site, level_text
 from httpdyno.registry import site_adapters
-from httpdyno.servers.site.isolation import seat_maker
+from httpdyno.servers.site.isolation import enter_for, seat_maker
 from httpdyno.servers.site.listener import loaded_listener
 from httpdyno.servers.site.snapshot import version_of
 from httpdyno.servers.source.find import find, sole
 from httpdyno.servers.source.machine import Machine, this_machine
 from httpdyno.servers.source.words import parse_source
-from httpdyno.servers.user_namespace import run_anew_in_user_namespace
 from httpdyno.units import duration_s
 
 EXAMPLE = """Examples:
@@ -171,7 +170,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
             write_json(_plan(gathered, site, folder), outputs.json)
         return 0
     check_new(folder)
-    run_anew_in_user_namespace()
+    enter_for(site.isolation)
     make_seat = seat_maker(site.isolation)
     if isinstance(make_seat, str):
         raise AdapterError(make_seat, hint="`httpdyno doctor` says what this machine allows")

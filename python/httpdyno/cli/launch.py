@@ -21,7 +21,7 @@ from httpdyno.experiment.rehearsal import rehearse
 from httpdyno.model import Plan, Study
 from httpdyno.registry import load_target
 from httpdyno.secret import has_digests, with_secrets_of, without_values
-from httpdyno.servers.user_namespace import run_anew_in_user_namespace
+from httpdyno.servers.site.isolation import enter_for
 from httpdyno.store import Store
 from httpdyno.study.also import with_also
 from httpdyno.units import duration_s
@@ -67,7 +67,7 @@ def execute(
 ) -> int:
     """Run a plan and report it, or print it and stop."""
     if plan.study.site is not None and not is_dry_run:
-        run_anew_in_user_namespace()
+        enter_for(plan.study.site.isolation)
     notes = () if resume else rehearse(plan, load_target(plan.study))
     if is_dry_run:
         for note in notes:

@@ -175,6 +175,11 @@ def test_files_are_written_where_the_copy_has_them(walled):
     assert seat.written() == ("/etc/x/main.conf", "/k")
 
 
+def test_folders_that_it_writes_are_there(walled):
+    seat = walled("open", writes=["/var/lib/x"])
+    assert Path(seat.path("/var/lib/x")).is_dir()
+
+
 @pytest.mark.parametrize(
     ("wish", "words"),
     [

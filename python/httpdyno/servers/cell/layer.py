@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _OWNER = 0o700
-_FILLED_BYTES = 256 << 20
-"""Of a folder that is copied, since no overlay can be had on it."""
+_FILLED_ENTRIES, _FILLED_BYTES = 500, 64 << 20
+"""Of a folder of others that is copied for a user, so that it is all his own."""
 _COPIED_BYTES = 1 << 20
 """A larger file beside the copy's own folder is not seen in the cell."""
 
@@ -45,13 +45,11 @@ class Layers:
         folder_like(self.upper, self.target, at_least=_OWNER if self.is_filled else 0)
         self.work.mkdir(mode=0o700)
 
-    def fill(self, *, with_files: bool) -> bool:
+    def fill(self, *, with_files: bool) -> None:
         """Place what is in the target: its folders, and its files and links if asked.
 
-        Sockets, devices, other mounts and what cannot be read are left out, and files once they
-        are more than can be copied; return whether none was for that.
+        Sockets, devices, other mounts and what cannot be read are left out.
         """
-        left_bytes, is_whole = _FILLED_BYTES, True
         self.place_folder(self.target)
         for folder, names, files in os.walk(self.target):
             own = self.placed / Path(folder).relative_to(self.target)
@@ -59,10 +57,7 @@ class Layers:
                 folder_like(own / name, f"{folder}/{name}", at_least=_OWNER)
             names[:] = [name for name in names if not os.path.ismount(f"{folder}/{name}")]
             for name in files if with_files else ():
-                size = _copied(f"{folder}/{name}", own / name, left_bytes)
-                left_bytes -= max(size, 0)
-                is_whole = is_whole and size >= 0
-        return is_whole
+                _copy(f"{folder}/{name}", own / name)
 
     def place(self, path: str, content: bytes) -> None:
         """Let a path below the target have this content."""
@@ -117,22 +112,31 @@ def folder_like(folder: Path, original: str, *, at_least: int = 0) -> None:
         folder.chmod((stat.S_IMODE(found.st_mode) if found else 0o755) | at_least)
 
 
-def _copied(path: str, own: Path, left_bytes: int) -> int:
-    """Copy a file or a link; return its size, negative where it is too large."""
+def is_small(folder: str) -> bool:
+    """Whether a folder with all that is in it is copied in a moment."""
+    n_left, left_bytes = _FILLED_ENTRIES, _FILLED_BYTES
+    for path, names, files in os.walk(folder):
+        n_left -= len(names) + len(files)
+        for name in files if n_left >= 0 else ():
+            with suppress(OSError):
+                left_bytes -= os.lstat(f"{path}/{name}").st_size
+        if n_left < 0 or left_bytes < 0:
+            return False
+    return True
+
+
+def _copy(path: str, own: Path) -> None:
+    """Copy a file or a link, where nothing was placed."""
     with suppress(OSError):  # what cannot be read by us is not read by the copy either
         if os.path.lexists(own):
-            return 0
+            return
         found = os.lstat(path)
         if stat.S_ISLNK(found.st_mode):
             own.symlink_to(os.readlink(path))  # noqa: PTH115 - of a text
-        elif stat.S_ISREG(found.st_mode) and found.st_size > left_bytes:
-            return -1
         elif stat.S_ISREG(found.st_mode):
             own.write_bytes(Path(path).read_bytes())
             own.chmod(stat.S_IMODE(found.st_mode) | 0o600)
             os.utime(own, ns=(found.st_atime_ns, found.st_mtime_ns))
-            return found.st_size
-    return 0
 
 
 def _status(path: str) -> os.stat_result | None:

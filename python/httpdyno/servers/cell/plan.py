@@ -10,7 +10,7 @@ from httpdyno.model import Door
 from httpdyno.servers.adapter import Place
 from httpdyno.servers.cell.cover import Covers, covers, is_below, mounts_below
 from httpdyno.servers.cell.host import mount_of, mounts, pid_files, sockets
-from httpdyno.servers.cell.layer import Layers
+from httpdyno.servers.cell.layer import Layers, is_small
 from httpdyno.servers.cell.step import Step
 from httpdyno.servers.cell.wish import ALWAYS_WRITTEN, SHARED_MEMORY, CellWish
 from httpdyno.servers.root_folder import is_own_folder
@@ -138,8 +138,8 @@ class _Planner:
         """Copy a folder of others, whose owners mean nothing to this user's overlays."""
         if layers.target in _EMPTY_FOR_USERS:
             layers.place_folder(layers.target)
-        elif not layers.fill(with_files=layers.target not in ALWAYS_WRITTEN):
-            self._plan.notices.append(f"files of {layers.target} that are too large to be copied")
+        else:
+            layers.fill(with_files=layers.target not in ALWAYS_WRITTEN)
 
     def _place_points(self, layers: Layers, found: Covers) -> None:
         """Make what is mounted on later, the outermost of it."""
@@ -194,9 +194,22 @@ class _Planner:
     def _of(self, target: str) -> Layers:
         if target not in self._layers:
             folder = self._layers_in(target) / FOLDER / f"{len(self._layers):03}"
-            is_filled = not self._is_root and not is_own_folder(Path(target))
-            self._layers[target] = Layers(target=target, folder=folder, is_filled=is_filled)
+            self._layers[target] = Layers(
+                target=target, folder=folder, is_filled=self._is_filled(target)
+            )
         return self._layers[target]
+
+    def _is_filled(self, target: str) -> bool:
+        """Whether a folder is copied: one of others, for a user who is to write all over it.
+
+        One that is too large is covered as it is, and written as far as that user may.
+        """
+        if self._is_root or is_own_folder(Path(target)):
+            return False
+        if target in ALWAYS_WRITTEN or is_small(target):
+            return True
+        self._plan.notices.append(f"{target} belongs to others: written as far as this user may")
+        return False
 
     def _layers_in(self, target: str) -> Path:
         """Return where layers cost what theirs cost: on a disk, or in memory."""

@@ -207,6 +207,8 @@ def open_wall(
     try:
         for door in wish.doors:
             seat.reach(door)
+        for folder in wish.writes:
+            Path(seat.path(folder)).mkdir(parents=True, exist_ok=True)
         seat.put({**wish.hidden_files, **wish.files})
     except AdapterError as error:
         return NotRunning(status="refused", detail=str(error))

@@ -10,7 +10,7 @@ from httpdyno.servers.cell.wall import WallSeat, open_wall
 from httpdyno.servers.cell.wish import CellWish
 from httpdyno.servers.seat import Seat
 from httpdyno.servers.site.seating import OpenSeat, SeatMaker, Sketch
-from httpdyno.servers.user_namespace import is_root_of_the_machine
+from httpdyno.servers.user_namespace import is_root_of_the_machine, run_anew_in_user_namespace
 
 
 class CellMaker:
@@ -46,6 +46,19 @@ class WallMaker:
         if not isinstance(begun, WallSeat):
             raise TypeError("a wall is finished that was begun as something else")
         return open_wall(place, wish, kind=self._kind, seat=begun)
+
+
+def enter_for(isolation: Isolation) -> None:
+    """Run this command anew in a user namespace, where cells of this isolation need that.
+
+    Nothing may have been begun that has to be ended in order. Behind a wall it would do harm: what
+    takes itself for root there cannot do what root can.
+
+    Raises:
+        AdapterError: It cannot be run anew.
+    """
+    if isolation in {"auto", "cell"} and not cell_complaint():
+        run_anew_in_user_namespace()
 
 
 def seat_maker(isolation: Isolation) -> SeatMaker | str:
