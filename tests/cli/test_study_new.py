@@ -22,7 +22,7 @@ def test_a_new_study_says_where_it_is_and_what_to_do_next(here, capsys):
     assert run(words) == 0
     out = capsys.readouterr().out
     assert "wrote shop-study/study.toml" in out
-    assert "`httpdyno tune shop-study`" in out
+    assert "next: `httpdyno study check shop-study`, then `httpdyno tune" in out
     assert "cannot run yet" not in out
     study = open_study("shop-study")
     assert study.server.folder == str(here)

@@ -11,7 +11,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from httpdyno.cli import study_new
+from httpdyno.cli import study_check, study_new
 from httpdyno.cli.console import results
 from httpdyno.cli.find_study import bundled_studies, open_study
 from httpdyno.cli.launch import Request, launch
@@ -166,6 +166,7 @@ def schema(
     return 0
 
 
+app.command("check", epilog=study_check.EXAMPLE)(study_check.check)
 app.command("new", epilog=study_new.EXAMPLE)(study_new.new)
 
 

@@ -90,7 +90,7 @@ def new(  # noqa: PLR0913 - one parameter for each option
         say(f"wrote {', '.join(written)}")
         for each in trouble:
             say(f"it cannot run yet: {each}")
-        say(f"next: `httpdyno tune {target}`")
+        say(f"next: `httpdyno study check {target}`, then `httpdyno tune {target}`")
     return 0
 
 

@@ -13,8 +13,9 @@ _HEAD = """\
 # Study files
 
 A study is a folder with a `study.toml`: a server, what may be changed of it, what is asked of it,
-and what decides. `httpdyno study show` says what it comes to, and `httpdyno tune` runs it.
-`httpdyno study schema` prints its JSON Schema, for editors.
+and what decides. `httpdyno study new` writes one to begin with, `httpdyno study check` tries it
+out, `httpdyno study show` says what it comes to, and `httpdyno tune` runs it. What can be set of
+a server, `httpdyno knobs` lists. `httpdyno study schema` prints the JSON Schema, for editors.
 
 What is not known is refused by its name, with the nearest that is; nothing is ignored. Times are
 written with their units: `50ms`, `30s`, `5m`.

@@ -261,7 +261,8 @@ STARTERS: Mapping[str, Callable[[Wish], Starter]] = {
 
 def _study(name: str, title: str, server: str, knobs: str) -> str:
     return f"""\
-# `httpdyno tune .` runs it; `httpdyno study schema --markdown` says all that may stand here.
+# `httpdyno study check .` tries it out, `httpdyno tune .` runs it;
+# `httpdyno study schema --markdown` says all that may stand here.
 format = 2
 name = {_text(name)}
 title = {_text(title)}

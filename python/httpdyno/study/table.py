@@ -29,7 +29,7 @@ class ServerTable(Record, frozen=True):
     """`[server]`."""
 
     adapter: str
-    """The kind of server, such as `gunicorn`, `apache` or `command`."""
+    """The kind of server, such as `gunicorn`; `httpdyno knobs` lists them."""
     base: str = ""
     """The server's own base configuration: a file in the study's folder, rendered as a template."""
     command: tuple[str, ...] = ()

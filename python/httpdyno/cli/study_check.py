@@ -1,0 +1,146 @@
+"""`httpdyno study check`: does it run, what does it answer, and what will it cost?"""
+
+import msgspec
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from httpdyno.cli.console import messages, results
+from httpdyno.cli.find_study import open_study
+from httpdyno.cli.launch import seed_or_new
+from httpdyno.cli.option import JsonOption, StudyArgument
+from httpdyno.cli.output import Outputs, write_json
+from httpdyno.errors import AdapterError
+from httpdyno.experiment.one_start import Answered, OneStart, one_start, start_of_two, whole_s
+from httpdyno.experiment.planning import make_plan
+from httpdyno.experiment.rehearsal import rehearse
+from httpdyno.model import Plan, StartRecord
+from httpdyno.registry import load_adapter
+from httpdyno.report.shared.phrase import plural
+from httpdyno.units import format_bytes, format_duration, format_guess
+
+EXAMPLE = """Example:
+
+\b
+  httpdyno study check bookmarks
+"""
+
+_EXIT_WRONG_ANSWERS = 1
+
+
+def check(study: StudyArgument, json: JsonOption = None) -> int:
+    """Start a study's server once, and ask each request once.
+
+    It says how each is answered, how long a start takes, and what budget that means. Nothing is
+    stored and nothing claimed. Exit code 1 when an answer is not the right one.
+    """
+    outputs = Outputs(json=json)
+    outputs.check()
+    opened = open_study(study)
+    adapter = load_adapter(opened.server.adapter)
+    plan = make_plan(opened, seed=seed_or_new(None))
+    missing = adapter.missing(opened.server)
+    if missing:
+        raise AdapterError(f"study {opened.name} cannot run here: {'; '.join(missing)}")
+    rehearse(plan, adapter)
+    with messages().status("starting it once, and asking each request once"):
+        found = one_start(adapter, opened)
+    is_right = all(answer.is_right for answer in found.answers)
+    record = None
+    if is_right:
+        with messages().status("one start of two of it side by side, with all of its windows"):
+            record = start_of_two(adapter, opened, seed=plan.seed)
+    if outputs.json is not None:
+        write_json(_document(found, plan, record), outputs.json)
+    if outputs.has_text:
+        results().print(_sheet(found, plan, record))
+    return 0 if is_right else _EXIT_WRONG_ANSWERS
+
+
+def _document(found: OneStart, plan: Plan, record: StartRecord | None) -> dict[str, object]:
+    return {
+        "study": plan.study.name,
+        "server": found.version,
+        "ready_s": found.ready_s,
+        "answers": [msgspec.to_builtins(answer) for answer in found.answers],
+        "n_left_out": found.n_left_out,
+        "effective": found.effective.values,
+        "unverified": list(found.effective.unverified),
+        "start_s": record and record.duration_s,
+        "whole_s": record and whole_s(plan, record),
+        "budget_s": plan.study.budget_s,
+    }
+
+
+def _sheet(found: OneStart, plan: Plan, record: StartRecord | None) -> RenderableType:
+    study = plan.study
+    parts: list[RenderableType] = [
+        Text.assemble((study.name, "bold"), f": {found.version}"),
+        Text(f"ready after {format_duration(found.ready_s)}"),
+        Text(),
+        _answers(found.answers),
+    ]
+    if found.n_left_out:
+        parts.append(Text(f"{found.n_left_out:,} more requests of the log were not asked"))
+    unverified = found.effective.unverified
+    if unverified:
+        parts += [
+            Text(),
+            Text.assemble(
+                ("not read back: ", "yellow"),
+                f"{', '.join(unverified)}; an `effective_path` would say that they are in force",
+            ),
+        ]
+    wrong = sum(not answer.is_right for answer in found.answers)
+    if record is None:
+        say = f"{plural(wrong, 'answer')} of {len(found.answers)} not as expected"
+        parts += [Text(), Text(f"{say}: correct the requests, or what answers them")]
+        return Group(*parts)
+    return Group(*parts, Text(), *_costs(plan, record))
+
+
+def _answers(answers: tuple[Answered, ...]) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
+    for name in ("status", "time", "size"):
+        table.add_column(name, justify="right")
+    table.add_column("request", overflow="fold")
+    for answer in answers:
+        words = answer.request
+        if not answer.is_right:
+            words += f"\n{f'{answer.words}; ' if answer.words else ''}expected {answer.expected}"
+        table.add_row(
+            Text(str(answer.status or "none"), "green" if answer.is_right else "red"),
+            format_duration(answer.duration_s),
+            format_bytes(answer.n_bytes),
+            Text(words),
+        )
+    return table
+
+
+def _costs(plan: Plan, record: StartRecord) -> list[RenderableType]:
+    study = plan.study
+    failed = [
+        detail
+        for status, detail in zip(record.statuses, record.details, strict=True)
+        if status != "complete"
+    ]
+    if failed:
+        return [Text(f"under load it did not hold: {failed[0]}", "red")]
+    least_s, most_s = whole_s(plan, record)
+    start = format_duration(record.duration_s)
+    what = "levels" if study.method.kind == "sweep" else "steps"
+    between = f"{format_guess(least_s)} to {format_guess(most_s)}"
+    about = format_guess(most_s) if least_s == most_s else between
+    lines: list[RenderableType] = [
+        Text(f"a start of two, with all of its windows, takes {start}"),
+        Text(
+            f"{study.method.min_starts} starts each, the fewest, for {len(plan.steps)} {what} and "
+            f"the final claim take about {about}; more where those do not decide"
+        ),
+    ]
+    if study.is_until_decided:
+        return lines
+    enough = "is too short for that: see `--budget`"
+    if study.budget_s >= least_s:
+        enough = "is enough for that" if study.budget_s >= most_s else "may be enough for that"
+    return [*lines, Text(f"the study's budget of {format_duration(study.budget_s)} {enough}")]
