@@ -1,15 +1,17 @@
 """nginx in a cell: started with values that were asked, and looked at from outside."""
 
+from urllib.error import HTTPError
 from urllib.request import urlopen
 
 import pytest
 from tests.servers.nginx.layouts import DEBIAN, ONE_FILE, PROXY
 from tests.servers.nginx.seats import DEADLINE_S, NGINX, await_workers, open_copy
 
-from httpdyno.model import ChangeSet, Configuration, Effective, Survey
+from httpdyno.model import ChangeSet, Configuration, Effective, Level, Survey
 from httpdyno.servers.adapter import NotRunning
-from httpdyno.servers.cell.possible import possible
+from httpdyno.servers.cell.possible import possible, wall_complaint
 from httpdyno.servers.cell.seat import open_cell
+from httpdyno.servers.cell.wall import WallSeat, open_wall
 from httpdyno.servers.cell.wish import CellWish
 from httpdyno.servers.run_folder import new_run_root
 from httpdyno.servers.site.text import edited_files
@@ -156,6 +158,54 @@ def test_rewritten_it_serves_at_other_ports_and_writes_elsewhere(own_folders):
     assert found.values == found.asked == {name: str(n) for name, n in values.items()}
     theirs = [path for path in (own_folders / "theirs").rglob("*") if path.is_file()]
     assert [path.name for path in theirs] == ["nginx.conf"]
+
+
+@pytest.mark.skipif(bool(wall_complaint()), reason=wall_complaint() or "walls can be had")
+def test_behind_a_wall_knobs_of_the_words_that_are_rewritten_are_in_force_too(own_folders):
+    values: dict[str, Level] = {
+        "listen_backlog": 900,
+        "listen_reuseport": True,
+        "worker_processes": 3,
+        "access_log_buffer": "32k/1s",
+        "upstream_keepalive@127.0.0.1:3000": 4,
+    }
+    main = PROXY.written(own_folders)
+    # Twice below a test's folder, its path would be longer than that of a socket may be.
+    text = main.read_text().replace(f"unix:{own_folders}/run/api.sock", "127.0.0.1:8002")
+    main.write_text(text)
+    member = NGINX.at(str(main))
+    assert member is not None
+    files = NGINX.read(member)
+    survey = NGINX.survey(member, files, None)
+    assert isinstance(survey, Survey)
+    changes = NGINX.change_set(survey, files, values)
+    with new_run_root() as root:
+        place = root.new_place("x")
+        seat = WallSeat(place, "wall")
+        edits = (*changes.edits, *NGINX.private(survey, files, seat))
+        texts = {**files.texts, **edited_files(files.texts, edits)}
+        assert open_wall(place, CellWish(files=texts), seat=seat) is seat
+        asked = Configuration(values=values)
+        launch = NGINX.launch(member, survey, seat, asked, changes)
+        process = seat.spawn(
+            launch.command, environment=launch.environment, log=place.folder / "nginx.log"
+        )
+        try:
+            assert launch.insight is not None
+            insight = launch.insight(process)
+            await_workers(process, insight)
+            found = insight.effective()
+            with pytest.raises(HTTPError) as answer:
+                urlopen(f"http://{seat.port('0.0.0.0:80')}/", timeout=DEADLINE_S)
+            # Nobody answers for the backends.
+            assert answer.value.code == 502
+        finally:
+            process.stop()
+            seat.close()
+    assert isinstance(found, Effective)
+    assert found.values == found.asked
+    assert list((own_folders / "var/log/nginx").iterdir()) == []
+    assert not (own_folders / "run/nginx.pid").exists()
 
 
 def test_in_a_cell_of_root_nothing_is_edited_but_what_forks(place, own_folders):

@@ -219,3 +219,13 @@ def test_a_wish_that_no_wall_can_have_is_refused(wish, words):
 def test_what_a_wall_does_not_keep_in_is_said(monkeypatch, version, words):
     monkeypatch.setattr(landlock, "version", lambda: version)
     assert limits_of_wall() == words
+
+
+def test_what_a_door_leads_to_is_where_it_was():
+    with new_run_root() as root:
+        place = root.new_place("wall")
+        seat = open_wall(place, CellWish(doors=(Door(to="127.0.0.1:5432"),)))
+        assert not isinstance(seat, NotRunning)
+        assert seat.port("127.0.0.1:5432") == "127.0.0.1:5432"
+        assert seat.port("127.0.0.1:5433") != "127.0.0.1:5433"
+        seat.close()

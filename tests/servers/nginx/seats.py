@@ -17,7 +17,7 @@ from httpdyno.servers.nginx import Nginx
 from httpdyno.servers.nginx.worker import workers
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.run_folder import new_run_root
-from httpdyno.servers.site.adapter import MemberFiles, Said, SiteLaunch
+from httpdyno.servers.site.adapter import Said, SiteLaunch
 from httpdyno.servers.site.text import edited_files
 
 NGINX = Nginx()
@@ -83,8 +83,6 @@ class OpenCopy:
         self._place = place
         (place.folder / "copy").mkdir()
         self.seat = OpenSeat(folder=place.folder / "copy", ports={**self.ports, **served})
-        for folder in survey.writes:
-            Path(self.seat.path(folder)).mkdir(parents=True, exist_ok=True)
 
     def start(self, values: Mapping[str, Level]) -> None:
         launch = self._launch(values)
@@ -117,10 +115,11 @@ class OpenCopy:
 
     def _launch(self, values: Mapping[str, Level]) -> SiteLaunch:
         changes = NGINX.change_set(self._survey, self._files, values)
-        # What is private comes last: it may rewrite the very words that a knob changed.
-        texts = {**self._files.texts, **edited_files(self._files.texts, changes.edits)}
-        private = NGINX.private(self._survey, MemberFiles(texts=texts), self.seat)
-        for path, text in {**texts, **edited_files(texts, private)}.items():
+        edits = (*changes.edits, *NGINX.private(self._survey, self._files, self.seat))
+        for path, text in {
+            **self._files.texts,
+            **edited_files(self._files.texts, edits),
+        }.items():
             file = Path(self.seat.path(path))
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(text)

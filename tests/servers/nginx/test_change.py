@@ -204,7 +204,7 @@ def test_every_knob_has_levels_to_try_and_some_layout_has_it():
             {"ssl_buffer_size": 4096},
             ["-ssl_buffer_size     8k;", "+ssl_buffer_size     4k;"],
         ),
-        (NO_LISTEN, {"listen_backlog": 1024}, ["+        listen 80 backlog=1024;"]),
+        (NO_LISTEN, {"listen_backlog": 1024}, AdapterError),
         (
             PROXY,
             {"upstream_keepalive@app": 32},

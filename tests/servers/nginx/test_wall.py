@@ -24,6 +24,7 @@ from httpdyno.servers.nginx.build import build_of
 from httpdyno.servers.nginx.paths import WRITTEN, is_file
 from httpdyno.servers.nginx.scope import conf_of
 from httpdyno.servers.nginx.tree import walk
+from httpdyno.servers.nginx.wall import wall_edits
 from httpdyno.servers.site.adapter import MemberFiles
 from httpdyno.servers.site.text import edited_files
 
@@ -42,10 +43,16 @@ def rewritten(layout, *, is_root=True, served=()):
         addresses += OF_STREAM
     ports = wildcards_alike([*addresses, *served], itertools.count(20_001))
     seat = OpenSeat(folder=FOLDER, ports=ports, is_root=is_root)
-    edits = NGINX.private(survey, files, seat)
+    assert NGINX.private(survey, files, seat) == ()
+    edits = edits_of(layout, seat)
     assert {edit.purpose for edit in edits} <= {"private"}
     new = {**files.texts, **edited_files(files.texts, edits)}
     return files.texts, {f"{FOLDER}{path}": text for path, text in new.items()}, ports
+
+
+def edits_of(layout, seat):
+    conf = conf_of(layout.texts(), build_of("", ("--http-log-path=/var/log/nginx/a.log",)))
+    return wall_edits(conf, seat, ())
 
 
 def directives(texts):
@@ -121,15 +128,24 @@ def test_backends_that_are_members_are_reached_where_they_are():
     assert f"server {ports['127.0.0.1:8000']};" in text
     assert "server 127.0.0.1:8001 weight=2 max_fails=3;" in text
     assert f"proxy_pass http://{ports['127.0.0.1:3000']}/x/;" in text
+    assert "proxy_pass http://app;" in text
+
+
+def test_every_address_that_a_wall_moves_is_moved_but_no_name_of_an_upstream():
+    class Wall(OpenSeat):
+        def port(self, address: str) -> str:
+            host, colon, port = address.rpartition(":")
+            assert colon, f"`{address}` is no address"
+            assert host == "unix" or port.isdecimal()
+            return f"127.9.9.9:{len(address)}"
+
+    for layout in LAYOUTS:
+        edits = edits_of(layout, Wall(folder=FOLDER, ports={}))
+        assert any("127.9.9.9" in edit.text for edit in edits)
 
 
 @pytest.mark.parametrize("layout", [DEBIAN, STREAM, NO_LISTEN], ids=lambda layout: layout.name)
 def test_a_copy_never_listens_where_they_do(layout):
-    files = MemberFiles(texts=layout.texts())
-    member = Member(name="nginx", kind="nginx", main=layout.main, unit="nginx.service")
-    survey = NGINX.survey(member, files, None)
-    assert isinstance(survey, Survey)
-    addresses = [listener.address for listener in survey.listeners]
-    known = wildcards_alike(addresses, itertools.count(20_001)) if layout is STREAM else {}
+    known = {"0.0.0.0:80": "127.0.0.1:20001"} if layout is STREAM else {}
     with pytest.raises(AdapterError, match=r"would listen at `0\.0\.0\.0:"):
-        NGINX.private(survey, files, OpenSeat(folder=FOLDER, ports=known))
+        edits_of(layout, OpenSeat(folder=FOLDER, ports=known))

@@ -47,6 +47,7 @@ class WallSeat:
         self._ports: dict[tuple[str, str], HeldPort] = {}
         self._hosts: dict[str, str] = {}
         self._reached: set[int] = set()
+        self._doors: set[str] = set()
 
     @property
     def is_root(self) -> bool:
@@ -66,12 +67,15 @@ class WallSeat:
     def port(self, address: str) -> str:
         """Return where the copy listens in place of `ip:port` or `unix:/path` of theirs.
 
+        What a door leads to is where it was.
         All addresses that mean every one of the machine are one; each other has a host of its
         own, so that servers that are told apart by address stay apart.
 
         Raises:
             AdapterError: There is no free port, or there are more hosts than can be had.
         """
+        if address in self._doors:
+            return address
         if address.startswith(_UNIX):
             return f"{_UNIX}{self.path(address.removeprefix(_UNIX))}"
         host, _, port = address.rpartition(":")
@@ -95,6 +99,7 @@ class WallSeat:
         """
         if door.through not in {"", door.to}:
             raise AdapterError(f"wall: cannot lead {door.to} through {door.through}")
+        self._doors.add(door.to)
         if not door.to.startswith(_UNIX):
             self._reached.add(int(door.to.rpartition(":")[2]))
 

@@ -31,7 +31,7 @@ def backends(conf: Conf) -> tuple[tuple[Backend, ...], tuple[Notice, ...]]:
             for directive in scope.own(name):
                 to_what = target_of(directive.texts[0] if directive.args else "")
                 host, scheme = to_what.host, to_what.scheme
-                port = _PORTS.get(scheme, _HTTP_PORT)
+                port = default_port(scheme)
                 if host in upstreams:
                     for to in _servers(upstreams[host], protocol, port):
                         found.setdefault((to.to, protocol), to)
@@ -44,6 +44,11 @@ def backends(conf: Conf) -> tuple[tuple[Backend, ...], tuple[Notice, ...]]:
                     )
                     found.setdefault((to.to, protocol), to)
     return tuple(found.values()), tuple(notices)
+
+
+def default_port(scheme: str) -> str:
+    """Return the port of an address that names none."""
+    return _PORTS.get(scheme, _HTTP_PORT)
 
 
 def with_port(host: str, port: str) -> str:

@@ -7,7 +7,7 @@ namespace that the process itself is in.
 
 import posixpath
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from httpdyno.errors import AdapterError
@@ -20,6 +20,7 @@ from httpdyno.servers.nginx.listen_knob import SOCKET_OPTIONS
 from httpdyno.servers.nginx.paths import is_file
 from httpdyno.servers.nginx.quantity import level_of
 from httpdyno.servers.nginx.scope import Conf, conf_of
+from httpdyno.servers.nginx.upstream import name_for
 from httpdyno.servers.nginx.worker import open_files_limit, workers
 from httpdyno.servers.process import ServerProcess, log_text
 from httpdyno.servers.site.sock_diag import ListeningSocket, listening_sockets
@@ -41,7 +42,7 @@ class NginxInsight:
         files: tuple[str, str],
         build: Build,
         asked: Mapping[str, Level],
-        ports: Mapping[str, str],
+        moved: Callable[[str], str],
     ) -> None:
         """Take what it was started with.
 
@@ -50,14 +51,14 @@ class NginxInsight:
             files: Its program, and its main file as it opens it.
             build: How it was built.
             asked: Knob → level.
-            ports: Address of theirs → where the copy listens for it.
+            moved: From a scope to what it is in the copy, where that is an address.
         """
         self._process = process
         self._program = posixpath.basename(files[0])
         self._main = files[1]
         self._build = build
         self._asked = asked
-        self._ports = ports
+        self._moved = moved
         self._conf: Conf | None = None
 
     def words(self) -> str:
@@ -121,12 +122,15 @@ class NginxInsight:
 
     def _text_read(self, conf: Conf, name: str) -> str | None:
         bare, _, scope = name.partition("@")
-        scope = self._ports.get(scope, scope)
-        for reading in TUNABLES[bare].readings(conf):
-            if reading.scope == scope:
-                level = level_of(TUNABLES[bare].info, reading.text)
-                return reading.text if level is None else level_text(level)
-        return None
+        texts = {reading.scope: reading.text for reading in TUNABLES[bare].readings(conf)}
+        # A backend's address may be another one here, and the upstream that is made for it has
+        # the name that it got from theirs.
+        labels = (scope, self._moved(scope), name_for(scope))
+        text = next((texts[label] for label in labels if label in texts), None)
+        if text is None:
+            return None
+        level = level_of(TUNABLES[bare].info, text)
+        return text if level is None else level_text(level)
 
     def _seen(self, conf: Conf) -> dict[str, str]:
         running = workers(self._process.pid)
@@ -157,7 +161,7 @@ class NginxInsight:
             bare, _, scope = name.partition("@")
             if bare not in _OF_SOCKETS:
                 continue
-            wanted = [self._ports.get(scope, scope)] if scope else _OF_SOCKETS[bare].alike(conf)
+            wanted = [self._moved(scope)] if scope else _OF_SOCKETS[bare].alike(conf)
             sockets = [of[address] for address in wanted if address in of]
             if not sockets:
                 continue

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from httpdyno.errors import AdapterError
 from httpdyno.model import Edit, KnobInfo, Level, Reading
 from httpdyno.servers.nginx.listen import Listen, by_address
-from httpdyno.servers.nginx.place import changed, line
+from httpdyno.servers.nginx.place import changed
 from httpdyno.servers.nginx.quantity import level_of, text_of
 from httpdyno.servers.nginx.scope import Conf
 from httpdyno.servers.nginx.tunable import Change, shared
@@ -45,7 +45,7 @@ class SocketOption:
             )
         edits: list[Edit] = []
         for holder in found:
-            edits += self._edits(conf, holder, level)
+            edits += self._edits(holder, level)
         done = list(dict.fromkeys(edits))
         return Change(
             edits=tuple(done),
@@ -61,11 +61,12 @@ class SocketOption:
 
     def _at(self, conf: Conf) -> Iterable[tuple[str, list[Listen]]]:
         is_switch = self.info.kind == "boolean"
-        # A unix socket has no `reuseport`.
+        # A unix socket has no `reuseport`, and where no `listen` is written none has an option.
         return [
             (address, sharing)
             for address, sharing in by_address(conf).items()
             if not (is_switch and address.startswith("unix:"))
+            and _holder(sharing).directive is not None
         ]
 
     def _reading(self, address: str, holder: Listen) -> Reading:
@@ -84,7 +85,7 @@ class SocketOption:
             return "on" if self.option in holder.options else "off"
         return holder.setting(self.option) or str(self.info.default)
 
-    def _edits(self, conf: Conf, holder: Listen, level: Level) -> tuple[Edit, ...]:
+    def _edits(self, holder: Listen, level: Level) -> tuple[Edit, ...]:
         if level_of(self.info, self._text(holder)) == level:
             return ()
         words = [
@@ -97,8 +98,7 @@ class SocketOption:
         elif level:
             words.append(self.option)
         if holder.directive is None:
-            port = holder.address.rpartition(":")[2]
-            return (line(conf.texts, holder.server, f"listen {' '.join([port, *words])};"),)
+            return ()
         old = holder.directive.texts
         in_place = [
             f"{self.option}={text_of(self.info, level)}" if t.startswith(f"{self.option}=") else t

@@ -30,7 +30,7 @@ from httpdyno.servers.nginx.process import KIND, member_of, member_of_process, o
 from httpdyno.servers.nginx.scope import Conf, conf_of
 from httpdyno.servers.nginx.survey import survey_of
 from httpdyno.servers.nginx.tree import parsed
-from httpdyno.servers.nginx.wall import wall_edits
+from httpdyno.servers.nginx.wall import rewrite
 from httpdyno.servers.site.adapter import MemberFiles, Seat, SiteLaunch
 from httpdyno.servers.staging import last_lines
 
@@ -120,20 +120,28 @@ class Nginx:
         return change.change_set(_conf(survey, files), survey, values)
 
     def private(self, survey: Survey, files: MemberFiles, seat: Seat) -> tuple[Edit, ...]:
-        """Return the edits that let it run in the seat; in a cell of root mostly none.
+        """Return the edits that let it run in a cell; of root mostly none.
 
-        In any other seat, each file is taken to lie at `seat.path` of its own.
+        Elsewhere all is rewritten, and only when it is launched: what is rewritten may be the very
+        words that a knob changed.
         """
-        conf = _conf(survey, files)
-        if seat.kind == "cell":
-            return cell_edits(conf, is_root=seat.is_root)
-        return wall_edits(conf, seat, survey.unreadable)
+        if seat.kind != "cell":
+            return ()
+        return cell_edits(_conf(survey, files), is_root=seat.is_root)
 
     def launch(
         self, member: Member, survey: Survey, seat: Seat, asked: Configuration, changes: ChangeSet
     ) -> SiteLaunch:
-        """Return how the copy is started, in the foreground."""
+        """Return how the copy is started, in the foreground.
+
+        In a seat that is no cell, the files that lie there are rewritten first.
+
+        Raises:
+            AdapterError: They cannot be, or the copy would listen where theirs does.
+        """
         del changes
+        if seat.kind != "cell":
+            rewrite(member.main, survey, _build(survey), seat, is_root=_had_root(survey))
         program, build, main = program_of(member.program), _build(survey), seat.path(member.main)
         daemon = survey.reading("daemon")
         given = ["daemon off;"] if daemon is None else []
@@ -147,7 +155,11 @@ class Nginx:
         error_log = survey.reading("error_log")
         log = error_log.text.split(" ")[0] if error_log is not None else ""
         user = "" if member.user in {"", "root"} or not seat.is_root else member.user
-        ports = {each.address: seat.port(each.address) for each in survey.listeners}
+        known = {each.address for each in survey.listeners} | {b.to for b in survey.backends}
+
+        def moved(scope: str) -> str:
+            return seat.port(scope) if scope in known else scope
+
         return SiteLaunch(
             command=[
                 *(program, "-c", main),
@@ -160,15 +172,18 @@ class Nginx:
             user=user,
             error_log=seat.path(build.full(log)) if is_file(log) else "",
             insight=lambda process: NginxInsight(
-                process, (program, main), build, asked.values, ports
+                process, (program, main), build, asked.values, moved
             ),
         )
 
 
 def _conf(survey: Survey, files: MemberFiles) -> Conf:
+    return conf_of(files.texts, _build(survey), is_root=_had_root(survey))
+
+
+def _had_root(survey: Survey) -> bool:
     master = survey.reading(_MASTER)
-    is_root = master is None or master.text == "root"
-    return conf_of(files.texts, _build(survey), is_root=is_root)
+    return master is None or master.text == "root"
 
 
 def _build(survey: Survey) -> Build:

@@ -8,25 +8,56 @@ there, so that a line which nginx names is a line of theirs.
 
 import posixpath
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 from msgspec.structs import replace
 
 from httpdyno.errors import AdapterError
-from httpdyno.model import Edit
+from httpdyno.foreign_text import reason
+from httpdyno.model import Edit, Survey
+from httpdyno.servers.nginx.backend import default_port, with_port
+from httpdyno.servers.nginx.build import Build
+from httpdyno.servers.nginx.include import files_of, led
 from httpdyno.servers.nginx.lexer import BOM
 from httpdyno.servers.nginx.listen import Listen, addresses, is_of_the_socket, listens
 from httpdyno.servers.nginx.paths import READ, TEMP_OPTIONS, WRITTEN, is_file
 from httpdyno.servers.nginx.place import changed, written
 from httpdyno.servers.nginx.private import at_start, blanked, in_foreground, of_an_ordinary_user
-from httpdyno.servers.nginx.scope import Conf
+from httpdyno.servers.nginx.scope import Conf, conf_of
 from httpdyno.servers.nginx.tree import Directive, walk
 from httpdyno.servers.nginx.upstream import PASSES, target_of
 from httpdyno.servers.site.adapter import Seat
+from httpdyno.servers.site.text import edited_files
 
 _SYSLOG = "syslog:"
 _SYSLOG_FILE = "/var/log/nginx-syslog.log"
 _NEVER = ("proxy_protocol", "ipv6only=")
 """Of `listen`: what a client of a copy does not speak, and what its addresses are not."""
+
+
+def rewrite(main: str, survey: Survey, build: Build, seat: Seat, *, is_root: bool) -> None:
+    """Rewrite the files that lie in a seat, and make the folders that are written there.
+
+    Args:
+        main: Their main file, by its own path.
+        survey: What was found.
+        build: How it was built.
+        seat: Where the files lie, each at `seat.path` of its own.
+        is_root: Whether their own master is root.
+
+    Raises:
+        AdapterError: A file is not there or cannot be written, or an address not be moved.
+    """
+    root = seat.path("/").rstrip("/")
+    conf = conf_of(files_of(main, root).texts, build, is_root=is_root)
+    edits = wall_edits(conf, seat, survey.unreadable)
+    try:
+        for path, text in edited_files(conf.texts, edits).items():
+            Path(f"{root}{led(path, root)}").write_bytes(text)
+        for folder in survey.writes:
+            Path(seat.path(folder)).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise AdapterError(f"`{error.filename}` cannot be written: {reason(error)}") from error
 
 
 def wall_edits(conf: Conf, seat: Seat, unreadable: Iterable[str]) -> tuple[Edit, ...]:
@@ -178,14 +209,18 @@ def _moved(seat: Seat, address: str) -> str:
 
 
 def _backends(conf: Conf, seat: Seat) -> Iterator[Edit]:
+    upstreams = {d.texts[0] for d in walk(conf.tree) if d.name == "upstream" and d.args}
     for directive in walk(conf.tree):
         is_pass = directive.name in PASSES
         if not directive.args or not (is_pass or _is_upstream_server(directive)):
             continue
         text = directive.texts[0]
-        host = target_of(text).host
-        if host and "$" not in host and seat.port(host) != host:
-            new = text.replace(host, seat.port(host), 1)
+        to = target_of(text)
+        if not to.host or "$" in to.host or (is_pass and to.host in upstreams):
+            continue
+        theirs = with_port(to.host, default_port(to.scheme))
+        if (moved := seat.port(theirs)) != theirs:
+            new = text.replace(to.host, moved, 1)
             yield from changed(directive, (new, *directive.texts[1:]))
 
 
