@@ -198,7 +198,8 @@ def test_behind_a_wall_knobs_of_the_words_that_are_rewritten_are_in_force_too(ow
             with pytest.raises(HTTPError) as answer:
                 urlopen(f"http://{seat.port('0.0.0.0:80')}/", timeout=DEADLINE_S)
             # Nobody answers for the backends.
-            assert answer.value.code == 502
+            with answer.value as closed:
+                assert closed.code == 502
         finally:
             process.stop()
             seat.close()

@@ -3,6 +3,7 @@
 A reload is believed when all workers are others, never by an exit code.
 """
 
+import resource
 import time
 from http.client import HTTPConnection
 from pathlib import Path
@@ -109,6 +110,9 @@ def test_files_stay_open_after_a_reload_with_the_cache(copy, own_folders, level,
     copy.reload({"open_file_cache": level, "worker_processes": 1})
     client = copy.connect(ADDRESS)
     asked(client)
+    # The one worker has let go of that request when it answers the next.
+    client.request("GET", "/none")
+    assert client.getresponse().status == 404
     client.close()
     assert (str(own_folders / "page.html") in open_files(copy)) is is_kept
 
@@ -156,3 +160,16 @@ def test_a_file_that_nginx_refuses_changes_nothing_and_its_words_are_told(copy):
         time.sleep(0.01)
     assert workers(copy.process.pid) == before
     assert 'unknown directive "listten"' in copy.insight.words()
+
+
+def test_a_limit_of_the_machine_that_holds_theirs_below_is_no_refusal(own_folders):
+    n_files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    text = MAIN.replace("worker_rlimit_nofile 2048;\n", "").replace("512", str(n_files + 1000))
+    (own_folders / "nginx.conf").write_text(
+        text.replace("@/", f"{own_folders}/").replace("listen 80", "listen 80 backlog=65000")
+    )
+    found: dict[str, Level] = {"worker_connections": n_files + 1000, "listen_backlog": 65_000}
+    with open_copy(own_folders / "nginx.conf", found) as copy:
+        effective = copy.insight.effective()
+    assert isinstance(effective, Effective)
+    assert effective.values == effective.asked

@@ -8,6 +8,7 @@ namespace that the process itself is in.
 import posixpath
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from httpdyno.errors import AdapterError
@@ -30,35 +31,31 @@ _QUIET = re.compile(r"\[(?:notice|info|debug)\]")
 _REFUSED = re.compile(r"\[emerg\]|nginx: invalid option|nginx: option ")
 _IN_USE = "Address already in use"
 _OF_SOCKETS = {each.info.name: each for each in SOCKET_OPTIONS}
+_COUNTED = "worker_processes"
 _SOURCE = "the copy's workers, sockets and files"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Started:
+    """What a copy was started with."""
+
+    program: str
+    main: str
+    """Its main file, as it opens it."""
+    build: Build
+    asked: Mapping[str, Level]
+    changed: frozenset[str]
+    """Those of the knobs that are asked for another value than was found."""
+    moved: Callable[[str], str]
+    """From a scope to what it is in the copy, where that is an address."""
 
 
 class NginxInsight:
     """What is known of one running copy."""
 
-    def __init__(
-        self,
-        process: ServerProcess,
-        files: tuple[str, str],
-        build: Build,
-        asked: Mapping[str, Level],
-        moved: Callable[[str], str],
-    ) -> None:
-        """Take what it was started with.
-
-        Args:
-            process: Its master.
-            files: Its program, and its main file as it opens it.
-            build: How it was built.
-            asked: Knob → level.
-            moved: From a scope to what it is in the copy, where that is an address.
-        """
+    def __init__(self, process: ServerProcess, started: Started) -> None:
         self._process = process
-        self._program = posixpath.basename(files[0])
-        self._main = files[1]
-        self._build = build
-        self._asked = asked
-        self._moved = moved
+        self._started = started
         self._conf: Conf | None = None
 
     def words(self) -> str:
@@ -79,7 +76,7 @@ class NginxInsight:
         conf = self._read()
         if conf is None or conf.main.arguments("master_process") == ("off",):
             return ""
-        wanted = _level(conf, "worker_processes")
+        wanted = _level(conf, _COUNTED)
         running = len(workers(self._process.pid))
         if isinstance(wanted, int) and running < wanted:
             return f"{running} of {wanted} workers are up"
@@ -92,13 +89,16 @@ class NginxInsight:
             return NotRunning(status="refused", detail="its files cannot be read back")
         seen = self._seen(conf)
         values = {}
-        for name in self._asked:
-            text = seen.get(name) or self._text_read(conf, name)
+        asked = self._started.asked
+        for name in asked:
+            # A limit of this machine may hold below what was found, here as there.
+            is_bare = name not in self._started.changed and name != _COUNTED
+            text = (None if is_bare else seen.get(name)) or self._text_read(conf, name)
             if text is not None:
                 values[name] = text
         return Effective(
             values=values,
-            asked={name: level_text(level) for name, level in self._asked.items()},
+            asked={name: level_text(level) for name, level in asked.items()},
             source=_SOURCE,
         )
 
@@ -106,8 +106,8 @@ class NginxInsight:
         """Return the files that it reads, from its own mount namespace; once."""
         if self._conf is None and self._has_begun():
             try:
-                files = files_of(self._main, f"/proc/{self._process.pid}/root")
-                self._conf = conf_of(files.texts, self._build)
+                files = files_of(self._started.main, f"/proc/{self._process.pid}/root")
+                self._conf = conf_of(files.texts, self._started.build)
             except AdapterError:
                 return None
         return self._conf
@@ -118,14 +118,14 @@ class NginxInsight:
             name = Path(f"/proc/{self._process.pid}/comm").read_text(encoding="utf-8").strip()
         except OSError:
             return False
-        return bool(name) and self._program.startswith(name)
+        return bool(name) and posixpath.basename(self._started.program).startswith(name)
 
     def _text_read(self, conf: Conf, name: str) -> str | None:
         bare, _, scope = name.partition("@")
         texts = {reading.scope: reading.text for reading in TUNABLES[bare].readings(conf)}
         # A backend's address may be another one here, and the upstream that is made for it has
         # the name that it got from theirs.
-        labels = (scope, self._moved(scope), name_for(scope))
+        labels = (scope, self._started.moved(scope), name_for(scope))
         text = next((texts[label] for label in labels if label in texts), None)
         if text is None:
             return None
@@ -136,14 +136,14 @@ class NginxInsight:
         running = workers(self._process.pid)
         seen: dict[str, str] = {}
         if running:
-            seen["worker_processes"] = str(len(running))
+            seen[_COUNTED] = str(len(running))
             files = open_files_limit(running[0])
             if files is not None:
                 seen["worker_rlimit_nofile"] = str(files)
-                connections = self._asked.get("worker_connections")
+                connections = self._started.asked.get("worker_connections")
                 if isinstance(connections, int) and files < connections:
                     seen["worker_connections"] = f"{connections}, with {files} open files"
-        if any(name.partition("@")[0] in _OF_SOCKETS for name in self._asked):
+        if any(name.partition("@")[0] in _OF_SOCKETS for name in self._started.asked):
             seen |= self._sockets_seen(conf, len(running))
         return seen
 
@@ -157,11 +157,11 @@ class NginxInsight:
         for each in found:
             of.setdefault(each.address, []).append(each)
         seen: dict[str, str] = {}
-        for name in self._asked:
+        for name in self._started.asked:
             bare, _, scope = name.partition("@")
             if bare not in _OF_SOCKETS:
                 continue
-            wanted = [self._moved(scope)] if scope else _OF_SOCKETS[bare].alike(conf)
+            wanted = [self._started.moved(scope)] if scope else _OF_SOCKETS[bare].alike(conf)
             sockets = [of[address] for address in wanted if address in of]
             if not sockets:
                 continue

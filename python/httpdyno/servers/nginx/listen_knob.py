@@ -50,7 +50,8 @@ class SocketOption:
         return Change(
             edits=tuple(done),
             notes=shared(conf, done, self.info.name),
-            sysctls={SOMAXCONN: str(level)} if self.option == "backlog" else None,
+            # As it was found the kernel may cut it, and a copy of that is cut, too.
+            sysctls={SOMAXCONN: str(level)} if done and self.option == "backlog" else None,
         )
 
     def alike(self, conf: Conf) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.nginx import catalogue, change
 from httpdyno.servers.nginx.build import Build, build_of, build_of_program, program_of
 from httpdyno.servers.nginx.include import files_of
-from httpdyno.servers.nginx.insight import NginxInsight
+from httpdyno.servers.nginx.insight import NginxInsight, Started
 from httpdyno.servers.nginx.paths import is_file, unreadable
 from httpdyno.servers.nginx.private import cell_edits
 from httpdyno.servers.nginx.process import KIND, member_of, member_of_process, of_command
@@ -160,6 +160,16 @@ class Nginx:
         def moved(scope: str) -> str:
             return seat.port(scope) if scope in known else scope
 
+        found = self.knobs(survey)
+        changed = {n for n, v in asked.values.items() if n not in found or found[n].default != v}
+        started = Started(
+            program=program,
+            main=main,
+            build=build,
+            asked=asked.values,
+            changed=frozenset(changed),
+            moved=moved,
+        )
         return SiteLaunch(
             command=[
                 *(program, "-c", main),
@@ -171,9 +181,7 @@ class Nginx:
             folder=member.folder or "/",
             user=user,
             error_log=seat.path(build.full(log)) if is_file(log) else "",
-            insight=lambda process: NginxInsight(
-                process, (program, main), build, asked.values, moved
-            ),
+            insight=lambda process: NginxInsight(process, started),
         )
 
 
