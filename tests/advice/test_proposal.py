@@ -1,3 +1,5 @@
+from msgspec import structs
+
 from httpdyno.advice.proposal import MOST_TRIED, KnobProposal, chosen
 from httpdyno.model import KnobInfo
 
@@ -29,6 +31,13 @@ def test_what_may_lose_or_be_stale_is_tried_only_where_that_is_allowed():
         "needs `--allow loss`",
     ]
     assert [each.name for each in chosen(proposed, infos, allowed=["loss"]).tried] == ["b", "c"]
+
+
+def test_what_a_rule_wants_to_be_allowed_is_tried_only_then():
+    inlining = structs.replace(proposal("a"), needs="inline")
+    infos = {"a": info("visible")}
+    assert [each.blocked for each in chosen([inlining], infos).listed] == ["needs `--allow inline`"]
+    assert chosen([inlining], infos, allowed=["inline"]).tried == (inlining,)
 
 
 def test_what_a_rule_blocked_stays_so():

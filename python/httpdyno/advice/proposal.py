@@ -35,6 +35,8 @@ class KnobProposal(Record, frozen=True):
     expects: Expects = "throughput"
     prior: float = 0.5
     """How likely it helps, 0 … 1: orders the ladder."""
+    needs: str = ""
+    """What has to be allowed by name, besides what its effect needs, such as `inline`."""
     blocked: str = ""
     """Why it is shown and not tried, such as `needs --allow stale`; empty where it is tried."""
 
@@ -96,15 +98,16 @@ def chosen(
     Args:
         proposed: Under the names of the study.
         knobs: What can be set, by the same names.
-        allowed: Effects that somebody agreed to: `stale`, `loss`.
+        allowed: What somebody agreed to: `stale`, `loss`, `inline`.
     """
     tried: list[KnobProposal] = []
     listed: list[KnobProposal] = []
     for each in sorted(proposed, key=lambda proposal: -proposal.prior):
         effect = knobs[each.name].effect
         blocked = each.blocked
-        if not blocked and effect in ASKED_FOR and effect not in allowed:
-            blocked = f"needs `--allow {effect}`"
+        needed = each.needs or (effect if effect in ASKED_FOR else "")
+        if not blocked and needed and needed not in allowed:
+            blocked = f"needs `--allow {needed}`"
         if not blocked and each.prior < LEAST_PRIOR:
             blocked = "little is to be expected of it here"
         if not blocked and len(tried) >= MOST_TRIED:

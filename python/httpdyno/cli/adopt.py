@@ -108,8 +108,9 @@ def command(  # noqa: PLR0913 - one parameter for each option
         str,
         typer.Option(
             "--allow",
-            metavar="stale,loss",
-            help="Propose knobs with which answers may be stale or log lines be lost.",
+            metavar="stale,loss,inline",
+            help="Propose knobs with which answers may be stale, log lines be lost, or "
+            "`.htaccess` files be written into the configuration.",
             show_default=False,
         ),
     ] = "",

@@ -12,6 +12,8 @@ from tests.servers.apache_site.sample import (
     text_of,
 )
 
+from httpdyno.advice.knob import rules
+from httpdyno.advice.proposal import Offered, Shape, chosen
 from httpdyno.errors import AdapterError
 from httpdyno.servers.apache_site import ApacheSite
 from httpdyno.servers.site.text import edited_files
@@ -168,3 +170,14 @@ def test_where_inlined_files_could_come_in_another_order_they_are_not_offered(al
     survey = surveyed(files(OVERRIDING + also, HTACCESS))
     assert "htaccess" not in ApacheSite().knobs(survey)
     assert any("2 `.htaccess` files" in notice.words for notice in survey.notices)
+
+
+def test_inlining_is_only_listed_until_somebody_allows_it():
+    survey = surveyed(files(OVERRIDING, HTACCESS))
+    knobs = ApacheSite().knobs(survey)
+    offered = Offered(
+        kind="apache", survey=survey, knobs=knobs, shape=Shape(n_cpus=2, connections=16)
+    )
+    proposed = [each for rule in rules("apache") for each in rule(offered)]
+    assert "htaccess" in [each.name for each in chosen(proposed, knobs).listed]
+    assert "htaccess" in [each.name for each in chosen(proposed, knobs, allowed=["inline"]).tried]

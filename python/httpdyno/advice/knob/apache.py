@@ -5,6 +5,8 @@ Source of what settings do: httpd.apache.org/docs/2.4/mod/.
 
 from collections.abc import Iterator
 
+from msgspec import structs
+
 from httpdyno.advice.knob.rule import LIKELY, POSSIBLE, WEAK, most_workers, number, proposals
 from httpdyno.advice.proposal import KnobProposal, Offered
 
@@ -42,15 +44,20 @@ def lives(offered: Offered) -> Iterator[KnobProposal]:
 
 
 def overrides(offered: Offered) -> Iterator[KnobProposal]:
-    """Propose that `.htaccess` files are not looked for in each folder for each request."""
-    yield from proposals(
+    """Propose that `.htaccess` files are not looked for in each folder for each request.
+
+    Once they are inlined, what an application writes into them is not heard: only where somebody
+    agrees to that.
+    """
+    for each in proposals(
         offered,
         "htaccess",
         lambda found: found == "found",
         lambda _: ("inlined",),
         lambda _: "`.htaccess` files are looked for in each folder and read for each request",
         expects="cpu",
-    )
+    ):
+        yield structs.replace(each, needs="inline")
 
 
 def keeping(offered: Offered) -> Iterator[KnobProposal]:

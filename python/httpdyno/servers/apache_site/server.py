@@ -49,7 +49,7 @@ class ApacheSite:
 
     def at(self, path: str) -> Member | None:
         """Return the member whose main configuration file this is; None if not of its kind."""
-        return Member(name="front", kind=_KIND, main=path) if looks_like_main(path) else None
+        return Member(name=_KIND, kind=_KIND, main=path) if looks_like_main(path) else None
 
     def of_process(self, program: str, arguments: Sequence[str], folder: str) -> Member | None:
         """Return the member that a process of this program and arguments is the root of.
@@ -64,7 +64,7 @@ class ApacheSite:
         said = options(arguments[1:])
         main = main_of(program, said, folder)
         return Member(
-            name="front",
+            name=_KIND,
             kind=_KIND,
             main=main,
             command=tuple(arguments),

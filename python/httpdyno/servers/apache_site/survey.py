@@ -33,6 +33,7 @@ _NOT_SAID = frozenset({"defaultruntimedir", "serverroot"})
 """What acts while it is read, and so is in no dump."""
 _FROM_TEXT = "what is in force was taken from the text of the files"
 _NOT_RUN = f"{_FROM_TEXT}; nothing was run"
+_NAME = "Apache httpd"
 _NO_INFO = f"`mod_info` is not there, so {_FROM_TEXT}"
 
 
@@ -45,7 +46,7 @@ def survey_of(member: Member, files: MemberFiles, seat: Seat | None) -> Survey |
     walk = walk_of(member, dict(files.texts))
     info = info_file(walk)
     if seat is None:
-        return _with_info(_survey(walk, files, _written(walk, "", _NOT_RUN)), info)
+        return _with_info(_survey(walk, files, _written(walk, _NAME, _NOT_RUN)), info)
     call = invocation(member, seat, info=info)
     asked = seat.run([call.program, "-v"], environment=call.environment)
     version = asked.output.partition("\n")[0].removeprefix("Server version:").strip()

@@ -96,4 +96,4 @@ def looks_like_main(path: str) -> bool:
 def members_here() -> tuple[Member, ...]:
     """Return a member for each usual main file that is there."""
     found = [(main, unit) for main, unit in USUAL if Path(main).is_file()]
-    return tuple(Member(name="front", kind="apache", main=main, unit=u) for main, u in found[:1])
+    return tuple(Member(name="apache", kind="apache", main=main, unit=u) for main, u in found[:1])
