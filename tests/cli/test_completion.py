@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from httpdyno.cli.app import run
+from httpdyno.store import Store
+from httpdyno.testing.record import sample_load
 
 SHELLS = ("bash", "zsh", "fish")
 NO_DETECTION = {"_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
@@ -117,3 +119,13 @@ def test_completion_is_installed_for_the_user(shell, written, tmp_path):
     )
     assert "installed" in said
     assert f"complete_{shell}" in (tmp_path / written).read_text()
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_stored_runs_are_completed_and_looking_makes_no_store(shell, own_folders):
+    assert "1" not in completions(shell, "httpdyno report ")
+    assert not (own_folders / "data").exists()
+    with Store.open() as store:
+        run_id = store.save_load(sample_load("http://a/"))
+    assert run_id in completions(shell, "httpdyno report ")
+    assert run_id in completions(shell, "httpdyno tune --resume ")

@@ -13,6 +13,7 @@ from httpdyno.testing.record import (
     sample_outcome,
     sample_plan,
     sample_start,
+    sample_turns,
     sample_window,
 )
 
@@ -20,7 +21,7 @@ ASSETS = Path(__file__).parent / "assets"
 
 
 def fill(store: Store) -> None:
-    """Store one run that is complete, one that was cut short in its second start, and a load."""
+    """Store a run that is complete, one cut short in its second start, a load and turns."""
     complete = store.create_run(sample_plan(), sample_host())
     store.save_start(complete, sample_start())
     store.save_outcome(complete, sample_outcome(complete))
@@ -28,7 +29,8 @@ def fill(store: Store) -> None:
     store.save_start(cut_short, sample_start())
     store.begin_start(cut_short, sample_start(start=1))
     store.save_window(cut_short, sample_window(start=1))
-    store.save_load(sample_load("http://127.0.0.1/"))
+    store.save_load(sample_load("http://127.0.0.1/"), headline="240 of 250 requests completed")
+    store.save_turns(sample_turns("http://127.0.0.1/", "http://127.0.0.2/"), headline="so far")
 
 
 if __name__ == "__main__":

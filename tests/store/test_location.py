@@ -2,9 +2,10 @@ from pathlib import Path
 
 import pytest
 
+from httpdyno.data_folder import data_folder
 from httpdyno.errors import StoreError
 from httpdyno.store import database
-from httpdyno.store.location import Location, data_folder, store_location
+from httpdyno.store.location import Location, store_location
 
 
 @pytest.mark.parametrize(

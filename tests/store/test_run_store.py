@@ -21,6 +21,7 @@ from httpdyno.testing.record import (
     sample_outcome,
     sample_plan,
     sample_start,
+    sample_turns,
     sample_window,
 )
 from httpdyno.testing.store import StoreConformance
@@ -263,6 +264,21 @@ def test_a_database_of_schema_0002_still_opens(tmp_path):
         assert store.outcome("1") == sample_outcome("1")
         begun = replace(sample_start(start=1), windows=(sample_window(start=1),))
         assert store.starts("2") == [sample_start(), replace(begun, is_complete=False)]
+
+
+def test_a_database_of_schema_0003_still_opens(tmp_path):
+    copy = tmp_path / "old.db"
+    shutil.copy(ASSETS / "schema-0003.db", copy)
+    with Store.open(str(copy)) as store:
+        assert [(run.id, run.command, run.headline) for run in store.runs()] == [
+            ("4", "turns", "so far"),
+            ("3", "load", "240 of 250 requests completed"),
+            ("2", "tune", ""),
+            ("1", "tune", ""),
+        ]
+        assert store.load("3") == sample_load("http://127.0.0.1/")
+        assert store.turns("4") == sample_turns("http://127.0.0.1/", "http://127.0.0.2/")
+        assert store.outcome("1") == sample_outcome("1")
 
 
 def _without_evidence(start):

@@ -240,4 +240,9 @@ def _in_backticks(text: str) -> str:
 def _help_hint(error: typer.TyperException) -> str:
     context = getattr(error, "ctx", None)
     path = context.command_path if context is not None else "httpdyno"
+    if path == "httpdyno load":
+        from httpdyno.cli.load.habit import habit  # noqa: PLC0415 - of that command only
+
+        if hint := habit(getattr(error, "option_name", "")):
+            return hint
     return f"`{path} --help` says what it takes"

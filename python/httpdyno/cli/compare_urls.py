@@ -11,23 +11,24 @@ from msgspec.structs import replace
 from rich.console import Console
 from rich.text import Text
 
-from httpdyno.cli.console import messages, results
+from httpdyno.cli.console import messages
+from httpdyno.cli.keep import keep
 from httpdyno.cli.live_display import LiveDisplay, one_line, whole_seconds
 from httpdyno.cli.load.options import RequestOptions
 from httpdyno.cli.load.progress import interruptions
 from httpdyno.cli.load.request import requests_from
 from httpdyno.cli.option_group import whole_number
-from httpdyno.cli.output import Outputs, write_json, write_text
+from httpdyno.cli.output import Outputs
 from httpdyno.cli.standard_streams import say
+from httpdyno.cli.turns_output import show_turns
 from httpdyno.errors import UsageError
 from httpdyno.experiment.turns import Server, TurnDone, TurnsPlan, run_turns
 from httpdyno.load.check import check_workload
 from httpdyno.load.machine import check_descriptors, suited_threads
 from httpdyno.load.message import check_tls
 from httpdyno.load.target import Target, check_permitted, is_loopback, parse_url, resolve
-from httpdyno.model import Closed, Constant, RequestSpec, TlsSpec, TurnsOutcome, Workload
-from httpdyno.report.turns.json import turns_json
-from httpdyno.report.turns.text import turns_text
+from httpdyno.model import Closed, Constant, RequestSpec, TlsSpec, Workload
+from httpdyno.report.turns.words import headline
 from httpdyno.servers.source.machine import this_machine
 from httpdyno.telemetry.host import host_facts
 from httpdyno.units import duration_s, format_duration, rate_per_s
@@ -169,7 +170,8 @@ def compare_urls(
         return 0
     with interruptions() as asked_to_end, _Progress(messages(), plan.duration_s, asked) as progress:
         outcome = run_turns(plan, progress.show, lambda: bool(asked_to_end))
-    _write(outcome, outputs)
+    show_turns(outcome, outputs)
+    keep(lambda store: store.save_turns(outcome, headline=headline(outcome)))
     if outcome.is_interrupted:
         raise KeyboardInterrupt
     return 0
@@ -295,17 +297,3 @@ class _Progress(LiveDisplay):
             each // self._done.n_instances for each in (self._done.n_turns, self._done.of_turns)
         )
         return f"{passed}, period {n} of {of}"
-
-
-def _write(outcome: TurnsOutcome, outputs: Outputs) -> None:
-    if outputs.has_text:
-        results().print(turns_text(outcome))
-    if outputs.json is not None:
-        write_json(turns_json(outcome), outputs.json)
-    path = outputs.html_path("turns")
-    if path is not None:
-        from httpdyno.report.turns.html import turns_html  # noqa: PLC0415 - imports altair
-
-        write_text(path, turns_html(outcome))
-        if outputs.has_text:
-            say(f"report: {path}")

@@ -3,6 +3,7 @@
 from msgspec.structs import replace
 
 from httpdyno.cli.console import results
+from httpdyno.cli.keep import newest_runs
 from httpdyno.cli.option import JsonOption
 from httpdyno.cli.output import Outputs, write_json
 from httpdyno.errors import StoreError
@@ -23,7 +24,7 @@ def command(json: JsonOption = None) -> int:
     outputs = Outputs(json=json)
     outputs.check()
     with Store.open() as store:
-        rows = [_stored_row(store, run) for run in store.runs()]
+        rows = [_stored_row(store, run) for run in newest_runs(store)]
     if outputs.json is not None:
         write_json({"runs": history_json(rows)}, outputs.json)
     if outputs.has_text:
@@ -40,6 +41,8 @@ def run_row(run: RunSummary, outcome: Outcome | None) -> HistoryRow:
 
 
 def _stored_row(store: Store, run: RunSummary) -> HistoryRow:
+    if run.command in {"load", "turns"}:
+        return _row(run, run.headline or f"`httpdyno report {run.id}` shows it")
     try:
         return run_row(run, store.outcome(run.id))
     except StoreError as error:

@@ -33,6 +33,24 @@ def metric_names(incomplete: str) -> list[str]:
     return [each for each in METRIC_NAMES if each.startswith(incomplete)]
 
 
+def stored_ids(incomplete: str) -> list[tuple[str, str]]:
+    """Return the stored runs whose id begins so with what they are, for a shell that completes."""
+    from httpdyno.cli.keep import newest_runs  # noqa: PLC0415 - not for help
+    from httpdyno.errors import HttpdynoError  # noqa: PLC0415 - not for help
+    from httpdyno.store import Store  # noqa: PLC0415 - not for help
+    from httpdyno.store.location import store_location  # noqa: PLC0415 - not for help
+
+    try:
+        file = store_location().file
+        if file is not None and not file.exists():
+            return []  # looking must not make one
+        with Store.open() as store:
+            runs = newest_runs(store)
+    except HttpdynoError:  # a shell that completes has no place for it
+        return []
+    return [(run.id, f"{run.command} {run.study}") for run in runs if run.id.startswith(incomplete)]
+
+
 StudyArgument = Annotated[
     str,
     typer.Argument(
@@ -105,7 +123,12 @@ SecretsOption = Annotated[
 
 ResumeOption = Annotated[
     str | None,
-    typer.Option("--resume", metavar="ID", help="Go on with a stored run, where it ended."),
+    typer.Option(
+        "--resume",
+        metavar="ID",
+        autocompletion=stored_ids,
+        help="Go on with a stored run, where it ended.",
+    ),
 ]
 
 AcceptChangesOption = Annotated[

@@ -5,10 +5,13 @@ from typing import Annotated
 
 import typer
 
-from httpdyno.cli.option import HtmlOption, JsonOption
+from httpdyno.cli.keep import newest_runs
+from httpdyno.cli.load.output import LoadOutputs
+from httpdyno.cli.option import HtmlOption, JsonOption, stored_ids
 from httpdyno.cli.outcome_output import show_outcome
 from httpdyno.cli.output import Outputs, write_text
 from httpdyno.cli.standard_streams import say
+from httpdyno.cli.turns_output import show_turns
 from httpdyno.errors import StoreError, UsageError
 from httpdyno.store import Store
 
@@ -22,7 +25,12 @@ EXAMPLE = """Example:
 def command(
     run_id: Annotated[
         str | None,
-        typer.Argument(metavar="ID", help="The run.  [default: the latest]", show_default=False),
+        typer.Argument(
+            metavar="ID",
+            autocompletion=stored_ids,
+            help="The run.  [default: the latest]",
+            show_default=False,
+        ),
     ] = None,
     *,
     html: HtmlOption = None,
@@ -41,26 +49,40 @@ def command(
     outputs = Outputs(json=json, html=html)
     outputs.check()
     with Store.open() as store:
-        found = run_id or store.latest_run_id()
+        newest = newest_runs(store)
+        found = run_id or next((run.id for run in newest), None)
         if found is None:
             raise StoreError("no run is stored", hint="`httpdyno demo` makes one")
-        outcome = store.outcome(found)
-        study = store.plan(found).study.name
+        kind = store.command(found)
+        if diff is not None and kind in {"load", "turns"}:
+            raise UsageError(f"run {found} changed nothing, so there is no difference to write")
+        if kind == "load":
+            page = outputs.html_path(found)
+            LoadOutputs(json=json, html=str(page) if page else None).write(store.load(found))
+        elif kind == "turns":
+            show_turns(store.turns(found), outputs, run_id=found)
+        else:
+            _show_study(store, found, outputs, diff)
+    return 0
+
+
+def _show_study(store: Store, run_id: str, outputs: Outputs, diff: str | None) -> None:
+    outcome = store.outcome(run_id)
     if outcome is None:
+        study = store.plan(run_id).study.name
         raise StoreError(
-            f"run {found} of `{study}` was killed before it had any result",
-            hint=f"`httpdyno study run --resume {found}` goes on with it",
+            f"run {run_id} of `{study}` was killed before it had any result",
+            hint=f"`httpdyno study run --resume {run_id}` goes on with it",
         )
     if diff is None:
         show_outcome(outcome, outputs)
-        return 0
-    if not outcome.overlay_diff:
+    elif not outcome.overlay_diff:
         raise UsageError(
-            f"run {found} of `{study}` changes nothing: there is no difference to write",
-            hint=f"`httpdyno report {found}` says what it found",
+            f"run {run_id} of `{outcome.plan.study.name}` changes nothing: there is no difference "
+            "to write",
+            hint=f"`httpdyno report {run_id}` says what it found",
         )
-    if diff == "-":
+    elif diff == "-":
         say(outcome.overlay_diff.removesuffix("\n"))
     else:
         write_text(Path(diff), outcome.overlay_diff)
-    return 0

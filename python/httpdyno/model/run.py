@@ -9,11 +9,13 @@ RunStatus = Literal["running", "complete", "interrupted", "failed"]
 
 
 class RunSummary(Record, frozen=True):
-    """One run of a study, without its evidence."""
+    """One run, without its evidence."""
 
     id: str
     study: str
+    """Its name; of a run without a study, what was loaded."""
     command: str
+    """`tune`, `compare` …; `load` for a load test, `turns` for running servers."""
     status: RunStatus
     """`interrupted` also when its process died without saying so."""
     began_at: str
@@ -29,3 +31,5 @@ class RunSummary(Record, frozen=True):
     """Of the deciding metric, final over start; None where there is no final comparison."""
     ratio_low: float | None = None
     ratio_high: float | None = None
+    headline: str = ""
+    """What was found, of what is stored whole: a load test, a comparison of running servers."""

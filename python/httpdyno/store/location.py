@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import parse_qs, unquote
 
+from httpdyno.data_folder import data_folder, expanded
 from httpdyno.errors import StoreError
 
 FILE_NAME = "httpdyno.db"
@@ -41,15 +42,6 @@ class Location:
         return tuple(sorted((found | pieces) - {""}, key=len, reverse=True))
 
 
-def data_folder(environment: Mapping[str, str] = os.environ) -> Path:
-    """Return the folder of what httpdyno keeps: `$HTTPDYNO_DATA_DIR`, else the XDG one."""
-    if own := environment.get("HTTPDYNO_DATA_DIR"):
-        return Path(own).absolute()
-    if shared := environment.get("XDG_DATA_HOME"):
-        return Path(shared) / "httpdyno"
-    return _expanded("~/.local/share/httpdyno")
-
-
 def store_location(
     given: str | None = None, environment: Mapping[str, str] = os.environ
 ) -> Location:
@@ -65,7 +57,7 @@ def store_location(
         path = text.removeprefix(_SQLITE)
         if path in {"", ":memory:"}:
             raise StoreError(f"`{text}` names no file", hint="Give a file that runs are kept in.")
-        return Location(file=_expanded(path).absolute(), url="")
+        return Location(file=expanded(path).absolute(), url="")
     scheme, _, rest = text.partition("://")
     if scheme not in _POSTGRESQL:
         raise StoreError(
@@ -84,13 +76,3 @@ def store_location(
 def _without_query(url: str) -> str:
     """Return the URL without its scheme and query."""
     return url.partition("://")[2].partition("?")[0]
-
-
-def _expanded(path: str) -> Path:
-    try:
-        return Path(path).expanduser()
-    except RuntimeError as error:
-        raise StoreError(
-            f"`{path}` cannot be found: there is no such home folder",
-            hint="Set `HTTPDYNO_DATA_DIR` to a folder.",
-        ) from error

@@ -44,10 +44,15 @@ class StudyStore(Protocol):
 
 
 class LoadStore(Protocol):
-    """Where load tests are kept; `httpdyno load` does not store its runs yet."""
+    """Where load tests are kept."""
 
-    def save_load(self, outcome: LoadOutcome) -> str:
-        """Store a load test that has ended, and return its id."""
+    def save_load(self, outcome: LoadOutcome, *, headline: str = "") -> str:
+        """Store a load test that has ended, and return its id.
+
+        Args:
+            outcome: The test.
+            headline: What was found, in a line for lists.
+        """
 
     def load(self, run_id: str) -> LoadOutcome:
         """Return a load test; secrets are digests in it.

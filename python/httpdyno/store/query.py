@@ -103,6 +103,7 @@ def summaries() -> sa.Select[Any]:
         runs.c.ratio,
         runs.c.ratio_low,
         runs.c.ratio_high,
+        runs.c.headline,
         n_starts.scalar_subquery().label("n_starts"),
         n_windows.scalar_subquery().label("n_windows"),
         last_saved_at.scalar_subquery().label("last_saved_at"),

@@ -3,14 +3,55 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from httpdyno.model import Outcome, WindowRecord
+from httpdyno.model import HostFacts, Outcome, Record, WindowRecord
 from httpdyno.stats.histogram import quantile_s
 from httpdyno.store.payload import to_text
+
+_NO_PLAN = "null"
+"""In the place of the plan of what has none."""
 
 
 def now() -> str:
     """Return the present instant as it is stored: UTC, ISO 8601."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def whole_row(  # noqa: PLR0913 - the columns of what has neither starts nor windows
+    *,
+    what: str,
+    command: str,
+    is_interrupted: bool,
+    began_at: str,
+    duration_s: float,
+    host: HostFacts,
+    outcome: Record,
+    headline: str,
+) -> dict[str, Any]:
+    """Return the row of a run that is stored whole when it has ended.
+
+    Args:
+        what: Was loaded.
+        command: Its kind.
+        is_interrupted: Whether it was cut short.
+        began_at: As it is stored; empty is now.
+        duration_s: Of the run.
+        host: Where it was made.
+        outcome: All that was found.
+        headline: The same in a line.
+    """
+    return {
+        "study": what,
+        "command": command,
+        "status": "interrupted" if is_interrupted else "complete",
+        "began_at": began_at or now(),
+        "duration_s": duration_s,
+        "n_claims": 1,
+        "metric": "",
+        "plan": _NO_PLAN,
+        "host": to_text(host),
+        "outcome": to_text(outcome),
+        "headline": headline,
+    }
 
 
 def window_row(run_key: int, claim: int, window: WindowRecord) -> dict[str, Any]:

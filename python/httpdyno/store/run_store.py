@@ -4,7 +4,7 @@ A window is committed when `save_window` returns, so a run that is killed has lo
 there from `begin_start` on, and is complete once `save_start` returned; what it stored before is
 kept, and replaced when the run is resumed and measures that start anew.
 
-`httpdyno load` does not store its runs yet: a load test is here only if Python code saved it.
+Load tests and comparisons of running servers are stored whole when they have ended.
 """
 
 import os
@@ -24,9 +24,10 @@ from httpdyno.model import (
     Plan,
     RunSummary,
     StartRecord,
+    TurnsOutcome,
     WindowRecord,
 )
-from httpdyno.secret import with_digests
+from httpdyno.secret import with_digests, workload_without_values
 from httpdyno.store.database import Database
 from httpdyno.store.owner import Owner
 from httpdyno.store.payload import from_text, to_text
@@ -40,11 +41,11 @@ from httpdyno.store.query import (
     update_of,
     windows_of_starts,
 )
-from httpdyno.store.row import final_columns, now, window_row
+from httpdyno.store.row import final_columns, now, whole_row, window_row
 from httpdyno.store.schema import runs, starts, windows
 
-_NO_PLAN = "null"
-"""In the place of a load test's plan."""
+_WHOLE = {"load": "a load test", "turns": "a comparison of running servers"}
+"""Commands whose runs are stored whole, and what those are called."""
 
 
 class Store:
@@ -214,22 +215,44 @@ class Store:
             for record in records
         ]
 
-    def save_load(self, outcome: LoadOutcome) -> str:
+    def save_load(self, outcome: LoadOutcome, *, headline: str = "") -> str:
         """Store a load test that has ended, and return its id."""
         stored = with_digests(outcome, self._salt)
-        row = {
-            "study": stored.url,
-            "command": "load",
-            "status": "interrupted" if outcome.is_interrupted else "complete",
-            "began_at": outcome.began_at or now(),
-            "duration_s": outcome.measurement.total_s,
-            "n_claims": 1,
-            "metric": "",
-            "plan": _NO_PLAN,
-            "host": to_text(outcome.host),
-            "outcome": to_text(stored),
-        }
+        row = whole_row(
+            what=stored.url,
+            command="load",
+            is_interrupted=outcome.is_interrupted,
+            began_at=outcome.began_at,
+            duration_s=outcome.measurement.total_s,
+            host=outcome.host,
+            outcome=stored,
+            headline=headline,
+        )
         return self._new_run(row)
+
+    def save_turns(self, outcome: TurnsOutcome, *, headline: str = "") -> str:
+        """Store a comparison of running servers that has ended, and return its id."""
+        row = whole_row(
+            what=" and ".join(instance.url for instance in outcome.instances),
+            command="turns",
+            is_interrupted=outcome.is_interrupted,
+            began_at=outcome.began_at,
+            duration_s=outcome.duration_s,
+            host=outcome.host,
+            # Nothing of it is resumed, so no digest is needed to tell whether it is the same.
+            outcome=replace(outcome, workload=workload_without_values(outcome.workload)),
+            headline=headline,
+        )
+        return self._new_run(row)
+
+    def command(self, run_id: str) -> str:
+        """Return the kind of a run, as `RunSummary` has it.
+
+        Raises:
+            StoreError: There is no such run.
+        """
+        with self._database.reading() as connection:
+            return str(found_run(connection, run_id, runs.c.command).command)
 
     def load(self, run_id: str) -> LoadOutcome:
         """Return a load test; secrets are digests in it (`secret`).
@@ -237,14 +260,26 @@ class Store:
         Raises:
             StoreError: There is no such run, or it is one of a study.
         """
+        return from_text(self._whole(run_id, "load"), LoadOutcome, f"the load test {run_id}")
+
+    def turns(self, run_id: str) -> TurnsOutcome:
+        """Return a comparison of running servers; secrets are left out of it.
+
+        Raises:
+            StoreError: There is no such run, or it is another kind of run.
+        """
+        return from_text(self._whole(run_id, "turns"), TurnsOutcome, f"the comparison {run_id}")
+
+    def _whole(self, run_id: str, command: str) -> str:
         with self._database.reading() as connection:
             row = found_run(connection, run_id, runs.c.command, runs.c.outcome, runs.c.study)
-        if row.command != "load":
+        if row.command != command:
+            kind = _WHOLE.get(row.command, "one of the study")
             raise StoreError(
-                f"run {run_id} is one of the study {row.study}, not a load test",
+                f"run {run_id} is {kind} {row.study}, not {_WHOLE[command]}",
                 hint=f"See it with `httpdyno report {run_id}`.",
             )
-        return from_text(row.outcome, LoadOutcome, f"the load test {run_id}")
+        return str(row.outcome)
 
     def save_outcome(self, run_id: str, outcome: Outcome) -> None:
         """Store what the run has found so far, and its status with it."""
@@ -276,7 +311,7 @@ class Store:
 
     def latest_run_id(self) -> str | None:
         """Return the id of the study's run that was begun last; None when there is none."""
-        newest = sa.select(sa.func.max(runs.c.id)).where(runs.c.command != "load")
+        newest = sa.select(sa.func.max(runs.c.id)).where(runs.c.command.not_in(_WHOLE))
         with self._database.reading() as connection:
             key = connection.execute(newest).scalar()
         return None if key is None else str(key)
@@ -321,6 +356,7 @@ class Store:
             ratio=row.ratio,
             ratio_low=row.ratio_low,
             ratio_high=row.ratio_high,
+            headline=row.headline or "",
         )
 
 
@@ -354,9 +390,9 @@ _WHAT = (runs.c.command, runs.c.study)
 
 
 def _require_study(row: sa.Row[Any], run_id: str) -> None:
-    if row.command == "load":
+    if row.command in _WHOLE:
         raise StoreError(
-            f"run {run_id} is a load test of {row.study}, not one of a study",
+            f"run {run_id} is {_WHOLE[row.command]} of {row.study}, not one of a study",
             hint="`httpdyno history` lists what is stored.",
         )
 

@@ -18,7 +18,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-HEAD = "0002"
+HEAD = "0003"
 """The newest migration: the schema that this version of httpdyno reads and writes."""
 
 metadata = MetaData()
@@ -45,6 +45,7 @@ runs = Table(
     Column("plan", Text, nullable=False),
     Column("host", Text, nullable=False),
     Column("outcome", Text),
+    Column("headline", Text),
     CheckConstraint("status IN ('running', 'complete', 'interrupted', 'failed')", name="status"),
     sqlite_strict=True,
     sqlite_autoincrement=True,

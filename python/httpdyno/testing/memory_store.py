@@ -59,8 +59,9 @@ class MemoryStore:
         del run_id
         return self.outcomes[-1] if self.outcomes else None
 
-    def save_load(self, outcome: LoadOutcome) -> str:
+    def save_load(self, outcome: LoadOutcome, *, headline: str = "") -> str:
         """Keep a load test."""
+        del headline
         self.loads.append(outcome)
         return str(len(self.loads))
 

@@ -9,6 +9,7 @@ from httpdyno.model import (
     Evidence,
     HistogramData,
     HostFacts,
+    Instance,
     Knob,
     LadderStep,
     LoadOutcome,
@@ -24,6 +25,8 @@ from httpdyno.model import (
     Step,
     Study,
     Telemetry,
+    TurnsClaim,
+    TurnsOutcome,
     WindowRecord,
     Workload,
 )
@@ -109,6 +112,46 @@ def sample_load(url: str) -> LoadOutcome:
         began_at=BEGAN_AT,
         seed=7,
         fail_if=("p99 > 200ms",),
+    )
+
+
+def sample_turns(*urls: str) -> TurnsOutcome:
+    """Return running servers in turns, each against the first, with one bound left open."""
+    interval = RatioInterval(ratio=1.2, low=0.0, high=float("inf"), confidence=0.95)
+    return TurnsOutcome(
+        instances=tuple(
+            Instance(
+                url=url,
+                address="127.0.0.1:80",
+                summary=ArmSummary(configuration=Configuration(), throughput_per_s=100.0),
+                process="nginx 812",
+            )
+            for url in urls
+        ),
+        claims=tuple(
+            TurnsClaim(
+                candidate=candidate,
+                verdict="inconclusive",
+                reason="the interval still holds 1",
+                n_periods=12,
+                ratios={"throughput": interval},
+                per_period_ratio=(1.1, 1.3),
+                needed_s=90.0,
+            )
+            for candidate in range(1, len(urls))
+        ),
+        metric="throughput_per_s",
+        confidence=0.95,
+        margin_ratio=0.01,
+        workload=Workload(connections=4, requests=(RequestSpec(path="/a"),)),
+        host=sample_host(),
+        began_at=BEGAN_AT,
+        duration_s=12.5,
+        n_periods=12,
+        turn_s=0.4,
+        seed=7,
+        threads=1,
+        caveats=(Caveat(kind="instances_only", message="about these instances"),),
     )
 
 

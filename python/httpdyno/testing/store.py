@@ -20,6 +20,7 @@ from httpdyno.testing.record import (
     sample_outcome,
     sample_plan,
     sample_start,
+    sample_turns,
     sample_window,
 )
 
@@ -187,6 +188,23 @@ class StoreConformance(StudyStoreConformance, LoadStoreConformance):
                 ask(load)
         with pytest.raises(StoreError, match=f"run {run_id} is one of the study sample"):
             store.load(run_id)
+
+    def test_running_servers_in_turns_come_back_as_they_were_saved(self, store: Store) -> None:
+        urls = ("http://a/", "http://b/", "http://c/")
+        run_id = store.save_turns(sample_turns(*urls), headline="nobody knows")
+        assert store.turns(run_id) == sample_turns(*urls)
+        [run] = store.runs()
+        assert (run.command, run.study) == ("turns", "http://a/ and http://b/ and http://c/")
+        assert (run.headline, store.command(run_id)) == ("nobody knows", "turns")
+        for ask in (store.plan, store.load):
+            with pytest.raises(StoreError, match="is a comparison of running servers"):
+                ask(run_id)
+        assert store.latest_run_id() is None
+
+    def test_a_load_test_has_its_line(self, store: Store) -> None:
+        store.save_load(sample_load("http://a/"), headline="7 of 7")
+        store.save_load(sample_load("http://b/"))
+        assert [run.headline for run in store.runs()] == ["", "7 of 7"]
 
     def test_secrets_of_a_load_test_are_not_stored(self, store: Store) -> None:
         load = sample_load("http://me:hush@a/")

@@ -349,6 +349,10 @@ class OutputOptions:
     fail_if: FailIfOption = None
     histogram: HistogramOption = False
     verbose: VerboseOption = False
+    no_store: Annotated[
+        bool,
+        typer.Option("--no-store", help="Do not keep the run for `history` and `report`."),
+    ] = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

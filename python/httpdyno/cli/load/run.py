@@ -18,10 +18,12 @@ from httpdyno.cli.load.options import (
 from httpdyno.cli.load.output import LoadOutputs
 from httpdyno.cli.load.progress import LoadProgress, interruptions, watch
 from httpdyno.cli.option_group import takes
+from httpdyno.cli.waiting import put
 from httpdyno.foreign_text import is_there
 from httpdyno.load.engine import start_load
 from httpdyno.load.plan import LoadPlan
 from httpdyno.model import LoadOutcome
+from httpdyno.report.load.headline import verdict_line
 from httpdyno.report.shared.phrase import plural
 from httpdyno.report.shared.workload_text import workload_text
 from httpdyno.telemetry.host import host_facts
@@ -125,6 +127,9 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each group of options
         is_interrupted=bool(asked_to_end),
     )
     code = outputs.write(outcome)
+    if not output.no_store:
+        line = verdict_line(outcome.measurement, outcome.workload, address=outcome.address)
+        put(outcome, line)
     if asked_to_end:
         raise KeyboardInterrupt
     return code

@@ -1,5 +1,7 @@
 """The words and figures of turns that text and HTML share."""
 
+import math
+
 from httpdyno.model import Instance, RatioInterval, TurnsClaim, TurnsOutcome
 from httpdyno.model.metric import METRIC_NAMES, RATIO_NAMES, RATIO_OF_METRIC
 from httpdyno.report.shared.phrase import NOTHING, plural
@@ -86,6 +88,8 @@ def _number(value: float, toward: Toward = "nearest", decimals: int = 2) -> str:
 
 def _end(value: float, toward: Toward) -> str:
     """Return an end of an interval that does not read as 1 where it is not."""
+    if not math.isfinite(value):
+        return "∞"
     for decimals in range(2, _MOST_DECIMALS):
         text = _number(value, toward, decimals)
         if float(text.replace(",", "")) != 1.0 or value == 1.0:
