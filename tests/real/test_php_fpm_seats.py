@@ -1,14 +1,18 @@
 """php-fpm where its copies really sit: in a cell at its own address, and behind a wall."""
 
+import json
 import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 
 import pytest
+from tests.servers.cell.test_ordinary_user import NOBODY, as_nobody, interpreter
 
 from httpdyno.model import Configuration, Edit, Effective, Level, Member, Survey
 from httpdyno.servers.cell import landlock
-from httpdyno.servers.cell.possible import possible
+from httpdyno.servers.cell.possible import cell_complaint, possible
 from httpdyno.servers.cell.seat import CellSeat, open_cell
 from httpdyno.servers.cell.wall import WallSeat, open_wall
 from httpdyno.servers.cell.wish import CellWish
@@ -131,3 +135,45 @@ def test_what_was_asked_is_in_force_and_theirs_are_untouched(place, own_folders,
     assert after == before
     assert not Path("/run/shop.sock").exists()
     assert not Path("/etc/php/8.2/fpm/conf.d/99-httpdyno.ini").exists()
+
+
+USERS_COPY = """
+from httpdyno.servers.user_namespace import run_anew_in_user_namespace
+run_anew_in_user_namespace()
+import json, sys
+from httpdyno.model import Member
+from tests.real.test_php_fpm_seats import Sat, in_force
+from httpdyno.servers.run_folder import new_run_root
+member = Member(name="php", kind="php-fpm", main=sys.argv[1], program="/usr/sbin/php-fpm8.2")
+with new_run_root() as root, Sat("cell", root.new_place("php"), member) as insight:
+    found = in_force(insight)
+print(json.dumps([found.values, found.asked]))
+"""
+
+
+@pytest.mark.skipif(bool(cell_complaint()), reason=cell_complaint() or "cells can be had")
+def test_an_ordinary_user_has_a_copy_of_what_root_runs(own_folders):
+    if not interpreter():
+        pytest.skip("there is no Python of this version that an ordinary user may run")
+    member = member_at(own_folders, "/run/shop.sock")
+    run = own_folders / "own-run"
+    run.mkdir()
+    if os.geteuid() == 0:
+        os.chown(run, NOBODY, NOBODY)
+    environment = {
+        "PATH": os.defpath,
+        "PYTHONPATH": os.pathsep.join([path for path in sys.path if path]),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "HTTPDYNO_RUN_DIR": str(run),
+    }
+    said = subprocess.run(
+        [interpreter(), "-c", USERS_COPY, member.main],
+        **as_nobody(environment),
+        check=False,
+        timeout=50,
+    )
+    if "cell: cannot make namespaces" in said.stderr:
+        pytest.skip("ordinary users get no user namespaces here")
+    assert said.returncode == 0, said.stderr
+    values, asked = json.loads(said.stdout)
+    assert {name: values[name] for name in asked} == asked
