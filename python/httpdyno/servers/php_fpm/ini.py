@@ -192,9 +192,12 @@ class _Scanner:
         return bytes(pieces)
 
     def _in_single_quotes(self) -> bytes:
+        """Return what the quotes hold; PHP drops the line's rest where they hold nothing."""
         closing = self._text.find(b"'", self._at + 1)
-        if closing < 0 or (self._by_line and _LINE_END.search(self._text, self._at, closing)):
-            raise self._complaint("a quote is not closed")
+        is_within = not (self._by_line and _LINE_END.search(self._text, self._at, max(closing, 0)))
+        if closing <= self._at + 1 or not is_within:
+            self._to_line_end()
+            return b""
         inside = self._text[self._at + 1 : closing]
         self._at = closing + 1
         return inside
