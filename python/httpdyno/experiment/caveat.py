@@ -27,6 +27,33 @@ _LITTLE = "little"
 """The kind of a doubt by Little's law."""
 
 
+def instances_only(n_instances: int) -> Caveats:
+    """Return that servers which ran already were compared, and not their configurations."""
+    words = (
+        f"this is about these {n_instances} instances as they run now, not about their "
+        "configurations: none was started anew, so what its one start gave it is part of the "
+        "difference; `httpdyno compare STUDY` tells the two apart"
+    )
+    return (Caveat(kind="instances_only", message=words),)
+
+
+def unchecked_periods(n_periods: int, n_fewest: int) -> Caveats:
+    """Return that nobody saw whether periods hang together; none where there are no periods."""
+    if not n_periods:
+        return ()
+    words = (
+        f"{n_periods} periods are too few to see whether they hang together, which {n_fewest} "
+        "would show; they are taken as independent"
+    )
+    return (Caveat(kind="unchecked_periods", message=words),)
+
+
+def one_process() -> Caveats:
+    """Return that two of the servers are one process."""
+    words = "two of the URLs lead to the same process, so its CPU time is not told apart"
+    return (Caveat(kind="one_process", message=words),)
+
+
 def window_caveats(starts: Sequence[StartRecord]) -> Caveats:
     """Return the doubts that the windows of these starts raise."""
     windows = [window for start in starts for window in start.windows]

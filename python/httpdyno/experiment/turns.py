@@ -12,7 +12,12 @@ from datetime import UTC, datetime
 
 from httpdyno.errors import TargetError, UsageError
 from httpdyno.experiment.bench import block_order
-from httpdyno.experiment.caveat import window_caveats
+from httpdyno.experiment.caveat import (
+    instances_only,
+    one_process,
+    unchecked_periods,
+    window_caveats,
+)
 from httpdyno.experiment.evidence import arm_summary
 from httpdyno.experiment.turns_claim import (
     FEWEST_PERIODS,
@@ -332,31 +337,13 @@ def _follow(
 
 def _caveats(plan: TurnsPlan, periods: Sequence[StartRecord]) -> tuple[Caveat, ...]:
     n = len(plan.servers)
-    caveats = [
-        Caveat(
-            kind="instances_only",
-            message=f"this is about these {n} instances as they run now, not about their "
-            "configurations: none was started anew, so what its one start gave it is part of the "
-            "difference; `httpdyno compare STUDY` tells the two apart",
-        )
-    ]
-    if 0 < len(periods) < FEWEST_TO_CHECK:
-        caveats.append(
-            Caveat(
-                kind="unchecked_periods",
-                message=f"{len(periods)} periods are too few to see whether they hang together, "
-                f"which {FEWEST_TO_CHECK} would show; they are taken as independent",
-            )
-        )
-    pids = {server.root_pid for server in plan.servers if server.root_pid}
-    if pids and len(pids) < sum(1 for server in plan.servers if server.root_pid):
-        caveats.append(
-            Caveat(
-                kind="one_process",
-                message="two of the URLs lead to the same process, so its CPU time is not told "
-                "apart",
-            )
-        )
+    pids = [server.root_pid for server in plan.servers if server.root_pid]
+    is_checked = len(periods) >= FEWEST_TO_CHECK
+    caveats = (
+        *instances_only(n),
+        *(() if is_checked else unchecked_periods(len(periods), FEWEST_TO_CHECK)),
+        *(one_process() if len({*pids}) < len(pids) else ()),
+    )
     complete: TrialStatus = "complete"
     whole = StartRecord(
         comparison=0,
