@@ -215,6 +215,12 @@ def test_a_knob_is_there_only_where_it_means_something():
     assert "gzip_static" in {r.name for r in survey(NO_LISTEN, NEWEST).readings}
 
 
+def test_an_address_is_a_knob_of_its_own_only_where_it_differs():
+    names = {n for n in Nginx().knobs(survey(IP_HOSTS)) if n.startswith("listen_backlog")}
+    assert names == {"listen_backlog", "listen_backlog@192.0.2.10:443"}
+    assert {n for n in Nginx().knobs(survey(DEBIAN)) if "@" in n} == set()
+
+
 def test_a_value_that_every_host_overrides_is_no_knob():
     server = b"server { server_name %s.example; keepalive_timeout %ds; location / { } }"
     hosts = server % (b"a", 5) + server % (b"b", 6)

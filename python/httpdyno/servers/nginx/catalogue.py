@@ -34,18 +34,25 @@ def readings(conf: Conf) -> Iterator[Reading]:
 def knobs(survey: Survey) -> dict[str, KnobInfo]:
     """Return what can be set, `NAME` or `NAME@SCOPE`, with what was found as the default.
 
-    A value that is not of the knob's kind, such as half a second, makes it no knob.
+    A value that is not of the knob's kind, such as half a second, makes it no knob. Nor is an
+    address that is set as the first one is: the knob without a scope is of all those.
     """
+    sockets = {(each.info.name, _whole(survey, each.info.name)) for each in SOCKET_OPTIONS}
     found: dict[str, KnobInfo] = {}
     for reading in survey.readings:
         each = TUNABLES.get(reading.name)
-        if each is None:
+        if each is None or (reading.scope and (reading.name, reading.text) in sockets):
             continue
         level = level_of(each.info, reading.text)
         name = f"{reading.name}@{reading.scope}" if reading.scope else reading.name
         if level is not None and not each.info.complaint(level):
             found[name] = replace(each.info, name=name, default=level)
     return found
+
+
+def _whole(survey: Survey, name: str) -> str:
+    reading = survey.reading(name)
+    return "" if reading is None else reading.text
 
 
 def asked(name: str, level: Level) -> tuple[Tunable, str]:
