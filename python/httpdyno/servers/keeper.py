@@ -26,6 +26,10 @@ _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _CLONE_NEWUSER = 0x1000_0000
 _STDERR = 2
+_PR_CAPBSET_DROP = 24
+_RIGHTS_OVER_THE_MACHINE = (16, 17, 21, 22, 25, 27)
+"""Kernel modules, raw devices, administration (mounts, the host's name), reboot, clock and new
+devices: none stays in a namespace, or it leads out of one, and no server has use for it."""
 _NOT_LAUNCHED = 127
 _GRACEFUL_S = 1.0
 """How long a server may take to end by itself when httpdyno is gone."""
@@ -90,6 +94,9 @@ class Entry:
         for handle in handles:
             if libc.setns(handle, 0) != 0:
                 raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+        if self.namespaces and os.geteuid() == 0:
+            for right in _RIGHTS_OVER_THE_MACHINE:
+                libc.prctl(_PR_CAPBSET_DROP, right, 0, 0, 0)
         for kind, soft, hard in self.limits:
             resource.setrlimit(kind, (soft, hard))
         if self.owner:

@@ -21,6 +21,7 @@ from httpdyno.servers.cell.possible import possible
 from httpdyno.servers.cell.seat import CellSeat, open_cell
 from httpdyno.servers.cell.wish import CellWish
 from httpdyno.servers.run_folder import new_run_root
+from httpdyno.servers.user_namespace import is_root_of_the_machine
 
 pytestmark = pytest.mark.skipif(possible()[0] != "cell", reason=possible()[1] or "cells can be had")
 
@@ -331,6 +332,32 @@ def test_a_member_runs_as_its_user_with_its_limits_and_still_ends_with_its_keepe
     assert words.startswith("/usr\n100\n200\nuid: 65534\neuid: 65534\ngid: 65534\negid: 65534\n")
     assert "Supplementary groups: 65534\n" in words
     assert "Parent death signal: term\n" in words.lower().replace("parent", "Parent")
+
+
+RIGHTS = """
+import ctypes, errno, json, os, socket
+libc = ctypes.CDLL(None, use_errno=True)
+def tried(result):
+    return errno.errorcode.get(ctypes.get_errno(), "") if result else "done"
+name = socket.gethostname().encode()
+print(json.dumps({
+    "remount": tried(libc.mount(b"none", b"/", None, ctypes.c_ulong(0x1020), None)),
+    "name": tried(libc.sethostname(name, len(name))),
+    "device": tried(libc.mknod(b"/tmp/device", 0o20600, 0x103)),
+    "leave": tried(libc.unshare(0x20000)),
+    "owner": os.geteuid(),
+    "becomes": tried(libc.setuid(65534)),
+}))
+"""
+
+
+@pytest.mark.skipif(not is_root_of_the_machine(), reason="only root has rights to lose")
+def test_root_in_a_cell_has_no_rights_over_the_machine_but_may_become_its_users(cells):
+    assert said_by(cells(), RIGHTS) == {
+        **dict.fromkeys(("remount", "name", "device", "leave"), "EPERM"),
+        "owner": 0,
+        "becomes": "done",
+    }
 
 
 def test_what_cannot_be_started_is_said(cells):
