@@ -85,7 +85,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
         typer.Option(
             "--budget",
             metavar="TIME",
-            help=f"The time that it may take.  [default: {_BUDGET}]",
+            help=f"The time that it may take.  [default: {_BUDGET} for each --b]",
             show_default=False,
         ),
     ] = None,
@@ -133,7 +133,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
         )
     budget_s = budget_or_none(budget, is_until_decided=until_decided)
     if budget_s is None:
-        budget_s = duration_s(_BUDGET)
+        budget_s = duration_s(_BUDGET) * len(b)
     opened = also_telling(open_study(study), also or [])
     reference = parse_configuration(_only("--a", a or []), opened)
     candidates = _candidates(b, opened)

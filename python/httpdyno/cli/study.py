@@ -200,7 +200,7 @@ def _facts(study: Study) -> Table:
     table.add_column()
     for name, fact in (
         ("folder", study.folder),
-        ("server", study.server.adapter),
+        ("server", _server_text(study)),
         ("first", ", ".join(f"{each.method} {each.path}" for each in load.first)),
         ("requests", requests),
         ("load", workload_text(load)),
@@ -212,6 +212,16 @@ def _facts(study: Study) -> Table:
         if fact:
             table.add_row(name, Text(fact))
     return table
+
+
+def _server_text(study: Study) -> str:
+    """Return the adapter; of a site its members, front to back, with what they are set by."""
+    if study.site is None:
+        return study.server.adapter
+    return ", ".join(
+        f"{member.name} ({member.kind}: {member.main or ' '.join(member.command)})"
+        for member in study.site.members
+    )
 
 
 def _knobs(knobs: tuple[Knob, ...]) -> Table:

@@ -14,6 +14,7 @@ from tests.report.plain import plain_text
 from httpdyno.model import Caveat, Outcome, RatioInterval, Verdict
 from httpdyno.report.shared import template
 from httpdyno.report.shared.drawing import VERDICT_COLOURS
+from httpdyno.report.shared.phrase import confidence_percent
 from httpdyno.report.study.finding import (
     changes_title,
     configuration_changes,
@@ -285,3 +286,19 @@ def test_rates_of_an_interval_are_rounded_outward(low: float, width: float) -> N
     high = low * (1 + width)
     ends = format_bounds(low, high, format_rate).replace(",", "").replace("/s", "").split(" … ")
     assert float(ends[0]) <= low <= high <= float(ends[1])
+
+
+@pytest.mark.parametrize(
+    ("confidence", "text"),
+    [
+        (0.95, "95 %"),
+        (0.975, "97.5 %"),
+        (0.99, "99 %"),
+        # Shares of a risk are said no higher than they are.
+        (1 - 0.05 / 3, "98.33 %"),
+        (0.986672, "98.66 %"),
+        (1 - (1 - 0.95) * 0.8, "96 %"),
+    ],
+)
+def test_a_confidence_is_never_said_higher_than_it_is(confidence: float, text: str) -> None:
+    assert confidence_percent(confidence) == text

@@ -6,6 +6,7 @@ It decides nothing, so it never comes first; where the metric says the same it i
 from collections.abc import Sequence
 
 from httpdyno.model import Comparison, SecondClaim
+from httpdyno.report.shared.phrase import confidence_percent
 from httpdyno.report.study.verdict_text import (
     metric_name,
     proven_second,
@@ -35,7 +36,7 @@ def second_figure(comparison: Comparison, second: SecondClaim) -> str:
     """Return `0.91 × (0.88 … 0.94; 99 % confidence)`."""
     interval = comparison.ratios[ratio_key(second.metric)]
     figure = ratio_bounds_text(interval).removesuffix(")")
-    return f"{figure}; {interval.confidence * 100:g} % confidence)"
+    return f"{figure}; {confidence_percent(interval.confidence)} confidence)"
 
 
 def second_clause(comparison: Comparison) -> str:
@@ -105,4 +106,4 @@ def marks_text(comparisons: Sequence[Comparison], ratios: Sequence[str]) -> str:
 
 def confidences_text(confidences: Sequence[float]) -> str:
     """Return `96 %`; `97.5 % or 96 %` where intervals differ in it, in their order."""
-    return " or ".join(dict.fromkeys(f"{each * 100:g} %" for each in confidences))
+    return " or ".join(dict.fromkeys(map(confidence_percent, confidences)))

@@ -15,7 +15,7 @@ from httpdyno.model import (
     Verdict,
 )
 from httpdyno.model.metric import METRIC_NAMES, RATIO_OF_METRIC
-from httpdyno.report.shared.phrase import NOTHING, plural
+from httpdyno.report.shared.phrase import NOTHING, confidence_percent, plural
 from httpdyno.units import Toward, format_bounds, format_guess, format_number, format_rate
 
 PROVEN: frozenset[Verdict] = frozenset({"better", "worse", "equivalent"})
@@ -235,7 +235,7 @@ def bounds_text(interval: RatioInterval | None) -> str:
 
 def confidence_text(interval: RatioInterval, n_starts: int) -> str:
     """Return `95 % confidence, 6 starts`."""
-    return f"{interval.confidence * 100:g} % confidence, {plural(n_starts, 'start')}"
+    return f"{confidence_percent(interval.confidence)} confidence, {plural(n_starts, 'start')}"
 
 
 def interval_text(interval: RatioInterval | None, n_starts: int) -> str:
