@@ -129,3 +129,21 @@ def test_stored_runs_are_completed_and_looking_makes_no_store(shell, own_folders
         run_id = store.save_load(sample_load("http://a/"))
     assert run_id in completions(shell, "httpdyno report ")
     assert run_id in completions(shell, "httpdyno tune --resume ")
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_knobs_of_the_study_are_completed(shell):
+    offered = completions(shell, "httpdyno compare bookmarks --b work")
+    assert "workers=" in offered
+    assert not any("threads" in each for each in offered)
+    assert completions(shell, "httpdyno compare no-such-study --b work") <= {"work"}
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish"])  # bash takes a word with `=` apart
+def test_levels_and_further_knobs_are_completed(shell):
+    line = "httpdyno compare bookmarks --b "
+    levels = completions(shell, f"{line}workers=")
+    assert {"workers=1", "workers=4"} <= levels
+    further = completions(shell, f"{line}workers=4,")
+    assert "workers=4,workers=" not in further
+    assert any(each.startswith("workers=4,") and each.endswith("=") for each in further)

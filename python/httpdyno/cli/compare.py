@@ -26,6 +26,7 @@ from httpdyno.cli.option import (
     SeedOption,
     UntilDecidedOption,
     bundled_names,
+    knob_levels,
 )
 from httpdyno.cli.output import Outputs
 from httpdyno.errors import UsageError
@@ -63,6 +64,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
         typer.Option(
             "--b",
             metavar="KNOB=VALUE,…",
+            autocompletion=knob_levels,
             help="A candidate, all its knobs in one, or the name of one of the study's; several "
             "are each compared with a.",
         ),
@@ -72,6 +74,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
         typer.Option(
             "--a",
             metavar="KNOB=VALUE,…",
+            autocompletion=knob_levels,
             help="The reference.  [default: the study's start]",
             show_default=False,
         ),

@@ -43,7 +43,8 @@ def command(
 ) -> int:
     """Say what runs here and what it is set to, without touching it.
 
-    Nothing is sent to a server, signalled or changed, and nothing of it is executed.
+    Nothing is sent to a server, signalled or changed. Of its programs only `nginx -V` is run, which
+    says how it was built and writes nothing.
     """
     outputs = Outputs(json=json)
     outputs.check()

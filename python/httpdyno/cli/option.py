@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from httpdyno.model import level_text
 from httpdyno.model.metric import METRIC_NAMES
 
 JsonOption = Annotated[
@@ -31,6 +32,31 @@ def bundled_names(incomplete: str) -> list[str]:
 def metric_names(incomplete: str) -> list[str]:
     """Return the metrics that begin so, for a shell that completes."""
     return [each for each in METRIC_NAMES if each.startswith(incomplete)]
+
+
+def knob_levels(context: typer.Context, incomplete: str) -> list[str]:
+    """Return how a configuration of the study that is named may go on, for a shell that completes.
+
+    `workers=` before the sign, `workers=4` after it; of several the last one.
+    """
+    from httpdyno.cli.find_study import open_study  # noqa: PLC0415 - not for help
+    from httpdyno.errors import HttpdynoError  # noqa: PLC0415 - not for help
+
+    # An option without its value yet leaves all words before it unread.
+    name = context.params.get("study") or next(iter(context.args), "")
+    try:
+        study = open_study(str(name))
+    except HttpdynoError:  # a shell that completes has no place for it
+        return []
+    before, comma, last = incomplete.rpartition(",")
+    given = {piece.partition("=")[0] for piece in before.split(",")}
+    offered = [] if comma else [candidate.name for candidate in study.candidates]
+    for knob in study.knobs:
+        if knob.name not in given:
+            levels = [level_text(level) for level in (knob.start, *knob.levels)]
+            values = levels if last.startswith(f"{knob.name}=") else [""]
+            offered += [f"{knob.name}={value}" for value in values]
+    return [f"{before}{comma}{each}" for each in offered if each.startswith(last)]
 
 
 def stored_ids(incomplete: str) -> list[tuple[str, str]]:
