@@ -128,5 +128,9 @@ def test_what_is_sent_to_log_in_is_kept_back(plan):
     assert "s3cret" not in msgspec.json.encode(kept).decode()
     assert has_digests(kept)
     assert with_secrets_of(kept, study) == study
+    # Nor is a knob of that name one.
+    step = replace(ladder().steps[0], changed={"first": (1, 2)})
+    assert without_values(replace(ladder(), steps=(step,))).steps[0].changed == {"first": (1, 2)}
     outcome = replace(shop(), workload=replace(shop().workload, first=(login,)))
+    assert "s3cret" not in msgspec.json.encode(with_digests(outcome, "0123abcd")).decode()
     assert load_without_values(outcome).workload.first[0].body == KEPT_BACK

@@ -129,9 +129,16 @@ def _member(key: str, value: Any, conceal: Conceal) -> Any:  # noqa: ANN401 - bu
             for name, text in value
         ]
     if key == "first" and isinstance(value, list | tuple):
-        # What is sent to log in.
-        return [{**_walked(each, conceal), "body": conceal(each["body"])} for each in value]
+        return [_first_step(each, conceal) for each in value]
     return _walked(value, conceal)
+
+
+def _first_step(value: Any, conceal: Conceal) -> Any:  # noqa: ANN401 - built-in types
+    """Return a step without what is sent to log in; what is called like it stays as it is."""
+    walked = _walked(value, conceal)
+    if isinstance(walked, dict) and isinstance(walked.get("body"), str):
+        return {**walked, "body": conceal(walked["body"])}
+    return walked
 
 
 def _text(text: str, conceal: Conceal) -> str:
