@@ -17,6 +17,7 @@ from httpdyno.servers.cell.seat import CellSeat, open_cell
 from httpdyno.servers.cell.wall import WallSeat, open_wall
 from httpdyno.servers.cell.wish import CellWish
 from httpdyno.servers.php_fpm import PhpFpm
+from httpdyno.servers.php_fpm.fastcgi import ask
 from httpdyno.servers.php_fpm.insight import PhpFpmInsight
 from httpdyno.servers.run_folder import new_run_root
 from httpdyno.servers.site.text import edited_files
@@ -64,7 +65,10 @@ class Sat:
             private = ADAPTER.private(survey, files, WallSeat(place, "wall"))
         edits = (*changes.edits, *private)
         added = {path: text.encode() for path, text in changes.added.items()}
-        wish = CellWish(files={**files.texts, **edited_files(files.texts, edits), **added})
+        wish = CellWish(
+            files={**files.texts, **edited_files(files.texts, edits), **added},
+            writes=survey.writes,
+        )
         seat = open_cell(place, wish) if kind == "cell" else open_wall(place, wish)
         assert isinstance(seat, CellSeat | WallSeat), seat
         self.seat, self.place = seat, place
@@ -135,6 +139,26 @@ def test_what_was_asked_is_in_force_and_theirs_are_untouched(place, own_folders,
     assert after == before
     assert not Path("/run/shop.sock").exists()
     assert not Path("/etc/php/8.2/fpm/conf.d/99-httpdyno.ini").exists()
+
+
+def test_a_page_keeps_its_session_in_the_copy(place, own_folders):
+    if possible()[0] != "cell":
+        pytest.skip(possible()[1])
+    script = own_folders / "session.php"
+    script.write_text(
+        "<?php session_id('httpdyno-test'); session_start(); "
+        "$_SESSION['n'] = ($_SESSION['n'] ?? 0) + 1; "
+        "echo $_SESSION['n'], error_get_last()['message'] ?? '';"
+    )
+    member = member_at(own_folders, "/run/shop.sock")
+    sat = Sat("cell", place, member)
+    with sat as insight:
+        in_force(insight)
+        parameters = {"SCRIPT_FILENAME": str(script), "SCRIPT_NAME": "/session.php"}
+        inside = f"unix:{Path('/proc', str(sat.process.pid), 'root', 'run/shop.sock')}"
+        answers = [ask(inside, parameters, timeout_s=DEADLINE_S).body for _ in range(2)]
+    assert answers == [b"1", b"2"]
+    assert not list(Path("/var/lib/php/sessions").glob("sess_httpdyno-test"))
 
 
 USERS_COPY = """

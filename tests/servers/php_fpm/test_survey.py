@@ -5,6 +5,7 @@ from tests.servers.php_fpm.sample import (
     MAIN,
     MAIN_TEXT,
     OPCACHE,
+    PHP_INI,
     POOL,
     POOL_TEXT,
     files,
@@ -46,7 +47,7 @@ def test_debians_files_are_read_with_the_places_of_all_values():
     assert text_of(survey, "opcache.jit") == "off"
     assert any(r.name == "pm.max_requests" and r.origin is None for r in survey.readings)
     assert [listener.address for listener in survey.listeners] == ["unix:/run/php/php8.2-fpm.sock"]
-    assert survey.writes == ("/run/php", "/var/log")
+    assert survey.writes == ("/run/php", "/var/lib/php/sessions", "/var/log")
     assert survey.notices == ()
 
 
@@ -119,6 +120,20 @@ def test_without_opcache_its_knobs_are_not_there_and_it_is_said():
     assert [n.words for n in survey.notices] == [
         "OPcache is not loaded: every request compiles its scripts anew"
     ]
+
+
+@pytest.mark.parametrize(
+    ("line", "folders"),
+    [
+        ("session.save_path = /srv/sessions", {"/srv/sessions"}),
+        ('session.save_path = "5;0600;/srv/sessions"', {"/srv/sessions"}),
+        ("session.save_path = tcp://127.0.0.1:6379", set()),
+        ("", {"/var/lib/php/sessions"}),
+    ],
+)
+def test_where_sessions_are_kept_is_written(line, folders):
+    survey = surveyed(files({PHP_INI: f"{line}\n"}))
+    assert set(survey.writes) - {"/run/php", "/var/log"} == folders
 
 
 @pytest.mark.parametrize(

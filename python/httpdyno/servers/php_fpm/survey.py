@@ -34,6 +34,7 @@ POOL = "pool"
 """Readings with the pools' names, in their order; listeners come in the same one."""
 _NOT_READ = ("include",)
 _BACKLOG_IS_MOST_SINCE = (8, 2)
+_DEBIAN_SESSIONS = "/var/lib/php/sessions"
 _LOGS = ("access.log", "slowlog")
 
 
@@ -231,8 +232,12 @@ class _Reader:
             sessions = self._pools.php_value(pool, "session.save_path")
             texts += [f"{sessions.entry.text}/"] if sessions else []
         own = self._ini.last("session.save_path")
-        texts += [f"{own.entry.text}/"] if own else []
-        return sorted({posixpath.dirname(text) for text in texts if text.startswith("/")})
+        # Debian's PHP has a place of its own compiled in; others write below /tmp.
+        compiled = _DEBIAN_SESSIONS if self._ini.main.startswith("/etc/php/") else ""
+        texts.append(f"{own.entry.text if own else compiled}/")
+        # `N;MODE;/path` is a path, too.
+        folders = {posixpath.dirname(text.rpartition(";")[2]) for text in texts}
+        return sorted(each for each in folders if each.startswith("/") and each != "/")
 
     def notices(self) -> list[Notice]:
         found = [
