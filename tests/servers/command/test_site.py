@@ -36,11 +36,34 @@ def test_changes_are_arguments_at_the_end_and_variables():
     )
     assert changes == ChangeSet(
         arguments=("--threads=8", "--cache", "2"),
-        removed_arguments=("--threads=4",),
+        removed_arguments=("--threads=4", "--cache", "1"),
         environment={"UV_THREADPOOL_SIZE": "16"},
     )
     as_found = {"threads": 4, "cache": 1, "UV_THREADPOOL_SIZE": 4}
     assert NodeSite().change_set(survey, NOTHING, as_found) == ChangeSet()
+
+
+def test_an_option_that_shares_its_value_comes_again_as_it_was():
+    survey = surveyed("./api", "--port", "4", "--threads", "4", "--cache", "4", "--rate", "9")
+    changes = CommandSite().change_set(survey, NOTHING, {"threads": 8})
+    assert changes.removed_arguments == ("--port", "4", "--threads", "--cache")
+    assert changes.arguments == ("--port", "4", "--threads", "8", "--cache", "4")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("./api", "--threads", "4", "serve"),
+        ("./api", "serve", "4", "--threads", "4"),
+        ("./api", "--threads", "4", "--threads", "5"),
+        ("./api", "--threads=4", "--threads", "5"),
+        ("node", "--threads", "4", "server.js"),
+        ("node", "--stack-size=4", "-r", "4", "server.js", "--threads", "4"),
+        ("node", "--threads=4", "server.js", "--threads", "5"),
+    ],
+)
+def test_an_option_that_cannot_be_moved_for_sure_is_no_knob(command):
+    assert not {"threads", "--threads"} & set(CommandSite().knobs(surveyed(*command)))
 
 
 def test_what_cannot_be_set_is_refused_with_what_can():

@@ -19,6 +19,7 @@ SOCKET = Listener(address="unix:/run/shop.sock")
         ("10.0.0.1:8080", (PLAIN, OTHER), OTHER),
         ("unix:/run/shop.sock", (PLAIN, SOCKET), SOCKET),
         ("3000", (), Listener(address="127.0.0.1:3000")),
+        ("127.0.0.1:3000", (), Listener(address="127.0.0.1:3000")),
     ],
 )
 def test_the_loaded_listener(asked, listeners, expected):

@@ -65,17 +65,57 @@ def readings_of(command: Sequence[str], *, is_node: bool) -> tuple[Reading, ...]
         if is_node or name not in _NODE_ALONE
     ]
     words = _own_words(command)
+    options = [] if _has_words_last(words) else _options(words, command)
+    for name, value, spelled in options:
+        found.append(Reading(name=name, scope=ARGUMENT, text=spelled))
+        if name not in _NEVER:
+            found.append(Reading(name=name, scope="", text=value, evidence="seen"))
+    return tuple(found)
+
+
+def _options(words: Sequence[str], command: Sequence[str]) -> list[tuple[str, str, str]]:
+    """Return the options with numbers that can be changed: name, value, spelling.
+
+    What is changed is taken out, wherever it stands, and put at the end. So an option must be there
+    once, and a value that stands apart from it must not be anything else's that is no option.
+    """
+    options = []
     for word, following in pairwise((*words, "")):
         option = _OPTION.fullmatch(word)
-        if option is None or option[1] in _NEVER:
+        if option is None:
             continue
-        value = option[2] if option[2] is not None else following
+        is_apart = option[2] is None
+        value = following if is_apart else option[2]
         if _NUMBER.fullmatch(value):
-            spelled = word if option[2] is not None else f"{word} {value}"
-            found = [each for each in found if each.name != option[1]]
-            found.append(Reading(name=option[1], scope="", text=value, evidence="seen"))
-            found.append(Reading(name=option[1], scope=ARGUMENT, text=spelled))
-    return tuple(found)
+            options.append((option[1], value, f"{word} {value}" if is_apart else word))
+    apart = [value for _, value, spelled in options if " " in spelled]
+    return [
+        (name, value, spelled)
+        for name, value, spelled in options
+        if _count(command, f"--{name}") == 1
+        and (" " not in spelled or command.count(value) == apart.count(value))
+    ]
+
+
+def _count(command: Sequence[str], flag: str) -> int:
+    return sum(word.partition("=")[0] == flag for word in command)
+
+
+def _has_words_last(words: Sequence[str]) -> bool:
+    """Whether a word stands after an option and is not its value: one at the end may be lost.
+
+    `serve --threads 4 shop` is such a one; many programs take no options after `shop`.
+    """
+    seen_option = False
+    before = ""
+    for word in words:
+        is_option = word.startswith("-")
+        is_value = before.startswith("-") and "=" not in before
+        if not is_option and not is_value and seen_option:
+            return True
+        seen_option = seen_option or is_option
+        before = "" if is_value else word
+    return False
 
 
 def knobs_of(readings: Sequence[Reading]) -> dict[str, KnobInfo]:
@@ -103,30 +143,41 @@ def changes_of(readings: Sequence[Reading], values: Mapping[str, Level]) -> Chan
         AdapterError: There is no such setting.
     """
     known = knobs_of(readings)
-    spelled = {each.name: each.text for each in readings if each.scope == ARGUMENT}
-    arguments: list[str] = []
-    removed: list[str] = []
     environment: dict[str, str] = {}
+    changed: dict[str, str] = {}
     for name, value in values.items():
         if name not in known:
             raise AdapterError(
                 f"`{name}` is nothing that can be set from outside",
                 hint=f"what can: {', '.join(sorted(known))}",
             )
-        if value == known[name].default:
-            continue
-        text = level_text(value)
-        if name in VARIABLES:
-            environment[name] = text
-        elif "=" in spelled[name]:
-            removed.append(spelled[name])
-            arguments.append(f"--{name}={text}")
-        else:
-            # Nearly every program takes the last of two; whether this one did, it has to say.
-            arguments += [f"--{name}", text]
-    return ChangeSet(
-        arguments=tuple(arguments), removed_arguments=tuple(removed), environment=environment
-    )
+        if value != known[name].default:
+            (environment if name in VARIABLES else changed)[name] = level_text(value)
+    spelled = {each.name: each.text for each in readings if each.scope == ARGUMENT}
+    removed, arguments = _moved(spelled, changed)
+    return ChangeSet(arguments=arguments, removed_arguments=removed, environment=environment)
+
+
+def _moved(
+    spelled: Mapping[str, str], changed: Mapping[str, str]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the words that go, and those that come at the end.
+
+    Words go by what they are. So an option that shares its value with a changed one goes as well,
+    and comes again as it was.
+    """
+    gone = {spelled[name].partition(" ")[2] for name in changed} - {""}
+    removed: list[str] = []
+    arguments: list[str] = []
+    for name, text in spelled.items():
+        flag, _, value = text.partition(" ")
+        if name in changed and not value:
+            removed.append(text)
+            arguments.append(f"--{name}={changed[name]}")
+        elif value in gone:
+            removed += [flag, value]
+            arguments += [flag, changed.get(name, value)]
+    return tuple(dict.fromkeys(removed)), tuple(arguments)
 
 
 def _own_words(command: Sequence[str]) -> tuple[str, ...]:

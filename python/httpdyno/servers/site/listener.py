@@ -29,6 +29,9 @@ def loaded_listener(site: Site, listeners: Sequence[Listener]) -> Listener:
             return each
     if site.listener.isdigit():
         return Listener(address=f"127.0.0.1:{site.listener}")
+    if not listeners and _port(site.listener).isdigit():
+        # Of a program that says nothing of it, who named it knows.
+        return Listener(address=site.listener)
     raise UsageError(
         f"the site does not listen at `{site.listener}`", hint=f"its listeners are {known}"
     )
