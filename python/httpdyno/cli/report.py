@@ -13,6 +13,7 @@ from httpdyno.cli.output import Outputs, write_text
 from httpdyno.cli.standard_streams import say
 from httpdyno.cli.turns_output import show_turns
 from httpdyno.errors import StoreError, UsageError
+from httpdyno.report.study.their_files import patch_text
 from httpdyno.store import Store
 
 EXAMPLE = """Example:
@@ -76,13 +77,17 @@ def _show_study(store: Store, run_id: str, outputs: Outputs, diff: str | None) -
         )
     if diff is None:
         show_outcome(outcome, outputs)
-    elif not outcome.overlay_diff:
+        return
+    is_own_site = outcome.plan.study.site is not None
+    text = patch_text(outcome.overlay_diff) if is_own_site else outcome.overlay_diff
+    if not text:
+        what = "no file" if outcome.overlay_diff else "nothing"
         raise UsageError(
-            f"run {run_id} of `{outcome.plan.study.name}` changes nothing: there is no difference "
+            f"run {run_id} of `{outcome.plan.study.name}` changes {what}: there is no difference "
             "to write",
             hint=f"`httpdyno report {run_id}` says what it found",
         )
-    elif diff == "-":
-        say(outcome.overlay_diff.removesuffix("\n"))
+    if diff == "-":
+        say(text.removesuffix("\n"))
     else:
-        write_text(Path(diff), outcome.overlay_diff)
+        write_text(Path(diff), text)

@@ -1,6 +1,7 @@
 """What changes in a person's own files: each with its proof, and what applying it takes. Pure."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from rich.console import RenderableType
 from rich.padding import Padding
@@ -28,14 +29,35 @@ def their_lines(outcome: Outcome) -> list[RenderableType]:
     """Return how a site's files change, and how that is applied; empty for other studies."""
     if outcome.plan.study.site is None or not outcome.overlay_diff:
         return []
-    command = f"httpdyno report {outcome.id} --diff tuned.patch"
-    return [
+    has_files = bool(patch_text(outcome.overlay_diff))
+    lines: list[RenderableType] = [
         Text(),
-        Text("in your files", "bold"),
+        Text("in your files" if has_files else "in how it is started", "bold"),
         Padding(diff_text(outcome.overlay_diff), _INDENT),
-        Text.assemble("written by ", (f"`{command}`", "cyan")),
-        Text.assemble("applied by ", ("`patch -p1 -d / < tuned.patch`", "cyan")),
     ]
+    if has_files:
+        command = f"httpdyno report {outcome.id} --diff tuned.patch"
+        lines += [
+            Text.assemble("written by ", (f"`{command}`", "cyan")),
+            Text.assemble("applied by ", ("`patch -p1 -d / < tuned.patch`", "cyan")),
+        ]
+    return lines
+
+
+def patch_text(diff: str) -> str:
+    """Return what of a difference is of files: not command lines, variables, the kernel's settings.
+
+    Files of theirs are named by whole paths; nothing else begins with a `/`.
+    """
+    kept: list[str] = []
+    is_file = False
+    lines = diff.splitlines(keepends=True)
+    for line, following in pairwise((*lines, "")):
+        if line.startswith("--- ") and following.startswith("+++ "):
+            is_file = "/" in {line[4:5], following[4:5]}
+        if is_file:
+            kept.append(line)
+    return "".join(kept)
 
 
 def proven_cells(outcome: Outcome, knob: str) -> tuple[str, ...]:

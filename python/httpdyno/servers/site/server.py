@@ -122,7 +122,7 @@ class SiteServer:
             # What is no UTF-8 stays as it is in the copy; here it is only shown.
             texts |= {path: text.decode("utf-8", "replace") for path, text in files.items()}
             texts |= each.changes.added
-            if each.changes.arguments or each.changes.removed_arguments:
+            if each.found.member.command:
                 texts[f"command line of {name}, an argument to a line"] = _arguments(each)
             if each.changes.sysctls:
                 lines = [
