@@ -34,7 +34,7 @@ def server_of(tree, isolation):
     files = SITE.read(member)
     survey = SITE.survey(member, files, None)
     assert isinstance(survey, Survey)
-    snapshot = Snapshot(members={"front": Found(member=member, files=files, survey=survey)})
+    snapshot = Snapshot(members={member.name: Found(member=member, files=files, survey=survey)})
     site = Site(members=(member,), isolation=isolation)
     return SiteServer(site, snapshot, {"apache": SITE}, seat_maker(isolation))
 
@@ -55,9 +55,12 @@ def test_two_arms_of_a_site_run_side_by_side_as_asked(tree, isolation):
     server = server_of(tree, isolation)
     before = contents(tree.root)
     arms: list[dict[str, Level]] = [
-        {"front:KeepAliveTimeout": 7, "front:MaxRequestWorkers": 100},
-        {"front:KeepAliveTimeout": 3, "front:MaxRequestWorkers": 500},
+        {"apache:KeepAliveTimeout": 7, "apache:MaxRequestWorkers": 100},
+        {"apache:KeepAliveTimeout": 3, "apache:MaxRequestWorkers": 500},
     ]
+    scoped = "apache:KeepAliveTimeout@blog.example"
+    if scoped in server.knobs():
+        arms[1][scoped] = 9
     with new_run_root() as root:
         started = []
         try:
@@ -85,6 +88,6 @@ def test_what_does_not_go_together_is_a_complaint_before_any_start(own_folders):
     folder = own_folders / "site"
     folder.mkdir()
     server = server_of(debian_tree(folder), "cell")
-    wrong = Configuration(values={"front:MaxRequestWorkers": 160})
+    wrong = Configuration(values={"apache:MaxRequestWorkers": 160})
     words = server.complaint(SPEC, folder, wrong)
     assert "no multiple of ThreadsPerChild 25" in words

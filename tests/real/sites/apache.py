@@ -75,7 +75,7 @@ class ApacheTree:
 
     @property
     def member(self) -> Member:
-        return Member(name="front", kind="apache", main=str(self.main))
+        return Member(name="apache", kind="apache", main=str(self.main))
 
 
 def free_ports(n_ports: int) -> tuple[int, ...]:

@@ -1,7 +1,9 @@
 import pytest
-from tests.servers.apache_site.sample import EVENT, MAIN, MEMBER, files, surveyed, text_of
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.servers.apache_site.sample import EVENT, MAIN, MEMBER, changed, files, surveyed, text_of
 
-from httpdyno.errors import AdapterError
+from httpdyno.errors import AdapterError, HttpdynoError
 from httpdyno.model import Member, Survey
 from httpdyno.servers.apache_site import ApacheSite
 
@@ -127,6 +129,36 @@ def test_a_process_is_known_by_its_arguments(arguments, main, prefix):
     assert member is not None
     assert (member.main, member.prefix) == (main, prefix)
     assert ApacheSite().of_process("/usr/sbin/nginx", arguments, "/srv") is None
+
+
+PIECES = st.sampled_from(
+    [
+        *("\\\n", "\\", '"', "'", "<", ">", "</", "#", "${x}", "\0"),
+        *("<VirtualHost *:80>", "</VirtualHost>", "<Directory /srv>", "</Directory>"),
+        *("AllowOverride All", "Listen", "Listen 80", "User", "<IfVersion >=", "<IfModule>"),
+        *("<IfDefine", "Define x y", "<Macro m $a>", "</Macro>", "Use m 1", "ServerName"),
+        *("CustomLog", "LogFormat", "SSLSessionCache shmcb:/x(", "Mutex file:/x", "Include"),
+        *(
+            "ServerRoot",
+            "DocumentRoot",
+            "AccessFileName",
+            "ProxyPass",
+            "SetHandler",
+            "MaxClients 9",
+        ),
+    ]
+)
+
+
+@given(st.lists(st.tuples(PIECES, st.sampled_from([" ", "\n"])).map("".join)).map("".join))
+def test_whatever_stands_there_is_read_or_refused_in_words(text):
+    member_files = files(text, {"/srv/.htaccess": "Options -Indexes\n"})
+    try:
+        survey = surveyed(member_files)
+        changed(member_files, {"LogLevel": "error"} if ApacheSite().knobs(survey) else {})
+    except HttpdynoError:
+        return
+    assert survey.reading("ServerRoot") is not None
 
 
 def test_defines_of_the_command_line_count():
