@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from httpdyno.adopt.gather import Gathered
+from httpdyno.adopt.gather import EVERYTHING, Gathered
 from httpdyno.adopt.propose import Wanted, propose
 from httpdyno.adopt.rehearsal import RehearsalReport, folders_of, rehearse_site
 from httpdyno.adopt.study_text import Offer, StudyText, described
@@ -23,8 +23,6 @@ from httpdyno.servers.site.snapshot import Snapshot, take_snapshot, version_of
 
 REHEARSAL = "rehearsal.json"
 _STUDY = "study.toml"
-_EVERYTHING = ("/var", "/srv", "/home", "/opt", "/usr/local")
-"""What a copy may write in while it is rehearsed, copy-on-write: then it is known what it does."""
 _ALWAYS_PRIVATE = ("/run", "/var/run", "/tmp", "/var/tmp", "/dev/shm", "/var/log")  # noqa: S108
 
 
@@ -97,7 +95,7 @@ def adopt(
     spec = ServerSpec(
         adapter=SITE, ready_path=request.ready_path, ready_status=request.ready_status
     )
-    widely = msgspec.structs.replace(site, writes=(*site.writes, *_EVERYTHING))
+    widely = msgspec.structs.replace(site, writes=(*site.writes, *EVERYTHING))
     server = SiteServer(widely, snapshot, adapters, make_seat)
     report = rehearse_site(server, spec, request.offer.requests)
     tell(_told(report))

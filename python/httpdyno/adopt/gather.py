@@ -13,9 +13,14 @@ from msgspec import structs
 from httpdyno.errors import AdapterError
 from httpdyno.model import Backend, Listener, Member
 from httpdyno.servers.adapter import NotRunning
+from httpdyno.servers.cell.wish import CellWish
+from httpdyno.servers.run_folder import new_run_root
 from httpdyno.servers.site.adapter import Seat, SiteAdapter
+from httpdyno.servers.site.seating import SeatMaker
 from httpdyno.servers.site.snapshot import Found
 
+EVERYTHING = ("/var", "/srv", "/home", "/opt", "/usr/local")
+"""What a copy may write in until it is known what it does: copy-on-write."""
 _ANY = ("0.0.0.0", "[::]", "*", "")  # noqa: S104 - what addresses are read as
 _LOCAL = ("127.0.0.1", "[::1]", "localhost")
 
@@ -60,6 +65,31 @@ def gather(
                 waiting.append(new.member)
     outside = {backend.to: backend for backend in _open(found)}
     return Gathered(members=_with_served(found), outside=tuple(outside.values()))
+
+
+def gather_running(
+    named: Sequence[Member], adapters: Mapping[str, SiteAdapter], make_seat: SeatMaker
+) -> Gathered:
+    """Gather where the servers' own tests can be run, so that it is they who say what is in force.
+
+    Behind a wall a configuration must be rewritten before its server reads it, for which it must
+    have been surveyed; there the text alone says what is in force.
+
+    Raises:
+        AdapterError: A configuration cannot be read, or the server itself refuses it.
+    """
+    with new_run_root() as root:
+        place = root.new_place("survey")
+        begun = make_seat.begin(place)
+        if begun.kind != "cell":
+            return gather(named, adapters, None)
+        seat = make_seat.finish(begun, place, CellWish(writes=EVERYTHING))
+        if isinstance(seat, NotRunning):
+            raise AdapterError(f"no private copy can be made here: {seat.detail}")
+        try:
+            return gather(named, adapters, seat)
+        finally:
+            seat.close()
 
 
 def look_at(member: Member, adapters: Mapping[str, SiteAdapter], seat: Seat | None) -> Found:

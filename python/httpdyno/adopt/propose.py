@@ -14,6 +14,9 @@ from httpdyno.errors import UsageError
 from httpdyno.model import KnobInfo, Level
 from httpdyno.servers.site.knob_name import knob_name
 
+_ASKED = 0.45
+"""What somebody named comes after what a rule has a reason for."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Wanted:
@@ -87,4 +90,6 @@ def _asked(name: str, levels: tuple[Level, ...], infos: Mapping[str, KnobInfo]) 
         if complaint := info.complaint(level):
             raise UsageError(f"`{name}={level}` is outside the knob's domain: {complaint}")
     start = info.default if info.default is not None else ""
-    return KnobProposal(name=name, start=start, levels=levels, why="asked for by name", prior=1.0)
+    return KnobProposal(
+        name=name, start=start, levels=levels, why="asked for by name", prior=_ASKED
+    )

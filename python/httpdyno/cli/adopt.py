@@ -9,7 +9,7 @@ import msgspec
 import typer
 
 from httpdyno.adopt.adopt import Adopted, Request, adopt, check_new, site_of
-from httpdyno.adopt.gather import Gathered, gather
+from httpdyno.adopt.gather import Gathered, gather, gather_running
 from httpdyno.adopt.offer import offered
 from httpdyno.adopt.propose import Wanted
 from httpdyno.adopt.study_text import described
@@ -145,10 +145,18 @@ def command(  # noqa: PLR0913 - one parameter for each option
     if unknown:
         known = ", ".join(f"`{kind}`" for kind in sorted(adapters))
         raise AdapterError(f"{unknown[0]} cannot be adopted yet", hint=f"what can: {known}")
-    gathered = gather(members, adapters, None)
+    isolated = _isolation(isolation)
+    if dry_run:
+        gathered = gather(members, adapters, None)
+    else:
+        run_anew_in_user_namespace()
+        make_seat = seat_maker(isolated)
+        if isinstance(make_seat, str):
+            raise AdapterError(make_seat, hint="`httpdyno doctor` says what this machine allows")
+        gathered = gather_running(members, adapters, make_seat)
     asked = Site(
         members=(),
-        isolation=_isolation(isolation),
+        isolation=isolated,
         listener=listener,
         host=host,
         doors=tuple(Door(to=each) for each in door or []),
@@ -171,10 +179,6 @@ def command(  # noqa: PLR0913 - one parameter for each option
             write_json(_plan(gathered, site, folder), outputs.json)
         return 0
     check_new(folder)
-    enter_for(site.isolation)
-    make_seat = seat_maker(site.isolation)
-    if isinstance(make_seat, str):
-        raise AdapterError(make_seat, hint="`httpdyno doctor` says what this machine allows")
     request = Request(
         folder=folder,
         site=asked,
