@@ -145,26 +145,32 @@ def command(  # noqa: PLR0913 - one parameter for each option
     if unknown:
         known = ", ".join(f"`{kind}`" for kind in sorted(adapters))
         raise AdapterError(f"{unknown[0]} cannot be adopted yet", hint=f"what can: {known}")
-    isolated = _isolation(isolation)
-    if dry_run:
-        gathered = gather(members, adapters, None)
-    else:
-        run_anew_in_user_namespace()
-        make_seat = seat_maker(isolated)
-        if isinstance(make_seat, str):
-            raise AdapterError(make_seat, hint="`httpdyno doctor` says what this machine allows")
-        gathered = gather_running(members, adapters, make_seat)
     asked = Site(
         members=(),
-        isolation=isolated,
+        isolation=_isolation(isolation),
         listener=listener,
         host=host,
         doors=tuple(Door(to=each) for each in door or []),
     )
+    if dry_run:
+        gathered = gather(members, adapters, None)
+        site = site_of(gathered, asked)
+        folder = Path(output or site.host or members[0].name)
+        if outputs.has_text:
+            _show_plan(gathered, site, folder)
+        if outputs.json is not None:
+            write_json(_plan(gathered, site, folder), outputs.json)
+        return 0
+    run_anew_in_user_namespace()
+    make_seat = seat_maker(asked.isolation)
+    if isinstance(make_seat, str):
+        raise AdapterError(make_seat, hint="`httpdyno doctor` says what this machine allows")
+    gathered = gather_running(members, adapters, make_seat)
     site = site_of(gathered, asked)
+    folder = Path(output or site.host or members[0].name)
+    check_new(folder)
     loaded = loaded_listener(site, gathered.members[0].survey.listeners)
     ready_path, ready_status = _ready(ready)
-    folder = Path(output or site.host or members[0].name)
     offer = offered(
         paths=get or [],
         url_file=Path(urls) if urls else None,
@@ -172,13 +178,6 @@ def command(  # noqa: PLR0913 - one parameter for each option
         connections=connections,
         is_tls=loaded.is_tls,
     )
-    if dry_run:
-        if outputs.has_text:
-            _show_plan(gathered, site, folder)
-        if outputs.json is not None:
-            write_json(_plan(gathered, site, folder), outputs.json)
-        return 0
-    check_new(folder)
     request = Request(
         folder=folder,
         site=asked,
