@@ -5,10 +5,12 @@ import os
 import tomllib
 
 import pytest
+from msgspec import structs
 from tests.servers.site.toy import Toy
 
 from httpdyno.adopt.adopt import Request, adopt, check_new, site_of
 from httpdyno.adopt.gather import gather
+from httpdyno.adopt.listening import with_listener
 from httpdyno.adopt.offer import offered
 from httpdyno.adopt.propose import Wanted
 from httpdyno.adopt.rehearsal import folders_of
@@ -16,7 +18,7 @@ from httpdyno.errors import AdapterError, UsageError
 from httpdyno.model import Member, Site
 from httpdyno.servers.site.isolation import seat_maker
 from httpdyno.servers.site.server import SiteServer
-from httpdyno.servers.site.snapshot import load_snapshot
+from httpdyno.servers.site.snapshot import Found, load_snapshot
 from httpdyno.study.file import load_study
 
 TOY = {"toy": Toy()}
@@ -124,3 +126,29 @@ def test_the_first_plain_listener_and_its_name_are_the_sites(theirs):
 )
 def test_the_smallest_folders_that_hold_what_was_written(written, ignored, expected):
     assert folders_of(written, ignored) == expected
+
+
+@in_cells
+class TestWhereAProgramListens:
+    """One whose files do not say it: it is started, and seen."""
+
+    @staticmethod
+    def found(theirs, lines=""):
+        theirs.write_text(theirs.read_text() + lines)
+        member = Member(name="front", kind="toy", main=str(theirs))
+        files = TOY["toy"].read(member)
+        survey = TOY["toy"].survey(member, files, None)
+        return Found(member=member, files=files, survey=structs.replace(survey, listeners=()))
+
+    def test_the_one_port_that_it_opens_is_seen(self, theirs):
+        seen = with_listener(self.found(theirs), TOY, seat_maker("auto"))
+        assert [each.address for each in seen.survey.listeners] == ["0.0.0.0:8080"]
+
+    def test_one_that_ends_says_why(self, theirs):
+        theirs.write_text(theirs.read_text().replace("answer = 1", "answer = none"))
+        with pytest.raises(AdapterError, match="ends before it listens anywhere: toy: answer"):
+            with_listener(self.found(theirs), TOY, seat_maker("auto"))
+
+    def test_several_ports_are_named_and_one_must_be_chosen(self, theirs):
+        with pytest.raises(UsageError, match=r"0\.0\.0\.0:8080, 0\.0\.0\.0:8081"):
+            with_listener(self.found(theirs, "second = 8081\n"), TOY, seat_maker("auto"))

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,6 +11,7 @@ import typer
 
 from httpdyno.adopt.adopt import Adopted, Request, adopt, check_new, site_of
 from httpdyno.adopt.gather import Gathered, gather, gather_running
+from httpdyno.adopt.listening import with_listener
 from httpdyno.adopt.offer import offered
 from httpdyno.adopt.propose import Wanted
 from httpdyno.adopt.study_text import described
@@ -166,6 +168,9 @@ def command(  # noqa: PLR0913 - one parameter for each option
     if isinstance(make_seat, str):
         raise AdapterError(make_seat, hint="`httpdyno doctor` says what this machine allows")
     gathered = gather_running(members, adapters, make_seat)
+    if not (asked.listener or gathered.members[0].survey.listeners):
+        front = with_listener(gathered.members[0], adapters, make_seat)
+        gathered = replace(gathered, members=(front, *gathered.members[1:]))
     site = site_of(gathered, asked)
     folder = Path(output or site.host or members[0].name)
     check_new(folder)

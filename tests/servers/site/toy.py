@@ -45,6 +45,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body)
     def log_message(self, *_):
         pass
+import threading
+if "second" in settings:
+    second = http.server.ThreadingHTTPServer(("0.0.0.0", int(settings["second"])), Handler)
+    threading.Thread(target=second.serve_forever, daemon=True).start()
 http.server.ThreadingHTTPServer(("0.0.0.0", int(settings["port"])), Handler).serve_forever()
 """
 

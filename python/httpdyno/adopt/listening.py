@@ -1,0 +1,92 @@
+"""Where a program listens of which nobody says it: it is started alone in a cell, and seen."""
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from msgspec import structs
+
+from httpdyno.adopt.gather import EVERYTHING
+from httpdyno.errors import AdapterError, UsageError
+from httpdyno.model import ChangeSet, Configuration, Listener
+from httpdyno.servers.adapter import NotRunning
+from httpdyno.servers.cell.wish import CellWish
+from httpdyno.servers.process import ServerProcess
+from httpdyno.servers.run_folder import new_run_root
+from httpdyno.servers.site.adapter import SiteAdapter
+from httpdyno.servers.site.environment import member_environment
+from httpdyno.servers.site.seating import SeatMaker
+from httpdyno.servers.site.snapshot import Found
+from httpdyno.servers.source.listening import listening_sockets
+
+_WAIT_S = 20.0
+_SETTLE_S = 0.3
+"""A program that opens one port may open another one right after."""
+_POLL_S = 0.02
+
+
+def with_listener(found: Found, adapters: Mapping[str, SiteAdapter], make_seat: SeatMaker) -> Found:
+    """Return the member with where it listens, as seen of one start.
+
+    Raises:
+        UsageError: It listens at several ports, at none, or cannot be seen here.
+        AdapterError: It does not start.
+    """
+    member = found.member
+    with new_run_root() as root:
+        place = root.new_place("listening")
+        begun = make_seat.begin(place)
+        if begun.kind != "cell":
+            raise _unknown("only in a cell it would be seen")
+        seat = make_seat.finish(begun, place, CellWish(writes=EVERYTHING))
+        if isinstance(seat, NotRunning):
+            raise AdapterError(f"no private copy can be made here: {seat.detail}")
+        try:
+            launch = adapters[member.kind].launch(
+                member, found.survey, seat, Configuration(), ChangeSet()
+            )
+            process = seat.spawn(
+                launch.command,
+                environment={**member_environment(member, place), **launch.environment},
+                folder=launch.folder,
+                user=launch.user,
+                log=place.folder / f"{member.name}.log",
+                output_to=launch.output_to,
+            )
+            try:
+                listeners = _seen(process)
+            finally:
+                process.stop()
+        finally:
+            seat.close()
+    if len(listeners) != 1:
+        raise _unknown(f"it listens at {', '.join(listeners)}")
+    survey = structs.replace(found.survey, listeners=(Listener(address=listeners[0]),))
+    return Found(member=member, files=found.files, survey=survey)
+
+
+def _seen(process: ServerProcess) -> list[str]:
+    deadline_s = time.monotonic() + _WAIT_S
+    while time.monotonic() < deadline_s:
+        if not process.is_alive():
+            words = process.last_words().strip()
+            raise AdapterError(f"it ends before it listens anywhere: {words}")
+        if _listening(process.pid):
+            time.sleep(_SETTLE_S)
+            return _listening(process.pid)
+        time.sleep(_POLL_S)
+    raise _unknown(f"it listened nowhere within {_WAIT_S:g} s")
+
+
+def _listening(pid: int) -> list[str]:
+    """Return the addresses that somebody listens at in a process's network, a port once."""
+    sockets = listening_sockets(Path(f"/proc/{pid}/net"))
+    by_port = {each.port: each.address for each in reversed(sockets) if each.port}
+    return [by_port[port] for port in sorted(by_port)]
+
+
+def _unknown(why: str) -> UsageError:
+    return UsageError(
+        f"nobody says where the server listens, and {why}",
+        hint='name it: `--listener 8080`, in the study `listener = "8080"`',
+    )
