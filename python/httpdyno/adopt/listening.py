@@ -54,7 +54,7 @@ def with_listener(found: Found, adapters: Mapping[str, SiteAdapter], make_seat: 
                 output_to=launch.output_to,
             )
             try:
-                listeners = _seen(process)
+                listeners = _seen(process, seat.network)
             finally:
                 process.stop()
         finally:
@@ -65,22 +65,25 @@ def with_listener(found: Found, adapters: Mapping[str, SiteAdapter], make_seat: 
     return Found(member=member, files=found.files, survey=survey)
 
 
-def _seen(process: ServerProcess) -> list[str]:
+def _seen(process: ServerProcess, network: str) -> list[str]:
     deadline_s = time.monotonic() + _WAIT_S
     while time.monotonic() < deadline_s:
         if not process.is_alive():
             words = process.last_words().strip()
             raise AdapterError(f"it ends before it listens anywhere: {words}")
-        if _listening(process.pid):
+        if _listening(network):
             time.sleep(_SETTLE_S)
-            return _listening(process.pid)
+            return _listening(network)
         time.sleep(_POLL_S)
     raise _unknown(f"it listened nowhere within {_WAIT_S:g} s")
 
 
-def _listening(pid: int) -> list[str]:
-    """Return the addresses that somebody listens at in a process's network, a port once."""
-    sockets = listening_sockets(Path(f"/proc/{pid}/net"))
+def _listening(network: str) -> list[str]:
+    """Return the addresses that somebody listens at in a network namespace, a port once.
+
+    It is that of the cell: the process itself may not have entered it yet.
+    """
+    sockets = listening_sockets(Path(network).parent.parent / "net")
     by_port = {each.port: each.address for each in reversed(sockets) if each.port}
     return [by_port[port] for port in sorted(by_port)]
 

@@ -163,7 +163,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
         if outputs.json is not None:
             write_json(_plan(gathered, site, folder), outputs.json)
         return 0
-    run_anew_in_user_namespace()
+    enter_for(asked.isolation)
     make_seat = seat_maker(asked.isolation)
     if isinstance(make_seat, str):
         raise AdapterError(make_seat, hint="`httpdyno doctor` says what this machine allows")
