@@ -15,7 +15,7 @@ from httpdyno.adopt.offer import offered
 from httpdyno.adopt.propose import Wanted
 from httpdyno.adopt.rehearsal import folders_of
 from httpdyno.errors import AdapterError, UsageError
-from httpdyno.model import Member, Site
+from httpdyno.model import Member, Site, Survey
 from httpdyno.servers.site.isolation import seat_maker
 from httpdyno.servers.site.server import SiteServer
 from httpdyno.servers.site.snapshot import Found, load_snapshot
@@ -34,6 +34,12 @@ def theirs(tmp_path):
     return file
 
 
+def cells():
+    maker = seat_maker("auto")
+    assert not isinstance(maker, str), maker
+    return maker
+
+
 def adopted(file, folder, *paths, levels=("2", "3")):
     gathered = gather([Member(name="front", kind="toy", main=str(file))], TOY, None)
     offer = offered(paths=paths, url_file=None, ready_path="/", connections=None, is_tls=False)
@@ -48,9 +54,7 @@ def adopted(file, folder, *paths, levels=("2", "3")):
         wanted=wanted,
     )
     told: list[str] = []
-    maker = seat_maker("auto")
-    assert not isinstance(maker, str)
-    return adopt(gathered, request, TOY, maker, tell=told.append), told
+    return adopt(gathered, request, TOY, cells(), tell=told.append), told
 
 
 def infos(site, folder):
@@ -138,17 +142,18 @@ class TestWhereAProgramListens:
         member = Member(name="front", kind="toy", main=str(theirs))
         files = TOY["toy"].read(member)
         survey = TOY["toy"].survey(member, files, None)
+        assert isinstance(survey, Survey)
         return Found(member=member, files=files, survey=structs.replace(survey, listeners=()))
 
     def test_the_one_port_that_it_opens_is_seen(self, theirs):
-        seen = with_listener(self.found(theirs), TOY, seat_maker("auto"))
+        seen = with_listener(self.found(theirs), TOY, cells())
         assert [each.address for each in seen.survey.listeners] == ["0.0.0.0:8080"]
 
     def test_one_that_ends_says_why(self, theirs):
         theirs.write_text(theirs.read_text().replace("answer = 1", "answer = none"))
         with pytest.raises(AdapterError, match="ends before it listens anywhere: toy: answer"):
-            with_listener(self.found(theirs), TOY, seat_maker("auto"))
+            with_listener(self.found(theirs), TOY, cells())
 
     def test_several_ports_are_named_and_one_must_be_chosen(self, theirs):
         with pytest.raises(UsageError, match=r"0\.0\.0\.0:8080, 0\.0\.0\.0:8081"):
-            with_listener(self.found(theirs, "second = 8081\n"), TOY, seat_maker("auto"))
+            with_listener(self.found(theirs, "second = 8081\n"), TOY, cells())
