@@ -14,11 +14,13 @@ from httpdyno.cli.option import (
     SeedOption,
     UntilDecidedOption,
 )
+from httpdyno.cli.tuned_source import study_of
 
-EXAMPLE = """Example:
+EXAMPLE = """Examples:
 
 \b
   httpdyno tune bookmarks --budget 3m --html report.html
+  httpdyno tune nginx
 """
 
 
@@ -38,8 +40,11 @@ def command(  # noqa: PLR0913 - one parameter for each option
 ) -> int:
     """Tune a study's server, keeping each change that is proven.
 
-    The server runs as a private instance; your own configuration files are not edited.
+    The server runs as a private instance; your own configuration files are not edited. In place of
+    a study a server may be named, as for `httpdyno adopt`: it is adopted first.
     """
+    if study is not None:
+        study = study_of(study)
     return launch(
         Request(
             study=study,

@@ -1,0 +1,59 @@
+"""Where `tune` is given a server in place of a study: it is adopted first."""
+
+import re
+from pathlib import Path
+
+from httpdyno.cli.find_study import STUDY_FILE, bundled_studies, study_path
+from httpdyno.cli.standard_streams import tell
+from httpdyno.errors import StudyFileError, UsageError
+from httpdyno.registry import site_adapters
+from httpdyno.servers.source.words import FileSource, KindSource, Source, parse_source
+
+
+def study_of(words: str) -> str:
+    """Return the study that the words name; where they name a server, one made of it now.
+
+    A study that was made of it before is used again.
+
+    Raises:
+        StudyFileError: They name neither.
+        HttpdynoError: The server cannot be adopted.
+    """
+    source = _source(words)
+    if source is None:
+        return words
+    folder = Path(re.sub(r"[^\w.-]+", "-", _name(source, words)).strip("-"))
+    if (folder / STUDY_FILE).is_file():
+        tell(f"going by {folder}/, made of `{words}` before; remove it to begin anew")
+        return str(folder)
+    from httpdyno.cli.adopt import command  # noqa: PLC0415 - not for studies
+
+    command([words], output=str(folder))
+    return str(folder)
+
+
+def _source(words: str) -> Source | None:
+    """Return the server that the words name; None where they are for a study."""
+    if words in bundled_studies() or Path(words).is_dir():
+        return None
+    try:
+        source = parse_source([words], Path.cwd())
+    except UsageError:
+        return None
+    adapters = site_adapters()
+    if isinstance(source, KindSource):
+        return source if source.kind in {adapter.kind for adapter in adapters} else None
+    if isinstance(source, FileSource):
+        is_theirs = any(adapter.at(str(source.path)) for adapter in adapters)
+        return source if is_theirs else None
+    try:
+        study_path(words)
+    except StudyFileError:
+        return source
+    return None
+
+
+def _name(source: Source, words: str) -> str:
+    if isinstance(source, FileSource):
+        return f"{source.path.parent.name}-study"
+    return words
