@@ -133,13 +133,13 @@ def tree(below) -> dict[str, tuple]:
     for top in below:
         for folder, folders, names in os.walk(top):
             for name in (*folders, *names):
-                path = os.path.join(folder, name)
-                info = os.lstat(path)
+                path = f"{folder}/{name}"
+                info = Path(path).lstat()
                 content = ""
                 if stat.S_ISREG(info.st_mode):
                     content = hashlib.sha256(Path(path).read_bytes()).hexdigest()
                 elif stat.S_ISLNK(info.st_mode):
-                    content = os.readlink(path)
+                    content = str(Path(path).readlink())
                 owner = (info.st_uid, info.st_gid)
                 found[path] = (content, owner, info.st_mode, info.st_mtime_ns)
     return found
@@ -153,7 +153,8 @@ def mount_points() -> list[str]:
 def process_starts() -> dict[int, int]:
     """Return when each process started, in ticks."""
     found = {}
-    for name in os.listdir("/proc"):
+    for folder in Path("/proc").iterdir():
+        name = folder.name
         if name.isdigit():
             try:
                 text = Path(f"/proc/{name}/stat").read_text()
