@@ -275,6 +275,14 @@ def test_a_wished_file_stands_at_its_path_with_its_owner_and_rights(
     assert seat.written() == ()
 
 
+def test_many_folders_beside_its_place_are_seen(cells, own_folders):
+    for number in range(200):
+        (own_folders / f"beside-{number}").mkdir()
+    (own_folders / "beside-7" / "file").write_text("as found")
+    look = "import json, os, sys; print(json.dumps(os.listdir(sys.argv[1])))"
+    assert said_by(cells(), look, str(own_folders / "beside-7")) == ["file"]
+
+
 def test_a_door_leads_to_a_socket_and_only_there(cells, site):
     folder, listener = site
     at = str(folder / "backend.sock")

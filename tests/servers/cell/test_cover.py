@@ -59,6 +59,15 @@ def test_where_the_place_is_inside_the_folders_beside_it_are_covered(top):
     assert shown == []
 
 
+@pytest.mark.parametrize(("n", "n_written", "n_shown"), [(64, 64, 0), (65, 0, 65), (641, 0, 0)])
+def test_of_many_folders_beside_the_place_none_can_be_written(top, n, n_written, n_shown):
+    for number in range(n):
+        Path(top, "many", f"{number}").mkdir(parents=True)
+    over, anew, shown = covered(top, ["/many"], place="/many/runs/run-1/0001")
+    assert (len(over), len(shown)) == (n_written, n_shown)
+    assert "/many" in anew
+
+
 def test_the_place_itself_and_what_the_kernel_shows_are_not_covered(top):
     place = "/runs/run-1/0001"
     Path(f"{top}{place}/in").mkdir()

@@ -16,8 +16,9 @@ _OF_THE_KERNEL = (
     *("securityfs", "bpf", "nsfs", "fusectl", "autofs", "binfmt_misc", "configfs", "pstore"),
 )
 _NOT_COVERED = ("/proc", "/sys", "/dev")
-_MIRRORED = 64
-"""Folders beside the place that are seen in the cell; of more, none is."""
+_WRITTEN_BESIDE, _SHOWN_BESIDE = 64, 640
+"""Folders beside the place: of more than so many none can be written, or none is seen at all. Each
+is a mount of its own, and a file that the holder has open meanwhile."""
 
 
 @dataclass(kw_only=True, slots=True)
@@ -112,6 +113,9 @@ def _make_anew(
         return
     found.anew[folder] = [entry for entry in beside if not entry.is_dir(follow_symlinks=False)]
     folders = [entry.path for entry in beside if entry.is_dir(follow_symlinks=False)]
-    for path in folders if len(folders) <= _MIRRORED else ():
+    if len(folders) > _WRITTEN_BESIDE:
+        found.shown.update(folders if len(folders) <= _SHOWN_BESIDE else ())
+        return
+    for path in folders:
         found.beside.add(path)
         _cover(path, found, mounted, own)
