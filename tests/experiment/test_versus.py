@@ -109,6 +109,18 @@ def test_a_candidate_that_is_refused_leaves_the_others_their_verdicts(versus):
     assert (verdicts["b1"], verdicts["b3"]) == ("better", "better")
 
 
+def test_of_candidates_that_are_all_the_same_hardly_any_run_says_a_wrong_word(study):
+    a = study.start_configuration()
+    same = {"b1": a.replaced("good", 1), "b2": a.replaced("bad", True), "b3": a.replaced("good", 2)}
+    wrong = 0
+    for seed in range(40):
+        bench = FakeBench(throughput_per_s=lambda _values: 400.0, seed=seed, start_sd=0.03)
+        plan = with_budget(versus_plan(study, a, same, seed=seed), 150.0)
+        verdicts = {step.comparison.verdict for step in _run(plan, bench).steps}
+        wrong += bool(verdicts & {"better", "worse"})
+    assert wrong <= 4  # of 40 at 5 %: five or more would come up in under 5 % of such trials
+
+
 def test_where_none_is_better_it_stays_with_the_reference(versus):
     outcome = _run(versus, FakeBench(throughput_per_s=lambda _values: 400.0))
     assert outcome.configuration == versus.reference

@@ -1,6 +1,7 @@
 """`httpdyno study new` and `check`, end to end: what is written runs."""
 
 import json
+import os
 import sys
 
 import pytest
@@ -93,3 +94,28 @@ def test_a_server_that_does_not_come_up_says_why(here, capsys):
     said = capsys.readouterr().err
     assert "the server did not come up" in said
     assert "no database" in said
+
+
+NGINX = """
+worker_processes 1;
+events { }
+http {
+    server { listen 8099; location / { return 200 "ok"; } location /gone { return 410; } }
+}
+"""
+
+
+@pytest.mark.real_server("nginx")
+@pytest.mark.skipif(os.geteuid() != 0, reason="a private copy at its own port takes root")
+def test_a_private_copy_of_a_site_is_checked_like_any_server(here, capsys):
+    (here / "nginx.conf").write_text(NGINX)
+    adopted = ["adopt", str(here / "nginx.conf"), "-o", "own", "--knob"]
+    assert run([*adopted, "nginx:worker_processes=2"]) == 0
+    capsys.readouterr()
+    code, found = _checked(capsys, "own")
+    assert (code, [each["status"] for each in found["answers"]]) == (0, [200])
+    file = here / "own" / "study.toml"
+    file.write_text(file.read_text().replace('path = "/"\n', 'path = "/gone"\n'))
+    code, found = _checked(capsys, "own")
+    assert (code, [each["status"] for each in found["answers"]]) == (1, [410])
+    assert found["start_s"] is None

@@ -15,7 +15,7 @@ from httpdyno.experiment.one_start import Answered, OneStart, one_start, start_o
 from httpdyno.experiment.planning import make_plan
 from httpdyno.experiment.rehearsal import rehearse
 from httpdyno.model import Plan, StartRecord
-from httpdyno.registry import load_adapter
+from httpdyno.registry import load_target
 from httpdyno.report.shared.phrase import plural
 from httpdyno.units import format_bytes, format_duration, format_guess
 
@@ -37,7 +37,7 @@ def check(study: StudyArgument, json: JsonOption = None) -> int:
     outputs = Outputs(json=json)
     outputs.check()
     opened = open_study(study)
-    adapter = load_adapter(opened.server.adapter)
+    adapter = load_target(opened)
     plan = make_plan(opened, seed=seed_or_new(None))
     missing = adapter.missing(opened.server)
     if missing:

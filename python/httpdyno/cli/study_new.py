@@ -56,7 +56,8 @@ def new(  # noqa: PLR0913 - one parameter for each option
     """Write a small study into a new folder.
 
     It has comments, loads, and runs where its server is installed. What it says of knobs and
-    requests is an example: put in yours.
+    requests is an example: put in yours. Of a server that runs here already, `httpdyno adopt`
+    writes one with its own configuration.
     """
     outputs = Outputs(json=json)
     outputs.check()
