@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from httpdyno.model import Configuration, Effective, ServerSpec, Template
+from httpdyno.model import Configuration, Effective, ServerSpec, SideCommand, Template
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.command import Command
 from httpdyno.servers.run_folder import new_run_root
@@ -190,6 +190,16 @@ def test_a_program_that_is_not_there_is_missing(spec, tmp_path):
     assert missing == (
         "`nowhere-to-be-found` is not a program that is installed here, or not in PATH",
     )
+
+
+def test_what_is_run_before_and_after_a_start_sees_what_the_server_sees(spec, tmp_path):
+    made = ("sh", "-c", "echo $WORKERS > {run}/made")
+    cleared = ("sh", "-c", f"cat {{run}}/made > {tmp_path}/cleared")
+    spec = replace(
+        spec, before=(SideCommand(run=made),), finish=(SideCommand(run=cleared, timeout_s=5),)
+    )
+    assert isinstance(started(spec, tmp_path), Effective)
+    assert (tmp_path / "cleared").read_text() == "3\n"
 
 
 def test_variables_of_the_callers_shell_do_not_reach_it(spec, tmp_path, monkeypatch):

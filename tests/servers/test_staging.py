@@ -4,11 +4,13 @@ import pwd
 import pytest
 
 from httpdyno.errors import AdapterError
-from httpdyno.model import ServerSpec, Template
+from httpdyno.model import ServerSpec, SideCommand, Template
+from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.render import Variables
 from httpdyno.servers.run_folder import new_run_root
 from httpdyno.servers.staging import (
     environment,
+    finish,
     hand_over,
     last_lines,
     stage,
@@ -112,6 +114,24 @@ def test_prepare_runs_in_the_run_folder_after_the_files_are_there(tmp_path, plac
     )
     assert refusal is None
     assert (place.memory_folder / "3").read_text() == "seed"
+
+
+def test_several_commands_run_in_order_each_with_its_own_time(tmp_path, place, variables):
+    commands = [("sh", "-c", f"echo {n} >> {{run}}/order") for n in (1, 2)]
+    before = tuple(SideCommand(run=command) for command in commands)
+    assert staged(tmp_path, place, variables, before=before) is None
+    assert (place.folder / "order").read_text() == "1\n2\n"
+    slow = (SideCommand(run=("sleep", "600"), timeout_s=0.05), *before)
+    refusal = staged(tmp_path, place, variables, before=slow)
+    assert refusal == NotRunning(status="hung", detail="`sleep 600` did not end within 0.05 s")
+
+
+def test_all_commands_after_a_start_are_run_and_a_failure_is_loud(place, variables):
+    commands = [("sh", "-c", "echo no; exit 3"), ("sh", "-c", "echo $A > {run}/cleared")]
+    spec = ServerSpec(adapter="x", finish=tuple(SideCommand(run=run) for run in commands))
+    with pytest.raises(AdapterError, match=r"server.finish failed: .* ended with 3: no"):
+        finish(spec, variables, place, {"A": "in order", "PATH": "/bin:/usr/bin"})
+    assert (place.folder / "cleared").read_text() == "in order\n"
 
 
 def test_a_prepare_command_that_fails_says_so_in_its_own_words(tmp_path, place, variables):

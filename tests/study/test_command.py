@@ -3,6 +3,7 @@ import tomllib
 import pytest
 
 from httpdyno.errors import StudyFileError
+from httpdyno.model import SideCommand
 from httpdyno.study.file import study_from
 
 STUDY = """
@@ -49,6 +50,17 @@ def test_how_it_is_known_that_it_is_ready(tmp_path, keys, expected):
     assert (found.ready, found.ready_path, found.ready_status) == expected
 
 
+def test_commands_beside_a_server_are_a_list_or_tables(tmp_path):
+    assert server(tmp_path, 'prepare = ["seed", "{run}"]').prepare == ("seed", "{run}")
+    found = server(
+        tmp_path,
+        '[[server.prepare]]\nrun = ["seed"]\ntimeout = "1m"\n[[server.finish]]\nrun = ["drop"]',
+    )
+    assert found.prepare == ()
+    assert found.before == (SideCommand(run=("seed",), timeout_s=60.0),)
+    assert found.finish == (SideCommand(run=("drop",)),)
+
+
 def test_what_is_left_out_and_handed_on_is_kept_by_name(tmp_path):
     (tmp_path / "app").mkdir()
     found = server(
@@ -73,6 +85,10 @@ def test_what_is_left_out_and_handed_on_is_kept_by_name(tmp_path):
         ('stop = "KILL"', "server.stop is 'KILL'; expected a signal that can be caught"),
         ('stop = "SIGTERM"', "server.stop is 'SIGTERM'"),
         ('pass_environment = ["A"]\nenvironment = { A = "1" }', "server.pass_environment is 'A'"),
+        ('prepare = ["seed", { run = ["x"] }]', "server.prepare[1].run is ['x']"),
+        ('prepare = [{ run = ["x"] }, "seed"]', "server.prepare[1] is 'seed'"),
+        ("prepare = [{ run = [] }]", "server.prepare[0].run is []"),
+        ('finish = [{ run = ["x"], timeout = "0s" }]', "server.finish[0].timeout is '0s'"),
         ('folder = "nowhere"', "server.folder is 'nowhere'; expected a folder that is there"),
     ],
 )

@@ -61,7 +61,16 @@ from httpdyno.model.site import (
     Survey,
     ValueEvidence,
 )
-from httpdyno.model.study import Candidate, Method, Plan, ServerSpec, Step, Study, Template
+from httpdyno.model.study import (
+    Candidate,
+    Method,
+    Plan,
+    ServerSpec,
+    SideCommand,
+    Step,
+    Study,
+    Template,
+)
 from httpdyno.model.turns import Instance, TurnsClaim, TurnsOutcome
 from httpdyno.model.users import SlowUsers, Think, Users, Visit
 from httpdyno.model.workload import FORM_TYPE, Objective, RequestSpec, TlsSpec, VisitStep, Workload
@@ -120,6 +129,7 @@ __all__ = [
     "SecondClaim",
     "ServerSpec",
     "Sessions",
+    "SideCommand",
     "Site",
     "SlowUsers",
     "Stages",

@@ -22,6 +22,15 @@ class Template(Record, frozen=True):
     """Where it goes: a path in the run folder (`{{ run }}` for templates)."""
 
 
+class SideCommand(Record, frozen=True):
+    """A command beside a server: for its data before a start, or to clear away after it."""
+
+    run: tuple[str, ...]
+    """Program and arguments, run in the run folder; `{{ … }}` as templates."""
+    timeout_s: float = 20.0
+    """As long it may take."""
+
+
 class ServerSpec(Record, frozen=True):
     """The target server of a study, before any knob is set."""
 
@@ -59,6 +68,10 @@ class ServerSpec(Record, frozen=True):
     All else in the run folder is only for reading by a server that answers as another user."""
     prepare: tuple[str, ...] = ()
     """A command run in the run folder before each start, for test data; `{{ … }}` as templates."""
+    before: tuple[SideCommand, ...] = ()
+    """Further ones, each with a time of its own."""
+    finish: tuple[SideCommand, ...] = ()
+    """Run once the server of a start has ended, whatever came of it."""
 
 
 class Method(Record, frozen=True):

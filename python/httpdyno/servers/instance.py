@@ -3,7 +3,7 @@
 import re
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -68,7 +68,7 @@ class Listening:
 class Instance:
     """A spawned server, as `Running` asks. Owns its processes, its port and its place."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - all that it owns
         self,
         *,
         process: ServerProcess,
@@ -76,12 +76,14 @@ class Instance:
         place: Place,
         asked: Asked,
         insight: Insight,
+        finish: Callable[[], None] | None = None,
     ) -> None:
         self._process = process
         self._listening = listening
         self._place = place
         self._asked = asked
         self._insight = insight
+        self._finish = finish
         self._lock = threading.Lock()
         self._last_words: str | None = None
 
@@ -156,13 +158,19 @@ class Instance:
 
         Raises:
             RevertError: A process could not be ended, or a file not be removed.
+            AdapterError: What the study runs after a start failed.
         """
         with self._lock:
             self._process.stop()
             if self._last_words is None:
                 self._last_words = self._insight.words()
-            remove_place(self._place)
-            self._listening.port.release()
+            finish, self._finish = self._finish, None
+            try:
+                if finish is not None:
+                    finish()
+            finally:
+                remove_place(self._place)
+                self._listening.port.release()
 
     def _elsewhere(self, readiness: Readiness) -> str:
         """Return in words that it listens, but not where it was told to; empty when not so."""

@@ -27,12 +27,14 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import Literal
 
 from jinja2 import Environment, StrictUndefined, TemplateError, TemplateSyntaxError, UndefinedError
+from msgspec.structs import replace
 
 from httpdyno.errors import AdapterError
 from httpdyno.foreign_text import read_regular, reason
-from httpdyno.model import Configuration, Level, ServerSpec, level_text
+from httpdyno.model import Configuration, Level, ServerSpec, SideCommand, level_text
 from httpdyno.servers.adapter import Rendered
 
 RUN_PLACEHOLDER = "RUN"
@@ -221,8 +223,22 @@ def rendered_environment(spec: ServerSpec, variables: Variables) -> dict[str, st
 
 
 def rendered_prepare(spec: ServerSpec, variables: Variables) -> tuple[str, ...]:
-    """Return the study's command before each start; empty for none."""
-    return tuple(render_argument(part, variables, source="prepare") for part in spec.prepare)
+    """Return the arguments of all commands before and after each start; empty for none."""
+    commands = (*rendered_commands(spec, variables), *rendered_commands(spec, variables, "finish"))
+    return tuple(argument for each in commands for argument in each.run)
+
+
+def rendered_commands(
+    spec: ServerSpec, variables: Variables, when: Literal["prepare", "finish"] = "prepare"
+) -> tuple[SideCommand, ...]:
+    """Return the study's commands before each start, or after it."""
+    commands = spec.finish if when == "finish" else spec.before
+    if spec.prepare and when == "prepare":
+        commands = (SideCommand(run=spec.prepare), *commands)
+    return tuple(
+        replace(each, run=tuple(render_argument(part, variables, source=when) for part in each.run))
+        for each in commands
+    )
 
 
 def inside(to: str, variables: Variables) -> PurePosixPath:

@@ -7,6 +7,7 @@ owners, process and the end of all that where it does not come to be are `spawne
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from httpdyno.servers.adapter import NotRunning, Place, Running
@@ -15,7 +16,7 @@ from httpdyno.servers.port import HeldPort
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.render import Variables
 from httpdyno.servers.run_folder import remove_place
-from httpdyno.servers.staging import environment, hand_over, stage, writable_folders
+from httpdyno.servers.staging import environment, finish, hand_over, stage, writable_folders
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -115,4 +116,5 @@ def _spawned(
         place=place,
         asked=asked,
         insight=how.insight(process),
+        finish=partial(finish, spec, variables, place, own_environment) if spec.finish else None,
     )

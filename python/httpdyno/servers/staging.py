@@ -4,7 +4,7 @@ import os
 import pwd
 import shutil
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 from httpdyno.errors import AdapterError
@@ -16,8 +16,8 @@ from httpdyno.servers.render import (
     Variables,
     diff_name,
     inside,
+    rendered_commands,
     rendered_environment,
-    rendered_prepare,
     rendered_templates,
 )
 
@@ -113,7 +113,7 @@ def stage(
             raise AdapterError(f"`{path}` cannot be written: {error.strerror}") from error
     for folder in writable_folders(spec, variables, written):
         _make_writable(Path(folder))
-    return _prepare(spec, place, variables) if spec.prepare else None
+    return _prepare(spec, place, variables)
 
 
 def hand_over(place: Place, user: str, writable: Iterable[PurePosixPath]) -> None:
@@ -205,17 +205,52 @@ def _copy(
 
 
 def _prepare(spec: ServerSpec, place: Place, variables: Variables) -> NotRunning | None:
-    command = list(rendered_prepare(spec, variables))
-    process = ServerProcess.spawn(
-        command,
-        place=place,
-        environment=environment(spec, variables, place),
-        log=place.folder / "prepare.log",
-    )
+    for number, command in enumerate(rendered_commands(spec, variables)):
+        # The one that is a plain list has as long as a server may take to come up.
+        timeout_s = _PREPARE_S if spec.prepare and number == 0 else command.timeout_s
+        own = environment(spec, variables, place)
+        if wrong := _wrong(command.run, timeout_s, place, own):
+            return wrong
+    return None
+
+
+def finish(spec: ServerSpec, variables: Variables, place: Place, own: Mapping[str, str]) -> None:
+    """Run the study's commands after a start; all of them, though one may fail.
+
+    Args:
+        spec: The target.
+        variables: Of the start.
+        place: Of the start, with all that it left.
+        own: The server's environment.
+
+    Raises:
+        AdapterError: One failed or hung; says it in its words.
+    """
+    wrong = [
+        _wrong(command.run, command.timeout_s, place, own, log="finish.log")
+        for command in rendered_commands(spec, variables, "finish")
+    ]
+    if said := [each.detail for each in wrong if each is not None]:
+        raise AdapterError(
+            f"a command of server.finish failed: {said[0]}",
+            hint="What it was to clear away may still be there.",
+        )
+
+
+def _wrong(
+    command: Sequence[str],
+    timeout_s: float,
+    place: Place,
+    own: Mapping[str, str],
+    *,
+    log: str = "prepare.log",
+) -> NotRunning | None:
+    """Run a command to its end; return what was wrong with it."""
+    process = ServerProcess.spawn(command, place=place, environment=own, log=place.folder / log)
     status: TrialStatus = "refused"
     try:
-        if not _ends(process, Patience(_PREPARE_S)):
-            status, how = "hung", f"did not end within {_PREPARE_S:g} s"
+        if not _ends(process, Patience(timeout_s)):
+            status, how = "hung", f"did not end within {timeout_s:g} s"
         elif process.exit_code != 0:
             how = f"ended with {process.exit_code}: {last_lines(process.last_words())}"
         else:

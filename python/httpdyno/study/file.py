@@ -17,7 +17,7 @@ from httpdyno.model.base import Level
 from httpdyno.model.knob import Configuration, Knob, KnobInfo
 from httpdyno.model.metric import METRIC_NAMES
 from httpdyno.model.site import Site
-from httpdyno.model.study import Method, ServerSpec, Study
+from httpdyno.model.study import Method, ServerSpec, SideCommand, Study
 from httpdyno.model.workload import Objective, second_metric_of
 from httpdyno.study.also import with_also
 from httpdyno.study.candidate import study_candidates
@@ -33,7 +33,14 @@ from httpdyno.study.site import (
     site_server,
     whole_name,
 )
-from httpdyno.study.table import MethodTable, ObjectiveTable, ServerTable, SiteTable, StudyFile
+from httpdyno.study.table import (
+    MethodTable,
+    ObjectiveTable,
+    ServerTable,
+    SideCommandTable,
+    SiteTable,
+    StudyFile,
+)
 from httpdyno.study.workload import check_windows, study_workload
 from httpdyno.units import duration_s
 
@@ -264,9 +271,26 @@ class _Checker:
             ready_path=ready_path,
             ready_status=ready_status,
             effective_path=table.effective_path,
-            prepare=table.prepare,
+            prepare=tuple(part for part in table.prepare if isinstance(part, str)),
+            before=self.side_commands("server.prepare", table.prepare),
+            finish=self.side_commands("server.finish", table.finish),
             writable=table.writable,
         )
+
+    def side_commands(
+        self, key: str, tables: tuple[str | SideCommandTable, ...]
+    ) -> tuple[SideCommand, ...]:
+        found = []
+        for index, table in enumerate(tables):
+            if isinstance(table, str):
+                if not isinstance(tables[0], str):
+                    raise self.wrong(f"{key}[{index}]", table, "tables alone, or a list of text")
+                continue
+            if isinstance(tables[0], str) or not table.run or not table.run[0]:
+                raise self.wrong(f"{key}[{index}].run", list(table.run), "a program first")
+            timeout_s = self.duration(f"{key}[{index}].timeout", table.timeout)
+            found.append(SideCommand(run=table.run, timeout_s=timeout_s))
+        return tuple(found)
 
     def _existing(self, key: str, name: str, folder: Path) -> None:
         if not is_there(folder / name):

@@ -19,6 +19,15 @@ ready_path = "/health"
 settings = { application = "shop:app", directory = "app" }
 environment = { SHOP_CACHE = "{{ knob.cache }}" }
 """,
+    "[[server.prepare]]": """
+[[server.prepare]]
+run = ["sh", "-c", "echo 'create table items (name text)' > {run}/shop.sql"]
+timeout = "30s"
+""",
+    "[[server.finish]]": """
+[[server.finish]]
+run = ["rm", "-f", "{memory}/shop.lock"]
+""",
     "[[server.files]]": """
 [[server.files]]
 from = "app"
@@ -128,7 +137,10 @@ levels = [10, 20]
 """What a study of a site has in place of the other knobs."""
 
 _OF_SITES = ("[site]", "[[site.members]]", "[[site.doors]]")
-_OF_SERVERS = ("[server]", "[[server.files]]", "[[server.templates]]", "[[candidates]]")
+_OF_SERVERS = (
+    *("[server]", "[[server.prepare]]", "[[server.finish]]"),
+    *("[[server.files]]", "[[server.templates]]", "[[candidates]]"),
+)
 
 SERVER = "".join(text for key, text in EXAMPLES.items() if key not in _OF_SITES)
 """A whole study of a server, in the order of the reference."""

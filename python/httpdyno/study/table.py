@@ -25,6 +25,15 @@ class FileEntry(Record, frozen=True):
     """Names of what is left out of a folder, at any depth, such as `node_modules` or `*.log`."""
 
 
+class SideCommandTable(Record, frozen=True):
+    """`[[server.prepare]]`, `[[server.finish]]`: a command beside the server."""
+
+    run: tuple[str, ...]
+    """Program and arguments, run in the run folder; placeholders as in `command`."""
+    timeout: str = "20s"
+    """As long it may take; then the start has failed."""
+
+
 class ServerTable(Record, frozen=True):
     """`[server]`."""
 
@@ -47,9 +56,10 @@ class ServerTable(Record, frozen=True):
     """The status of that answer, where it must be one."""
     effective_path: str = ""
     """Where the application says its own settings, as a JSON object; compared with the knobs."""
-    prepare: tuple[str, ...] = ()
-    """A command run in the run folder before each start, for test data; `{{ … }}` as in
-    templates."""
+    prepare: tuple[str | SideCommandTable, ...] = ()
+    """Run before each start, for test data: one command as a list, or tables for several."""
+    finish: tuple[SideCommandTable, ...] = ()
+    """Run after each start, once the server has ended."""
     writable: tuple[str, ...] = ()
     """Folders that the server's own user may write in, where that is not the caller."""
     files: tuple[FileEntry, ...] = ()

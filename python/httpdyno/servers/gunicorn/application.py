@@ -10,7 +10,7 @@ from httpdyno.servers.render import Variables, inside, render_text
 
 def application_complaint(spec: ServerSpec, study_folder: Path, variables: Variables) -> str:
     """Return in words that the application's module is nowhere; empty when it may be somewhere."""
-    if spec.prepare or "PYTHONPATH" in spec.environment:
+    if spec.prepare or spec.before or "PYTHONPATH" in spec.environment:
         return ""  # it may come from there
     text = str(spec.settings.get("application", ""))
     module = text.partition(":")[0].partition(".")[0]
