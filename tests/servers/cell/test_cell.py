@@ -275,6 +275,17 @@ def test_a_wished_file_stands_at_its_path_with_its_owner_and_rights(
     assert seat.written() == ()
 
 
+def test_a_folder_that_is_to_be_written_and_is_not_there_is_made(cells, session_folder):
+    folder = Path("/var/lib") / f"{session_folder.name}-new" / "deep"
+    write = (
+        "import json, pathlib, sys; print(json.dumps(pathlib.Path(sys.argv[1]).write_text('x')))"
+    )
+    seat = cells(writes=[str(folder), str(folder / "deeper")])
+    assert said_by(seat, write, str(folder / "file")) == 1
+    assert seat.written() == (str(folder / "file"),)
+    assert not folder.parent.exists()
+
+
 def test_many_folders_beside_its_place_are_seen(cells, own_folders):
     for number in range(200):
         (own_folders / f"beside-{number}").mkdir()

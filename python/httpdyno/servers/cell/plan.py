@@ -1,14 +1,13 @@
 """The plan of a cell: layers are made in the place, and steps say how they are put over theirs."""
 
 import os
-import stat
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from httpdyno.model import Door
 from httpdyno.servers.adapter import Place
 from httpdyno.servers.cell.cover import Covers, covers, is_below, mounts_below
+from httpdyno.servers.cell.door import address, leads_to, real_parent
 from httpdyno.servers.cell.host import mount_of, mounts, pid_files, sockets
 from httpdyno.servers.cell.layer import Layers, is_small
 from httpdyno.servers.cell.step import Step
@@ -20,11 +19,6 @@ FOLDER = ".cell"
 """In the place, on disk and in memory."""
 _IN_MEMORY = ("tmpfs", "ramfs")
 _EMPTY_FOR_USERS = ("/tmp", "/var/tmp")  # noqa: S108 - what is in there is nothing of a site's
-_UNIX = "unix:"
-
-
-class CannotError(Exception):
-    """What is asked of a cell cannot be; says what, as in `cannot …`."""
 
 
 @dataclass(kw_only=True, slots=True)
@@ -69,11 +63,13 @@ class _Planner:
             self._own,
             with_beside=self._is_root,
         )
-        doors = [(_address(door.to), _leads_to(door)) for door in wish.doors]
+        doors = [(address(door.to), leads_to(door)) for door in wish.doors]
         files = {os.path.realpath(path): text for path, text in self._files(doors).items()}
-        roots = self._placed(files, found)
+        missing = self._missing(found)
+        roots = self._placed(files, missing, found)
         over = {target: self._covered(target, found) for target in (*found.over, *found.anew)}
         over |= {root: self._shown_with_files(root) for root in roots}
+        over |= {folder: self._made(folder) for folder in missing}
         for point in self._seen_again(found, roots) - files.keys():
             over[point] = ("bind", self._hold(point, "seek"), point)
         plan.steps += [("keep", path) for path in self._own]
@@ -93,9 +89,25 @@ class _Planner:
         missing = {to: b"" for to, _ in doors if not os.path.lexists(to)}
         return {**missing, **self._wish.hidden_files, **self._wish.files}
 
-    def _placed(self, files: Mapping[str, bytes], found: Covers) -> list[str]:
-        """Put files into layers; return the folders that are covered for them alone."""
-        owners = {path: found.owner(path) or _nearest_folder(path) for path in files}
+    def _missing(self, found: Covers) -> list[str]:
+        """Return the folders that are to be written and are not there, the outermost of them."""
+        paths = {os.path.realpath(path) for path in self._wish.writes}
+        missing = [p for p in paths if not os.path.lexists(p) and not found.owner(p)]
+        return [p for p in missing if not any(is_below(p, above) for above in missing)]
+
+    def _made(self, folder: str) -> Step:
+        """Return how a folder that is not there comes to be, for the copy to write in."""
+        layers = self._of(folder)
+        layers.make()
+        self._plan.written[folder] = layers.upper
+        return ("bind", self._hold(str(layers.upper)), folder)
+
+    def _placed(
+        self, files: Mapping[str, bytes], folders: Iterable[str], found: Covers
+    ) -> list[str]:
+        """Put files and folders into layers; return what is covered for them alone."""
+        paths = (*files, *folders)
+        owners = {path: found.owner(path) or _nearest_folder(path) for path in paths}
         only_read = {each for each in owners.values() if each not in found.over | found.anew.keys()}
         roots = [
             root
@@ -106,11 +118,13 @@ class _Planner:
                 for above in only_read
             )
         ]
-        for path, content in files.items():
-            owner = owners[path]
-            if owner in only_read and owner not in roots:
-                owner = max((r for r in roots if is_below(owner, r)), key=len)
-            self._of(owner).place(path, content)
+        for path, owner in owners.items():
+            is_inner = owner in only_read and owner not in roots
+            outer = max((r for r in roots if is_below(owner, r)), key=len) if is_inner else owner
+            if path in files:
+                self._of(outer).place(path, files[path])
+            else:
+                self._of(outer).place_folder(path)
         return roots
 
     def _covered(self, target: str, found: Covers) -> Step:
@@ -181,7 +195,7 @@ class _Planner:
         """Return how sockets and pid files of theirs are hidden: both would reach processes."""
         steps: list[Step] = []
         for path in (*sockets(), *pid_files()):
-            real = _real_parent(path)
+            real = real_parent(path)
             if real in doors or any(is_below(real, each) for each in (*self._own, SHARED_MEMORY)):
                 continue
             if found.owner(real):
@@ -229,25 +243,3 @@ def _nearest_folder(path: str) -> str:
     while not os.path.isdir(folder):  # noqa: PTH112
         folder = os.path.dirname(folder)  # noqa: PTH120
     return folder
-
-
-def _real_parent(path: str) -> str:
-    folder, name = os.path.split(path)
-    return os.path.join(os.path.realpath(folder), name)  # noqa: PTH118
-
-
-def _address(text: str) -> str:
-    if not text.startswith(f"{_UNIX}/"):
-        raise CannotError(f"open a door to {text}: only `unix:/path` is possible")
-    return _real_parent(text.removeprefix(_UNIX))
-
-
-def _leads_to(door: Door) -> str:
-    source = os.path.realpath(_address(door.through or door.to))
-    try:
-        is_socket = stat.S_ISSOCK(os.stat(source).st_mode)  # noqa: PTH116
-    except OSError as error:
-        raise CannotError(f"open a door through {source}: {error.strerror}") from error
-    if not is_socket:
-        raise CannotError(f"open a door through {source}: it is no socket")
-    return source

@@ -12,7 +12,8 @@ from httpdyno.servers.adapter import NotRunning, Place
 from httpdyno.servers.cell import holder
 from httpdyno.servers.cell.account import Limits, numbered, owner
 from httpdyno.servers.cell.answer import said_by
-from httpdyno.servers.cell.plan import FOLDER, CannotError, Plan, planned
+from httpdyno.servers.cell.door import CannotError
+from httpdyno.servers.cell.plan import FOLDER, Plan, planned
 from httpdyno.servers.cell.step import packed
 from httpdyno.servers.cell.wish import CellWish
 from httpdyno.servers.keeper import Entry
