@@ -1,6 +1,8 @@
 """`httpdyno inspect`: what runs here is said, and nothing of it is touched."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -41,3 +43,13 @@ def test_what_is_not_there_has_its_exit_code(words, code, message, capsys):
 def test_without_a_source_it_is_all_that_runs(capsys):
     assert run(["inspect", "--json", "-"]) == 0
     assert "servers" in json.loads(capsys.readouterr().out)
+
+
+def test_looking_loads_nothing_that_takes_longer_than_it():
+    code = (
+        "import sys; from httpdyno.cli.app import run;"
+        "run(['inspect', '--json', '-', '--', sys.executable, '-m', 'uvicorn']);"
+        "print([n for n in ('jinja2', 'numpy', 'sqlalchemy', 'altair') if n in sys.modules])"
+    )
+    seen = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert seen.stdout.splitlines()[-1] == "[]"

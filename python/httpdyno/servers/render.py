@@ -29,7 +29,6 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
-from jinja2 import Environment, StrictUndefined, TemplateError, TemplateSyntaxError, UndefinedError
 from msgspec.structs import replace
 
 from httpdyno.errors import AdapterError
@@ -60,6 +59,8 @@ class _Names:
 
     def __getitem__(self, name: str) -> Level:
         if name not in self._values:
+            from jinja2 import UndefinedError  # noqa: PLC0415 - heavy
+
             there = ", ".join(sorted(self._values)) or "none"
             raise UndefinedError(f"'{self._kind}.{name}' is undefined (there are: {there})")
         return self._values[name]
@@ -123,19 +124,10 @@ def render_text(text: str, variables: Variables, *, source: str) -> str:
     Raises:
         AdapterError: It is not a template, or uses a name that is not there.
     """
-    try:
-        return _environment().from_string(text).render(variables.names())
-    except TemplateSyntaxError as error:
-        raise AdapterError(
-            f"`{source}` line {error.lineno} is not a template: {error.message}"
-        ) from error
-    except UndefinedError as error:
-        raise AdapterError(
-            f"`{source}` uses a name that is not there: {error.message}",
-            hint=f"Templates may use {_NAMES}.",
-        ) from error
-    except (TemplateError, ArithmeticError, TypeError, ValueError) as error:
-        raise AdapterError(f"`{source}` cannot be rendered: {error}") from error
+    # Imported here: what shows a server or loads one need not load jinja2.
+    from httpdyno.servers.template import rendered_template  # noqa: PLC0415
+
+    return rendered_template(text, variables.names(), source=source, there=_NAMES)
 
 
 def render_argument(text: str, variables: Variables, *, source: str) -> str:
@@ -263,14 +255,3 @@ def diff_name(target: PurePosixPath, variables: Variables) -> str:
     """Return how a rendered file is called in diffs: relative to the run folder."""
     home = PurePosixPath(variables.run)
     return str(target.relative_to(home) if target.is_relative_to(home) else target)
-
-
-def _environment() -> Environment:
-    environment = Environment(
-        undefined=StrictUndefined,
-        keep_trailing_newline=True,
-        autoescape=False,  # noqa: S701 - configuration files, never HTML
-        finalize=lambda value: level_text(value) if isinstance(value, bool) else value,
-    )
-    environment.filters["python"] = repr
-    return environment
