@@ -2,10 +2,12 @@
 
 import sys
 import time
+import tomllib
 from contextlib import contextmanager
 
 import pytest
 
+from httpdyno.cli.app import run
 from httpdyno.model import Configuration, Effective, Member, Survey
 from httpdyno.servers.cell.possible import possible
 from httpdyno.servers.cell.seat import CellSeat, open_cell
@@ -175,3 +177,17 @@ def test_uvicorn_runs_with_its_flags_and_further_ones(folder):
         assert in_second.values["workers"] == "2"
         assert in_second.values["backlog"] == "77"
     assert list(contents(folder)) == ["shop.py"]
+
+
+@pytest.mark.real_server("node")
+def test_a_command_with_its_port_in_its_code_is_adopted(folder, own_folders, monkeypatch):
+    (folder / "server.js").write_text(NODE)
+    monkeypatch.chdir(folder)
+    study = own_folders / "study"
+    command = ["node", "server.js", "--rounds", "9"]
+    options = ["-o", str(study), "--listener", "3000", "--knob", "node:rounds=4"]
+    assert run(["adopt", *options, "--", *command]) == 0
+    found = tomllib.loads((study / "study.toml").read_text())
+    assert found["site"]["members"][0]["command"] == command
+    assert [knob["name"] for knob in found["knobs"]] == ["node:rounds"]
+    assert list(contents(folder)) == ["server.js"]
