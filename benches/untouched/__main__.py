@@ -43,6 +43,7 @@ def main() -> int:
         (folder / "site").mkdir(mode=0o755)
         site = planted_site(folder / "site")
         work = Path(tempfile.mkdtemp(prefix="untouched-"))
+        work.chmod(0o755)  # the servers' users look into their run folders
         try:
             return _run(wanted, seed, draws, site, work)
         finally:
@@ -128,21 +129,31 @@ class _Runner:
 
 
 def tree(below) -> dict[str, tuple]:
-    """Return what is to stay of each file: content, owner, rights, time."""
+    """Return what is to stay of each file: content, owner, rights, time.
+
+    Folders of httpdyno's own runs are left out.
+    """
     found = {}
     for top in below:
         for folder, folders, names in os.walk(top):
+            folders[:] = [name for name in folders if not name.startswith("httpdyno-")]
             for name in (*folders, *names):
-                path = f"{folder}/{name}"
-                info = Path(path).lstat()
-                content = ""
-                if stat.S_ISREG(info.st_mode):
-                    content = hashlib.sha256(Path(path).read_bytes()).hexdigest()
-                elif stat.S_ISLNK(info.st_mode):
-                    content = str(Path(path).readlink())
-                owner = (info.st_uid, info.st_gid)
-                found[path] = (content, owner, info.st_mode, info.st_mtime_ns)
+                path = Path(f"{folder}/{name}")
+                try:
+                    found[str(path)] = _facts(path)
+                except FileNotFoundError:  # somebody else's, gone in between
+                    found[str(path)] = ("gone",)
     return found
+
+
+def _facts(path: Path) -> tuple:
+    info = path.lstat()
+    content = ""
+    if stat.S_ISREG(info.st_mode):
+        content = hashlib.sha256(path.read_bytes()).hexdigest()
+    elif stat.S_ISLNK(info.st_mode):
+        content = str(path.readlink())
+    return content, (info.st_uid, info.st_gid), info.st_mode, info.st_mtime_ns
 
 
 def mount_points() -> list[str]:

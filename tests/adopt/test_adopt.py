@@ -93,6 +93,12 @@ def test_a_rehearsal_says_what_was_not_answered_as_it_should(theirs, tmp_path):
 
 
 @in_cells
+def test_what_the_copy_tried_to_reach_is_named(theirs, tmp_path):
+    result, _ = adopted(theirs, tmp_path / "shop", "/", "/call")
+    assert result.report.refused == ("tcp 10.0.0.5:5432",)
+
+
+@in_cells
 def test_without_requests_the_ready_path_is_asked_for_and_called_a_guess(theirs, tmp_path):
     adopted(theirs, tmp_path / "shop")
     text = (tmp_path / "shop/study.toml").read_text()

@@ -6,6 +6,7 @@ answered as it should be, a backend out of reach, a folder that may not be writt
 
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import PurePosixPath
 
 import msgspec
@@ -13,10 +14,12 @@ import msgspec
 from httpdyno.errors import AdapterError
 from httpdyno.model import Configuration, Record, RequestSpec, ServerSpec
 from httpdyno.servers.adapter import NotRunning
+from httpdyno.servers.cell.attempts import Attempts
 from httpdyno.servers.patience import Patience
 from httpdyno.servers.probe import ask
 from httpdyno.servers.run_folder import new_run_root
 from httpdyno.servers.site.running import SiteRunning
+from httpdyno.servers.site.seating import OpenSeat
 from httpdyno.servers.site.server import SiteServer
 from httpdyno.telemetry.process_tree import ProcessTree
 
@@ -51,6 +54,8 @@ class RehearsalReport(Record, frozen=True):
     """Requests that are sent only under load: their method changes something."""
     written: tuple[str, ...] = ()
     """Files that the copy wrote, by the paths that it has for them."""
+    refused: tuple[str, ...] = ()
+    """What the copy tried to reach and could not, as in `tcp 10.0.0.5:5432`."""
     words: tuple[str, ...] = ()
     """The end of what its members said."""
     effective: dict[str, str] = msgspec.field(default_factory=dict)
@@ -74,15 +79,19 @@ def rehearse_site(
         AdapterError: It does not come up; says its own words.
         RevertError: A process could not be ended.
     """
-    with new_run_root() as root:
+    with new_run_root() as root, ExitStack() as stack:
+        watched: list[Attempts] = []
+
+        def watch(seat: OpenSeat) -> None:
+            if seat.kind == "cell":
+                watched.append(stack.enter_context(Attempts(seat.network)))
+
         began_s = time.monotonic()
         place = root.new_place("rehearsal")
         # As found: no knob has a value of its own.
-        running = server.spawn(spec, root.folder, Configuration(), place)
+        running = server.spawn_seated(spec, Configuration(), place, on_seat=watch)
         if isinstance(running, NotRunning):
             raise _not_up(running)
-        if not isinstance(running, SiteRunning):
-            raise TypeError("a site's server runs as a site")
         try:
             effective = running.await_ready(_READY_S)
             if isinstance(effective, NotRunning):
@@ -98,6 +107,7 @@ def rehearse_site(
                 answered=answered,
                 left_out=tuple(e.path for e in requests if e.method not in _SAFE),
                 written=running.seat.written(),
+                refused=tuple(each for one in watched for each in one.refused()),
                 words=tuple(running.last_words().splitlines()[-_MOST_WORDS:]),
                 effective=effective.values,
                 pss_bytes=sum(each or 0 for each in pss) if any(pss) else None,

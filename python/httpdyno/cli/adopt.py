@@ -288,6 +288,8 @@ def _show(adopted: Adopted, gathered: Gathered) -> None:
     report, proposals = adopted.report, adopted.proposals
     for each in report.wrong:
         say(f"not as expected: GET {each.path}: {each.words}")
+    for attempt in report.refused:
+        say(f"its copy may not reach {attempt}: {_way_out(attempt)}")
     n_members = len(gathered.members)
     parts = [
         f"{n_members} member{'s' * (n_members > 1)} ({described(adopted.site.members)})",
@@ -301,6 +303,13 @@ def _show(adopted: Adopted, gathered: Gathered) -> None:
         levels = ", ".join(level_text(level) for level in proposal.levels)
         say(f"  {proposal.name}  {level_text(proposal.start)} → {levels}: {proposal.why}")
     say(f"next: httpdyno tune {adopted.folder}")
+
+
+def _way_out(attempt: str) -> str:
+    where = attempt.partition(" ")[2].partition(" ")[0]
+    if where.rpartition(":")[2] == "53":
+        return "a copy asks no name server"
+    return f"name the server there as a member, `--with :{where.rpartition(':')[2]}`"
 
 
 def _plan(gathered: Gathered, site: Site, folder: Path) -> dict[str, Any]:

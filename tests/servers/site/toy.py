@@ -37,6 +37,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     def do_GET(self):
         body = f"{settings['answer']} {self.headers['Host']}".encode()
+        if self.path == "/call":
+            import socket
+            try:
+                socket.create_connection(("10.0.0.5", 5432), timeout=5)
+            except OSError:
+                pass
         if self.path == "/write":
             open(settings["writes"] + "/written", "w").write("x")
         self.send_response(404 if self.path == "/missing" else 200)

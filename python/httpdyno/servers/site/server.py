@@ -5,7 +5,7 @@ are copies of the same. What a configuration changes is a change of their own te
 difference between two configurations is a difference between two states of their files.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -139,6 +139,17 @@ class SiteServer:
     ) -> Running | NotRunning:
         """Make a seat with the changed files and start all members in it, back to front."""
         del study_folder
+        return self.spawn_seated(spec, configuration, place)
+
+    def spawn_seated(
+        self,
+        spec: ServerSpec,
+        configuration: Configuration,
+        place: Place,
+        *,
+        on_seat: Callable[[OpenSeat], None] = lambda _: None,
+    ) -> SiteRunning | NotRunning:
+        """Start the copy, and let somebody look at its seat before anything runs in it."""
         if isinstance(self._make_seat, str):
             raise AdapterError(self._make_seat)
         try:
@@ -154,6 +165,7 @@ class SiteServer:
             return seat
         started: list[RunningMember] = []
         try:
+            on_seat(seat)
             for each in reversed(changed):
                 started.append(_started(each, seat, place))
         except BaseException:

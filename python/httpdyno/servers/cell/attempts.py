@@ -1,0 +1,136 @@
+"""What a copy in a cell tried to reach and could not, seen on the cell's own loopback device.
+
+In a cell every address is local, so each attempt to reach anything outside comes by there: a SYN
+that nobody takes, a datagram that nobody reads. A name server is told with the name it was asked.
+"""
+
+import select
+import socket
+import struct
+import threading
+from types import TracebackType
+from typing import NamedTuple, Self
+
+from httpdyno.servers.network import within
+
+_ETH_P_ALL = 3
+_IPV4, _IPV6 = 0x0800, 0x86DD
+_TCP, _UDP = 6, 17
+_SYN, _ACK = 0x02, 0x10
+_DNS = 53
+_WAIT_MS = 100
+_LARGEST_BYTES = 65_536
+_IPV4_BYTES, _IPV6_BYTES = 20, 40
+_DNS_HEAD_BYTES = 12
+_LONGEST_LABEL = 63
+
+
+class Packet(NamedTuple):
+    """What matters of one packet."""
+
+    kind: str
+    """`tcp` or `udp`."""
+    source: str
+    """`ip:port`."""
+    to: str
+    flags: int
+    """Of TCP; 0 for a datagram."""
+    asked: str
+    """The name that a name server was asked for; empty for all else."""
+
+
+class Attempts:
+    """Watches a network namespace while it is entered; needs rights over that."""
+
+    def __init__(self, network: str) -> None:
+        self._socket = within(network, _listener)
+        self._asked: dict[tuple[str, str], str] = {}
+        self._answered: set[tuple[str, str]] = set()
+        self._is_over = False
+        self._thread = threading.Thread(target=self._watch, name="attempts", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._is_over = True
+        self._thread.join()
+        self._socket.close()
+
+    def refused(self) -> tuple[str, ...]:
+        """Return what nobody answered at, as in `tcp 10.0.0.5:5432`, in the order of the tries."""
+        tries = dict(self._asked)
+        return tuple(
+            f"{kind} {to}{f' (for the name {name})' if name else ''}"
+            for (kind, to), name in tries.items()
+            if (kind, to) not in self._answered
+        )
+
+    def _watch(self) -> None:
+        poller = select.poll()
+        poller.register(self._socket, select.POLLIN)
+        while not self._is_over or poller.poll(0):
+            if not poller.poll(_WAIT_MS):
+                continue
+            content, (_, protocol, *_) = self._socket.recvfrom(_LARGEST_BYTES)
+            packet = parsed(protocol, content)
+            if packet is None:
+                continue
+            if packet.kind == "tcp":
+                if packet.flags & (_SYN | _ACK) == _SYN:
+                    self._asked.setdefault((packet.kind, packet.to), "")
+                elif packet.flags & (_SYN | _ACK) == _SYN | _ACK:
+                    self._answered.add((packet.kind, packet.source))
+            # An answer comes from where somebody was asked.
+            elif (packet.kind, packet.source) in self._asked:
+                self._answered.add((packet.kind, packet.source))
+            else:
+                self._asked.setdefault((packet.kind, packet.to), packet.asked)
+
+
+def parsed(protocol: int, content: bytes) -> Packet | None:
+    """Return what matters of a packet; None for what is neither TCP nor UDP, or cut off. Pure."""
+    if protocol == _IPV4 and len(content) >= _IPV4_BYTES:
+        head = (content[0] & 0x0F) * 4
+        kind, family, addresses = content[9], socket.AF_INET, (content[12:16], content[16:20])
+    elif protocol == _IPV6 and len(content) >= _IPV6_BYTES:
+        head, kind, family = _IPV6_BYTES, content[6], socket.AF_INET6
+        addresses = (content[8:24], content[24:40])
+    else:
+        return None
+    body = content[head:]
+    if kind not in {_TCP, _UDP} or len(body) < 14:  # noqa: PLR2004 - up to TCP's flags
+        return None
+    ports = struct.unpack(">HH", body[:4])
+    source, to = (
+        _written(family, address, port) for address, port in zip(addresses, ports, strict=True)
+    )
+    if kind == _TCP:
+        return Packet("tcp", source, to, body[13], "")
+    asked = _asked_name(body[8:]) if ports[1] == _DNS else ""
+    return Packet("udp", source, to, 0, asked)
+
+
+def _listener() -> socket.socket:
+    return socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(_ETH_P_ALL))
+
+
+def _written(family: socket.AddressFamily, address: bytes, port: int) -> str:
+    host = socket.inet_ntop(family, address)
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def _asked_name(query: bytes) -> str:
+    """Return the name that a DNS query asks for; empty where it is none."""
+    labels: list[str] = []
+    at = _DNS_HEAD_BYTES
+    while at < len(query) and 0 < query[at] <= _LONGEST_LABEL:
+        labels.append(query[at + 1 : at + 1 + query[at]].decode("ascii", "replace"))
+        at += 1 + query[at]
+    return ".".join(labels)
