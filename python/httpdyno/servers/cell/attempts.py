@@ -59,18 +59,26 @@ class Attempts:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._is_over = True
-        self._thread.join()
+        self._finish()
         self._socket.close()
 
     def refused(self) -> tuple[str, ...]:
-        """Return what nobody answered at, as in `tcp 10.0.0.5:5432`, in the order of the tries."""
-        tries = dict(self._asked)
+        """End the watching; return what nobody answered at, in the order of the tries.
+
+        As in `tcp 10.0.0.5:5432`.
+        """
+        self._finish()
         return tuple(
             f"{kind} {to}{f' (for the name {name})' if name else ''}"
-            for (kind, to), name in tries.items()
+            for (kind, to), name in self._asked.items()
             if (kind, to) not in self._answered
         )
+
+    def _finish(self) -> None:
+        """Read what is there already, then no more; idempotent."""
+        self._is_over = True
+        if self._thread.ident is not None:
+            self._thread.join()
 
     def _watch(self) -> None:
         poller = select.poll()
