@@ -20,6 +20,10 @@ def _throughput(values):
     return 400.0 * {0: 1.0, 1: 1.3, 2: 1.6}[values["good"]] * (0.7 if values["bad"] else 1.0)
 
 
+def _slightly(values):
+    return 420.0 if values["good"] else 400.0
+
+
 @pytest.fixture
 def versus(study):
     a = study.start_configuration()
@@ -107,6 +111,15 @@ def test_a_candidate_that_is_refused_leaves_the_others_their_verdicts(versus):
     verdicts = {step.name: step.comparison.verdict for step in outcome.steps}
     assert verdicts["both"] == "failed"
     assert (verdicts["b1"], verdicts["b3"]) == ("better", "better")
+
+
+def test_without_a_limit_of_time_each_goes_on_until_it_is_decided(study):
+    a = study.start_configuration()
+    pair = {"b1": a.replaced("good", 1), "b2": a.replaced("inert", "b")}
+    plan = with_budget(versus_plan(study, a, pair, seed=3), math.inf)
+    bench = FakeBench(throughput_per_s=_slightly, start_sd=0.01)
+    verdicts = [step.comparison.verdict for step in _run(plan, bench).steps]
+    assert verdicts == ["better", "equivalent"]
 
 
 def test_of_candidates_that_are_all_the_same_hardly_any_run_says_a_wrong_word(study):
