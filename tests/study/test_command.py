@@ -50,6 +50,17 @@ def test_how_it_is_known_that_it_is_ready(tmp_path, keys, expected):
     assert (found.ready, found.ready_path, found.ready_status) == expected
 
 
+@pytest.mark.parametrize(
+    ("adapter", "key"), [("gunicorn", "command"), ("apache", "command"), ("apache", "folder")]
+)
+def test_what_a_server_does_not_read_is_refused(tmp_path, adapter, key):
+    typed = {"command": 'command = ["x"]', "folder": 'folder = "."'}[key]
+    text = STUDY.split("[server]", maxsplit=1)[0] + f'[server]\nadapter = "{adapter}"\n{typed}\n'
+    raw = tomllib.loads(text + "[[knobs]]" + STUDY.split("[[knobs]]")[1])
+    with pytest.raises(StudyFileError, match=f"server.{key} is .* expected none: {adapter}"):
+        study_from(raw, tmp_path / "study.toml", lambda _: {})
+
+
 def test_commands_beside_a_server_are_a_list_or_tables(tmp_path):
     assert server(tmp_path, 'prepare = ["seed", "{run}"]').prepare == ("seed", "{run}")
     found = server(

@@ -14,6 +14,8 @@ LOG = "log "
 
 Wrong = Callable[[str, object, str], StudyFileError]
 
+_KNOW_THEIR_COMMAND = frozenset({"apache", "gunicorn", "uvicorn"})
+_IN_ITS_PLACE = "apache"
 _READY = "`GET /path`, `GET /path 200`, `tcp` or `log PATTERN`"
 _STATUS = re.compile(r"[1-5]\d\d")
 
@@ -38,11 +40,16 @@ def get_of(table: ServerTable, wrong: Wrong) -> tuple[str, int | None]:
 
 
 def check_command(table: ServerTable, folder: Path, wrong: Wrong) -> None:
-    """Refuse a folder that is not there, an unknown signal, a pattern that is none.
+    """Refuse what the server does not read, a folder that is not there, an unknown signal.
 
     Raises:
         StudyFileError: So it is.
     """
+    if table.command and table.adapter in _KNOW_THEIR_COMMAND:
+        expected = f'none: {table.adapter} has one of its own, and `adapter = "command"` any'
+        raise wrong("server.command", list(table.command), expected)
+    if table.folder and table.adapter == _IN_ITS_PLACE:
+        raise wrong("server.folder", table.folder, f"none: {table.adapter} runs in its run folder")
     if twice := [name for name in table.pass_environment if name in table.environment]:
         raise wrong("server.pass_environment", twice[0], "a variable that `environment` has not")
     if table.command and not table.command[0]:
