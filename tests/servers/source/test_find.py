@@ -51,7 +51,7 @@ def start(own_folders):
     """Start a prefork server of this name; return its root's pid and its port."""
     with ExitStack() as stack:
 
-        def started(name="shopd"):
+        def started(name="shopd", **more):
             with socket.create_server(("127.0.0.1", 0)) as probe:
                 port = probe.getsockname()[1]
             program = own_folders / name
@@ -62,7 +62,7 @@ def start(own_folders):
                 cwd=own_folders,
                 pass_fds=[writing],
                 start_new_session=True,
-                env={"SHOP_SECRET": "canary", "HTTPDYNO_INSTANCE": str(own_folders)},
+                env={"SHOP_SECRET": "canary", **more},
             )
             stack.callback(end, process)
             os.close(writing)
@@ -89,7 +89,7 @@ def test_a_worker_a_port_and_a_file_lead_to_the_root(start, own_folders):
     assert by_pid.root
     assert by_pid.root.pid == pid
     assert [each.address for each in by_pid.listens] == [f"127.0.0.1:{port}"]
-    assert by_pid.member.environment_names == ("HTTPDYNO_INSTANCE", "SHOP_SECRET")
+    assert by_pid.member.environment_names == ("SHOP_SECRET",)
     assert "canary" not in repr(by_pid)
     for words in (
         *(f"pid:{worker.pid}", f":{port}", f"127.0.0.1:{port}", "shop"),
@@ -110,6 +110,14 @@ def test_a_server_of_no_known_kind_is_its_command(start, own_folders):
     assert each.member.kind == "command"
     assert each.member.command[1] == str(own_folders / "anything.py")
     assert len(each.below) == 1
+
+
+def test_a_private_copy_is_nobodys_server(start):
+    pid, _ = start(HTTPDYNO_INSTANCE="/run/some")
+    with pytest.raises(AdapterError, match="no shop runs here"):
+        found("shop", Shop())
+    [named] = found(f"pid:{pid}", Shop())
+    assert named.root
 
 
 def test_several_are_listed(start):

@@ -6,6 +6,7 @@ from functools import cached_property
 from pathlib import Path
 
 from httpdyno.model import Member
+from httpdyno.servers.live_process import MARK
 from httpdyno.servers.site.adapter import SiteAdapter
 from httpdyno.servers.source.listening import (
     ListeningSocket,
@@ -19,6 +20,7 @@ from httpdyno.servers.source.process import (
     all_processes,
     ancestry,
     descendants,
+    details,
 )
 from httpdyno.servers.source.program import own_command, plain_member
 
@@ -55,7 +57,11 @@ class Machine:
     def trees(self) -> tuple[Tree, ...]:
         """The servers of known kinds that run, by the pid of their root."""
         roots = {tree.root.pid: tree for tree in map(self.tree_of, self._members) if tree.is_known}
-        return tuple(roots[pid] for pid in sorted(roots))
+        return tuple(roots[pid] for pid in sorted(roots) if not self._is_copy(pid))
+
+    def _is_copy(self, pid: int) -> bool:
+        """Whether it is a private copy that some httpdyno runs: those are nobody's servers."""
+        return MARK in details(pid, self.proc).environment_names
 
     def tree_of(self, pid: int) -> Tree:
         """Return the server that a process belongs to; unknown ones are just their command."""
