@@ -1,12 +1,14 @@
 """Rules that propose knobs, a file for each kind of server; a rule is pure."""
 
-from httpdyno.advice.knob import apache, nginx, php_fpm, python_server
+from httpdyno.advice.knob import apache, nginx, php_fpm, program, python_server
 from httpdyno.advice.knob.rule import Rule
 
 _RULES: dict[str, tuple[Rule, ...]] = {
     "apache": apache.RULES,
+    "command": program.RULES,
     "gunicorn": python_server.RULES,
     "nginx": nginx.RULES,
+    "node": program.RULES,
     "php-fpm": php_fpm.RULES,
     "uvicorn": python_server.RULES,
 }

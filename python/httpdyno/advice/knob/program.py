@@ -1,0 +1,62 @@
+"""What may be worth trying in programs of which only the command line is known, and in node's.
+
+Source of what UV_THREADPOOL_SIZE does: nodejs.org/api/cli.html#uv_threadpool_sizesize.
+"""
+
+from collections.abc import Iterator
+
+from httpdyno.advice.knob.rule import LIKELY, POSSIBLE, most_workers, number, proposals
+from httpdyno.advice.proposal import KnobProposal, Offered
+
+_WORKERS = ("workers", "worker-processes", "processes", "num-workers", "instances", "cluster")
+_THREADS = ("threads", "num-threads", "worker-threads", "thread-pool-size")
+"""What people call their programs' own options for these."""
+_FEW_THREADS = 4
+_MORE_THREADS = 16
+
+
+def workers(offered: Offered) -> Iterator[KnobProposal]:
+    """Propose a process for each core where an option of the program's own says fewer."""
+    n_cpus = offered.shape.n_cpus
+    most = most_workers(offered, max(4 * n_cpus, 2))
+    for name in _WORKERS:
+        yield from proposals(
+            offered,
+            name,
+            # 0 often means as many as there are cores.
+            lambda found: 0 < (number(found) or 0) < n_cpus,
+            lambda _: (min(most, n_cpus), min(most, 2 * n_cpus)),
+            lambda found: f"{found} on {n_cpus} cores, for {offered.shape.connections} clients",
+            prior=LIKELY,
+        )
+
+
+def threads(offered: Offered) -> Iterator[KnobProposal]:
+    """Propose more threads where an option of the program's own says that there is one."""
+    for name in _THREADS:
+        yield from proposals(
+            offered,
+            name,
+            lambda found: found == 1 and offered.shape.connections > 1,
+            lambda _: (4,),
+            lambda _: f"one at a time, for {offered.shape.connections} clients",
+        )
+
+
+def pool(offered: Offered) -> Iterator[KnobProposal]:
+    """Propose more threads of node for what it cannot wait for otherwise."""
+    yield from proposals(
+        offered,
+        "UV_THREADPOOL_SIZE",
+        lambda found: 0 < (number(found) or 0) <= min(_FEW_THREADS, offered.shape.connections - 1),
+        lambda _: (_MORE_THREADS,),
+        lambda found: (
+            f"files, names and cryptography have {found} threads, for "
+            f"{offered.shape.connections} clients"
+        ),
+        prior=POSSIBLE,
+    )
+
+
+RULES = (workers, threads, pool)
+"""All rules of these kinds."""

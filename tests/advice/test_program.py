@@ -1,0 +1,54 @@
+"""Rules for programs of which only the command line is known."""
+
+import pytest
+
+from httpdyno.advice.knob import rules
+from httpdyno.advice.proposal import Offered, Shape
+from httpdyno.model import Survey
+from httpdyno.servers.command.site_knob import knobs_of, readings_of
+
+SHAPE = Shape(n_cpus=4, connections=16)
+
+
+def proposed(*command, is_node=True, shape=SHAPE):
+    readings = readings_of(command, is_node=is_node)
+    offered = Offered(
+        kind="node",
+        survey=Survey(version="any", readings=readings),
+        knobs=knobs_of(readings),
+        shape=shape,
+    )
+    return {each.name: each for rule in rules("node") for each in rule(offered)}
+
+
+@pytest.mark.parametrize(
+    ("option", "levels"),
+    [
+        ("--workers=1", (4, 8)),
+        ("--workers=3", (4, 8)),
+        ("--workers=4", None),
+        ("--workers=0", None),
+        ("--instances=2", (4, 8)),
+        ("--threads=1", (4,)),
+        ("--threads=2", None),
+        ("--retries=1", None),
+    ],
+)
+def test_an_option_for_processes_or_threads_is_known_by_its_name(option, levels):
+    name = option[2:].partition("=")[0]
+    found = proposed("serve", option, is_node=False)
+    assert {each: found[each].levels for each in found} == ({name: levels} if levels else {})
+
+
+def test_more_processes_than_memory_holds_are_not_proposed():
+    tight = Shape(n_cpus=4, connections=16, memory_bytes=6 << 30, worker_bytes=1 << 30)
+    assert proposed("serve", "--workers=1", shape=tight)["workers"].levels == (3,)
+
+
+def test_the_pool_of_node_is_proposed_where_more_clients_come_than_it_has_threads():
+    found = proposed("node", "server.js")["UV_THREADPOOL_SIZE"]
+    assert (found.start, found.levels) == (4, (16,))
+    assert "4 threads, for 16 clients" in found.why
+    few = Shape(n_cpus=4, connections=4)
+    assert proposed("node", "server.js", shape=few) == {}
+    assert proposed("serve", is_node=False) == {}
