@@ -12,6 +12,8 @@ from httpdyno.advice.proposal import KnobProposal, Offered
 
 _FEW_REQUESTS = 200
 _LOUD = ("debug", "info", "trace")
+MOSTLY = 0.5
+"""Of the requests: more than this share."""
 
 
 def workers(offered: Offered) -> Iterator[KnobProposal]:
@@ -65,8 +67,8 @@ def keeping(offered: Offered) -> Iterator[KnobProposal]:
     yield from proposals(
         offered,
         "KeepAlive",
-        lambda found: found in {False, "Off", "off"} and offered.shape.is_keep_alive,
-        lambda found: (True,) if found is False else ("On",),
+        lambda found: found is False and offered.shape.is_keep_alive,
+        lambda _: (True,),
         lambda _: "each request opens a connection and closes it",
         prior=LIKELY,
     )
@@ -77,8 +79,8 @@ def lookups(offered: Offered) -> Iterator[KnobProposal]:
     yield from proposals(
         offered,
         "HostnameLookups",
-        lambda found: str(found).lower() in {"on", "double", "true"},
-        lambda found: (False,) if found is True else ("Off",),
+        lambda found: found in {"On", "Double"},
+        lambda _: ("Off",),
         lambda _: "the name of each client is asked for while it waits",
         prior=LIKELY,
         expects="latency",
@@ -102,8 +104,8 @@ def logs(offered: Offered) -> Iterator[KnobProposal]:
     yield from proposals(
         offered,
         "BufferedLogs",
-        lambda found: found in {False, "Off", "off"},
-        lambda found: (True,) if found is False else ("On",),
+        lambda found: found is False,
+        lambda _: (True,),
         lambda _: "a line of log is written for each request",
         expects="cpu",
     )
@@ -123,6 +125,7 @@ def compression(offered: Offered) -> Iterator[KnobProposal]:
 
 def weak(offered: Offered) -> Iterator[KnobProposal]:
     """List what rarely matters, so that it is known that it was thought of."""
+    is_static = (offered.shape.static_share or 0) > MOSTLY
     for name, level in (("EnableSendfile", True), ("ExtendedStatus", False)):
         yield from proposals(
             offered,
@@ -130,7 +133,7 @@ def weak(offered: Offered) -> Iterator[KnobProposal]:
             lambda found, wanted=level: found is (not wanted),  # type: ignore[misc]
             lambda _, wanted=level: (wanted,),  # type: ignore[misc]
             lambda _: "costs or saves little for small answers",
-            prior=POSSIBLE if (offered.shape.static_share or 0) > POSSIBLE else WEAK,
+            prior=POSSIBLE if is_static and name == "EnableSendfile" else WEAK,
             expects="cpu",
         )
 

@@ -5,8 +5,16 @@ Source of what settings do: nginx.org/en/docs/ngx_core_module.html and the modul
 
 from collections.abc import Iterator
 
+from msgspec import structs
+
 from httpdyno.advice.knob.rule import LIKELY, POSSIBLE, WEAK, number, proposals
 from httpdyno.advice.proposal import KnobProposal, Offered
+from httpdyno.model import Survey
+
+_KEPT = 16
+"""Idle connections to a backend that each worker keeps."""
+_FEW = 0.3
+"""Of the requests: a smaller share of them does not matter."""
 
 
 def workers(offered: Offered) -> Iterator[KnobProposal]:
@@ -52,7 +60,7 @@ def sending(offered: Offered) -> Iterator[KnobProposal]:
     yield from proposals(
         offered,
         "sendfile",
-        lambda found: found == "off",
+        lambda found: found == "off" and _has_files(offered),
         lambda _: ("on", "on+nopush"),
         lambda _: "files are read into the worker and written out again",
         expects="cpu",
@@ -61,14 +69,61 @@ def sending(offered: Offered) -> Iterator[KnobProposal]:
 
 def backends(offered: Offered) -> Iterator[KnobProposal]:
     """Propose connections to backends that stay: else each request opens one and closes it."""
-    yield from proposals(
+    for each in proposals(
         offered,
         "upstream_keepalive",
         lambda found: found == 0,
-        lambda _: (16,),
+        lambda _: (_KEPT,),
         lambda _: "each request to the backend opens a connection and closes it",
         expects="latency",
-    )
+    ):
+        to = each.name.partition("@")[2]
+        protocols = {backend.protocol for backend in offered.survey.backends if backend.to == to}
+        if "fastcgi" in (protocols or {each.protocol for each in offered.survey.backends}):
+            yield _kept_by_processes(offered, each)
+        elif not _is_closed_by(offered.others.get("gunicorn")):
+            yield each
+
+
+def _kept_by_processes(offered: Offered, proposal: KnobProposal) -> KnobProposal:
+    """Bound the idle connections: each occupies a process, and those of one worker only that one.
+
+    Where they were more than processes, requests of other workers would find none.
+    """
+    php = offered.others.get("php-fpm")
+    pools = [r.text for r in php.readings if r.name == "pm.max_children"] if php else []
+    if not pools or not all(text.isdecimal() for text in pools):
+        return structs.replace(proposal, blocked="nobody knows how many processes its backend has")
+    # Workers may be proposed up to one for each core.
+    n_workers = max(int(number(offered.found("worker_processes")) or 1), offered.shape.n_cpus)
+    n_children = min(map(int, pools))
+    if n_children < n_workers:
+        return structs.replace(
+            proposal,
+            blocked=f"{n_workers} workers would each keep one of {n_children} processes waiting",
+        )
+    return structs.replace(proposal, levels=(min(_KEPT, n_children // n_workers),))
+
+
+def _is_closed_by(gunicorn: Survey | None) -> bool:
+    """Whether the backend closes each connection, whatever it is asked: sync workers do."""
+    said = {r.name: r.text for r in gunicorn.readings} if gunicorn else {}
+    return said.get("worker_class") == "sync" and said.get("threads") == "1"
+
+
+def buffers(offered: Offered) -> Iterator[KnobProposal]:
+    """Propose more memory for answers of backends where nginx wrote some to files."""
+    n_written = sum("buffered to a temporary file" in line for line in offered.shape.words)
+    for name in ("proxy_buffers", "fastcgi_buffers"):
+        yield from proposals(
+            offered,
+            name,
+            lambda found: n_written > 0 and found in {"8x4k", "8x8k"},
+            lambda _: ("8x16k", "16x32k"),
+            lambda found: f"an answer did not fit into {found} and was written to a file",
+            prior=LIKELY,
+            expects="cpu",
+        )
 
 
 def compression(offered: Offered) -> Iterator[KnobProposal]:
@@ -92,7 +147,7 @@ def files(offered: Offered) -> Iterator[KnobProposal]:
     yield from proposals(
         offered,
         "open_file_cache",
-        lambda found: found == "off",
+        lambda found: found == "off" and _has_files(offered),
         lambda _: ("10000/60s",),
         lambda _: "each file is opened and closed for each request",
         expects="cpu",
@@ -150,5 +205,11 @@ def weak(offered: Offered) -> Iterator[KnobProposal]:
     )
 
 
-RULES = (workers, connections, sending, backends, compression, files, logs, keeping, weak)
+def _has_files(offered: Offered) -> bool:
+    """Whether enough of the requests are answered from files, or nobody looked."""
+    share = offered.shape.static_share
+    return share is None or share > _FEW
+
+
+RULES = (workers, connections, sending, backends, buffers, compression, files, logs, keeping, weak)
 """All rules of this kind."""

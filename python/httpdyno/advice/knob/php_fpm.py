@@ -5,7 +5,15 @@ Source of what settings do: php.net/manual/en/install.fpm.configuration.php, opc
 
 from collections.abc import Iterator
 
-from httpdyno.advice.knob.rule import LIKELY, POSSIBLE, WEAK, most_workers, number, proposals
+from httpdyno.advice.knob.rule import (
+    LIKELY,
+    POSSIBLE,
+    WEAK,
+    above,
+    most_workers,
+    number,
+    proposals,
+)
 from httpdyno.advice.proposal import KnobProposal, Offered
 
 _FEW_REQUESTS = 200
@@ -19,12 +27,13 @@ def children(offered: Offered) -> Iterator[KnobProposal]:
     A process answers one request at a time, whatever it waits for.
     """
     shape = offered.shape
-    most = most_workers(offered, max(2 * shape.n_cpus, shape.connections))
+    n_pools = len(offered.named("pm.max_children")) or 1
+    most = most_workers(offered, max(2 * shape.n_cpus, shape.connections), n_pools=n_pools)
     yield from proposals(
         offered,
         "pm.max_children",
         lambda found: (number(found) or most) < min(most, shape.connections),
-        lambda _: (max(1, most // 2), most),
+        lambda found: above(found, (most // 2, most)),
         lambda found: f"{found} at a time for {shape.connections} clients; all others wait",
         prior=_SURE,
     )
@@ -70,7 +79,8 @@ def checked(offered: Offered) -> Iterator[KnobProposal]:
     yield from proposals(
         offered,
         "opcache.validate_timestamps",
-        lambda found: found is True,
+        # Without OPcache every script is read and compiled anyway.
+        lambda found: found is True and offered.found("opcache.enable") is not False,
         lambda _: (False,),
         lambda _: "scripts are looked at for changes while requests wait",
         expects="cpu",

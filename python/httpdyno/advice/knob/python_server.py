@@ -5,10 +5,20 @@ Source of what settings do: docs.gunicorn.org/en/stable/settings.html, www.uvico
 
 from collections.abc import Iterator
 
-from httpdyno.advice.knob.rule import LIKELY, POSSIBLE, WEAK, most_workers, number, proposals
+from httpdyno.advice.knob.rule import (
+    LIKELY,
+    POSSIBLE,
+    WEAK,
+    above,
+    most_workers,
+    number,
+    proposals,
+)
 from httpdyno.advice.proposal import KnobProposal, Offered
 
 _FEW_REQUESTS = 200
+_ONE_AT_A_TIME = frozenset({"sync", "gthread"})
+"""Classes whose workers take a request, or one for each thread. Of others nothing is known."""
 
 
 def workers(offered: Offered) -> Iterator[KnobProposal]:
@@ -19,7 +29,7 @@ def workers(offered: Offered) -> Iterator[KnobProposal]:
         offered,
         "workers",
         lambda found: (number(found) or most) < n_cpus or _waits(offered, found),
-        lambda _: (min(most, n_cpus), min(most, 2 * n_cpus + 1)),
+        lambda found: above(found, (min(most, n_cpus), min(most, 2 * n_cpus + 1))),
         lambda found: f"{found} on {n_cpus} cores, for {offered.shape.connections} clients",
         prior=LIKELY,
     )
@@ -30,7 +40,7 @@ def threads(offered: Offered) -> Iterator[KnobProposal]:
     yield from proposals(
         offered,
         "threads",
-        lambda found: found == 1 and offered.found("worker_class") in {None, "sync", "gthread"},
+        lambda found: found == 1 and offered.found("worker_class") in _ONE_AT_A_TIME,
         lambda _: (4,),
         lambda _: "while a request waits for anything its process does nothing else",
         prior=POSSIBLE,
@@ -81,7 +91,7 @@ def weak(offered: Offered) -> Iterator[KnobProposal]:
 
 def _waits(offered: Offered, found: object) -> bool:
     """Whether more requests come at a time than its processes and threads can take."""
-    if offered.found("worker_class") not in {"sync", "gthread", None} or offered.kind == "uvicorn":
+    if offered.found("worker_class") not in _ONE_AT_A_TIME:
         return False
     n_threads = number(offered.found("threads")) or 1
     n_workers = found if isinstance(found, int) else 1
