@@ -107,6 +107,14 @@ def test_without_requests_the_ready_path_is_asked_for_and_called_a_guess(theirs,
 
 
 @in_cells
+def test_a_level_that_is_found_already_is_none(theirs, tmp_path):
+    result, _ = adopted(theirs, tmp_path / "shop", "/", levels=("1", "2"))
+    assert [each.levels for each in result.proposals.tried] == [("2",)]
+    with pytest.raises(UsageError, match="`front:answer` is 1 already"):
+        adopted(theirs, tmp_path / "again", "/", levels=("1",))
+
+
+@in_cells
 def test_a_copy_that_does_not_come_up_leaves_no_study(theirs, tmp_path):
     theirs.write_text(theirs.read_text().replace("answer = 1", "answer = none"))
     with pytest.raises(AdapterError, match="does not come up as found: toy: answer is no number"):

@@ -7,6 +7,8 @@ import sys
 import pytest
 
 from httpdyno.cli.app import run
+from httpdyno.model import Member
+from httpdyno.servers.source.find import Found
 
 
 def test_a_command_is_described_and_not_run(own_folders, capsys):
@@ -53,3 +55,12 @@ def test_looking_loads_nothing_that_takes_longer_than_it():
     )
     seen = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert seen.stdout.splitlines()[-1] == "[]"
+
+
+def test_where_nothing_runs_it_is_what_is_configured(monkeypatch, capsys):
+    member = Member(name="shop", kind="shop", main="/etc/shop.conf")
+    monkeypatch.setattr("httpdyno.cli.inspect.running", lambda _: ())
+    monkeypatch.setattr("httpdyno.cli.inspect.configured", lambda _: (Found(member=member),))
+    assert run(["inspect", "--json", "-"]) == 0
+    [server] = json.loads(capsys.readouterr().out)["servers"]
+    assert (server["kind"], server["pid"]) == ("shop", None)

@@ -11,7 +11,7 @@ from httpdyno.adopt.study_text import Offer
 from httpdyno.advice.knob import rules
 from httpdyno.advice.proposal import KnobProposal, Offered, Proposals, Shape, chosen
 from httpdyno.errors import UsageError
-from httpdyno.model import KnobInfo, Level
+from httpdyno.model import KnobInfo, Level, level_text
 from httpdyno.servers.site.knob_name import knob_name
 
 _ASKED = 0.45
@@ -43,7 +43,7 @@ def propose(
     """Return what is tried and what is listed, under whole names.
 
     Raises:
-        UsageError: A knob that was named is not there.
+        UsageError: A knob that was named is not there, or would stay as it is.
     """
     shape = Shape(
         n_cpus=wanted.n_cpus,
@@ -90,6 +90,11 @@ def _asked(name: str, levels: tuple[Level, ...], infos: Mapping[str, KnobInfo]) 
         if complaint := info.complaint(level):
             raise UsageError(f"`{name}={level}` is outside the knob's domain: {complaint}")
     start = info.default if info.default is not None else ""
+    others = tuple(level for level in levels if level != start)
+    if not others:
+        raise UsageError(
+            f"`{name}` is {level_text(start)} already", hint="name a level that differs"
+        )
     return KnobProposal(
-        name=name, start=start, levels=levels, why="asked for by name", prior=_ASKED
+        name=name, start=start, levels=others, why="asked for by name", prior=_ASKED
     )

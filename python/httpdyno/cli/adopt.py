@@ -260,10 +260,10 @@ def _level(text: str) -> Level:
 
 def _tell_found(gathered: Gathered) -> None:
     for found in gathered.members:
-        n_files = len(found.files.texts)
-        tell(
-            f"{version_of(found.survey)}: {found.member.main or found.member.name}, {n_files} files"
-        )
+        member = found.member
+        files = f", {_counted(len(found.files.texts), 'file')}" if found.files.texts else ""
+        what = member.main or " ".join(member.command) or member.name
+        tell(f"{version_of(found.survey)}: {what}{files}")
     for backend in gathered.outside:
         where = f" ({backend.origin.file}:{backend.origin.line})" if backend.origin else ""
         tell(f"out of reach for a copy: {backend.to}{where}")
@@ -290,11 +290,10 @@ def _show(adopted: Adopted, gathered: Gathered) -> None:
         say(f"not as expected: GET {each.path}: {each.words}")
     for attempt in report.refused:
         say(f"its copy may not reach {attempt}: {_way_out(attempt)}")
-    n_members = len(gathered.members)
     parts = [
-        f"{n_members} member{'s' * (n_members > 1)} ({described(adopted.site.members)})",
-        f"{adopted.n_files} files read",
-        f"{len(proposals.tried)} knobs proposed",
+        f"{_counted(len(gathered.members), 'member')} ({described(adopted.site.members)})",
+        f"{_counted(adopted.n_files, 'file')} read",
+        f"{_counted(len(proposals.tried), 'knob')} proposed",
     ]
     if proposals.listed:
         parts.append(f"{len(proposals.listed)} more listed with the reason")
@@ -310,6 +309,10 @@ def _way_out(attempt: str) -> str:
     if where.rpartition(":")[2] == "53":
         return "a copy asks no name server"
     return f"name the server there as a member, `--with :{where.rpartition(':')[2]}`"
+
+
+def _counted(n_things: int, what: str) -> str:
+    return f"{n_things} {what}{'s' * (n_things != 1)}"
 
 
 def _plan(gathered: Gathered, site: Site, folder: Path) -> dict[str, Any]:

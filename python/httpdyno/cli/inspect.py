@@ -15,7 +15,7 @@ from httpdyno.report.inspect.json import inspect_json
 from httpdyno.report.inspect.page import Page, Server
 from httpdyno.report.inspect.text import inspect_text
 from httpdyno.servers.cell.possible import possible
-from httpdyno.servers.source.find import find, running
+from httpdyno.servers.source.find import configured, find, running
 from httpdyno.servers.source.inspection import Inspected, inspected, serving, with_backends
 from httpdyno.servers.source.machine import Machine, this_machine
 from httpdyno.servers.source.words import parse_source
@@ -34,7 +34,8 @@ def command(
         typer.Argument(
             metavar="SOURCE",
             help="`nginx`, a configuration file, `unit:shop.service`, `pid:1234`, `:8080` for "
-            "whoever listens there, a Procfile, or a command after `--`.  [default: all that run]",
+            "whoever listens there, a Procfile, or a command after `--`.  [default: all that run, "
+            "else what is configured]",
             show_default=False,
         ),
     ] = None,
@@ -58,7 +59,10 @@ def command(
 
 def _page(words: list[str]) -> Page:
     machine = this_machine(site_adapters())
-    found = find(parse_source(words, Path.cwd()), machine) if words else running(machine)
+    if words:
+        found = find(parse_source(words, Path.cwd()), machine)
+    else:
+        found = running(machine) or configured(machine)
     seen = with_backends([inspected(each, machine.adapters) for each in found], machine)
     isolation, reason = possible() if seen else ("", "")
     if isolation == "cell":

@@ -12,7 +12,7 @@ import pytest
 
 from httpdyno.errors import AdapterError, UsageError
 from httpdyno.model import Member
-from httpdyno.servers.source.find import find, sole
+from httpdyno.servers.source.find import configured, find, sole
 from httpdyno.servers.source.machine import this_machine
 from httpdyno.servers.source.words import parse_source
 
@@ -145,6 +145,13 @@ def test_what_is_not_there_is_said(words, message, hint):
     with pytest.raises((UsageError, AdapterError), match=message) as caught:
         found(words, Shop())
     assert hint in caught.value.hint
+
+
+def test_what_is_configured_at_its_usual_place_is_found_at_rest(monkeypatch):
+    usual = Member(name="shop", kind="shop", main="/etc/shop.conf")
+    monkeypatch.setattr(Shop, "usual", lambda _: (usual,))
+    [found] = configured(this_machine([Shop()]))
+    assert (found.member, found.root) == (usual, None)
 
 
 def test_a_command_and_a_procfile_are_not_run(own_folders):

@@ -99,6 +99,11 @@ def running(machine: Machine) -> tuple[Found, ...]:
     return tuple(_found(tree, machine) for tree in machine.trees)
 
 
+def configured(machine: Machine) -> tuple[Found, ...]:
+    """Return the servers that are configured at their usual places, as if none of them ran."""
+    return tuple(_at_rest(each) for adapter in machine.adapters for each in adapter.usual())
+
+
 def _of_kind(kind: str, machine: Machine) -> tuple[Found, ...]:
     known = sorted({*KINDS, *(adapter.kind for adapter in machine.adapters)} - {"command"})
     if kind not in known:
