@@ -82,6 +82,10 @@ def found(words, *adapters):
     return find(parse_source(words.split(), Path.cwd()), this_machine(adapters))
 
 
+def at_rest(*adapters):
+    return configured(this_machine(adapters))
+
+
 def test_a_worker_a_port_and_a_file_lead_to_the_root(start, own_folders):
     pid, port = start()
     [by_pid] = found(f"pid:{pid}", Shop())
@@ -150,8 +154,8 @@ def test_what_is_not_there_is_said(words, message, hint):
 def test_what_is_configured_at_its_usual_place_is_found_at_rest(monkeypatch):
     usual = Member(name="shop", kind="shop", main="/etc/shop.conf")
     monkeypatch.setattr(Shop, "usual", lambda _: (usual,))
-    [found] = configured(this_machine([Shop()]))
-    assert (found.member, found.root) == (usual, None)
+    [seen] = at_rest(Shop())
+    assert (seen.member, seen.root) == (usual, None)
 
 
 def test_a_command_and_a_procfile_are_not_run(own_folders):
