@@ -8,6 +8,7 @@ from tests.report import sample, sample_figures, sample_second
 from httpdyno.model import (
     ArmSummary,
     Configuration,
+    Effective,
     Member,
     Outcome,
     RatioInterval,
@@ -235,8 +236,20 @@ def own_site() -> Outcome:
     site = Site(members=(Member(name="front", kind="nginx", main="/etc/nginx/nginx.conf"),))
     plan = structs.replace(whole.plan, study=structs.replace(study, knobs=knobs, site=site))
     values = {f"front:{name}": value for name, value in whole.configuration.values.items()}
+    assert whole.final is not None
+    effective = Effective(
+        values={"front:workers": "5", "front:asp_debug": "0"},
+        evidence={"front:workers": "seen", "front:asp_debug": "read"},
+        source="sockets, processes",
+    )
+    final = structs.replace(
+        whole.final,
+        a=structs.replace(whole.final.a, effective=effective),
+        b=structs.replace(whole.final.b, effective=effective),
+    )
     return structs.replace(
         whole,
+        final=final,
         plan=plan,
         configuration=Configuration(values=values),
         steps=tuple(structs.replace(step, knob=f"front:{step.knob}") for step in whole.steps),

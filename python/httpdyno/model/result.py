@@ -7,6 +7,7 @@ import msgspec
 from httpdyno.model.base import Level, Record
 from httpdyno.model.knob import Configuration, level_text
 from httpdyno.model.measurement import HistogramData, HostFacts, Measurement, Telemetry
+from httpdyno.model.site import ValueEvidence
 from httpdyno.model.study import Plan, Step
 
 Verdict = Literal["better", "worse", "equivalent", "inconclusive", "failed", "not_measured"]
@@ -31,6 +32,9 @@ class Effective(Record, frozen=True):
     asked: dict[str, str] = msgspec.field(default_factory=dict)
     """What was asked of the same names, as the server would write it."""
     source: str = ""
+    evidence: dict[str, ValueEvidence] = msgspec.field(default_factory=dict)
+    """How each value is known, where that is told apart: said by the server, seen from outside, or
+    read from what it was started with."""
     unverified: tuple[str, ...] = ()
     """Knobs of the application that nobody said are in force: there is no `effective_path`."""
 

@@ -91,6 +91,7 @@ class TestInCells:
                     ready = arm.await_ready(READY_S)
                     assert isinstance(ready, Effective), ready
                     assert ready.values == {"front:answer": value}
+                    assert ready.evidence == {"front:answer": "read"}
                     assert arm.addresses == ("127.0.0.1:8080",)
                     assert asked(arm).body == f"{value} toy.example".encode()
             finally:

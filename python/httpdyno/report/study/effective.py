@@ -8,6 +8,12 @@ from httpdyno.model import ArmSummary, Comparison, Effective, Outcome
 from httpdyno.report.shared.phrase import NOTHING, plural
 from httpdyno.report.study.finding import arm_names
 
+_KNOWN = {
+    "said": "said by the server",
+    "seen": "seen from outside",
+    "read": "read from its files",
+}
+
 
 def effective_table(outcome: Outcome) -> dict[str, Any] | None:
     """Return each setting as the servers have it, differing ones first; None when none told."""
@@ -25,10 +31,16 @@ def effective_table(outcome: Outcome) -> dict[str, Any] | None:
         notes.append(f"source: {sources}")
     if unverified:
         notes.append(f"not told, so not checked: {unverified}")
+    head = ["setting", *(name for name, _ in arms)]
+    rows = [[name, *(each.values.get(name, NOTHING) for each in told)] for name in names]
+    evidence = {name: how for each in told for name, how in each.evidence.items()}
+    if evidence:
+        head.append("known")
+        rows = [[*row, _KNOWN.get(evidence.get(row[0], ""), NOTHING)] for row in rows]
     return {
-        "head": ["setting", *(name for name, _ in arms)],
-        "rows": [[name, *(each.values.get(name, NOTHING) for each in told)] for name in names],
-        "text_columns": 1 + len(arms),
+        "head": head,
+        "rows": rows,
+        "text_columns": len(head),
         "caption": "; ".join(notes),
     }
 

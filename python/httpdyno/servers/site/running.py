@@ -2,11 +2,11 @@
 
 import threading
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from httpdyno.interruption import cleaning
-from httpdyno.model import Effective, Member
+from httpdyno.model import Effective, Member, ValueEvidence
 from httpdyno.servers.adapter import NotRunning, Place
 from httpdyno.servers.instance import Insight, differences
 from httpdyno.servers.patience import Patience
@@ -29,6 +29,8 @@ class RunningMember:
     insight: Insight | None
     asked: tuple[str, ...]
     """Knobs that are asked of it, under its own names."""
+    evidence: Mapping[str, ValueEvidence] = field(default_factory=dict)
+    """How what is in force of them is known."""
 
     def words(self) -> str:
         """Return the end of what it said."""
@@ -183,6 +185,7 @@ class SiteRunning:
         values: dict[str, str] = {}
         asked: dict[str, str] = {}
         sources: list[str] = []
+        evidence: dict[str, ValueEvidence] = {}
         unverified: list[str] = []
         for each in self._members:
             found = each.insight.effective() if each.insight is not None else Effective()
@@ -192,6 +195,11 @@ class SiteRunning:
             name = each.member.name
             values |= {knob_name(name, key): text for key, text in found.values.items()}
             asked |= {knob_name(name, key): text for key, text in found.asked.items()}
+            evidence |= {
+                knob_name(name, key): how
+                for key, how in each.evidence.items()
+                if key in found.values
+            }
             sources += [found.source] if found.source else []
             unverified += [knob_name(name, key) for key in each.asked if key not in found.asked]
         if different := differences(values, asked):
@@ -200,5 +208,6 @@ class SiteRunning:
             values=values,
             asked=asked,
             source=", ".join(dict.fromkeys(sources)),
+            evidence=evidence,
             unverified=tuple(unverified),
         )

@@ -242,6 +242,11 @@ def _started(each: _Changed, seat: OpenSeat, place: Place) -> RunningMember:
         process=process,
         insight=launch.insight(process) if launch.insight is not None else None,
         asked=tuple(each.values),
+        evidence={
+            name: info.evidence
+            for name, info in each.adapter.knobs(each.found.survey).items()
+            if name in each.values
+        },
     )
 
 
