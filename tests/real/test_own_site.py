@@ -13,6 +13,8 @@ from tests.real.sites.own import mod_perl, own_gunicorn, own_node, own_uvicorn, 
 from httpdyno.cli.app import run
 from httpdyno.cli.find_study import open_study
 from httpdyno.experiment.one_start import one_start
+from httpdyno.experiment.planning import make_plan
+from httpdyno.experiment.rehearsal import rehearse
 from httpdyno.model import level_text
 from httpdyno.registry import load_target
 from httpdyno.servers.cell.possible import possible
@@ -77,6 +79,7 @@ def test_a_planted_mistake_is_proposed_and_its_copies_run(build, srv, tmp_path, 
     own = tmp_path / "own"
     assert run(["adopt", "-o", str(own), *site.options, *site.source]) == 0
     study = open_study(str(own))
+    rehearse(make_plan(study, seed=1), load_target(study))
     knobs = {knob.name: knob for knob in study.knobs}
     for name, (planted, wanted) in site.mistakes.items():
         assert knobs[name].start == planted

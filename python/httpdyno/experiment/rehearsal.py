@@ -276,9 +276,11 @@ class _Rehearsal:
     def _everything(self, spec: ServerSpec, configuration: Configuration) -> Mapping[str, str]:
         """Return all that a server gets, under names that tell what each is."""
         folder = Path(self._study.folder)
-        files = self._adapter.render(spec, folder, configuration).files
+        rendered = self._adapter.render(spec, folder, configuration)
         variables = Variables.placeholders(spec, configuration, server_user=_USER)
-        texts = {f"file {name}": text for name, text in files.items()}
+        texts = {f"file {name}": text for name, text in rendered.files.items()}
+        # A knob of a site may be a variable, of which the study itself says nothing.
+        texts |= {f"variable {name}": text for name, text in rendered.environment.items()}
         for name, text in rendered_environment(spec, variables).items():
             texts[f"variable {name}"] = text
             if "\0" in text:
