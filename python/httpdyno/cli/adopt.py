@@ -1,7 +1,7 @@
 """`httpdyno adopt`: make a study of a server that a person runs."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -264,9 +264,19 @@ def _tell_found(gathered: Gathered) -> None:
         files = f", {_counted(len(found.files.texts), 'file')}" if found.files.texts else ""
         what = member.main or " ".join(member.command) or member.name
         tell(f"{version_of(found.survey)}: {what}{files}")
+    for words in _noticed(gathered):
+        tell(f"note: {words}")
     for backend in gathered.outside:
         where = f" ({backend.origin.file}:{backend.origin.line})" if backend.origin else ""
         tell(f"out of reach for a copy: {backend.to}{where}")
+
+
+def _noticed(gathered: Gathered) -> Iterator[str]:
+    """Yield what the owner should know of the configuration, and where it stands."""
+    for found in gathered.members:
+        for notice in found.survey.notices:
+            at = notice.origin
+            yield f"{notice.words} ({at.file}:{at.line})" if at else notice.words
 
 
 def _show_plan(gathered: Gathered, site: Site, folder: Path) -> None:
@@ -279,6 +289,8 @@ def _show_plan(gathered: Gathered, site: Site, folder: Path) -> None:
             say(f"  cannot read {path}")
         for backend in found.survey.backends:
             say(f"  reaches    {backend.to}")
+    for words in _noticed(gathered):
+        say(f"note         {words}")
     say(f"loads        {site.listener}{f' as {site.host}' if site.host else ''}, in a copy")
     for backend in gathered.outside:
         say(f"out of reach {backend.to}")
