@@ -12,6 +12,7 @@ from httpdyno.experiment.planning import compare_plan, make_plan
 from httpdyno.experiment.rehearsal import rehearse
 from httpdyno.model import Study
 from httpdyno.registry import load_adapter
+from httpdyno.servers.adapter import Rendered
 
 STUDY = """
 format = 1
@@ -142,6 +143,24 @@ CANDIDATE = """
 name = "both"
 set = { workers = 2, mood = "bad" }
 """
+
+
+@pytest.mark.parametrize("is_variable", [True, False])
+def test_a_knob_that_the_adapter_makes_a_variable_of_does_something(
+    study, monkeypatch, is_variable
+):
+    def render(_self, _spec, _folder, configuration):
+        variables = {"N": repr(configuration.values["workers"])} if is_variable else {}
+        return Rendered(files={"base.py": "colour = 'red'"}, environment=variables)
+
+    text = STUDY.replace('colour = "red"\n', "")
+    plan, adapter = make_plan(study(text, "timeout = 9\n"), seed=1), load_adapter("gunicorn")
+    monkeypatch.setattr(type(adapter), "render", render)
+    if is_variable:
+        rehearse(plan, adapter)
+        return
+    with pytest.raises(StudyFileError, match="1 and 2 of knob workers render the same"):
+        rehearse(plan, adapter)
 
 
 def test_a_candidate_whose_every_value_does_something_is_let_through(study):
