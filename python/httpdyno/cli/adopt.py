@@ -320,7 +320,8 @@ def _way_out(attempt: str) -> str:
     where = attempt.partition(" ")[2].partition(" ")[0]
     if where.rpartition(":")[2] == "53":
         return "a copy asks no name server"
-    return f"name the server there as a member, `--with :{where.rpartition(':')[2]}`"
+    member = f"`--with :{where.rpartition(':')[2]}`"
+    return f"where that is of this machine, name it as a member, {member}; no door leads there"
 
 
 def _counted(n_things: int, what: str) -> str:
