@@ -48,7 +48,7 @@ http {{
 _FPM = """[global]
 pid = {at}/run/php.pid
 error_log = {at}/log/php.log
-include = {at}/pool.d/*.conf
+include = {at}/etc/pool.d/*.conf
 """
 _POOL = """[www]
 {user}listen = {at}/run/php.sock
@@ -74,13 +74,13 @@ class HandSite:
     @property
     def front(self) -> Member:
         """The nginx of it."""
-        return Member(name="nginx", kind="nginx", main=f"{self.folder}/nginx.conf")
+        return Member(name="nginx", kind="nginx", main=f"{self.folder}/etc/nginx.conf")
 
     @property
     def php(self) -> Member:
         """The php-fpm of it."""
         program = shutil.which(PHP_PROGRAM) or PHP_PROGRAM
-        main = f"{self.folder}/php-fpm.conf"
+        main = f"{self.folder}/etc/php-fpm.conf"
         return Member(name="php", kind="php-fpm", main=main, program=program)
 
     @property
@@ -90,17 +90,20 @@ class HandSite:
 
 
 def written_site(folder: Path) -> HandSite:
-    """Write a site below a folder that everybody may look into."""
+    """Write a site below a folder that everybody may look into.
+
+    Its pages do not lie below its configuration: a cell lays a copy over that whole folder.
+    """
     with closing(socket.create_server(("127.0.0.1", 0))) as held:
         port = held.getsockname()[1]
-    for name in ("", "run", "log", "tmp", "www", "pool.d"):
+    for name in ("", "run", "log", "tmp", "www", "etc", "etc/pool.d"):
         (folder / name).mkdir(mode=0o755)
     is_root = os.geteuid() == 0
     users = {"nginx": "user www-data;\n", "pool": "user = www-data\ngroup = www-data\n"}
     for name, text in (
-        ("nginx.conf", _NGINX.format(at=folder, port=port, user=users["nginx"] * is_root)),
-        ("php-fpm.conf", _FPM.format(at=folder)),
-        ("pool.d/www.conf", _POOL.format(at=folder, user=users["pool"] * is_root)),
+        ("etc/nginx.conf", _NGINX.format(at=folder, port=port, user=users["nginx"] * is_root)),
+        ("etc/php-fpm.conf", _FPM.format(at=folder)),
+        ("etc/pool.d/www.conf", _POOL.format(at=folder, user=users["pool"] * is_root)),
         ("www/index.php", _INDEX),
         ("www/style.css", "body { margin: 0 }\n" * 100),
     ):
