@@ -80,6 +80,30 @@ def test_a_study_that_asks_something_is_let_through(study):
     assert rehearsed(study()) == ()
 
 
+class OfVariables:
+    """A gunicorn whose knobs all are variables that the adapter itself sets, as a site's may be."""
+
+    def __init__(self, names):
+        self._gunicorn, self._names = load_adapter("gunicorn"), names
+
+    def __getattr__(self, name):
+        return getattr(self._gunicorn, name)
+
+    def render(self, spec, study_folder, configuration):
+        del spec, study_folder
+        return Rendered(
+            files={}, environment={n: str(configuration.values[n]) for n in self._names}
+        )
+
+
+def test_a_variable_that_the_adapter_sets_is_a_difference(study):
+    text = STUDY.replace('colour = "red"\n', "")
+    plan = make_plan(study(text, base=""), seed=1)
+    assert not any("same" in note for note in rehearse(plan, OfVariables(["workers"])))
+    with pytest.raises(StudyFileError, match="1 and 2 of knob workers render the same"):
+        rehearse(plan, OfVariables([]))
+
+
 @pytest.mark.parametrize(
     ("before", "after", "said"),
     [
