@@ -6,13 +6,15 @@ import tomllib
 from contextlib import contextmanager
 
 import pytest
+from msgspec import structs
 
 from httpdyno.cli.app import run
-from httpdyno.model import Configuration, Effective, Member, Survey
+from httpdyno.model import Configuration, Effective, Member, Reading, Survey
 from httpdyno.servers.cell.possible import possible
 from httpdyno.servers.cell.seat import CellSeat, open_cell
 from httpdyno.servers.cell.wish import CellWish
 from httpdyno.servers.command.site import NodeSite
+from httpdyno.servers.command.site_knob import VARIABLE
 from httpdyno.servers.gunicorn.site import GunicornSite
 from httpdyno.servers.patience import Patience
 from httpdyno.servers.probe import ask
@@ -134,6 +136,32 @@ def test_two_copies_of_a_program_with_its_port_in_its_code_run_side_by_side(fold
     assert contents(folder) == before
 
 
+@pytest.mark.real_server("node")
+def test_a_variable_is_in_force_where_the_processes_that_listen_have_it(folder):
+    (folder / "server.js").write_text(NODE)
+    member = Member(
+        name="api",
+        kind="node",
+        command=("env", "FIXED=no", "node", "server.js"),
+        folder=str(folder),
+    )
+
+    class WithVariables(NodeSite):
+        def survey(self, member, files, seat):
+            survey = super().survey(member, files, seat)
+            assert isinstance(survey, Survey)
+            slow = self.with_variables(member, survey, ["SLOW"])
+            fixed = Reading(name="FIXED", scope=VARIABLE, text="")
+            return structs.replace(slow, readings=(*slow.readings, fixed))
+
+    values = {"env.SLOW": "yes", "env.FIXED": "yes"}
+    with copies(WithVariables(), member, {"env.SLOW": ""}, values) as ((_, first), (_, second)):
+        assert first.values == first.asked == {"env.SLOW": ""}
+        assert second.asked == values
+        # What a command sets itself is not hidden by what was asked.
+        assert second.values == {"env.SLOW": "yes", "env.FIXED": "no"}
+
+
 def test_gunicorn_runs_with_a_configuration_that_is_executed_and_not_edited(folder):
     (folder / "shop.py").write_text(WSGI)
     (folder / "gunicorn.conf.py").write_text(CONFIG)
@@ -185,9 +213,14 @@ def test_a_command_with_its_port_in_its_code_is_adopted(folder, own_folders, mon
     monkeypatch.chdir(folder)
     study = own_folders / "study"
     command = ["node", "server.js", "--rounds", "9"]
-    options = ["-o", str(study), "--listener", "3000", "--knob", "node:rounds=4"]
+    options = ["-o", str(study), "--listener", "3000", "--knob", "rounds=4"]
+    options += ["--knob", "env.CACHE=,01"]
     assert run(["adopt", *options, "--", *command]) == 0
     found = tomllib.loads((study / "study.toml").read_text())
     assert found["site"]["members"][0]["command"] == command
-    assert [knob["name"] for knob in found["knobs"]] == ["node:rounds"]
+    knobs = {knob["name"]: knob["levels"] for knob in found["knobs"]}
+    assert knobs["node:rounds"] == [4]
+    assert knobs["node:env.CACHE"] == ["01"]  # unset is where it starts
+    # The study is read as it was written, and starts there.
+    assert run(["study", "check", str(study)]) == 0
     assert list(contents(folder)) == ["server.js"]

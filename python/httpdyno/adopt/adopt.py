@@ -11,6 +11,7 @@ from httpdyno.adopt.gather import EVERYTHING, Gathered
 from httpdyno.adopt.propose import Wanted, propose
 from httpdyno.adopt.rehearsal import RehearsalReport, folders_of, rehearse_site
 from httpdyno.adopt.study_text import Offer, StudyText, described
+from httpdyno.adopt.variable import with_variables
 from httpdyno.advice.proposal import Proposals
 from httpdyno.errors import AdapterError, UsageError
 from httpdyno.foreign_text import reason
@@ -90,6 +91,7 @@ def adopt(
         AdapterError: The copy does not come up, or the folder cannot be written.
     """
     folder = request.folder
+    gathered = with_variables(gathered, request.wanted.levels, adapters)
     site = site_of(gathered, request.site)
     snapshot = Snapshot(members={found.member.name: found for found in gathered.members})
     spec = ServerSpec(

@@ -13,6 +13,7 @@ from httpdyno.advice.proposal import KnobProposal, Offered, Proposals, Shape, ch
 from httpdyno.errors import UsageError
 from httpdyno.model import KnobInfo, Level, level_text
 from httpdyno.servers.site.knob_name import knob_name
+from httpdyno.study.site import whole_name
 
 _ASKED = 0.45
 """What somebody named comes after what a rule has a reason for."""
@@ -25,7 +26,8 @@ class Wanted:
     allowed: Sequence[str] = ()
     """Effects that may be tried: `stale`, `loss`."""
     levels: Mapping[str, tuple[Level, ...]] = field(default_factory=dict)
-    """`--knob NAME=L1,L2`: tried with these levels, whatever the rules say."""
+    """`--knob NAME=L1,L2`: tried with these levels, whatever the rules say. A single member may be
+    left out of the name."""
     left_out: Sequence[str] = ()
     """`--not-knob NAME`."""
     memory_bytes: int = 0
@@ -52,7 +54,10 @@ def propose(
         worker_bytes=(report.pss_bytes or 0) // max(1, report.n_processes),
         words=report.words,
     )
-    for name in (*wanted.levels, *wanted.left_out):
+    members = [found.member.name for found in gathered.members]
+    asked = {whole_name(name, members, infos): each for name, each in wanted.levels.items()}
+    left_out = [whole_name(name, members, infos) for name in wanted.left_out]
+    for name in (*asked, *left_out):
         if name not in infos:
             raise UsageError(
                 f"the site has no knob `{name}`", hint=f"its knobs: {', '.join(sorted(infos))}"
@@ -79,8 +84,8 @@ def propose(
                 known = proposed.get(whole.name)
                 if known is None or whole.prior > known.prior:
                     proposed[whole.name] = whole
-    proposed |= {name: _asked(name, levels, infos) for name, levels in wanted.levels.items()}
-    kept = [each for name, each in proposed.items() if name not in wanted.left_out]
+    proposed |= {name: _asked(name, levels, infos) for name, levels in asked.items()}
+    kept = [each for name, each in proposed.items() if name not in left_out]
     return chosen(kept, infos, allowed=wanted.allowed)
 
 

@@ -23,6 +23,7 @@ from httpdyno.experiment.machine_room import machine_room
 from httpdyno.model import Door, Isolation, Level, Member, Site, level_text
 from httpdyno.registry import site_adapters
 from httpdyno.servers.site.isolation import enter_for, seat_maker
+from httpdyno.servers.site.knob_name import variable_of
 from httpdyno.servers.site.listener import loaded_listener
 from httpdyno.servers.site.snapshot import version_of
 from httpdyno.servers.source.find import find, sole
@@ -244,7 +245,9 @@ def _levels(text: str) -> tuple[str, tuple[Level, ...]]:
         raise UsageError(
             f"`--knob {text}` says no levels", hint="such as `--knob backlog=511,4096`"
         )
-    return name, tuple(_level(each.strip()) for each in levels.split(","))
+    words = [each.strip() for each in levels.split(",")]
+    # A variable is text, and what it looks like no matter: `01` is not 1.
+    return name, tuple(words) if variable_of(name) else tuple(map(_level, words))
 
 
 def _level(text: str) -> Level:

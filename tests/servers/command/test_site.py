@@ -1,7 +1,7 @@
 import pytest
 
 from httpdyno.errors import AdapterError
-from httpdyno.model import ChangeSet, Member
+from httpdyno.model import ChangeSet, Member, Survey
 from httpdyno.servers.command.site import CommandSite, NodeSite
 from httpdyno.servers.site.adapter import MemberFiles
 
@@ -26,7 +26,12 @@ def test_options_with_numbers_are_knobs_with_the_value_as_found():
 
 def test_what_is_before_a_script_is_its_interpreters():
     survey = surveyed("node", "--stack-size=100", "server.js", "--threads=4", adapter=NodeSite())
-    assert set(NodeSite().knobs(survey)) == {"threads", "UV_THREADPOOL_SIZE", "MALLOC_ARENA_MAX"}
+    assert set(NodeSite().knobs(survey)) == {
+        "threads",
+        "UV_THREADPOOL_SIZE",
+        "WEB_CONCURRENCY",
+        "MALLOC_ARENA_MAX",
+    }
 
 
 def test_changes_are_arguments_at_the_end_and_variables():
@@ -91,3 +96,52 @@ def test_a_member_without_a_command_is_an_error_that_says_what_to_give():
 def test_node_is_recognised_by_its_program(arguments, is_node):
     found = NodeSite().of_process(f"/usr/bin/{arguments[0]}", arguments, "/srv")
     assert (found is not None) == is_node
+
+
+class TestVariables:
+    """Those of a program's environment that a person named."""
+
+    @staticmethod
+    def told(*names, command=("./api",), **of_member):
+        member = Member(name="api", kind="command", command=command, **of_member)
+        site = CommandSite()
+        survey = site.survey(member, NOTHING, None)
+        assert isinstance(survey, Survey)
+        return site.with_variables(member, survey, names)
+
+    def test_a_named_variable_is_a_knob_that_starts_unset(self):
+        survey = self.told("SLOW")
+        info = CommandSite().knobs(survey)["env.SLOW"]
+        assert (info.kind, info.default, info.evidence) == ("text", "", "seen")
+        changed = CommandSite().change_set(survey, NOTHING, {"env.SLOW": "yes"})
+        assert changed == ChangeSet(environment={"SLOW": "yes"})
+        assert CommandSite().change_set(survey, NOTHING, {"env.SLOW": ""}) == ChangeSet()
+
+    def test_one_of_its_service_starts_as_found_and_no_other_value_is_stored(self, tmp_path):
+        (tmp_path / "env").write_text("SLOW=no\nPASSWORD=canary\nWEB_CONCURRENCY=7\n")
+        of_service = {
+            "environment_names": ("SLOW", "PASSWORD", "WEB_CONCURRENCY"),
+            "environment_from": str(tmp_path / "env"),
+        }
+        survey = self.told("SLOW", command=("node", "a.js"), **of_service)
+        knobs = CommandSite().knobs(survey)
+        assert knobs["env.SLOW"].default == "no"
+        assert "WEB_CONCURRENCY" not in knobs  # its start is not 0, and nobody named it
+        assert "canary" not in str(survey)
+        changed = CommandSite().change_set(survey, NOTHING, {"env.SLOW": ""})
+        assert changed.environment == {"SLOW": ""}
+
+    def test_an_option_that_looks_like_one_is_none(self):
+        assert "env.SLOW" not in CommandSite().knobs(surveyed("./api", "--env.SLOW=3"))
+
+    @pytest.mark.parametrize(
+        ("name", "command", "words"),
+        [
+            ("MALLOC_ARENA_MAX", ("./api",), "is a knob under its own name"),
+            ("PATH", ("./api",), "copies get one of their own"),
+            ("SLOW", ("/usr/bin/env", "SLOW=no", "./api"), "sets `SLOW` itself"),
+        ],
+    )
+    def test_one_that_cannot_be_set_is_refused(self, name, command, words):
+        with pytest.raises(AdapterError, match=words):
+            self.told(name, command=command)

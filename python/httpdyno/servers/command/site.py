@@ -5,8 +5,10 @@ variables. In a cell a program listens where it always does, a port that stands 
 """
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+
+from msgspec import structs
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import (
@@ -25,10 +27,12 @@ from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.command.program import interpreter
 from httpdyno.servers.command.seen import SOURCE, process_texts
 from httpdyno.servers.command.site_knob import VARIABLES, changes_of, knobs_of, readings_of
+from httpdyno.servers.command.variable import named_variables
 from httpdyno.servers.command.words import listening_address, option
 from httpdyno.servers.listening import listening
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.site.adapter import MemberFiles, Seat, SiteLaunch
+from httpdyno.servers.site.knob_name import variable_of
 from httpdyno.servers.source.package import package_version
 from httpdyno.servers.source.program import plain_member
 from httpdyno.servers.staging import clean_environment, last_lines
@@ -90,8 +94,20 @@ class CommandSite:
             address = f"127.0.0.1:{port}"
         return Survey(
             version=_version(member),
-            readings=readings_of(member.command, is_node=is_node),
+            readings=readings_of(
+                member.command, is_node=is_node, set_already=member.environment_names
+            ),
             listeners=(Listener(address=address),) if address else (),
+        )
+
+    def with_variables(self, member: Member, survey: Survey, names: Collection[str]) -> Survey:
+        """Return the survey with these variables told, so that `env.NAME` are knobs.
+
+        Raises:
+            AdapterError: One cannot be set from outside, or its value cannot be read.
+        """
+        return structs.replace(
+            survey, readings=(*survey.readings, *named_variables(member, survey, names))
         )
 
     def knobs(self, survey: Survey) -> Mapping[str, KnobInfo]:
@@ -165,12 +181,13 @@ class _Insight:
             if not processes:
                 continue
             wanted = level_text(level)
-            if name in VARIABLES:
-                usual = level_text(VARIABLES[name].default or 0)
-                said = {each.environment.get(name, usual) for each in processes}
+            variable = name if name in VARIABLES else variable_of(name)
+            if variable:
+                usual = level_text(VARIABLES[name].default or 0) if name in VARIABLES else ""
+                said = {each.environment.get(variable, usual) for each in processes}
             else:
                 said = {option(each.arguments, f"--{name}") for each in processes}
-            if name in VARIABLES or said == {wanted}:
+            if variable or said == {wanted}:
                 values[name] = wanted if said == {wanted} else ", ".join(sorted(said))
                 asked[name] = wanted
         return Effective(values=values, asked=asked, source=SOURCE if asked else "")

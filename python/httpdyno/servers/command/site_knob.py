@@ -2,18 +2,24 @@
 
 An option with a number is offered under its own name, where it stands after the first word that is
 no option, or where the program is no interpreter: what comes before a script is the interpreter's.
+
+Which variables a program looks at is not known from outside. So but for a few, a person names them:
+`env.NAME`, with texts as levels, and empty where it is not set.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
 from pathlib import PurePosixPath
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import ChangeSet, KnobInfo, Level, Reading, level_text
+from httpdyno.servers.site.knob_name import variable_knob, variable_of
 
 ARGUMENT = "argument"
 """Scope of a reading that says how an option is spelled."""
+VARIABLE = "variable"
+"""Scope of a reading of a variable that a person named."""
 _OPTION = re.compile(r"--([A-Za-z][\w.-]*)(?:=(.*))?")
 _NUMBER = re.compile(r"-?\d{1,15}")
 _INTERPRETER = re.compile(
@@ -38,6 +44,20 @@ VARIABLES = {
             evidence="seen",
         ),
         KnobInfo(
+            name="WEB_CONCURRENCY",
+            summary="processes that many programs start for themselves; 0 leaves it unset",
+            kind="integer",
+            default=0,
+            minimum=0,
+            maximum=1024,
+            source="devcenter.heroku.com/articles/node-concurrency",
+            scale="log",
+            cost="restart",
+            effect="memory",
+            risk="what a program keeps in memory, one process does not see of another",
+            evidence="seen",
+        ),
+        KnobInfo(
             name="MALLOC_ARENA_MAX",
             summary="most arenas of glibc's allocator; 0 is its own choice",
             kind="integer",
@@ -53,16 +73,23 @@ VARIABLES = {
     )
 }
 """Variables that a program itself need not know of."""
-_NODE_ALONE = frozenset({"UV_THREADPOOL_SIZE"})
-_UNSET_AT_0 = frozenset({"MALLOC_ARENA_MAX"})
+_NODE_ALONE = frozenset({"UV_THREADPOOL_SIZE", "WEB_CONCURRENCY"})
 
 
-def readings_of(command: Sequence[str], *, is_node: bool) -> tuple[Reading, ...]:
-    """Return what a command line says of settings with numbers, and the known variables."""
+def readings_of(
+    command: Sequence[str], *, is_node: bool, set_already: Collection[str] = ()
+) -> tuple[Reading, ...]:
+    """Return what a command line says of settings with numbers, and the known variables.
+
+    Args:
+        command: Program and arguments.
+        is_node: Whether node runs it.
+        set_already: Variables with a value of its service's, which is not to be stored.
+    """
     found = [
         Reading(name=name, scope="", text=level_text(info.default or 0))
         for name, info in VARIABLES.items()
-        if is_node or name not in _NODE_ALONE
+        if name not in set_already and (is_node or name not in _NODE_ALONE)
     ]
     words = _own_words(command)
     options = [] if _has_words_last(words) else _options(words, command)
@@ -82,7 +109,7 @@ def _options(words: Sequence[str], command: Sequence[str]) -> list[tuple[str, st
     options = []
     for word, following in pairwise((*words, "")):
         option = _OPTION.fullmatch(word)
-        if option is None:
+        if option is None or variable_of(option[1]):
             continue
         is_apart = option[2] is None
         value = following if is_apart else option[2]
@@ -122,6 +149,9 @@ def knobs_of(readings: Sequence[Reading]) -> dict[str, KnobInfo]:
     """Return what can be set, with the values as found."""
     found: dict[str, KnobInfo] = {}
     for reading in readings:
+        if reading.scope == VARIABLE:
+            name = variable_knob(reading.name)
+            found[name] = _named(name, reading)
         if reading.scope:
             continue
         found[reading.name] = VARIABLES.get(reading.name) or KnobInfo(
@@ -134,6 +164,18 @@ def knobs_of(readings: Sequence[Reading]) -> dict[str, KnobInfo]:
             evidence="seen",
         )
     return found
+
+
+def _named(name: str, reading: Reading) -> KnobInfo:
+    return KnobInfo(
+        name=name,
+        summary=f"the variable {reading.name} of its environment; empty where it is not set",
+        kind="text",
+        default=reading.text,
+        source="its environment",
+        cost="restart",
+        evidence="seen",
+    )
 
 
 def changes_of(readings: Sequence[Reading], values: Mapping[str, Level]) -> ChangeSet:
@@ -152,7 +194,8 @@ def changes_of(readings: Sequence[Reading], values: Mapping[str, Level]) -> Chan
                 hint=f"what can: {', '.join(sorted(known))}",
             )
         if value != known[name].default:
-            (environment if name in VARIABLES else changed)[name] = level_text(value)
+            variable = name if name in VARIABLES else variable_of(name)
+            (environment if variable else changed)[variable or name] = level_text(value)
     spelled = {each.name: each.text for each in readings if each.scope == ARGUMENT}
     removed, arguments = _moved(spelled, changed)
     return ChangeSet(arguments=arguments, removed_arguments=removed, environment=environment)

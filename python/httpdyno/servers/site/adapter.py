@@ -7,10 +7,10 @@ private copy. Reading executes nothing of theirs; the server's own test runs in 
 even a test writes (`nginx -t` as root makes and chowns folders).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from httpdyno.model import ChangeSet, Configuration, Edit, KnobInfo, Level, Member, Survey
 from httpdyno.servers.adapter import NotRunning
@@ -18,7 +18,7 @@ from httpdyno.servers.instance import Insight
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.seat import Said, Seat
 
-__all__ = ["MemberFiles", "Said", "Seat", "SiteAdapter", "SiteLaunch"]
+__all__ = ["MemberFiles", "Said", "Seat", "SiteAdapter", "SiteLaunch", "TakesVariables"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -104,3 +104,15 @@ class SiteAdapter(Protocol):
         self, member: Member, survey: Survey, seat: Seat, asked: Configuration, changes: ChangeSet
     ) -> SiteLaunch:
         """Return how the copy is started; `asked` has this member's knobs, without its name."""
+
+
+@runtime_checkable
+class TakesVariables(Protocol):
+    """A site adapter whose members may have any variable of their environment as a knob."""
+
+    def with_variables(self, member: Member, survey: Survey, names: Collection[str]) -> Survey:
+        """Return the survey with these variables told, so that `env.NAME` are knobs.
+
+        Raises:
+            AdapterError: One cannot be set from outside, or its value cannot be read.
+        """

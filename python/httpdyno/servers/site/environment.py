@@ -25,9 +25,17 @@ def member_environment(member: Member, place: Place) -> dict[str, str]:
         AdapterError: A variable of its service is nowhere to be read.
     """
     inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
-    own = {"PATH": _PATH, **inherited, "HOME": str(place.folder)}
+    return {"PATH": _PATH, **inherited, "HOME": str(place.folder), **own_variables(member)}
+
+
+def own_variables(member: Member) -> dict[str, str]:
+    """Return the variables of a member's service, with their values.
+
+    Raises:
+        AdapterError: One is nowhere to be read.
+    """
     if not member.environment_names:
-        return own
+        return {}
     known = _known(member)
     if missing := [name for name in member.environment_names if name not in known]:
         raise AdapterError(
@@ -36,7 +44,7 @@ def member_environment(member: Member, place: Place) -> dict[str, str]:
             hint="set it in the shell that httpdyno is called from, and leave out "
             "`environment_from`",
         )
-    return {**own, **{name: known[name] for name in member.environment_names}}
+    return {name: known[name] for name in member.environment_names}
 
 
 def environment_file(text: str) -> dict[str, str]:

@@ -1,16 +1,29 @@
 """Whole names of a site's knobs, as studies and runs have them: `MEMBER:NAME[@SCOPE]`. Pure."""
 
+import re
 from collections.abc import Mapping, Sequence
 
 from httpdyno.errors import UsageError
 from httpdyno.model import Level, Member
 
 _SEPARATOR = ":"
+_VARIABLE = re.compile(r"env\.([A-Za-z_][A-Za-z0-9_]*)")
 
 
 def knob_name(member: str, name: str) -> str:
     """Return the whole name of a member's knob."""
     return f"{member}{_SEPARATOR}{name}"
+
+
+def variable_knob(variable: str) -> str:
+    """Return a member's own name of the knob that is a variable of its environment."""
+    return f"env.{variable}"
+
+
+def variable_of(name: str) -> str:
+    """Return the variable that a knob is, named with its member or without; empty for none."""
+    found = _VARIABLE.fullmatch(name.rpartition(_SEPARATOR)[2])
+    return found[1] if found else ""
 
 
 def by_member(
