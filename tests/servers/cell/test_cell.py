@@ -4,6 +4,7 @@ import ctypes
 import hashlib
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -273,6 +274,26 @@ def test_a_wished_file_stands_at_its_path_with_its_owner_and_rights(
         "is_writable": is_written,
     }
     assert seat.written() == ()
+
+
+def test_a_folder_whose_files_stand_as_they_are_wished_is_seen_as_it_is(cells, session_folder):
+    # Outside of what is always written, such as /tmp.
+    folder = Path("/var/lib") / session_folder.name
+    same, other = folder / "same", folder / "other"
+    try:
+        for each in (same, other):
+            each.mkdir(parents=True)
+            (each / "file").write_bytes(b"as found")
+        files = {f"{same}/file": b"as found", f"{other}/file": b"changed"}
+        said = cells(files=files).run(
+            ["/bin/sh", "-c", f"cat /proc/self/mountinfo; cat {same}/file {other}/file"],
+            environment=ENVIRONMENT,
+        )
+    finally:
+        shutil.rmtree(folder)
+    assert said.output.endswith("as foundchanged"), said
+    assert f" {other} " in said.output
+    assert f" {same} " not in said.output
 
 
 def test_a_folder_that_is_to_be_written_and_is_not_there_is_made(cells, session_folder):

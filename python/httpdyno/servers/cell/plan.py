@@ -65,6 +65,9 @@ class _Planner:
         )
         doors = [(address(door.to), leads_to(door)) for door in wish.doors]
         files = {os.path.realpath(path): text for path, text in self._files(doors).items()}
+        # A folder with placed files is seen through a layer, in which opening a file costs half as
+        # much again; so nothing is placed that stands there already.
+        files = {path: text for path, text in files.items() if not _stands(path, text)}
         missing = self._missing(found)
         roots = self._placed(files, missing, found)
         over = {target: self._covered(target, found) for target in (*found.over, *found.anew)}
@@ -236,6 +239,14 @@ class _Planner:
         step = (verb, str(len(self._holds)), path)
         self._holds.append(step)
         return f"@{step[1]}"
+
+
+def _stands(path: str, text: bytes) -> bool:
+    """Whether a file has this content, as far as it may be read."""
+    try:
+        return Path(path).is_file() and Path(path).read_bytes() == text
+    except OSError:
+        return False
 
 
 def _nearest_folder(path: str) -> str:
