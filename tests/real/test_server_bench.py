@@ -1,8 +1,11 @@
 """One start of real servers under real load, and a whole small study on them."""
 
+import dataclasses
 import os
+from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from httpdyno.experiment.bench import StartRequest, block_order
 from httpdyno.experiment.evidence import start_figures
@@ -10,7 +13,7 @@ from httpdyno.experiment.planning import compare_plan
 from httpdyno.experiment.run import run_plan
 from httpdyno.experiment.server_bench import ServerBench
 from httpdyno.load.core_plan import CorePlan
-from httpdyno.model import Configuration, WindowRecord
+from httpdyno.model import Configuration, SideCommand, WindowRecord
 from httpdyno.registry import load_adapter
 from httpdyno.study.file import load_study
 from httpdyno.telemetry.process_tree import ProcessTree
@@ -127,6 +130,51 @@ def test_a_start_gives_each_arms_windows_with_the_cpu_time_they_cost(study):
     assert record.effective[1].values["mood"] == "slow"
     last = {w.arm: w for w in record.windows}
     assert all(w.telemetry.pss_bytes for w in last.values())
+
+
+def test_what_is_made_once_is_there_for_each_start_and_gone_after_an_interruption(study, tmp_path):
+    once = "echo made | tee -a {shared}/data >> " + f"{tmp_path}/made"
+    copied = "cat {shared}/data >> " + f"{tmp_path}/copied"
+    cleared = "cat {shared}/data >> " + f"{tmp_path}/cleared; echo {{shared}} > {tmp_path}/where"
+    server = replace(
+        study.server,
+        before=(
+            SideCommand(run=("sh", "-c", once), each="run"),
+            SideCommand(run=("sh", "-c", copied)),
+        ),
+        finish=(SideCommand(run=("sh", "-c", cleared), each="run"),),
+        environment={**study.server.environment, "DATA": "{{ shared }}/data"},
+    )
+    bench = ServerBench(
+        adapter=load_adapter("gunicorn"), study=replace(study, server=server), seed=3
+    )
+    good = Configuration(values={"mood": "good"})
+    request = StartRequest(
+        comparison=1,
+        start=0,
+        arms=(good,),
+        order=block_order(1, 2, seed=3, comparison=1, start=0),
+        window_s=study.method.window_s,
+        lead_in_s=study.method.lead_in_s,
+        warm_up_s=study.method.warm_up_s,
+    )
+
+    def interrupted():
+        with bench:
+            for number in range(2):
+                [record] = bench.measure_starts(
+                    [dataclasses.replace(request, start=number)], lambda _window: None
+                )
+                assert record.statuses == ("complete",)
+            assert not (tmp_path / "cleared").exists()
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert (tmp_path / "made").read_text() == "made\n"
+    assert (tmp_path / "copied").read_text() == "made\n" * 2
+    assert (tmp_path / "cleared").read_text() == "made\n"
+    assert not Path((tmp_path / "where").read_text().strip()).exists()
 
 
 def test_starts_side_by_side_are_as_good_as_one(study):

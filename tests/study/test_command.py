@@ -70,6 +70,8 @@ def test_commands_beside_a_server_are_a_list_or_tables(tmp_path):
     assert found.prepare == ()
     assert found.before == (SideCommand(run=("seed",), timeout_s=60.0),)
     assert found.finish == (SideCommand(run=("drop",)),)
+    once = server(tmp_path, 'prepare = [{ run = ["seed", "{shared}/a"], each = "run" }]')
+    assert once.before == (SideCommand(run=("seed", "{shared}/a"), each="run"),)
 
 
 def test_what_is_left_out_and_handed_on_is_kept_by_name(tmp_path):
@@ -100,6 +102,9 @@ def test_what_is_left_out_and_handed_on_is_kept_by_name(tmp_path):
         ('prepare = [{ run = ["x"] }, "seed"]', "server.prepare[1] is 'seed'"),
         ("prepare = [{ run = [] }]", "server.prepare[0].run is []"),
         ('finish = [{ run = ["x"], timeout = "0s" }]', "server.finish[0].timeout is '0s'"),
+        ('finish = [{ run = ["x", "{run}"], each = "run" }]', "expected `{shared}` alone"),
+        ('prepare = [{ run = ["{{ 1 + knob.a }}"], each = "run" }]', "expected `{shared}` alone"),
+        ('prepare = [{ run = ["x"], each = "arm" }]', "server.prepare[0].each"),
         ('folder = "nowhere"', "server.folder is 'nowhere'; expected a folder that is there"),
     ],
 )

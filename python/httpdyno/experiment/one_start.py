@@ -21,6 +21,7 @@ from httpdyno.load.access_log import read_access_log
 from httpdyno.model import Effective, Plan, Replay, RequestSpec, StartRecord, Study
 from httpdyno.servers.adapter import NotRunning, Running, ServerAdapter
 from httpdyno.servers.address import connected, host_header
+from httpdyno.servers.run_data import RunData
 from httpdyno.servers.run_folder import new_run_root
 
 MOST_OF_LOG = 50
@@ -68,7 +69,8 @@ def one_start(adapter: ServerAdapter, study: Study) -> OneStart:
     folder, start = Path(study.folder), study.start_configuration()
     version = adapter.version(study.server, folder)
     requests = _requests(study)
-    with new_run_root() as root:
+    with new_run_root() as root, RunData(study.server, root) as data:
+        data.make()
         began_s = time.monotonic()
         running = adapter.spawn(study.server, folder, start, root.new_place("check"))
         if isinstance(running, NotRunning):

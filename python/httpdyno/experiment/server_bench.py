@@ -42,6 +42,7 @@ from httpdyno.servers.adapter import NotRunning, Running, ServerAdapter
 from httpdyno.servers.difference import difference
 from httpdyno.servers.live_process import children_of
 from httpdyno.servers.root_folder import ROOT_VARIABLE, full_disk
+from httpdyno.servers.run_data import RunData
 from httpdyno.servers.run_folder import RunRoot, new_run_root
 from httpdyno.telemetry.collector import server_collectors
 from httpdyno.telemetry.host import host_facts
@@ -61,6 +62,7 @@ class ServerBench:
         self._study = study
         self._seed = seed
         self._root: RunRoot | None = None
+        self._data: RunData | None = None
         self._ending: list[Future[None]] = []
         self._host: HostFacts | None = None
         if cores is None:
@@ -77,6 +79,7 @@ class ServerBench:
         # The stopper outlives every server; servers themselves are spawned by this thread.
         self._stopper = ThreadPoolExecutor(max_workers=8, thread_name_prefix="stop")
         self._root = new_run_root()
+        self._data = RunData(self._study.server, self._root, cpus=self._cores.server)
         self._pulse.__enter__()
         self._since_s = sleepless_s()
         return self
@@ -90,6 +93,8 @@ class ServerBench:
         with cleaning(), ExitStack() as stack:
             if self._root is not None:
                 stack.callback(self._root.release)
+            if self._data is not None:
+                stack.callback(self._data.clear)
             stack.callback(self._pulse.__exit__, None, None, None)
             stack.callback(self._stopper.shutdown)
             stack.callback(self._finish_ending)
@@ -135,6 +140,7 @@ class ServerBench:
         self, requests: Sequence[StartRequest], save: Callable[[WindowRecord], None]
     ) -> list[StartRecord]:
         """Start the arms of all, load them window by window, end them."""
+        self._make_data()
         began_at = datetime.now(UTC).isoformat(timespec="milliseconds")
         before_s = self._pulse.still_s()
         starts = self._spawn_all(requests)
@@ -170,6 +176,10 @@ class ServerBench:
             )
             for request, start in zip(requests, starts, strict=True)
         ]
+
+    def _make_data(self) -> None:
+        if self._data is not None and self._data.make():
+            self._since_s = sleepless_s()  # no start took this time
 
     def _spawn_all(self, requests: Sequence[StartRequest]) -> "list[list[_Arm]]":
         starts: list[list[_Arm]] = []

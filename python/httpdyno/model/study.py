@@ -29,6 +29,8 @@ class SideCommand(Record, frozen=True):
     """Program and arguments, run in the run folder; `{{ … }}` as templates."""
     timeout_s: float = 20.0
     """As long it may take."""
+    each: Literal["start", "run"] = "start"
+    """Whether it is run for each start, or once for all that a run makes, in `{shared}`."""
 
 
 class ServerSpec(Record, frozen=True):

@@ -24,6 +24,8 @@ class Place:
     """The same on a RAM-backed file system (`/dev/shm` where there is one)."""
     cpus: tuple[int, ...] = ()
     """The cores that its processes run on; empty is all."""
+    shared: Path | None = None
+    """What was made once for all instances of a run; None where nothing was."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -39,13 +39,14 @@ from httpdyno.servers.adapter import Rendered
 RUN_PLACEHOLDER = "RUN"
 MEMORY_PLACEHOLDER = "MEMORY"
 PORT_PLACEHOLDER = "PORT"
+SHARED_PLACEHOLDER = "SHARED"
 
 _LARGEST_BYTES = 16 << 20
 LOOPBACK = "127.0.0.1"
 
 _TEMPLATE = re.compile(r"\{\{|\{%|\{#")
 _PLACEHOLDER = re.compile(
-    r"(?<!\$)\{(?:(port|address|run|memory|python|server_user)|(knob|setting)\.([^{}\s]+))\}"
+    r"(?<!\$)\{(?:(port|address|run|memory|shared|python|server_user)|(knob|setting)\.([^{}\s]+))\}"
 )
 _NAMES = "`knob.…`, `setting.…`, `run`, `memory`, `address`, `port`, `python`, `server_user`"
 
@@ -79,6 +80,8 @@ class Variables:
     memory: str
     port: str
     server_user: str
+    shared: str = ""
+    """The folder of what was made once for a run; empty where nothing was."""
 
     @property
     def address(self) -> str:
@@ -97,6 +100,7 @@ class Variables:
             memory=MEMORY_PLACEHOLDER,
             port=PORT_PLACEHOLDER,
             server_user=server_user,
+            shared=SHARED_PLACEHOLDER if is_shared(spec) else "",
         )
 
     def names(self) -> dict[str, object]:
@@ -110,7 +114,13 @@ class Variables:
             "address": self.address,
             "python": sys.executable,
             "server_user": self.server_user,
+            **({"shared": self.shared} if self.shared else {}),
         }
+
+
+def is_shared(spec: ServerSpec) -> bool:
+    """Whether commands are run once for all starts of a run."""
+    return any(each.each == "run" for each in (*spec.before, *spec.finish))
 
 
 def render_text(text: str, variables: Variables, *, source: str) -> str:
@@ -142,6 +152,11 @@ def render_argument(text: str, variables: Variables, *, source: str) -> str:
 
     def level(found: re.Match[str]) -> str:
         if found[1]:
+            if found[1] not in names:
+                raise AdapterError(
+                    f"`{source}` uses `{found[0]}`, and nothing is made once for a run",
+                    hint='Say `each = "run"` in a [[server.prepare]].',
+                )
             return str(names[found[1]])
         values = variables.knobs if found[2] == "knob" else variables.settings
         if found[3] not in values:
@@ -221,15 +236,23 @@ def rendered_prepare(spec: ServerSpec, variables: Variables) -> tuple[str, ...]:
 
 
 def rendered_commands(
-    spec: ServerSpec, variables: Variables, when: Literal["prepare", "finish"] = "prepare"
+    spec: ServerSpec,
+    variables: Variables,
+    when: Literal["prepare", "finish"] = "prepare",
+    *,
+    each: Literal["start", "run"] = "start",
 ) -> tuple[SideCommand, ...]:
-    """Return the study's commands before each start, or after it."""
+    """Return the study's commands before each start, or after it; or those of the whole run."""
     commands = spec.finish if when == "finish" else spec.before
-    if spec.prepare and when == "prepare":
+    if spec.prepare and when == "prepare" and each == "start":
         commands = (SideCommand(run=spec.prepare), *commands)
     return tuple(
-        replace(each, run=tuple(render_argument(part, variables, source=when) for part in each.run))
-        for each in commands
+        replace(
+            command,
+            run=tuple(render_argument(part, variables, source=when) for part in command.run),
+        )
+        for command in commands
+        if command.each == each
     )
 
 

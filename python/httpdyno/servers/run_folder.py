@@ -43,6 +43,8 @@ class RunRoot:
         self.folder = folder
         self.memory_folder = memory_folder
         self._locks = locks
+        self.shared: Path | None = None
+        """What was made once for all places; they are told."""
         self._numbers = itertools.count(1)
         self._is_released = False
         self._pid = os.getpid()
@@ -52,7 +54,12 @@ class RunRoot:
     def new_place(self, label: str, *, cpus: tuple[int, ...] = ()) -> Place:
         """Return a new place for one instance, on some cores; the label is for people who look."""
         name = f"{next(self._numbers):04d}-{re.sub(r'[^a-zA-Z0-9]+', '-', label)[:40].strip('-')}"
-        place = Place(folder=self.folder / name, memory_folder=self.memory_folder / name, cpus=cpus)
+        place = Place(
+            folder=self.folder / name,
+            memory_folder=self.memory_folder / name,
+            cpus=cpus,
+            shared=self.shared,
+        )
         for folder in (place.folder, place.memory_folder):
             try:
                 # Adapters hand them over to the server's user when that is another one.

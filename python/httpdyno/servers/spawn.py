@@ -91,6 +91,7 @@ def _spawned(
         memory=str(place.memory_folder),
         port=str(port.number),
         server_user=server_user,
+        shared=str(place.shared or ""),
     )
     how = launch(variables)
     for folder in how.folders:

@@ -47,12 +47,12 @@ def environment(
         "TMPDIR": str(temporary),
         **in_place,
         **(adapters or {}),
-        **_passed(spec),
+        **passed_environment(spec),
         **rendered_environment(spec, variables),
     }
 
 
-def _passed(spec: ServerSpec) -> dict[str, str]:
+def passed_environment(spec: ServerSpec) -> dict[str, str]:
     """Return the variables that are handed on, which stand nowhere else.
 
     Raises:
@@ -209,7 +209,7 @@ def _prepare(spec: ServerSpec, place: Place, variables: Variables) -> NotRunning
         # The one that is a plain list has as long as a server may take to come up.
         timeout_s = _PREPARE_S if spec.prepare and number == 0 else command.timeout_s
         own = environment(spec, variables, place)
-        if wrong := _wrong(command.run, timeout_s, place, own):
+        if wrong := command_trouble(command.run, timeout_s, place, own):
             return wrong
     return None
 
@@ -227,7 +227,7 @@ def finish(spec: ServerSpec, variables: Variables, place: Place, own: Mapping[st
         AdapterError: One failed or hung; says it in its words.
     """
     wrong = [
-        _wrong(command.run, command.timeout_s, place, own, log="finish.log")
+        command_trouble(command.run, command.timeout_s, place, own, log="finish.log")
         for command in rendered_commands(spec, variables, "finish")
     ]
     if said := [each.detail for each in wrong if each is not None]:
@@ -237,7 +237,7 @@ def finish(spec: ServerSpec, variables: Variables, place: Place, own: Mapping[st
         )
 
 
-def _wrong(
+def command_trouble(
     command: Sequence[str],
     timeout_s: float,
     place: Place,

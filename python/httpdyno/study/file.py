@@ -50,6 +50,11 @@ KnobInfos = Callable[[str], Mapping[str, KnobInfo]]
 _LARGEST_BYTES = 1 << 20
 _DEEP_KEY = re.compile(r"(?:[^\s.=\[\]]+[ \t]*\.[ \t]*){64}")
 _LEAST_STARTS = 6
+_OF_A_START = re.compile(
+    r"(?<!\$)\{(?:(?:port|address|run|memory|server_user)\}|knob\.)"
+    r"|\{[{%][^}]*\b(?:knob|port|address|run|memory|server_user)\b"
+)
+"""Placeholders that only a start has."""
 """An interval is exact for normal log ratios; fewer starts would lean on that too much."""
 
 CURVE = "throughput_per_s"
@@ -289,7 +294,11 @@ class _Checker:
             if isinstance(tables[0], str) or not table.run or not table.run[0]:
                 raise self.wrong(f"{key}[{index}].run", list(table.run), "a program first")
             timeout_s = self.duration(f"{key}[{index}].timeout", table.timeout)
-            found.append(SideCommand(run=table.run, timeout_s=timeout_s))
+            if table.each == "run" and any(map(_OF_A_START.search, table.run)):
+                raise self.wrong(
+                    f"{key}[{index}].run", list(table.run), "`{shared}` alone where `each` is `run`"
+                )
+            found.append(SideCommand(run=table.run, timeout_s=timeout_s, each=table.each))
         return tuple(found)
 
     def _existing(self, key: str, name: str, folder: Path) -> None:

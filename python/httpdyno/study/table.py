@@ -32,6 +32,9 @@ class SideCommandTable(Record, frozen=True):
     """Program and arguments, run in the run folder; placeholders as in `command`."""
     timeout: str = "20s"
     """As long it may take; then the start has failed."""
+    each: Literal["start", "run"] = "start"
+    """`run`: once for all starts of a run, in a folder that all of them know as `{shared}`; it uses
+    no other placeholder but `{python}` and settings."""
 
 
 class ServerTable(Record, frozen=True):
