@@ -84,7 +84,8 @@ def _arm(arm: dict[str, Any]) -> dict[str, Any]:
     ]
     names = ("weight", "request", "objects")
     steps = [dict(zip(names, step, strict=True)) for step in arm["steps"]]
-    return {**arm, "requests": requests, "steps": steps, "stream": 0}
+    own = {"stream": 0, "network": "", "order": "mixed", "first": []}
+    return {**arm, **own, "requests": requests, "steps": steps}
 
 
 def _plain(message: bytes) -> dict[str, Any]:
