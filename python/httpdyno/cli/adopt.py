@@ -15,6 +15,7 @@ from httpdyno.adopt.listening import with_listener
 from httpdyno.adopt.offer import offered
 from httpdyno.adopt.propose import Wanted
 from httpdyno.adopt.study_text import described
+from httpdyno.cli.exit_code import EXIT_NOT_BORNE_OUT
 from httpdyno.cli.option import DryRunOption, JsonOption
 from httpdyno.cli.output import Outputs, write_json
 from httpdyno.cli.standard_streams import say, tell
@@ -205,7 +206,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
         _show(adopted, gathered)
     if outputs.json is not None:
         write_json(_result(adopted), outputs.json)
-    return 0
+    return EXIT_NOT_BORNE_OUT if adopted.report.wrong else 0
 
 
 def _member(words: Sequence[str], machine: Machine) -> Member:
@@ -316,7 +317,10 @@ def _show(adopted: Adopted, gathered: Gathered) -> None:
     for proposal in proposals.tried:
         levels = ", ".join(level_text(level) for level in proposal.levels)
         say(f"  {proposal.name}  {level_text(proposal.start)} → {levels}: {proposal.why}")
-    say(f"next: httpdyno tune {adopted.folder}")
+    if report.wrong:
+        say(f"mend that first: what is asked for stands in {adopted.folder}/study.toml")
+    else:
+        say(f"next: httpdyno tune {adopted.folder}")
 
 
 def _way_out(attempt: str) -> str:

@@ -59,8 +59,8 @@ serves = ["unix:/run/php/php8.2-fpm.sock"]
 """,
     "[[site.doors]]": """
 [[site.doors]]
-to = "127.0.0.1:5432"
-through = "127.0.0.1:15432"
+to = "unix:/run/postgresql/.s.PGSQL.5432"
+through = "unix:/srv/throwaway/.s.PGSQL.5432"
 why = "a throwaway copy of the database"
 """,
     "[[knobs]]": """

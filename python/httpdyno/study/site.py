@@ -59,7 +59,11 @@ def site_from(table: SiteTable, folder: Path, wrong: Wrong) -> Site:
     _check_paths("site.writes", table.writes, wrong)
     for index, door in enumerate(table.doors):
         if not door.to:
-            raise wrong(f"site.doors[{index}].to", door.to, "an address, such as 127.0.0.1:5432")
+            raise wrong(
+                f"site.doors[{index}].to",
+                door.to,
+                "an address, such as unix:/run/db.sock",
+            )
     snapshot = folder / table.snapshot
     if not (table.snapshot and is_there(snapshot) and snapshot.is_dir()):
         raise wrong("site.snapshot", table.snapshot, f"a folder in {folder}")
