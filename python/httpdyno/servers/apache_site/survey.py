@@ -115,7 +115,7 @@ def _survey(walk: Walked, files: MemberFiles, said: _Said) -> Survey:
         readings=(root, somaxconn, *_last_of_each(found)),
         listeners=tuple(listeners(directives, places)),
         backends=tuple(backends(directives, places)),
-        logs=tuple(logs(directives, places, scopes)),
+        logs=tuple(logs(directives, places, scopes, walk.server_root)),
         modules=tuple(said.modules),
         writes=tuple(written_folders(directives, walk.server_root)),
         unreadable=files.unreadable,

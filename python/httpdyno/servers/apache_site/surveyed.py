@@ -31,6 +31,7 @@ _FORMATS = {
 _LOG_FILES = frozenset(
     {"customlog", "transferlog", "errorlog", "globallog", "forensiclog", "scriptlog", "rewritelog"}
 )
+_NO_LOG_FILE = ("|", "syslog")
 _OWN_FILES = frozenset({"pidfile", "scoreboardfile", "davlockdb"})
 _OWN_FOLDERS = frozenset({"cacheroot", "coredumpdirectory", "defaultruntimedir"})
 
@@ -157,7 +158,9 @@ def _urls(directive: Directive) -> list[str]:
     return []
 
 
-def logs(directives: Sequence[Directive], places: Places, scopes: Scopes) -> list[LogPlace]:
+def logs(
+    directives: Sequence[Directive], places: Places, scopes: Scopes, server_root: str
+) -> list[LogPlace]:
     """Return the access logs; one through a program is `|program …`, as it stands there."""
     formats = {"common": '%h %l %u %t "%r" %>s %b'}
     unnamed = formats["common"]
@@ -177,7 +180,9 @@ def logs(directives: Sequence[Directive], places: Places, scopes: Scopes) -> lis
         written = formats.get(wanted, wanted) if wanted else unnamed
         found.append(
             LogPlace(
-                path=given[0],
+                path=given[0]
+                if given[0].startswith(_NO_LOG_FILE)
+                else posixpath.join(server_root, given[0]),
                 log_format=_FORMATS.get(written, written),
                 scope=scopes.of(directive),
                 origin=origin_of(directive, places),
@@ -196,7 +201,7 @@ def written_folders(directives: Sequence[Directive], server_root: str) -> list[s
             path = re.sub(r"^\w+:|\(\d+\)$", "", path) if ":" in path else ""
             path = posixpath.dirname(path) if name == "sslsessioncache" else path
         elif name in _LOG_FILES | _OWN_FILES:
-            path = "" if path.startswith(("|", "syslog")) else posixpath.dirname(path) or "."
+            path = "" if path.startswith(_NO_LOG_FILE) else posixpath.dirname(path) or "."
         elif name not in _OWN_FOLDERS:
             continue
         if path:

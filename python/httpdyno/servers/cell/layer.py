@@ -72,6 +72,19 @@ class Layers:
             _give(own, found)
             own.chmod(stat.S_IMODE(found.st_mode))
 
+    def empty(self, path: str) -> Path:
+        """Let a file below the target be empty; return where what is written to it goes.
+
+        The layers are made.
+        """
+        own = self._way_to(path, self.upper)
+        own.touch()
+        found = _status(path)
+        _give(own, found)
+        if found is not None:
+            own.chmod(stat.S_IMODE(found.st_mode) | (stat.S_IWUSR if self.is_filled else 0))
+        return own
+
     def place_folder(self, path: str) -> None:
         """Let there be a folder at a path below the target, as theirs if there is one."""
         self._way_to(f"{path}/.")
@@ -86,9 +99,10 @@ class Layers:
             elif entry.is_file() and entry.stat().st_size <= _COPIED_BYTES:
                 self.place(entry.path, Path(entry.path).read_bytes())
 
-    def _way_to(self, path: str) -> Path:
-        """Make all folders to a path; return where it is in the layer."""
-        own, theirs = self.placed, self.target
+    def _way_to(self, path: str, layer: Path | None = None) -> Path:
+        """Make all folders to a path; return where it is in a layer, the placed one if none is."""
+        layer = layer or self.placed
+        own, theirs = layer, self.target
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         rights = _OWNER if self.is_filled else 0
         folder_like(own, theirs, at_least=rights)
@@ -97,7 +111,7 @@ class Layers:
         for name in parents:
             own, theirs = own / name, f"{theirs}/{name}"
             folder_like(own, theirs, at_least=rights)
-        return self.placed / relative
+        return layer / relative
 
 
 def folder_like(folder: Path, original: str, *, at_least: int = 0) -> None:

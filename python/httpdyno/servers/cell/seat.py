@@ -145,7 +145,9 @@ class CellSeat:
         for folder, layer in self._plan.written.items():
             for path in _files(layer):
                 theirs = os.path.join(folder, path.relative_to(layer))  # noqa: PTH118
-                if theirs not in self._plan.hidden or not path.is_char_device():
+                is_hidden = theirs in self._plan.hidden and path.is_char_device()
+                is_unused = theirs in self._plan.logs and not path.stat().st_size
+                if not is_hidden and not is_unused:
                     found.append(theirs)
         return tuple(sorted(found))
 

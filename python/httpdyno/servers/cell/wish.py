@@ -17,6 +17,10 @@ class CellWish:
     """
     writes: Sequence[str] = ()
     """Folders that are written copy-on-write, besides those that always are."""
+    logs: Sequence[str] = ()
+    """Files that are appended to at each request. One that stands in a folder that is written is
+    empty in the cell, and written as fast as theirs; what is no such file is left out.
+    """
     doors: Sequence[Door] = ()
     """Unix sockets that the copy may reach."""
     sysctls: Mapping[str, str] = field(default_factory=dict)

@@ -20,6 +20,7 @@ from httpdyno.model import (
     KnobInfo,
     Level,
     Listener,
+    LogPlace,
     Member,
     Reading,
     Survey,
@@ -104,6 +105,7 @@ class GunicornSite:
             version=f"gunicorn {version}".strip(),
             readings=tuple(_reading(name, words, assigned.get(name)) for name in KNOBS),
             listeners=_listeners(words, assigned, variables),
+            logs=_logs(words, assigned, member.folder),
             writes=_folders(words, assigned, member.folder),
         )
 
@@ -252,6 +254,17 @@ def _listeners(
     return tuple(
         Listener(address=address, is_tls=is_tls, origin=origin) for address in addresses if address
     )
+
+
+def _logs(
+    words: Sequence[str], assigned: Mapping[str, Assigned], folder: str
+) -> tuple[LogPlace, ...]:
+    """Return the access log, where it is a file."""
+    found = assigned.get("accesslog")
+    name = option(words, "--access-logfile") or str(found.value or "" if found else "")
+    if name in {"", "-"}:
+        return ()
+    return (LogPlace(path=str(PurePosixPath(folder or "/") / name)),)
 
 
 def _folders(

@@ -209,6 +209,7 @@ class SiteServer:
     def _wish(self, changed: list[_Changed], begun: Seat) -> CellWish:
         files: dict[str, bytes] = {}
         writes = dict.fromkeys(self._site.writes)
+        logs: dict[str, None] = {}
         sysctls: dict[str, str] = {}
         for each in changed:
             survey, own = each.found.survey, each.found.files
@@ -217,8 +218,15 @@ class SiteServer:
             files |= {**own.texts, **edited_files(own.texts, edits)}
             files |= {path: text.encode() for path, text in each.changes.added.items()}
             writes |= dict.fromkeys(survey.writes)
+            logs |= dict.fromkeys(log.path for log in survey.logs if log.path.startswith("/"))
             sysctls |= each.changes.sysctls
-        return CellWish(files=files, writes=tuple(writes), doors=self._site.doors, sysctls=sysctls)
+        return CellWish(
+            files=files,
+            writes=tuple(writes),
+            logs=tuple(logs),
+            doors=self._site.doors,
+            sysctls=sysctls,
+        )
 
 
 def _started(each: _Changed, seat: OpenSeat, place: Place) -> RunningMember:
