@@ -27,7 +27,7 @@ from httpdyno.servers.site.isolation import enter_for, seat_maker
 from httpdyno.servers.site.knob_name import variable_of
 from httpdyno.servers.site.listener import loaded_listener
 from httpdyno.servers.site.snapshot import version_of
-from httpdyno.servers.source.find import find, sole
+from httpdyno.servers.source.find import find, of_this_machine, sole
 from httpdyno.servers.source.machine import Machine, this_machine
 from httpdyno.servers.source.words import parse_source
 from httpdyno.units import duration_s
@@ -211,7 +211,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
 
 def _member(words: Sequence[str], machine: Machine) -> Member:
     found = find(parse_source(words, Path.cwd()), machine)
-    return sole(found, " ".join(words)).member
+    return of_this_machine(sole(found, " ".join(words))).member
 
 
 def _named_apart(members: Sequence[Member]) -> list[Member]:

@@ -94,6 +94,21 @@ def sole(found: Sequence[Found], words: str) -> Found:
     return found[0]
 
 
+def of_this_machine(found: Found) -> Found:
+    """Return what was found, whose paths are those of this machine.
+
+    Raises:
+        AdapterError: It runs in a container: a file of the same name here may be another one.
+    """
+    if found.is_elsewhere:
+        raise AdapterError(
+            f"{found} runs in a container or chroot, with files, processes or a network of its "
+            "own: files of the same name here may be others",
+            hint="run httpdyno in there; a configuration of this machine is named by its file",
+        )
+    return found
+
+
 def running(machine: Machine) -> tuple[Found, ...]:
     """Return all servers of known kinds that run here."""
     return tuple(_found(tree, machine) for tree in machine.trees)
@@ -114,7 +129,8 @@ def _of_kind(kind: str, machine: Machine) -> tuple[Found, ...]:
             hint=f"expected {FORMS}; the kinds are {', '.join(known)}",
         )
     runs = [_found(tree, machine) for tree in machine.trees if tree.member.kind == kind]
-    mains = {os.path.realpath(each.member.main) for each in runs}
+    here = [each for each in runs if not each.is_elsewhere]
+    mains = {os.path.realpath(each.member.main) for each in here}
     adapters = [each for each in machine.adapters if each.kind == kind]
     usual = [member for each in adapters for member in each.usual()]
     if not adapters:
@@ -127,7 +143,7 @@ def _of_kind(kind: str, machine: Machine) -> tuple[Found, ...]:
         _at_rest(member)
         for member in usual
         # Where one runs without its file being known, it is the usual one.
-        if os.path.realpath(member.main) not in mains and not any(not r.member.main for r in runs)
+        if os.path.realpath(member.main) not in mains and not any(not r.member.main for r in here)
     ]
     if not runs and not at_rest:
         raise AdapterError(
@@ -155,6 +171,8 @@ def _of_file(path: Path, machine: Machine) -> tuple[Found, ...]:
         for tree in machine.trees
         if tree.member.kind == member.kind
         and os.path.realpath(tree.member.main) == os.path.realpath(member.main)
+        # In a container it is a file of the same name, and another one.
+        and not machine.is_elsewhere(tree.root)
     )
     return runs or (_at_rest(member),)
 

@@ -1,5 +1,6 @@
 """This machine's processes and sockets at one moment, and which of them are servers."""
 
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -106,9 +107,24 @@ class Machine:
         return listening_sockets(self.proc / "net")
 
     def is_elsewhere(self, process: ProcessFacts) -> bool:
-        """Whether it runs in a container: sees other files or another network than this."""
+        """Whether it runs in a container: sees other files, processes or another network."""
+        if process.root != "/" or process.has_own_pids:
+            return True
         network = network_of(process.pid, self.proc)
-        return process.root != "/" or bool(network and network != self._own_network)
+        if network and network != self._own_network:
+            return True
+        # Where a container has changed its root by pivot_root, the link of it reads `/` too.
+        # A service with mounts of its own (PrivateTmp) has the same folder there.
+        root = self._root_of(process.pid)
+        return root is not None and root != self._root_of("self")
+
+    def _root_of(self, pid: int | str) -> tuple[int, int] | None:
+        """Return device and inode of what a process sees as `/`; None if it may not be known."""
+        try:
+            seen = os.stat(f"{self.proc}/{pid}/root")  # noqa: PTH116 - beside the links
+        except OSError:
+            return None
+        return seen.st_dev, seen.st_ino
 
     @cached_property
     def _own_network(self) -> str:

@@ -38,7 +38,9 @@ class ProcessFacts:
     unit: str = ""
     """The systemd unit whose control group it is in."""
     root: str = "/"
-    """What it sees as `/`; another than `/` in a container or chroot."""
+    """What it sees as `/`; another than `/` in a chroot, and in some containers."""
+    has_own_pids: bool = False
+    """It counts processes for itself, as those in containers do."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -147,6 +149,7 @@ def _facts(proc: Path, pid: int, booted_at_s: float) -> ProcessFacts | None:
     if not any(arguments) or fields[0] in {"Z", "X"}:
         return None
     program = _link(f"{folder}/exe")
+    status = _status(folder)
     return ProcessFacts(
         pid=pid,
         parent=int(fields[1]),
@@ -156,18 +159,23 @@ def _facts(proc: Path, pid: int, booted_at_s: float) -> ProcessFacts | None:
         is_replaced=program.endswith(_DELETED),
         arguments=arguments,
         folder=_link(f"{folder}/cwd"),
-        user=_user(folder),
+        user=_user(status),
         unit=_unit(folder),
         root=_link(f"{folder}/root") or "/",
+        # One number for each namespace of processes, from that of this /proc inward.
+        has_own_pids=len(status.get("NSpid", "").split()) > 1,
     )
 
 
-def _user(folder: str) -> str:
+def _status(folder: str) -> dict[str, str]:
     with suppress(OSError):
-        for line in _text(f"{folder}/status").splitlines():
-            if line.startswith("Uid:"):
-                return user_name(int(line.split()[1]))
-    return ""
+        lines = _text(f"{folder}/status").splitlines()
+        return {name: text for name, _, text in (line.partition(":") for line in lines)}
+    return {}
+
+
+def _user(status: dict[str, str]) -> str:
+    return user_name(int(status["Uid"].split()[0])) if "Uid" in status else ""
 
 
 def _unit(folder: str) -> str:
