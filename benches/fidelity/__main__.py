@@ -26,6 +26,7 @@ from benches.fidelity.site import PATHS, READY_S, by_hand, written_site
 
 from httpdyno.adopt.gather import gather
 from httpdyno.errors import HttpdynoError
+from httpdyno.load.core_plan import own_core_plan
 from httpdyno.load.engine import start_load
 from httpdyno.load.window_plan import WindowPlan
 from httpdyno.model import Configuration, RequestSpec, ServerSpec, Site, Workload
@@ -100,11 +101,27 @@ def one_start(sites, makers, arguments, draw):
                 raise HttpdynoError(f"{kind}: {ready.detail}")
             (address,), (network,) = running.addresses, running.networks
             arms.append(Arm(name=kind, address=address, network=network, pids=running.root_pids))
+        put_apart(arms)
         for load, path in PATHS.items():
             costs = measured(arms, path, arguments, draw)
             for arm, cost_s in zip(arms[1:], costs[1:], strict=True):
                 ratios[load, arm.name] = cost_s / costs[0]
     return ratios
+
+
+def put_apart(arms):
+    """Keep the servers on cores that the load is not on, where there are two."""
+    cores = own_core_plan(cores="apart")
+    for arm in arms:
+        for pid in arm.pids if cores.server else ():
+            for each in (pid, *descendants(pid)):
+                os.sched_setaffinity(each, cores.server)
+
+
+def descendants(pid):
+    """Return all processes below one."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [found for child in map(int, children) for found in (child, *descendants(child))]
 
 
 def copied(site, kind, maker, root):
@@ -142,6 +159,7 @@ def measured(arms, path, arguments, draw):
         plan,
         networks=[arm.network for arm in arms],
         on_edge=on_edge,
+        cpus=own_core_plan(cores="apart").client,
     )
     handle.wait()
     seen = handle.measurements()
