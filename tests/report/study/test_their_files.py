@@ -1,4 +1,6 @@
-from httpdyno.report.study.their_files import patch_text
+from rich.console import Console
+
+from httpdyno.report.study.their_files import diff_text, patch_text
 
 FILE = "--- /etc/a.conf\n+++ /etc/a.conf\n@@ -1 +1 @@\n-- old\n+-- new\n"
 NEW = "--- /dev/null\n+++ /etc/b.conf\n@@ -0,0 +1 @@\n+b\n"
@@ -16,3 +18,16 @@ def test_lines_that_look_like_names_of_files_stay_where_they_are():
     # `-- x` taken out reads `--- x`.
     tricky = "--- /etc/a\n+++ /etc/a\n@@ -1,2 +1 @@\n--- x\n-y\n"
     assert patch_text(tricky) == tricky
+
+
+def test_context_takes_one_line_and_what_is_changed_is_whole():
+    words = " word" * 20
+    console = Console(width=40, color_system=None)
+    with console.capture() as shown:
+        console.print(diff_text(f"@@ -1,2 +1,2 @@\n {words}\n-a{words}\n+b{words}\n"))
+    lines = shown.get().splitlines()
+    [context] = [line for line in lines if line.startswith(" ")]
+    assert context.endswith("…")
+    assert len(context) <= 40
+    changed = " ".join(" ".join(lines[2:]).split())
+    assert changed == f"-a{words} +b{words}"

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import pairwise
 
-from rich.console import RenderableType
+from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
@@ -82,14 +82,20 @@ def applying_text(outcome: Outcome, knob: str) -> str:
     return _APPLYING[outcome.plan.study.knob(knob).cost]
 
 
-def diff_text(diff: str) -> Text:
-    """Return a unified diff, coloured."""
-    text = Text()
-    for line in diff.splitlines(keepends=True):
-        is_name = line.startswith(("+++", "---"))
-        text.append(line, "bold" if is_name else _STYLES.get(line[:1], ""))
-    text.rstrip()
-    return text
+def diff_text(diff: str) -> RenderableType:
+    """Return a unified diff, coloured, whose lines of context are cut where the terminal ends.
+
+    What is changed is whole, though it may take several lines; a patch has everything whole.
+    """
+    return Group(*map(_diff_line, diff.splitlines()))
+
+
+def _diff_line(line: str) -> Text:
+    is_name = line.startswith(("+++", "---"))
+    style = "bold" if is_name else _STYLES.get(line[:1], "")
+    if line.startswith(" "):
+        return Text(line, style, no_wrap=True, overflow="ellipsis")
+    return Text(line, style)
 
 
 def _kept_step(steps: Sequence[LadderStep], knob: str) -> LadderStep | None:
