@@ -1,0 +1,1 @@
+"""Whether private copies take the layouts that people have."""
