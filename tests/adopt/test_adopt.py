@@ -3,6 +3,8 @@
 import json
 import os
 import tomllib
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from msgspec import structs
@@ -96,6 +98,15 @@ def test_a_rehearsal_says_what_was_not_answered_as_it_should(theirs, tmp_path):
 def test_what_the_copy_tried_to_reach_is_named(theirs, tmp_path):
     result, _ = adopted(theirs, tmp_path / "shop", "/", "/call")
     assert result.report.refused == ("tcp 10.0.0.5:5432",)
+
+
+@in_cells
+def test_what_the_copy_wrote_in_the_home_of_root_is_named(theirs, tmp_path):
+    with TemporaryDirectory(prefix="unsaid-", dir="/root") as home:
+        theirs.write_text(f"{theirs.read_text()}unsaid = {home}\n")
+        result, _ = adopted(theirs, tmp_path / "shop", "/", "/unsaid")
+        assert f"{home}/written" in result.report.written
+        assert not list(Path(home).iterdir())
 
 
 @in_cells

@@ -5,6 +5,7 @@ what is measured, and its copy is what the front's copy reaches. All other backe
 a copy cannot reach them.
 """
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -19,7 +20,9 @@ from httpdyno.servers.site.adapter import Seat, SiteAdapter
 from httpdyno.servers.site.seating import SeatMaker
 from httpdyno.servers.site.snapshot import Found
 
-EVERYTHING = ("/var", "/srv", "/home", "/opt", "/usr/local")
+_OF_ROOT = ("/root",) if os.access("/root", os.R_OK | os.W_OK) else ()
+# Over a folder that an ordinary user may not look into there is no layer.
+EVERYTHING = ("/var", "/srv", "/home", *_OF_ROOT, "/opt", "/usr/local")
 """What a copy may write in until it is known what it does: copy-on-write."""
 _ANY = ("0.0.0.0", "[::]", "*", "")  # noqa: S104 - what addresses are read as
 _LOCAL = ("127.0.0.1", "[::1]", "localhost")

@@ -45,6 +45,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 pass
         if self.path == "/write":
             open(settings["writes"] + "/written", "w").write("x")
+        if self.path == "/unsaid":
+            open(settings["unsaid"] + "/written", "w").write("x")
         self.send_response(404 if self.path == "/missing" else 200)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
