@@ -39,7 +39,8 @@ def refused_in_seat(  # noqa: PLR0913 - who, how, where
     edits = (*changes.edits, *adapter.private(survey, files, begun))
     texts = {**files.texts, **edited_files(files.texts, edits)}
     sysctls = {**changes.sysctls, **(ANY_ADDRESS if kind == "cell" else {})}
-    wish = CellWish(files=texts, writes=survey.writes, sysctls=sysctls)
+    logs = [log.path for log in survey.logs if log.path.startswith("/")]
+    wish = CellWish(files=texts, writes=survey.writes, logs=logs, sysctls=sysctls)
     seat = maker.finish(begun, place, wish)
     if isinstance(seat, NotRunning):
         return seat.detail

@@ -16,7 +16,7 @@ from tests.servers.nginx.layouts import (
     WORDPRESS,
 )
 
-from httpdyno.model import Member
+from httpdyno.model import Member, Survey
 from httpdyno.servers.nginx import Nginx
 from httpdyno.servers.nginx.build import build_of
 from httpdyno.servers.nginx.include import files_of
@@ -268,3 +268,11 @@ def test_keys_that_may_not_be_read_are_told(own_folders, monkeypatch):
     monkeypatch.setattr(type(main), "stat", stat)
     files = Nginx().read(Member(name="nginx", kind="nginx", main=str(main)))
     assert files.unreadable == (f"{own_folders}/etc/ssl/private/site.key",)
+
+
+def test_the_compiled_log_is_written_though_one_server_has_its_own(own_folders):
+    member = Nginx().at(str(WORDPRESS.written(own_folders)))
+    assert member is not None
+    survey = Nginx().survey(member, Nginx().read(member), None)
+    assert isinstance(survey, Survey)
+    assert "/var/log/nginx" in survey.writes

@@ -81,7 +81,8 @@ def _compiled(conf: Conf) -> Iterator[str]:
             yield posixpath.dirname(path)
     if conf.http is None:
         return
-    if not any(scope.own("access_log") for scope in conf.scopes):
+    # A server of several may set its own; the others, and the test, open what is compiled in.
+    if not conf.http.own("access_log"):
         yield posixpath.dirname(build.path("--http-log-path"))
     for name, option in TEMP_OPTIONS.items():
         if not conf.http.own(name):
