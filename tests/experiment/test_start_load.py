@@ -1,5 +1,7 @@
 """One start's load on origins whose timing is known."""
 
+import subprocess
+import sys
 from dataclasses import replace
 
 import pytest
@@ -67,6 +69,54 @@ def test_windows_follow_the_warm_ups_latencies_and_do_not_alias_with_them():
         told.append(totals.measured_right / totals.measured_s)
     # The machine may be slow, but that it counts 2 answers of each user or 3 is no such thing.
     assert told[1] / told[0] == pytest.approx(110 / 90, rel=0.06)
+
+
+EVENT_LOOP = """
+import selectors, socket, time
+ready = selectors.DefaultSelector()
+listener = socket.create_server(("127.0.0.1", 0), backlog=64)
+ready.register(listener, selectors.EVENT_READ)
+print(listener.getsockname()[1], flush=True)
+while True:
+    for key, _ in ready.select():
+        if key.fileobj is listener:
+            ready.register(listener.accept()[0], selectors.EVENT_READ)
+        elif key.fileobj.recv(65536):
+            time.sleep(0.004)
+            key.fileobj.sendall(b"HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\n\\r\\nok")
+        else:
+            ready.unregister(key.fileobj)
+            key.fileobj.close()
+"""
+"""Takes one connection a round, in which it answers all who asked."""
+
+
+def test_the_first_starts_windows_wait_until_the_last_user_is_in(monkeypatch):
+    plans = []
+
+    def noted(workload, addresses, windows, **settings):
+        plans.append(windows)
+        return engine.start_load(workload, addresses, windows, **settings)
+
+    monkeypatch.setattr(start_load, "start_load", noted)
+    command = [sys.executable, "-c", EVENT_LOOP]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as server:
+        try:
+            assert server.stdout is not None
+            load = load_of(f"127.0.0.1:{server.stdout.readline().strip()}", n_blocks=1)
+            load = replace(load, requests=[replace(load.requests[0], warm_up_s=0.5)])
+            load.workload = structs.replace(load.workload, connections=16)
+            (window,) = load.run(lambda _window: None)
+        finally:
+            server.kill()
+    (warm_up,), (entrance,), (measured,) = plans
+    assert (warm_up.lead_in_s, warm_up.spread_s) == (0.0, 0.0)
+    assert entrance.spread_s > 0
+    # A cycle takes 64 ms, and 16 users some hundreds until the last one is in.
+    assert measured.lead_in_s > load.seen[0].entrance_s > entrance.lead_in_s
+    assert window.measurement.cycles.longest_s < load.seen[0].entrance_s
 
 
 def test_what_cannot_fit_is_refused_with_the_time_that_it_takes():
@@ -192,9 +242,9 @@ def test_starts_whose_cycles_are_known_are_warmed_up_at_the_same_time(monkeypatc
         load.run(lambda _window: None)
         assert begun == [1, 1, 1, 1, 16]
         begun.clear()
-        # Where nothing is known, each has the machine for itself: it is looked at.
+        # Where nothing is known, each has the machine for itself: it is looked at, twice.
         replace(load, known={}, seen={}).run(lambda _window: None)
-    assert begun == [4, 16]
+    assert begun == [4, 4, 16]
 
 
 def test_a_server_that_falls_silent_is_named_by_its_start():
@@ -214,9 +264,9 @@ def test_users_do_their_first_steps_before_warm_up_and_windows():
         windows = load.run(lambda _window: None)
         for each in (one, other):
             paths = [arrival["path"] for arrival in each.ask("log")["arrivals"]]
-            # Each of four users: for the warm-up, and for the windows.
+            # Each of four users: for the warm-up, to see how they come in, and for the windows.
             assert paths[:5] == ["/status/302"] * 4 + ["/"]
-            assert paths.count("/status/302") == 8
+            assert paths.count("/status/302") == 12
     assert load.shut_out == {}
     assert windows
     assert all(window.measurement.n_errors == 0 for window in windows)

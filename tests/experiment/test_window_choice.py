@@ -8,6 +8,7 @@ import pytest
 from tests.experiment.cycles import LENGTHS, seen_cycles
 
 from httpdyno.experiment.window_choice import CycleMoments, choose_windows
+from httpdyno.model import Cycles
 
 LATENCIES_S = (0.005, 0.02, 0.05, 0.09, 0.11, 0.17, 0.3, 0.4, 0.9)
 
@@ -46,6 +47,40 @@ def test_slow_ones_get_fewer_and_longer_ones_and_the_slowest_decides_for_all():
     assert choice.measure_s >= 0.4
     assert choice.n_blocks == 1
     assert choice.n_blocks * choice.measure_s >= 4 * 0.25, "no less is measured than was asked"
+
+
+def cycles(first_s=0.0, later_s=0.0, *, is_fresh=False):
+    return Cycles(
+        credit=16,
+        n_users=16,
+        begun=16,
+        begun_right=16,
+        begun_s=1.6,
+        begun_s2=0.16,
+        longest_s=0.1,
+        first_s=first_s,
+        later_s=later_s,
+        is_fresh=is_fresh,
+    )
+
+
+@pytest.mark.parametrize(
+    ("seen", "lead_in_s"),
+    [
+        ([cycles(0.5, 0.14)], 0.6),
+        ([cycles(0.1, 0.14)], 0.2),
+        ([cycles()], 0.2),
+        # A fresh server does some things once, and kept connections say nothing.
+        ([cycles(3.0, 0.14), cycles(0.5, 0.14), cycles(0.1, 0.14), cycles()], 0.6),
+        # All at once, as in the warm-up, says nothing of users that come later.
+        ([cycles(0.2, 0.1, is_fresh=True), cycles(0.5, 0.14)], 0.6),
+    ],
+)
+def test_where_users_come_in_slowly_the_lead_in_lasts_until_all_are_in(seen, lead_in_s):
+    known = CycleMoments.of(seen[:1]) + CycleMoments.of(seen[1:])
+    assert chosen(known).lead_in_s == pytest.approx(lead_in_s)
+    assert chosen(known, moments(*[0.1] * 9)).lead_in_s == pytest.approx(lead_in_s)
+    assert chosen(known, lead_in_s=0.7).lead_in_s == 0.7
 
 
 def test_variable_latencies_are_measured_for_longer_and_more_users_shorten_that():

@@ -143,6 +143,8 @@ impl WindowResult {
             is_answered: tally.sockets.bytes_received > 0,
             evidence: &evidence,
         });
+        // Each user had to come in.
+        let is_connecting = tally.sockets.connects >= n_connections as u64;
         let statuses = tally.statuses.iter().enumerate().filter(|&(_, &count)| count > 0);
         let populations = tally.by_population.as_ref();
         Self {
@@ -172,6 +174,8 @@ impl WindowResult {
             cycles: (plan.is_credited() && !is_cut).then_some(Cycles {
                 n_users: n_connections as u64,
                 is_fresh: measure_start_ns <= plan.opened_ns,
+                first_s: if is_connecting { tally.cycles.first_s } else { 0.0 },
+                later_s: if is_connecting { tally.cycles.later_s } else { 0.0 },
                 ..tally.cycles
             }),
             batches,

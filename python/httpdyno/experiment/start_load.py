@@ -93,10 +93,18 @@ class StartLoad:
                 than it may.
         """
         began_s = time.monotonic()
-        if not self.addresses or not self._warm_up() or self.is_disturbed():
+        if not self.addresses:
+            return []
+        is_learning = self._is_learning
+        if not self._warm_up() or self.is_disturbed():
             return []
         choice = self._choice()
         self._require_time(choice, time.monotonic() - began_s)
+        if is_learning:
+            if not self._see_how_users_come_in(choice) or self.is_disturbed():
+                return []
+            choice = self._choice()
+            self._require_time(choice, time.monotonic() - began_s)
         up, turns = self._up, self._turns(choice.n_blocks)
         plan = [
             WindowPlan(
@@ -145,6 +153,12 @@ class StartLoad:
     def _is_credited(self) -> bool:
         return not self.workload.is_open_loop
 
+    @property
+    def _is_learning(self) -> bool:
+        """Whether the warm-up is to show how long cycles are."""
+        is_known = all(place.arm in self.known for place in self._up)
+        return self._is_credited and self._first.warm_up_s > 0 and not is_known
+
     def _turns(self, n_blocks: int) -> list[tuple[int, Place]]:
         """Return the block and place of each window, in order; (n_windows,).
 
@@ -164,7 +178,7 @@ class StartLoad:
         warm_up_s = self._first.warm_up_s
         if warm_up_s <= 0:
             return True
-        if self._is_credited and all(place.arm in self.known for place in self._up):
+        if self._is_credited and not self._is_learning:
             self._warm_up_together(warm_up_s)
             return not self.shut_out
         tail_s = min(PILOT_TAIL_S, self.workload.timeout_s) if self._is_credited else 0.0
@@ -174,6 +188,16 @@ class StartLoad:
             for index in range(len(up))
         ]
         self._play(up, plan, 0, None, lambda _index, _measurement: None)
+        return self.silence is None and not self.shut_out
+
+    def _see_how_users_come_in(self, choice: WindowChoice) -> bool:
+        """Load each arm with users that begin one after the other; False where it fell silent.
+
+        In the warm-up they begin all at once, since nothing is known of their cycles before it.
+        """
+        up = self._up
+        plan = [choice.entrance(index) for index in range(len(up))]
+        self._play(up, plan, 3, None, lambda _index, _measurement: None)
         return self.silence is None and not self.shut_out
 
     def _warm_up_together(self, warm_up_s: float) -> None:
@@ -326,7 +350,9 @@ def _stopped_on_error(handle: LoadHandle) -> Iterator[None]:
 
 
 def start_seed(seed: int, comparison: int, start: int, part: int = 1) -> int:
-    """Return the engine's seed for one part of a start: 0 the warm-up, 1 the windows.
+    """Return the engine's seed for one part of a start.
+
+    0 is the warm-up, 1 the windows, 3 what is seen between them of how users come in.
 
     Were it the same for each start, all would send the same mix at the same gaps, and what that
     happens to favour would count as proven. The arms of a start do share it.

@@ -148,6 +148,11 @@ class Cycles(Record, frozen=True, omit_defaults=True):
     begun_s2: float
     """The sum of the squares of their lengths."""
     longest_s: float
+    first_s: float = 0.0
+    """The longest of the users' first cycles, connecting included, in the lead-in or after it; 0
+    where users go on with connections that they have."""
+    later_s: float = 0.0
+    """The longest of all later ones, whenever it was; 0 likewise."""
     n_open: int = 0
     """Of those begun, how many did not end while the load went on."""
     n_starved: int = 0

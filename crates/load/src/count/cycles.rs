@@ -29,6 +29,11 @@ pub struct Cycles {
     pub begun_s2: f64,
     /// The longest of them.
     pub longest_s: f64,
+    /// The longest of the users' first cycles, in the lead-in or after it, and of all later ones.
+    /// Both are 0 where users go on with connections that they have.
+    pub first_s: f64,
+    /// See `first_s`.
+    pub later_s: f64,
     /// Cycles that began in the measured part and did not end while the load went on. They are
     /// in the figures above as if they had ended with it, without an answer.
     #[serde(rename = "n_open")]
@@ -60,6 +65,13 @@ impl Cycles {
         } else {
             self.credit += f64::from(right) * share(plan, began_ns, end_ns);
         }
+    }
+
+    /// Note how long a cycle took, whenever it was; the window's first one of a user or not.
+    #[inline]
+    pub(crate) fn note(&mut self, length_ns: u64, is_first: bool) {
+        let longest_s = if is_first { &mut self.first_s } else { &mut self.later_s };
+        *longest_s = longest_s.max(length_ns as f64 / 1e9);
     }
 
     /// Count a cycle that did not end while the load went on.
@@ -94,6 +106,8 @@ impl Cycles {
         self.begun_s += other.begun_s;
         self.begun_s2 += other.begun_s2;
         self.longest_s = self.longest_s.max(other.longest_s);
+        self.first_s = self.first_s.max(other.first_s);
+        self.later_s = self.later_s.max(other.later_s);
         self.open += other.open;
         self.starved += other.starved;
         self.open_credit += other.open_credit;

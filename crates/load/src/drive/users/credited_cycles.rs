@@ -37,8 +37,10 @@ impl ThreadUsers {
         let now_ns = cx.clock.now_ns;
         let visit = &mut self.visits[id];
         if visit.cycle_ns > 0 {
+            cx.tally.cycles.note(now_ns - visit.cycle_ns, visit.is_first_cycle);
             cx.tally.cycles.end(plan, visit.cycle_ns, now_ns, visit.n_right);
         }
+        visit.is_first_cycle = visit.cycle_ns == 0;
         (visit.cycle_ns, visit.n_right) = (now_ns, 0);
         if now_ns >= plan.measure_end_ns && !visit.has_passed {
             visit.has_passed = true;

@@ -41,6 +41,8 @@ pub(super) struct Visit {
     pub(super) spare: Option<ConnectionId>,
     /// When the cycle under way began; 0: none did.
     pub(super) cycle_ns: u64,
+    /// It is the user's first one of the window.
+    pub(super) is_first_cycle: bool,
     /// Right answers in it.
     pub(super) n_right: u32,
     /// The user has begun a step after the measured part of a credited window.

@@ -198,6 +198,19 @@ fn a_constant_latency_is_credited_exactly() {
 }
 
 #[test]
+fn the_longest_first_cycle_is_known_wherever_it_was() {
+    for lead_in_s in [0.0, 0.3] {
+        let world = World::new(|seen| {
+            let is_late = seen.connection == 2 && seen.nth_there == 0;
+            Reply::After(if is_late { 110 * MS } else { 20 * MS })
+        });
+        let cycles = run_one(&world, &credited(4, lead_in_s)).tally.cycles;
+        assert!((cycles.first_s - 0.11).abs() < 1e-9, "{cycles:?}");
+        assert!((cycles.later_s - 0.02).abs() < 1e-9, "{cycles:?}");
+    }
+}
+
+#[test]
 fn a_pause_belongs_to_the_cycle() {
     let world = World::new(|_| Reply::After(10 * MS));
     let think = Think::Fixed { s: 0.027 };
