@@ -1,0 +1,298 @@
+"""Whether people's own sites with planted mistakes are tuned by three commands.
+
+Each site is written below a folder of the bench's, and then only commands of httpdyno are run:
+`adopt`, `tune`, `report --diff`. Told is for each whether all planted mistakes were found and
+proven, how many knobs that cannot matter were kept, what the final claim says, how long it took,
+how long the diff is, and whether the site was left as it was. At last the diff is applied with
+`patch`, and the site adopted again: what it finds then has to be the proven configuration. Needs
+root, nginx, php-fpm, Apache with mod_perl, node and `patch`; figures are those of an idle machine.
+
+Example:
+    .venv/bin/python -m benches.own_sites
+    .venv/bin/python -m benches.own_sites --only node uvicorn --budget 2m
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+from tests.real.sites.own import mod_perl, own_gunicorn, own_node, own_uvicorn, proxied
+from tests.real.sites.planted import INERT, MISTAKES, PAGES, planted_site
+
+from httpdyno.cli.find_study import open_study
+from httpdyno.errors import HttpdynoError
+from httpdyno.model import Level, level_text
+from httpdyno.units import duration_s
+
+MOST_S = 600.0
+MOST_INERT = 1
+MOST_DIFF_LINES = 6
+_PATCHED = {True: "the proven configuration", False: "not patched: no file changes"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """A site as its owner names it, and what is known of it."""
+
+    folder: Path
+    words: tuple[str, ...]
+    """What stands after `adopt`, without what is tried besides."""
+    mistakes: Mapping[str, tuple[Level, Level]]
+    inert: Mapping[str, tuple[Level, Level]]
+
+    @property
+    def files(self) -> dict[str, bytes]:
+        """All of its files."""
+        found = sorted(path for path in self.folder.rglob("*") if path.is_file())
+        return {str(path): path.read_bytes() for path in found}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """What came of a site."""
+
+    name: str
+    took_s: float = 0.0
+    missed: tuple[str, ...] = ()
+    """Planted mistakes that were not found, or not proven."""
+    inert_kept: tuple[str, ...] = ()
+    final: str = "none"
+    is_better: bool = False
+    n_diff_lines: int = 0
+    touched: tuple[str, ...] = ()
+    """Files of the site that differ after `tune`."""
+    is_patched: bool = False
+    """Whether there is a file to patch; a command line has none."""
+    differs: tuple[str, ...] = ()
+    """What the patched site has, where that is not the proven configuration."""
+    trouble: str = ""
+    """What failed, where a command did."""
+
+    @property
+    def is_right(self) -> bool:
+        """Whether it is all that was asked for."""
+        return (
+            self.is_better
+            and self.took_s <= MOST_S
+            and len(self.inert_kept) <= MOST_INERT
+            and self.n_diff_lines <= MOST_DIFF_LINES
+            and not (self.missed or self.touched or self.differs or self.trouble)
+        )
+
+
+def main() -> int:
+    """Run it; 0 where each site has its right answer."""
+    arguments = parsed()
+    results = []
+    for name in arguments.only:
+        build, budget = SITES[name]
+        with tempfile.TemporaryDirectory(prefix="own-", dir="/srv") as below:
+            Path(below).chmod(0o755)
+            results.append(of_site(name, build(Path(below) / "site"), arguments.budget or budget))
+        print("\n".join(told(results[-1])), flush=True)
+    right = sum(result.is_right for result in results)
+    print(f"{right} of {len(results)} sites have their right answer")
+    return int(right < len(results))
+
+
+def of_site(name: str, case: Case, budget: str) -> Result:
+    """Adopt and tune a site, apply what is proven, and look."""
+    with tempfile.TemporaryDirectory(prefix="own-sites-") as work:
+        Path(work).chmod(0o755)  # the servers' users look into their run folders
+        run = _Commands(case.folder, Path(work))
+        before = case.files
+        began_s = time.monotonic()
+        try:
+            run.adopt("study", case.words, {knob: level for knob, (_, level) in case.inert.items()})
+            outcome = run.tune("study", budget)
+            took_s = time.monotonic() - began_s
+            touched = tuple(
+                sorted(path for path in before.keys() | case.files if _differ(path, before, case))
+            )
+            diff = run.diff(outcome["overlay_diff"])
+            found = run.patched(diff, case, proven_of(outcome))
+        except HttpdynoError as error:
+            return Result(name=name, took_s=time.monotonic() - began_s, trouble=str(error))
+    return judged(name, case, outcome, took_s, diff=diff, touched=touched, found=found)
+
+
+def judged(  # noqa: PLR0913 - what there is to know of a run
+    name: str,
+    case: Case,
+    outcome: Mapping,
+    took_s: float,
+    *,
+    diff: str,
+    touched: tuple[str, ...],
+    found: Mapping[str, Level],
+) -> Result:
+    """Judge what a run says, and what the patched site was found to have. Pure."""
+    proven = proven_of(outcome)
+    final = outcome["final"]
+    ratio = final and (final["throughput_ratio"] or {})
+    return Result(
+        name=name,
+        took_s=took_s,
+        missed=tuple(knob for knob in case.mistakes if knob not in proven),
+        inert_kept=tuple(knob for knob in case.inert if knob in proven),
+        final=(
+            f"{final['verdict']} {ratio['ratio']:.3g} × ({ratio['low']:.3g} … {ratio['high']:.3g})"
+            if ratio
+            else "none"
+        ),
+        is_better=bool(final) and final["verdict"] == "better" and not outcome["withdrawn"],
+        n_diff_lines=sum(changes_something(line) for line in diff.splitlines()),
+        touched=touched,
+        is_patched=bool(found),
+        differs=tuple(
+            f"{knob} {level_text(found[knob])}, proven {level_text(level)}"
+            for knob, level in proven.items()
+            if knob in found and level_text(found[knob]) != level_text(level)
+        ),
+    )
+
+
+def proven_of(outcome: Mapping) -> dict[str, Level]:
+    """Return the knobs that the outcome changes → their levels. Pure."""
+    start = outcome["plan"]["start"]
+    return {k: v for k, v in outcome["configuration"].items() if v != start[k]}
+
+
+def changes_something(line: str) -> bool:
+    """Whether a line of a diff takes away or adds one. Pure."""
+    return line[:1] in {"+", "-"} and not line.startswith(("+++ ", "--- "))
+
+
+def told(result: Result) -> list[str]:
+    """Return the lines that tell of a site. Pure."""
+    rows = {
+        "final over start": result.final,
+        "mistakes not proven": ", ".join(result.missed),
+        f"inert ones kept (at most {MOST_INERT})": ", ".join(result.inert_kept),
+        f"lines of the diff (at most {MOST_DIFF_LINES})": str(result.n_diff_lines),
+        "files of the site that differ": ", ".join(result.touched),
+        "patched, it has": ", ".join(result.differs) or _PATCHED[result.is_patched],
+        "trouble": result.trouble,
+    }
+    head = f"{result.name}: {'right' if result.is_right else 'MISSED'}, {result.took_s:.0f} s"
+    return [head, *(f"  {name:<34}{text or 'none'}" for name, text in rows.items())]
+
+
+class _Commands:
+    """Runs commands of httpdyno where the site's owner stands, with a store of their own."""
+
+    def __init__(self, folder: Path, work: Path) -> None:
+        self._folder = folder
+        self._work = work
+        self._environment = {
+            **os.environ,
+            "HTTPDYNO_STORE": str(work / "store.sqlite"),
+            "HTTPDYNO_RUN_DIR": str(work / "run"),
+        }
+
+    def adopt(self, name: str, words: tuple[str, ...], tried: Mapping[str, Level]) -> None:
+        """Adopt the site, and try these levels too."""
+        knobs = [f"--knob={knob}={level_text(level)}" for knob, level in tried.items()]
+        self._run("adopt", "-o", str(self._work / name), *knobs, *words)
+
+    def tune(self, name: str, budget: str) -> dict:
+        """Tune; return the run as its JSON has it."""
+        file = self._work / "outcome.json"
+        self._run(
+            "tune", str(self._work / name), "--budget", budget, "--json", str(file), codes={0, 1}
+        )
+        return msgspec.json.decode(file.read_bytes())
+
+    def diff(self, shown: str) -> str:
+        """Return the run's patch; what is `shown` where only a command line changes."""
+        if not any(line.startswith("--- /") for line in shown.splitlines()):
+            return shown
+        file = self._work / "tuned.patch"
+        self._run("report", "--diff", str(file), codes={0, 1})
+        return file.read_text()
+
+    def patched(self, diff: str, case: Case, proven: Mapping[str, Level]) -> dict[str, Level]:
+        """Apply the patch to the site; return what is found there then, by knob."""
+        if not (self._work / "tuned.patch").exists():
+            return {}
+        self._ended(["patch", "-p1", "-d", "/", "-i", str(self._work / "tuned.patch")], {0})
+        other = {**case.mistakes, **case.inert}
+        self.adopt("patched", case.words, {k: other[k][0] for k in proven if k in other})
+        return {knob.name: knob.start for knob in open_study(str(self._work / "patched")).knobs}
+
+    def _run(self, *words: str, codes: frozenset[int] | set[int] = frozenset({0})) -> None:
+        self._ended([sys.executable, "-m", "httpdyno", *words], codes)
+
+    def _ended(self, command: list[str], codes: frozenset[int] | set[int]) -> None:
+        done = subprocess.run(
+            command, cwd=self._folder, env=self._environment, capture_output=True, check=False
+        )
+        if done.returncode not in codes:
+            last = " | ".join((done.stdout + done.stderr).decode().splitlines()[-6:])
+            raise HttpdynoError(f"{' '.join(command[1:4])} ended with {done.returncode}: {last}")
+
+
+def _differ(path: str, before: Mapping[str, bytes], case: Case) -> bool:
+    file = Path(path)
+    return not file.is_file() or before.get(path) != file.read_bytes()
+
+
+def _planted(folder: Path) -> Case:
+    folder.mkdir(mode=0o755)
+    site = planted_site(folder)
+    gets = tuple(word for page in PAGES for word in ("--get", page))
+    return Case(
+        folder=folder,
+        words=(site.front.main, "--with", site.php.main, *gets),
+        mistakes=MISTAKES,
+        inert=INERT,
+    )
+
+
+def _own(build: Callable) -> Callable[[Path], Case]:
+    def case(folder: Path) -> Case:
+        site = build(folder)
+        words = (*site.options, *site.source)
+        return Case(folder=folder, words=words, mistakes=site.mistakes, inert={})
+
+    return case
+
+
+SITES: dict[str, tuple[Callable[[Path], Case], str]] = {
+    "nginx-php-fpm": (_planted, "5m"),
+    "apache-prefork-mod_perl": (_own(mod_perl), "8m"),
+    "apache-event-gunicorn": (_own(proxied), "2m"),
+    "gunicorn": (_own(own_gunicorn), "4m"),
+    "uvicorn": (_own(own_uvicorn), "2m"),
+    "node": (_own(own_node), "2m"),
+}
+"""Name → what writes it, and the budget of its `tune`."""
+
+
+def parsed() -> argparse.Namespace:
+    """Return what was asked for."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benches.own_sites",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--only", nargs="+", choices=tuple(SITES), default=tuple(SITES))
+    parser.add_argument("--budget", type=_budget, metavar="TIME", help="of each tune")
+    return parser.parse_args()
+
+
+def _budget(text: str) -> str:
+    duration_s(text)
+    return text
+
+
+if __name__ == "__main__":
+    os.umask(0o022)
+    sys.exit(main())
