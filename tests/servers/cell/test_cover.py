@@ -73,3 +73,25 @@ def test_the_place_itself_and_what_the_kernel_shows_are_not_covered(top):
     Path(f"{top}{place}/in").mkdir()
     assert covered(top, [place, f"{place}/in"], place=place) == ([], {}, [])
     assert covers(["/proc", "/sys/kernel", "/dev/shm"], {}, ()).over == set()
+
+
+def test_a_folder_that_is_copied_for_its_user_is_no_part_of_one_that_is_not(top):
+    mounted = {"/": Mounted(point="/", kind="ext4")}
+    inner = f"{top}/a/deep"
+
+    def found(*filled):
+        writes = [f"{top}/a", inner]
+        return covers(writes, mounted, ("/nowhere",), is_filled=filled.__contains__).over
+
+    assert found(inner) == {f"{top}/a", inner}
+    assert found(inner, f"{top}/a") == {f"{top}/a"}
+    assert found() == {f"{top}/a"}
+
+
+def test_what_is_shown_in_a_covered_folder_is_not_covered(top):
+    mounted = {"/": Mounted(point="/", kind="ext4")}
+    own = (f"{top}/runs/run-1/0001",)
+    found = covers([top], mounted, own, with_beside=False)
+    assert found.shown == {f"{top}/a", f"{top}/b"}
+    assert found.owner(f"{top}/a/file") == ""
+    assert found.owner(f"{top}/file") == top

@@ -6,7 +6,7 @@ folder is made anew, and each folder in it is covered by itself.
 """
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from httpdyno.servers.cell.host import Mounted, mount_of
@@ -35,9 +35,13 @@ class Covers:
     """Folders that are covered for being beside the place only."""
 
     def owner(self, path: str) -> str:
-        """Return the nearest covered folder that a path is in; empty where none is."""
-        found = [each for each in (*self.over, *self.anew) if is_below(path, each)]
-        return max(found, key=len, default="")
+        """Return the nearest covered folder that a path is in; empty where none is.
+
+        What is shown as it is in a covered folder is not covered.
+        """
+        found = [each for each in (*self.over, *self.anew, *self.shown) if is_below(path, each)]
+        nearest = max(found, key=len, default="")
+        return "" if nearest in self.shown else nearest
 
 
 def covers(
@@ -46,6 +50,7 @@ def covers(
     own: tuple[str, ...],
     *,
     with_beside: bool = True,
+    is_filled: Callable[[str], bool] = lambda _: False,
 ) -> Covers:
     """Return what has to be covered so that these folders can be written.
 
@@ -54,6 +59,8 @@ def covers(
         mounted: All mounts, by their points.
         own: The folders of the copy's place.
         with_beside: Whether folders beside the place can be written too, or are only shown.
+        is_filled: Whether a folder's layer is a copy of it, which is its user's own all over. In a
+            folder of which that cannot be said it keeps a layer to itself.
     """
     found = Covers()
     for path in writes:
@@ -66,7 +73,9 @@ def covers(
         found.over -= found.shown
     for path in sorted(found.over):
         above = Covers(over=found.over - {path}, anew=found.anew).owner(path)
-        if above in found.over and mount_of(path, mounted) == mount_of(above, mounted):
+        is_more = above in found.over and is_filled(path) and not is_filled(above)
+        is_of_it = above in found.over and mount_of(path, mounted) == mount_of(above, mounted)
+        if is_of_it and not is_more:
             found.over.discard(path)
     return found
 

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from httpdyno.servers.adapter import Place
 from httpdyno.servers.cell.cover import Covers, covers, is_below, mounts_below
@@ -64,17 +64,27 @@ class _Planner:
             self._mounted,
             self._own,
             with_beside=self._is_root,
+            is_filled=self._is_filled,
         )
         doors = [(address(door.to), leads_to(door)) for door in wish.doors]
         files = {os.path.realpath(path): text for path, text in self._files(doors).items()}
         # A folder with placed files is seen through a layer, in which opening a file costs half as
         # much again; so nothing is placed that stands there already.
         files = {path: text for path, text in files.items() if not _stands(path, text)}
+        closed = {path: folder for path in files if (folder := _closed_above(path))}
+        closed = {path: to for path, to in closed.items() if to not in {*found.over, *found.anew}}
+        for path, folder in closed.items():
+            self._of(folder).place(path, files.pop(path))
         missing = self._missing(found)
         roots = self._placed(files, missing, found)
         over = {target: self._covered(target, found) for target in (*found.over, *found.anew)}
         over |= {root: self._shown_with_files(root) for root in roots}
         over |= {folder: self._made(folder) for folder in missing}
+        # Over what its user may not look into there is no overlay, and nothing in it to be seen.
+        over |= {
+            folder: ("bind", self._hold(str(self._of(folder).placed)), folder)
+            for folder in closed.values()
+        }
         for point in self._seen_again(found, roots) - files.keys():
             over[point] = ("bind", self._hold(point, "seek"), point)
         plan.steps += [("keep", path) for path in self._own]
@@ -228,9 +238,11 @@ class _Planner:
     def _of(self, target: str) -> Layers:
         if target not in self._layers:
             folder = self._layers_in(target) / FOLDER / f"{len(self._layers):03}"
-            self._layers[target] = Layers(
-                target=target, folder=folder, is_filled=self._is_filled(target)
-            )
+            is_filled = self._is_filled(target)
+            if not (self._is_root or is_filled or is_own_folder(Path(target))):
+                words = f"{target} belongs to others: written as far as this user may"
+                self._plan.notices.append(words)
+            self._layers[target] = Layers(target=target, folder=folder, is_filled=is_filled)
         return self._layers[target]
 
     def _is_filled(self, target: str) -> bool:
@@ -240,10 +252,7 @@ class _Planner:
         """
         if self._is_root or is_own_folder(Path(target)):
             return False
-        if target in ALWAYS_WRITTEN or is_small(target):
-            return True
-        self._plan.notices.append(f"{target} belongs to others: written as far as this user may")
-        return False
+        return target in ALWAYS_WRITTEN or is_small(target)
 
     def _layers_in(self, target: str) -> Path:
         """Return where layers cost what theirs cost: on a disk, or in memory."""
@@ -264,6 +273,14 @@ def _stands(path: str, text: bytes) -> bool:
         return Path(path).is_file() and Path(path).read_bytes() == text
     except OSError:
         return False
+
+
+def _closed_above(path: str) -> str:
+    """Return the outermost folder on the way to a file that this user may not look into."""
+    for folder in reversed(PurePosixPath(path).parents):
+        if not os.access(folder, os.X_OK):
+            return str(folder) if os.path.isdir(folder) else ""  # noqa: PTH112
+    return ""
 
 
 def _nearest_folder(path: str) -> str:
