@@ -21,6 +21,7 @@ from httpdyno.servers.nginx import Nginx
 from httpdyno.servers.nginx.build import build_of
 from httpdyno.servers.nginx.include import files_of
 from httpdyno.servers.nginx.listen import addresses
+from httpdyno.servers.nginx.paths import is_file
 from httpdyno.servers.nginx.scope import conf_of
 from httpdyno.servers.nginx.survey import survey_of
 
@@ -276,3 +277,9 @@ def test_the_compiled_log_is_written_though_one_server_has_its_own(own_folders):
     survey = Nginx().survey(member, Nginx().read(member), None)
     assert isinstance(survey, Survey)
     assert "/var/log/nginx" in survey.writes
+
+
+def test_a_file_whose_name_begins_like_a_switch_is_one():
+    assert is_file("online.crt")
+    assert is_file("off-peak.log")
+    assert not any(map(is_file, ("on", "off", "stderr", "", "syslog:server=a")))

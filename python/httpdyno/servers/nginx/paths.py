@@ -24,16 +24,24 @@ WRITTEN = frozenset({"pid", "lock_file", "error_log", "access_log", "proxy_store
 READ = frozenset(
     {"ssl_certificate", "ssl_certificate_key", "ssl_password_file", "ssl_dhparam"}
     | {"ssl_trusted_certificate", "ssl_client_certificate", "ssl_session_ticket_key"}
-    | {"proxy_ssl_certificate", "proxy_ssl_certificate_key", "auth_basic_user_file"}
-    | {"ssl_stapling_file", "ssl_crl"}
+    | {"ssl_stapling_file", "ssl_crl", "auth_basic_user_file"}
+    | {
+        f"{side}_ssl_{name}"
+        for side in ("proxy", "grpc", "uwsgi")
+        for name in (
+            *("certificate", "certificate_key", "password_file"),
+            *("trusted_certificate", "crl"),
+        )
+    }
 )
 """Directives whose first argument is a key, a certificate or a list of users."""
-_NO_FILES = ("syslog:", "memory:", "stderr", "off", "on", "/dev/", "data:", "engine:", "$")
+_NO_FILES = ("syslog:", "memory:", "/dev/", "data:", "engine:", "$")
+_SWITCHES = frozenset({"", "stderr", "off", "on"})
 
 
 def is_file(text: str) -> bool:
     """Whether an argument names a file, and not a log server, a switch or a variable."""
-    return bool(text) and not text.startswith(_NO_FILES)
+    return text not in _SWITCHES and not text.startswith(_NO_FILES)
 
 
 def written_folders(conf: Conf) -> tuple[str, ...]:
