@@ -8,7 +8,7 @@ from msgspec import structs
 
 import httpdyno
 from httpdyno.experiment import caveat
-from httpdyno.model import Caveat, Effective, Method
+from httpdyno.model import Caveat, Effective, Method, Site
 from httpdyno.testing.record import sample_host, sample_start, sample_window
 
 PACKAGE = Path(httpdyno.__file__).parent
@@ -107,3 +107,13 @@ def test_stored_starts_that_a_run_does_not_come_to_are_counted():
     [told] = caveat.unused_starts(9)
     assert told.kind == "unused_starts"
     assert told.message.startswith("9 stored starts are not used: ")
+
+
+def test_in_what_copies_are_not_the_site_is_a_caveat_each():
+    assert caveat.unlike_the_site(None) == ()
+    site = Site(members=(), caveats=("another key", "no users"))
+    told = caveat.unlike_the_site(site)
+    assert [(each.kind, each.message) for each in told] == [
+        ("unlike_the_site", "another key"),
+        ("unlike_the_site", "no users"),
+    ]

@@ -4,11 +4,11 @@ import http.client
 import os
 import ssl
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from pathlib import Path
 from time import sleep
 
 import pytest
+from msgspec import structs
 from tests.real.sites.apache import (
     FolderSeat,
     debian_tree,
@@ -325,10 +325,11 @@ def test_without_its_keys_all_is_said_and_stand_ins_are_named(own_folders):
     key = str(folder / "etc/ssl/key.pem")
     by_server = surveyed(tree, seat_in(folder))
     Path(key).unlink()  # to Apache, what it may not read is not there
-    files = replace(SITE.read(tree.member), unreadable=(key,))
+    files = SITE.read(tree.member)
     survey = SITE.survey(tree.member, files, seat_in(folder))
     assert isinstance(survey, Survey)
     assert said(survey.readings) == said(by_server.readings)
+    survey = structs.replace(survey, stand_ins=(key,))
     with new_run_root() as root:
         seat = open_wall(root.new_place("open"), CellWish(), kind="open")
         assert isinstance(seat, WallSeat)

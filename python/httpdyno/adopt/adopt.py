@@ -65,7 +65,10 @@ def site_of(gathered: Gathered, asked: Site) -> Site:
     listener = loaded_listener(site, front.listeners)
     names = [name for name in listener.names if name not in {"_", "localhost", ""}]
     return msgspec.structs.replace(
-        site, listener=listener.address, host=asked.host or next(iter(names), "")
+        site,
+        listener=listener.address,
+        host=asked.host or next(iter(names), ""),
+        caveats=gathered.caveats,
     )
 
 

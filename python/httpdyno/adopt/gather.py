@@ -7,7 +7,7 @@ a copy cannot reach them.
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from msgspec import structs
 
@@ -19,6 +19,7 @@ from httpdyno.servers.run_folder import new_run_root
 from httpdyno.servers.site.adapter import Seat, SiteAdapter
 from httpdyno.servers.site.seating import SeatMaker
 from httpdyno.servers.site.snapshot import Found
+from httpdyno.servers.site.stand_in import StandIns, stand_ins
 
 _OF_ROOT = ("/root",) if os.access("/root", os.R_OK | os.W_OK) else ()
 # Over a folder that an ordinary user may not look into there is no layer.
@@ -36,6 +37,8 @@ class Gathered:
     """Front to back."""
     outside: tuple[Backend, ...]
     """What it connects to and no member answers at."""
+    caveats: tuple[str, ...] = ()
+    """In what copies of it are not what it is, in words."""
 
 
 def gather(
@@ -84,15 +87,28 @@ def gather_running(
     with new_run_root() as root:
         place = root.new_place("survey")
         begun = make_seat.begin(place)
+        # Even a server's own test needs its keys and writes in folders of others. Root may do that.
+        if begun.kind == "cell" and begun.is_root:
+            as_read = Gathered(members=(), outside=())
+        else:
+            as_read = gather(named, adapters, None)
+        made = stand_ins(found.files for found in as_read.members)
         if begun.kind != "cell":
-            return gather(named, adapters, None)
-        seat = make_seat.finish(begun, place, CellWish(writes=EVERYTHING))
+            return _with(made, as_read)
+        writes = [folder for found in as_read.members for folder in found.survey.writes]
+        wish = CellWish(writes=(*EVERYTHING, *writes), hidden_files=made.contents)
+        seat = make_seat.finish(begun, place, wish)
         if isinstance(seat, NotRunning):
             raise AdapterError(f"no private copy can be made here: {seat.detail}")
         try:
-            return gather(named, adapters, seat)
+            return _with(made, gather(named, adapters, seat))
         finally:
             seat.close()
+
+
+def _with(made: StandIns, gathered: Gathered) -> Gathered:
+    members = tuple(made.put_into(found) for found in gathered.members)
+    return replace(gathered, members=members, caveats=made.caveats)
 
 
 def look_at(member: Member, adapters: Mapping[str, SiteAdapter], seat: Seat | None) -> Found:

@@ -66,6 +66,7 @@ class StudyText:
             "tls": self.offer.is_tls or "",
             "ready": self.ready_path,
             "writes": self.site.writes,
+            "caveats": self.site.caveats,
         }
         lines = ["[site]", *toml_lines(keys)]
         return (

@@ -270,6 +270,8 @@ def _tell_found(gathered: Gathered) -> None:
         tell(f"{version_of(found.survey)}: {what}{files}")
     for words in _noticed(gathered):
         tell(f"note: {words}")
+    for words in gathered.caveats:
+        tell(f"caveat: {words}")
     for backend in gathered.outside:
         where = f" ({backend.origin.file}:{backend.origin.line})" if backend.origin else ""
         tell(f"out of reach for a copy: {backend.to}{where}")

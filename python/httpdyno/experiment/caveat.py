@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Sequence
 from msgspec import structs
 
 from httpdyno.experiment.littles_law import little_doubt
-from httpdyno.model import Caveat, HostFacts, Method, StartRecord, WindowRecord
+from httpdyno.model import Caveat, HostFacts, Method, Site, StartRecord, WindowRecord
 from httpdyno.units import format_duration
 
 Caveats = tuple[Caveat, ...]
@@ -136,6 +136,12 @@ def fresh_servers(method: Method) -> Caveats:
         f"each server was measured in its first {first} under load alone, as the study asks: "
         "throughput and latencies are of these, and in the long run their ratios may be other",
     )
+
+
+def unlike_the_site(site: Site | None) -> Caveats:
+    """Return the doubts that private copies are not in all what the site is."""
+    words = () if site is None else site.caveats
+    return tuple(Caveat(kind="unlike_the_site", message=each) for each in words)
 
 
 def changed_amid_run(names: Collection[str]) -> Caveats:

@@ -68,6 +68,8 @@ class Site(Record, frozen=True):
     writes: tuple[str, ...] = ()
     """Folders that the copy writes in: copy-on-write for each."""
     doors: tuple[Door, ...] = ()
+    caveats: tuple[str, ...] = ()
+    """In what its copies are not what the site is, a sentence each."""
 
 
 class Origin(Record, frozen=True):
@@ -148,6 +150,9 @@ class Survey(Record, frozen=True):
     """Folders that it is configured to write in."""
     unreadable: tuple[str, ...] = ()
     """Files that this user may not read, such as private keys."""
+    stand_ins: tuple[str, ...] = ()
+    """Files of theirs in whose place a copy has others: keys that may not be read, and their
+    certificates."""
     notices: tuple[Notice, ...] = ()
 
     def reading(self, name: str, scope: str = "") -> Reading | None:

@@ -78,6 +78,7 @@ def site_from(table: SiteTable, folder: Path, wrong: Wrong) -> Site:
         host=table.host,
         writes=table.writes,
         doors=table.doors,
+        caveats=table.caveats,
     )
 
 

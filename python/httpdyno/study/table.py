@@ -131,6 +131,8 @@ class SiteTable(Record, frozen=True):
     """The path that answers once the site is ready."""
     ready_status: int | None = None
     """The status of that answer; any below 500 where it is left out."""
+    caveats: tuple[str, ...] = ()
+    """In what copies are not what the site is, a sentence each; told with each result."""
 
 
 class KnobTable(Record, frozen=True):

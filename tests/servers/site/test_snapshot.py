@@ -12,6 +12,7 @@ FILES = MemberFiles(
     texts={"/etc/nginx/nginx.conf": b"user \xff;\n", "/etc/nginx/sites/a": b""},
     real={"/etc/nginx/sites/a": "/srv/a.conf"},
     unreadable=("/etc/ssl/key.pem",),
+    stand_ins={"/etc/ssl/key.pem": b"a new one"},
 )
 FOUND = Found(member=FRONT, files=FILES, survey=Survey(version="nginx/1.22.1"))
 
@@ -32,13 +33,14 @@ def test_what_was_taken_is_read_again(folder):
 
 def test_nobody_else_may_read_it(folder):
     files = [path for path in folder.rglob("*") if path.is_file()]
-    assert len(files) == 3
+    assert len(files) == 4
     assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
 
-def test_a_file_that_was_changed_is_refused(folder):
-    (folder / "files/etc/nginx/nginx.conf").write_bytes(b"user other;\n")
+@pytest.mark.parametrize("file", ["files/etc/nginx/nginx.conf", "stand-ins/etc/ssl/key.pem"])
+def test_a_file_that_was_changed_is_refused(folder, file):
+    (folder / file).write_bytes(b"user other;\n")
     with pytest.raises(StudyFileError, match="not what it was"):
         load_snapshot(folder, [FRONT])
 
@@ -47,6 +49,7 @@ def test_a_file_that_was_changed_is_refused(folder):
     ("spoil", "words"),
     [
         (lambda folder: (folder / "files/etc/nginx/sites/a").unlink(), "lacks"),
+        (lambda folder: (folder / "stand-ins/etc/ssl/key.pem").unlink(), "lacks"),
         (lambda folder: (folder / RECORD).unlink(), "cannot be read"),
         (lambda folder: (folder / RECORD).write_bytes(b"{"), "is no snapshot"),
         (

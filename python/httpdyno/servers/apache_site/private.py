@@ -52,8 +52,8 @@ def _edits(reading: Reading, line: Line, file: str, context: tuple[Survey, Seat]
     root = survey.reading("ServerRoot")
     if name in CERTIFICATES:
         path = posixpath.join(root.text if root else "/", *words(reading.text)[:1])
-        # Where it cannot be read, a stand-in lies in the copy's own place.
-        is_hidden = path in survey.unreadable
+        # A stand-in lies in the copy's own place.
+        is_hidden = path in survey.stand_ins
         return [_arguments(line, file, quoted(seat.path(path)))] if is_hidden else []
     if name in _PATHS:
         mapped = _mapped(reading, root.text if root else "/", seat)

@@ -16,6 +16,7 @@ from httpdyno.servers.apache_site.environment import (
 from httpdyno.servers.apache_site.include import Files, Held, OnDisk
 from httpdyno.servers.apache_site.lines import words
 from httpdyno.servers.apache_site.overrides import files_below_roots
+from httpdyno.servers.apache_site.tls import tls_files
 from httpdyno.servers.apache_site.walk import Walked, walked
 from httpdyno.servers.apache_site.where import options, server_root
 from httpdyno.servers.site.adapter import MemberFiles
@@ -28,6 +29,8 @@ CERTIFICATES = frozenset(
         "sslcertificatechainfile",
         "sslcacertificatefile",
         "sslproxymachinecertificatefile",
+        *("sslcadnrequestfile", "sslproxycacertificatefile", "sslproxymachinecertificatechainfile"),
+        "sslsessionticketkeyfile",
     }
 )
 """Directives that name what only root may read, often; Apache does not start without."""
@@ -53,7 +56,8 @@ def read_files(member: Member) -> MemberFiles:
         except OSError:
             unreadable[file] = None
     real = {path: target for path in texts if (target := os.path.realpath(path)) != path}
-    return MemberFiles(texts=texts, real=real, unreadable=tuple(unreadable))
+    tls = tls_files(walk.directives, walk.server_root)
+    return MemberFiles(texts=texts, real=real, unreadable=tuple(unreadable), tls=tls)
 
 
 def walk_of(member: Member, texts: dict[str, bytes], files: Files | None = None) -> Walked:

@@ -29,6 +29,7 @@ from httpdyno.servers.nginx.private import cell_edits
 from httpdyno.servers.nginx.process import KIND, member_of, member_of_process, of_command
 from httpdyno.servers.nginx.scope import Conf, conf_of
 from httpdyno.servers.nginx.survey import survey_of
+from httpdyno.servers.nginx.tls import tls_files
 from httpdyno.servers.nginx.tree import parsed
 from httpdyno.servers.nginx.wall import rewrite
 from httpdyno.servers.site.adapter import MemberFiles, Seat, SiteLaunch
@@ -80,7 +81,12 @@ class Nginx:
         """
         files = files_of(member.main)
         conf = conf_of(files.texts, build_of("", (), prefix=member.prefix))
-        return MemberFiles(texts=files.texts, real=files.real, unreadable=unreadable(conf))
+        return MemberFiles(
+            texts=files.texts,
+            real=files.real,
+            unreadable=unreadable(conf),
+            tls=tls_files(conf),
+        )
 
     def survey(self, member: Member, files: MemberFiles, seat: Seat | None) -> Survey | NotRunning:
         """Return what is in force, as the files say; in a cell nginx's own test comes first.

@@ -50,7 +50,7 @@ def rewrite(main: str, survey: Survey, build: Build, seat: Seat, *, is_root: boo
     """
     root = seat.path("/").rstrip("/")
     conf = conf_of(files_of(main, root).texts, build, is_root=is_root)
-    edits = wall_edits(conf, seat, survey.unreadable)
+    edits = wall_edits(conf, seat, survey.stand_ins)
     try:
         for path, text in edited_files(conf.texts, edits).items():
             Path(f"{root}{led(path, root)}").write_bytes(text)
@@ -60,7 +60,7 @@ def rewrite(main: str, survey: Survey, build: Build, seat: Seat, *, is_root: boo
         raise AdapterError(f"`{error.filename}` cannot be written: {reason(error)}") from error
 
 
-def wall_edits(conf: Conf, seat: Seat, unreadable: Iterable[str]) -> tuple[Edit, ...]:
+def wall_edits(conf: Conf, seat: Seat, stand_ins: Iterable[str]) -> tuple[Edit, ...]:
     """Return the edits for a seat that is no cell.
 
     Raises:
@@ -70,11 +70,11 @@ def wall_edits(conf: Conf, seat: Seat, unreadable: Iterable[str]) -> tuple[Edit,
         conf: Theirs.
         seat: Whose `path` and `port` say where things are for the copy; an address that nothing
             of the copy listens at comes back as it is.
-        unreadable: Keys and certificates that have a stand-in at `seat.path` of theirs.
+        stand_ins: Keys and the like in whose place others lie, at `seat.path` of theirs.
     """
     edits = [
         *in_foreground(conf),
-        *_paths(conf, seat, frozenset(unreadable)),
+        *_paths(conf, seat, frozenset(stand_ins)),
         *_unset(conf, seat),
         *_listens(conf, seat),
         *_other_listens(conf, seat),
@@ -84,7 +84,7 @@ def wall_edits(conf: Conf, seat: Seat, unreadable: Iterable[str]) -> tuple[Edit,
     return tuple(dict.fromkeys(_same_lines(conf, edit) for edit in edits))
 
 
-def _paths(conf: Conf, seat: Seat, unreadable: frozenset[str]) -> Iterator[Edit]:
+def _paths(conf: Conf, seat: Seat, stand_ins: frozenset[str]) -> Iterator[Edit]:
     folder = posixpath.dirname(conf.main_file)
     for directive in walk(conf.tree):
         if directive.is_block or not directive.args:
@@ -99,7 +99,7 @@ def _paths(conf: Conf, seat: Seat, unreadable: frozenset[str]) -> Iterator[Edit]
             new = seat.path(conf.build.full(first))
         elif directive.name in READ and is_file(first):
             path = posixpath.join(folder, first)
-            new = seat.path(path) if path in unreadable else path
+            new = seat.path(path) if path in stand_ins else path
         else:
             continue
         yield from changed(directive, (new, *rest))

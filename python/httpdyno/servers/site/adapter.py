@@ -17,6 +17,7 @@ from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.instance import Insight
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.seat import Said, Seat
+from httpdyno.servers.site.tls_files import TlsFiles
 
 __all__ = ["MemberFiles", "Said", "Seat", "SiteAdapter", "SiteLaunch", "TakesVariables"]
 
@@ -31,6 +32,10 @@ class MemberFiles:
     """Path as the server opens it → the file that a link there leads to; only where it differs."""
     unreadable: tuple[str, ...] = ()
     """What is named and cannot be read by this user, such as private keys."""
+    tls: TlsFiles = field(default_factory=TlsFiles)
+    """Keys, certificates and the like that are named."""
+    stand_ins: Mapping[str, bytes] = field(default_factory=dict)
+    """Path of theirs → what a copy sees there in place of what cannot be read."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -211,6 +211,7 @@ class SiteServer:
         writes = dict.fromkeys(self._site.writes)
         logs: dict[str, None] = {}
         sysctls: dict[str, str] = {}
+        hidden: dict[str, bytes] = {}
         for each in changed:
             survey, own = each.found.survey, each.found.files
             private: tuple[Edit, ...] = each.adapter.private(survey, own, begun)
@@ -220,8 +221,10 @@ class SiteServer:
             writes |= dict.fromkeys(survey.writes)
             logs |= dict.fromkeys(log.path for log in survey.logs if log.path.startswith("/"))
             sysctls |= each.changes.sysctls
+            hidden |= own.stand_ins
         return CellWish(
             files=files,
+            hidden_files=hidden,
             writes=tuple(writes),
             logs=tuple(logs),
             doors=self._site.doors,

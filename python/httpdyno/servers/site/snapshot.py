@@ -1,7 +1,8 @@
 """A copy of a site's configuration, taken once: all arms of all runs of a study come from it.
 
 In a folder lie the files as they were, below `files` at their own paths, and `snapshot.json` with
-what is known of each: digest, owner, mode, where a link led. What may hold secrets of a service
+what is known of each: digest, owner, mode, where a link led. Keys are not among them; what a copy
+has in place of one that may not be read lies below `stand-ins`. What may hold secrets of a service
 (passwords in a pool's environment) is for its owner only.
 """
 
@@ -19,8 +20,10 @@ from httpdyno.servers.site.adapter import MemberFiles
 
 RECORD = "snapshot.json"
 _FILES = "files"
+_STAND_INS = "stand-ins"
 _LARGEST_BYTES = 64 << 20
 _FORMAT = 1
+_MODE = 0o600
 
 
 class FileRecord(Record, frozen=True):
@@ -45,6 +48,7 @@ class MemberRecord(Record, frozen=True):
     survey: Survey
     files: tuple[FileRecord, ...]
     unreadable: tuple[str, ...] = ()
+    stand_ins: tuple[FileRecord, ...] = ()
 
 
 class SnapshotRecord(Record, frozen=True):
@@ -103,11 +107,10 @@ def take_snapshot(folder: Path, found: Sequence[Found], *, taken_at: str) -> Sna
     for each in found:
         files = []
         for path, text in each.files.texts.items():
-            target = folder / _FILES / path.lstrip("/")
-            target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            target.write_bytes(text)
-            target.chmod(0o600)
+            _write(folder / _FILES / path.lstrip("/"), text)
             files.append(_file_record(path, text, each.files.real.get(path, "")))
+        for path, text in each.files.stand_ins.items():
+            _write(folder / _STAND_INS / path.lstrip("/"), text)
         records.append(
             MemberRecord(
                 name=each.member.name,
@@ -115,6 +118,10 @@ def take_snapshot(folder: Path, found: Sequence[Found], *, taken_at: str) -> Sna
                 survey=each.survey,
                 files=tuple(files),
                 unreadable=each.files.unreadable,
+                stand_ins=tuple(
+                    FileRecord(path=path, digest=_digest(text), mode=_MODE)
+                    for path, text in each.files.stand_ins.items()
+                ),
             )
         )
     record = SnapshotRecord(taken_at=taken_at, members=tuple(records))
@@ -124,8 +131,20 @@ def take_snapshot(folder: Path, found: Sequence[Found], *, taken_at: str) -> Sna
     return Snapshot(members={each.member.name: each for each in found}, taken_at=taken_at)
 
 
+def _write(file: Path, text: bytes) -> None:
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    # Two members may name the same file.
+    file.touch(mode=_MODE)
+    file.chmod(_MODE)
+    file.write_bytes(text)
+
+
+def _digest(text: bytes) -> str:
+    return hashlib.sha256(text).hexdigest()
+
+
 def _file_record(path: str, text: bytes, real: str) -> FileRecord:
-    digest = hashlib.sha256(text).hexdigest()
+    digest = _digest(text)
     try:
         info = Path(path).stat()
     except OSError:
@@ -160,9 +179,12 @@ def load_snapshot(folder: Path, members: Sequence[Member]) -> Snapshot:
             member=member,
             survey=known.survey,
             files=MemberFiles(
-                texts={each.path: _content(folder, each) for each in known.files},
+                texts={each.path: _content(folder / _FILES, each) for each in known.files},
                 real={each.path: each.real for each in known.files if each.real},
                 unreadable=known.unreadable,
+                stand_ins={
+                    each.path: _content(folder / _STAND_INS, each) for each in known.stand_ins
+                },
             ),
         )
     return Snapshot(members=loaded, taken_at=record.taken_at)
@@ -190,12 +212,12 @@ def _record(folder: Path) -> SnapshotRecord:
 
 
 def _content(folder: Path, known: FileRecord) -> bytes:
-    file = folder / _FILES / known.path.lstrip("/")
+    file = folder / known.path.lstrip("/")
     try:
         text = read_regular(file, limit_bytes=_LARGEST_BYTES)
     except OSError as error:
         raise StudyFileError(f"the snapshot lacks `{file}`: {reason(error)}") from error
-    if hashlib.sha256(text).hexdigest() != known.digest:
+    if _digest(text) != known.digest:
         raise StudyFileError(
             f"`{file}` of the snapshot is not what it was when it was taken",
             hint="change knobs in the study file; `httpdyno adopt` takes a new snapshot",
