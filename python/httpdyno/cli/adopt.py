@@ -42,6 +42,11 @@ EXAMPLE = """Examples:
 
 _BUDGET = "10m"
 _ISOLATIONS = ("auto", "cell", "wall", "open")
+_ALLOWED = ("stale", "loss", "inline")
+_NO_COPY = (
+    "run it as root (`httpdyno doctor` says what this machine allows), or with `--isolation open` "
+    "where nothing that a copy could touch matters"
+)
 
 SourceArgument = Annotated[
     list[str],
@@ -165,10 +170,11 @@ def command(  # noqa: PLR0913 - one parameter for each option
         if outputs.json is not None:
             write_json(_plan(gathered, site, folder), outputs.json)
         return 0
+    allowed = _allowed(allow)
     enter_for(asked.isolation)
     make_seat = seat_maker(asked.isolation)
     if isinstance(make_seat, str):
-        raise AdapterError(make_seat, hint="`httpdyno doctor` says what this machine allows")
+        raise AdapterError(make_seat, hint=_NO_COPY)
     gathered = gather_running(members, adapters, make_seat)
     if not (asked.listener or gathered.members[0].survey.listeners):
         front = with_listener(gathered.members[0], adapters, make_seat)
@@ -193,7 +199,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
         ready_status=ready_status,
         budget_s=duration_s(budget),
         wanted=Wanted(
-            allowed=tuple(filter(None, allow.split(","))),
+            allowed=allowed,
             levels=dict(_levels(each) for each in knob or []),
             left_out=tuple(not_knob or ()),
             memory_bytes=int(machine_room().memory_bytes),
@@ -231,6 +237,15 @@ def _isolation(text: str) -> Isolation:
         if text == each:
             return each  # type: ignore[return-value] # one of the four
     raise UsageError(f"`--isolation {text}` is none", hint=f"one of {', '.join(_ISOLATIONS)}")
+
+
+def _allowed(text: str) -> tuple[str, ...]:
+    words = tuple(filter(None, (each.strip() for each in text.split(","))))
+    if unknown := next((each for each in words if each not in _ALLOWED), ""):
+        raise UsageError(
+            f"`--allow {unknown}` allows nothing", hint=f"some of {', '.join(_ALLOWED)}"
+        )
+    return words
 
 
 def _ready(text: str) -> tuple[str, int | None]:

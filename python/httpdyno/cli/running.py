@@ -48,7 +48,9 @@ def _run(plan: Plan, resume: Resumed | None) -> Outcome:
     if missing:
         raise AdapterError(
             f"study {study.name} cannot run here: {'; '.join(missing)}",
-            hint="`httpdyno doctor` says what each bundled study needs",
+            hint="`httpdyno doctor` says what each bundled study needs"
+            if study.site is None
+            else "`httpdyno doctor` says what this machine allows",
         )
     with (
         Store.open() as store,

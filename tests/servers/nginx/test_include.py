@@ -105,8 +105,11 @@ def test_a_file_that_is_named_must_be_there(own_folders):
     main = DEBIAN.written(own_folders)
     mime = own_folders / "etc/nginx/mime.types"
     mime.unlink()
-    with pytest.raises(AdapterError, match=rf"`{mime}`, included by `{main}` line 2., .*no such"):
+    with pytest.raises(
+        AdapterError, match=rf"`{mime}`, included by `{main}` line 2., .*no such"
+    ) as refused:
         files_of(str(main))
+    assert "take its `include` out" in refused.value.hint
     with pytest.raises(AdapterError, match=r"`/etc/none` cannot be read: no such file"):
         files_of("/etc/none")
 

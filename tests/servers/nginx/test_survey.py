@@ -15,15 +15,18 @@ from tests.servers.nginx.layouts import (
     SYMLINK_FARM,
     WORDPRESS,
 )
+from tests.servers.nginx.seats import OpenSeat
 
 from httpdyno.model import Member, Survey
-from httpdyno.servers.nginx import Nginx
+from httpdyno.servers.adapter import NotRunning
+from httpdyno.servers.nginx import Nginx, server
 from httpdyno.servers.nginx.build import build_of
 from httpdyno.servers.nginx.include import files_of
 from httpdyno.servers.nginx.listen import addresses
 from httpdyno.servers.nginx.paths import is_file
 from httpdyno.servers.nginx.scope import conf_of
 from httpdyno.servers.nginx.survey import survey_of
+from httpdyno.servers.seat import Said
 
 NEWEST = build_of("", ("--with-threads", "--with-http_gzip_static_module"))
 DEBIAN_12 = build_of(
@@ -283,3 +286,22 @@ def test_a_file_whose_name_begins_like_a_switch_is_one():
     assert is_file("online.crt")
     assert is_file("off-peak.log")
     assert not any(map(is_file, ("on", "off", "stderr", "", "syslog:server=a")))
+
+
+class SayingSeat(OpenSeat):
+    """A seat in which each program says the same and refuses."""
+
+    def run(self, *_, **__):
+        words = 'nginx: [warn] the "user" directive\nnginx: [emerg] unknown directive "x"\n'
+        return Said(exit_code=1, output="", errors=words)
+
+
+def test_what_nginx_only_warns_of_is_not_why_it_does_not_start(own_folders, monkeypatch):
+    monkeypatch.setattr(server, "program_of", lambda _: "/usr/sbin/nginx")
+    file = own_folders / "nginx.conf"
+    file.write_text("events { }\nhttp { }\n")
+    member = Member(name="nginx", kind="nginx", main=str(file))
+    seat = SayingSeat(folder=own_folders, ports={}, is_root=False, kind="cell")
+    refused = Nginx().survey(member, Nginx().read(member), seat)
+    assert isinstance(refused, NotRunning)
+    assert refused.detail == 'nginx: [emerg] unknown directive "x"'

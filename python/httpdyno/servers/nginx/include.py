@@ -176,7 +176,10 @@ def _content(path: str, named_by: Directive | None, root: str) -> bytes:
 
 
 def _absent(path: str, named_by: Directive | None, why: str) -> AdapterError:
-    return AdapterError(f"`{path}`{_by(named_by)} cannot be read: {why}")
+    hint = "nginx does not start without it either: make it, or take its `include` out"
+    return AdapterError(
+        f"`{path}`{_by(named_by)} cannot be read: {why}", hint=hint if named_by else ""
+    )
 
 
 def _by(named_by: Directive | None) -> str:

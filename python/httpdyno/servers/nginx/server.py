@@ -218,4 +218,7 @@ def _refused(program: str, member: Member, seat: Seat) -> NotRunning | None:
     said = seat.run(command, environment=_ENVIRONMENT)
     if said.exit_code == 0:
         return None
-    return NotRunning(status="refused", detail=last_lines(f"{said.output}\n{said.errors}"))
+    lines = f"{said.output}\n{said.errors}".splitlines(keepends=True)
+    # What it warns of it would have started with.
+    why = "".join(line for line in lines if "[warn]" not in line)
+    return NotRunning(status="refused", detail=last_lines(why))
