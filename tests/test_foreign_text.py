@@ -2,8 +2,17 @@ import json
 import os
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from httpdyno.foreign_text import opened_regular, read_regular, reason, visible
+from httpdyno.foreign_text import (
+    kept_bytes,
+    kept_text,
+    opened_regular,
+    read_regular,
+    reason,
+    visible,
+)
 
 
 @pytest.mark.parametrize(
@@ -28,6 +37,24 @@ def test_json_text_means_the_same_afterwards():
     text = visible(json.dumps(document, ensure_ascii=False))
     assert "\x9b" not in text
     assert json.loads(text) == document
+
+
+@pytest.mark.parametrize("data", [b"", b"plain", b"caf\xe9 \xff\r\n\x0c", "ä\uf7e9".encode()])
+def test_bytes_that_are_no_text_are_kept_in_one(data):
+    text = kept_text(data)
+    assert kept_bytes(text) == data
+    assert json.loads(json.dumps(text)) == text
+    text.encode()  # a store takes no lone halves of characters
+
+
+@given(st.binary() | st.text(st.sampled_from("a\n\uf77f\uf780\uf7ff\uf800ä")).map(str.encode))
+def test_all_bytes_are_kept(data):
+    assert kept_bytes(kept_text(data)) == data
+
+
+def test_text_that_is_utf_8_is_itself():
+    assert kept_text("größer ✓\n".encode()) == "größer ✓\n"
+    assert kept_bytes("größer ✓\n") == "größer ✓\n".encode()
 
 
 def test_what_is_no_regular_file_is_refused_and_not_waited_for(tmp_path):

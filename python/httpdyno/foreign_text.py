@@ -27,6 +27,10 @@ _KINDS = {
 _UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
+_BYTES = range(0x80, 0x100)
+_TO_KEPT = {0xDC00 + byte: 0xF700 + byte for byte in _BYTES}
+_FROM_KEPT = {kept: escaped for escaped, kept in _TO_KEPT.items()}
+_KEPT = re.compile("[\uf780-\uf7ff]")
 
 
 def visible(text: str) -> str:
@@ -36,6 +40,28 @@ def visible(text: str) -> str:
     through here too, and means what it meant.
     """
     return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def kept_text(data: bytes) -> str:
+    """Return bytes as text of which `kept_bytes` makes the same bytes again, whatever they are.
+
+    A byte that is no part of UTF-8 becomes a character for private use: JSON, databases and files
+    take these, and none of them takes the lone surrogates that Python has for it.
+    """
+    text = data.decode(errors="surrogateescape")
+    if _KEPT.search(text):  # theirs, and so to be told from ours
+        text = _KEPT.sub(lambda found: found[0].encode().decode("ascii", "surrogateescape"), text)
+    return text.translate(_TO_KEPT)
+
+
+def kept_bytes(text: str) -> bytes:
+    """Return the bytes that `kept_text` made this text of."""
+    return text.translate(_FROM_KEPT).encode(errors="surrogateescape")
+
+
+def readable(text: str) -> str:
+    """Return such a text for people, with one sign for each byte that is no character."""
+    return _KEPT.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def opened_regular(path: Path | str) -> BinaryIO:

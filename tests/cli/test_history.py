@@ -6,8 +6,10 @@ import sqlite3
 import pytest
 from msgspec.structs import replace
 from tests.report.sample import ladder
+from tests.report.sample_trouble import own_site
 
 from httpdyno.cli.app import run
+from httpdyno.foreign_text import kept_text
 from httpdyno.store import Store
 
 
@@ -20,6 +22,23 @@ def stored():
         store.save_outcome(first, replace(outcome, id=first, status="complete"))
         second = store.create_run(outcome.plan, outcome.host)
     return first, second
+
+
+def stored_site(diff):
+    with Store.open() as store:
+        outcome = replace(own_site(), overlay_diff=diff)
+        run_id = store.create_run(outcome.plan, outcome.host)
+        store.save_outcome(run_id, replace(outcome, id=run_id, status="complete"))
+    return run_id
+
+
+def test_a_patch_is_written_byte_for_byte(tmp_path, capfdbinary):
+    patch = b"--- /a\n+++ /a\n@@ -1,2 +1,2 @@\n # caf\xe9 \x1b\r\n-1\n+2\n"
+    run_id = stored_site(kept_text(patch))
+    assert run(["report", run_id, "--diff", str(tmp_path / "tuned.patch")]) == 0
+    assert (tmp_path / "tuned.patch").read_bytes() == patch
+    assert run(["report", run_id, "--diff", "-"]) == 0
+    assert capfdbinary.readouterr().out == patch
 
 
 def test_an_empty_store_says_what_makes_a_first_run(capsys):

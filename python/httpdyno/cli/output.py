@@ -77,8 +77,17 @@ def write_text(path: Path, text: str) -> None:
     Raises:
         UsageError: It cannot be written.
     """
+    write_bytes(path, visible(text).encode())
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write a file whole, every byte as it is.
+
+    Raises:
+        UsageError: It cannot be written.
+    """
     try:
-        path.write_text(visible(text), encoding="utf-8")
+        path.write_bytes(data)
     except (OSError, ValueError) as error:
         why = reason(error) if isinstance(error, OSError) else "no file can have such a name"
         raise UsageError(f"`{path}` cannot be written: {why}") from error

@@ -9,10 +9,11 @@ from httpdyno.cli.keep import newest_runs
 from httpdyno.cli.load.output import LoadOutputs
 from httpdyno.cli.option import HtmlOption, JsonOption, stored_ids
 from httpdyno.cli.outcome_output import show_outcome
-from httpdyno.cli.output import Outputs, write_text
-from httpdyno.cli.standard_streams import say
+from httpdyno.cli.output import STDOUT, Outputs, write_bytes
+from httpdyno.cli.standard_streams import say_patch
 from httpdyno.cli.turns_output import show_turns
 from httpdyno.errors import StoreError, UsageError
+from httpdyno.foreign_text import kept_bytes
 from httpdyno.report.study.their_files import patch_text
 from httpdyno.store import Store
 
@@ -87,7 +88,7 @@ def _show_study(store: Store, run_id: str, outputs: Outputs, diff: str | None) -
             "to write",
             hint=f"`httpdyno report {run_id}` says what it found",
         )
-    if diff == "-":
-        say(text.removesuffix("\n"))
+    if diff == STDOUT:
+        say_patch(kept_bytes(text))
     else:
-        write_text(Path(diff), text)
+        write_bytes(Path(diff), kept_bytes(text))

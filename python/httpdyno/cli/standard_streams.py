@@ -28,6 +28,16 @@ def say_raw(text: str) -> None:
     sys.stdout.write(visible(text))
 
 
+def say_patch(data: bytes) -> None:
+    """Write a patch on stdout: every byte as it is, but for a terminal, which it must not steer."""
+    if sys.stdout.isatty():
+        say_raw(data.decode(errors="replace"))
+        return
+    sys.stdout.flush()
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()
+
+
 def tell(*lines: str) -> None:
     """Print lines on stderr."""
     for line in lines:

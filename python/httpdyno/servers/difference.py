@@ -1,6 +1,7 @@
 """What has to be changed to get from one rendered configuration to another; pure."""
 
 import difflib
+import io
 
 from httpdyno.servers.adapter import Rendered
 
@@ -15,7 +16,7 @@ def difference(before: Rendered, after: Rendered) -> str:
     parts: list[str] = []
     for name in sorted({*before.files, *after.files}):
         old, new = before.files.get(name, ""), after.files.get(name, "")
-        parts += _diff(name, old.splitlines(keepends=True), new.splitlines(keepends=True))
+        parts += _diff(name, _lines(old), _lines(new))
     parts += _diff("environment", _variables(before), _variables(after), n_around=0)
     name = "command before each start, an argument to a line"
     parts += _diff(name, _arguments(before), _arguments(after))
@@ -25,6 +26,11 @@ def difference(before: Rendered, after: Rendered) -> str:
 def _diff(name: str, old: list[str], new: list[str], *, n_around: int = 3) -> list[str]:
     lines = difflib.unified_diff(old, new, name, name, n=n_around)
     return [line if line.endswith("\n") else f"{line}\n{_NO_NEWLINE}\n" for line in lines]
+
+
+def _lines(text: str) -> list[str]:
+    """Return lines as `patch` sees them: only a line feed ends one."""
+    return list(io.StringIO(text, newline="\n"))
 
 
 def _variables(rendered: Rendered) -> list[str]:

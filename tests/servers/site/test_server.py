@@ -1,12 +1,15 @@
 """A toy site in cells of its own: as rendered, as run, as refused."""
 
 import os
+import subprocess
 
 import pytest
 from tests.servers.site.toy import Toy
 
 from httpdyno.errors import AdapterError
+from httpdyno.foreign_text import kept_bytes
 from httpdyno.model import Configuration, Effective, Member, ServerSpec, Site
+from httpdyno.report.study.their_files import patch_text
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.difference import difference
 from httpdyno.servers.patience import Patience
@@ -63,6 +66,26 @@ def test_a_difference_is_one_of_their_own_file(theirs):
         " # mine\n-answer = 1\n+answer = 2\n port = 8080\n"
         f" writes = {folder / 'data'}\n"
     )
+
+
+def test_a_difference_names_the_file_that_a_link_leads_to(theirs):
+    real = theirs.parent / "available.toy"
+    theirs.rename(real)
+    theirs.symlink_to("available.toy")
+    server, folder = site_of(theirs), theirs.parent
+    rendered = [server.render(SPEC, folder, answer(value)) for value in ("1", "2")]
+    assert difference(*rendered).startswith(f"--- {real}\n+++ {real}\n@@ -1,4 +1,4 @@\n")
+
+
+def test_patch_takes_a_difference_whatever_bytes_are_around_it(theirs):
+    before = b"caf\xe9\r\n\x0c page\r\nanswer = 1\nport = 8080\nwrites = \xe2\x80\xa8\nno end"
+    theirs.write_bytes(before)
+    server, folder = site_of(theirs), theirs.parent
+    rendered = [server.render(SPEC, folder, answer(value)) for value in ("1", "2")]
+    patch = kept_bytes(patch_text(difference(*rendered)))
+    command = ["patch", "-p1", "-d", "/"]
+    subprocess.run(command, input=patch, check=True, capture_output=True, timeout=10)
+    assert theirs.read_bytes() == before.replace(b"answer = 1", b"answer = 2")
 
 
 def test_knobs_have_whole_names_and_start_as_found(theirs):

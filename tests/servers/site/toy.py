@@ -1,5 +1,6 @@
 """A kind of server so small that a test can see all of it: lines of `key = value`."""
 
+import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
@@ -106,7 +107,8 @@ class Toy:
 
     def read(self, member: Member) -> MemberFiles:
         try:
-            return MemberFiles(texts={member.main: Path(member.main).read_bytes()})
+            text, real = Path(member.main).read_bytes(), os.path.realpath(member.main)
+            return MemberFiles(texts={member.main: text}, real={member.main: real})
         except OSError as error:
             raise AdapterError(f"`{member.main}` cannot be read") from error
 

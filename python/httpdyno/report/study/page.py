@@ -3,6 +3,7 @@
 import re
 from typing import Any
 
+from httpdyno.foreign_text import readable
 from httpdyno.model import ArmSummary, Comparison, Outcome, level_text
 from httpdyno.model.metric import MORE_IS_BETTER
 from httpdyno.report.shared.phrase import NOTHING, plural
@@ -288,7 +289,7 @@ def _arm_heads(outcome: Outcome) -> tuple[str, str]:
 
 def diff_lines(diff: str) -> list[tuple[str, str]]:
     """Return a unified diff's lines, each with what it is: meta, add, del or same."""
-    return [(_diff_kind(line), line) for line in diff.splitlines()]
+    return [(_diff_kind(line), line) for line in readable(diff).splitlines()]
 
 
 def stand_ins_text(diff: str) -> str:

@@ -1,5 +1,6 @@
 """What changes in a person's own files: each with its proof, and what applying it takes. Pure."""
 
+import io
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -7,6 +8,7 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
+from httpdyno.foreign_text import readable
 from httpdyno.model import LadderStep, Outcome
 from httpdyno.report.study.verdict_text import (
     bounds_text,
@@ -47,11 +49,12 @@ def their_lines(outcome: Outcome) -> list[RenderableType]:
 def patch_text(diff: str) -> str:
     """Return what of a difference is of files: not command lines, variables, the kernel's settings.
 
-    Files of theirs are named by whole paths; nothing else begins with a `/`.
+    Files of theirs are named by whole paths; nothing else begins with a `/`. `kept_bytes` makes
+    what `patch` takes of it.
     """
     kept: list[str] = []
     is_file = False
-    lines = diff.splitlines(keepends=True)
+    lines = list(io.StringIO(diff, newline="\n"))
     for line, following in pairwise((*lines, "")):
         if line.startswith("--- ") and following.startswith("+++ "):
             is_file = "/" in {line[4:5], following[4:5]}
@@ -87,7 +90,7 @@ def diff_text(diff: str) -> RenderableType:
 
     What is changed is whole, though it may take several lines; a patch has everything whole.
     """
-    return Group(*map(_diff_line, diff.splitlines()))
+    return Group(*map(_diff_line, readable(diff).splitlines()))
 
 
 def _diff_line(line: str) -> Text:

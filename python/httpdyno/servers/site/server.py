@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from httpdyno.errors import AdapterError, HttpdynoError
+from httpdyno.foreign_text import kept_text
 from httpdyno.model import (
     ChangeSet,
     Configuration,
@@ -109,7 +110,10 @@ class SiteServer:
     def render(
         self, spec: ServerSpec, study_folder: Path, configuration: Configuration
     ) -> Rendered:
-        """Return their files with the configuration put in, by their own paths."""
+        """Return their files with the configuration put in, by the paths that links lead to.
+
+        `patch` refuses to follow links. Each text is one of `foreign_text.kept_text`.
+        """
         del spec, study_folder
         texts: dict[str, str] = {}
         environment: dict[str, str] = {}
@@ -119,8 +123,10 @@ class SiteServer:
                 **each.found.files.texts,
                 **edited_files(each.found.files.texts, each.changes.edits),
             }
-            # What is no UTF-8 stays as it is in the copy; here it is only shown.
-            texts |= {path: text.decode("utf-8", "replace") for path, text in files.items()}
+            edited = {edit.file for edit in each.changes.edits}
+            # What is edited comes last: one file may be read by several names.
+            for path in sorted(files, key=lambda path: path in edited):
+                texts[self._snapshot.real_path(path)] = kept_text(files[path])
             texts |= each.changes.added
             if each.found.member.command:
                 texts[f"command line of {name}, an argument to a line"] = _arguments(each)
