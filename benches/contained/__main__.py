@@ -5,7 +5,8 @@ as it starts and when it is asked. It is started by hand, and by `httpdyno adopt
 behind a wall. The bench stands outside of the copies, in a network namespace of its own whose
 loopback has the foreign address too, so no packet leaves the machine. It holds a listener at each
 address and looks at each place. What is not seen of the application by hand shows nothing of a
-copy: that is a miss as well. Needs root.
+copy: that is a miss as well. What goes out by a way that a wall leaves open, as `httpdyno doctor`
+says, is marked with `~`, and has to be named as reached. Needs root.
 
 Example:
     .venv/bin/python -m benches.contained
@@ -29,6 +30,7 @@ from pathlib import Path
 from benches.contained.outside import Listener, Outside
 
 from httpdyno.errors import HttpdynoError
+from httpdyno.servers.cell.wall import limits_of_wall
 
 FOREIGN = "192.0.2.1"
 """Of the network that is kept for examples (RFC 5737)."""
@@ -39,6 +41,8 @@ TCP = {
 }
 NAME_SERVER = (FOREIGN, 53)
 PACKETS = "packets of any kind"
+OPEN_WAYS = {"asks a name server": "UDP", "database by unix socket": "unix sockets"}
+"""How doctor calls the ways that a wall leaves open."""
 _INSIDE = "HTTPDYNO_BENCH_CONTAINED"
 _PORT = 18_080
 _READY_S = 15.0
@@ -55,10 +59,12 @@ class Row:
     """What was seen outside; empty where that is nothing."""
     is_named: bool | None = None
     """None where there is nothing to name."""
+    is_open: bool = False
+    """Whether doctor says that this isolation does not keep it in."""
 
 
 def main() -> int:
-    """Run it; 0 where all is seen by hand, nothing of a copy is, and all of that is named."""
+    """Run it; 0 where all is seen by hand, of a copy only what doctor says, and all is named."""
     parser = argparse.ArgumentParser(
         prog="python -m benches.contained",
         description=__doc__,
@@ -181,25 +187,30 @@ def _copy(kind, command, work, outside, names):
     rehearsal = json.loads(told_in.read_text())["rehearsal"]
     if rehearsal["isolation"] != kind or not all(x["is_expected"] for x in rehearsal["answered"]):
         raise HttpdynoError(f"{kind}: it was not rehearsed so: {rehearsal}")
-    said = (*rehearsal["written"], *rehearsal["refused"])
-    rows = {
-        name: Row(
+    kept = (*rehearsal["written"], *rehearsal["refused"])
+    rows = {}
+    for name, seen in outside.seen().items():
+        # What got out has to be told as that.
+        said = rehearsal["reached"] if seen else kept
+        rows[name] = Row(
             seen=seen,
             is_named=all(any(needle in words for words in said) for needle in names[name]),
+            is_open=kind == "wall" and OPEN_WAYS.get(name, "nothing") in limits_of_wall(),
         )
-        for name, seen in outside.seen().items()
-    }
     if kind == "cell":  # A copy behind a wall is asked over this very loopback.
         rows[PACKETS] = Row(seen=str(outside.packets() or ""))
     return rows
 
 
 def told(by_hand, copies) -> int:
-    """Print the table; return 1 where anything of it is a miss, which is marked with `!`."""
+    """Print the table; return 1 where anything of it is a miss, which is marked with `!`.
+
+    What goes out by a way that is known to be open is marked with `~`, and counted apart.
+    """
     header = ["attempt", "by hand"]
     for kind in copies:
         header += [f"{kind} outside", f"named in {kind}"]
-    table, n_misses = [header], 0
+    table, n_misses, n_open = [header], 0, 0
     for name, control in by_hand.items():
         cells = [name, control.seen or "! not seen"]
         for rows in copies.values():
@@ -208,12 +219,16 @@ def told(by_hand, copies) -> int:
                 cells += ["not judged", ""]
                 continue
             named = {None: "", True: "yes", False: "! no"}[row.is_named]
-            cells += [f"! {row.seen}" if row.seen else "nothing", named]
+            got_out = f"~ {row.seen}: goes out, as doctor says" if row.is_open else f"! {row.seen}"
+            cells += [got_out if row.seen else "nothing", named]
         n_misses += sum(cell.startswith("!") for cell in cells)
+        n_open += sum(cell.startswith("~") for cell in cells)
         table.append(cells)
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     for cells in table:
         print("  ".join(cell.ljust(n) for cell, n in zip(cells, widths, strict=True)).rstrip())
+    if n_open:
+        print(f"{n_open} go out where doctor says that nothing keeps them in")
     print(f"{n_misses} misses")
     return int(n_misses > 0)
 

@@ -28,6 +28,16 @@ def test_a_control_unseen_a_leak_and_silence_are_misses(
     assert capsys.readouterr().out.splitlines()[-1] == f"{exit_code} misses"
 
 
+@pytest.mark.parametrize(("is_named", "exit_code"), [(True, 0), (False, 1)])
+def test_what_goes_out_as_doctor_says_is_shown_and_has_to_be_named(is_named, exit_code, capsys):
+    copies = {"wall": {"asks": Row(seen="3 × 9 B", is_named=is_named, is_open=True)}}
+    assert told({"asks": Row(seen="2 × 6 B")}, copies) == exit_code
+    _, row, n_open, last = capsys.readouterr().out.splitlines()
+    assert "~ 3 × 9 B: goes out, as doctor says" in row
+    assert n_open.startswith("1 go out")
+    assert last == f"{exit_code} misses"
+
+
 def test_what_comes_is_counted_and_what_was_before_is_not(tmp_path):
     place = tmp_path / "place"
     place.mkdir()

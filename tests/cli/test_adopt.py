@@ -1,6 +1,9 @@
+"""What `httpdyno adopt` refuses, and what it says of what a copy tried."""
+
 import pytest
 
 from httpdyno.cli import adopt
+from httpdyno.cli.adopt import told_attempts
 from httpdyno.cli.app import run
 
 WHY = "no private copy can be kept apart here: a wall needs Landlock"
@@ -29,3 +32,24 @@ def test_where_no_copy_can_be_kept_apart_the_ways_out_are_told(main, capsys, mon
     assert WHY in said
     assert "--isolation open" in said
     assert "httpdyno doctor" in said
+
+
+@pytest.mark.parametrize(
+    ("attempt", "words"),
+    [
+        ("tcp 10.0.0.5:5432", "may not reach tcp 10.0.0.5:5432: where that is of this machine"),
+        ("tcp [::1]:5432", "name it as a member, `--with :5432`; no door leads there"),
+        ("udp 192.0.2.53:53 (for the name mail.example)", "mail.example): a copy asks no name"),
+        ("unix:/run/db.sock", "may not reach unix:/run/db.sock: a door would lead there"),
+        ("unix:@db", "may not reach unix:@db: no door leads there"),
+        ("write /srv/shop/cache", "may not write /srv/shop/cache: in a cell that would be its own"),
+    ],
+)
+def test_what_it_may_not_is_told_with_a_way_out(attempt, words):
+    (line,) = told_attempts([attempt], [], "wall")
+    assert words in line
+
+
+def test_what_goes_out_is_not_told_as_refused():
+    (line,) = told_attempts([], ["udp 192.0.2.9:8125"], "wall")
+    assert line == "its copy reached udp 192.0.2.9:8125: a wall does not keep it from that"

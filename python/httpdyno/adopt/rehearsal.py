@@ -55,7 +55,12 @@ class RehearsalReport(Record, frozen=True):
     written: tuple[str, ...] = ()
     """Files that the copy wrote, by the paths that it has for them."""
     refused: tuple[str, ...] = ()
-    """What the copy tried to reach and could not, as in `tcp 10.0.0.5:5432`."""
+    """What the copy tried and could not, as in `tcp 10.0.0.5:5432`, `unix:/run/db.sock` or, behind
+    a wall, `write /srv/shop/cache`."""
+    reached: tuple[str, ...] = ()
+    """What of the outside its isolation does not keep from the copy, and it did reach."""
+    unnamed: str = ""
+    """Why not all that the copy tries is named; empty where it is."""
     words: tuple[str, ...] = ()
     """The end of what its members said."""
     effective: dict[str, str] = msgspec.field(default_factory=dict)
@@ -83,8 +88,8 @@ def rehearse_site(
         watched: list[Attempts] = []
 
         def watch(seat: OpenSeat) -> None:
-            if seat.kind == "cell":
-                watched.append(stack.enter_context(Attempts(seat.network)))
+            if seat.kind != "open":
+                watched.append(stack.enter_context(Attempts(seat)))
 
         began_s = time.monotonic()
         place = root.new_place("rehearsal")
@@ -108,6 +113,8 @@ def rehearse_site(
                 left_out=tuple(e.path for e in requests if e.method not in _SAFE),
                 written=running.seat.written(),
                 refused=tuple(each for one in watched for each in one.refused()),
+                reached=tuple(each for one in watched for each in one.reached()),
+                unnamed=next((one.complaint for one in watched), ""),
                 words=tuple(running.last_words().splitlines()[-_MOST_WORDS:]),
                 effective=effective.values,
                 pss_bytes=sum(each or 0 for each in pss) if any(pss) else None,

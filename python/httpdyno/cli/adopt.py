@@ -321,8 +321,10 @@ def _show(adopted: Adopted, gathered: Gathered) -> None:
     report, proposals = adopted.report, adopted.proposals
     for each in report.wrong:
         say(f"not as expected: GET {each.path}: {each.words}")
-    for attempt in report.refused:
-        say(f"its copy may not reach {attempt}: {_way_out(attempt)}")
+    for line in told_attempts(report.refused, report.reached, report.isolation):
+        say(line)
+    if report.unnamed:
+        say(f"not all that its copy tries is named: {report.unnamed}")
     parts = [
         f"{_counted(len(gathered.members), 'member')} ({described(adopted.site.members)})",
         f"{_counted(adopted.n_files, 'file')} read",
@@ -340,7 +342,26 @@ def _show(adopted: Adopted, gathered: Gathered) -> None:
         say(f"next: httpdyno tune {adopted.folder}")
 
 
+def told_attempts(refused: Sequence[str], reached: Sequence[str], isolation: str) -> Iterator[str]:
+    """Yield a line for each thing that a copy tried: what it may not, and what got out."""
+    yield from map(_refused_text, refused)
+    for attempt in reached:
+        yield f"its copy reached {attempt}: a {isolation} does not keep it from that"
+
+
+def _refused_text(attempt: str) -> str:
+    """Return what the copy may not, and what there is to do about it."""
+    kind, _, where = attempt.partition(" ")
+    if kind == "write":
+        return f"its copy may not write {where}: in a cell that would be its own"
+    return f"its copy may not reach {attempt}: {_way_out(attempt)}"
+
+
 def _way_out(attempt: str) -> str:
+    if attempt.startswith("unix:/"):
+        return "a door would lead there, `[[site.doors]]` in its study"
+    if attempt.startswith("unix:"):
+        return "no door leads there"
     where = attempt.partition(" ")[2].partition(" ")[0]
     if where.rpartition(":")[2] == "53":
         return "a copy asks no name server"

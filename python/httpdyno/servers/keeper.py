@@ -10,7 +10,8 @@ Over the socket httpdyno sends the job, then `g` (go: the server stands in the r
 that there never is one which no record knows), and at last `e` (end all that is left). End of file
 instead means that httpdyno is gone, by whatever signal: then the server is asked to end, and what
 does not is killed. The keeper says `ready PID` before the go and `exit STATUS` when the server's
-first process has ended; its own exit code says whether nothing is left.
+first process has ended; its own exit code says whether nothing is left. After the go the server's
+process says `calls` with the listener of its calls, or why there is none, where it was asked to.
 """
 
 import ctypes
@@ -54,6 +55,7 @@ class Entry:
         owner: tuple[int, ...] = (),
         limits: Sequence[tuple[int, int, int]] = (),
         mapped: tuple[int, ...] = (),
+        told: Sequence[str] = (),
     ) -> None:
         self.namespaces = namespaces
         """Their files in `/proc`, in the order in which they are entered."""
@@ -63,32 +65,42 @@ class Entry:
         """Of resources: which, what is in force and up to what it may be raised."""
         self.mapped = mapped
         """The user and the group that it takes itself for, in a user namespace of its own."""
+        self.told = told
+        """Kinds of calls (`calls/filter.py`) that httpdyno is told of, from here on."""
 
     def packed(self) -> str:
         """Return it as a text."""
         limits = (":".join(str(n) for n in limit) for limit in self.limits)
         owner, mapped = (map(str, numbers) for numbers in (self.owner, self.mapped))
-        return ";".join(" ".join(part) for part in (self.namespaces, owner, limits, mapped))
+        parts = (self.namespaces, owner, limits, mapped, self.told)
+        return ";".join(" ".join(part) for part in parts)
 
     @classmethod
     def read(cls, text: str) -> "Entry":
         """Return what `packed` gave."""
-        namespaces, owner, limits, mapped = (part.split() for part in text.split(";"))
+        namespaces, owner, limits, mapped, told = (part.split() for part in text.split(";"))
         each = (limit.split(":") for limit in limits)
         return cls(
             namespaces=namespaces,
             owner=tuple(int(n) for n in owner),
             limits=[(int(kind), int(soft), int(hard)) for kind, soft, hard in each],
             mapped=tuple(int(n) for n in mapped),
+            told=told,
         )
 
-    def enter(self) -> None:
+    def enter(self, control: int) -> None:
         """Go in.
+
+        Args:
+            control: The socket to httpdyno, which gets the listener of its calls.
 
         Raises:
             OSError: It is not there any more, or this process may not.
         """
         libc = ctypes.CDLL(None, use_errno=True)
+        if self.told:
+            # Only a rehearsal needs it, and a start is to be short. Inside it may not be seen.
+            from httpdyno.servers.calls.filter import put_on_and_tell  # noqa: PLC0415
         # All are opened first: the way to them may not be seen from inside.
         handles = [os.open(path, os.O_RDONLY | os.O_CLOEXEC) for path in self.namespaces]
         for handle in handles:
@@ -99,13 +111,16 @@ class Entry:
                 libc.prctl(_PR_CAPBSET_DROP, right, 0, 0, 0)
         for kind, soft, hard in self.limits:
             resource.setrlimit(kind, (soft, hard))
+        if self.mapped:
+            _go_into_user_namespace(*self.mapped)
+        if self.told:
+            # While it still may without giving up what programs of another user's rights need.
+            put_on_and_tell(self.told, control)
         if self.owner:
             user, group, *others = self.owner
             os.setgroups(others)
             os.setgid(group)
             os.setuid(user)
-        if self.mapped:
-            _go_into_user_namespace(*self.mapped)
 
 
 class Job:
@@ -318,7 +333,7 @@ def _become(job: Job, control: int, go: int) -> int:
         _write_to(control, f"ready {os.getpid()}\n".encode())
         if os.read(go, 1) == b"" or os.getppid() != keeper:
             return _NOT_LAUNCHED
-        job.entry.enter()
+        job.entry.enter(control)
         # The kernel forgets it when the user changes; so it is also asked again who the parent is.
         end_with_parent()
         if os.getppid() != keeper:

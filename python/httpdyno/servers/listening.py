@@ -30,7 +30,7 @@ def listening(pids: Iterable[int]) -> list[Listening]:
     """
     found: list[Listening] = []
     for pid in pids:
-        held = set(_sockets(pid))
+        held = set(socket_inodes(pid))
         if held:
             table = dict(_listeners(pid))
             found += [
@@ -66,7 +66,7 @@ def _watched(info: str) -> Iterator[int]:
             yield int(value.split()[0])
 
 
-def _sockets(pid: int) -> Iterator[int]:
+def socket_inodes(pid: int) -> Iterator[int]:
     """Yield the inodes of the sockets that a process holds."""
     with suppress(OSError):
         for entry in os.scandir(f"/proc/{pid}/fd"):

@@ -51,6 +51,7 @@ _END_S = 10.0
 _REAP_S = 5.0
 _EXIT_S = 2.0
 _LOG_BYTES = 65_536
+_ANSWER_BYTES = 1024
 
 
 class ServerProcess:
@@ -66,6 +67,9 @@ class ServerProcess:
     ) -> None:
         self.pid = kept.pid
         """The root process; also its session and process group id."""
+        self.calls: int | str = ""
+        """The listener of its calls, for whoever asked to be told of them (`Entry.told`); in words
+        why there is none. Whoever takes it closes it, after the process's end."""
         self._kept = kept
         self._place = place
         self._log = log
@@ -128,6 +132,8 @@ class ServerProcess:
                 place, kept.pid, keeper=kept.keeper_pid, group=kept.group
             )
             kept.say(b"g")
+            if job.entry.told:
+                process.calls = kept.told_calls()
         except BaseException as error:
             kept.give_up()
             if isinstance(error, OSError):
@@ -239,6 +245,8 @@ class _Kept:
         self._keeper: subprocess.Popen[bytes] | None = None
         self._control, self._theirs = socket.socketpair()
         self._control.settimeout(_LAUNCH_S)
+        self._said = b""
+        """Of its end, heard already."""
 
     @property
     def keeper_pid(self) -> int:
@@ -268,11 +276,22 @@ class _Kept:
     def say(self, words: bytes) -> None:
         self._control.sendall(words)
 
+    def told_calls(self) -> int | str:
+        """Return the listener of the server's calls, or in words why there is none."""
+        said, handles, _, _ = socket.recv_fds(self._control, _ANSWER_BYTES, 1)
+        if handles:
+            return handles[0]
+        said, _, self._said = said.partition(b"\n")
+        if not said.startswith(b"calls "):  # it has ended before
+            self._said = said
+            return "it has ended"
+        return said.removeprefix(b"calls ").decode(errors="replace")
+
     def told_exit(self) -> int | None:
         """Return the exit code that the keeper tells; None if it was killed before it could."""
         try:
             self._control.settimeout(_EXIT_S)
-            said = self._control.recv(64)
+            said = self._said or self._control.recv(64)
         except OSError:
             return None
         return os.waitstatus_to_exitcode(int(said.split()[1])) if said[:5] == b"exit " else None

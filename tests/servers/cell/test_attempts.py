@@ -1,88 +1,322 @@
+"""What a copy tries is named, in a cell and behind a wall, and it goes on as if nobody looked."""
+
+import json
 import os
+import signal
 import socket
-import struct
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from httpdyno.servers.cell.attempts import Attempts, Packet, parsed
+from httpdyno.model import Door
+from httpdyno.servers.calls import filter as calls_filter
+from httpdyno.servers.cell import attempts as module
+from httpdyno.servers.cell import landlock
+from httpdyno.servers.cell.attempts import Attempts
+from httpdyno.servers.cell.possible import wall_complaint
 from httpdyno.servers.cell.seat import CellSeat, open_cell
+from httpdyno.servers.cell.wall import WallSeat, open_wall
 from httpdyno.servers.cell.wish import CellWish
 from httpdyno.servers.run_folder import new_run_root
 
-IPV4, IPV6 = 0x0800, 0x86DD
+PROGRAM = Path(__file__).with_name("reaching.py")
+NAMES = "(for the name mail.example)"
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="the cell is made by root here")
+needs_wall = pytest.mark.skipif(
+    bool(wall_complaint()) or landlock.version() < 6, reason="a wall of newer rules is needed"
+)
 
-CALLER = """
-import socket, sys
-for kind, host, port in (
-    (socket.SOCK_STREAM, "10.0.0.5", 5432), (socket.SOCK_STREAM, "127.0.0.1", 6379),
-):
-    with socket.socket(socket.AF_INET, kind) as s:
-        try:
-            s.connect((host, port))
-        except OSError as error:
-            print(error)
-with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
-    s.sendto(b"\\x12\\x34\\x01\\x00\\0\\x01\\0\\0\\0\\0\\0\\0\\x04mail\\x07example\\0\\0\\x01\\0\\x01",
-             ("192.0.2.53", 53))
-with socket.socket() as server, socket.socket() as client:
-    server.bind(("127.0.0.1", 8000)); server.listen()
-    client.connect(("127.0.0.1", 8000))
+
+@pytest.fixture
+def outside(own_folders):
+    """Sockets of others: one that listens, one that was left, one for datagrams, and a door's."""
+    folder = own_folders / "outside"
+    folder.mkdir()
+    held = []
+    for name, kind in (
+        ("db", socket.SOCK_STREAM),
+        ("left", socket.SOCK_STREAM),
+        ("log", socket.SOCK_DGRAM),
+        ("door", socket.SOCK_STREAM),
+    ):
+        each = socket.socket(socket.AF_UNIX, kind)
+        each.bind(str(folder / name))
+        (folder / name).chmod(0o777)
+        if kind == socket.SOCK_STREAM and name != "left":
+            each.listen(64)
+        held.append(each)
+        if name == "left":
+            each.close()
+    (folder / "there").write_text("as found")
+    yield folder
+    for each in held:
+        each.close()
+
+
+def command(outside, own, *, late=True, writes="", port=8000):
+    settings = {
+        "unix": [str(outside / name) for name in ("db", "left", "nobody")],
+        "datagram": [str(outside / "log")],
+        "own": str(own),
+        "port": port,
+        "late": late,
+        "door": str(outside / "door"),
+        "writes": writes,
+    }
+    return ["/usr/bin/python3", "-S", str(PROGRAM), json.dumps(settings)]
+
+
+@needs_root
+def test_in_a_cell_each_attempt_to_get_out_is_named_and_no_other(outside):
+    door = Door(to=f"unix:{outside}/door")
+    with new_run_root() as root:
+        place = root.new_place("attempts")
+        seat = open_cell(place, CellWish(doors=(door,), writes=(str(outside),)))
+        assert isinstance(seat, CellSeat), seat
+        with closing(seat), Attempts(seat) as attempts:
+            said = seat.run(command(outside, place.folder), environment={})
+            assert (said.output, said.errors) == ("done\n", "")
+            assert attempts.refused() == (
+                "tcp 192.0.2.5:5432",
+                "tcp [::1]:5432",
+                "tcp 192.0.2.5:5433",
+                "tcp 192.0.2.5:5434",
+                "tcp 192.0.2.5:5435",
+                *(f"unix:{outside}/{name}" for name in ("db", "left", "nobody", "log")),
+                "unix:@httpdyno-nobody",
+                f"udp 127.0.0.53:53 {NAMES}",
+                f"udp 127.0.0.54:53 {NAMES}",
+                "udp 127.0.0.55:53 (for the names mail.example, news.example)",
+                "udp 127.0.0.56:8125",
+            )
+            assert attempts.reached() == ()
+            assert attempts.complaint == ""
+
+
+@needs_wall
+def test_behind_a_wall_what_goes_out_is_told_apart_from_what_is_refused(outside):
+    with new_run_root() as root:
+        seat = open_wall(
+            root.new_place("attempts"), CellWish(doors=(Door(to=f"unix:{outside}/door"),))
+        )
+        assert isinstance(seat, WallSeat), seat
+        port = int(seat.port("0.0.0.0:80").removeprefix("127.0.0.1:"))
+        asked = command(outside, seat.folder, late=False, writes=str(outside), port=port)
+        with closing(seat), Attempts(seat) as attempts:
+            said = seat.run(asked, environment={})
+            assert (said.output, said.errors) == ("written to its own output\ndone\n", "")
+            assert attempts.refused() == (
+                "tcp 192.0.2.5:5432",
+                "tcp [::1]:5432",
+                "tcp 192.0.2.5:5433",
+                "tcp 192.0.2.5:5434",
+                "tcp 192.0.2.5:5435",
+                f"unix:{outside}/left",
+                f"unix:{outside}/nobody",
+                "unix:@httpdyno-nobody",
+                *(
+                    f"write {outside}/{name}"
+                    for name in ("new", "there", "folder", "other", "link", "bound", "relative")
+                ),
+            )
+            assert attempts.reached() == (
+                f"unix:{outside}/db",
+                f"unix:{outside}/log",
+                f"udp 127.0.0.53:53 {NAMES}",
+                f"udp 127.0.0.54:53 {NAMES}",
+                "udp 127.0.0.55:53 (for the names mail.example, news.example)",
+                "udp 127.0.0.56:8125",
+            )
+            assert attempts.complaint == ""
+    assert (outside / "there").read_text() == "as found"
+
+
+@needs_root
+def test_calls_are_told_while_somebody_watches_and_only_then():
+    asked = ["/usr/bin/grep", "^Seccomp:", "/proc/self/status"]
+    with new_run_root() as root:
+        for seat in (
+            open_cell(root.new_place("cell"), CellWish()),
+            open_wall(root.new_place("wall"), CellWish()),
+        ):
+            assert isinstance(seat, CellSeat | WallSeat), seat
+            with closing(seat):
+                before = seat.run(asked, environment={}).output
+                with Attempts(seat):
+                    watched = seat.run(asked, environment={}).output
+                after = seat.run(asked, environment={}).output
+            assert watched.split() == ["Seccomp:", "2"]
+            assert after == before
+
+
+@needs_wall
+def test_what_cannot_be_noted_is_told_of_and_goes_on(monkeypatch, outside):
+    def fails(*_):
+        raise ValueError("no such thing")
+
+    monkeypatch.setattr(module, "reaches", fails)
+    with new_run_root() as root:
+        seat = open_wall(root.new_place("attempts"), CellWish())
+        assert isinstance(seat, WallSeat), seat
+        port = int(seat.port("0.0.0.0:80").removeprefix("127.0.0.1:"))
+        asked = command(outside, seat.folder, late=False, port=port)
+        with closing(seat), Attempts(seat) as attempts:
+            assert seat.run(asked, environment={}).output == "done\n"
+            assert attempts.complaint == "a call could not be read: no such thing"
+            assert attempts.refused() == ()
+
+
+@needs_root
+def test_packets_show_what_no_call_names(monkeypatch, outside):
+    monkeypatch.setattr("httpdyno.servers.cell.seat.REACH", "nothing")
+    with new_run_root() as root:
+        place = root.new_place("attempts")
+        seat = open_cell(place, CellWish(doors=(Door(to=f"unix:{outside}/door"),)))
+        assert isinstance(seat, CellSeat), seat
+        with closing(seat), Attempts(seat) as attempts:
+            assert seat.run(command(outside, place.folder), environment={}).output == "done\n"
+            refused = attempts.refused()
+    assert refused[:2] == ("tcp 192.0.2.5:5432", "tcp [::1]:5432")
+    assert f"udp 127.0.0.53:53 {NAMES}" in refused
+
+
+STORM = """
+import signal, socket, threading
+n_rung = 0
+def ring(*_):
+    global n_rung
+    n_rung += 1
+signal.signal(signal.SIGALRM, ring)
+signal.siginterrupt(signal.SIGALRM, False)
+signal.setitimer(signal.ITIMER_REAL, 0.0005, 0.0005)
+def call(first):
+    for n in range(first, first + 25):
+        with socket.socket(socket.AF_UNIX) as calling:
+            try:
+                calling.connect(f"/nobody/{n}")
+            except OSError as error:
+                assert error.errno == 2, error
+threads = [threading.Thread(target=call, args=(n * 25,)) for n in range(1, 8)]
+for each in threads: each.start()
+call(0)
+for each in threads: each.join()
+print("rung" if n_rung else "silent")
 """
 
 
-def ipv4(kind, body, source="10.0.0.1", to="10.0.0.2"):
-    head = struct.pack(">BBHHHBBH", 0x45, 0, 0, 0, 0, 64, kind, 0)
-    return head + socket.inet_aton(source) + socket.inet_aton(to) + body
-
-
-def tcp(flags, source=1000, to=5432):
-    return struct.pack(">HHIIBBHHH", source, to, 0, 0, 0x50, flags, 0, 0, 0)
-
-
-@pytest.mark.parametrize(
-    ("protocol", "content", "expected"),
-    [
-        (IPV4, ipv4(6, tcp(0x02)), Packet("tcp", "10.0.0.1:1000", "10.0.0.2:5432", 2, "")),
-        (
-            IPV6,
-            bytes([0x60, 0, 0, 0, 0, 20, 6, 64]) + bytes(15) + b"\1" + bytes(15) + b"\2" + tcp(18),
-            Packet("tcp", "[::1]:1000", "[::2]:5432", 18, ""),
-        ),
-        (
-            IPV4,
-            ipv4(17, struct.pack(">HHHH", 9, 53, 0, 0) + bytes(12) + b"\2db\0"),
-            Packet("udp", "10.0.0.1:9", "10.0.0.2:53", 0, "db"),
-        ),
-        (IPV4, ipv4(1, bytes(20)), None),
-        (IPV4, ipv4(6, b"short"), None),
-        (0x0806, bytes(60), None),
-    ],
-)
-def test_what_matters_of_a_packet(protocol, content, expected):
-    assert parsed(protocol, content) == expected
-
-
-@given(st.sampled_from([IPV4, IPV6]), st.binary(max_size=120))
-def test_no_packet_is_too_odd(protocol, content):
-    packet = parsed(protocol, content)
-    assert packet is None or packet.kind in {"tcp", "udp"}
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="the cell is made by root here")
-def test_each_attempt_to_get_out_is_named_and_no_other():
+@needs_wall
+def test_neither_signals_nor_many_threads_lose_an_attempt():
     with new_run_root() as root:
-        seat = open_cell(root.new_place("attempts"), CellWish())
-        assert isinstance(seat, CellSeat), seat
+        seat = open_wall(root.new_place("attempts"), CellWish())
+        assert isinstance(seat, WallSeat), seat
+        with closing(seat), Attempts(seat) as attempts:
+            said = seat.run(["/usr/bin/python3", "-S", "-c", STORM], environment={})
+            assert (said.output, said.errors) == ("rung\n", "")
+            assert set(attempts.refused()) == {f"unix:/nobody/{n}" for n in range(200)}
+
+
+LISTENED_TO = """
+import select, sys, threading
+from httpdyno.servers.calls import listener as calls
+from httpdyno.servers.calls.filter import REACH, put_on
+from httpdyno.servers.cell.attempts import Attempts
+from httpdyno.servers.cell.seat import open_cell
+from httpdyno.servers.cell.wish import CellWish
+from httpdyno.servers.run_folder import new_run_root
+made, found = [], threading.Event()
+def answer():
+    found.wait()
+    while select.select(made, [], [], 20)[0]:
         try:
-            with Attempts(seat.network) as attempts:
-                said = seat.run(["/usr/bin/python3", "-c", CALLER], environment={})
-            assert said.output.count("refused") == 2, said
-            assert attempts.refused() == (
-                "tcp 10.0.0.5:5432",
-                "tcp 127.0.0.1:6379",
-                "udp 192.0.2.53:53 (for the name mail.example)",
-            )
-        finally:
-            seat.close()
+            calls.go_on(made[0], calls.received(made[0]))
+        except OSError:
+            pass
+threading.Thread(target=answer, daemon=True).start()
+made.append(put_on((REACH,)))
+found.set()
+CALLER = '''
+import socket
+for family, address in ((socket.AF_UNIX, "/run/nobody"), (socket.AF_INET, ("192.0.2.5", 5432))):
+    try:
+        socket.socket(family).connect(address)
+    except OSError:
+        print("refused")
+'''
+with new_run_root() as root:
+    seat = open_cell(root.new_place("cell"), CellWish())
+    with Attempts(seat) as attempts:
+        said = seat.run(["/usr/bin/python3", "-S", "-c", CALLER], environment={})
+        print(said.output.split(), attempts.refused(), attempts.complaint)
+    seat.close()
+"""
+
+
+@needs_root
+@pytest.mark.skipif(calls_filter.here() is None, reason="calls of this machine are not known")
+def test_where_somebody_else_listens_already_it_is_said_and_packets_are_named():
+    said = subprocess.run(
+        [sys.executable, "-c", LISTENED_TO], capture_output=True, text=True, check=False
+    )
+    assert said.stderr == ""
+    assert said.stdout == (
+        "['refused', 'refused'] ('tcp 192.0.2.5:5432',) Device or resource busy\n"
+    )
+
+
+KILLED = """
+import sys, time
+from httpdyno.servers.cell.attempts import Attempts
+from httpdyno.servers.cell.wall import open_wall
+from httpdyno.servers.cell.wish import CellWish
+from httpdyno.servers.run_folder import new_run_root
+CALLER = '''
+import socket
+while True:
+    try:
+        socket.socket(socket.AF_UNIX).connect("/run/nobody")
+    except OSError:
+        pass
+'''
+with new_run_root() as root:
+    seat = open_wall(root.new_place("wall"), CellWish())
+    with Attempts(seat) as attempts:
+        process = seat.spawn(["/usr/bin/python3", "-S", "-c", CALLER], environment={},
+                             log=seat.folder / "log")
+        while not attempts.refused():
+            time.sleep(0.01)
+        print(process.pid, flush=True)
+        time.sleep(60)
+"""
+
+
+@needs_wall
+def test_a_copy_does_not_outlive_whoever_it_tells_its_calls(own_folders):
+    environment = {**os.environ, "HTTPDYNO_RUN_DIR": str(own_folders)}
+    telling = subprocess.Popen(
+        [sys.executable, "-c", KILLED], stdout=subprocess.PIPE, text=True, env=environment
+    )
+    try:
+        assert telling.stdout is not None
+        copy = os.pidfd_open(int(telling.stdout.readline()))
+    finally:
+        telling.send_signal(signal.SIGKILL)
+        telling.communicate()
+    try:
+        deadline_s = time.monotonic() + 20
+        while has_not_ended(copy):
+            assert time.monotonic() < deadline_s
+            time.sleep(0.01)
+    finally:
+        os.close(copy)
+
+
+def has_not_ended(handle):
+    try:
+        signal.pidfd_send_signal(handle, 0)
+    except ProcessLookupError:
+        return False
+    return True

@@ -12,7 +12,8 @@ import pytest
 
 import httpdyno
 from httpdyno.servers import user_namespace
-from httpdyno.servers.cell.possible import cell_complaint
+from httpdyno.servers.cell import landlock
+from httpdyno.servers.cell.possible import cell_complaint, wall_complaint
 
 NOBODY = 65534
 SCRIPT = """
@@ -22,6 +23,7 @@ run_anew_in_user_namespace()
 import json, os, sys, time, urllib.request
 from httpdyno.servers.network import within
 from httpdyno.servers.run_folder import new_run_root
+from httpdyno.servers.cell.attempts import Attempts
 from httpdyno.servers.cell.seat import open_cell
 from httpdyno.servers.cell.wish import CellWish
 SERVER = '''
@@ -61,9 +63,34 @@ with new_run_root() as root:
     said = seats[0].run(["sh", "-c", words], environment={"PATH": "/usr/bin:/bin"})
     found["said"] = said.output
     found["written"] = seats[0].written()
+    with Attempts(seats[0]) as attempts:
+        seats[0].run([sys.executable, "-I", "-S", "-c", sys.argv[2]], environment={})
+        found["refused"] = attempts.refused()
+        found["complaint"] = attempts.complaint
     for seat in seats:
         seat.close()
 print(json.dumps(found))
+"""
+CALLER = """
+import socket
+for family, address in ((socket.AF_UNIX, "/nobody/db.sock"), (socket.AF_INET, ("10.0.0.5", 5432))):
+    try:
+        socket.socket(family).connect(address)
+    except OSError:
+        pass
+"""
+WALL_SCRIPT = """
+import json, sys
+from httpdyno.servers.run_folder import new_run_root
+from httpdyno.servers.cell.attempts import Attempts
+from httpdyno.servers.cell.wall import open_wall
+from httpdyno.servers.cell.wish import CellWish
+with new_run_root() as root:
+    seat = open_wall(root.new_place("wall"), CellWish())
+    with Attempts(seat) as attempts:
+        seat.run([sys.executable, "-I", "-S", "-c", sys.argv[1]], environment={})
+        print(json.dumps([attempts.refused(), attempts.reached(), attempts.complaint]))
+    seat.close()
 """
 
 
@@ -103,11 +130,9 @@ def theirs(own_folders):
     return folder
 
 
-@pytest.mark.skipif(bool(cell_complaint()), reason=cell_complaint() or "cells can be had")
-def test_an_ordinary_user_has_cells_too_and_runs_in_them_as_himself(own_folders, theirs):
-    if not interpreter():
-        pytest.skip("there is no Python of this version that an ordinary user may run")
-    run = own_folders / "own-run"
+def run_as_nobody(folder, script, *words):
+    """Run a script as an ordinary user who has a run folder of his own."""
+    run = folder / "own-run"
     run.mkdir()
     if os.geteuid() == 0:
         os.chown(run, NOBODY, NOBODY)
@@ -118,10 +143,16 @@ def test_an_ordinary_user_has_cells_too_and_runs_in_them_as_himself(own_folders,
         "PYTHONDONTWRITEBYTECODE": "1",
         "HTTPDYNO_RUN_DIR": str(run),
     }
+    command = [interpreter(), "-c", script, *words]
+    return subprocess.run(command, **as_nobody(environment), check=False)
+
+
+@pytest.mark.skipif(bool(cell_complaint()), reason=cell_complaint() or "cells can be had")
+def test_an_ordinary_user_has_cells_too_and_runs_in_them_as_himself(own_folders, theirs):
+    if not interpreter():
+        pytest.skip("there is no Python of this version that an ordinary user may run")
     before = Path("/proc/self/mountinfo").read_text()
-    said = subprocess.run(
-        [interpreter(), "-c", SCRIPT, str(theirs)], **as_nobody(environment), check=False
-    )
+    said = run_as_nobody(own_folders, SCRIPT, str(theirs), CALLER)
     if "cell: cannot make namespaces" in said.stderr:
         pytest.skip("ordinary users get no user namespaces here")
     assert said.returncode == 0, said.stderr
@@ -133,9 +164,22 @@ def test_an_ordinary_user_has_cells_too_and_runs_in_them_as_himself(own_folders,
         "answers": [f"copy 0 of {uid}", f"copy 1 of {uid}"],
         "said": f"{uid}\nedited" + "kept\nas found\n",
         "written": [str(theirs / "theirs"), "/var/log/new"],
+        "refused": ["unix:/nobody/db.sock", "tcp 10.0.0.5:5432"],
+        "complaint": "",
     }
     assert (theirs / "theirs").read_text() == "as found\n"
     assert Path("/proc/self/mountinfo").read_text() == before
+
+
+@pytest.mark.skipif(
+    bool(wall_complaint()) or not landlock.keeps_tcp(), reason="a wall with rules for TCP is needed"
+)
+def test_an_ordinary_users_copy_is_named_behind_a_wall_too(own_folders):
+    if not interpreter():
+        pytest.skip("there is no Python of this version that an ordinary user may run")
+    said = run_as_nobody(own_folders, WALL_SCRIPT, CALLER)
+    assert said.returncode == 0, said.stderr
+    assert json.loads(said.stdout) == [["unix:/nobody/db.sock", "tcp 10.0.0.5:5432"], [], ""]
 
 
 def test_root_and_who_did_so_already_does_not_run_anew(monkeypatch):

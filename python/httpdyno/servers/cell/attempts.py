@@ -1,55 +1,94 @@
-"""What a copy in a cell tried to reach and could not, seen on the cell's own loopback device.
+"""What a copy tries to reach, named as it tries: by its own calls, in a cell and behind a wall.
 
-In a cell every address is local, so each attempt to reach anything outside comes by there: a SYN
-that nobody takes, a datagram that nobody reads. A name server is told with the name it was asked.
+Each call that names an address, and behind a wall each that changes a file, waits until it was
+noted, and then goes on. So it is for a rehearsal only, never where time is measured; and a call
+that a signal finds waiting is done anew, or told as interrupted where its program asked for that,
+as any call that waits. In a cell the packets of its loopback are watched as well: they show what a
+program has sent without naming an address in a call, and they are what is left where the kernel
+tells no calls.
 """
 
 import select
 import socket
-import struct
 import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, closing, suppress
 from types import TracebackType
-from typing import NamedTuple, Self
+from typing import NamedTuple, Protocol, Self
 
-from httpdyno.servers.network import within
+from httpdyno.servers.calls import listener as calls
+from httpdyno.servers.calls.asked import Reach, reaches, writes
+from httpdyno.servers.calls.caller import Caller
+from httpdyno.servers.calls.filter import here
+from httpdyno.servers.calls.listener import Call
+from httpdyno.servers.cell.bounds import Bounds
+from httpdyno.servers.cell.judge import (
+    Verdict,
+    is_connected,
+    reach_behind_wall,
+    reach_in_cell,
+    write_behind_wall,
+)
+from httpdyno.servers.cell.packets import Packets
+from httpdyno.servers.process import ServerProcess
 
-_ETH_P_ALL = 3
-_IPV4, _IPV6 = 0x0800, 0x86DD
-_TCP, _UDP = 6, 17
-_SYN, _ACK = 0x02, 0x10
-_DNS = 53
-_WAIT_MS = 100
-_LARGEST_BYTES = 65_536
-_IPV4_BYTES, _IPV6_BYTES = 20, 40
-_DNS_HEAD_BYTES = 12
-_LONGEST_LABEL = 63
+_WAIT_S = 0.1
+_OUTCOME_S = 0.02
+"""For a connection to a unix socket, which is taken or refused at once."""
+_LOOK_S = 0.001
+_MOST = 1000
+"""As many are told apart; a program may try endlessly many."""
+_RANKS: tuple[Verdict, ...] = ("unsure", "refused", "own", "reached")
+"""Of several tries the last of these is told: who waits for a member is refused until it is up."""
+_NAME_SERVICE = ("unix:/var/run/nscd/socket", "unix:/run/nscd/socket")
+"""Where the C library looks first for each user and host, and does without: no try of theirs."""
 
 
-class Packet(NamedTuple):
-    """What matters of one packet."""
+class Watched(Protocol):
+    """A seat that tells what is started in it."""
 
-    kind: str
-    """`tcp` or `udp`."""
-    source: str
-    """`ip:port`."""
-    to: str
-    flags: int
-    """Of TCP; 0 for a datagram."""
-    asked: str
-    """The name that a name server was asked for; empty for all else."""
+    watch: Callable[[ServerProcess], None] | None
+    """Told of each process that is started; while it is there, their calls are told."""
+
+    @property
+    def kind(self) -> str:
+        """`cell` or `wall`."""
+
+    @property
+    def network(self) -> str:
+        """Its network namespace, as a path; empty for the host's."""
+
+    def bounds(self) -> Bounds:
+        """Return what it has for its own, and what it may reach."""
+
+
+class _Note(NamedTuple):
+    verdict: Verdict
+    names: tuple[str, ...]
 
 
 class Attempts:
-    """Watches a network namespace while it is entered; needs rights over that."""
+    """Names what is tried in a seat while it is entered; what runs there ends before it is left."""
 
-    def __init__(self, network: str) -> None:
-        self._socket = within(network, _listener)
-        self._asked: dict[tuple[str, str], str] = {}
-        self._answered: set[tuple[str, str]] = set()
+    def __init__(self, seat: Watched) -> None:
+        self._seat = seat
+        self._packets = Packets(seat.network) if seat.kind == "cell" else None
+        self._notes: dict[tuple[str, str], _Note] = {}
+        self._complaint = ""
+        self._processes: list[ServerProcess] = []
+        self._listeners: list[int] = []
+        self._poller = select.epoll()
+        self._lock = threading.Lock()
         self._is_over = False
-        self._thread = threading.Thread(target=self._watch, name="attempts", daemon=True)
+        machine = here()
+        self._names = {number: name for name, number in machine.numbers.items()} if machine else {}
+        self._thread = threading.Thread(target=self._serve, name="attempts", daemon=True)
 
     def __enter__(self) -> Self:
+        if self._packets is not None:
+            self._packets.begin()
+        self._seat.watch = self._follow
         self._thread.start()
         return self
 
@@ -59,86 +98,141 @@ class Attempts:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._finish()
-        self._socket.close()
+        self._seat.watch = None
+        self._is_over = True
+        self._thread.join()
+        for listener in self._listeners:
+            with suppress(OSError):  # all that was told by it has ended
+                calls.close(listener)
+        self._poller.close()
+        if self._packets is not None:
+            self._packets.close()
+
+    @property
+    def complaint(self) -> str:
+        """Why calls are not told, in words; empty where they are."""
+        return self._complaint
 
     def refused(self) -> tuple[str, ...]:
-        """End the watching; return what nobody answered at, in the order of the tries.
+        """Return what was tried and did not succeed, in the order of the tries.
 
-        As in `tcp 10.0.0.5:5432`.
+        As in `tcp 10.0.0.5:5432`, `unix:/run/db.sock`, `write /srv/shop/cache`.
         """
-        self._finish()
+        return self._told("refused")
+
+    def reached(self) -> tuple[str, ...]:
+        """Return what of the outside was reached, or was sent a datagram."""
+        return self._told("reached")
+
+    def _told(self, verdict: Verdict) -> tuple[str, ...]:
+        # Who was answered may have tried something just before, that is still being noted.
+        with self._lock:
+            notes = dict(self._notes)
+        if self._packets is not None:
+            for (kind, to), name in self._packets.refused().items():
+                note = notes.get((kind, to), _Note("refused", ()))
+                names = dict.fromkeys((*note.names, *([name] if name else ())))
+                notes[kind, to] = note._replace(names=tuple(names))
         return tuple(
-            f"{kind} {to}{f' (for the name {name})' if name else ''}"
-            for (kind, to), name in self._asked.items()
-            if (kind, to) not in self._answered
+            f"{kind} {to}".lstrip() + _asked(note.names)
+            for (kind, to), note in notes.items()
+            if note.verdict == verdict and not (verdict == "refused" and to in _NAME_SERVICE)
         )
 
-    def _finish(self) -> None:
-        """Read what is there already, then no more; idempotent."""
-        self._is_over = True
-        if self._thread.ident is not None:
-            self._thread.join()
+    def _follow(self, process: ServerProcess) -> None:
+        """Listen to a process that was started; called in the thread that started it."""
+        self._processes.append(process)
+        if isinstance(process.calls, int):
+            self._listeners.append(process.calls)
+            self._poller.register(process.calls, select.EPOLLIN)
+        else:
+            self._complaint = process.calls
 
-    def _watch(self) -> None:
-        poller = select.poll()
-        poller.register(self._socket, select.POLLIN)
-        while not self._is_over or poller.poll(0):
-            if not poller.poll(_WAIT_MS):
-                continue
-            content, (_, protocol, *_) = self._socket.recvfrom(_LARGEST_BYTES)
-            packet = parsed(protocol, content)
-            if packet is None:
-                continue
-            if packet.kind == "tcp":
-                if packet.flags & (_SYN | _ACK) == _SYN:
-                    self._asked.setdefault((packet.kind, packet.to), "")
-                elif packet.flags & (_SYN | _ACK) == _SYN | _ACK:
-                    self._answered.add((packet.kind, packet.source))
-            # An answer comes from where somebody was asked.
-            elif (packet.kind, packet.source) in self._asked:
-                self._answered.add((packet.kind, packet.source))
+    def _serve(self) -> None:
+        while not self._is_over:
+            for listener, events in self._poller.poll(_WAIT_S):
+                if events & select.EPOLLIN:
+                    with self._lock:
+                        self._hear(listener)
+                else:  # All that were told by it have ended.
+                    self._poller.unregister(listener)
+
+    def _hear(self, listener: int) -> None:
+        try:
+            call = calls.received(listener)
+        except OSError:  # it waits no more
+            return
+        with ExitStack() as stack:
+            unsure: list[tuple[Reach, socket.socket | None]] = []
+            try:
+                caller = stack.enter_context(closing(Caller(call.thread)))
+                unsure = list(self._noted(caller, listener, call, stack))
+            except Exception as error:  # whatever it is, the copy goes on
+                self._complaint = self._complaint or f"a call could not be read: {error}"
+            finally:
+                with suppress(OSError):
+                    calls.go_on(listener, call)
+            for reach, shared in unsure:
+                self._note(_key(reach), _outcome(shared), reach.name)
+
+    def _noted(
+        self, caller: Caller, listener: int, call: Call, stack: ExitStack
+    ) -> Iterator[tuple[Reach, socket.socket | None]]:
+        """Note what a call tries; yield those whose outcome is to be seen, with their sockets."""
+        name = self._names[call.number]
+        bounds = self._seat.bounds()
+        is_cell = self._seat.kind == "cell"
+        if name not in {"connect", "sendto", "sendmsg", "sendmmsg"}:
+            for write in list(writes(caller, call, name)):
+                verdict, path = write_behind_wall(caller, write, bounds)
+                self._note(("write", path), verdict)
+            return
+        for reach in list(reaches(caller, call, name)):
+            verdict = (
+                reach_in_cell(caller, reach, bounds)
+                if is_cell
+                else reach_behind_wall(caller, reach, bounds, self._pids)
+            )
+            if not calls.is_waiting(listener, call):
+                return
+            if verdict == "unsure":
+                shared = caller.socket(reach.handle) if reach.is_connect else None
+                yield reach, stack.enter_context(closing(shared)) if shared else None
             else:
-                self._asked.setdefault((packet.kind, packet.to), packet.asked)
+                self._note(_key(reach), verdict, reach.name)
+
+    def _note(self, key: tuple[str, str], verdict: Verdict, name: str = "") -> None:
+        """Note one; what was reached once was reached, and what is its own is not told."""
+        before = self._notes.get(key)
+        if before is None:
+            if len(self._notes) < _MOST:
+                self._notes[key] = _Note(verdict, (name,) if name else ())
+            return
+        names = dict.fromkeys((*before.names, *([name] if name else ())))
+        most = max(before.verdict, verdict, key=_RANKS.index)
+        self._notes[key] = _Note(most, tuple(names))
+
+    def _pids(self) -> Iterable[int]:
+        return [each.pid for process in self._processes for each in process.members()]
 
 
-def parsed(protocol: int, content: bytes) -> Packet | None:
-    """Return what matters of a packet; None for what is neither TCP nor UDP, or cut off. Pure."""
-    if protocol == _IPV4 and len(content) >= _IPV4_BYTES:
-        head = (content[0] & 0x0F) * 4
-        kind, family, addresses = content[9], socket.AF_INET, (content[12:16], content[16:20])
-    elif protocol == _IPV6 and len(content) >= _IPV6_BYTES:
-        head, kind, family = _IPV6_BYTES, content[6], socket.AF_INET6
-        addresses = (content[8:24], content[24:40])
-    else:
-        return None
-    body = content[head:]
-    if kind not in {_TCP, _UDP} or len(body) < 14:  # noqa: PLR2004 - up to TCP's flags
-        return None
-    ports = struct.unpack(">HH", body[:4])
-    source, to = (
-        _written(family, address, port) for address, port in zip(addresses, ports, strict=True)
-    )
-    if kind == _TCP:
-        return Packet("tcp", source, to, body[13], "")
-    asked = _asked_name(body[8:]) if ports[1] == _DNS else ""
-    return Packet("udp", source, to, 0, asked)
+def _key(reach: Reach) -> tuple[str, str]:
+    return ("" if reach.to.family == "unix" else reach.kind, reach.to.text)
 
 
-def _listener() -> socket.socket:
-    return socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(_ETH_P_ALL))
+def _asked(names: tuple[str, ...]) -> str:
+    if not names:
+        return ""
+    return f" (for the name{'s' * (len(names) > 1)} {', '.join(names)})"
 
 
-def _written(family: socket.AddressFamily, address: bytes, port: int) -> str:
-    host = socket.inet_ntop(family, address)
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-
-
-def _asked_name(query: bytes) -> str:
-    """Return the name that a DNS query asks for; empty where it is none."""
-    labels: list[str] = []
-    at = _DNS_HEAD_BYTES
-    while at < len(query) and 0 < query[at] <= _LONGEST_LABEL:
-        labels.append(query[at + 1 : at + 1 + query[at]].decode("ascii", "replace"))
-        at += 1 + query[at]
-    return ".".join(labels)
+def _outcome(shared: socket.socket | None) -> Verdict:
+    """Return whether somebody took it; a datagram's receiver was there."""
+    if shared is None:
+        return "reached"
+    deadline_s = time.monotonic() + _OUTCOME_S
+    while not is_connected(shared):
+        if time.monotonic() > deadline_s:
+            return "refused"
+        time.sleep(_LOOK_S)
+    return "reached"

@@ -35,6 +35,11 @@ def version() -> int:
     return max(0, int(_libc.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _VERSION)))
 
 
+def keeps_tcp() -> bool:
+    """Whether rules can keep a process from TCP here."""
+    return version() >= _TCP_FROM
+
+
 def restrict(writable: Iterable[str], binds: Iterable[int], connects: Iterable[int]) -> None:
     """Give up writing elsewhere than below these paths, and TCP but at these ports.
 

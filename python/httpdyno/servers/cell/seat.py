@@ -3,15 +3,17 @@
 import os
 import select
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import httpdyno
 from httpdyno.errors import AdapterError
 from httpdyno.servers.adapter import NotRunning, Place
+from httpdyno.servers.calls.filter import REACH
 from httpdyno.servers.cell import holder
 from httpdyno.servers.cell.account import Limits, numbered, owner
 from httpdyno.servers.cell.answer import said_by
+from httpdyno.servers.cell.bounds import Bounds
 from httpdyno.servers.cell.door import CannotError
 from httpdyno.servers.cell.plan import FOLDER, Plan, planned
 from httpdyno.servers.cell.step import packed
@@ -36,13 +38,25 @@ class CellSeat:
     kind = "cell"
 
     def __init__(
-        self, place: Place, plan: Plan, process: ServerProcess, notices: tuple[str, ...]
+        self,
+        place: Place,
+        plan: Plan,
+        process: ServerProcess,
+        notices: tuple[str, ...],
+        bounds: Bounds,
     ) -> None:
+        self.watch: Callable[[ServerProcess], None] | None = None
+        """Told of each process that is started; while it is there, their calls are told."""
         self.notices = notices
         """What of the host could not be kept out or taken over, as in `read-only /boot (…)`."""
         self._place = place
         self._plan = plan
         self._holder = process
+        self._bounds = bounds
+
+    def bounds(self) -> Bounds:
+        """Return what it may reach of the outside."""
+        return self._bounds
 
     @property
     def is_root(self) -> bool:
@@ -106,8 +120,9 @@ class CellSeat:
             owner=owner(user) if user and self.is_root else (),
             limits=numbered(limits or {}),
             mapped=() if self.is_root else outside_ids(),
+            told=(REACH,) if self.watch else (),
         )
-        return ServerProcess.spawn(
+        process = ServerProcess.spawn(
             command,
             place=self._place,
             environment=environment,
@@ -116,6 +131,9 @@ class CellSeat:
             folder=folder,
             entry=entry,
         )
+        if self.watch:
+            self.watch(process)
+        return process
 
     def run(
         self,
@@ -189,7 +207,8 @@ def open_cell(place: Place, wish: CellWish) -> CellSeat | NotRunning:
     finally:
         os.close(handle)
     if said[0] == "made":
-        return CellSeat(place, plan, process, (*plan.notices, *said[1:]))
+        bounds = Bounds(doors=tuple(door.to for door in wish.doors))
+        return CellSeat(place, plan, process, (*plan.notices, *said[1:]), bounds)
     words = process.last_words().strip()
     process.stop()
     reason = said[1] if said[1:] else f"cannot be made: {words or 'its holder does not answer'}"

@@ -6,16 +6,18 @@ wall cannot keep from a copy is said in `limits_of_wall`. An open seat is the sa
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import Door
 from httpdyno.servers.adapter import NotRunning, Place
+from httpdyno.servers.calls.filter import REACH, WRITE
 from httpdyno.servers.cell import landlock
 from httpdyno.servers.cell.account import Limits, numbered, owner
 from httpdyno.servers.cell.answer import said_by
+from httpdyno.servers.cell.bounds import Bounds
 from httpdyno.servers.cell.seat import SOURCE
 from httpdyno.servers.cell.wish import SHARED_MEMORY, CellWish
 from httpdyno.servers.keeper import Entry
@@ -43,11 +45,21 @@ class WallSeat:
 
     def __init__(self, place: Place, kind: Literal["wall", "open"]) -> None:
         self.kind: str = kind
+        self.watch: Callable[[ServerProcess], None] | None = None
+        """Told of each process that is started; while it is there, their calls are told."""
         self._place = place
         self._ports: dict[tuple[str, str], HeldPort] = {}
         self._hosts: dict[str, str] = {}
         self._reached: set[int] = set()
         self._doors: set[str] = set()
+
+    def bounds(self) -> Bounds:
+        """Return what it has for its own, and what it may reach of the outside."""
+        return Bounds(
+            doors=tuple(self._doors),
+            folders=self._writable(),
+            addresses=tuple(held.address for held in self._ports.values()),
+        )
 
     @property
     def is_root(self) -> bool:
@@ -128,20 +140,24 @@ class WallSeat:
         """
         rules = [f"owner={' '.join(map(str, owner(user)))}"] if user else []
         if self.kind == "wall":
-            own = [str(folder) for folder in (self.folder, self.memory_folder)]
             ports = [held.number for held in self._ports.values()]
-            rules += [f"write={path}" for path in (*own, *_DEVICES)]
+            rules += [f"write={path}" for path in self._writable()]
             rules += [f"bind={port}" for port in ports]
             rules += [f"connect={port}" for port in (*ports, *sorted(self._reached))]
-        return ServerProcess.spawn(
-            [sys.executable, "-I", "-S", "-c", _PROGRAM, SOURCE, *rules, "--", *command],
+        # What our own interpreter would keep compiled is no attempt of theirs.
+        options = ["-I", "-S", *(["-B"] if self.watch else [])]
+        process = ServerProcess.spawn(
+            [sys.executable, *options, "-c", _PROGRAM, SOURCE, *rules, "--", *command],
             place=self._place,
             environment=environment,
             log=log,
             output_to=output_to,
             folder=folder,
-            entry=Entry(limits=numbered(limits or {})),
+            entry=Entry(limits=numbered(limits or {}), told=(REACH, WRITE) if self.watch else ()),
         )
+        if self.watch:
+            self.watch(process)
+        return process
 
     def run(
         self,
@@ -175,6 +191,9 @@ class WallSeat:
         """Give its ports back; idempotent. What was started in it is ended before, by itself."""
         for port in self._ports.values():
             port.release()
+
+    def _writable(self) -> tuple[str, ...]:
+        return (str(self.folder), str(self.memory_folder), *_DEVICES)
 
     def _host(self, host: str) -> str:
         if host not in self._hosts:

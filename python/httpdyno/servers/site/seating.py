@@ -1,12 +1,13 @@
 """What a site's server needs of the isolation that its copies sit in."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from httpdyno.errors import AdapterError
 from httpdyno.servers.adapter import NotRunning, Place
+from httpdyno.servers.cell.bounds import Bounds
 from httpdyno.servers.cell.wish import CellWish
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.site.adapter import Said, Seat
@@ -14,6 +15,12 @@ from httpdyno.servers.site.adapter import Said, Seat
 
 class OpenSeat(Seat, Protocol):
     """A seat that stands, until it is closed."""
+
+    watch: Callable[[ServerProcess], None] | None
+    """Told of each process that is started; while it is there, their calls are told."""
+
+    def bounds(self) -> Bounds:
+        """Return what it has for its own, and what it may reach of the outside."""
 
     @property
     def network(self) -> str:

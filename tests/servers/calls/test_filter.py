@@ -1,0 +1,88 @@
+"""The filter as instructions: interpreted here as the kernel does, on each call that there is."""
+
+import os
+import struct
+
+import pytest
+
+from httpdyno.servers.calls.filter import MACHINES, REACH, WRITE, program
+
+ALLOW, TELL = 0x7FFF_0000, 0x7FC0_0000
+KERNEL_NUMBERS = {
+    "x86_64": {"connect": 42, "sendto": 44, "sendmsg": 46, "sendmmsg": 307, "openat": 257},
+    "aarch64": {"connect": 203, "sendto": 206, "sendmsg": 211, "sendmmsg": 269, "openat": 56},
+}
+"""Of asm/unistd_64.h and asm-generic/unistd.h."""
+CREATE = os.O_WRONLY | os.O_CREAT
+
+
+def decided(name, kinds, number, arguments=(), mark=None):
+    """Run the filter on one call."""
+    machine = MACHINES[name]
+    six = [*arguments, *[0] * (6 - len(arguments))]
+    data = struct.pack("=iIQ6Q", number, machine.mark if mark is None else mark, 0, *six)
+    made, at, accumulator = program(machine, kinds), 0, 0
+    while True:
+        code, if_so, if_not, operand = made[at]
+        at += 1
+        if code == 0x20:
+            (accumulator,) = struct.unpack_from("=I", data, operand)
+        elif code == 0x06:
+            return operand
+        else:
+            is_so = {
+                0x15: accumulator == operand,
+                0x25: accumulator > operand,
+                0x45: bool(accumulator & operand),
+            }[code]
+            at += if_so if is_so else if_not
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_numbers_are_the_kernels(machine):
+    numbers = MACHINES[machine].numbers
+    assert numbers.items() >= KERNEL_NUMBERS[machine].items()
+    assert len(set(numbers.values())) == len(numbers)
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize(
+    ("call", "arguments", "kinds", "expected"),
+    [
+        ("connect", (3, 0x7F00, 16), (REACH,), TELL),
+        ("connect", (3, 0x7F00, 16), (WRITE,), ALLOW),
+        ("connect", (3, 0x7F00, 16), (), ALLOW),
+        ("sendmsg", (3, 0x7F00, 0), (REACH,), TELL),
+        ("sendmmsg", (3, 0x7F00, 2, 0), (REACH,), TELL),
+        # To somebody by name, however long; to nobody by name only where it may be a question.
+        ("sendto", (3, 1, 1 << 16, 0, 0x7F00, 16), (REACH,), TELL),
+        ("sendto", (3, 1, 1 << 16, 0, 1 << 40, 16), (REACH,), TELL),
+        ("sendto", (3, 1, 1500, 0, 0, 0), (REACH,), TELL),
+        ("sendto", (3, 1, 1501, 0, 0, 0), (REACH,), ALLOW),
+        ("openat", (0, 1, os.O_RDONLY), (WRITE,), ALLOW),
+        ("openat", (0, 1, os.O_RDONLY | os.O_CLOEXEC), (WRITE,), ALLOW),
+        ("openat", (0, 1, CREATE), (WRITE,), TELL),
+        ("openat", (0, 1, os.O_RDWR), (WRITE,), TELL),
+        ("openat", (0, 1, os.O_RDONLY | os.O_TRUNC), (WRITE,), TELL),
+        ("openat", (0, 1, CREATE), (REACH,), ALLOW),
+        ("openat2", (0, 1, 2, 24), (WRITE,), TELL),
+        ("mkdirat", (0, 1), (WRITE,), TELL),
+        ("unlinkat", (0, 1), (REACH, WRITE), TELL),
+        ("bind", (3, 1, 20), (WRITE,), TELL),
+    ],
+)
+def test_what_is_told_and_what_goes_on_at_once(machine, call, arguments, kinds, expected):
+    assert decided(machine, kinds, MACHINES[machine].numbers[call], arguments) == expected
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_all_other_calls_go_on_at_once(machine):
+    told = set(MACHINES[machine].numbers.values())
+    for number in set(range(600)) - told:
+        assert decided(machine, (REACH, WRITE), number, (2, 2, 2, 2, 2, 2)) == ALLOW
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_numbers_of_other_machines_mean_nothing(machine):
+    number = MACHINES[machine].numbers["connect"]
+    assert decided(machine, (REACH, WRITE), number, mark=0x4000_0003) == ALLOW
