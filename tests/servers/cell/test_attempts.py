@@ -135,6 +135,57 @@ def test_behind_a_wall_what_goes_out_is_told_apart_from_what_is_refused(outside)
     assert (outside / "there").read_text() == "as found"
 
 
+FAST = """
+import socket, sys
+to = ("127.0.0.1", int(sys.argv[1]))
+for send in (
+    lambda: socket.socket().connect(to),
+    lambda: socket.socket().sendto(b"hello", socket.MSG_FASTOPEN, to),
+):
+    try:
+        send()
+    except OSError as error:
+        print(error.strerror)
+"""
+
+
+@needs_wall
+def test_tcp_that_rules_do_not_see_is_told_as_reached():
+    with new_run_root() as root, socket.create_server(("127.0.0.1", 0)) as other:
+        seat = open_wall(root.new_place("attempts"), CellWish())
+        assert isinstance(seat, WallSeat), seat
+        port = str(other.getsockname()[1])
+        with closing(seat), Attempts(seat) as attempts:
+            said = seat.run(["/usr/bin/python3", "-S", "-c", FAST, port], environment={})
+            # Whether data may go with the first packet is a setting; that it was tried is named.
+            assert said.output.startswith("Permission denied\n")
+            assert attempts.reached() == (f"tcp 127.0.0.1:{port}",)
+            assert attempts.refused() == ()
+
+
+@needs_wall
+def test_their_own_addresses_are_named_where_nobody_is_there_in_their_place():
+    caller = """
+import socket, sys
+for family, to in (
+    (socket.AF_INET, (sys.argv[1], int(sys.argv[2]))), (socket.AF_UNIX, sys.argv[3]),
+):
+    try:
+        socket.socket(family).connect(to)
+    except OSError as error:
+        print(error.strerror)
+"""
+    with new_run_root() as root:
+        seat = open_wall(root.new_place("attempts"), CellWish())
+        assert isinstance(seat, WallSeat), seat
+        address = seat.port("127.0.0.1:5999").split(":")
+        own = [*address, seat.port("unix:/run/db").removeprefix("unix:")]
+        with closing(seat), Attempts(seat) as attempts:
+            asked = ["/usr/bin/python3", "-S", "-c", caller, *own]
+            assert seat.run(asked, environment={}).errors == ""
+            assert attempts.refused() == ("tcp 127.0.0.1:5999", "unix:/run/db")
+
+
 @needs_root
 def test_calls_are_told_while_somebody_watches_and_only_then():
     asked = ["/usr/bin/grep", "^Seccomp:", "/proc/self/status"]

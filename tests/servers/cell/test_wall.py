@@ -206,8 +206,8 @@ def test_a_wish_that_no_wall_can_have_is_refused(wish, words):
     [
         (
             7,
-            "a wall does not keep a copy from UDP, unix sockets that stand in the file system "
-            "and owners and times of files",
+            "a wall does not keep a copy from TCP that is multipath or has data in its first "
+            "packet, UDP, unix sockets that stand in the file system and owners and times of files",
         ),
         (
             3,

@@ -173,7 +173,7 @@ class Attempts:
                 with suppress(OSError):
                     calls.go_on(listener, call)
             for reach, shared in unsure:
-                self._note(_key(reach), _outcome(shared), reach.name)
+                self._note(self._key(reach), _outcome(shared), reach.name)
 
     def _noted(
         self, caller: Caller, listener: int, call: Call, stack: ExitStack
@@ -199,7 +199,7 @@ class Attempts:
                 shared = caller.socket(reach.handle) if reach.is_connect else None
                 yield reach, stack.enter_context(closing(shared)) if shared else None
             else:
-                self._note(_key(reach), verdict, reach.name)
+                self._note(self._key(reach), verdict, reach.name)
 
     def _note(self, key: tuple[str, str], verdict: Verdict, name: str = "") -> None:
         """Note one; what was reached once was reached, and what is its own is not told."""
@@ -212,12 +212,12 @@ class Attempts:
         most = max(before.verdict, verdict, key=_RANKS.index)
         self._notes[key] = _Note(most, tuple(names))
 
+    def _key(self, reach: Reach) -> tuple[str, str]:
+        kind = "" if reach.to.family == "unix" else reach.kind
+        return kind, self._seat.bounds().theirs(reach.to.text)
+
     def _pids(self) -> Iterable[int]:
         return [each.pid for process in self._processes for each in process.members()]
-
-
-def _key(reach: Reach) -> tuple[str, str]:
-    return ("" if reach.to.family == "unix" else reach.kind, reach.to.text)
 
 
 def _asked(names: tuple[str, ...]) -> str:

@@ -1,7 +1,8 @@
 """What becomes of an attempt: it stays within the copy, it is refused, or it gets out.
 
 What a copy reaches of itself, or through a door, is its own. In a cell that is whatever somebody of
-the copy listens at, since nobody else is in its network; behind a wall, what its processes hold.
+the copy listens at, since nobody else is in its network; behind a wall, where their addresses have
+others in their place, what somebody listens at of those, and what its processes hold.
 """
 
 import os
@@ -62,8 +63,11 @@ def reach_behind_wall(
             return "refused"
         return "own" if _held(own_pids()).intersection(inodes) else "unsure"
     path = os.path.realpath(caller.own_file(caller.absolute(to.host)))
-    if _is_below(path, bounds.folders) or _is_door(caller, path, bounds):
+    if _is_door(caller, path, bounds):
         return "own"
+    if _is_below(path, bounds.folders):
+        file = caller.file_of(path)
+        return "own" if file and _is_listed(caller, path, file, reach.kind) else "refused"
     try:
         is_there = stat.S_ISSOCK(os.stat(path).st_mode)  # noqa: PTH116
     except OSError:
@@ -124,13 +128,16 @@ def _address_behind_wall(
     caller: Caller, reach: Reach, bounds: Bounds, own_pids: Callable[[], Iterable[int]]
 ) -> Verdict:
     if reach.kind == "tcp":
-        own = [each for each in (*bounds.addresses, *bounds.doors) if not each.startswith("unix:")]
-        if any(is_at(each, reach.to) for each in own):
+        doors = [each for each in bounds.doors if not each.startswith("unix:")]
+        if any(is_at(each, reach.to) for each in doors):
             return "own"
-        ports = {each.rpartition(":")[2] for each in own}
+        if reach.to.text in bounds.addresses:
+            return "own" if any(_answering(caller, reach)) else "refused"
+        ports = {each.rpartition(":")[2] for each in (*bounds.addresses, *doors)}
         # Rules are of ports, and of connect(2) alone: data may go with the first packet.
         is_kept = landlock.keeps_tcp() and reach.is_connect
-        return "refused" if is_kept and str(reach.to.port) not in ports else "reached"
+        if is_kept and str(reach.to.port) not in ports:
+            return "refused"
     inodes = set(_answering(caller, reach))
     return "own" if inodes and _held(own_pids()).intersection(inodes) else "reached"
 

@@ -34,7 +34,6 @@ _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/tty")
 _EVERY_ADDRESS = ("", "*", "0.0.0.0", "[::]", "::")  # noqa: S104 - as theirs are written
 _UNIX = "unix:"
 _LAST_OF_NETWORK = 254
-_TCP_FROM = 4
 
 
 class WallSeat:
@@ -58,7 +57,11 @@ class WallSeat:
         return Bounds(
             doors=tuple(self._doors),
             folders=self._writable(),
-            addresses=tuple(held.address for held in self._ports.values()),
+            addresses={
+                held.address: f"{host or '127.0.0.1'}:{port}"
+                for (host, port), held in self._ports.items()
+            },
+            paths={f"{self.folder}/theirs": "", str(self.memory_folder): SHARED_MEMORY},
         )
 
     @property
@@ -245,6 +248,7 @@ def open_wall(
 def limits_of_wall() -> str:
     """Return in words what a wall does not keep from a copy on this kernel."""
     open_ways = ["UDP", "unix sockets that stand in the file system", "owners and times of files"]
-    if landlock.version() < _TCP_FROM:
-        open_ways.insert(0, "TCP")
+    # Rules are of connect(2), and of TCP alone.
+    some = "TCP that is multipath or has data in its first packet"
+    open_ways.insert(0, some if landlock.keeps_tcp() else "TCP")
     return f"a wall does not keep a copy from {', '.join(open_ways[:-1])} and {open_ways[-1]}"
