@@ -126,6 +126,14 @@ def test_a_level_that_is_found_already_is_none(theirs, tmp_path):
 
 
 @in_cells
+def test_what_a_copy_tried_that_does_not_come_up_is_told(theirs, tmp_path):
+    text = theirs.read_text().replace("answer = 1", "answer = none")
+    theirs.write_text(f"{text}calls = 10.0.0.5\n")
+    with pytest.raises(AdapterError, match=r"it tried what a copy may not: tcp 10\.0\.0\.5:5432$"):
+        adopted(theirs, tmp_path / "shop", "/")
+
+
+@in_cells
 def test_a_copy_that_does_not_come_up_leaves_no_study(theirs, tmp_path):
     theirs.write_text(theirs.read_text().replace("answer = 1", "answer = none"))
     with pytest.raises(AdapterError, match="does not come up as found: toy: answer is no number"):

@@ -96,11 +96,11 @@ def rehearse_site(
         # As found: no knob has a value of its own.
         running = server.spawn_seated(spec, Configuration(), place, on_seat=watch)
         if isinstance(running, NotRunning):
-            raise _not_up(running)
+            raise _not_up(running, watched)
         try:
             effective = running.await_ready(_READY_S)
             if isinstance(effective, NotRunning):
-                raise _not_up(effective)
+                raise _not_up(effective, watched, running.addresses)
             ready_s = time.monotonic() - began_s
             safe = [each for each in requests if each.method in _SAFE][:_MOST_REQUESTS]
             answered = tuple(_answered(running, each) for each in safe)
@@ -160,8 +160,14 @@ def _answered(running: SiteRunning, request: RequestSpec) -> Answered:
     )
 
 
-def _not_up(outcome: NotRunning) -> AdapterError:
+def _not_up(
+    outcome: NotRunning, watched: Sequence[Attempts], asked: Sequence[str] = ()
+) -> AdapterError:
+    # What nobody answered of ours, while it was waited for, are packets in its network as well.
+    ours = {f"tcp {address}" for address in asked}
+    refused = [each for one in watched for each in one.refused() if each not in ours][:_MOST_WORDS]
+    why = f"\nit tried what a copy may not: {', '.join(refused)}" if refused else ""
     return AdapterError(
-        f"a private copy does not come up as found: {outcome.detail}",
+        f"a private copy does not come up as found: {outcome.detail}{why}",
         hint="what does not start as it is cannot be tuned",
     )

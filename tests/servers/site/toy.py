@@ -30,8 +30,15 @@ from httpdyno.servers.site.adapter import MemberFiles, Seat, SiteLaunch
 _LINE = re.compile(rb"^(\w+) = (.*)$", re.MULTILINE)
 
 PROGRAM = """
-import http.server, re, sys
+import http.server, re, socket, sys
 settings = dict(re.findall(r"(?m)^(\\w+) = (.*)$", open(sys.argv[1]).read()))
+def call(host):
+    try:
+        socket.create_connection((host, 5432), timeout=5)
+    except OSError:
+        pass
+if "calls" in settings:
+    call(settings["calls"])
 if not settings["answer"].isdigit():
     sys.exit(f"toy: answer is no number: {settings['answer']}")
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -39,11 +46,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         body = f"{settings['answer']} {self.headers['Host']}".encode()
         if self.path == "/call":
-            import socket
-            try:
-                socket.create_connection(("10.0.0.5", 5432), timeout=5)
-            except OSError:
-                pass
+            call("10.0.0.5")
         if self.path == "/write":
             open(settings["writes"] + "/written", "w").write("x")
         if self.path == "/unsaid":
