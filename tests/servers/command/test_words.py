@@ -34,3 +34,7 @@ def test_the_last_of_an_options_spellings_counts(words, found):
 )
 def test_an_address_is_read_as_servers_read_it(text, address):
     assert listening_address(text) == address
+
+
+def test_no_words_hold_no_option():
+    assert option((), "-p", "--port") == ""

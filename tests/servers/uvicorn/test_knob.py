@@ -29,5 +29,9 @@ def test_the_last_of_each_counts_in_both_spellings():
     assert told(line) == {"workers": "3", "access_log": "false"}
 
 
+def test_a_process_that_is_ending_has_no_words():
+    assert told(()) == {}
+
+
 def test_no_limit_has_no_flag_and_knobs_of_the_application_have_none():
     assert flags({"limit_concurrency": 0, "limit_max_requests": 0, "cache": "big"}) == []

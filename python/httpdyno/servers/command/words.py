@@ -8,7 +8,7 @@ from httpdyno.servers.address import unix_address
 def option(words: Sequence[str], *names: str) -> str:
     """Return the value of the last of these options: `-p 80`, `--port 80`, `--port=80`."""
     found = ""
-    for word, following in zip(words, (*words[1:], ""), strict=True):
+    for word, following in zip(words, (*words, "")[1:], strict=True):
         for name in names:
             if word == name:
                 found = following

@@ -239,7 +239,7 @@ def _listeners(
 ) -> tuple[Listener, ...]:
     said = [
         option(pair, "-b", "--bind")
-        for pair in zip(words, (*words[1:], ""), strict=True)
+        for pair in zip(words, (*words, "")[1:], strict=True)
         if pair[0].startswith(("-b", "--bind"))
     ]
     where: object = said

@@ -152,7 +152,7 @@ def flags(levels: Mapping[str, Level]) -> list[str]:
 def told(arguments: tuple[str, ...]) -> dict[str, str]:
     """Return the settings that a command line says, the last of each: name → text."""
     found: dict[str, str] = {}
-    for argument, following in zip(arguments, (*arguments[1:], ""), strict=True):
+    for argument, following in zip(arguments, (*arguments, "")[1:], strict=True):
         flag, equals, value = argument.removeprefix("--").partition("=")
         name = flag.replace("-", "_")
         if not argument.startswith("--"):
