@@ -8,7 +8,7 @@ from contextlib import closing
 from typing import NamedTuple
 
 from httpdyno.servers.calls.address import DNS, Target, asked_name
-from httpdyno.servers.calls.caller import Caller
+from httpdyno.servers.calls.caller import PAYLOAD_BYTES, Caller
 from httpdyno.servers.calls.listener import Call
 
 _KINDS = {
@@ -90,7 +90,7 @@ def reaches(caller: Caller, call: Call, name: str) -> Iterator[Reach]:
 def _messages(caller: Caller, call: Call, name: str) -> Iterator[tuple[Target | None, bytes]]:
     _, first, second, _, address, n_address = call.arguments
     if name == "sendto":
-        content = caller.read(first, min(second, 512))
+        content = caller.read(first, min(second, PAYLOAD_BYTES))
         yield caller.address(address, n_address), content
     elif name == "sendmsg":
         if found := caller.message(first):

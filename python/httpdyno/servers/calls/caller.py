@@ -15,7 +15,8 @@ _PIDFD_GETFD, _OPENAT2 = 438, 437
 _IN_ROOT = 0x10
 _SOCKADDR_BYTES = 128
 _PATH_BYTES = 4096
-_PAYLOAD_BYTES = 512
+PAYLOAD_BYTES = 512
+"""As much is read of what is sent: a question to a name server is no longer."""
 _HERE = -100
 """AT_FDCWD."""
 _MSGHDR, _IOVEC = struct.Struct("=QI4xQQ"), struct.Struct("=QQ")
@@ -31,7 +32,7 @@ class Message:
 
     def __init__(self, to: Target | None, content: bytes) -> None:
         self.to = to
-        """Empty where its socket knows."""
+        """None where only its socket knows."""
         self.content = content
         """The beginning of it."""
 
@@ -81,10 +82,10 @@ class Caller:
         content = b""
         for n in range(min(n_parts, 16)):
             part = self.read(parts + n * _IOVEC.size, _IOVEC.size)
-            if len(part) < _IOVEC.size or len(content) >= _PAYLOAD_BYTES:
+            if len(part) < _IOVEC.size or len(content) >= PAYLOAD_BYTES:
                 break
             start, length = _IOVEC.unpack(part)
-            content += self.read(start, min(length, _PAYLOAD_BYTES))
+            content += self.read(start, min(length, PAYLOAD_BYTES))
         return Message(self.address(name, n_name), content)
 
     def messages(self, at: int, n: int) -> Iterator[Message]:
@@ -92,10 +93,6 @@ class Caller:
         for k in range(min(n & 0xFFFF_FFFF, _MOST_MESSAGES)):
             if found := self.message(at + k * _MMSGHDR_BYTES):
                 yield found
-
-    def sent(self, at: int, n: int) -> bytes:
-        """Return the beginning of what is sent."""
-        return self.read(at, min(n, _PAYLOAD_BYTES))
 
     def socket(self, handle: int) -> socket.socket | None:
         """Return a socket of its own, shared; None where it cannot be had.
