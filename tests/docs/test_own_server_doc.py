@@ -55,6 +55,8 @@ def test_every_table_has_keys_that_a_study_has(text):
     for name, needed in REQUIRED.items():
         if name in raw:
             raw[name] = {**needed, **raw[name]}
+    for member in raw.get("site", {}).get("members", ()):
+        member |= {"name": "front", "kind": "nginx", **member}
     msgspec.convert({**WHOLE, **raw}, StudyFile)
 
 

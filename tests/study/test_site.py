@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from httpdyno.errors import StudyFileError, UsageError
-from httpdyno.model import Door, KnobInfo, Member, Site, Study
+from httpdyno.model import Door, KnobInfo, Member, SideCommand, Site, Study
 from httpdyno.study.file import configuration_from, load_study, study_from
 from httpdyno.study.site import whole_name
 
@@ -100,6 +100,75 @@ def test_a_site_is_read_with_its_members_and_doors(folder):
     )
     server = study.server
     assert (server.adapter, server.ready_path, server.ready_status) == ("site", "/health", 204)
+
+
+PREPARE = """
+[[site.prepare]]
+run = ["php", "seed", "{run}/a", "{knob.php:pm.max_children}"]
+timeout = "3s"
+member = "front"
+when = "up"
+
+[[site.prepare]]
+run = ["make", "{shared}/all"]
+each = "run"
+folder = "/srv"
+user = "www-data"
+
+[[site.finish]]
+run = ["clear"]
+
+[[knobs]]
+name = "php"""
+
+
+def test_what_runs_beside_a_site_has_the_words_of_a_server_and_its_own(folder):
+    study = _study(folder, SITE.replace('[[knobs]]\nname = "php', PREPARE, 1))
+    assert study.server.before == (
+        SideCommand(
+            run=("php", "seed", "{run}/a", "{knob.php:pm.max_children}"),
+            timeout_s=3.0,
+            member="front",
+            when="up",
+        ),
+        SideCommand(run=("make", "{shared}/all"), each="run", folder="/srv", user="www-data"),
+    )
+    assert study.server.finish == (SideCommand(run=("clear",)),)
+    assert msgspec.json.decode(msgspec.json.encode(study), type=Study) == study
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ('member = "front"', 'member = "db"', "[0].member is 'db'; expected a member: front, php"),
+        ('timeout = "3s"', 'timeout = "0s"', "site.prepare[0].timeout is '0s'; expected more than"),
+        ('"{run}/a"', '"{port}"', "expected a text without `{port}` and the like"),
+        ('"{run}/a"', '"{setting.x}"', "expected a text without `{port}` and the like"),
+        ('"{shared}/all"', '"{run}/all"', "expected `{shared}` alone where `each` is `run`"),
+        ('folder = "/srv"', 'folder = "srv"', "prepare[1].folder is 'srv'; expected a whole path"),
+        ('each = "run"', 'each = "run"\nwhen = "up"', "[1].when is 'up'; expected `before`"),
+        ('["clear"]', '["clear"]\nwhen = "up"', "site.finish[0].when is 'up'; expected `before`"),
+        ('["clear"]', "[]", "site.finish[0].run is []; expected a program first"),
+        ('["clear"]', '["clear"]\nusr = "x"', "site.finish[0].usr is not a key that there is"),
+    ],
+)
+def test_what_makes_no_sense_beside_a_site_is_named(folder, before, after, said):
+    text = SITE.replace('[[knobs]]\nname = "php', PREPARE, 1)
+    assert before in text
+    with pytest.raises(StudyFileError) as caught:
+        _study(folder, text.replace(before, after))
+    assert said in str(caught.value)
+
+
+def test_a_variable_of_a_member_has_a_folder_and_no_port(folder):
+    text = 'kind = "php-fpm"\nenvironment = { DATABASE = "{run}/shop.sqlite" }'
+    study = _study(folder, SITE.replace('kind = "php-fpm"', text))
+    assert study.site is not None
+    assert study.site.members[1].environment == {"DATABASE": "{run}/shop.sqlite"}
+    with pytest.raises(StudyFileError, match=r"members\[1\].environment.DATABASE is '\{port\}'"):
+        _study(
+            folder, SITE.replace('kind = "php-fpm"', text.replace("{run}/shop.sqlite", "{port}"))
+        )
 
 
 def test_a_knob_starts_from_what_was_found_by_its_whole_name(folder):

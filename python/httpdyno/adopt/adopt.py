@@ -15,7 +15,7 @@ from httpdyno.adopt.variable import with_variables
 from httpdyno.advice.proposal import Proposals
 from httpdyno.errors import AdapterError, UsageError
 from httpdyno.foreign_text import reason
-from httpdyno.model import ServerSpec, Site
+from httpdyno.model import ServerSpec, SideCommand, Site
 from httpdyno.servers.site.adapter import SiteAdapter
 from httpdyno.servers.site.listener import loaded_listener
 from httpdyno.servers.site.seating import SeatMaker
@@ -39,6 +39,8 @@ class Request:
     ready_path: str
     ready_status: int | None
     budget_s: float
+    before: tuple[SideCommand, ...] = ()
+    """What is run in each copy before its start."""
     wanted: Wanted = field(default_factory=Wanted)
 
 
@@ -98,7 +100,10 @@ def adopt(
     site = site_of(gathered, request.site)
     snapshot = Snapshot(members={found.member.name: found for found in gathered.members})
     spec = ServerSpec(
-        adapter=SITE, ready_path=request.ready_path, ready_status=request.ready_status
+        adapter=SITE,
+        ready_path=request.ready_path,
+        ready_status=request.ready_status,
+        before=request.before,
     )
     widely = msgspec.structs.replace(site, writes=(*site.writes, *EVERYTHING))
     server = SiteServer(widely, snapshot, adapters, make_seat)
@@ -122,6 +127,7 @@ def adopt(
         site=site,
         ready_path=request.ready_path,
         ready_status=request.ready_status,
+        before=request.before,
         offer=_as_answered(request.offer, report),
         proposals=proposals,
         infos=infos,
@@ -179,7 +185,8 @@ def _told(report: RehearsalReport) -> str:
     n = len(report.answered)
     n_right = n - len(report.wrong)
     answers = f"{n_right} of {n} requests answered right" if n else "no request was asked"
-    return f"rehearsed: the copy was ready after {report.ready_s:.2f} s; {answers}"
+    prepared = f" ({report.prepare_s:.2f} s for `prepare`)" if report.prepare_s else ""
+    return f"rehearsed: the copy was ready after {report.ready_s:.2f} s{prepared}; {answers}"
 
 
 def _about(gathered: Gathered, report: RehearsalReport) -> str:

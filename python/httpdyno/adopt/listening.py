@@ -8,14 +8,15 @@ from msgspec import structs
 
 from httpdyno.adopt.gather import EVERYTHING
 from httpdyno.errors import AdapterError, UsageError
-from httpdyno.model import ChangeSet, Configuration, Listener
+from httpdyno.model import ChangeSet, Configuration, Listener, ServerSpec, SideCommand, Site
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.cell.wish import CellWish
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.run_folder import new_run_root
 from httpdyno.servers.site.adapter import SiteAdapter
-from httpdyno.servers.site.environment import member_environment
+from httpdyno.servers.site.beside import Beside, copy_environment, copy_variables
 from httpdyno.servers.site.seating import SeatMaker
+from httpdyno.servers.site.server import SITE
 from httpdyno.servers.site.snapshot import Found
 from httpdyno.servers.source.listening import listening_sockets
 
@@ -25,12 +26,23 @@ _SETTLE_S = 0.3
 _POLL_S = 0.02
 
 
-def with_listener(found: Found, adapters: Mapping[str, SiteAdapter], make_seat: SeatMaker) -> Found:
+def with_listener(
+    found: Found,
+    adapters: Mapping[str, SiteAdapter],
+    make_seat: SeatMaker,
+    before: tuple[SideCommand, ...] = (),
+) -> Found:
     """Return the member with where it listens, as seen of one start.
+
+    Args:
+        found: The member.
+        adapters: By kind.
+        make_seat: Isolates the copy.
+        before: What it needs to be run before it starts.
 
     Raises:
         UsageError: It listens at several ports, at none, or cannot be seen here.
-        AdapterError: It does not start.
+        AdapterError: It does not start, or what is to be run before fails.
     """
     member = found.member
     with new_run_root() as root:
@@ -42,12 +54,17 @@ def with_listener(found: Found, adapters: Mapping[str, SiteAdapter], make_seat: 
         if isinstance(seat, NotRunning):
             raise AdapterError(f"no private copy can be made here: {seat.detail}")
         try:
+            site, spec = Site(members=(member,)), ServerSpec(adapter=SITE, before=before)
+            variables = copy_variables(spec, site, place, {})
+            failed = Beside(spec, site, seat, place, variables).prepare("before")
+            if failed:
+                raise AdapterError(f"a private copy cannot be prepared: {failed.detail}")
             launch = adapters[member.kind].launch(
                 member, found.survey, seat, Configuration(), ChangeSet()
             )
             process = seat.spawn(
                 launch.command,
-                environment={**member_environment(member, place), **launch.environment},
+                environment={**copy_environment(member, place, variables), **launch.environment},
                 folder=launch.folder,
                 user=launch.user,
                 log=place.folder / f"{member.name}.log",

@@ -48,7 +48,7 @@ class RehearsalReport(Record, frozen=True):
     """What one start of the copy showed."""
 
     ready_s: float
-    """From its start until it was ready."""
+    """From its start until it was ready, with what prepares it."""
     answered: tuple[Answered, ...]
     left_out: tuple[str, ...] = ()
     """Requests that are sent only under load: their method changes something."""
@@ -68,6 +68,8 @@ class RehearsalReport(Record, frozen=True):
     """Of all members together, after the requests."""
     n_processes: int = 0
     isolation: str = ""
+    prepare_s: float = 0.0
+    """What of `ready_s` the commands took that prepare it."""
 
     @property
     def wrong(self) -> tuple[Answered, ...]:
@@ -120,6 +122,7 @@ def rehearse_site(
                 pss_bytes=sum(each or 0 for each in pss) if any(pss) else None,
                 n_processes=n_processes,
                 isolation=running.seat.kind,
+                prepare_s=running.prepare_s,
             )
         finally:
             running.stop()

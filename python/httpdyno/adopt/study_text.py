@@ -6,7 +6,7 @@ from itertools import chain
 
 from httpdyno.adopt.toml_text import comment, toml_lines, toml_value
 from httpdyno.advice.proposal import KnobProposal, Proposals
-from httpdyno.model import KnobInfo, Member, RequestSpec, Site
+from httpdyno.model import KnobInfo, Member, RequestSpec, SideCommand, Site
 
 _COSTS = {"live": "takes effect at once", "reload": "a reload", "restart": "a restart"}
 
@@ -38,6 +38,8 @@ class StudyText:
     proposals: Proposals
     infos: Mapping[str, KnobInfo]
     budget_s: float
+    before: tuple[SideCommand, ...] = ()
+    """What is run in each copy before its start."""
 
     def written(self) -> str:
         """Return the file."""
@@ -50,6 +52,7 @@ class StudyText:
                 ["[[site.doors]]", *toml_lines({"to": d.to, "through": d.through, "why": d.why})]
                 for d in self.site.doors
             ),
+            *(["[[site.prepare]]", *toml_lines({"run": each.run})] for each in self.before),
             *self._workload(),
             ["[budget]", f"time = {toml_value(_time(self.budget_s))}"],
             *(self._knob(each) for each in self.proposals.tried),

@@ -1,6 +1,7 @@
 """`httpdyno adopt`: make a study of a server that a person runs."""
 
 import os
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +22,7 @@ from httpdyno.cli.output import Outputs, write_json
 from httpdyno.cli.standard_streams import say, tell
 from httpdyno.errors import AdapterError, UsageError
 from httpdyno.experiment.machine_room import machine_room
-from httpdyno.model import Door, Isolation, Level, Member, Site, level_text
+from httpdyno.model import Door, Isolation, Level, Member, SideCommand, Site, level_text
 from httpdyno.registry import site_adapters
 from httpdyno.servers.site.isolation import enter_for, seat_maker
 from httpdyno.servers.site.knob_name import variable_of
@@ -127,6 +128,14 @@ def command(  # noqa: PLR0913 - one parameter for each option
         list[str] | None,
         typer.Option("--door", metavar="unix:/PATH", help="What the copy may reach outside."),
     ] = None,
+    prepare: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--prepare",
+            metavar="COMMAND",
+            help="Run in each copy before its start, for test data; again for more.",
+        ),
+    ] = None,
     isolation: Annotated[
         str,
         typer.Option(
@@ -146,6 +155,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
     """
     outputs = Outputs(json=json)
     outputs.check()
+    before = tuple(map(_side_command, prepare or ()))
     adapters = {each.kind: each for each in site_adapters()}
     machine = this_machine(site_adapters())
     named = [_member(words, machine) for words in (list(source), *([w] for w in with_member or []))]
@@ -177,7 +187,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
         raise AdapterError(make_seat, hint=_NO_COPY)
     gathered = gather_running(members, adapters, make_seat)
     if not (asked.listener or gathered.members[0].survey.listeners):
-        front = with_listener(gathered.members[0], adapters, make_seat)
+        front = with_listener(gathered.members[0], adapters, make_seat, before)
         gathered = replace(gathered, members=(front, *gathered.members[1:]))
     site = site_of(gathered, asked)
     folder = Path(output or site.host or members[0].name)
@@ -198,6 +208,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
         ready_path=ready_path,
         ready_status=ready_status,
         budget_s=duration_s(budget),
+        before=before,
         wanted=Wanted(
             allowed=allowed,
             levels=dict(_levels(each) for each in knob or []),
@@ -253,6 +264,18 @@ def _ready(text: str) -> tuple[str, int | None]:
     if not path.startswith("/") or (status and not status.isdigit()):
         raise UsageError(f"`--ready {text}` is no path", hint="such as `--ready /health=204`")
     return path, int(status) if status else None
+
+
+def _side_command(text: str) -> SideCommand:
+    try:
+        words = tuple(shlex.split(text))
+    except ValueError as error:
+        raise UsageError(f"`--prepare {text}` is no command: {error}") from error
+    if not words or not words[0]:
+        raise UsageError(
+            f"`--prepare {text!r}` is no command", hint="such as `--prepare 'python seed.py'`"
+        )
+    return SideCommand(run=words)
 
 
 def _levels(text: str) -> tuple[str, tuple[Level, ...]]:

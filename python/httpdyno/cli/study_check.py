@@ -62,6 +62,7 @@ def _document(found: OneStart, plan: Plan, record: StartRecord | None) -> dict[s
         "study": plan.study.name,
         "server": found.version,
         "ready_s": found.ready_s,
+        "prepare_s": found.prepare_s,
         "answers": [msgspec.to_builtins(answer) for answer in found.answers],
         "n_left_out": found.n_left_out,
         "effective": found.effective.values,
@@ -76,7 +77,7 @@ def _sheet(found: OneStart, plan: Plan, record: StartRecord | None) -> Renderabl
     study = plan.study
     parts: list[RenderableType] = [
         Text.assemble((study.name, "bold"), f": {found.version}"),
-        Text(f"ready after {format_duration(found.ready_s)}"),
+        Text(_ready(found)),
         Text(),
         _answers(found.answers),
     ]
@@ -97,6 +98,13 @@ def _sheet(found: OneStart, plan: Plan, record: StartRecord | None) -> Renderabl
         parts += [Text(), Text(f"{say}: correct the requests, or what answers them")]
         return Group(*parts)
     return Group(*parts, Text(), *_costs(plan, record))
+
+
+def _ready(found: OneStart) -> str:
+    said = f"ready after {format_duration(found.ready_s)}"
+    if not found.prepare_s:
+        return said
+    return f"{said}, {format_duration(found.prepare_s)} of which its `prepare` took"
 
 
 def _answers(answers: tuple[Answered, ...]) -> Table:

@@ -19,7 +19,7 @@ from httpdyno.experiment.calibration import N_STARTS
 from httpdyno.experiment.server_bench import READY_TIMEOUT_S, ServerBench
 from httpdyno.load.access_log import read_access_log
 from httpdyno.model import Effective, Plan, Replay, RequestSpec, StartRecord, Study
-from httpdyno.servers.adapter import NotRunning, Running, ServerAdapter
+from httpdyno.servers.adapter import NotRunning, Prepared, Running, ServerAdapter
 from httpdyno.servers.address import connected, host_header
 from httpdyno.servers.run_data import RunData
 from httpdyno.servers.run_folder import new_run_root
@@ -54,10 +54,13 @@ class OneStart:
 
     version: str
     ready_s: float
+    """From the start on, with what prepares it."""
     effective: Effective
     answers: tuple[Answered, ...]
     n_left_out: int = 0
     """Requests of a replayed log that were not asked."""
+    prepare_s: float = 0.0
+    """What of `ready_s` went into a site's `prepare`; of other servers it is not told apart."""
 
 
 def one_start(adapter: ServerAdapter, study: Study) -> OneStart:
@@ -69,7 +72,7 @@ def one_start(adapter: ServerAdapter, study: Study) -> OneStart:
     folder, start = Path(study.folder), study.start_configuration()
     version = adapter.version(study.server, folder)
     requests = _requests(study)
-    with new_run_root() as root, RunData(study.server, root) as data:
+    with new_run_root() as root, RunData(study.server, root, adapter=adapter) as data:
         data.make()
         began_s = time.monotonic()
         running = adapter.spawn(study.server, folder, start, root.new_place("check"))
@@ -80,6 +83,7 @@ def one_start(adapter: ServerAdapter, study: Study) -> OneStart:
             if isinstance(effective, NotRunning):
                 raise _not_up(effective)
             ready_s = time.monotonic() - began_s
+            prepare_s = running.prepare_s if isinstance(running, Prepared) else 0.0
             answers = _answers(running, study, requests[:MOST_OF_LOG])
         finally:
             running.stop()
@@ -88,6 +92,7 @@ def one_start(adapter: ServerAdapter, study: Study) -> OneStart:
         ready_s=ready_s,
         effective=effective,
         answers=answers,
+        prepare_s=prepare_s,
         n_left_out=max(0, len(requests) - MOST_OF_LOG),
     )
 

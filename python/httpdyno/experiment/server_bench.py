@@ -79,7 +79,9 @@ class ServerBench:
         # The stopper outlives every server; servers themselves are spawned by this thread.
         self._stopper = ThreadPoolExecutor(max_workers=8, thread_name_prefix="stop")
         self._root = new_run_root()
-        self._data = RunData(self._study.server, self._root, cpus=self._cores.server)
+        self._data = RunData(
+            self._study.server, self._root, cpus=self._cores.server, adapter=self._adapter
+        )
         self._pulse.__enter__()
         self._since_s = sleepless_s()
         return self

@@ -38,6 +38,8 @@ class Member(Record, frozen=True):
     """Variables of its service; their values are read when it is started, and never stored."""
     environment_from: str = ""
     """Where the values are read: `unit:NAME`, or the path of an environment file."""
+    environment: dict[str, str] = msgspec.field(default_factory=dict)
+    """Variables that its copies have besides; `{run}` is the folder of a copy's own."""
     serves: tuple[str, ...] = ()
     """Backend addresses that it answers at, such as `unix:/run/php/php8.2-fpm.sock`."""
     ready_timeout_s: float = 20.0

@@ -26,11 +26,20 @@ class SideCommand(Record, frozen=True):
     """A command beside a server: for its data before a start, or to clear away after it."""
 
     run: tuple[str, ...]
-    """Program and arguments, run in the run folder; `{{ … }}` as templates."""
+    """Program and arguments; `{{ … }}` as templates. Run in the run folder; of a site in its
+    member's."""
     timeout_s: float = 20.0
     """As long it may take."""
     each: Literal["start", "run"] = "start"
     """Whether it is run for each start, or once for all that a run makes, in `{shared}`."""
+    when: Literal["before", "up"] = "before"
+    """Of a site: before any member is started, or once all of them are up."""
+    member: str = ""
+    """Of a site: whose environment, folder and user it has; empty is the one behind all others."""
+    folder: str = ""
+    """Where it runs, where that is not the member's folder."""
+    user: str = ""
+    """Whom it runs as, where that is not the member's user."""
 
 
 class ServerSpec(Record, frozen=True):

@@ -9,7 +9,7 @@ exception; exceptions are for what stops the study (not installed, no disk, no p
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from httpdyno.model import Configuration, Effective, KnobInfo, ServerSpec, TrialStatus
 
@@ -91,6 +91,15 @@ class Running(Protocol):
         Raises:
             RevertError: A process could not be ended.
         """
+
+
+@runtime_checkable
+class Prepared(Protocol):
+    """A server that says what the study's own commands before its load took."""
+
+    @property
+    def prepare_s(self) -> float:
+        """Their time, of all; 0 where there is none."""
 
 
 class ServerAdapter(Protocol):

@@ -2,29 +2,70 @@
 
 It lies in a folder of the run that all starts are told as `shared`. The commands know no knob and
 no start: what they make is the same for all arms. The folder is for its owner only; a server that
-answers as another user gets a copy of what is in there.
+answers as another user gets a copy of what is in there. What belongs to a person's own site runs in
+a seat, as all of it does.
 """
 
+from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self, runtime_checkable
 
 from httpdyno.errors import AdapterError
 from httpdyno.interruption import cleaning
-from httpdyno.model import ServerSpec
-from httpdyno.servers.adapter import Place
+from httpdyno.model import ServerSpec, SideCommand
+from httpdyno.servers.adapter import NotRunning, Place
 from httpdyno.servers.render import Variables, is_shared, rendered_commands
 from httpdyno.servers.run_folder import RunRoot
-from httpdyno.servers.staging import clean_environment, command_trouble, passed_environment
+from httpdyno.servers.staging import (
+    clean_environment,
+    command_trouble,
+    failure,
+    passed_environment,
+)
+
+
+class Side(Protocol):
+    """Where commands of a whole run are run."""
+
+    @property
+    def variables(self) -> Variables:
+        """What they may name; `shared` is the folder that all starts are told."""
+
+    def run(self, command: SideCommand, log: str) -> NotRunning | None:
+        """Run one to its end; return what was wrong with it."""
+
+    def close(self) -> None:
+        """Give it up; idempotent. What was made stays."""
+
+
+@runtime_checkable
+class OpensSide(Protocol):
+    """An adapter whose servers' commands are not for httpdyno's own surroundings."""
+
+    def open_side(self, spec: ServerSpec, place: Place) -> Side:
+        """Return where they run instead.
+
+        Raises:
+            AdapterError: It cannot be made.
+        """
 
 
 class RunData:
     """Made by `make`, once; use as a context manager, whose end runs what clears it away."""
 
-    def __init__(self, spec: ServerSpec, root: RunRoot, *, cpus: tuple[int, ...] = ()) -> None:
+    def __init__(
+        self,
+        spec: ServerSpec,
+        root: RunRoot,
+        *,
+        cpus: tuple[int, ...] = (),
+        adapter: object = None,
+    ) -> None:
         self._spec = spec
         self._root = root
         self._cpus = cpus
-        self._place: Place | None = None
+        self._opens: OpensSide | None = adapter if isinstance(adapter, OpensSide) else None
+        self._side: Side | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -44,19 +85,21 @@ class RunData:
         Raises:
             AdapterError: One failed or hung; says it in its words.
         """
-        if self._place is not None or not is_shared(self._spec):
+        if self._side is not None or not is_shared(self._spec):
             return False
+        place = self._root.new_place("shared", cpus=self._cpus)
         # Known from now on: what is broken off is cleared away too.
-        self._place = place = self._root.new_place("shared", cpus=self._cpus)
-        self._root.shared = place.folder
-        for command in rendered_commands(self._spec, self._variables(place), each="run"):
-            own = self._environment(place)
-            wrong = command_trouble(command.run, command.timeout_s, place, own)
+        self._side = side = self._opened(place)
+        self._root.shared = Path(side.variables.shared)
+        for command in rendered_commands(self._spec, side.variables, each="run"):
+            wrong = side.run(command, "prepare.log")
             if wrong is not None:
                 raise AdapterError(
-                    f"a command of server.prepare, which is run once, failed: {wrong.detail}",
+                    f"a command of {self._kind}.prepare, which is run once, failed: {wrong.detail}",
                     hint="It is run in a folder of its own, which is empty, with nothing but "
-                    "`pass_environment` of yours.",
+                    "`pass_environment` of yours."
+                    if self._kind == "server"
+                    else "It writes in `{shared}`; all else that it writes is gone after it.",
                 )
         return True
 
@@ -66,35 +109,55 @@ class RunData:
         Raises:
             AdapterError: One failed or hung.
         """
-        place, self._place = self._place, None
-        if place is None:
+        side, self._side = self._side, None
+        if side is None:
             return
-        wrong = [
-            command_trouble(
-                command.run, command.timeout_s, place, self._environment(place), log="finish.log"
-            )
-            for command in rendered_commands(
-                self._spec, self._variables(place), "finish", each="run"
-            )
-        ]
-        if said := [each.detail for each in wrong if each is not None]:
+        try:
+            commands = rendered_commands(self._spec, side.variables, "finish", each="run")
+            said = failure([side.run(command, "finish.log") for command in commands])
+        finally:
+            side.close()
+        if said:
             raise AdapterError(
-                f"a command of server.finish, which is run once, failed: {said[0]}",
+                f"a command of {self._kind}.finish, which is run once, failed: {said}",
                 hint="What it was to clear away may still be there.",
             )
 
-    def _variables(self, place: Place) -> Variables:
+    @property
+    def _kind(self) -> str:
+        return "server" if self._opens is None else "site"
+
+    def _opened(self, place: Place) -> Side:
+        if self._opens is None:
+            return _Beside(self._spec, place)
+        return self._opens.open_side(self._spec, place)
+
+
+class _Beside:
+    """In the place itself, with nothing around it."""
+
+    def __init__(self, spec: ServerSpec, place: Place) -> None:
+        self._spec = spec
+        self._place = place
+
+    @property
+    def variables(self) -> Variables:
         # What a start alone has was refused when the study was read.
         return Variables(
             knobs={},
             settings=self._spec.settings,
-            run=str(place.folder),
-            memory=str(place.memory_folder),
+            run=str(self._place.folder),
+            memory=str(self._place.memory_folder),
             port="",
             server_user="",
-            shared=str(place.folder),
+            shared=str(self._place.folder),
         )
 
-    def _environment(self, place: Place) -> dict[str, str]:
+    def run(self, command: SideCommand, log: str) -> NotRunning | None:
+        place = self._place
         home = {"HOME": str(place.folder), "TMPDIR": str(place.memory_folder)}
-        return {**clean_environment(), **home, **passed_environment(self._spec)}
+        own = {**clean_environment(), **home, **passed_environment(self._spec)}
+        return command_trouble(command.run, command.timeout_s, place, own, log=log)
+
+    def close(self) -> None:
+        """Nothing was opened."""

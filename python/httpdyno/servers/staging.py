@@ -230,11 +230,16 @@ def finish(spec: ServerSpec, variables: Variables, place: Place, own: Mapping[st
         command_trouble(command.run, command.timeout_s, place, own, log="finish.log")
         for command in rendered_commands(spec, variables, "finish")
     ]
-    if said := [each.detail for each in wrong if each is not None]:
+    if said := failure(wrong):
         raise AdapterError(
-            f"a command of server.finish failed: {said[0]}",
+            f"a command of server.finish failed: {said}",
             hint="What it was to clear away may still be there.",
         )
+
+
+def failure(outcomes: Iterable[NotRunning | None]) -> str:
+    """Return what the first command that failed said; empty where all went well."""
+    return next((each.detail for each in outcomes if each is not None), "")
 
 
 def command_trouble(
@@ -247,6 +252,11 @@ def command_trouble(
 ) -> NotRunning | None:
     """Run a command to its end; return what was wrong with it."""
     process = ServerProcess.spawn(command, place=place, environment=own, log=place.folder / log)
+    return trouble(process, command, timeout_s)
+
+
+def trouble(process: ServerProcess, command: Sequence[str], timeout_s: float) -> NotRunning | None:
+    """Wait for a command's end, and end it where that does not come; return what was wrong."""
     status: TrialStatus = "refused"
     try:
         if not _ends(process, Patience(timeout_s)):

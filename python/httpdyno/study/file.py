@@ -17,13 +17,14 @@ from httpdyno.model.base import Level
 from httpdyno.model.knob import Configuration, Knob, KnobInfo
 from httpdyno.model.metric import METRIC_NAMES
 from httpdyno.model.site import Site
-from httpdyno.model.study import Method, ServerSpec, SideCommand, Study
+from httpdyno.model.study import Method, ServerSpec, Study
 from httpdyno.model.workload import Objective, second_metric_of
 from httpdyno.study.also import with_also
 from httpdyno.study.candidate import study_candidates
 from httpdyno.study.command import GET, check_command, get_of
 from httpdyno.study.complaint import MISSING_HINT, is_possible_number, nearest, typed_study
 from httpdyno.study.knob import Settings, study_knobs
+from httpdyno.study.side_command import side_commands
 from httpdyno.study.site import (
     SiteKnobInfos,
     check_ready,
@@ -37,7 +38,6 @@ from httpdyno.study.table import (
     MethodTable,
     ObjectiveTable,
     ServerTable,
-    SideCommandTable,
     SiteTable,
     StudyFile,
 )
@@ -50,11 +50,6 @@ KnobInfos = Callable[[str], Mapping[str, KnobInfo]]
 _LARGEST_BYTES = 1 << 20
 _DEEP_KEY = re.compile(r"(?:[^\s.=\[\]]+[ \t]*\.[ \t]*){64}")
 _LEAST_STARTS = 6
-_OF_A_START = re.compile(
-    r"(?<!\$)\{(?:(?:port|address|run|memory|server_user)\}|knob\.)"
-    r"|\{[{%][^}]*\b(?:knob|port|address|run|memory|server_user)\b"
-)
-"""Placeholders that only a start has."""
 """An interval is exact for normal log ratios; fewer starts would lean on that too much."""
 
 CURVE = "throughput_per_s"
@@ -236,7 +231,7 @@ class _Checker:
 
     def target(self, typed: StudyFile) -> ServerSpec:
         if typed.site is not None:
-            return site_server(typed.site, self.wrong)
+            return site_server(typed.site, self.duration, self.wrong)
         if typed.server is None:
             raise StudyFileError(
                 f"`{self._file}`: object missing required field `server`"
@@ -277,29 +272,10 @@ class _Checker:
             ready_status=ready_status,
             effective_path=table.effective_path,
             prepare=tuple(part for part in table.prepare if isinstance(part, str)),
-            before=self.side_commands("server.prepare", table.prepare),
-            finish=self.side_commands("server.finish", table.finish),
+            before=side_commands("server.prepare", table.prepare, self.duration, self.wrong),
+            finish=side_commands("server.finish", table.finish, self.duration, self.wrong),
             writable=table.writable,
         )
-
-    def side_commands(
-        self, key: str, tables: tuple[str | SideCommandTable, ...]
-    ) -> tuple[SideCommand, ...]:
-        found = []
-        for index, table in enumerate(tables):
-            if isinstance(table, str):
-                if not isinstance(tables[0], str):
-                    raise self.wrong(f"{key}[{index}]", table, "tables alone, or a list of text")
-                continue
-            if isinstance(tables[0], str) or not table.run or not table.run[0]:
-                raise self.wrong(f"{key}[{index}].run", list(table.run), "a program first")
-            timeout_s = self.duration(f"{key}[{index}].timeout", table.timeout)
-            if table.each == "run" and any(map(_OF_A_START.search, table.run)):
-                raise self.wrong(
-                    f"{key}[{index}].run", list(table.run), "`{shared}` alone where `each` is `run`"
-                )
-            found.append(SideCommand(run=table.run, timeout_s=timeout_s, each=table.each))
-        return tuple(found)
 
     def _existing(self, key: str, name: str, folder: Path) -> None:
         if not is_there(folder / name):

@@ -44,6 +44,24 @@ listener = "443"
 host = "shop.example"
 writes = ["/var/lib/php/sessions", "/var/www/shop/cache"]
 """,
+    "[[site.prepare]]": """
+[[site.prepare]]            # built once for a run …
+run = ["php", "bin/console", "shop:demo-data", "--to", "{shared}/shop.sqlite"]
+each = "run"
+timeout = "10m"
+folder = "/var/www/shop"
+user = "www-data"
+
+[[site.prepare]]            # … and copied for each start
+run = ["cp", "{shared}/shop.sqlite", "/var/www/shop/cache/shop.sqlite"]
+user = "www-data"
+""",
+    "[[site.finish]]": """
+[[site.finish]]
+run = ["php", "bin/console", "shop:forget", "test-orders"]
+folder = "/var/www/shop"
+user = "www-data"
+""",
     "[[site.members]]": """
 [[site.members]]
 name = "front"
@@ -136,7 +154,10 @@ levels = [10, 20]
 """
 """What a study of a site has in place of the other knobs."""
 
-_OF_SITES = ("[site]", "[[site.members]]", "[[site.doors]]")
+_OF_SITES = (
+    *("[site]", "[[site.members]]", "[[site.doors]]"),
+    *("[[site.prepare]]", "[[site.finish]]"),
+)
 _OF_SERVERS = (
     *("[server]", "[[server.prepare]]", "[[server.finish]]"),
     *("[[server.files]]", "[[server.templates]]", "[[candidates]]"),

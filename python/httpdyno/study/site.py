@@ -12,6 +12,7 @@ from httpdyno.model.knob import KnobInfo
 from httpdyno.model.site import Member, Site
 from httpdyno.model.study import ServerSpec
 from httpdyno.model.workload import RequestSpec, TlsSpec, Workload
+from httpdyno.study.side_command import NOT_OF_A_COPY, OF_A_COPY, Duration, site_commands
 from httpdyno.study.table import MemberTable, SiteTable
 from httpdyno.units import duration_s
 
@@ -82,14 +83,21 @@ def site_from(table: SiteTable, folder: Path, wrong: Wrong) -> Site:
     )
 
 
-def site_server(table: SiteTable, wrong: Wrong) -> ServerSpec:
-    """Return what load and readiness need to know of a site.
+def site_server(table: SiteTable, duration: Duration, wrong: Wrong) -> ServerSpec:
+    """Return what load and readiness need to know of a site, and what runs beside it.
 
     Raises:
-        StudyFileError: The path or the status cannot be one.
+        StudyFileError: The path, the status or a command cannot be one.
     """
     check_ready("site.ready", table.ready, table.ready_status, wrong)
-    return ServerSpec(adapter=SITE_ADAPTER, ready_path=table.ready, ready_status=table.ready_status)
+    names = [member.name for member in table.members]
+    return ServerSpec(
+        adapter=SITE_ADAPTER,
+        ready_path=table.ready,
+        ready_status=table.ready_status,
+        before=site_commands("site.prepare", table.prepare, names, duration, wrong),
+        finish=site_commands("site.finish", table.finish, names, duration, wrong),
+    )
 
 
 def reached(workload: Workload, table: SiteTable) -> Workload:
@@ -150,6 +158,9 @@ def _check_member(key: str, member: MemberTable, before: Sequence[str], wrong: W
     ):
         if path:
             _check_paths(f"{key}.{name}", (path,), wrong)
+    for name, text in member.environment.items():
+        if NOT_OF_A_COPY.search(text):
+            raise wrong(f"{key}.environment.{name}", text, OF_A_COPY)
 
 
 def _check_paths(key: str, paths: Sequence[str], wrong: Wrong) -> None:
@@ -177,6 +188,7 @@ def _member(key: str, table: MemberTable, wrong: Wrong) -> Member:
         unit=table.unit,
         environment_names=table.environment_names,
         environment_from=table.environment_from,
+        environment=table.environment,
         serves=table.serves,
         ready_timeout_s=ready_timeout_s,
     )

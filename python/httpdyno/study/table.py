@@ -37,6 +37,25 @@ class SideCommandTable(Record, frozen=True):
     no other placeholder but `{python}` and settings."""
 
 
+class SiteCommandTable(SideCommandTable, frozen=True):
+    """`[[site.prepare]]`, `[[site.finish]]`: a command that runs in the copy as a member does."""
+
+    run: tuple[str, ...]
+    """Program and arguments, an argument each; it sees and writes what the copy does. `{run}` is a
+    folder of this copy's own, `{shared}` that of the run; `{knob.NAME}` as in `[server]`."""
+    each: Literal["start", "run"] = "start"
+    """`run`: once for all starts of a run, in a copy of its own, of which only `{shared}`, a
+    folder, stays; all others can read it. It uses no other placeholder but `{python}`."""
+    when: Literal["before", "up"] = "before"
+    """`before` any member is started, or once all are `up`, for what asks them. Not of `finish`."""
+    member: str = ""
+    """Whose environment, user and folder it has; empty is the member behind all others."""
+    folder: str = ""
+    """Where it runs, where that is not the member's folder; a whole path."""
+    user: str = ""
+    """Whom it runs as, where that is not the member's user, such as `www-data`."""
+
+
 class ServerTable(Record, frozen=True):
     """`[server]`."""
 
@@ -102,6 +121,9 @@ class MemberTable(Record, frozen=True):
     """Variables of its service; values are read when it is started, and never stored."""
     environment_from: str = ""
     """Where the values are read: `unit:NAME`, or the path of an environment file."""
+    environment: dict[str, str] = msgspec.field(default_factory=dict)
+    """Variables that its copies have besides, with their values; `{run}` is a folder of the copy's
+    own, as in `{run}/shop.sqlite`."""
     serves: tuple[str, ...] = ()
     """Backend addresses that it answers at, such as `unix:/run/php/php8.2-fpm.sock`."""
     ready_timeout: str = "20s"
@@ -133,6 +155,10 @@ class SiteTable(Record, frozen=True):
     """The status of that answer; any below 500 where it is left out."""
     caveats: tuple[str, ...] = ()
     """In what copies are not what the site is, a sentence each; told with each result."""
+    prepare: tuple[SiteCommandTable, ...] = ()
+    """Run in each copy before it is loaded, for test data."""
+    finish: tuple[SiteCommandTable, ...] = ()
+    """Run in each copy once its members have ended, for what it left behind a door."""
 
 
 class KnobTable(Record, frozen=True):

@@ -52,7 +52,9 @@ class _Planner:
         self._wish = wish
         self._mounted = mounts()
         self._is_root = is_root_of_the_machine()
-        self._own = tuple(dict.fromkeys(map(str, (place.folder, place.memory_folder))))
+        self._written = tuple(dict.fromkeys(map(str, (place.folder, place.memory_folder))))
+        # What was made once for a run is read by all starts, and written by none.
+        self._own = (*self._written, *([str(place.shared)] if place.shared else ()))
         self._layers: dict[str, Layers] = {}
         self._holds: list[Step] = []
         self._plan = Plan()
@@ -87,7 +89,7 @@ class _Planner:
         }
         for point in self._seen_again(found, roots) - files.keys():
             over[point] = ("bind", self._hold(point, "seek"), point)
-        plan.steps += [("keep", path) for path in self._own]
+        plan.steps += [("keep", path) for path in self._written]
         own = [("bind", self._hold(path), path) for path in self._own]
         logs = self._logs(found)
         shared = self._shared_memory()

@@ -13,6 +13,7 @@ from httpdyno.servers.patience import Patience
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.ready import await_answer
 from httpdyno.servers.run_folder import remove_place
+from httpdyno.servers.site.beside import Beside
 from httpdyno.servers.site.knob_name import knob_name
 from httpdyno.servers.site.seating import OpenSeat
 
@@ -53,18 +54,21 @@ class Loaded:
 class SiteRunning:
     """All members of a copy, front to back; owns their processes, their seat and their place."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - all that it owns
         self,
         members: Sequence[RunningMember],
         *,
         seat: OpenSeat,
         place: Place,
+        beside: Beside,
         loaded: Loaded,
         site: Sequence[Member],
     ) -> None:
         self._members = tuple(members)
         self._seat = seat
         self._place = place
+        self._beside = beside
+        self._is_finished = False
         self._loaded = loaded
         self._site = site
         self._lock = threading.Lock()
@@ -86,6 +90,11 @@ class SiteRunning:
         return tuple(each.process.pid for each in self._members)
 
     @property
+    def prepare_s(self) -> float:
+        """How long the study's commands took, before members and once they were up."""
+        return self._beside.prepare_s
+
+    @property
     def loaded(self) -> Loaded:
         """Where load goes."""
         return self._loaded
@@ -101,6 +110,12 @@ class SiteRunning:
         for each in reversed(self._members):
             if failed := self._await_all_there(each, patience):
                 return failed
+        # The time of those is their own, and no member's.
+        before_s = self.prepare_s
+        if failed := self._beside.prepare("up"):
+            return failed
+        if self.prepare_s > before_s:
+            patience = Patience(patience.timeout_s)
         if failed := self._await_answer(patience):
             return failed
         return self._effective()
@@ -123,6 +138,7 @@ class SiteRunning:
 
         Raises:
             RevertError: A process could not be ended, or a file not be removed.
+            AdapterError: What the study runs after a start failed.
         """
         with cleaning(), self._lock:
             words = self.last_words()
@@ -131,8 +147,13 @@ class SiteRunning:
             for each in self._members:
                 each.process.finish_stop()
             self._last_words = words
-            self._seat.close()
-            remove_place(self._place)
+            try:
+                if not self._is_finished:
+                    self._is_finished = True
+                    self._beside.finish()
+            finally:
+                self._seat.close()
+                remove_place(self._place)
 
     def _await_all_there(self, each: RunningMember, patience: Patience) -> NotRunning | None:
         while True:

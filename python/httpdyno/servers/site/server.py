@@ -23,10 +23,19 @@ from httpdyno.model import (
 )
 from httpdyno.servers.adapter import NotRunning, Place, Rendered, Running
 from httpdyno.servers.cell.wish import CellWish
+from httpdyno.servers.render import Variables, rendered_prepare
 from httpdyno.servers.run_folder import remove_place
 from httpdyno.servers.seat import Seat
 from httpdyno.servers.site.adapter import SiteAdapter
-from httpdyno.servers.site.environment import member_environment
+from httpdyno.servers.site.beside import (
+    Beside,
+    SharedSide,
+    copy_environment,
+    copy_variables,
+    shared_variables,
+    shown_variables,
+    study_variables,
+)
 from httpdyno.servers.site.knob_name import by_member, knob_name
 from httpdyno.servers.site.listener import loaded_listener, reached_at
 from httpdyno.servers.site.running import Loaded, RunningMember, SiteRunning
@@ -114,9 +123,10 @@ class SiteServer:
 
         `patch` refuses to follow links. Each text is one of `foreign_text.kept_text`.
         """
-        del spec, study_folder
+        del study_folder
         texts: dict[str, str] = {}
         environment: dict[str, str] = {}
+        shown = shown_variables(spec, configuration.values)
         for each in self._changed(configuration):
             name = each.found.member.name
             files = {
@@ -135,15 +145,14 @@ class SiteServer:
                     f"{key} = {value}\n" for key, value in sorted(each.changes.sysctls.items())
                 ]
                 texts[f"sysctl for {name}"] = "".join(lines)
-            environment |= {
-                f"{name}: {key}": text for key, text in each.changes.environment.items()
-            }
-        return Rendered(files=texts, environment=environment)
+            own = {**study_variables(each.found.member, shown), **each.changes.environment}
+            environment |= {f"{name}: {key}": text for key, text in own.items()}
+        return Rendered(files=texts, environment=environment, prepare=rendered_prepare(spec, shown))
 
     def spawn(
         self, spec: ServerSpec, study_folder: Path, configuration: Configuration, place: Place
     ) -> Running | NotRunning:
-        """Make a seat with the changed files and start all members in it, back to front."""
+        """Make a seat with the changed files, prepare it, and start all members, back to front."""
         del study_folder
         return self.spawn_seated(spec, configuration, place)
 
@@ -161,19 +170,24 @@ class SiteServer:
         try:
             changed = self._changed(configuration)
             listener = loaded_listener(self._site, self._listeners())
+            variables = copy_variables(spec, self._site, place, configuration.values)
         except HttpdynoError:
             remove_place(place)
             raise
-        begun = self._make_seat.begin(place)
-        seat = self._make_seat.finish(begun, place, self._wish(changed, begun))
+        seat = self._seat(self._make_seat, changed, place)
         if isinstance(seat, NotRunning):
             remove_place(place)
             return seat
+        beside = Beside(spec, self._site, seat, place, variables)
         started: list[RunningMember] = []
         try:
             on_seat(seat)
+            if failed := beside.prepare("before"):
+                seat.close()
+                remove_place(place)
+                return failed
             for each in reversed(changed):
-                started.append(_started(each, seat, place))
+                started.append(_started(each, seat, place, variables))
         except BaseException:
             for member in started:
                 member.process.stop()
@@ -184,6 +198,7 @@ class SiteServer:
             started[::-1],
             seat=seat,
             place=place,
+            beside=beside,
             loaded=Loaded(
                 address=reached_at(seat.port(listener.address)),
                 host=self._site.host or next(iter(listener.names), ""),
@@ -193,6 +208,26 @@ class SiteServer:
             ),
             site=self._site.members,
         )
+
+    def open_side(self, spec: ServerSpec, place: Place) -> SharedSide:
+        """Return where commands of a whole run are run: in a copy as found, without members.
+
+        Raises:
+            AdapterError: It cannot be made.
+        """
+        if isinstance(self._make_seat, str):
+            raise AdapterError(self._make_seat)
+        variables = shared_variables(spec, self._site, place)
+        seat = self._seat(self._make_seat, self._changed(Configuration()), place)
+        if isinstance(seat, NotRunning):
+            raise AdapterError(f"no private copy can be made here: {seat.detail}")
+        return SharedSide(Beside(spec, self._site, seat, place, variables), seat)
+
+    def _seat(
+        self, make_seat: SeatMaker, changed: list[_Changed], place: Place
+    ) -> OpenSeat | NotRunning:
+        begun = make_seat.begin(place)
+        return make_seat.finish(begun, place, self._wish(changed, begun))
 
     def _listeners(self) -> tuple[Listener, ...]:
         return self._snapshot.members[self._site.members[0].name].survey.listeners
@@ -238,14 +273,14 @@ class SiteServer:
         )
 
 
-def _started(each: _Changed, seat: OpenSeat, place: Place) -> RunningMember:
+def _started(each: _Changed, seat: OpenSeat, place: Place, variables: Variables) -> RunningMember:
     member = each.found.member
     asked = Configuration(values=dict(each.values))
     launch = each.adapter.launch(member, each.found.survey, seat, asked, each.changes)
     process = seat.spawn(
         launch.command,
         environment={
-            **member_environment(member, place),
+            **copy_environment(member, place, variables),
             **launch.environment,
             **each.changes.environment,
         },

@@ -1,0 +1,175 @@
+"""A study's commands beside a site's members: for test data before a start, to clear away after it.
+
+They run in the seat as members do, so they see and write what the copy does, reach what it reaches,
+and what they wrote is gone with it. Values of a member's environment are read for each, as for the
+member, and stand nowhere.
+"""
+
+import os
+import pwd
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal
+
+from httpdyno.errors import AdapterError
+from httpdyno.model import Level, Member, ServerSpec, SideCommand, Site
+from httpdyno.servers.adapter import NotRunning, Place
+from httpdyno.servers.render import (
+    RUN_PLACEHOLDER,
+    SHARED_PLACEHOLDER,
+    Variables,
+    is_shared,
+    render_argument,
+    rendered_commands,
+)
+from httpdyno.servers.site.environment import member_environment
+from httpdyno.servers.site.seating import OpenSeat
+from httpdyno.servers.staging import failure, trouble
+
+OWN = "own"
+"""The folder of a copy's place that `{run}` names."""
+_PASSABLE = 0o711
+
+
+class Beside:
+    """The commands of one copy, in its seat."""
+
+    def __init__(
+        self, spec: ServerSpec, site: Site, seat: OpenSeat, place: Place, variables: Variables
+    ) -> None:
+        self._spec = spec
+        self._members = {member.name: member for member in site.members}
+        self._last = site.members[-1]
+        self._seat = seat
+        self._place = place
+        self._variables = variables
+        self.prepare_s = 0.0
+        """How long those before the load took."""
+
+    @property
+    def variables(self) -> Variables:
+        """What commands and variables of the copy may name."""
+        return self._variables
+
+    def prepare(self, when: Literal["before", "up"]) -> NotRunning | None:
+        """Run what is to run then; return what the first says that fails or hangs."""
+        began_s = time.monotonic()
+        try:
+            for command in rendered_commands(self._spec, self._variables):
+                if command.when == when and (wrong := self.run(command)):
+                    return wrong
+        finally:
+            self.prepare_s += time.monotonic() - began_s
+        return None
+
+    def finish(self) -> None:
+        """Run what follows a start, all of it though one may fail; the members have ended.
+
+        Raises:
+            AdapterError: One failed or hung.
+        """
+        commands = rendered_commands(self._spec, self._variables, "finish")
+        if wrong := failure([self.run(each, "finish.log") for each in commands]):
+            raise AdapterError(
+                f"a command of site.finish failed: {wrong}",
+                hint="what it was to clear away may still be there, behind a door",
+            )
+
+    def run(self, command: SideCommand, log: str = "prepare.log") -> NotRunning | None:
+        """Run a command in the seat to its end; return what was wrong with it."""
+        member = self._members.get(command.member, self._last)
+        user = command.user or member.user
+        process = self._seat.spawn(
+            command.run,
+            environment=copy_environment(member, self._place, self._variables),
+            folder=command.folder or member.folder or "/",
+            user=user,
+            log=self._place.folder / log,
+        )
+        return trouble(process, command.run, command.timeout_s)
+
+
+class SharedSide:
+    """A copy without members, in which commands of a whole run are run."""
+
+    def __init__(self, beside: Beside, seat: OpenSeat) -> None:
+        self._beside = beside
+        self._seat = seat
+
+    @property
+    def variables(self) -> Variables:
+        """What they may name."""
+        return self._beside.variables
+
+    def run(self, command: SideCommand, log: str) -> NotRunning | None:
+        """Run one to its end; return what was wrong with it."""
+        return self._beside.run(command, log)
+
+    def close(self) -> None:
+        """Take the copy down; idempotent. Its folder stays, which other copies can read."""
+        self._seat.close()
+
+
+def copy_variables(
+    spec: ServerSpec, site: Site, place: Place, knobs: Mapping[str, Level]
+) -> Variables:
+    """Return what commands and variables of a copy may name, and make the folder of its own.
+
+    Raises:
+        AdapterError: The folder cannot be made.
+    """
+    users = (site.members[-1].user, *(each.user for each in (*spec.before, *spec.finish)))
+    own = place.folder / OWN
+    _make_own(own, next(filter(None, users), ""))
+    return _variables(knobs, str(own), str(place.shared or ""))
+
+
+def shared_variables(spec: ServerSpec, site: Site, place: Place) -> Variables:
+    """Return them for commands of a whole run: the folder of their copy's own is the shared one.
+
+    Raises:
+        AdapterError: The folder cannot be made.
+    """
+    found = copy_variables(spec, site, place, {})
+    return replace(found, shared=found.run)
+
+
+def shown_variables(spec: ServerSpec, knobs: Mapping[str, Level]) -> Variables:
+    """Return the same for diffs, with words in the place of what differs from start to start."""
+    return _variables(knobs, RUN_PLACEHOLDER, SHARED_PLACEHOLDER if is_shared(spec) else "")
+
+
+def copy_environment(member: Member, place: Place, variables: Variables) -> dict[str, str]:
+    """Return all that a member's copy starts with, but for what a knob sets."""
+    return {**member_environment(member, place), **study_variables(member, variables)}
+
+
+def study_variables(member: Member, variables: Variables) -> dict[str, str]:
+    """Return the variables that the study has for a member."""
+    return {
+        name: render_argument(text, variables, source=f"environment.{name}")
+        for name, text in member.environment.items()
+    }
+
+
+def _variables(knobs: Mapping[str, Level], run: str, shared: str) -> Variables:
+    # The others are refused when a study is read: a copy listens where theirs does.
+    return Variables(
+        knobs=knobs, settings={}, run=run, memory="", port="", server_user="", shared=shared
+    )
+
+
+def _make_own(folder: Path, user: str) -> None:
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        if user and os.geteuid() == 0:
+            owner = pwd.getpwnam(user)
+            os.chown(folder, owner.pw_uid, owner.pw_gid)
+            # He may go through to it, and look at nothing else.
+            folder.parent.chmod(folder.parent.stat().st_mode | _PASSABLE)
+    except KeyError as error:
+        raise AdapterError(f"there is no user `{user}` here") from error
+    except OSError as error:
+        raise AdapterError(f"`{folder}` cannot be made: {error.strerror}") from error
