@@ -42,7 +42,7 @@ def cells():
     return maker
 
 
-def adopted(file, folder, *paths, levels=("2", "3")):
+def adopted(file, folder, *paths, levels=("2", "3"), burst_s=0.0):
     gathered = gather([Member(name="front", kind="toy", main=str(file))], TOY, None)
     offer = offered(paths=paths, url_file=None, ready_path="/", connections=None, is_tls=False)
     wanted = Wanted(levels={"front:answer": levels}, n_cpus=2)
@@ -53,6 +53,7 @@ def adopted(file, folder, *paths, levels=("2", "3")):
         ready_path="/",
         ready_status=None,
         budget_s=90.0,
+        burst_s=burst_s,
         wanted=wanted,
     )
     told: list[str] = []

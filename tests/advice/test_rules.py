@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 from tests.advice.looked_at import (
     CATALOGUES,
     USUAL,
@@ -22,7 +23,7 @@ from tests.servers.php_fpm.sample import FOLDER, OPCACHE, PHP_INI
 
 from httpdyno.advice.knob import rules
 from httpdyno.advice.proposal import LEAST_PRIOR, KnobProposal, Shape, chosen
-from httpdyno.model import Backend, Reading, Survey
+from httpdyno.model import Backend, Burst, Reading, Survey
 
 MODULES = """LoadModule log_config_module m/mod_log_config.so
 LoadModule status_module m/mod_status.so
@@ -37,6 +38,21 @@ SPILLED = Shape(
     connections=64,
     words=("[warn] an upstream response is buffered to a temporary file /var/lib/x",),
 )
+BURST = Burst(duration_s=2.0, connections=64, n_answers=100, n_failed=0, cpu_s=0.8)
+CROWDED = Shape(
+    n_cpus=4, connections=64, burst=structs.replace(BURST, waiting={"127.0.0.1:8000": 9})
+)
+COMPUTES = Shape(n_cpus=4, connections=64, burst=structs.replace(CROWDED.burst or BURST, cpu_s=7.5))
+ELSEWHERE = Shape(n_cpus=4, connections=64, burst=structs.replace(BURST, waiting={"[::]:81": 9}))
+OVERFLOWN = Shape(n_cpus=4, connections=64, burst=structs.replace(BURST, overflows=7))
+ANEW = Shape(n_cpus=4, connections=64, burst=structs.replace(BURST, n_handshakes_full=100))
+TAKEN_UP = Shape(
+    n_cpus=4,
+    connections=64,
+    burst=structs.replace(BURST, n_handshakes_full=64, n_handshakes_resumed=36),
+)
+SESSIONS = "10m/5m"
+TLS = "listen 443 ssl;"
 PROXIED = "location / { proxy_pass http://127.0.0.1:3000; }"
 TO_PHP = "location / { fastcgi_pass unix:/run/php.sock; }"
 HTACCESS = f"{EVENT}DocumentRoot /srv\n<Directory /srv>\nAllowOverride All\n</Directory>\n"
@@ -75,6 +91,9 @@ def looked_at(shape=USUAL):
         "slow gunicorn": gunicorn("--workers", "3", "--max-requests", "9", shape=shape),
         "threads": gunicorn("-k", "gthread", "--threads", "2", "-w", "6", shape=shape),
         "uvicorn": uvicorn(shape=shape),
+        "TLS": nginx_text(server=TLS, shape=shape),
+        "short queue": nginx_text(server="listen 81 backlog=9;", shape=shape),
+        "short queue of Apache": httpd(f"{EVENT}ListenBacklog 9\n", shape=shape),
         "slow uvicorn": uvicorn(
             *("--loop", "asyncio", "--http", "h11", "--limit-max-requests", "9"), shape=shape
         ),
@@ -89,6 +108,18 @@ SHAPES = st.builds(
     is_keep_alive=st.booleans(),
     memory_bytes=st.sampled_from([0, 1, 10**9]),
     worker_bytes=st.sampled_from([0, 10**6, 10**10]),
+    burst=st.none()
+    | st.builds(
+        Burst,
+        duration_s=st.floats(0, 10),
+        connections=st.integers(1, 5000),
+        n_answers=st.integers(0, 10**6),
+        n_failed=st.integers(0, 10**6),
+        n_handshakes_full=st.integers(0, 10**6),
+        waiting=st.dictionaries(st.sampled_from(["[::]:80", "127.0.0.1:8000"]), st.integers(1)),
+        overflows=st.none() | st.integers(0, 9),
+        cpu_s=st.floats(0, 10),
+    ),
 )
 SITES = looked_at()
 
@@ -121,7 +152,9 @@ def test_rules_name_knobs_that_there_are(kind):
 
 @pytest.mark.parametrize("kind", CATALOGUES)
 def test_every_rule_has_something_to_say_of_some_site(kind):
-    sites = [*looked_at().values(), *looked_at(SPILLED).values(), nginx_text(server=PROXIED)]
+    sites = [*looked_at().values(), nginx_text(server=PROXIED)]
+    for shape in (SPILLED, OVERFLOWN, ANEW, CROWDED):
+        sites += looked_at(shape).values()
     inlined = httpd(HTACCESS, {"/srv/.htaccess": "Options -Indexes\n"})
     like = [site for site in (*sites, inlined) if rules(site.kind) is rules(kind)]
     silent = [r.__name__ for r in rules(kind) if not any(list(r(site)) for site in like)]
@@ -180,6 +213,15 @@ def test_every_rule_has_something_to_say_of_some_site(kind):
             ("new workers", gunicorn("--max-requests", "9"), {"max_requests": (10_000,)}),
             ("one uvicorn", uvicorn(), {"workers": (4, 9)}),
             ("in Python", uvicorn("--loop", "asyncio"), {"loop": ("uvloop",)}),
+            (
+                "none taken up",
+                nginx_text(server=TLS, shape=ANEW),
+                {"ssl_session_cache": (SESSIONS,)},
+            ),
+            ("full", nginx_text(shape=OVERFLOWN), {"listen_backlog": (4096,)}),
+            ("full Apache", httpd(EVENT, shape=OVERFLOWN), {"ListenBacklog": (4096,)}),
+            ("full gunicorn", gunicorn(shape=OVERFLOWN), {"backlog": (4096,)}),
+            ("waited", gunicorn("-w", "9", shape=CROWDED), {"workers": (18, 64), "threads": (4,)}),
             ("slow parser", uvicorn("--http", "h11"), {"http": ("httptools",)}),
         ]
     ],
@@ -225,6 +267,15 @@ def test_a_mistake_is_seen(site, expected):
             ("not a class of threads", gunicorn("-k", "gevent"), "threads"),
             ("a class of their own", gunicorn("-k", "shop.Worker"), "threads"),
             ("many threads", gunicorn("--threads", "8"), "threads"),
+            ("computes", gunicorn("-w", "9", shape=COMPUTES), "workers"),
+            ("waited elsewhere", gunicorn("-w", "9", shape=ELSEWHERE), "workers"),
+            ("kept TLS", nginx_text(server=TLS, shape=TAKEN_UP), "ssl_session_cache"),
+            ("nobody tried", nginx_text(server=TLS), "ssl_session_cache"),
+            (
+                "sessions",
+                nginx_text("ssl_session_cache shared:a:1m;", server=TLS, shape=ANEW),
+                "ssl_session_cache",
+            ),
             ("by itself", uvicorn(), "loop"),
             ("a worker for each core", uvicorn("--workers", "4"), "workers"),
         ]

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from httpdyno.errors import StudyFileError, UsageError
-from httpdyno.model import Door, KnobInfo, Member, SideCommand, Site, Study
+from httpdyno.model import Door, KnobInfo, Member, SideCommand, Site, Study, TlsSpec
 from httpdyno.study.file import configuration_from, load_study, study_from
 from httpdyno.study.site import whole_name
 
@@ -180,6 +180,12 @@ def test_a_knob_starts_from_what_was_found_by_its_whole_name(folder):
     assert study.knob("php:pm.max_children").title == "what pm.max_children is"
     changed = configuration_from("php:pm.max_children=20, front:gzip=on", study)
     assert changed.values == {"php:pm.max_children": 20, "front:gzip@shop.example": True}
+
+
+@pytest.mark.parametrize(("host", "name"), [("shop.example", "shop.example"), ("", "localhost")])
+def test_tls_is_told_a_name_also_where_the_site_has_none(folder, host, name):
+    text = SITE.replace('host = "shop.example"', f'host = "{host}"\ntls = true')
+    assert _study(folder, text).workload.tls == TlsSpec(server_name=name, is_verified=False)
 
 
 def test_a_site_study_is_stored_and_read_again(folder):

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import msgspec
 
+from httpdyno.adopt.burst import BURST_S
 from httpdyno.adopt.gather import EVERYTHING, Gathered
 from httpdyno.adopt.propose import Wanted, propose
 from httpdyno.adopt.rehearsal import RehearsalReport, folders_of, rehearse_site
+from httpdyno.adopt.remark import remarked
 from httpdyno.adopt.study_text import Offer, StudyText, described
 from httpdyno.adopt.variable import with_variables
 from httpdyno.advice.proposal import Proposals
@@ -41,6 +43,8 @@ class Request:
     budget_s: float
     before: tuple[SideCommand, ...] = ()
     """What is run in each copy before its start."""
+    burst_s: float = BURST_S
+    """How long the rehearsal sends all clients at a time; 0 leaves that out."""
     wanted: Wanted = field(default_factory=Wanted)
 
 
@@ -53,6 +57,8 @@ class Adopted:
     report: RehearsalReport
     proposals: Proposals
     n_files: int
+    remarks: tuple[str, ...] = ()
+    """What was seen that its owner should know, with the way out of it."""
 
 
 def site_of(gathered: Gathered, asked: Site) -> Site:
@@ -107,8 +113,16 @@ def adopt(
     )
     widely = msgspec.structs.replace(site, writes=(*site.writes, *EVERYTHING))
     server = SiteServer(widely, snapshot, adapters, make_seat)
-    report = rehearse_site(server, spec, request.offer.requests)
+    report = rehearse_site(
+        server,
+        spec,
+        request.offer.requests,
+        connections=request.offer.connections,
+        burst_s=request.burst_s,
+    )
     tell(_told(report))
+    surveys = [found.survey for found in gathered.members]
+    remarks = remarked(report, surveys, is_tls=request.offer.is_tls)
     written = folders_of(report.written, (*_ALWAYS_PRIVATE, *_declared(gathered)))
     site = msgspec.structs.replace(site, writes=(*site.writes, *written))
     infos = server.knobs()
@@ -135,7 +149,14 @@ def adopt(
     )
     _write(folder, gathered, text, report)
     n_files = sum(len(found.files.texts) for found in gathered.members)
-    return Adopted(folder=folder, site=site, report=report, proposals=proposals, n_files=n_files)
+    return Adopted(
+        folder=folder,
+        site=site,
+        report=report,
+        proposals=proposals,
+        n_files=n_files,
+        remarks=remarks,
+    )
 
 
 def check_new(folder: Path) -> None:
@@ -185,6 +206,11 @@ def _told(report: RehearsalReport) -> str:
     n = len(report.answered)
     n_right = n - len(report.wrong)
     answers = f"{n_right} of {n} requests answered right" if n else "no request was asked"
+    if burst := report.burst:
+        answers += (
+            f"; {burst.connections} clients at a time got {burst.n_answers:,} answers in "
+            f"{burst.duration_s:.1f} s"
+        )
     prepared = f" ({report.prepare_s:.2f} s for `prepare`)" if report.prepare_s else ""
     return f"rehearsed: the copy was ready after {report.ready_s:.2f} s{prepared}; {answers}"
 

@@ -50,9 +50,11 @@ def propose(
     shape = Shape(
         n_cpus=wanted.n_cpus,
         connections=offer.connections,
+        static_share=report.static_share,
         memory_bytes=wanted.memory_bytes,
         worker_bytes=(report.pss_bytes or 0) // max(1, report.n_processes),
         words=report.words,
+        burst=report.burst,
     )
     members = [found.member.name for found in gathered.members]
     asked = {whole_name(name, members, infos): each for name, each in wanted.levels.items()}

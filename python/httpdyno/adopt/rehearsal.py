@@ -1,4 +1,4 @@
-"""One start of a private copy that asks each request once, and what was seen of it.
+"""One start of a private copy that asks each request, and what was seen of it.
 
 What cannot be right is found here, before any time is spent on measuring: a request that is not
 answered as it should be, a backend out of reach, a folder that may not be written in.
@@ -11,12 +11,14 @@ from pathlib import PurePosixPath
 
 import msgspec
 
+from httpdyno.adopt.burst import burst
+from httpdyno.advice.answer import is_from_file
 from httpdyno.errors import AdapterError
-from httpdyno.model import Configuration, Record, RequestSpec, ServerSpec
+from httpdyno.model import Burst, Configuration, Record, RequestSpec, ServerSpec
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.cell.attempts import Attempts
 from httpdyno.servers.patience import Patience
-from httpdyno.servers.probe import ask
+from httpdyno.servers.probe import Answer, ask
 from httpdyno.servers.run_folder import new_run_root
 from httpdyno.servers.site.running import SiteRunning
 from httpdyno.servers.site.seating import OpenSeat
@@ -29,6 +31,7 @@ _BODY_BYTES = 1 << 20
 _MOST_REQUESTS = 2000
 _MOST_WORDS = 20
 _ERROR = 400
+_SAME_RATIO = 0.05
 _SAFE = ("GET", "HEAD")
 
 
@@ -42,6 +45,19 @@ class Answered(Record, frozen=True):
     """The status line, or why there was none."""
     time_s: float
     is_expected: bool
+    n_bytes: int = 0
+    n_bytes_again: int = 0
+    """Of the same request, asked once more."""
+    location: str = ""
+    """Where it leads to instead."""
+    is_file: bool | None = None
+    """Whether nginx or Apache answered it from a file, as its ETag says; None where none says."""
+
+    @property
+    def differs(self) -> bool:
+        """Whether the two answers differ by more than one would overlook."""
+        more = max(self.n_bytes, self.n_bytes_again)
+        return abs(self.n_bytes - self.n_bytes_again) > _SAME_RATIO * more
 
 
 class RehearsalReport(Record, frozen=True):
@@ -68,6 +84,8 @@ class RehearsalReport(Record, frozen=True):
     """Of all members together, after the requests."""
     n_processes: int = 0
     isolation: str = ""
+    burst: Burst | None = None
+    """What some clients at a time did to it; None where none was sent."""
     prepare_s: float = 0.0
     """What of `ready_s` the commands took that prepare it."""
 
@@ -76,14 +94,34 @@ class RehearsalReport(Record, frozen=True):
         """Requests that were not answered as they should be."""
         return tuple(each for each in self.answered if not each.is_expected)
 
+    @property
+    def static_share(self) -> float | None:
+        """Of the requests that were answered right: from files; None where that is not known."""
+        right = [each.is_file for each in self.answered if each.is_expected]
+        told = [each for each in right if each is not None]
+        return sum(told) / len(told) if told else None
+
 
 def rehearse_site(
-    server: SiteServer, spec: ServerSpec, requests: Sequence[RequestSpec]
+    server: SiteServer,
+    spec: ServerSpec,
+    requests: Sequence[RequestSpec],
+    *,
+    connections: int = 1,
+    burst_s: float = 0.0,
 ) -> RehearsalReport:
-    """Start the copy as found, ask each request once, and end it.
+    """Start the copy as found, ask each request twice, then all at once for a moment, and end it.
+
+    Args:
+        server: Of the site.
+        spec: How it is known to be ready, and what runs before.
+        requests: What the study asks for.
+        connections: Clients of the burst.
+        burst_s: How long that is; 0 is none.
 
     Raises:
         AdapterError: It does not come up; says its own words.
+        EngineError: The burst cannot be sent.
         RevertError: A process could not be ended.
     """
     with new_run_root() as root, ExitStack() as stack:
@@ -106,6 +144,7 @@ def rehearse_site(
             ready_s = time.monotonic() - began_s
             safe = [each for each in requests if each.method in _SAFE][:_MOST_REQUESTS]
             answered = tuple(_answered(running, each) for each in safe)
+            sent = burst(running, safe, connections, burst_s)
             trees = [ProcessTree(pid) for pid in running.root_pids]
             n_processes = sum(tree.read().n_processes for tree in trees)
             pss = [tree.pss_bytes() for tree in trees]
@@ -122,6 +161,7 @@ def rehearse_site(
                 pss_bytes=sum(each or 0 for each in pss) if any(pss) else None,
                 n_processes=n_processes,
                 isolation=running.seat.kind,
+                burst=sent,
                 prepare_s=running.prepare_s,
             )
         finally:
@@ -139,10 +179,37 @@ def folders_of(written: Sequence[str], ignored: Sequence[str] = ()) -> tuple[str
 
 
 def _answered(running: SiteRunning, request: RequestSpec) -> Answered:
+    began_s = time.monotonic()
+    answer = _asked(running, request)
+    time_s = time.monotonic() - began_s
+    again = _asked(running, request)
+    wanted = request.expect_status
+    is_right = 0 < answer.status < _ERROR if wanted is None else answer.status == wanted
+    n_bytes = _length(answer)
+    return Answered(
+        path=request.path,
+        status=answer.status,
+        words=answer.words,
+        time_s=time_s,
+        is_expected=is_right,
+        n_bytes=n_bytes,
+        # An answer of another kind has another length, and is told by its status.
+        n_bytes_again=_length(again) if again.status == answer.status else n_bytes,
+        location=answer.field("Location"),
+        is_file=is_from_file(answer.field("ETag"), answer.field("Last-Modified"), n_bytes),
+    )
+
+
+def _length(answer: Answer) -> int:
+    """Return how long an answer's body is; a large one is not read to its end."""
+    said = answer.field("Content-Length")
+    return int(said) if said.isdecimal() else len(answer.body)
+
+
+def _asked(running: SiteRunning, request: RequestSpec) -> Answer:
     loaded = running.loaded
     host = next((text for name, text in request.headers if name.lower() == "host"), loaded.host)
-    began_s = time.monotonic()
-    answer = ask(
+    return ask(
         loaded.address,
         request.path,
         Patience(_ANSWER_S),
@@ -151,15 +218,6 @@ def _answered(running: SiteRunning, request: RequestSpec) -> Answered:
         network=running.seat.network,
         host=host,
         is_tls=loaded.is_tls,
-    )
-    wanted = request.expect_status
-    is_right = 0 < answer.status < _ERROR if wanted is None else answer.status == wanted
-    return Answered(
-        path=request.path,
-        status=answer.status,
-        words=answer.words,
-        time_s=time.monotonic() - began_s,
-        is_expected=is_right,
     )
 
 

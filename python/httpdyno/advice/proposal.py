@@ -11,7 +11,7 @@ from typing import Literal
 
 from msgspec import structs
 
-from httpdyno.model import KnobInfo, Level, Record, Survey
+from httpdyno.model import Burst, KnobInfo, Level, Record, Survey
 
 MOST_TRIED = 12
 LEAST_PRIOR = 0.3
@@ -56,6 +56,8 @@ class Shape:
     """What the machine has free for a copy; 0 where nobody looked."""
     worker_bytes: int = 0
     """What a worker takes (PSS); 0 where nobody looked."""
+    burst: Burst | None = None
+    """What some clients at a time did to the copy; None where nobody tried."""
     words: tuple[str, ...] = ()
     """Lines of the servers' error logs of the rehearsal."""
 

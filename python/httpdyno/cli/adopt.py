@@ -348,6 +348,8 @@ def _show(adopted: Adopted, gathered: Gathered) -> None:
         say(line)
     if report.unnamed:
         say(f"not all that its copy tries is named: {report.unnamed}")
+    for words in adopted.remarks:
+        say(f"note: {words}")
     parts = [
         f"{_counted(len(gathered.members), 'member')} ({described(adopted.site.members)})",
         f"{_counted(adopted.n_files, 'file')} read",
@@ -410,6 +412,7 @@ def _result(adopted: Adopted) -> dict[str, Any]:
     return {
         "folder": str(adopted.folder),
         "site": msgspec.to_builtins(adopted.site),
+        "remarks": list(adopted.remarks),
         "rehearsal": msgspec.to_builtins(adopted.report),
         "tried": msgspec.to_builtins(adopted.proposals.tried),
         "listed": msgspec.to_builtins(adopted.proposals.listed),

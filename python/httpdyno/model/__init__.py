@@ -11,6 +11,7 @@ from httpdyno.model.arrival import (
     Stages,
 )
 from httpdyno.model.base import Level, Record
+from httpdyno.model.burst import Burst
 from httpdyno.model.knob import Configuration, Knob, KnobInfo, level_text
 from httpdyno.model.load_outcome import LoadOutcome, ReplayedLog
 from httpdyno.model.measurement import (
@@ -81,6 +82,7 @@ __all__ = [
     "Arrival",
     "Backend",
     "Batches",
+    "Burst",
     "Candidate",
     "Caveat",
     "ChangeSet",

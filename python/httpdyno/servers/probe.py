@@ -32,6 +32,16 @@ class Answer:
     """The status line, or why there was none."""
     body: bytes = b""
     is_whole: bool = False
+    head: str = ""
+    """The status line and the header fields."""
+
+    def field(self, name: str) -> str:
+        """Return a header field's value; empty where there is none of that name."""
+        for line in self.head.splitlines()[1:]:
+            key, _, value = line.partition(":")
+            if key.strip().lower() == name.lower():
+                return value.strip()
+        return ""
 
 
 def ask(  # noqa: PLR0913 - whom, what, and the three bounds
@@ -114,7 +124,8 @@ def _answer(
         del raw[: end.end()]
     words = (line[1] + line[2]).decode("latin-1").strip()
     body, is_whole = _body(connection, raw, end.end(), body_patience, most_bytes)
-    return Answer(status=int(line[1]), words=words, body=body, is_whole=is_whole)
+    head = bytes(raw[: end.end()]).decode("latin-1").strip()
+    return Answer(status=int(line[1]), words=words, body=body, is_whole=is_whole, head=head)
 
 
 def _body(

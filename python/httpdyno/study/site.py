@@ -16,6 +16,8 @@ from httpdyno.study.side_command import NOT_OF_A_COPY, OF_A_COPY, Duration, site
 from httpdyno.study.table import MemberTable, SiteTable
 from httpdyno.units import duration_s
 
+NO_NAME = "localhost"
+"""What TLS is told where a site has no name."""
 SITE_ADAPTER = "site"
 """The adapter of all sites: it asks the adapters of their members."""
 
@@ -108,7 +110,8 @@ def reached(workload: Workload, table: SiteTable) -> Workload:
     """
     tls = workload.tls
     if table.tls and tls is None:
-        tls = TlsSpec(server_name=table.host, is_verified=False)
+        # A listener without a name of its own is asked for some name: TLS takes none for none.
+        tls = TlsSpec(server_name=table.host or NO_NAME, is_verified=False)
     requests = workload.requests
     if table.host:
         requests = tuple(_of_host(each, table.host) for each in requests)

@@ -7,7 +7,15 @@ from collections.abc import Iterator
 
 from msgspec import structs
 
-from httpdyno.advice.knob.rule import LIKELY, POSSIBLE, WEAK, most_workers, number, proposals
+from httpdyno.advice.knob.rule import (
+    LIKELY,
+    POSSIBLE,
+    WEAK,
+    most_workers,
+    number,
+    overflowing,
+    proposals,
+)
 from httpdyno.advice.proposal import KnobProposal, Offered
 
 _FEW_REQUESTS = 200
@@ -123,6 +131,11 @@ def compression(offered: Offered) -> Iterator[KnobProposal]:
     )
 
 
+def queues(offered: Offered) -> Iterator[KnobProposal]:
+    """Propose a longer queue where connections found it full."""
+    yield from overflowing(offered, "ListenBacklog")
+
+
 def weak(offered: Offered) -> Iterator[KnobProposal]:
     """List what rarely matters, so that it is known that it was thought of."""
     is_static = (offered.shape.static_share or 0) > MOSTLY
@@ -147,6 +160,7 @@ RULES = (
     loudness,
     logs,
     compression,
+    queues,
     weak,
 )
 """All rules of this kind."""

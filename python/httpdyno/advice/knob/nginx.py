@@ -7,12 +7,14 @@ from collections.abc import Iterator
 
 from msgspec import structs
 
-from httpdyno.advice.knob.rule import LIKELY, POSSIBLE, WEAK, number, proposals
+from httpdyno.advice.knob.rule import LIKELY, POSSIBLE, WEAK, number, overflowing, proposals
 from httpdyno.advice.proposal import KnobProposal, Offered
 from httpdyno.model import Survey
 
 _KEPT = 16
 """Idle connections to a backend that each worker keeps."""
+_FEW_HANDSHAKES = 0.1
+"""For each answer: connections that are kept have fewer."""
 _FEW = 0.3
 """Of the requests: a smaller share of them does not matter."""
 
@@ -185,6 +187,33 @@ def keeping(offered: Offered) -> Iterator[KnobProposal]:
     )
 
 
+def sessions(offered: Offered) -> Iterator[KnobProposal]:
+    """Propose to keep TLS sessions where clients come anew and take none up again."""
+    burst = offered.shape.burst
+    if burst is None:
+        return
+    # The first connection of each client says nothing: all of them came at once.
+    n_more = burst.n_handshakes_full - burst.connections
+    if n_more <= _FEW_HANDSHAKES * burst.n_answers:
+        return
+    yield from proposals(
+        offered,
+        "ssl_session_cache",
+        lambda found: found in {"none", "off"},
+        lambda _: ("10m/5m",),
+        lambda _: (
+            f"{burst.n_handshakes_full:,} whole TLS handshakes for {burst.n_answers:,} answers, "
+            f"and {burst.n_handshakes_resumed:,} sessions taken up again"
+        ),
+        expects="cpu",
+    )
+
+
+def queues(offered: Offered) -> Iterator[KnobProposal]:
+    """Propose longer queues where connections found one full."""
+    yield from overflowing(offered, "listen_backlog")
+
+
 def weak(offered: Offered) -> Iterator[KnobProposal]:
     """List what rarely matters, so that it is known that it was thought of."""
     yield from proposals(
@@ -211,5 +240,8 @@ def _has_files(offered: Offered) -> bool:
     return share is None or share > _FEW
 
 
-RULES = (workers, connections, sending, backends, buffers, compression, files, logs, keeping, weak)
+RULES = (
+    *(workers, connections, sending, backends, buffers, compression, files, logs, keeping),
+    *(sessions, queues, weak),
+)
 """All rules of this kind."""

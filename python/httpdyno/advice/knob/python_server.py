@@ -10,13 +10,19 @@ from httpdyno.advice.knob.rule import (
     POSSIBLE,
     WEAK,
     above,
+    is_waited_for,
     most_workers,
     number,
+    overflowing,
     proposals,
 )
 from httpdyno.advice.proposal import KnobProposal, Offered
 
 _FEW_REQUESTS = 200
+_SEEN = 0.85
+"""What load itself has shown comes before what is only likely."""
+_MOST_PER_CPU = 16
+"""Processes, where all of them wait: beyond that threads take less memory for the same."""
 _ONE_AT_A_TIME = frozenset({"sync", "gthread"})
 """Classes whose workers take a request, or one for each thread. Of others nothing is known."""
 
@@ -33,6 +39,37 @@ def workers(offered: Offered) -> Iterator[KnobProposal]:
         lambda found: f"{found} on {n_cpus} cores, for {offered.shape.connections} clients",
         prior=LIKELY,
     )
+
+
+def idle(offered: Offered) -> Iterator[KnobProposal]:
+    """Propose more of both where connections waited for a worker while CPUs were idle."""
+    shape = offered.shape
+    if shape.burst is None or not is_waited_for(offered):
+        return
+    busy = f"{shape.burst.cpus_busy:.1f} of {shape.n_cpus} CPUs were busy"
+    most = most_workers(offered, min(shape.connections, _MOST_PER_CPU * shape.n_cpus))
+    if offered.found("worker_class") in _ONE_AT_A_TIME:
+        yield from proposals(
+            offered,
+            "workers",
+            lambda found: (number(found) or most) < most,
+            lambda found: above(found, (min(most, 2 * int(number(found) or 1)), most)),
+            lambda found: f"all {found} were taken and connections waited, while {busy}",
+            prior=_SEEN,
+        )
+        yield from proposals(
+            offered,
+            "threads",
+            lambda found: (number(found) or shape.connections) < shape.connections,
+            lambda found: above(found, (4 * int(number(found) or 1),)),
+            lambda found: f"{found} in each worker, and connections waited while {busy}",
+            prior=LIKELY,
+        )
+
+
+def queues(offered: Offered) -> Iterator[KnobProposal]:
+    """Propose a longer queue where connections found it full."""
+    yield from overflowing(offered, "backlog")
 
 
 def threads(offered: Offered) -> Iterator[KnobProposal]:
@@ -98,5 +135,5 @@ def _waits(offered: Offered, found: object) -> bool:
     return n_workers * n_threads < min(offered.shape.connections, 2 * offered.shape.n_cpus + 1)
 
 
-RULES = (workers, threads, lives, loops, weak)
+RULES = (workers, idle, threads, lives, loops, queues, weak)
 """All rules of these kinds."""

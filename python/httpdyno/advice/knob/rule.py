@@ -3,12 +3,14 @@
 from collections.abc import Callable, Iterable, Iterator
 
 from httpdyno.advice.proposal import Expects, KnobProposal, Offered
-from httpdyno.model import Level
+from httpdyno.model import Burst, Level
 
 Rule = Callable[[Offered], Iterable[KnobProposal]]
 
 LIKELY = 0.8
 POSSIBLE = 0.5
+_IDLE = 0.6
+"""Of all CPUs: where a server keeps fewer busy its workers wait for something else."""
 WEAK = 0.2
 """Below `proposal.LEAST_PRIOR`: listed with its reason, tried where somebody asks for it."""
 
@@ -58,6 +60,39 @@ def proposals(  # noqa: PLR0913 - a proposal has these parts
                 prior=prior,
                 blocked=blocked,
             )
+
+
+def overflowing(offered: Offered, name: str, level: int = 4096) -> Iterator[KnobProposal]:
+    """Yield a proposal for a longer queue where connections found one full in the rehearsal."""
+    burst = offered.shape.burst
+    if burst is not None and burst.overflows and _may_wait_at(offered, burst):
+        yield from proposals(
+            offered,
+            name,
+            lambda found: (number(found) or level) < level,
+            lambda _: (level,),
+            lambda found: (
+                f"{burst.overflows} connections of {burst.connections} clients found a queue "
+                f"of {found} full"
+            ),
+            prior=LIKELY,
+            expects="latency",
+        )
+
+
+def is_waited_for(offered: Offered) -> bool:
+    """Whether connections waited to be taken in the rehearsal while CPUs were idle."""
+    burst = offered.shape.burst
+    if burst is None or not burst.waiting or not _may_wait_at(offered, burst):
+        return False
+    return burst.cpus_busy < _IDLE * offered.shape.n_cpus
+
+
+def _may_wait_at(offered: Offered, burst: Burst) -> bool:
+    """Whether it may be this member that connections waited for, of those that listen."""
+    own = {each.address.rpartition(":")[2] for each in offered.survey.listeners}
+    waited_at = {address.rpartition(":")[2] for address in burst.waiting}
+    return not own or not waited_at or bool(own & waited_at)
 
 
 def above(found: Level, levels: Iterable[int]) -> tuple[int, ...]:

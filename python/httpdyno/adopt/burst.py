@@ -1,0 +1,152 @@
+"""A burst of load on a copy that is rehearsed: what only shows when many ask at once.
+
+Only GET is sent, and only what the study asks anyway. Nothing is measured: other things may run on
+this machine meanwhile. What counts is what the kernel and the copy say of it: queues that were
+full, requests that were turned away, handshakes, whether CPUs were idle while connections waited.
+"""
+
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from httpdyno.errors import AdapterError
+from httpdyno.load.engine import start_load
+from httpdyno.load.window_plan import WindowPlan
+from httpdyno.model import Burst, Measurement, RequestSpec, TlsSpec, Workload
+from httpdyno.servers.site.running import SiteRunning
+from httpdyno.servers.site.sock_diag import listening_sockets
+from httpdyno.study.site import NO_NAME
+from httpdyno.telemetry.process_tree import ProcessTree
+
+BURST_S = 2.0
+_LOOK_S = 0.05
+_DRAIN_S = 1.0
+_TIMEOUT_S = 5.0
+_NETSTAT = "TcpExt:"
+_OVERFLOWS = "ListenOverflows"
+
+
+def burst(
+    running: SiteRunning, requests: Sequence[RequestSpec], connections: int, duration_s: float
+) -> Burst | None:
+    """Load a copy for a moment; None where there is nothing to ask it for.
+
+    Args:
+        running: The copy, which is ready.
+        requests: Those of the study; what is no GET is left out.
+        connections: Clients at a time.
+        duration_s: For so long.
+
+    Raises:
+        EngineError: The engine cannot run it.
+    """
+    asked = tuple(_of_host(each, running) for each in requests if each.method == "GET")
+    if not asked or duration_s <= 0:
+        return None
+    trees = [ProcessTree(pid) for pid in running.root_pids]
+    network = running.seat.network
+    overflows, cpu_s = _overflows(network), _cpu_s(trees)
+    began_s = time.monotonic()
+    waiting: dict[str, int] = {}
+    handle = start_load(
+        _workload(asked, running, connections),
+        running.addresses,
+        [WindowPlan(arm=0, lead_in_s=0.0, measure_s=duration_s)],
+        networks=running.networks,
+        drain_s=_DRAIN_S,
+    )
+    try:
+        while not handle.wait(_LOOK_S):
+            _look(network, waiting)
+    finally:
+        handle.stop()
+    cpu_s = _cpu_s(trees) - cpu_s
+    took_s = time.monotonic() - began_s
+    [measured] = handle.measurements()
+    after = _overflows(network)
+    return _told(
+        measured,
+        connections,
+        took_s,
+        waiting=waiting,
+        overflows=None if overflows is None or after is None else after - overflows,
+        cpu_s=cpu_s,
+    )
+
+
+def overflows_in(netstat: str) -> int:
+    """Return how often a listener's queue was full, of the text of `/proc/net/netstat`. Pure.
+
+    Source:
+        The kernel's TCPListenOverflows (net/ipv4/proc.c): a line of names, then one of numbers.
+    """
+    lines = [line.split() for line in netstat.splitlines() if line.startswith(_NETSTAT)]
+    counts = dict(zip(*lines[:2], strict=False)) if len(lines) > 1 else {}
+    return int(counts.get(_OVERFLOWS, 0))
+
+
+def _told(  # noqa: PLR0913 - what there is to tell
+    measured: Measurement,
+    connections: int,
+    took_s: float,
+    *,
+    waiting: dict[str, int],
+    overflows: int | None,
+    cpu_s: float,
+) -> Burst:
+    n_answers = sum(measured.statuses.values())
+    return Burst(
+        duration_s=took_s,
+        connections=connections,
+        n_answers=n_answers,
+        n_failed=max(0, measured.offered - n_answers),
+        statuses=dict(sorted(measured.statuses.items())),
+        n_connects=measured.connects,
+        n_handshakes_full=measured.handshakes_full,
+        n_handshakes_resumed=measured.handshakes_resumed,
+        waiting=waiting,
+        overflows=overflows,
+        cpu_s=max(0.0, cpu_s),
+    )
+
+
+def _workload(
+    requests: tuple[RequestSpec, ...], running: SiteRunning, connections: int
+) -> Workload:
+    loaded = running.loaded
+    # The copy has the certificate of the real host, and is not asked who it is.
+    tls = TlsSpec(server_name=loaded.host or NO_NAME, is_verified=False) if loaded.is_tls else None
+    return Workload(requests=requests, connections=connections, tls=tls, timeout_s=_TIMEOUT_S)
+
+
+def _of_host(request: RequestSpec, running: SiteRunning) -> RequestSpec:
+    host = running.loaded.host
+    if not host or any(name.lower() == "host" for name, _ in request.headers):
+        return request
+    return RequestSpec(
+        path=request.path, headers=(*request.headers, ("Host", host)), expect_status=None
+    )
+
+
+def _look(network: str, waiting: dict[str, int]) -> None:
+    """Note where connections wait, and how many at most; of a copy that has a network alone."""
+    if not network:
+        return
+    with suppress(AdapterError):
+        for each in listening_sockets(network):
+            if each.waiting > waiting.get(each.address, 0):
+                waiting[each.address] = each.waiting
+
+
+def _overflows(network: str) -> int | None:
+    """Return the count of a copy's own network; None where it has none of its own."""
+    if not network:
+        return None
+    with suppress(OSError, ValueError):
+        return overflows_in((Path(network).parent.parent / "net/netstat").read_text())
+    return None
+
+
+def _cpu_s(trees: Sequence[ProcessTree]) -> float:
+    return sum(tree.read().cpu_s for tree in trees)
