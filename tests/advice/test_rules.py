@@ -38,11 +38,14 @@ SPILLED = Shape(
     connections=64,
     words=("[warn] an upstream response is buffered to a temporary file /var/lib/x",),
 )
-BURST = Burst(duration_s=2.0, connections=64, n_answers=100, n_failed=0, cpu_s=0.8)
+BURST = Burst(duration_s=2.0, connections=64, n_answers=100, n_failed=0, cpu_s=0.8, idle_ratio=0.7)
 CROWDED = Shape(
     n_cpus=4, connections=64, burst=structs.replace(BURST, waiting={"127.0.0.1:8000": 9})
 )
 COMPUTES = Shape(n_cpus=4, connections=64, burst=structs.replace(CROWDED.burst or BURST, cpu_s=7.5))
+OTHERS = Shape(
+    n_cpus=4, connections=64, burst=structs.replace(CROWDED.burst or BURST, idle_ratio=0.1)
+)
 ELSEWHERE = Shape(n_cpus=4, connections=64, burst=structs.replace(BURST, waiting={"[::]:81": 9}))
 OVERFLOWN = Shape(n_cpus=4, connections=64, burst=structs.replace(BURST, overflows=7))
 ANEW = Shape(n_cpus=4, connections=64, burst=structs.replace(BURST, n_handshakes_full=100))
@@ -119,6 +122,7 @@ SHAPES = st.builds(
         waiting=st.dictionaries(st.sampled_from(["[::]:80", "127.0.0.1:8000"]), st.integers(1)),
         overflows=st.none() | st.integers(0, 9),
         cpu_s=st.floats(0, 10),
+        idle_ratio=st.floats(0, 1),
     ),
 )
 SITES = looked_at()
@@ -268,6 +272,7 @@ def test_a_mistake_is_seen(site, expected):
             ("a class of their own", gunicorn("-k", "shop.Worker"), "threads"),
             ("many threads", gunicorn("--threads", "8"), "threads"),
             ("computes", gunicorn("-w", "9", shape=COMPUTES), "workers"),
+            ("others have the CPUs", gunicorn("-w", "9", shape=OTHERS), "workers"),
             ("waited elsewhere", gunicorn("-w", "9", shape=ELSEWHERE), "workers"),
             ("kept TLS", nginx_text(server=TLS, shape=TAKEN_UP), "ssl_session_cache"),
             ("nobody tried", nginx_text(server=TLS), "ssl_session_cache"),

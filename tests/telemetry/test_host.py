@@ -1,11 +1,12 @@
 import os
+import time
 
 import msgspec
 import pytest
 
 import httpdyno
 from httpdyno.model import HostFacts
-from httpdyno.telemetry.host import cpu_name, host_facts, steal_s
+from httpdyno.telemetry.host import cpu_name, cpu_ticks, host_facts, steal_s
 
 X86 = "processor\t: 0\nvendor_id\t: GenuineIntel\nmodel name\t: Intel(R)  Xeon(R) Processor\n"
 ARM = "processor\t: 0\nBogoMIPS\t: 50.00\nCPU implementer\t: 0x41\n"
@@ -38,3 +39,13 @@ def test_the_processors_name_is_found_where_there_is_one(cpuinfo, name):
 def test_stolen_time_never_runs_backwards():
     first, second = steal_s(), steal_s()
     assert 0 <= first <= second
+
+
+def test_ticks_of_all_cpus_go_on_and_idle_ones_are_among_them():
+    idle, total = cpu_ticks()
+    assert 0 < idle < total
+    deadline_s = time.monotonic() + 20
+    while cpu_ticks()[1] == total:
+        assert time.monotonic() < deadline_s
+        time.sleep(0.01)
+    assert cpu_ticks()[0] >= idle

@@ -17,6 +17,7 @@ from httpdyno.model import Burst, Measurement, RequestSpec, TlsSpec, Workload
 from httpdyno.servers.site.running import SiteRunning
 from httpdyno.servers.site.sock_diag import listening_sockets
 from httpdyno.study.site import NO_NAME
+from httpdyno.telemetry.host import cpu_ticks
 from httpdyno.telemetry.process_tree import ProcessTree
 
 BURST_S = 2.0
@@ -46,7 +47,7 @@ def burst(
         return None
     trees = [ProcessTree(pid) for pid in running.root_pids]
     network = running.seat.network
-    overflows, cpu_s = _overflows(network), _cpu_s(trees)
+    overflows, cpu_s, machine = _overflows(network), _cpu_s(trees), cpu_ticks()
     began_s = time.monotonic()
     waiting: dict[str, int] = {}
     handle = start_load(
@@ -62,6 +63,7 @@ def burst(
     finally:
         handle.stop()
     cpu_s = _cpu_s(trees) - cpu_s
+    idle, total = (now - then for now, then in zip(cpu_ticks(), machine, strict=True))
     took_s = time.monotonic() - began_s
     [measured] = handle.measurements()
     after = _overflows(network)
@@ -72,6 +74,7 @@ def burst(
         waiting=waiting,
         overflows=None if overflows is None or after is None else after - overflows,
         cpu_s=cpu_s,
+        idle_ratio=idle / total if total > 0 else 0.0,
     )
 
 
@@ -94,6 +97,7 @@ def _told(  # noqa: PLR0913 - what there is to tell
     waiting: dict[str, int],
     overflows: int | None,
     cpu_s: float,
+    idle_ratio: float,
 ) -> Burst:
     n_answers = sum(measured.statuses.values())
     return Burst(
@@ -108,6 +112,7 @@ def _told(  # noqa: PLR0913 - what there is to tell
         waiting=waiting,
         overflows=overflows,
         cpu_s=max(0.0, cpu_s),
+        idle_ratio=idle_ratio,
     )
 
 

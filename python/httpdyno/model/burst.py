@@ -27,6 +27,8 @@ class Burst(Record, frozen=True):
     count, which others add to."""
     cpu_s: float = 0.0
     """CPU time of all members."""
+    idle_ratio: float = 0.0
+    """Of all CPU time of this machine: nobody used it."""
 
     @property
     def cpus_busy(self) -> float:

@@ -11,7 +11,7 @@ import httpdyno
 from httpdyno.model import HostFacts, Telemetry
 
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
-_STEAL_FIELD = 8
+_STEAL_FIELD, _IDLE_FIELD = 8, 4
 """Of the first line of /proc/stat: cpu user nice system idle iowait irq softirq steal …"""
 
 
@@ -36,12 +36,21 @@ def host_facts(server_version: str = "") -> HostFacts:
 
 def steal_s() -> float:
     """Return the CPU time that the hypervisor took from this host since it started, all cores."""
+    return _cpu_fields()[_STEAL_FIELD - 1] / _TICKS_PER_S
+
+
+def cpu_ticks() -> tuple[int, int]:
+    """Return the ticks in which CPUs had nothing to do, and all, since this host started."""
+    fields = _cpu_fields()[:_STEAL_FIELD]  # guests' time is in their host's already
+    return sum(fields[_IDLE_FIELD - 1 : _IDLE_FIELD + 1]), sum(fields)
+
+
+def _cpu_fields() -> list[int]:
     handle = os.open("/proc/stat", os.O_RDONLY | os.O_CLOEXEC)
     try:
-        fields = os.read(handle, 256).split(b"\n", 1)[0].split()
+        return [int(each) for each in os.read(handle, 256).split(b"\n", 1)[0].split()[1:]]
     finally:
         os.close(handle)
-    return int(fields[_STEAL_FIELD]) / _TICKS_PER_S
 
 
 class HostCollector:

@@ -44,7 +44,8 @@ def workers(offered: Offered) -> Iterator[KnobProposal]:
 def idle(offered: Offered) -> Iterator[KnobProposal]:
     """Propose more of both where connections waited for a worker while CPUs were idle."""
     shape = offered.shape
-    if shape.burst is None or not is_waited_for(offered):
+    n_workers = number(offered.found("workers")) or 1
+    if shape.burst is None or not is_waited_for(offered, n_workers):
         return
     busy = f"{shape.burst.cpus_busy:.1f} of {shape.n_cpus} CPUs were busy"
     most = most_workers(offered, min(shape.connections, _MOST_PER_CPU * shape.n_cpus))

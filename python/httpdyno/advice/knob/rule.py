@@ -9,8 +9,10 @@ Rule = Callable[[Offered], Iterable[KnobProposal]]
 
 LIKELY = 0.8
 POSSIBLE = 0.5
-_IDLE = 0.6
-"""Of all CPUs: where a server keeps fewer busy its workers wait for something else."""
+_BUSY_RATIO = 0.6
+"""Of the CPUs that its workers can use: one that keeps fewer busy waits for something else."""
+_IDLE_RATIO = 0.25
+"""Of this machine's CPU time, unused: with less a worker may just not have come to run."""
 WEAK = 0.2
 """Below `proposal.LEAST_PRIOR`: listed with its reason, tried where somebody asks for it."""
 
@@ -80,12 +82,17 @@ def overflowing(offered: Offered, name: str, level: int = 4096) -> Iterator[Knob
         )
 
 
-def is_waited_for(offered: Offered) -> bool:
-    """Whether connections waited to be taken in the rehearsal while CPUs were idle."""
+def is_waited_for(offered: Offered, n_workers: float) -> bool:
+    """Whether connections waited in the rehearsal for workers that waited themselves.
+
+    These did not lack CPUs, of which some had nothing to do, and used little of what they had.
+    """
     burst = offered.shape.burst
     if burst is None or not burst.waiting or not _may_wait_at(offered, burst):
         return False
-    return burst.cpus_busy < _IDLE * offered.shape.n_cpus
+    if burst.idle_ratio < _IDLE_RATIO:
+        return False
+    return burst.cpus_busy < _BUSY_RATIO * min(n_workers, offered.shape.n_cpus)
 
 
 def _may_wait_at(offered: Offered, burst: Burst) -> bool:

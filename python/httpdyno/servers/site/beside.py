@@ -55,13 +55,14 @@ class Beside:
 
     def prepare(self, when: Literal["before", "up"]) -> NotRunning | None:
         """Run what is to run then; return what the first says that fails or hangs."""
-        began_s = time.monotonic()
-        try:
-            for command in rendered_commands(self._spec, self._variables):
-                if command.when == when and (wrong := self.run(command)):
-                    return wrong
-        finally:
+        for command in rendered_commands(self._spec, self._variables):
+            if command.when != when:
+                continue
+            began_s = time.monotonic()
+            wrong = self.run(command)
             self.prepare_s += time.monotonic() - began_s
+            if wrong:
+                return wrong
         return None
 
     def finish(self) -> None:
