@@ -199,6 +199,19 @@ def test_in_a_cell_each_arm_has_the_database_at_its_path(shop, own_folders, caps
     capsys.readouterr()
     assert run(["study", "check", str(own)]) == 0
     assert "of which its `prepare` took" in capsys.readouterr().out
+    file = own / "study.toml"
+    built = f"""[[site.prepare]]
+run = ["sh", "-c", "SHOP_DATABASE={{shared}}/all {seed}"]
+each = "run"
+
+[[site.prepare]]
+run = ["cp", "{{shared}}/all", "data/shop.sqlite"]
+
+[workload]"""
+    at = file.read_text().index("[[site.prepare]]")
+    end = file.read_text().index("[workload]") + len("[workload]")
+    file.write_text(file.read_text()[:at] + built + file.read_text()[end:])
+    assert run(["study", "check", str(own)]) == 0
     assert contents(shop) == before
 
 

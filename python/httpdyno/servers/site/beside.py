@@ -27,6 +27,7 @@ from httpdyno.servers.render import (
 from httpdyno.servers.site.environment import member_environment
 from httpdyno.servers.site.seating import OpenSeat
 from httpdyno.servers.staging import failure, trouble
+from httpdyno.servers.user_namespace import is_root_of_the_machine
 
 OWN = "own"
 """The folder of a copy's place that `{run}` names."""
@@ -81,7 +82,8 @@ class Beside:
     def run(self, command: SideCommand, log: str = "prepare.log") -> NotRunning | None:
         """Run a command in the seat to its end; return what was wrong with it."""
         member = self._members.get(command.member, self._last)
-        user = command.user or member.user
+        # Whoever is not root of the machine can only be himself.
+        user = (command.user or member.user) if self._seat.is_root else ""
         process = self._seat.spawn(
             command.run,
             environment=copy_environment(member, self._place, self._variables),
@@ -165,7 +167,7 @@ def _variables(knobs: Mapping[str, Level], run: str, shared: str) -> Variables:
 def _make_own(folder: Path, user: str) -> None:
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
-        if user and os.geteuid() == 0:
+        if user and is_root_of_the_machine():
             owner = pwd.getpwnam(user)
             os.chown(folder, owner.pw_uid, owner.pw_gid)
             # He may go through to it, and look at nothing else.
