@@ -342,7 +342,9 @@ def _become(job: Job, control: int, go: int) -> int:
             os.chdir(job.folder)
         if job.is_module:
             # It needs no interpreter of its own, which would take longer than what it does. But it
-            # keeps nothing of this one's open, as a program would not.
+            # has the environment that a program would have, and keeps nothing of this one's open.
+            os.environ.clear()
+            os.environ.update(job.environment)
             for handle in os.listdir("/proc/self/fd"):  # noqa: PTH208
                 with suppress(OSError):
                     os.close(int(handle) if int(handle) > _STDERR else -1)

@@ -16,6 +16,7 @@ from httpdyno.servers.adapter import NotRunning, Place
 from httpdyno.servers.cell import landlock
 from httpdyno.servers.cell.wall import WallSeat, limits_of_wall, open_wall
 from httpdyno.servers.cell.wish import CellWish
+from httpdyno.servers.live_process import MARK
 from httpdyno.servers.run_folder import new_run_root
 
 needs_rules = pytest.mark.skipif(not landlock.version(), reason="this kernel has no Landlock")
@@ -142,6 +143,19 @@ def test_behind_a_wall_a_member_runs_as_its_user(walled):
     words = process.first_words()
     process.stop()
     assert words == "65534\n65534\n/usr\n"
+
+
+@needs_rules
+def test_behind_a_wall_signals_are_as_a_shell_gives_them(walled):
+    # An interpreter ignores some, and what it becomes would inherit that.
+    command = ["sed", "-n", "s/^Sig[BI][lg][kn]:\\t//p", "/proc/self/status"]
+    assert walled().run(command, environment=ENVIRONMENT).output.split() == ["0" * 16] * 2
+
+
+@needs_rules
+def test_behind_a_wall_the_environment_is_what_was_given(walled):
+    found = walled().run(["env"], environment=ENVIRONMENT).output.splitlines()
+    assert sorted(line.partition("=")[0] for line in found) == [MARK, "PATH"]
 
 
 @needs_rules

@@ -1,22 +1,25 @@
-"""The program that becomes a server behind a wall: it gives up rights, then runs the server.
+"""What becomes a server behind a wall: it gives up rights, then runs the server.
 
-Run in a process of its own, without site and with the standard library only, by
-`python -I -S -c PROGRAM RULE… -- COMMAND`, with rules such as `write=/path`, `bind=8080`,
-`connect=8080` and `owner=33 33`.
+A keeper runs it in the process that it forked, so with the standard library only. An interpreter
+of its own would take longer than all of it, and leave signals ignored that the server inherits.
 """
 
 import os
-import sys
-from collections.abc import Sequence
 
 from httpdyno.servers.cell import landlock
 from httpdyno.servers.keeper import end_with_parent, execute
 
 _NOT_RUN = 127
+_STDERR = 2
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Become the server; return an exit code where that cannot be."""
+def main(*arguments: str) -> int:
+    """Become the server; return an exit code where that cannot be.
+
+    Args:
+        arguments: Rules such as `write=/path`, `bind=8080`, `connect=8080` and `owner=33 33`, then
+            `--` and the command.
+    """
     n_rules = arguments.index("--")
     rules = [rule.partition("=") for rule in arguments[:n_rules]]
     command = list(arguments[n_rules + 1 :])
@@ -37,5 +40,5 @@ def main(arguments: Sequence[str]) -> int:
         if os.getppid() == keeper:
             execute(command, dict(os.environ))
     except OSError as error:
-        sys.stderr.write(f"cannot run {command[0]}: {error.strerror}\n")
+        os.write(_STDERR, os.fsencode(f"cannot run {command[0]}: {error.strerror}\n"))
     return _NOT_RUN

@@ -5,7 +5,6 @@ wall cannot keep from a copy is said in `limits_of_wall`. An open seat is the sa
 """
 
 import os
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
@@ -14,11 +13,10 @@ from httpdyno.errors import AdapterError
 from httpdyno.model import Door
 from httpdyno.servers.adapter import NotRunning, Place
 from httpdyno.servers.calls.filter import REACH, WRITE
-from httpdyno.servers.cell import landlock
+from httpdyno.servers.cell import enclosed, landlock
 from httpdyno.servers.cell.account import Limits, numbered, owner
 from httpdyno.servers.cell.answer import said_by
 from httpdyno.servers.cell.bounds import Bounds
-from httpdyno.servers.cell.seat import SOURCE
 from httpdyno.servers.cell.wish import SHARED_MEMORY, CellWish
 from httpdyno.servers.keeper import Entry
 from httpdyno.servers.port import HeldPort
@@ -26,10 +24,6 @@ from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.seat import Said
 from httpdyno.servers.user_namespace import is_root_of_the_machine
 
-_PROGRAM = (
-    "import sys; sys.path.insert(0, sys.argv.pop(1)); "
-    "from httpdyno.servers.cell.enclosed import main; sys.exit(main(sys.argv[1:]))"
-)
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/tty")
 _EVERY_ADDRESS = ("", "*", "0.0.0.0", "[::]", "::")  # noqa: S104 - as theirs are written
 _UNIX = "unix:"
@@ -147,16 +141,15 @@ class WallSeat:
             rules += [f"write={path}" for path in self._writable()]
             rules += [f"bind={port}" for port in ports]
             rules += [f"connect={port}" for port in (*ports, *sorted(self._reached))]
-        # What our own interpreter would keep compiled is no attempt of theirs.
-        options = ["-I", "-S", *(["-B"] if self.watch else [])]
         process = ServerProcess.spawn(
-            [sys.executable, *options, "-c", _PROGRAM, SOURCE, *rules, "--", *command],
+            [enclosed.__name__, *rules, "--", *command],
             place=self._place,
             environment=environment,
             log=log,
             output_to=output_to,
             folder=folder,
             entry=Entry(limits=numbered(limits or {}), told=(REACH, WRITE) if self.watch else ()),
+            is_module=True,
         )
         if self.watch:
             self.watch(process)
