@@ -14,14 +14,14 @@ first process has ended; its own exit code says whether nothing is left. After t
 process says `calls` with the listener of its calls, or why there is none, where it was asked to.
 """
 
+import _signal as signal  # what `signal` makes enums of, whose modules are a third of the start
 import ctypes
 import os
 import resource
 import select
-import signal
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from _collections_abc import Callable, Sequence  # `collections` takes longer to import
+from types import TracebackType
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
@@ -44,6 +44,21 @@ _KERNEL_LISTS_CHILDREN = os.path.exists("/proc/thread-self/children")  # noqa: P
 """Only with CONFIG_PROC_CHILDREN, which most distributions' kernels have."""
 _IGNORED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
 _RESTORED = (*_IGNORED, signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ)
+
+
+class suppress:  # noqa: N801 - as its model
+    """What `contextlib` has under this name, without all that its import takes."""
+
+    def __init__(self, *kinds: type[BaseException]) -> None:
+        self._kinds = kinds
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None
+    ) -> bool:
+        return kind is not None and issubclass(kind, self._kinds)
 
 
 class Entry:

@@ -6,7 +6,7 @@ in a file, says `made` and what could not be had, or `no` and why, to a FIFO, an
 
 import os
 import select
-from collections.abc import Callable
+from _collections_abc import Callable
 
 from httpdyno.servers.cell import mount, network
 from httpdyno.servers.cell.step import Step, unpacked

@@ -12,7 +12,7 @@ import errno
 import os
 import stat
 import struct
-from collections.abc import Iterable
+from _collections_abc import Iterable
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 """The same on all architectures."""

@@ -6,7 +6,7 @@ seen outside.
 
 import ctypes
 import os
-from collections.abc import Sequence
+from _collections_abc import Sequence
 
 CLONE_NEWNS = 0x0002_0000
 CLONE_NEWIPC = 0x0800_0000

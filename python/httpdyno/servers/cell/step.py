@@ -4,7 +4,7 @@ Standard library only, and little of it: the holder imports this each time that 
 """
 
 import os
-from collections.abc import Iterable
+from _collections_abc import Iterable
 
 Step = tuple[str, ...]
 """A verb and what it is about.
