@@ -69,6 +69,37 @@ def test_it_stands_in_the_record_before_it_runs(place):
     process.stop()
 
 
+def test_what_has_to_be_done_before_it_runs_is_done_before(place):
+    process = ServerProcess.spawn(
+        ["cat", "said"],
+        place=place,
+        environment=ENVIRONMENT,
+        log=place.folder / "log",
+        meanwhile=lambda: (place.folder / "said").write_text("in time"),
+    )
+    assert process.wait(DEADLINE_S)
+    assert process.last_words() == "in time"
+    process.stop()
+
+
+@pytest.mark.parametrize("error", [LookupError("none"), KeyboardInterrupt()])
+def test_what_fails_before_it_runs_is_raised_and_nothing_has_run(place, error):
+    def fails():
+        raise error
+
+    with pytest.raises(type(error)):
+        ServerProcess.spawn(
+            ["touch", "was-run"],
+            place=place,
+            environment=ENVIRONMENT,
+            log=place.folder / "log",
+            meanwhile=fails,
+        )
+    assert [path.name for path in place.folder.iterdir()] == ["log"]
+    assert not marked_processes(str(place.folder / "log"))
+    assert "leader" not in (place.folder.parent / "owner.jsonl").read_text()
+
+
 def test_output_and_errors_go_to_the_log_and_the_exit_code_is_kept(place):
     process = spawned(place, "sh", "-c", "echo out; echo err >&2; exit 7")
     assert process.wait(DEADLINE_S)

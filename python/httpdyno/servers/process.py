@@ -14,7 +14,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
@@ -37,10 +37,11 @@ from httpdyno.servers.live_process import (
 from httpdyno.servers.run_record import record_session
 
 _KEEPER = (
-    "import sys; sys.path.insert(0, sys.argv[1]); "
-    "from httpdyno.servers.keeper import main; sys.exit(main(int(sys.argv[2])))"
+    "import os, sys; sys.path.insert(0, sys.argv[1]); "
+    "from httpdyno.servers.keeper import main; os._exit(main(int(sys.argv[2])))"
 )
-"""Imported rather than run as a file: only what is imported is kept compiled."""
+"""Imported rather than run as a file: only what is imported is kept compiled. It holds nothing that
+an interpreter would have to be taken apart for, which takes longer than what it does at its end."""
 _SOURCE = str(Path(keeper.__file__).resolve().parents[2])
 _INHERITED = ("LD_LIBRARY_PATH",)
 """What the keeper gets of httpdyno's environment: its interpreter may need it."""
@@ -94,6 +95,7 @@ class ServerProcess:
         stop_signal: signal.Signals = signal.SIGTERM,
         entry: Entry | None = None,
         is_module: bool = False,
+        meanwhile: Callable[[], object] = lambda: None,
     ) -> "ServerProcess":
         """Start the command in the place, recorded on disk before it runs.
 
@@ -108,6 +110,8 @@ class ServerProcess:
             entry: What it goes into and becomes, where it is not to be as this process.
             is_module: Whether the command is a module of httpdyno's, whose `main` is called with
                 the other words, rather than a program.
+            meanwhile: What has to be done before it runs, done while its keeper comes up. What this
+                raises is raised, and nothing has run.
 
         Raises:
             AdapterError: No process can be started, or it cannot be recorded.
@@ -127,6 +131,8 @@ class ServerProcess:
         kept = _Kept(make_group(f"{place.folder.parent.name}-{place.folder.name}-{log.name}"))
         try:
             kept.launch(job, place, log, output_to or log)
+            meanwhile()
+            kept.await_ready(log)
             process = cls(kept, place=place, log=log, stop_signal=stop_signal)
             kept.started_ticks = record_session(
                 place, kept.pid, keeper=kept.keeper_pid, group=kept.group
@@ -253,7 +259,7 @@ class _Kept:
         return self._keeper.pid if self._keeper else 0
 
     def launch(self, job: Job, place: Place, log: Path, output_to: Path) -> None:
-        """Start the keeper and let it have the server's process wait for its go."""
+        """Start the keeper, which is to have the server's process wait for its go."""
         with self._theirs as theirs, _opened(log) as errors, _opened(output_to) as output:
             self._keeper = subprocess.Popen(  # noqa: S603 - our own program
                 [sys.executable, "-I", "-S", "-c", _KEEPER, _SOURCE, str(theirs.fileno())],
@@ -267,6 +273,13 @@ class _Kept:
             )
         job.group = str(self.group or "")
         self.say(job.packed())
+
+    def await_ready(self, log: Path) -> None:
+        """Wait until the server's process waits for its go.
+
+        Raises:
+            AdapterError: It does not come to that.
+        """
         said = self._control.recv(64)
         if not said.startswith(b"ready "):
             words = log_text(log, from_end=True).strip()

@@ -23,6 +23,7 @@ from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.seat import Said
 from httpdyno.servers.user_namespace import is_root_of_the_machine, outside_ids
 
+_STEPS = "steps"
 _NAMESPACES = ("mnt", "net", "ipc")
 SOURCE = str(Path(httpdyno.__file__).parent.parent)
 """Where programs of httpdyno's own find their modules."""
@@ -190,23 +191,23 @@ def open_cell(place: Place, wish: CellWish) -> CellSeat | NotRunning:
     """
     folder = place.folder / FOLDER
     answer = folder / "answer"
+    plans: list[Plan] = []
     try:
         folder.mkdir(mode=0o700)
-        plan = planned(place, wish)
-        (folder / "steps").write_bytes(packed(plan.steps))
         os.mkfifo(answer, 0o600)
         handle = os.open(answer, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        return NotRunning(status="refused", detail=f"cell: cannot {_no_layers(error)}")
+    try:
+        # The plan takes about as long as the start of an interpreter.
+        process = _spawned(place, answer, lambda: plans.append(_written(place, wish)))
+        said = _answer(handle, process)
     except CannotError as error:
         return NotRunning(status="refused", detail=f"cell: cannot {error}")
-    except OSError as error:
-        reason = f"cannot make its layers: {error.strerror} ({error.filename})"
-        return NotRunning(status="refused", detail=f"cell: {reason}")
-    try:
-        process = _spawned(place, folder / "steps", answer)
-        said = _answer(handle, process)
     finally:
         os.close(handle)
     if said[0] == "made":
+        (plan,) = plans
         bounds = Bounds(doors=tuple(door.to for door in wish.doors))
         return CellSeat(place, plan, process, (*plan.notices, *said[1:]), bounds)
     words = process.last_words().strip()
@@ -215,14 +216,33 @@ def open_cell(place: Place, wish: CellWish) -> CellSeat | NotRunning:
     return NotRunning(status="refused", detail=f"cell: {reason}")
 
 
-def _spawned(place: Place, steps: Path, answer: Path) -> ServerProcess:
+def _written(place: Place, wish: CellWish) -> Plan:
+    """Make the layers, and write down for the holder what it does with them.
+
+    Raises:
+        CannotError: A wish cannot be had, or the layers cannot be made.
+    """
+    try:
+        plan = planned(place, wish)
+        (place.folder / FOLDER / _STEPS).write_bytes(packed(plan.steps))
+    except OSError as error:
+        raise CannotError(_no_layers(error)) from error
+    return plan
+
+
+def _no_layers(error: OSError) -> str:
+    return f"make its layers: {error.strerror} ({error.filename})"
+
+
+def _spawned(place: Place, answer: Path, meanwhile: Callable[[], None]) -> ServerProcess:
     options = "" if is_root_of_the_machine() else "userxattr"
     return ServerProcess.spawn(
-        [holder.__name__, str(steps), str(answer), options],
+        [holder.__name__, str(answer.with_name(_STEPS)), str(answer), options],
         place=place,
         environment={},
-        log=steps.with_name("holder.log"),
+        log=answer.with_name("holder.log"),
         is_module=True,
+        meanwhile=meanwhile,
     )
 
 
