@@ -8,7 +8,8 @@ import pytest
 from msgspec import structs
 from tests.report import sample, sample_figures, sample_trouble
 
-from httpdyno.report.study.json import OutcomeJson, outcome_json
+from httpdyno.report.study.json import outcome_json
+from httpdyno.report.study.json_record import OutcomeJson
 
 OUTCOMES = sample_trouble.all_outcomes()
 

@@ -1,6 +1,6 @@
 """A study's outcome as JSON.
 
-The types below are the documentation: `outcome_json` can return nothing else.
+The types in `json_record.py` are the documentation: `outcome_json` can return nothing else.
 """
 
 import math
@@ -11,27 +11,29 @@ import msgspec
 
 from httpdyno.model import (
     ArmSummary,
-    Caveat,
     Comparison,
     Configuration,
-    HostFacts,
     LadderStep,
     Level,
-    Method,
-    Objective,
     Outcome,
     RatioInterval,
-    Record,
-    SecondClaim,
     Step,
     Sweep,
-    TrialStatus,
-    Verdict,
-    Workload,
     level_text,
 )
 from httpdyno.model.metric import RATIO_NAMES
 from httpdyno.report.study.finding import headline
+from httpdyno.report.study.json_record import (
+    ArmJson,
+    ChangeJson,
+    FinalJson,
+    OutcomeJson,
+    PlanJson,
+    PointJson,
+    RatioJson,
+    StepJson,
+    SweepJson,
+)
 from httpdyno.report.study.verdict_text import (
     p99_of,
     shown_ratios,
@@ -40,190 +42,6 @@ from httpdyno.report.study.verdict_text import (
 )
 
 SCHEMA_VERSION = 1
-
-
-class RatioJson(Record, frozen=True):
-    """After over before, with an anytime-valid interval over starts; 1 is no difference."""
-
-    ratio: float
-    low: float
-    high: float | None
-    """None where the data bound nothing from above."""
-    confidence: float
-
-
-class ArmJson(Record, frozen=True):
-    """What one configuration did over all its starts."""
-
-    configuration: dict[str, Level]
-    status: TrialStatus
-    detail: str
-    n_starts: int
-    throughput_per_s: float
-    cpu_s_per_request: float
-    error_ratio: float
-    statuses: dict[str, int]
-    """Answers by their status, of all windows."""
-    errors: dict[str, int]
-    """Requests that did not get the right answer, by kind, of all windows."""
-    latency_s: dict[str, float]
-    pss_bytes: float | None
-    n_processes: float
-    start_throughputs_per_s: tuple[float, ...]
-    effective: dict[str, str]
-    """What the running server said of itself, in its own words."""
-    limited_by: dict[str, int]
-    """Windows by who was the limit in them."""
-
-
-class ClaimJson(Record, frozen=True):
-    """What a comparison proves, and how.
-
-    Of the ratios, those of `metric` and of what is told beside it share the objective's risk. The
-    others claim nothing: the confidence of each is for itself alone.
-    """
-
-    change: str
-    verdict: Verdict
-    reason: str
-    metric: str
-    decided_by: str
-    """The tie breaker, where that decided; else empty."""
-    second: SecondClaim | None
-    """What is proven of the second metric, whose interval is among the ratios. None where the study
-    has none, or the candidate failed. `also` is the same of further metrics."""
-    also: tuple[SecondClaim, ...]
-    throughput_ratio: RatioJson | None
-    cpu_per_request_ratio: RatioJson | None
-    latency_p50_ratio: RatioJson | None
-    latency_p90_ratio: RatioJson | None
-    latency_p99_ratio: RatioJson | None
-    latency_p999_ratio: RatioJson | None
-    book_ratio: float | None
-    """The founding documents' figure."""
-    n_starts: int
-    per_start_ratio: tuple[float, ...]
-    noise: dict[str, float]
-    needed_s: float | None
-    """Time that an inconclusive comparison would still take, estimated."""
-    duration_s: float
-    caveats: tuple[Caveat, ...]
-    before_arm: ArmJson
-    after_arm: ArmJson
-
-
-class ChangeJson(Record, frozen=True):
-    """A knob that a step changed."""
-
-    knob: str
-    before: Level
-    after: Level
-
-
-class StepJson(ClaimJson, frozen=True):
-    """One change of a ladder against the best so far."""
-
-    knob: str
-    """Empty where it was a candidate."""
-    title: str
-    before: Level | None
-    after: Level | None
-    """None, both, where it was a candidate."""
-    candidate: str
-    """Its name; empty where one knob was changed."""
-    changes: tuple[ChangeJson, ...]
-    """What was changed: one knob, or those of the candidate."""
-    kept: bool
-    """Of several candidates that are compared with one: whether it is better, within limits."""
-    attempt: int
-    """2 where it was tried again after a later change was kept."""
-    running_ratio: float
-    """Product of the ratios of the changes kept so far."""
-
-
-class FinalJson(ClaimJson, frozen=True):
-    """Final (of a sweep: the knee) over start on fresh starts; for `compare`, b over a."""
-
-    configuration: dict[str, Level]
-
-
-class PointJson(Record, frozen=True):
-    """One level of a sweep."""
-
-    level: Level
-    throughput_per_s: float
-    throughput_low_per_s: float | None
-    throughput_high_per_s: float | None
-    """None, both, where the data bound nothing."""
-    ratio_to_best: RatioJson | None
-    """None for the best level itself, and where there is none."""
-    book_ratio: float | None
-    cpu_s_per_request: float
-    latency_p50_s: float | None
-    latency_p99_s: float | None
-    arm: ArmJson
-
-
-class SweepJson(Record, frozen=True):
-    """A knob over its levels."""
-
-    knob: str
-    unit: str
-    points: tuple[PointJson, ...]
-    best: Level
-    knee: Level
-    rule: str
-
-
-class PlanJson(Record, frozen=True):
-    """What the run set out to do."""
-
-    title: str
-    adapter: str
-    budget_s: float | None
-    """None where it went on until decided."""
-    workload: Workload
-    objective: Objective
-    method: Method
-    steps: tuple[str, ...]
-    start: dict[str, Level]
-    reference: dict[str, Level] | None
-    """What each step is compared with, where several candidates are; None elsewhere."""
-    confidence_of_each: float
-    """Of each comparison, where several share the objective's risk."""
-    book_figure: str
-    book_ratio: float | None
-
-
-class OutcomeJson(Record, frozen=True):
-    """Everything a study found."""
-
-    schema_version: int
-    id: str
-    study: str
-    command: str
-    status: str
-    headline: str
-    message: str
-    began_at: str
-    duration_s: float
-    seed: int
-    plan: PlanJson
-    host: HostFacts
-    caveats: tuple[Caveat, ...]
-    steps: tuple[StepJson, ...]
-    final: FinalJson | None
-    sweep: SweepJson | None
-    calibration: dict[str, float]
-    configuration: dict[str, Level]
-    overlay_diff: str
-    """What to change in the server's files, environment and command line, start against final."""
-    not_tried: tuple[str, ...]
-    """Steps that were left out for want of time."""
-    needed_s: float | None
-    """Time that they would take, estimated."""
-    withdrawn: str
-    """Why what was kept was taken back at the end; empty where it was not."""
 
 
 def outcome_json(outcome: Outcome) -> dict[str, Any]:
