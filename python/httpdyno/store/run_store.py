@@ -14,7 +14,6 @@ from typing import Any, Self
 
 import sqlalchemy as sa
 from msgspec.structs import replace
-from sqlalchemy.engine import Connection
 
 from httpdyno.errors import StoreError
 from httpdyno.model import (
@@ -42,7 +41,8 @@ from httpdyno.store.query import (
     windows_of_starts,
 )
 from httpdyno.store.row import final_columns, now, whole_row, window_row
-from httpdyno.store.schema import runs, starts, windows
+from httpdyno.store.schema import runs, windows
+from httpdyno.store.start_row import keep_named_windows, put_start, require_open
 
 _WHOLE = {"load": "a load test", "turns": "a comparison of running servers"}
 """Commands whose runs are stored whole, and what those are called."""
@@ -165,7 +165,7 @@ class Store:
         """
         with self._database.writing() as connection:
             claim = found_run(connection, run_id, runs.c.n_claims).n_claims
-            _require_open(connection, run_id, window)
+            require_open(connection, run_id, window)
             orphans = same_start(windows, run_id, window)
             connection.execute(sa.delete(windows).where(*orphans, windows.c.claim < claim))
             connection.execute(sa.delete(windows).where(*same_window(run_id, window)))
@@ -179,9 +179,9 @@ class Store:
         """
         with self._database.writing() as connection:
             found_run(connection, run_id, runs.c.id)
-            _require_open(connection, run_id, start)
+            require_open(connection, run_id, start)
             connection.execute(sa.delete(windows).where(*same_start(windows, run_id, start)))
-            _put_start(connection, run_id, replace(start, windows=(), is_complete=False))
+            put_start(connection, run_id, replace(start, windows=(), is_complete=False))
 
     def save_start(self, run_id: str, start: StartRecord) -> None:
         """Store that a start is complete; it is committed when this returns.
@@ -191,8 +191,8 @@ class Store:
         """
         with self._database.writing() as connection:
             claim = found_run(connection, run_id, runs.c.n_claims).n_claims
-            _keep_named_windows(connection, run_id, claim, start)
-            _put_start(connection, run_id, replace(start, windows=()))
+            keep_named_windows(connection, run_id, claim, start)
+            put_start(connection, run_id, replace(start, windows=()))
 
     def starts(self, run_id: str, comparison: int | None = None) -> list[StartRecord]:
         """Return the starts with their windows, in order; one under way has those that ended.
@@ -368,24 +368,6 @@ def _passed_s(began_at: str, ended_at: str) -> float:
     return passed.total_seconds()
 
 
-def _keep_named_windows(
-    connection: Connection, run_id: str, claim: int, start: StartRecord
-) -> None:
-    mine = same_start(windows, run_id, start)
-    if not start.windows:
-        connection.execute(sa.delete(windows).where(*mine, windows.c.claim < claim))
-        return
-    saved = connection.execute(
-        sa.select(windows.c.block, windows.c.arm, windows.c.claim).where(*mine)
-    )
-    named = {(window.block, window.arm, claim) for window in start.windows}
-    if {tuple(row) for row in saved} == named:
-        return
-    connection.execute(sa.delete(windows).where(*mine))
-    rows = [window_row(key_of(run_id), claim, window) for window in start.windows]
-    connection.execute(sa.insert(windows), rows)
-
-
 _WHAT = (runs.c.command, runs.c.study)
 
 
@@ -395,26 +377,3 @@ def _require_study(row: sa.Row[Any], run_id: str) -> None:
             f"run {run_id} is {_WHOLE[row.command]} of {row.study}, not one of a study",
             hint="`httpdyno history` lists what is stored.",
         )
-
-
-def _require_open(connection: Connection, run_id: str, what: WindowRecord | StartRecord) -> None:
-    mine = (*same_start(starts, run_id, what), starts.c.is_complete == 1)
-    if connection.execute(sa.select(starts.c.start).where(*mine)).first():
-        raise StoreError(
-            f"start {what.start} of comparison {what.comparison} of run {run_id} "
-            "is complete: it takes no more windows"
-        )
-
-
-def _put_start(connection: Connection, run_id: str, start: StartRecord) -> None:
-    connection.execute(sa.delete(starts).where(*same_start(starts, run_id, start)))
-    row = {
-        "run_id": key_of(run_id),
-        "comparison": start.comparison,
-        "start": start.start,
-        "began_at": start.began_at,
-        "duration_s": start.duration_s,
-        "is_complete": int(start.is_complete),
-        "payload": to_text(start),
-    }
-    connection.execute(sa.insert(starts).values(row))
