@@ -345,6 +345,8 @@ def _become(job: Job, control: int, go: int) -> int:
             os.sched_setaffinity(0, job.cpus)
         if job.group:
             _write(f"{job.group}/cgroup.procs", b"0")
+        # Before the go, while httpdyno still makes what it needs.
+        module = __import__(job.command[0], fromlist=["main"]) if job.is_module else None
         _write_to(control, f"ready {os.getpid()}\n".encode())
         if os.read(go, 1) == b"" or os.getppid() != keeper:
             return _NOT_LAUNCHED
@@ -355,7 +357,7 @@ def _become(job: Job, control: int, go: int) -> int:
             return _NOT_LAUNCHED
         if job.folder:
             os.chdir(job.folder)
-        if job.is_module:
+        if module:
             # It needs no interpreter of its own, which would take longer than what it does. But it
             # has the environment that a program would have, and keeps nothing of this one's open.
             os.environ.clear()
@@ -363,7 +365,7 @@ def _become(job: Job, control: int, go: int) -> int:
             for handle in os.listdir("/proc/self/fd"):  # noqa: PTH208
                 with suppress(OSError):
                     os.close(int(handle) if int(handle) > _STDERR else -1)
-            return int(__import__(job.command[0], fromlist=["main"]).main(*job.command[1:]))
+            return int(module.main(*job.command[1:]))
         execute(job.command, job.environment)
     except OSError as error:
         where = f" in {job.folder}" if job.folder else ""
