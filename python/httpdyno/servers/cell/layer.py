@@ -3,7 +3,7 @@
 import os
 import stat
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 _OWNER = 0o700
@@ -23,6 +23,8 @@ class Layers:
     """Where its layers are."""
     is_filled: bool = False
     """Whether what is placed stands for all of theirs, and is its user's own."""
+    _ways: set[Path] = field(default_factory=set, init=False, repr=False, compare=False)
+    """Folders of the layers that were made with all above them."""
 
     @property
     def placed(self) -> Path:
@@ -102,16 +104,22 @@ class Layers:
     def _way_to(self, path: str, layer: Path | None = None) -> Path:
         """Make all folders to a path; return where it is in a layer, the placed one if none is."""
         layer = layer or self.placed
+        relative = Path(path).relative_to(self.target)
+        found = layer / relative
+        folder = found if path.endswith("/.") else found.parent
+        if folder not in self._ways:
+            self._make_way(layer, folder.relative_to(layer).parts)
+            self._ways.add(folder)
+        return found
+
+    def _make_way(self, layer: Path, names: tuple[str, ...]) -> None:
         own, theirs = layer, self.target
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         rights = _OWNER if self.is_filled else 0
         folder_like(own, theirs, at_least=rights)
-        relative = Path(path).relative_to(self.target)
-        parents = relative.parts if path.endswith("/.") else relative.parts[:-1]
-        for name in parents:
+        for name in names:
             own, theirs = own / name, f"{theirs}/{name}"
             folder_like(own, theirs, at_least=rights)
-        return layer / relative
 
 
 def folder_like(folder: Path, original: str, *, at_least: int = 0) -> None:
