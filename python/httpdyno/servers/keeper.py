@@ -21,11 +21,11 @@ import resource
 import select
 import time
 from _collections_abc import Callable, Sequence  # `collections` takes longer to import
-from types import TracebackType
 
-_PR_SET_PDEATHSIG = 1
+from httpdyno.servers.becoming import end_with_parent, execute, go_into_user_namespace
+from httpdyno.servers.below import below, send, suppress
+
 _PR_SET_CHILD_SUBREAPER = 36
-_CLONE_NEWUSER = 0x1000_0000
 _STDERR = 2
 _PR_CAPBSET_DROP = 24
 _RIGHTS_OVER_THE_MACHINE = (16, 17, 21, 22, 25, 27)
@@ -38,27 +38,8 @@ _TERM_S = 0.5
 _KILL_S = 5.0
 _POLL_S = 0.02
 """Between looks for what was forked meanwhile. A process that ends wakes the keeper at once."""
-_AT_ONCE = 200
-"""As many are signalled together: each is held by a descriptor, and those are few."""
-_KERNEL_LISTS_CHILDREN = os.path.exists("/proc/thread-self/children")  # noqa: PTH110
-"""Only with CONFIG_PROC_CHILDREN, which most distributions' kernels have."""
 _IGNORED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
 _RESTORED = (*_IGNORED, signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ)
-
-
-class suppress:  # noqa: N801 - as its model
-    """What `contextlib` has under this name, without all that its import takes."""
-
-    def __init__(self, *kinds: type[BaseException]) -> None:
-        self._kinds = kinds
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(
-        self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None
-    ) -> bool:
-        return kind is not None and issubclass(kind, self._kinds)
 
 
 class Entry:
@@ -127,7 +108,7 @@ class Entry:
         for kind, soft, hard in self.limits:
             resource.setrlimit(kind, (soft, hard))
         if self.mapped:
-            _go_into_user_namespace(*self.mapped)
+            go_into_user_namespace(*self.mapped)
         if self.told:
             # While it still may without giving up what programs of another user's rights need.
             put_on_and_tell(self.told, control)
@@ -256,15 +237,15 @@ class _Keeper:
         asked: set[int] = set()
 
         def ask() -> bool:
-            new = [pid for pid in self._below() if pid not in asked]
+            new = [pid for pid in below() if pid not in asked]
             asked.update(new)
-            self._send(new, signal.SIGTERM)
+            send(new, signal.SIGTERM)
             return not self._has_children()
 
         def kill() -> bool:
             if self._job.group:
                 _write(f"{self._job.group}/cgroup.kill", b"1")
-            self._send(self._below(), signal.SIGKILL)
+            send(below(), signal.SIGKILL)
             return not self._has_children()
 
         return self._wait(ask, _TERM_S) or self._wait(kill, _KILL_S)
@@ -293,30 +274,6 @@ class _Keeper:
             if pid == self._root:
                 self._is_over = True
                 _write_to(self._control, f"exit {status}\n".encode())
-
-    def _below(self) -> list[int]:
-        """Return all processes that came from this one."""
-        found: list[int] = []
-        waiting = [os.getpid()]
-        while waiting:
-            below = _children(waiting.pop())
-            found += below
-            waiting += below
-        return found
-
-    def _send(self, pids: list[int], number: int) -> None:
-        """Signal those that still are ours once they are held: a pid may be another's by now."""
-        for first in range(0, len(pids), _AT_ONCE):
-            handles: dict[int, int] = {}
-            for pid in pids[first : first + _AT_ONCE]:
-                with suppress(OSError):
-                    handles[pid] = os.pidfd_open(pid)
-            ours = set(self._below())
-            for pid, handle in handles.items():
-                with suppress(OSError):
-                    if pid in ours:
-                        signal.pidfd_send_signal(handle, number)
-                os.close(handle)
 
 
 def main(control: int) -> int:
@@ -373,56 +330,6 @@ def _become(job: Job, control: int, go: int) -> int:
     return _NOT_LAUNCHED
 
 
-def execute(command: list[str], environment: dict[str, str]) -> None:
-    """Run a program in place of this one, looked for where its own environment says.
-
-    The standard library's way imports, and its user may not read where that is.
-
-    Raises:
-        OSError: There is none, or it cannot be run.
-    """
-    name = command[0]
-    folders = environment.get("PATH", os.defpath).split(":")
-    worst: OSError | None = None
-    for path in [name] if "/" in name else [f"{folder or '.'}/{name}" for folder in folders]:
-        try:
-            os.execve(path, command, environment)  # noqa: S606 - what it is for
-        except (FileNotFoundError, NotADirectoryError) as error:
-            worst = worst or error
-        except OSError as error:
-            worst = error
-    if worst:
-        raise worst
-
-
-def become_root_of_namespace() -> None:
-    """Go into a new user namespace as its user 0.
-
-    Raises:
-        OSError: There can be none.
-    """
-    _go_into_user_namespace(0, 0)
-
-
-def _go_into_user_namespace(user: int, group: int) -> None:
-    outside = os.geteuid(), os.getegid()
-    if ctypes.CDLL(None, use_errno=True).unshare(_CLONE_NEWUSER) != 0:
-        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-    # The kernel asks for this first where a group is to be mapped without rights.
-    for name, text in (
-        ("setgroups", "deny"),
-        ("uid_map", f"{user} {outside[0]} 1"),
-        ("gid_map", f"{group} {outside[1]} 1"),
-    ):
-        with open(f"/proc/self/{name}", "wb", buffering=0) as file:  # noqa: PTH123
-            file.write(text.encode())
-
-
-def end_with_parent() -> None:
-    """Let this process be asked to end when its parent, the keeper, is killed."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
-
-
 def _let_go_of_files() -> None:
     """Hold nothing of the server's: neither its log nor its folder."""
     nothing = os.open(os.devnull, os.O_RDWR)
@@ -430,36 +337,6 @@ def _let_go_of_files() -> None:
         os.dup2(nothing, handle)
     os.close(nothing)
     os.chdir("/")
-
-
-def _children(pid: int) -> list[int]:
-    if not _KERNEL_LISTS_CHILDREN:
-        return _scanned_children(pid)
-    found: list[int] = []
-    try:
-        threads = os.listdir(f"/proc/{pid}/task")  # noqa: PTH208 - a folder only the kernel has
-    except OSError:
-        return found
-    for thread in threads:
-        with (
-            suppress(OSError),
-            open(f"/proc/{pid}/task/{thread}/children", "rb") as file,  # noqa: PTH123
-        ):
-            found += [int(child) for child in file.read().split()]
-    return found
-
-
-def _scanned_children(pid: int) -> list[int]:
-    found = []
-    for name in os.listdir("/proc"):  # noqa: PTH208
-        try:
-            with open(f"/proc/{int(name)}/stat", "rb") as file:  # noqa: PTH123
-                stat = file.read()
-        except (OSError, ValueError):
-            continue
-        if int(stat[stat.rfind(b")") + 2 :].split()[1]) == pid:
-            found.append(int(name))
-    return found
 
 
 def _remove_group(group: str) -> None:

@@ -17,7 +17,7 @@ _SOURCE = str(Path(__file__).parent.parent.parent)
 _PROGRAM = """
 import os, sys
 sys.path.insert(0, sys.argv.pop(1))
-from httpdyno.servers.keeper import become_root_of_namespace, execute
+from httpdyno.servers.becoming import become_root_of_namespace, execute
 try:
     become_root_of_namespace()
 except OSError:  # then no cell can be made, and that is said where one is

@@ -3,8 +3,8 @@
 import os
 import sys
 
+from httpdyno.servers.becoming import become_root_of_namespace
 from httpdyno.servers.cell import holder, landlock, mount, network
-from httpdyno.servers.keeper import become_root_of_namespace
 
 
 def cell() -> int:

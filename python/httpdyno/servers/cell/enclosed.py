@@ -6,8 +6,8 @@ of its own would take longer than all of it, and leave signals ignored that the 
 
 import os
 
+from httpdyno.servers.becoming import end_with_parent, execute
 from httpdyno.servers.cell import landlock
-from httpdyno.servers.keeper import end_with_parent, execute
 
 _NOT_RUN = 127
 _STDERR = 2

@@ -1,0 +1,84 @@
+"""What came from this process, children and theirs: found and signalled. A keeper imports this.
+
+Standard library only, and little of it: a keeper is started for each server.
+"""
+
+import os
+from _signal import pidfd_send_signal
+from types import TracebackType
+
+_AT_ONCE = 200
+"""As many are signalled together: each is held by a descriptor, and those are few."""
+_KERNEL_LISTS_CHILDREN = os.path.exists("/proc/thread-self/children")  # noqa: PTH110
+"""Only with CONFIG_PROC_CHILDREN, which most distributions' kernels have."""
+
+
+class suppress:  # noqa: N801 - as its model
+    """What `contextlib` has under this name, without all that its import takes."""
+
+    def __init__(self, *kinds: type[BaseException]) -> None:
+        self._kinds = kinds
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None
+    ) -> bool:
+        return kind is not None and issubclass(kind, self._kinds)
+
+
+def below() -> list[int]:
+    """Return all processes that came from this one."""
+    found: list[int] = []
+    waiting = [os.getpid()]
+    while waiting:
+        children = _children(waiting.pop())
+        found += children
+        waiting += children
+    return found
+
+
+def send(pids: list[int], number: int) -> None:
+    """Signal those that still are ours once they are held: a pid may be another's by now."""
+    for first in range(0, len(pids), _AT_ONCE):
+        handles: dict[int, int] = {}
+        for pid in pids[first : first + _AT_ONCE]:
+            with suppress(OSError):
+                handles[pid] = os.pidfd_open(pid)
+        ours = set(below())
+        for pid, handle in handles.items():
+            with suppress(OSError):
+                if pid in ours:
+                    pidfd_send_signal(handle, number)
+            os.close(handle)
+
+
+def _children(pid: int) -> list[int]:
+    if not _KERNEL_LISTS_CHILDREN:
+        return _scanned_children(pid)
+    found: list[int] = []
+    try:
+        threads = os.listdir(f"/proc/{pid}/task")  # noqa: PTH208 - a folder only the kernel has
+    except OSError:
+        return found
+    for thread in threads:
+        with (
+            suppress(OSError),
+            open(f"/proc/{pid}/task/{thread}/children", "rb") as file,  # noqa: PTH123
+        ):
+            found += [int(child) for child in file.read().split()]
+    return found
+
+
+def _scanned_children(pid: int) -> list[int]:
+    found = []
+    for name in os.listdir("/proc"):  # noqa: PTH208
+        try:
+            with open(f"/proc/{int(name)}/stat", "rb") as file:  # noqa: PTH123
+                stat = file.read()
+        except (OSError, ValueError):
+            continue
+        if int(stat[stat.rfind(b")") + 2 :].split()[1]) == pid:
+            found.append(int(name))
+    return found
