@@ -11,6 +11,7 @@ from httpdyno.errors import AdapterError, UsageError
 from httpdyno.model import ChangeSet, Configuration, Listener, ServerSpec, SideCommand, Site
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.cell.wish import CellWish
+from httpdyno.servers.command.site import WAY_OUT
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.run_folder import new_run_root
 from httpdyno.servers.site.adapter import SiteAdapter
@@ -49,7 +50,7 @@ def with_listener(
         place = root.new_place("listening")
         begun = make_seat.begin(place)
         if begun.kind != "cell":
-            raise _unknown("only in a cell it would be seen")
+            raise _unknown("only in a cell it would be seen", WAY_OUT)
         seat = make_seat.finish(begun, place, CellWish(writes=EVERYTHING))
         if isinstance(seat, NotRunning):
             raise AdapterError(f"no private copy can be made here: {seat.detail}")
@@ -105,8 +106,8 @@ def _listening(network: str) -> list[str]:
     return [by_port[port] for port in sorted(by_port)]
 
 
-def _unknown(why: str) -> UsageError:
+def _unknown(why: str, hint: str = "") -> UsageError:
     return UsageError(
         f"nobody says where the server listens, and {why}",
-        hint='name it: `--listener 8080`, in the study `listener = "8080"`',
+        hint=hint or 'name it: `--listener 8080`, in the study `listener = "8080"`',
     )

@@ -7,6 +7,8 @@ import socket
 
 from httpdyno.servers.network import within
 
+SOCKET_PATH_BYTES = 107
+"""Of a unix socket's path at most, without the byte that ends it (unix(7))."""
 _UNIX = "unix:"
 
 

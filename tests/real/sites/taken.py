@@ -34,7 +34,7 @@ def refused_in_seat(  # noqa: PLR0913 - who, how, where
     if isinstance(maker, str):
         return maker
     files = adapter.read(member)
-    begun = maker.begin(place)
+    begun = maker.begin(place, [each.address for each in survey.listeners])
     changes = adapter.change_set(survey, files, values)
     edits = (*changes.edits, *adapter.private(survey, files, begun))
     texts = {**files.texts, **edited_files(files.texts, edits)}

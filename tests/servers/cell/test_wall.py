@@ -243,3 +243,51 @@ def test_what_a_door_leads_to_is_where_it_was():
         assert seat.port("127.0.0.1:5432") == "127.0.0.1:5432"
         assert seat.port("127.0.0.1:5433") != "127.0.0.1:5433"
         seat.close()
+
+
+def test_a_socket_has_a_short_path_where_its_own_would_be_too_long(walled):
+    seat = walled("open")
+    paths = [f"/run/{'of-the-shop-' * 9}/{name}.sock" for name in ("one", "other")]
+    found = [seat.port(f"unix:{path}").removeprefix("unix:") for path in paths]
+    assert len(set(found)) == 2
+    assert [seat.path(path) for path in paths] == found
+    assert [seat.port(f"unix:{path}").removeprefix("unix:") for path in paths] == found
+    for each in found:
+        assert len(os.fsencode(each)) <= 107
+        assert each.startswith((f"{seat.folder}/", f"{seat.memory_folder}/"))
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(each)
+
+
+def test_a_place_too_deep_for_any_socket_is_said(tmp_path):
+    deep = tmp_path / ("x" * 100)
+    deep.mkdir()
+    seat = WallSeat(Place(folder=deep, memory_folder=deep), "open")
+    with pytest.raises(AdapterError, match="107 bytes"):
+        seat.port("unix:/run/app.sock")
+
+
+def test_who_connects_to_the_loopback_comes_to_who_listens_there_or_everywhere():
+    with new_run_root() as root:
+        listening = ["0.0.0.0:8000", "127.0.0.1:8001", "*:8001", "[::1]:8002", "10.0.0.5:8003"]
+        seat = WallSeat(root.new_place("wall"), "open", listening)
+        everywhere = {seat.port(f"{host}:8000") for host in ("*", "127.0.0.1", "localhost")}
+        assert everywhere == {seat.port("[::1]:8000")}
+        assert len(everywhere) == 1
+        assert seat.port("localhost:8001") == seat.port("127.0.0.1:8001")
+        assert seat.port("*:8001") != seat.port("127.0.0.1:8001")
+        assert seat.port("localhost:8002") == seat.port("[::1]:8002")
+        # Another host is no address of the loopback.
+        assert seat.port("10.0.0.9:8000") not in everywhere
+        assert seat.port("127.0.0.1:8003") != seat.port("10.0.0.5:8003")
+        assert seat.port("127.0.0.1:8001").startswith("127.0.0.1:")
+        seat.close()
+
+
+@needs_rules
+def test_what_is_temporary_is_written_in_the_place(walled):
+    seat = walled()
+    said = seat.run(["/bin/sh", "-c", 'mktemp && echo "$TMPDIR"'], environment=ENVIRONMENT)
+    file, folder = said.output.split()
+    assert file.startswith(f"{folder}/tmp.")
+    assert folder == f"{seat.folder}/tmp"

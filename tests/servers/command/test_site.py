@@ -1,7 +1,10 @@
+from pathlib import Path
+
 import pytest
+from tests.servers.nginx.seats import OpenSeat
 
 from httpdyno.errors import AdapterError
-from httpdyno.model import ChangeSet, Member, Survey
+from httpdyno.model import ChangeSet, Configuration, Member, Survey
 from httpdyno.servers.command.site import CommandSite, NodeSite
 from httpdyno.servers.site.adapter import MemberFiles
 
@@ -145,3 +148,42 @@ class TestVariables:
     def test_one_that_cannot_be_set_is_refused(self, name, command, words):
         with pytest.raises(AdapterError, match=words):
             self.told(name, command=command)
+
+
+@pytest.mark.parametrize(
+    ("words", "address"),
+    [
+        (("--host", "10.0.0.5", "--port", "80"), "10.0.0.5:80"),
+        (("--host", "localhost", "--port", "80"), "127.0.0.1:80"),
+        (("--host", "shop.example", "--port", "80"), "127.0.0.1:80"),
+        (("--bind", "0.0.0.0:{port}"), "0.0.0.0:8080"),
+        (("--workers", "4"), ""),
+    ],
+)
+def test_where_it_listens_is_as_its_command_line_says(words, address):
+    found = [each.address for each in surveyed("./api", *words).listeners]
+    assert found == ([address] if address else [])
+
+
+@pytest.mark.parametrize(
+    ("words", "moved"),
+    [
+        (("--host", "10.0.0.5", "--port=80", "-p81"), ("--host", "X", "--port=9", "-p9")),
+        (("--bind", "10.0.0.5:{port}"), ("--bind", "X:9")),
+        (("tcp:{port}", "http://localhost:{port}/x"), ("tcp:9", "http://X:9/x")),
+        (("--address", "::", "-b", "80"), ("--address", "::", "-b", "9")),
+        (("--threads=4", "--port", "4"), ("--threads=4", "--port", "9")),
+    ],
+)
+def test_outside_of_a_cell_its_own_address_gives_way(words, moved):
+    class Elsewhere(OpenSeat):
+        def port(self, address: str) -> str:
+            return "127.0.0.9:9"
+
+    member = Member(name="api", kind="command", command=("./api", *words), folder="/srv/api")
+    adapter = CommandSite()
+    survey = adapter.survey(member, NOTHING, None)
+    assert isinstance(survey, Survey)
+    seat = Elsewhere(folder=Path("/seat"), ports={})
+    launch = adapter.launch(member, survey, seat, Configuration(), ChangeSet())
+    assert launch.command == ["./api", *(w.replace("X", "127.0.0.9") for w in moved)]

@@ -1,6 +1,6 @@
 import pytest
 
-from httpdyno.servers.command.words import listening_address, option
+from httpdyno.servers.command.words import listening_address, option, options, with_values
 
 
 @pytest.mark.parametrize(
@@ -10,6 +10,7 @@ from httpdyno.servers.command.words import listening_address, option
         (("serve", "--port=80", "-p", "81"), "81"),
         (("serve", "-p81"), "81"),
         (("serve", "-pretty", "--portable=1"), ""),
+        (("serve", "-p127.0.0.1:81"), "127.0.0.1:81"),
         (("serve", "--port"), ""),
     ],
 )
@@ -38,3 +39,13 @@ def test_an_address_is_read_as_servers_read_it(text, address):
 
 def test_no_words_hold_no_option():
     assert option((), "-p", "--port") == ""
+
+
+def test_all_uses_of_an_option_are_changed_or_go():
+    words = ("serve", "-b", "1", "--bind=2", "-b3", "--port", "4", "-b")
+    assert options(words, "-b", "--bind") == ["1", "2", "3", ""]
+    assert with_values(words, lambda old: f"{old}0", "-b", "--bind") == [
+        *("serve", "-b", "10", "--bind=20", "-b30", "--port", "4", "-b", "0"),
+    ]
+    gone = with_values(words, lambda old: None if old != "3" else old, "-b", "--bind")
+    assert gone == ["serve", "-b3", "--port", "4"]

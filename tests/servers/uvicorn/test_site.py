@@ -1,7 +1,10 @@
+from pathlib import Path
+
 import pytest
+from tests.servers.nginx.seats import OpenSeat
 
 from httpdyno.errors import AdapterError
-from httpdyno.model import ChangeSet, Member
+from httpdyno.model import ChangeSet, Configuration, Member
 from httpdyno.servers.site.adapter import MemberFiles
 from httpdyno.servers.uvicorn.site import UvicornSite
 
@@ -21,6 +24,8 @@ def test_settings_are_as_its_command_line_has_them():
     assert as_found == {"workers": 3, "access_log": False, "loop": "auto", "backlog": 2048}
     assert [each.address for each in survey.listeners] == ["127.0.0.1:9000"]
     assert surveyed("--uds", "/run/s").listeners[0].address == "unix:/run/s"
+    assert surveyed("--host", "localhost").listeners[0].address == "127.0.0.1:8000"
+    assert surveyed("--host", "::1").listeners[0].address == "[::1]:8000"
 
 
 def test_workers_of_a_variable_that_may_not_be_read_are_not_guessed():
@@ -35,3 +40,20 @@ def test_changes_are_flags_at_the_end():
         UvicornSite().change_set(survey, NOTHING, {"limit_concurrency": 0})
     with pytest.raises(AdapterError, match="expected at least 1"):
         UvicornSite().change_set(survey, NOTHING, {"workers": 0})
+
+
+@pytest.mark.parametrize(
+    ("words", "flags"),
+    [
+        (("--host", "0.0.0.0"), ["--host", "127.0.0.9", "--port", "9"]),
+        (("--uds", "/run/s"), ["--uds", "/seat/s"]),
+    ],
+)
+def test_outside_of_a_cell_it_is_told_where_to_listen(words, flags):
+    command = ("uvicorn", "shop:app", *words)
+    member = Member(name="shop", kind="uvicorn", command=command, folder="/srv")
+    survey = surveyed(*words)
+    ports = {"0.0.0.0:8000": "127.0.0.9:9", "unix:/run/s": "unix:/seat/s"}
+    seat = OpenSeat(folder=Path("/seat"), ports=ports)
+    launch = UvicornSite().launch(member, survey, seat, Configuration(), ChangeSet())
+    assert launch.command == [*command, *flags]

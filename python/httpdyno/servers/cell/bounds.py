@@ -15,7 +15,7 @@ class Bounds:
     addresses: Mapping[str, str] = field(default_factory=dict)
     """Behind a wall: the members' own, `ip:port`, and which of theirs each stands for."""
     paths: Mapping[str, str] = field(default_factory=dict)
-    """Behind a wall: folders of the copy's own, and which of theirs each stands for."""
+    """Behind a wall: folders and sockets of the copy's own, and which of theirs each stands for."""
 
     def theirs(self, text: str) -> str:
         """Return an address of the copy as their configuration has it."""
@@ -23,6 +23,6 @@ class Bounds:
             return self.addresses.get(text, text)
         path = text.removeprefix("unix:")
         for own, of_them in self.paths.items():
-            if path.startswith(f"{own}/"):
+            if path == own or path.startswith(f"{own}/"):
                 return f"unix:{of_them}{path.removeprefix(own)}"
         return text

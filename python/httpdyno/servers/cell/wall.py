@@ -5,13 +5,14 @@ wall cannot keep from a copy is said in `limits_of_wall`. An open seat is the sa
 """
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import Door
 from httpdyno.servers.adapter import NotRunning, Place
+from httpdyno.servers.address import SOCKET_PATH_BYTES
 from httpdyno.servers.calls.filter import REACH, WRITE
 from httpdyno.servers.cell import enclosed, landlock
 from httpdyno.servers.cell.account import Limits, numbered, owner
@@ -21,12 +22,16 @@ from httpdyno.servers.cell.wish import SHARED_MEMORY, CellWish
 from httpdyno.servers.keeper import Entry
 from httpdyno.servers.port import HeldPort
 from httpdyno.servers.process import ServerProcess
+from httpdyno.servers.root_folder import ROOT_VARIABLE
 from httpdyno.servers.seat import Said
 from httpdyno.servers.user_namespace import is_root_of_the_machine
 
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/tty")
 _EVERY_ADDRESS = ("", "*", "0.0.0.0", "[::]", "::")  # noqa: S104 - as theirs are written
+_LOOPBACK = ("127.0.0.1", "[::1]")
+_LOCALHOST = "localhost"
 _UNIX = "unix:"
+_PASSABLE, _EVERYBODYS = 0o711, 0o1777
 _LAST_OF_NETWORK = 254
 
 
@@ -36,11 +41,16 @@ class WallSeat:
     network = ""
     """It listens where everything does."""
 
-    def __init__(self, place: Place, kind: Literal["wall", "open"]) -> None:
+    def __init__(
+        self, place: Place, kind: Literal["wall", "open"], listening: Iterable[str] = ()
+    ) -> None:
+        """Take where it is, and the addresses of theirs that its members listen at."""
         self.kind: str = kind
         self.watch: Callable[[ServerProcess], None] | None = None
         """Told of each process that is started; while it is there, their calls are told."""
         self._place = place
+        self._listening = {_host_and_port(a) for a in listening if not a.startswith(_UNIX)}
+        self._sockets: dict[str, str] = {}
         self._ports: dict[tuple[str, str], HeldPort] = {}
         self._hosts: dict[str, str] = {}
         self._reached: set[int] = set()
@@ -55,7 +65,11 @@ class WallSeat:
                 held.address: f"{host or '127.0.0.1'}:{port}"
                 for (host, port), held in self._ports.items()
             },
-            paths={f"{self.folder}/theirs": "", str(self.memory_folder): SHARED_MEMORY},
+            paths={
+                **{own: theirs for theirs, own in self._sockets.items()},
+                f"{self.folder}/theirs": "",
+                str(self.memory_folder): SHARED_MEMORY,
+            },
         )
 
     @property
@@ -78,17 +92,20 @@ class WallSeat:
 
         What a door leads to is where it was.
         All addresses that mean every one of the machine are one; each other has a host of its
-        own, so that servers that are told apart by address stay apart.
+        own, so that servers that are told apart by address stay apart. Who connects to an address
+        of the loopback comes to who listens there, else to who listens everywhere.
+        A socket's folder is there at once; where its path would be longer than the kernel takes,
+        it has a short one, which `path` says from then on too.
 
         Raises:
-            AdapterError: There is no free port, or there are more hosts than can be had.
+            AdapterError: There is no free port, there are more hosts than can be had, or no path
+                is short enough.
         """
         if address in self._doors:
             return address
         if address.startswith(_UNIX):
-            return f"{_UNIX}{self.path(address.removeprefix(_UNIX))}"
-        host, _, port = address.rpartition(":")
-        host = "" if host in _EVERY_ADDRESS else host
+            return f"{_UNIX}{self._socket(address.removeprefix(_UNIX))}"
+        host, port = self._met(*_host_and_port(address))
         if (host, port) not in self._ports:
             self._ports[host, port] = HeldPort(self._host(host))
         return self._ports[host, port].address
@@ -96,6 +113,8 @@ class WallSeat:
     def path(self, path: str) -> str:
         """Return what the copy writes in place of a path of theirs."""
         theirs = os.path.normpath("/" + path.lstrip("/"))
+        if theirs in self._sockets:
+            return self._sockets[theirs]
         if theirs.startswith(f"{SHARED_MEMORY}/"):
             return f"{self.memory_folder}{theirs.removeprefix(SHARED_MEMORY)}"
         return f"{self.folder}/theirs{theirs}"
@@ -141,6 +160,7 @@ class WallSeat:
             rules += [f"write={path}" for path in self._writable()]
             rules += [f"bind={port}" for port in ports]
             rules += [f"connect={port}" for port in (*ports, *sorted(self._reached))]
+            environment = {**environment, "TMPDIR": str(self._temporary(user))}
         process = ServerProcess.spawn(
             [enclosed.__name__, *rules, "--", *command],
             place=self._place,
@@ -191,13 +211,61 @@ class WallSeat:
     def _writable(self) -> tuple[str, ...]:
         return (str(self.folder), str(self.memory_folder), *_DEVICES)
 
+    def _met(self, host: str, port: str) -> tuple[str, str]:
+        """Return where theirs listen whom one comes to there; the same where none of them does."""
+        if host != _LOCALHOST and host not in _LOOPBACK:
+            return host, port
+        hosts = _LOOPBACK if host == _LOCALHOST else (host,)
+        known = [each for each in (*hosts, "") if (each, port) in self._listening]
+        return next(iter(known), hosts[0]), port
+
+    def _socket(self, path: str) -> str:
+        theirs = os.path.normpath("/" + path.lstrip("/"))
+        found = Path(self.path(path))
+        if len(os.fsencode(found)) > SOCKET_PATH_BYTES:
+            folder = min(self.folder, self.memory_folder, key=lambda each: len(os.fsencode(each)))
+            found = folder / "u" / f"{len(self._sockets)}.sock"
+            if len(os.fsencode(found)) > SOCKET_PATH_BYTES:
+                raise AdapterError(
+                    f"{self.kind}: `{found}` is longer than the {SOCKET_PATH_BYTES} bytes that the "
+                    "kernel takes for a unix socket",
+                    hint=f"Set {ROOT_VARIABLE} to a folder with a shorter path.",
+                )
+            self._sockets[theirs] = str(found)
+            if self.is_root:  # who connects may be another user
+                _let_through(folder)
+        found.parent.mkdir(parents=True, exist_ok=True)
+        return str(found)
+
+    def _temporary(self, user: str) -> Path:
+        """Return a folder for what would be written in `/tmp`, which nobody may behind a wall."""
+        folder = self.folder / "tmp"
+        folder.mkdir(exist_ok=True)
+        if user:
+            folder.chmod(_EVERYBODYS)
+            _let_through(self.folder)
+        return folder
+
     def _host(self, host: str) -> str:
+        if host in {"", _LOOPBACK[0]}:
+            # A program that is told its port alone listens there. Ports tell them apart.
+            return _LOOPBACK[0]
         if host not in self._hosts:
-            number = 1 if not host else 2 + sum(1 for each in self._hosts if each)
+            number = 2 + len(self._hosts)
             if number > _LAST_OF_NETWORK:
                 raise AdapterError(f"no address of 127.0.0.0/24 is left for `{host}`")
             self._hosts[host] = f"127.0.0.{number}"
         return self._hosts[host]
+
+
+def _let_through(folder: Path) -> None:
+    """Let other users go through a folder, and look at nothing else."""
+    folder.chmod(folder.stat().st_mode | _PASSABLE)
+
+
+def _host_and_port(address: str) -> tuple[str, str]:
+    host, _, port = address.rpartition(":")
+    return ("" if host in _EVERY_ADDRESS else host), port
 
 
 def open_wall(

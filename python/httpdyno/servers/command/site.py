@@ -4,8 +4,10 @@ Nothing is known of their configuration: what can be set are options on the comm
 variables. In a cell a program listens where it always does, a port that stands in its code too.
 """
 
+import re
 import shutil
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from msgspec import structs
@@ -28,8 +30,8 @@ from httpdyno.servers.command.program import interpreter
 from httpdyno.servers.command.seen import SOURCE, process_texts
 from httpdyno.servers.command.site_knob import VARIABLES, changes_of, knobs_of, readings_of
 from httpdyno.servers.command.variable import named_variables
-from httpdyno.servers.command.words import listening_address, option
-from httpdyno.servers.listening import listening
+from httpdyno.servers.command.words import listening_address, option, with_values
+from httpdyno.servers.listening import Listening, listening
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.site.adapter import MemberFiles, Seat, SiteLaunch
 from httpdyno.servers.site.knob_name import variable_of
@@ -40,6 +42,16 @@ from httpdyno.servers.staging import clean_environment, last_lines
 _NODE = "node"
 PORT = "8080"
 """What `{port}` is in a cell, where all ports are free."""
+WAY_OUT = "write `{port}` or `{address}` in the command, or have a cell: `--isolation cell`"
+"""For a program that is told nowhere where to listen, outside of a cell."""
+_CELL, _WALL = "cell", "wall"
+_WHERE = ("--listen", "--bind", "--address", "-b")
+_PORTS = ("--port", "-p")
+_HOST = "--host"
+_LITERAL = r"(?:\d{1,3}(?:\.\d{1,3}){3}|\[[\da-fA-F:]+\]|localhost)"
+_IP = re.compile(_LITERAL)
+_AT_PORT = re.compile(rf"{_LITERAL}:\{{port\}}")
+_REFUSED = re.compile(r"EACCES|[Pp]ermission denied|[Ee]rrno 13\b|os error 13\b")
 _NOT_RUN = frozenset({126, 127})
 
 
@@ -84,14 +96,13 @@ class CommandSite:
         """Return what its command line says."""
         del files, seat
         is_node = self.kind == _NODE or _runs_node(member)
-        address = listening_address(
-            option(member.command, "--listen", "--bind", "--address", "-b").replace("{port}", PORT)
-        )
-        port = option(member.command, "--port", "-p").replace("{port}", PORT)
+        address = listening_address(option(member.command, *_WHERE).replace("{port}", PORT))
+        port = option(member.command, *_PORTS).replace("{port}", PORT)
         if not address and any("{port}" in word or "{address}" in word for word in member.command):
             port = PORT
         if not address and port.isdigit():
-            address = f"127.0.0.1:{port}"
+            host = option(member.command, _HOST)
+            address = listening_address(f"{host if _IP.fullmatch(host) else '127.0.0.1'}:{port}")
         return Survey(
             version=_version(member),
             readings=readings_of(
@@ -134,14 +145,22 @@ class CommandSite:
         self, member: Member, survey: Survey, seat: Seat, asked: Configuration, changes: ChangeSet
     ) -> SiteLaunch:
         """Return how the copy is started: as theirs, in its folder."""
-        where = next((seat.port(each.address) for each in survey.listeners), "")
-        command = started_with(member, seat, changes, where)
+        theirs = next((each.address for each in survey.listeners), "")
+        where = seat.port(theirs) if theirs else ""
+        own = list(member.command)
+        is_told = any("{port}" in word or "{address}" in word for word in own)
+        if where != theirs:
+            is_told = is_told or _moved(own, where) != own
+            own = [_AT_PORT.sub("{address}", word) for word in own]
+        command = started_with(structs.replace(member, command=tuple(own)), seat, changes, where)
         return SiteLaunch(
-            command=command,
+            command=command if where == theirs else _moved(command, where),
             environment=dict(changes.environment),
             folder=member.folder or "/",
             user=member.user,
-            insight=lambda process: _Insight(process, asked, changes),
+            insight=lambda process: _Insight(
+                process, asked, _Where(kind=seat.kind, address=where, is_told=is_told)
+            ),
         )
 
 
@@ -155,25 +174,57 @@ class NodeSite(CommandSite):
         return recognised(self.kind, program, arguments, folder)
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Where:
+    """Where a copy is to listen."""
+
+    kind: str
+    """Of its seat."""
+    address: str
+    is_told: bool
+    """Whether its command line says so; a port that stands in the code is said nowhere."""
+
+    def complaint(self, words: str) -> str:
+        """Return why a program does not listen that said this; empty where nobody can know."""
+        is_refused = self.kind == _WALL and _REFUSED.search(words)
+        if self.kind == _CELL or (self.is_told and not is_refused):
+            return ""
+        why = (
+            "behind a wall the kernel refuses (EACCES) each port that the copy was not given"
+            if self.kind == _WALL
+            else "outside of a cell a copy listens only where its command line says"
+        )
+        return f"{why}, such as one that stands in the code: {WAY_OUT}"
+
+
 class _Insight:
     """What is seen of a copy from outside."""
 
-    def __init__(self, process: ServerProcess, asked: Configuration, changes: ChangeSet) -> None:
+    def __init__(self, process: ServerProcess, asked: Configuration, where: _Where) -> None:
         self._process = process
         self._asked = asked
-        self._changes = changes
+        self._where = where
 
     def words(self) -> str:
-        return last_lines(self._process.last_words())
+        words = last_lines(self._process.last_words())
+        if self._listening():
+            return words
+        return "\n".join(filter(None, [words, self._where.complaint(words)]))
 
     def refusal(self, exit_code: int | None, words: str) -> bool:
         return exit_code is not None and exit_code > 0 and exit_code not in _NOT_RUN and bool(words)
 
     def lacking(self) -> str:
-        return "" if self._listening() else "it does not listen yet"
+        found = self._listening()
+        if not found:
+            return "it does not listen yet"
+        if self._where.kind == _CELL or not self._where.address or _is_at(self._where, found):
+            return ""
+        there = ", ".join(sorted({each.address for each in found}))
+        return f"it listens at {there}, and not at {self._where.address}, where its copy is asked"
 
     def effective(self) -> Effective | NotRunning:
-        found = [process_texts(pid) for pid in sorted(self._listening())]
+        found = [process_texts(pid) for pid in sorted({e.pid for e in self._listening()})]
         processes = [each for each in found if each is not None]
         values: dict[str, str] = {}
         asked: dict[str, str] = {}
@@ -192,8 +243,31 @@ class _Insight:
                 asked[name] = wanted
         return Effective(values=values, asked=asked, source=SOURCE if asked else "")
 
-    def _listening(self) -> set[int]:
-        return {each.pid for each in listening(m.pid for m in self._process.members())}
+    def _listening(self) -> list[Listening]:
+        return listening(each.pid for each in self._process.members())
+
+
+def _is_at(where: _Where, found: Sequence[Listening]) -> bool:
+    """Whether one of the sockets is the one that was to be; a unix socket is not among them."""
+    host, _, port = where.address.rpartition(":")
+    hosts = {host, "0.0.0.0", "[::]"}  # noqa: S104 - compared, not listened at
+    return host == "unix" or any(
+        each.address in {f"{one}:{port}" for one in hosts} for each in found
+    )
+
+
+def _moved(words: Sequence[str], address: str) -> list[str]:
+    """Return a command line with its own address and port given way to the copy's."""
+    host, _, port = address.rpartition(":")
+
+    def where(old: str) -> str:
+        if _IP.fullmatch(old):
+            return host
+        return port if old.isdigit() else address if listening_address(old) else old
+
+    moved = with_values(words, where, *_WHERE)
+    moved = with_values(moved, lambda old: port if old.isdigit() else old, *_PORTS)
+    return with_values(moved, lambda old: host if _IP.fullmatch(old) else old, _HOST)
 
 
 def recognised(kind: str, program: str, arguments: Sequence[str], folder: str) -> Member | None:

@@ -1,22 +1,53 @@
 """Options of command lines, as words. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from httpdyno.servers.address import unix_address
 
 
 def option(words: Sequence[str], *names: str) -> str:
-    """Return the value of the last of these options: `-p 80`, `--port 80`, `--port=80`."""
-    found = ""
-    for word, following in zip(words, (*words, "")[1:], strict=True):
+    """Return the value of the last of these options: `-p 80`, `-p80`, `--port 80`, `--port=80`."""
+    found = [value for _, _, value in _uses(words, names)]
+    return found[-1] if found else ""
+
+
+def options(words: Sequence[str], *names: str) -> list[str]:
+    """Return the values of all of these options, in order."""
+    return [value for _, _, value in _uses(words, names)]
+
+
+def with_values(
+    words: Sequence[str], change: Callable[[str], str | None], *names: str
+) -> list[str]:
+    """Return the words with other values for all of these options; what becomes None goes."""
+    found = list(words)
+    for at, name, old in reversed(list(_uses(words, names))):
+        is_apart = words[at] == name
+        glue = "=" if name.startswith("--") else ""
+        new = change(old)
+        length = 2 if is_apart and at + 1 < len(words) else 1
+        if new is None:
+            found[at : at + length] = []
+        else:
+            found[at : at + length] = [name, new] if is_apart else [f"{name}{glue}{new}"]
+    return found
+
+
+def _uses(words: Sequence[str], names: Sequence[str]) -> Iterator[tuple[int, str, str]]:
+    """Yield where each of these options stands, its name and its value."""
+    for at, (word, following) in enumerate(zip(words, (*words, "")[1:], strict=True)):
         for name in names:
             if word == name:
-                found = following
+                yield at, name, following
             elif name.startswith("--") and word.startswith(f"{name}="):
-                found = word.removeprefix(f"{name}=")
-            elif not name.startswith("--") and word.startswith(name) and word[2:].isdigit():
-                found = word[2:]
-    return found
+                yield at, name, word.removeprefix(f"{name}=")
+            elif not name.startswith("--") and word.startswith(name) and _is_where(word[2:]):
+                yield at, name, word[2:]
+
+
+def _is_where(text: str) -> bool:
+    """Whether what stands right behind a letter is its value, and not further letters."""
+    return text.isdigit() or bool(listening_address(text))
 
 
 def listening_address(text: str) -> str:

@@ -28,7 +28,7 @@ from httpdyno.model import (
 )
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.command.site import recognised, started_with
-from httpdyno.servers.command.words import listening_address, option
+from httpdyno.servers.command.words import listening_address, option, options, with_values
 from httpdyno.servers.gunicorn.config_text import Assigned, assignments
 from httpdyno.servers.gunicorn.insight import GunicornInsight
 from httpdyno.servers.gunicorn.knob import KNOBS
@@ -43,6 +43,7 @@ _OVERLAY = "overlay.conf.py"
 _LARGEST_BYTES = 1 << 20
 _SHORT = {"workers": "-w", "worker_class": "-k", "timeout": "-t"}
 _DEFAULTS: dict[str, Level] = {"sendfile": True}
+_BIND = ("-b", "--bind")
 _FILES = ("pidfile", "errorlog", "accesslog")
 
 
@@ -175,12 +176,16 @@ class GunicornSite:
             path.write_text(overlay(_config_path(member), run, anew), encoding="utf-8")
         except OSError as error:
             raise AdapterError(f"`{path}` cannot be written: {error.strerror}") from error
-        theirs = next((each.address for each in survey.listeners), "")
-        address = seat.port(theirs)
+        theirs = [each.address for each in survey.listeners]
+        own = [seat.port(address) for address in theirs]
+        if own != theirs:
+            # Each `--bind` of a command line is a further one.
+            words = with_values(member.command, lambda _: None, *_BIND)
+            member = replace(member, command=tuple(words))
         command = [
-            *started_with(member, seat, changes, address),
+            *started_with(member, seat, changes, own[0] if own else ""),
             *("--config", str(path), "--pid", f"{run}/gunicorn.pid", "--error-logfile", "-"),
-            *([] if address == theirs else ["--bind", address]),
+            *([] if own == theirs else [word for each in own for word in ("--bind", each)]),
         ]
         return SiteLaunch(
             command=command,
@@ -237,11 +242,7 @@ def _reading(name: str, words: Sequence[str], assigned: Assigned | None) -> Read
 def _listeners(
     words: Sequence[str], assigned: Mapping[str, Assigned], variables: Mapping[str, str]
 ) -> tuple[Listener, ...]:
-    said = [
-        option(pair, "-b", "--bind")
-        for pair in zip(words, (*words, "")[1:], strict=True)
-        if pair[0].startswith(("-b", "--bind"))
-    ]
+    said = options(words, *_BIND)
     where: object = said
     origin = None
     if not said and "bind" in assigned:

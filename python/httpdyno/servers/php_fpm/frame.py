@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from httpdyno.model import Member, Survey
-from httpdyno.servers.address import unix_address
+from httpdyno.servers.address import SOCKET_PATH_BYTES, unix_address
 from httpdyno.servers.php_fpm.installation import version_numbers
 from httpdyno.servers.php_fpm.survey import pool_names, scope_of, with_pool
 from httpdyno.servers.site.adapter import Seat
@@ -22,8 +22,6 @@ _QUIET_LEVELS = frozenset({"alert", "error", "warning"})
 _ONE_OF_OURS = ("listen.owner", "listen.group", "listen.acl_users", "listen.acl_groups")
 """Whom its sockets are given to: an ordinary user can give them to nobody."""
 _LOGS = ("access.log", "slowlog")
-_PATH_BYTES = 107
-"""Of a unix socket, without the byte that ends it (unix(7))."""
 _PASSABLE = 0o711
 
 
@@ -124,7 +122,7 @@ def status_address(survey: Survey, frame: Frame, pool: str) -> str:
     if theirs is not None or version_numbers(survey.version) < _STATUS_LISTEN_SINCE:
         return ""
     socket = frame.sockets / f"{frame.folder.name}-{pool_names(survey).index(pool)}.sock"
-    return unix_address(str(socket)) if len(str(socket)) <= _PATH_BYTES else ""
+    return unix_address(str(socket)) if len(str(socket)) <= SOCKET_PATH_BYTES else ""
 
 
 def status_path(survey: Survey, pool: str) -> str:

@@ -1,5 +1,6 @@
 """How copies are kept apart from what is real: the strongest way that this machine allows."""
 
+from collections.abc import Iterable
 from typing import Literal
 
 from httpdyno.model import Isolation
@@ -16,8 +17,9 @@ from httpdyno.servers.user_namespace import is_root_of_the_machine, run_anew_in_
 class CellMaker:
     """Makes cells: mount and network namespaces, in which their paths and ports are their own."""
 
-    def begin(self, place: Place) -> Seat:
+    def begin(self, place: Place, listening: Iterable[str] = ()) -> Seat:
         """Return what edits may ask of the seat before it stands."""
+        del listening
         return Sketch(
             kind="cell",
             is_root=is_root_of_the_machine(),
@@ -37,9 +39,9 @@ class WallMaker:
     def __init__(self, kind: Literal["wall", "open"]) -> None:
         self._kind = kind
 
-    def begin(self, place: Place) -> Seat:
+    def begin(self, place: Place, listening: Iterable[str] = ()) -> Seat:
         """Return the seat, in which nothing stands yet."""
-        return WallSeat(place, self._kind)
+        return WallSeat(place, self._kind, listening)
 
     def finish(self, begun: Seat, place: Place, wish: CellWish) -> OpenSeat | NotRunning:
         """Put its files where the copy has them."""

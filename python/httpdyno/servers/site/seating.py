@@ -1,6 +1,6 @@
 """What a site's server needs of the isolation that its copies sit in."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -52,8 +52,13 @@ class OpenSeat(Seat, Protocol):
 class SeatMaker(Protocol):
     """Makes seats of one isolation, in two steps: edits need to know where the copy will be."""
 
-    def begin(self, place: Place) -> Seat:
-        """Return what edits may ask of the seat: its kind, addresses and paths."""
+    def begin(self, place: Place, listening: Iterable[str] = ()) -> Seat:
+        """Return what edits may ask of the seat: its kind, addresses and paths.
+
+        Args:
+            place: Where it will be.
+            listening: All addresses that the site's members listen at, as theirs.
+        """
 
     def finish(self, begun: Seat, place: Place, wish: CellWish) -> OpenSeat | NotRunning:
         """Make it; what cannot be is said in words (`refused`)."""

@@ -226,7 +226,12 @@ class SiteServer:
     def _seat(
         self, make_seat: SeatMaker, changed: list[_Changed], place: Place
     ) -> OpenSeat | NotRunning:
-        begun = make_seat.begin(place)
+        listening = [
+            each.address
+            for found in self._snapshot.members.values()
+            for each in found.survey.listeners
+        ]
+        begun = make_seat.begin(place, listening)
         return make_seat.finish(begun, place, self._wish(changed, begun))
 
     def _listeners(self) -> tuple[Listener, ...]:

@@ -20,7 +20,7 @@ from httpdyno.model import (
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.address import unix_address
 from httpdyno.servers.command.site import recognised, started_with
-from httpdyno.servers.command.words import option
+from httpdyno.servers.command.words import listening_address, option
 from httpdyno.servers.site.adapter import MemberFiles, Seat, SiteLaunch
 from httpdyno.servers.source.package import python_version
 from httpdyno.servers.uvicorn.in_force import UvicornInsight
@@ -78,7 +78,9 @@ class UvicornSite:
         )
         socket = option(words, "--uds")
         host, port = option(words, "--host") or "127.0.0.1", option(words, "--port") or "8000"
-        address = unix_address(socket) if socket else f"{host}:{port.replace('{port}', '8000')}"
+        host = f"[{host}]" if ":" in host else host
+        where = f"{host}:{port.replace('{port}', '8000')}"
+        address = unix_address(socket) if socket else listening_address(where) or where
         version = python_version(_KIND, words, member.folder)
         return Survey(
             version=f"uvicorn {version}".strip(),
@@ -133,7 +135,8 @@ class UvicornSite:
         command = started_with(member, seat, changes, address)
         if address != theirs:
             host, _, port = address.rpartition(":")
-            command += ["--host", host, "--port", port]
+            is_socket = host == "unix"
+            command += ["--uds", port] if is_socket else ["--host", host, "--port", port]
         return SiteLaunch(
             command=command,
             environment={"PYTHONDONTWRITEBYTECODE": "1"},

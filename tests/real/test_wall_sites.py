@@ -1,0 +1,185 @@
+"""Sites of several members behind a wall: what one listens at, the other one comes to."""
+
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from tests.real.sites.apache import free_ports, write
+from tests.real.test_apache_site import needs
+
+from httpdyno.model import Configuration, Effective, Member, ServerSpec, Site, Survey
+from httpdyno.registry import site_adapters
+from httpdyno.servers.adapter import NotRunning
+from httpdyno.servers.patience import Patience
+from httpdyno.servers.probe import ask
+from httpdyno.servers.run_folder import new_run_root
+from httpdyno.servers.site.isolation import seat_maker
+from httpdyno.servers.site.server import SITE as SITE_ADAPTER
+from httpdyno.servers.site.server import SiteServer
+from httpdyno.servers.site.snapshot import Found, Snapshot
+
+pytestmark = [pytest.mark.real_server, needs("wall")]
+
+READY_S = 20.0
+NGINX = """events {{}}
+pid {folder}/nginx.pid;
+error_log {folder}/error.log;
+http {{
+    access_log {folder}/access.log;
+    server {{
+        listen 80 default_server;
+        location / {{ {passing}; }}
+    }}
+    server {{
+        listen 127.0.0.1:80;
+        return 200 "of the loopback";
+    }}
+}}
+"""
+POOL = """[global]
+error_log = {folder}/fpm.log
+[www]
+{user}listen = {socket}
+listen.mode = 0666
+pm = static
+pm.max_children = 1
+"""
+WSGI = """
+def app(environ, start_response):
+    start_response("200 OK", [])
+    return [b"from gunicorn"]
+"""
+LISTENS = """
+import http.server, sys
+class Answer(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("Content-Length", "11")
+        self.end_headers()
+        self.wfile.write(b"from python")
+host, port = sys.argv[sys.argv.index("--bind") + 1].split(":")
+http.server.HTTPServer((host, int(port)), Answer).serve_forever()
+"""
+
+
+@pytest.fixture
+def folder(own_folders):
+    found = own_folders / "site"
+    found.mkdir()
+    found.chmod(0o755)
+    return found
+
+
+@contextmanager
+def copy_of(*members, kind="wall"):
+    """Start a copy behind a wall; give it with what it says when it is asked to be ready."""
+    adapters = {each.kind: each for each in site_adapters()}
+    found = {}
+    for member in members:
+        files = adapters[member.kind].read(member)
+        survey = adapters[member.kind].survey(member, files, None)
+        assert isinstance(survey, Survey), survey
+        found[member.name] = Found(member=member, files=files, survey=survey)
+    site = Site(members=members, isolation=kind)
+    server = SiteServer(site, Snapshot(members=found), adapters, seat_maker(kind))
+    spec = ServerSpec(adapter=SITE_ADAPTER)
+    with new_run_root() as root:
+        copy = server.spawn(spec, Path("/"), Configuration(), root.new_place("copy"))
+        assert not isinstance(copy, NotRunning), copy
+        try:
+            yield copy, copy.await_ready(READY_S)
+        finally:
+            copy.stop()
+
+
+def body(copy, path="/"):
+    found = ask(copy.addresses[0], path, Patience(5), body_patience=Patience(5), most_bytes=1 << 16)
+    return found.status, found.body.decode()
+
+
+def nginx(folder, passing):
+    write(folder / "nginx.conf", NGINX.format(folder=folder, passing=passing))
+    return Member(name="nginx", kind="nginx", main=str(folder / "nginx.conf"))
+
+
+def gunicorn(folder, *binds):
+    write(folder / "shop.py", WSGI)
+    words = [word for bind in binds for word in ("-b", bind)]
+    command = (sys.executable, "-m", "gunicorn", "shop:app", *words)
+    return Member(name="shop", kind="gunicorn", command=command, folder=str(folder))
+
+
+def command(folder, *words):
+    write(folder / "listens.py", LISTENS)
+    return Member(
+        name="api",
+        kind="command",
+        command=(sys.executable, "listens.py", *words),
+        folder=str(folder),
+    )
+
+
+@pytest.mark.real_server("nginx", "php-fpm8.2")
+def test_a_socket_whose_path_would_be_too_long_is_met_by_both(folder):
+    socket = folder / ("of-" + "the-shop-" * 5) / "php.sock"
+    socket.parent.mkdir()
+    user = "user = www-data\n"
+    write(folder / "fpm.conf", POOL.format(folder=folder, socket=socket, user=user))
+    write(folder / "page.php", "<?php echo 6 * 7;")
+    passing = f"fastcgi_param SCRIPT_FILENAME {folder}/page.php; fastcgi_param REQUEST_METHOD GET; "
+    front = nginx(folder, f"{passing}fastcgi_pass unix:{socket}")
+    program = "/usr/sbin/php-fpm8.2"
+    php = Member(name="php", kind="php-fpm", main=str(folder / "fpm.conf"), program=program)
+    with copy_of(front, php) as (copy, ready):
+        assert isinstance(ready, Effective), ready
+        assert body(copy) == (200, "42")
+    assert list(socket.parent.iterdir()) == []
+
+
+@pytest.mark.real_server("nginx")
+@pytest.mark.parametrize("named", ["127.0.0.1", "localhost"])
+@pytest.mark.parametrize("listened", ["0.0.0.0", "127.0.0.1", "localhost", "[::]"])
+def test_what_listens_everywhere_is_met_at_the_loopback(folder, named, listened):
+    front = nginx(folder, f"proxy_pass http://{named}:8000")
+    with copy_of(front, gunicorn(folder, f"{listened}:8000")) as (copy, ready):
+        assert isinstance(ready, Effective), ready
+        assert body(copy) == (200, "from gunicorn")
+
+
+@pytest.mark.real_server("nginx")
+def test_each_of_several_binds_is_met(folder):
+    front = nginx(folder, f"proxy_pass http://unix:{folder}/second.sock")
+    shop = gunicorn(folder, "127.0.0.1:8000", f"unix:{folder}/second.sock")
+    with copy_of(front, shop) as (copy, ready):
+        assert isinstance(ready, Effective), ready
+        assert body(copy) == (200, "from gunicorn")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--bind", "127.0.0.1:{port}"),
+        ("--bind", "{address}"),
+        ("--bind", "10.0.0.5:{port}"),
+        ("--bind", "0.0.0.0:{port}"),
+        ("--bind", "127.0.0.1:8000"),
+    ],
+)
+def test_a_program_listens_where_its_command_line_says(folder, words):
+    with copy_of(command(folder, *words)) as (copy, ready):
+        assert isinstance(ready, Effective), ready
+        assert body(copy) == (200, "from python")
+
+
+def test_a_port_that_stands_in_the_code_is_said_to_need_a_cell(folder):
+    (port,) = free_ports(1)
+    text = LISTENS.replace('sys.argv[sys.argv.index("--bind") + 1]', f'"127.0.0.1:{port}"')
+    member = command(folder, "--port", "8000")
+    write(folder / "listens.py", text)
+    with copy_of(member) as (_, answer):
+        assert isinstance(answer, NotRunning)
+        assert answer.status == "refused"
+    assert "Permission denied" in answer.detail
+    assert "EACCES" in answer.detail
+    assert "`--isolation cell`" in answer.detail
