@@ -1,16 +1,19 @@
 """Sites of several members behind a wall: what one listens at, the other one comes to."""
 
 import sys
+import time
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from tests.real.sites.apache import free_ports, write
-from tests.real.test_apache_site import needs
+from tests.real.sites.apache import debian_tree, free_ports, moved, write
+from tests.real.test_apache_site import needs, seat_in
 
+from httpdyno.errors import AdapterError
 from httpdyno.model import Configuration, Effective, Member, ServerSpec, Site, Survey
 from httpdyno.registry import site_adapters
 from httpdyno.servers.adapter import NotRunning
+from httpdyno.servers.apache_site import ApacheSite
 from httpdyno.servers.patience import Patience
 from httpdyno.servers.probe import ask
 from httpdyno.servers.run_folder import new_run_root
@@ -110,6 +113,17 @@ def gunicorn(folder, *binds):
     return Member(name="shop", kind="gunicorn", command=command, folder=str(folder))
 
 
+def apache(folder, passing, *modules):
+    tree = debian_tree(folder / "apache")
+    etc = tree.main.parent
+    for module in ("proxy_http", *modules):
+        (etc / f"mods-enabled/{module}.load").symlink_to(f"../mods-available/{module}.load")
+    text = passing.replace("@", str(folder))
+    shop = etc / "sites-available/000-shop.conf"
+    moved(shop, {"</VirtualHost>": f"{text}\n</VirtualHost>"})
+    return tree.member
+
+
 def command(folder, *words):
     write(folder / "listens.py", LISTENS)
     return Member(
@@ -132,7 +146,7 @@ def test_a_socket_whose_path_would_be_too_long_is_met_by_both(folder):
     program = "/usr/sbin/php-fpm8.2"
     php = Member(name="php", kind="php-fpm", main=str(folder / "fpm.conf"), program=program)
     with copy_of(front, php) as (copy, ready):
-        assert isinstance(ready, Effective), ready
+        assert isinstance(ready, Effective), getattr(ready, "detail", "")
         assert body(copy) == (200, "42")
     assert list(socket.parent.iterdir()) == []
 
@@ -143,7 +157,7 @@ def test_a_socket_whose_path_would_be_too_long_is_met_by_both(folder):
 def test_what_listens_everywhere_is_met_at_the_loopback(folder, named, listened):
     front = nginx(folder, f"proxy_pass http://{named}:8000")
     with copy_of(front, gunicorn(folder, f"{listened}:8000")) as (copy, ready):
-        assert isinstance(ready, Effective), ready
+        assert isinstance(ready, Effective), getattr(ready, "detail", "")
         assert body(copy) == (200, "from gunicorn")
 
 
@@ -152,8 +166,104 @@ def test_each_of_several_binds_is_met(folder):
     front = nginx(folder, f"proxy_pass http://unix:{folder}/second.sock")
     shop = gunicorn(folder, "127.0.0.1:8000", f"unix:{folder}/second.sock")
     with copy_of(front, shop) as (copy, ready):
-        assert isinstance(ready, Effective), ready
+        assert isinstance(ready, Effective), getattr(ready, "detail", "")
         assert body(copy) == (200, "from gunicorn")
+
+
+@pytest.mark.real_server("apache2", "openssl")
+@pytest.mark.parametrize(
+    "passing",
+    [
+        "ProxyPass / http://127.0.0.1:8000/",
+        "ProxyPass / http://localhost:8000/ retry=0",
+        'ProxyPassMatch "^/(.*)$" "http://127.0.0.1:8000/$1"',
+        "RewriteEngine On\nRewriteRule ^/(.*)$ http://127.0.0.1:8000/$1 [P,L]",
+        "Define backend 127.0.0.1\nProxyPass / http://${backend}:8000/",
+        'ProxyPass / "unix:@/second.sock|http://localhost/"',
+    ],
+)
+def test_what_apache_passes_on_is_met(folder, passing):
+    member = apache(folder, passing)
+    backend = gunicorn(folder, "0.0.0.0:8000", f"unix:{folder}/second.sock")
+    with copy_of(member, backend) as (copy, ready):
+        assert isinstance(ready, Effective), getattr(ready, "detail", "")
+        assert body(copy, "/any") == (200, "from gunicorn")
+
+
+@pytest.mark.real_server("apache2", "openssl")
+def test_a_balancer_is_met_where_nothing_is_refused_and_said_behind_a_wall(folder):
+    modules = ("proxy_balancer", "lbmethod_byrequests", "slotmem_shm")
+    balancer = "<Proxy balancer://app>\nBalancerMember http://localhost:8000\n</Proxy>"
+    member = apache(folder, f"{balancer}\nProxyPass / balancer://app/", *modules)
+    backend = gunicorn(folder, "0.0.0.0:8000")
+    with copy_of(member, backend, kind="open") as (copy, ready):
+        assert isinstance(ready, Effective), getattr(ready, "detail", "")
+        assert body(copy, "/any") == (200, "from gunicorn")
+    with (
+        pytest.raises(AdapterError, match=r"what its balancers .* share in /dev/shm"),
+        copy_of(member, backend),
+    ):
+        pass
+
+
+def in_macros(member, seat):
+    """Return what macros set, and on which of their lines."""
+    survey = ApacheSite().survey(member, ApacheSite().read(member), seat)
+    assert isinstance(survey, Survey), survey
+    places = [(each, each.origin) for each in survey.readings if each.origin is not None]
+    return {(r.name, r.text, o.line) for r, o in places if o.file.startswith("macro '")}
+
+
+MACRO = """LoadModule macro_module /usr/lib/apache2/modules/mod_macro.so
+<Macro shop $name $log>
+  # Whose host it is, \\
+    by name.
+
+  <VirtualHost *:80>
+    ServerName $name.example
+    DocumentRoot {folder}/srv
+    ErrorLog ${{APACHE_LOG_DIR}}/$name-error.log
+    CustomLog $log combined
+    CustomLog "|/usr/bin/rotatelogs {folder}/$name.log 86400" combined
+    ProxyPass /app http://localhost:8000/
+  </VirtualHost>
+</Macro>
+Listen 80
+Use shop one {folder}/logs/one.log
+Use shop two {folder}/logs/two.log
+<Directory {folder}/srv>
+  Require all granted
+</Directory>
+"""
+
+
+@pytest.mark.real_server("apache2", "openssl", "rotatelogs")
+def test_logs_that_a_macro_names_are_written_in_the_place(folder):
+    member = apache(folder, "")
+    etc = Path(member.main).parent
+    write(folder / "srv/index.html", "of the macro\n")
+    (folder / "logs").mkdir()
+    write(etc / "sites-available/macro.conf", MACRO.format(folder=folder))
+    for link in (etc / "sites-enabled").iterdir():
+        link.unlink()
+    (etc / "sites-enabled/macro.conf").symlink_to("../sites-available/macro.conf")
+    write(etc / "ports.conf", "")
+    texts, dumped = (in_macros(member, seat) for seat in (None, seat_in(folder)))
+    assert texts == dumped
+    before = sorted(folder.rglob("*.log"))
+    with copy_of(member, gunicorn(folder, "0.0.0.0:8000")) as (copy, ready):
+        assert isinstance(ready, Effective), getattr(ready, "detail", "")
+        assert body(copy) == (200, "of the macro\n")
+        assert body(copy, "/app") == (200, "from gunicorn")
+        written = {Path(path).name for path in copy.seat.written()}
+        assert {"one-error.log", "two-error.log", "one.log", "two.log"} <= written
+        assert "macro-shop-customlog.log" in written
+        log = Path(copy.seat.path(f"{folder}/logs/one.log"))
+        deadline_s = time.monotonic() + READY_S
+        while "GET /app" not in log.read_text():
+            assert time.monotonic() < deadline_s, log.read_text()
+            time.sleep(0.01)
+    assert sorted(folder.rglob("*.log")) == before
 
 
 @pytest.mark.parametrize(
@@ -168,7 +278,7 @@ def test_each_of_several_binds_is_met(folder):
 )
 def test_a_program_listens_where_its_command_line_says(folder, words):
     with copy_of(command(folder, *words)) as (copy, ready):
-        assert isinstance(ready, Effective), ready
+        assert isinstance(ready, Effective), getattr(ready, "detail", "")
         assert body(copy) == (200, "from python")
 
 

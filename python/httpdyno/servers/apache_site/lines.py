@@ -24,6 +24,8 @@ class Line:
     """As Apache names it: of its last physical line, from 1."""
     first: int
     """Of its first physical line."""
+    nth: int
+    """Which one of those that are not empty it is, comments too: so Apache counts in a macro."""
     start: int
     """Byte at which its first physical line starts."""
     end: int
@@ -42,7 +44,7 @@ class Line:
 def lines_of(text: bytes) -> list[Line]:
     """Return the logical lines of a file that are no comments and not empty."""
     found: list[Line] = []
-    start = number = first = 0
+    start = number = first = nth = 0
     begun: int | None = None
     for match in _PHYSICAL.finditer(text):
         if match.start() == match.end() and begun is None:
@@ -54,13 +56,15 @@ def lines_of(text: bytes) -> list[Line]:
         if bare.endswith(b"\\") and match[0].endswith(b"\n"):
             continue
         start, begun = begun, None
-        line = _line(text, start, match.start() + len(bare), (first, number))
+        end = match.start() + len(bare)
+        nth += bool(text[start:end].strip())
+        line = _line(text, start, end, (first, number, nth))
         if line is not None:
             found.append(line)
     return found
 
 
-def _line(text: bytes, start: int, end: int, numbers: tuple[int, int]) -> Line | None:
+def _line(text: bytes, start: int, end: int, numbers: tuple[int, int, int]) -> Line | None:
     while end > start and text[end - 1 : end] in (b" ", b"\t", b"\r", b"\f", b"\v"):
         end -= 1
     match = _NAME.match(text, start, end)
@@ -85,6 +89,7 @@ def _line(text: bytes, start: int, end: int, numbers: tuple[int, int]) -> Line |
     return Line(
         number=numbers[1],
         first=numbers[0],
+        nth=numbers[2],
         start=start,
         end=end,
         name=_decoded(raw),

@@ -5,30 +5,47 @@ No edit changes how many lines a file has, so that a line which the server names
 
 import posixpath
 import re
+from collections.abc import Iterator
 
 from msgspec import structs
 
+from httpdyno.errors import AdapterError
 from httpdyno.model import Edit, Listener, Reading, Survey
 from httpdyno.servers.apache_site.lines import Line, lines_of, quoted, words
+from httpdyno.servers.apache_site.macro import address_in_macro, macro_lines, path_in_macro
+from httpdyno.servers.apache_site.proxied import passed_on, with_addresses
 from httpdyno.servers.apache_site.reader import CERTIFICATES
 from httpdyno.servers.apache_site.surveyed import listen_address
 from httpdyno.servers.site.adapter import MemberFiles, Seat
 
 CELL = "cell"
+_WALL = "wall"
 _ROOT_ONLY = frozenset({"user", "group"})
 _LOGS = frozenset({"customlog", "transferlog", "errorlog", "globallog", "forensiclog"})
-_PATHS = _LOGS | {
-    *("pidfile", "scoreboardfile", "cacheroot", "davlockdb", "coredumpdirectory"),
-    *("mutex", "sslsessioncache", "defaultruntimedir"),
-}
+_FILES = frozenset({"cacheroot", "davlockdb"})
+_PATHS = (
+    _LOGS
+    | _FILES
+    | {
+        *("pidfile", "scoreboardfile", "coredumpdirectory", "mutex", "sslsessioncache"),
+        "defaultruntimedir",
+    }
+)
 _WITH_FILE = ("shmcb:", "dbm:", "file:", "fcntl:", "flock:")
 _PREFIX = re.compile(r"^\w+:")
 _SIZE = re.compile(r"\(\d+\)$")
 
 
 def private_edits(survey: Survey, files: MemberFiles, seat: Seat) -> tuple[Edit, ...]:
-    """Return the edits that let it run in the seat."""
+    """Return the edits that let it run in the seat.
+
+    Raises:
+        AdapterError: The seat has no address for one of theirs, a macro cannot be edited, or
+            something cannot be had behind a wall.
+    """
     edits: list[Edit] = []
+    if seat.kind == _WALL:
+        _check_balancers(survey)
     for file, text in files.texts.items():
         names = {line.arguments_start: line for line in lines_of(text)}
         for reading in survey.readings:
@@ -37,7 +54,20 @@ def private_edits(survey: Survey, files: MemberFiles, seat: Seat) -> tuple[Edit,
                 edits += [] if line is None else _edits(reading, line, file, (survey, seat))
         if seat.kind != CELL:
             edits += _line_edits(file, list(names.values()), (survey, seat))
+            edits += _macro_edits(file, list(names.values()), (survey, seat))
     return tuple(edits)
+
+
+def _check_balancers(survey: Survey) -> None:
+    members = [r for r in survey.readings if r.name.lower() == "balancermember"]
+    if members and "slotmem_shm_module" in survey.modules:
+        origin = members[0].origin
+        where = f" (line {origin.line} of `{origin.file}`)" if origin is not None else ""
+        raise AdapterError(
+            f"Apache keeps what its balancers{where} share in /dev/shm, where a copy behind a wall "
+            "may not write",
+            hint="Have a cell: `--isolation cell`.",
+        )
 
 
 def _edits(reading: Reading, line: Line, file: str, context: tuple[Survey, Seat]) -> list[Edit]:
@@ -58,7 +88,8 @@ def _edits(reading: Reading, line: Line, file: str, context: tuple[Survey, Seat]
     if name in _PATHS:
         mapped = _mapped(reading, root.text if root else "/", seat)
         return [] if mapped is None else [_mapped_edit(line, file, mapped)]
-    return []
+    passing = with_addresses(reading, line.arguments, survey, seat)
+    return [] if passing is None else [_arguments(line, file, passing)]
 
 
 def _mapped_edit(line: Line, file: str, mapped: str) -> Edit:
@@ -102,10 +133,45 @@ def _line_edits(file: str, lines: list[Line], context: tuple[Survey, Seat]) -> l
         if name == "<virtualhost":
             mapped = " ".join(_host_address(word, survey, seat) for word in given)
             edits.append(_arguments(line, file, mapped))
+        elif name == "<proxy" and "${" not in line.arguments:
+            mapped = passed_on(name, line.arguments, survey, seat)
+            edits += [_arguments(line, file, mapped)] if mapped != line.arguments else []
         elif name in {"include", "includeoptional"} and given and "${" not in given[0]:
             path = posixpath.join(root.text if root else "/", given[0])
             edits.append(_arguments(line, file, quoted(seat.path(path))))
     return edits
+
+
+def _macro_edits(file: str, lines: list[Line], context: tuple[Survey, Seat]) -> Iterator[Edit]:
+    """Yield edits of what macros write, listen at and pass on to.
+
+    Raises:
+        AdapterError: One text would not be right for each use of a macro.
+    """
+    survey, seat = context
+    root = survey.reading("ServerRoot")
+    for found in macro_lines(file, lines, survey):
+        line, name = found.line, found.line.name.lower()
+        new = line.arguments
+        if name == "<virtualhost":
+            if any(_has_open_port(word) for word in words(new)):
+                raise found.complaint(f"{line.name}>")
+        elif name == "listen" and found.uses:
+            address, *protocol = words(new)
+            if not listen_address(address).rpartition(":")[2].isdecimal():
+                raise found.complaint(line.name)
+            new = " ".join([seat.port(listen_address(address)), *protocol])
+        elif name in _LOGS | _FILES and found.uses:
+            new = path_in_macro(found, root.text if root else "/", seat)
+        elif name != "<proxy":  # a section of its own, of which `_line_edits` has the address
+            new = address_in_macro(found, survey, seat)
+        if new != line.arguments:
+            yield _arguments(line, file, new)
+
+
+def _has_open_port(text: str) -> bool:
+    port = text.rpartition(":")[2]
+    return ":" in text and not (port.isdecimal() or port == "*" or text.endswith("]"))
 
 
 def _host_address(text: str, survey: Survey, seat: Seat) -> str:

@@ -10,7 +10,7 @@ from httpdyno.servers.apache_site.knob import present_name
 from httpdyno.servers.apache_site.lines import Places, words
 from httpdyno.servers.apache_site.scope import Scopes, bare_host
 
-_PROTOCOLS = {
+PROTOCOLS = {
     "http": ("http", "80"),
     "https": ("http", "443"),
     "h2": ("http", "443"),
@@ -22,6 +22,7 @@ _PROTOCOLS = {
     "scgi": ("scgi", "4000"),
     "ajp": ("ajp", "8009"),
 }
+"""Scheme → what is spoken, and the port of an address that names none."""
 _URL = re.compile(r"(?:unix:(?P<socket>[^|]+)\|)?(?P<scheme>\w+):/?/?(?P<place>[^/\s]*)")
 _FORMATS = {
     '%h %l %u %t "%r" %>s %b': "common",
@@ -128,18 +129,19 @@ def backends(directives: Sequence[Directive], places: Places) -> list[Backend]:
     for directive in directives:
         for url in _urls(directive):
             match = _URL.match(url)
-            if match is None or match["scheme"] not in _PROTOCOLS:
+            if match is None or match["scheme"] not in PROTOCOLS:
                 continue
-            protocol, port = _PROTOCOLS[match["scheme"]]
+            protocol, port = PROTOCOLS[match["scheme"]]
             place = match["place"].rpartition("@")[2]
-            to = f"unix:{match['socket']}" if match["socket"] else _with_port(place, port)
+            to = f"unix:{match['socket']}" if match["socket"] else with_port(place, port)
             if to and (to, protocol) not in found and "$" not in to and "%" not in to:
                 origin = origin_of(directive, places)
                 found[(to, protocol)] = Backend(to=to, protocol=protocol, origin=origin)
     return list(found.values())
 
 
-def _with_port(place: str, port: str) -> str:
+def with_port(place: str, port: str) -> str:
+    """Return an address with its port."""
     has_port = re.search(r":\d+$", place)
     return place if has_port or not place else f"{place}:{port}"
 

@@ -47,6 +47,8 @@ class _Macro:
     parameters: tuple[str, ...]
     lines: tuple[Line, ...]
     where: str
+    nth: int
+    """Of its opening line, among those that are not empty."""
 
 
 @dataclass(slots=True)
@@ -232,7 +234,7 @@ class _Walk:
         name, *parameters = words(opening.arguments) or [""]
         if self._counts:
             where = f'(defined on line {opening.number} of "{file}")'
-            self._macros[name.lower()] = _Macro(tuple(parameters), tuple(lines), where)
+            self._macros[name.lower()] = _Macro(tuple(parameters), tuple(lines), where, opening.nth)
 
     def _use(
         self, name: str, values: list[str], at: tuple[str, int], named_by: tuple[str, ...]
@@ -249,8 +251,9 @@ class _Walk:
 
         expanded = [
             Line(
-                number=number,
-                first=number,
+                number=line.nth - macro.nth,
+                first=line.nth - macro.nth,
+                nth=line.nth - macro.nth,
                 start=0,
                 end=0,
                 name=filled(line.name),
@@ -260,7 +263,7 @@ class _Walk:
                 joints=0,
                 indentation="",
             )
-            for number, line in enumerate(macro.lines, start=1)
+            for line in macro.lines
         ]
         file = f"macro '{name.lower()}' {macro.where} used on line {at[1]} of \"{at[0]}\""
         self._lines(expanded, file, (*named_by, file))

@@ -10,14 +10,14 @@ from httpdyno.servers.cell.seat import open_cell
 from httpdyno.servers.cell.wall import WallSeat, open_wall
 from httpdyno.servers.cell.wish import CellWish
 from httpdyno.servers.seat import Seat
-from httpdyno.servers.site.seating import OpenSeat, SeatMaker, Sketch
+from httpdyno.servers.site.seating import BegunSeat, OpenSeat, SeatMaker, Sketch
 from httpdyno.servers.user_namespace import is_root_of_the_machine, run_anew_in_user_namespace
 
 
 class CellMaker:
     """Makes cells: mount and network namespaces, in which their paths and ports are their own."""
 
-    def begin(self, place: Place, listening: Iterable[str] = ()) -> Seat:
+    def begin(self, place: Place, listening: Iterable[str] = ()) -> BegunSeat:
         """Return what edits may ask of the seat before it stands."""
         del listening
         return Sketch(
@@ -39,7 +39,7 @@ class WallMaker:
     def __init__(self, kind: Literal["wall", "open"]) -> None:
         self._kind = kind
 
-    def begin(self, place: Place, listening: Iterable[str] = ()) -> Seat:
+    def begin(self, place: Place, listening: Iterable[str] = ()) -> BegunSeat:
         """Return the seat, in which nothing stands yet."""
         return WallSeat(place, self._kind, listening)
 

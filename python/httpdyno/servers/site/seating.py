@@ -49,10 +49,17 @@ class OpenSeat(Seat, Protocol):
         """Take it down once all that ran in it has ended; idempotent."""
 
 
+class BegunSeat(Seat, Protocol):
+    """A seat that edits are made for, and that holds what it has given them."""
+
+    def close(self) -> None:
+        """Give up what it holds, where nothing comes of it; idempotent."""
+
+
 class SeatMaker(Protocol):
     """Makes seats of one isolation, in two steps: edits need to know where the copy will be."""
 
-    def begin(self, place: Place, listening: Iterable[str] = ()) -> Seat:
+    def begin(self, place: Place, listening: Iterable[str] = ()) -> BegunSeat:
         """Return what edits may ask of the seat: its kind, addresses and paths.
 
         Args:
@@ -92,3 +99,6 @@ class Sketch:
     def path(self, path: str) -> str:
         """Return the same path."""
         return path
+
+    def close(self) -> None:
+        """Do nothing: it holds nothing."""

@@ -171,10 +171,10 @@ class SiteServer:
             changed = self._changed(configuration)
             listener = loaded_listener(self._site, self._listeners())
             variables = copy_variables(spec, self._site, place, configuration.values)
-        except HttpdynoError:
+            seat = self._seat(self._make_seat, changed, place)
+        except BaseException:
             remove_place(place)
             raise
-        seat = self._seat(self._make_seat, changed, place)
         if isinstance(seat, NotRunning):
             remove_place(place)
             return seat
@@ -232,7 +232,14 @@ class SiteServer:
             for each in found.survey.listeners
         ]
         begun = make_seat.begin(place, listening)
-        return make_seat.finish(begun, place, self._wish(changed, begun))
+        try:
+            seat = make_seat.finish(begun, place, self._wish(changed, begun))
+        except BaseException:
+            begun.close()
+            raise
+        if isinstance(seat, NotRunning):
+            begun.close()
+        return seat
 
     def _listeners(self) -> tuple[Listener, ...]:
         return self._snapshot.members[self._site.members[0].name].survey.listeners
