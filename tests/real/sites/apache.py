@@ -176,12 +176,12 @@ def enable(etc: Path, what: str, name: str) -> None:
         link.symlink_to(f"../{what}-available/{name}")
 
 
-def certificate(folder: Path) -> None:
+def certificate(folder: Path, name: str = "secure.example") -> None:
     folder.mkdir(parents=True)
     subprocess.run(
         [
             *("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "30"),
-            *("-subj", "/CN=secure.example"),
+            *("-subj", f"/CN={name}", "-addext", f"subjectAltName=DNS:{name}"),
             *("-keyout", str(folder / "key.pem"), "-out", str(folder / "cert.pem")),
         ],
         check=True,
