@@ -7,7 +7,7 @@ SHELL := /bin/sh
 .NOTPARALLEL:
 LINT_RUST := lint-rustfmt lint-clippy lint-rustdoc
 LINT_PYTHON := lint-ruff-format lint-ruff lint-mypy lint-stubs lint-imports
-.PHONY: help setup format lint lint-rust lint-python $(LINT_RUST) $(LINT_PYTHON) check test test-rust test-python docs demo bench-engine bench-power debian-packages clean
+.PHONY: help setup format lint lint-rust lint-python $(LINT_RUST) $(LINT_PYTHON) check test test-rust test-python docs demo bench-engine bench-power bench-layouts debian-packages clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -26,6 +26,7 @@ help:
 	@echo 'make docs             write docs/study.md anew, of the tables that studies are read by'
 	@echo 'make bench-engine     measure the load engine beside others (90 minutes; BENCH_ARGS=--help)'
 	@echo 'make bench-power      measure what a budget proves (5 hours, or parts of it; BENCH_ARGS=--help)'
+	@echo 'make bench-layouts    whether private copies take and serve what people have (as root, minutes)'
 	@echo 'make debian-packages  install the servers that some studies and tests need (as root)'
 	@echo 'make clean            remove everything that was made'
 
@@ -118,6 +119,11 @@ bench-engine: setup
 bench-power: setup debian-packages
 	cargo build --release --locked -p httpdyno-oracle
 	$(BIN)/python -m benches.power $(BENCH_ARGS)
+
+# As root: layouts of servers lie below /srv meanwhile. BENCH_ARGS='--only stock' takes a part.
+bench-layouts: setup debian-packages
+	packaging/unpack-debian-packages packaging/nginx-modules.txt target/nginx-modules
+	$(BIN)/python -m benches.layouts $(BENCH_ARGS)
 
 debian-packages:
 	packaging/install-debian-packages

@@ -1,16 +1,23 @@
 """Whether private copies take what people have: layouts of nginx and Apache, in both seats.
 
-Debian's stock nginx and Apache (event, prefork) with three sites each (static files, PHP by
-php-fpm, TLS with two certificates chosen by name; `.htaccess`, rewrite rules, a piped log), and
-the layouts that the tests write. Each is written below a folder of its own; the machine's
-configuration is only read. In a cell and behind a wall the server tests the copy with its own
-test (`-t`), as found and with several knobs edited at once; each byte that no edit names must be
-what it was, undone edits must give the original, and no file of the layout may be touched. Where
-this build lacks a module, the server's test is `not run`, which is told and is no failure. Needs
-root, nginx, apache2 and openssl.
+Debian's stock nginx and Apache (event, prefork) with three sites each (static files, a program of
+PHP by Debian's stock php-fpm or of mod_perl, TLS with two certificates chosen by name; `.htaccess`,
+rewrite rules, a piped log), and the layouts that the tests write. Each is written below a folder of
+its own; the machine's configuration is only read. In a cell and behind a wall
+
+- the server tests the copy with its own test (`-t`), as found and with several knobs edited;
+- each byte that no edit names must be what it was, undone edits must give the original, and no file
+  of the layout may be touched;
+- of the stock ones each site is asked in a copy that runs, as found and as edited: the static page,
+  what the program computes, the URL that is rewritten, the rule of an `.htaccess`, the line of the
+  piped log, and by each name over TLS the certificate of that name.
+
+Where a module of nginx is neither installed nor unpacked (`make bench-layouts` unpacks it), the
+server's test is `not run`, which is told and is no failure. Needs root, nginx, apache2 with
+mod_perl, php-fpm and openssl.
 
 Example:
-    .venv/bin/python -m benches.layouts
+    make bench-layouts
     .venv/bin/python -m benches.layouts --only certbot --isolation cell
 """
 
@@ -20,8 +27,10 @@ import sys
 import tempfile
 from pathlib import Path
 
+from benches.layouts.modules import found_modules
 from tests.real.sites.apache import one_file_tree, rhel_tree
-from tests.real.sites.stock import stock_apache, stock_nginx
+from tests.real.sites.served import wrong_answers
+from tests.real.sites.stock import StockSite, stock_apache, stock_nginx
 from tests.real.sites.taken import bytes_below, moved_bytes, refused_in_seat
 from tests.real.test_apache_site import VALUES, seat_in
 from tests.real.test_nginx_edits import at_home
@@ -38,6 +47,7 @@ from httpdyno.servers.site.isolation import seat_maker
 KINDS = ("cell", "wall")
 KNOBS = ("worker_connections", "keepalive_timeout", "gzip", "sendfile", "open_file_cache")
 NGINX, APACHE = Nginx(), ApacheSite()
+MODULES = found_modules()
 
 
 def main() -> int:
@@ -48,68 +58,81 @@ def main() -> int:
             print(f"cannot be tried here: {why_not}", file=sys.stderr)
             return 3
     chosen = {name: write for name, write in layouts().items() if arguments.only in name}
-    n_failed = 0
-    print(f"{'layout':<24}{'seat':<6}{'own test':<10}{'other bytes':<13}reason")
+    n_failed = n_not_run = 0
+    print(f"{'layout':<24}{'seat':<6}{'own test':<10}{'other bytes':<13}{'served':<10}reason")
     for name, (adapter, write, needs) in chosen.items():
         with tempfile.TemporaryDirectory(prefix="l-", dir=arguments.below) as folder:
             Path(folder).chmod(0o755)
-            for kind, test, kept, reason in tried(adapter, write, needs, folder, arguments):
-                n_failed += "failed" in {test, kept}
-                print(f"{name:<24}{kind:<6}{test:<10}{kept:<13}{reason}".rstrip(), flush=True)
-    print(f"{len(chosen)} layouts, {n_failed} lines failed")
+            for kind, test, kept, served, reason in tried(adapter, write, needs, folder, arguments):
+                n_failed += bool(reason) and test != "not run"
+                n_not_run += test == "not run"
+                line = f"{name:<24}{kind:<6}{test:<10}{kept:<13}{served:<10}{reason}"
+                print(line.rstrip(), flush=True)
+    print(f"{len(chosen)} layouts, {n_failed} lines failed, {n_not_run} not run")
     return int(n_failed > 0 or not chosen)
 
 
 def layouts():
-    """Return name → adapter, what writes it below a folder, module that its test lacks."""
+    """Return name → adapter, what writes it below a folder, module that it needs and lacks here."""
     found = {
         "stock nginx": (NGINX, stock_nginx, ""),
         "stock apache event": (APACHE, stock_apache, ""),
-        "stock apache prefork": (APACHE, lambda root: stock_apache(root, mpm="prefork"), ""),
-        "apache rhel": (APACHE, lambda root: rhel_tree(root).member, ""),
-        "apache one-file": (APACHE, lambda root: one_file_tree(root).member, ""),
+        "stock apache mod_perl": (APACHE, lambda root: stock_apache(root, mpm="prefork"), ""),
+        "apache rhel": (APACHE, lambda root: alone(rhel_tree(root).member), ""),
+        "apache one-file": (APACHE, lambda root: alone(one_file_tree(root).member), ""),
     }
     for layout in LAYOUTS:
         found[f"nginx {layout.name}"] = (
             NGINX,
-            lambda root, it=layout: member(it, root),
-            layout.needs,
+            lambda root, it=layout: alone(member(it, root)),
+            "" if not layout.needs or MODULES.has(layout.needs) else layout.needs,
         )
     return found
 
 
+def alone(one):
+    """Return a site of one member that is asked nothing."""
+    return StockSite(members=(one,), questions=())
+
+
 def member(layout, root):
     """Write a layout of the tests."""
-    return Member(name="nginx", kind="nginx", main=str(at_home(layout, root)))
+    main = at_home(layout, root)
+    if layout.needs and MODULES.has(layout.needs):
+        MODULES.load(layout.needs, main)
+    return Member(name="nginx", kind="nginx", main=str(main))
 
 
 def tried(adapter, write, needs, folder, arguments):
-    """Yield seat, verdict of its own test, verdict of the other bytes, reason."""
+    """Yield seat, verdicts of its own test, of the other bytes and of what is served, reason."""
     try:
-        # Short, as theirs are: a unix socket's path behind a wall begins with the copy's folder,
-        # and the kernel takes 107 bytes.
-        (root := Path(folder) / "s").mkdir()
-        theirs = write(root)
+        (root := Path(folder) / "site").mkdir()
+        site = write(root)
+        theirs = site.front
         asked = seat_in(Path(folder)) if adapter is APACHE else None
         files = adapter.read(theirs)
         survey = adapter.survey(theirs, files, asked)
         if not isinstance(survey, Survey):
-            yield "-", "failed", "failed", one_line(survey.detail)
+            yield "-", "failed", "failed", "-", one_line(survey.detail)
             return
         values = several(adapter, survey)
         edits = adapter.change_set(survey, files, values).edits
     except (HttpdynoError, OSError) as error:
-        yield "-", "failed", "failed", one_line(str(error))
+        yield "-", "failed", "failed", "-", one_line(str(error))
         return
     before = bytes_below(root)
     for kind in arguments.isolation:
         moved = moved_bytes(files, edits) if edits else "no knob of it could be edited"
         refused = "" if needs else in_seat(adapter, theirs, survey, values, kind)
+        wrong = wrong_in_seat(site, values, kind) if site.questions else []
         if not moved and bytes_below(root) != before:
             moved = "files of the layout were touched"
         test = "not run" if needs else "failed" if refused else "passed"
-        reason = refused or moved or (f"this build lacks {needs}" if needs else "")
-        yield kind, test, "failed" if moved else "passed", one_line(reason)
+        n_asked = 2 * (len(site.questions) + bool(site.piped_log))
+        served = "-" if not n_asked else "failed" if wrong else f"{n_asked} of {n_asked}"
+        reasons = [refused, moved, *wrong, f"nginx's module {needs} is not here" if needs else ""]
+        reason = "; ".join(filter(None, reasons))
+        yield kind, test, "failed" if moved else "passed", served, one_line(reason)
 
 
 def in_seat(adapter, theirs, survey, values, kind):
@@ -118,7 +141,10 @@ def in_seat(adapter, theirs, survey, values, kind):
         for name, given in {"found": {}, "edited": values}.items():
             try:
                 why = refused_in_seat(
-                    adapter, theirs, survey, given, kind=kind, place=root.new_place(name)
+                    *(adapter, theirs, survey, given),
+                    kind=kind,
+                    place=root.new_place(name),
+                    variables=MODULES.environment if adapter is NGINX else {},
                 )
             except HttpdynoError as error:
                 why = str(error)
@@ -127,17 +153,31 @@ def in_seat(adapter, theirs, survey, values, kind):
     return ""
 
 
+def wrong_in_seat(site, values, kind):
+    """Return what is answered wrong, as found and as edited."""
+    wrong = []
+    with new_run_root() as root:
+        for name, given in {"found": {}, "edited": values}.items():
+            try:
+                place = root.new_place(name)
+                said = wrong_answers(site, given, kind=kind, place=place)
+            except HttpdynoError as error:
+                said = [str(error)]
+            wrong += [f"as {name}: {each}" for each in said]
+    return wrong
+
+
 def several(adapter, survey):
     """Return levels for several knobs, none of which is in force."""
     knobs = adapter.knobs(survey)
     if adapter is APACHE:
         return {name: level for name, level in VALUES.items() if name in knobs}
+    levels = {name: levels_of(name, knobs[name].default) for name in KNOBS if name in knobs}
+    # The largest one takes more open files than some machines allow.
+    levels |= {name: [2000] for name in levels if name == "worker_connections"}
     return {
-        name: [
-            each for each in levels_of(name, knobs[name].default) if each != knobs[name].default
-        ][-1]
-        for name in KNOBS
-        if name in knobs
+        name: [each for each in found if each != knobs[name].default][-1]
+        for name, found in levels.items()
     }
 
 

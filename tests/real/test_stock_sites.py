@@ -13,11 +13,11 @@ from httpdyno.model import Edit, Level, Survey
 from httpdyno.servers.apache_site import ApacheSite
 from httpdyno.servers.nginx import Nginx
 from httpdyno.servers.run_folder import new_run_root
-from httpdyno.servers.site.adapter import MemberFiles
+from httpdyno.servers.site.adapter import MemberFiles, SiteAdapter
 
 pytestmark = pytest.mark.real_server("nginx", "apache2", "openssl", "rotatelogs", "php-fpm8.2")
 
-ADAPTERS = {"nginx": Nginx(), "apache": ApacheSite()}
+ADAPTERS: dict[str, SiteAdapter] = {"nginx": Nginx(), "apache": ApacheSite()}
 VALUES: dict[str, dict[str, Level]] = {
     "nginx": {"worker_connections": 4096, "keepalive_timeout": 5, "gzip": False},
     "apache": {"MaxRequestWorkers": 600, "KeepAliveTimeout": 2, "EnableMMAP": False},

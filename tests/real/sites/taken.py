@@ -25,10 +25,12 @@ def refused_in_seat(  # noqa: PLR0913 - who, how, where
     *,
     kind: Isolation,
     place: Place,
+    variables: Mapping[str, str] | None = None,
 ) -> str:
     """Return why a copy in a seat does not take these values; empty where it does.
 
     The server tests what it would be started with, and what lies in a cell is what was meant.
+    `variables` are of its environment, besides the usual ones.
     """
     maker = seat_maker(kind)
     if isinstance(maker, str):
@@ -46,7 +48,7 @@ def refused_in_seat(  # noqa: PLR0913 - who, how, where
         return seat.detail
     try:
         launch = adapter.launch(member, survey, seat, Configuration(values=dict(values)), changes)
-        environment = {**ENVIRONMENT, **launch.environment}
+        environment = {**ENVIRONMENT, **launch.environment, **(variables or {})}
         done = seat.run([*launch.command, "-t"], environment=environment, folder=launch.folder)
         if done.exit_code:
             return (done.errors or done.output or "no words").strip()

@@ -11,16 +11,14 @@ from tests.servers.nginx.layouts_by_hand import (
     WORDPRESS,
 )
 from tests.servers.nginx.layouts_of_systems import (
-    CERTBOT,
     DEBIAN,
     GLOBS,
-    H5BP,
     IP_HOSTS,
     LUA,
     ONE_FILE,
-    SSL_SNIPPET,
     SYMLINK_FARM,
 )
+from tests.servers.nginx.layouts_of_tools import CERTBOT, H5BP, SSL_SNIPPET
 
 LAYOUTS = (
     *(DEBIAN, CERTBOT, H5BP, ONE_FILE, SYMLINK_FARM, GLOBS, LUA, SSL_SNIPPET),
