@@ -1,13 +1,18 @@
 """Sites of several members behind a wall: what one listens at, the other one comes to."""
 
+import os
+import shutil
 import sys
 import time
 from contextlib import contextmanager
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 from tests.real.sites.apache import debian_tree, free_ports, moved, write
 from tests.real.test_apache_site import needs, seat_in
+from tests.servers.cell.test_ordinary_user import interpreter
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import Configuration, Effective, Member, ServerSpec, Site, Survey
@@ -80,10 +85,10 @@ def copy_of(*members, kind="wall"):
     adapters = {each.kind: each for each in site_adapters()}
     found = {}
     for member in members:
-        files = adapters[member.kind].read(member)
-        survey = adapters[member.kind].survey(member, files, None)
+        texts = adapters[member.kind].read(member)
+        survey = adapters[member.kind].survey(member, texts, None)
         assert isinstance(survey, Survey), survey
-        found[member.name] = Found(member=member, files=files, survey=survey)
+        found[member.name] = Found(member=member, files=texts, survey=survey)
     site = Site(members=members, isolation=kind)
     server = SiteServer(site, Snapshot(members=found), adapters, seat_maker(kind))
     spec = ServerSpec(adapter=SITE_ADAPTER)
@@ -97,7 +102,12 @@ def copy_of(*members, kind="wall"):
 
 
 def body(copy, path="/"):
-    found = ask(copy.addresses[0], path, Patience(5), body_patience=Patience(5), most_bytes=1 << 16)
+    found = ask(
+        *(copy.addresses[0], path, Patience(5)),
+        body_patience=Patience(5),
+        most_bytes=1 << 16,
+        network=copy.networks[0],
+    )
     return found.status, found.body.decode()
 
 
@@ -166,6 +176,21 @@ def test_each_of_several_binds_is_met(folder):
     front = nginx(folder, f"proxy_pass http://unix:{folder}/second.sock")
     shop = gunicorn(folder, "127.0.0.1:8000", f"unix:{folder}/second.sock")
     with copy_of(front, shop) as (copy, ready):
+        assert isinstance(ready, Effective), getattr(ready, "detail", "")
+        assert body(copy) == (200, "from gunicorn")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may become another user")
+@pytest.mark.parametrize("kind", [pytest.param("cell", marks=needs("cell")), "wall"])
+def test_gunicorn_runs_as_the_user_of_its_service(folder, kind):
+    if not interpreter():
+        pytest.skip("there is no Python of this version that an ordinary user may run")
+    for package in ("gunicorn", "packaging"):
+        shutil.copytree(str(files(package)), folder / package)
+    member = gunicorn(folder, "127.0.0.1:8000")
+    command = (interpreter(), *member.command[1:])
+    member = structs.replace(member, command=command, user="nobody")
+    with copy_of(member, kind=kind) as (copy, ready):
         assert isinstance(ready, Effective), getattr(ready, "detail", "")
         assert body(copy) == (200, "from gunicorn")
 

@@ -207,7 +207,7 @@ class _Insight:
 
     def words(self) -> str:
         words = last_lines(self._process.last_words())
-        if self._listening():
+        if self._listening() or self._process.exit_code in _NOT_RUN:
             return words
         return "\n".join(filter(None, [words, self._where.complaint(words)]))
 

@@ -34,6 +34,7 @@ from httpdyno.servers.gunicorn.insight import GunicornInsight
 from httpdyno.servers.gunicorn.knob import KNOBS
 from httpdyno.servers.gunicorn.overlay import FLAGS, SWITCHES, flags, overlay
 from httpdyno.servers.site.adapter import MemberFiles, Seat, SiteLaunch
+from httpdyno.servers.site.own_folder import own_folder
 from httpdyno.servers.source.package import python_version
 
 _KIND = "gunicorn"
@@ -158,12 +159,11 @@ class GunicornSite:
     def launch(
         self, member: Member, survey: Survey, seat: Seat, asked: Configuration, changes: ChangeSet
     ) -> SiteLaunch:
-        """Return how the copy is started; writes the overlay into the seat's folder.
+        """Return how the copy is started; writes the overlay into a folder of its own.
 
         Raises:
             AdapterError: It cannot be written.
         """
-        run = str(seat.folder)
         levels = {name: level for name, level in asked.values.items() if name in KNOBS}
         known = self.knobs(survey)
         anew = {
@@ -171,11 +171,12 @@ class GunicornSite:
             for name, level in levels.items()
             if known.get(name, KNOBS[name]).default != level
         }
-        path = seat.folder / _OVERLAY
         try:
-            path.write_text(overlay(_config_path(member), run, anew), encoding="utf-8")
+            folder = own_folder(member, seat, _KIND)
+            path = folder / _OVERLAY
+            path.write_text(overlay(_config_path(member), str(folder), anew), encoding="utf-8")
         except OSError as error:
-            raise AdapterError(f"`{path}` cannot be written: {error.strerror}") from error
+            raise AdapterError(f"`{error.filename}` cannot be written: {error.strerror}") from error
         theirs = [each.address for each in survey.listeners]
         own = [seat.port(address) for address in theirs]
         if own != theirs:
@@ -184,7 +185,7 @@ class GunicornSite:
             member = replace(member, command=tuple(words))
         command = [
             *started_with(member, seat, changes, own[0] if own else ""),
-            *("--config", str(path), "--pid", f"{run}/gunicorn.pid", "--error-logfile", "-"),
+            *("--config", str(path), "--pid", f"{folder}/gunicorn.pid", "--error-logfile", "-"),
             *([] if own == theirs else [word for each in own for word in ("--bind", each)]),
         ]
         return SiteLaunch(
@@ -192,7 +193,7 @@ class GunicornSite:
             environment={"PYTHONDONTWRITEBYTECODE": "1"},
             folder=member.folder or "/",
             user=member.user,
-            insight=lambda process: GunicornInsight(process, seat.folder, levels),
+            insight=lambda process: GunicornInsight(process, folder, levels),
         )
 
 

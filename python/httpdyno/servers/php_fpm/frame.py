@@ -4,9 +4,7 @@ It includes their main file and says after it what only the copy needs: of what 
 last counts, so their files stay as they are. Its status page listens in the seat's own folder.
 """
 
-import os
 import posixpath
-import pwd
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +13,7 @@ from httpdyno.servers.address import SOCKET_PATH_BYTES, unix_address
 from httpdyno.servers.php_fpm.installation import version_numbers
 from httpdyno.servers.php_fpm.survey import pool_names, scope_of, with_pool
 from httpdyno.servers.site.adapter import Seat
+from httpdyno.servers.site.own_folder import own_folder
 
 STATUS_PATH = "/httpdyno-status"
 _STATUS_LISTEN_SINCE = (8, 0)
@@ -22,7 +21,6 @@ _QUIET_LEVELS = frozenset({"alert", "error", "warning"})
 _ONE_OF_OURS = ("listen.owner", "listen.group", "listen.acl_users", "listen.acl_groups")
 """Whom its sockets are given to: an ordinary user can give them to nobody."""
 _LOGS = ("access.log", "slowlog")
-_PASSABLE = 0o711
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -59,16 +57,7 @@ def new_frame(member: Member, seat: Seat) -> Frame:
     Raises:
         OSError: It cannot be made.
     """
-    frame = Frame(folder=seat.folder / f"{member.name}-fpm", sockets=seat.memory_folder)
-    frame.folder.mkdir(mode=0o755, exist_ok=True)
-    frame.folder.chmod(0o755)
-    if seat.is_root:
-        # Children are other users: they may go through, and look at nothing else.
-        seat.folder.chmod(seat.folder.stat().st_mode | _PASSABLE)
-        if member.user:
-            owner = pwd.getpwnam(member.user)
-            os.chown(frame.folder, owner.pw_uid, owner.pw_gid)
-    return frame
+    return Frame(folder=own_folder(member, seat, "fpm"), sockets=seat.memory_folder)
 
 
 def make_folders(survey: Survey, seat: Seat) -> None:

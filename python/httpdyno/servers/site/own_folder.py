@@ -1,0 +1,28 @@
+"""A folder in a seat for files that a member's copy needs beside theirs, whoever it runs as."""
+
+import os
+import pwd
+from pathlib import Path
+
+from httpdyno.model import Member
+from httpdyno.servers.seat import Seat
+
+_PASSABLE = 0o711
+
+
+def own_folder(member: Member, seat: Seat, what: str) -> Path:
+    """Make the folder of a member's own files in its seat, one that its children may look into.
+
+    Raises:
+        OSError: It cannot be made.
+    """
+    folder = seat.folder / f"{member.name}-{what}"
+    folder.mkdir(mode=0o755, exist_ok=True)
+    folder.chmod(0o755)
+    if seat.is_root:
+        # What runs is perhaps another user: he may go through, and look at nothing else.
+        seat.folder.chmod(seat.folder.stat().st_mode | _PASSABLE)
+        if member.user:
+            owner = pwd.getpwnam(member.user)
+            os.chown(folder, owner.pw_uid, owner.pw_gid)
+    return folder
