@@ -58,15 +58,29 @@ def app(environ, start_response):
     start_response("200 OK", [])
     return [b"from gunicorn"]
 """
+ASGI = """
+async def app(scope, receive, send):
+    if scope["type"] == "http":
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"from uvicorn"})
+"""
 LISTENS = """
-import http.server, sys
+import http.server, socket, sys
 class Answer(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         self.send_response(200)
         self.send_header("Content-Length", "11")
         self.end_headers()
         self.wfile.write(b"from python")
+class Unix(http.server.HTTPServer):
+    address_family = socket.AF_UNIX
+    def server_bind(self):
+        self.socket.bind(self.server_address)
+    def get_request(self):
+        return self.socket.accept()[0], ("", 0)
 host, port = sys.argv[sys.argv.index("--bind") + 1].split(":")
+if host == "unix":
+    Unix(port, Answer).serve_forever()
 http.server.HTTPServer((host, int(port)), Answer).serve_forever()
 """
 
@@ -169,6 +183,31 @@ def test_what_listens_everywhere_is_met_at_the_loopback(folder, named, listened)
     with copy_of(front, gunicorn(folder, f"{listened}:8000")) as (copy, ready):
         assert isinstance(ready, Effective), getattr(ready, "detail", "")
         assert body(copy) == (200, "from gunicorn")
+
+
+@pytest.mark.real_server("nginx")
+@pytest.mark.parametrize(
+    ("words", "to"),
+    [
+        (("--host", "localhost"), "http://127.0.0.1:8000"),
+        (("--host", "0.0.0.0", "--port", "8000"), "http://localhost:8000"),
+        (("--uds", "@/shop.sock"), "http://unix:@/shop.sock"),
+    ],
+)
+def test_uvicorn_is_met_where_it_listens(folder, words, to):
+    pytest.importorskip("uvicorn")
+    write(folder / "shop.py", ASGI)
+    here = [word.replace("@", str(folder)) for word in words]
+    shop = Member(
+        name="shop",
+        kind="uvicorn",
+        command=(sys.executable, "-m", "uvicorn", "shop:app", *here),
+        folder=str(folder),
+    )
+    front = nginx(folder, f"proxy_pass {to.replace('@', str(folder))}")
+    with copy_of(front, shop) as (copy, ready):
+        assert isinstance(ready, Effective), getattr(ready, "detail", "")
+        assert body(copy) == (200, "from uvicorn")
 
 
 @pytest.mark.real_server("nginx")
@@ -299,6 +338,7 @@ def test_logs_that_a_macro_names_are_written_in_the_place(folder):
         ("--bind", "10.0.0.5:{port}"),
         ("--bind", "0.0.0.0:{port}"),
         ("--bind", "127.0.0.1:8000"),
+        ("--bind", "unix:/run/api.sock"),
     ],
 )
 def test_a_program_listens_where_its_command_line_says(folder, words):

@@ -37,3 +37,16 @@ def test_who_only_holds_a_listening_socket_does_not_accept():
         assert not accepting(os.getpid())
         epoll.register(listens, select.EPOLLIN)
         assert accepting(os.getpid())
+
+
+def test_unix_sockets_are_found_where_they_are_asked_for(own_folders):
+    path = f"{own_folders}/a socket"
+    with socket.socket(socket.AF_UNIX) as listens, select.epoll() as epoll:
+        listens.bind(path)
+        assert f"unix:{path}" not in {e.address for e in listening([os.getpid()], with_unix=True)}
+        listens.listen()
+        assert f"unix:{path}" in {e.address for e in listening([os.getpid()], with_unix=True)}
+        assert f"unix:{path}" not in {e.address for e in listening([os.getpid()])}
+        assert not accepting(os.getpid())
+        epoll.register(listens, select.EPOLLIN)
+        assert accepting(os.getpid())

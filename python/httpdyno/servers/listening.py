@@ -1,4 +1,4 @@
-"""Where processes listen for TCP connections, as the kernel lists it."""
+"""Where processes listen for connections, as the kernel lists it."""
 
 import os
 import socket
@@ -10,6 +10,9 @@ from pathlib import Path
 
 _LISTEN = "0A"
 _TABLES = ("tcp", "tcp6")
+_ACCEPTS = 0x10000
+"""Flag of a unix socket that listens (`__SO_ACCEPTCON`)."""
+_OF_UNIX = 7
 _SOCKET = "socket:["
 _EPOLL = "anon_inode:[eventpoll]"
 
@@ -20,19 +23,19 @@ class Listening:
 
     pid: int
     address: str
-    """`0.0.0.0:80`, `[::]:443`."""
+    """`0.0.0.0:80`, `[::]:443`, `unix:/path`."""
 
 
-def listening(pids: Iterable[int]) -> list[Listening]:
+def listening(pids: Iterable[int], *, with_unix: bool = False) -> list[Listening]:
     """Return where these processes listen; those that cannot be looked at are left out.
 
-    Each is looked at in its own network namespace.
+    Each is looked at in its own network namespace. Unix sockets are told where they are asked for.
     """
     found: list[Listening] = []
     for pid in pids:
         held = set(socket_inodes(pid))
         if held:
-            table = dict(_listeners(pid))
+            table = dict(_listeners(pid)) | (dict(_unix_listeners(pid)) if with_unix else {})
             found += [
                 Listening(pid=pid, address=table[inode]) for inode in sorted(held & table.keys())
             ]
@@ -44,7 +47,7 @@ def accepting(pid: int) -> bool:
 
     To hold such a socket is not enough, because processes inherit it long before they are ready.
     """
-    table = dict(_listeners(pid))
+    table = dict(_listeners(pid)) | dict(_unix_listeners(pid))
     watched: set[int] = set()
     held: dict[int, int] = {}
     with suppress(OSError):
@@ -85,6 +88,16 @@ def _listeners(pid: int) -> Iterator[tuple[int, str]]:
                 fields = line.split()
                 if fields[3] == _LISTEN:
                     yield int(fields[9]), address_text(fields[1])
+
+
+def _unix_listeners(pid: int) -> Iterator[tuple[int, str]]:
+    """Yield inode and address of each listening unix socket that has a name."""
+    with suppress(OSError):
+        text = Path(f"/proc/{pid}/net/unix").read_text(encoding="utf-8", errors="surrogateescape")
+        for line in text.splitlines()[1:]:
+            fields = line.split(maxsplit=_OF_UNIX)
+            if len(fields) > _OF_UNIX and int(fields[3], 16) & _ACCEPTS:
+                yield int(fields[6]), f"unix:{fields[_OF_UNIX]}"
 
 
 def address_text(hexadecimal: str) -> str:

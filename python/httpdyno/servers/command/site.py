@@ -244,16 +244,16 @@ class _Insight:
         return Effective(values=values, asked=asked, source=SOURCE if asked else "")
 
     def _listening(self) -> list[Listening]:
-        return listening(each.pid for each in self._process.members())
+        # Programs have unix sockets for purposes of their own, too.
+        is_unix = self._where.address.startswith("unix:")
+        return listening((each.pid for each in self._process.members()), with_unix=is_unix)
 
 
 def _is_at(where: _Where, found: Sequence[Listening]) -> bool:
-    """Whether one of the sockets is the one that was to be; a unix socket is not among them."""
+    """Whether one of the sockets is the one that was to be."""
     host, _, port = where.address.rpartition(":")
     hosts = {host, "0.0.0.0", "[::]"}  # noqa: S104 - compared, not listened at
-    return host == "unix" or any(
-        each.address in {f"{one}:{port}" for one in hosts} for each in found
-    )
+    return any(each.address in {f"{one}:{port}" for one in hosts} for each in found)
 
 
 def _moved(words: Sequence[str], address: str) -> list[str]:
