@@ -1,0 +1,154 @@
+"""`httpdyno formula`: what the arithmetic of the founding documents says, put right.
+
+A command for each formula, made of its declaration.
+"""
+
+from collections.abc import Callable, Sequence
+from inspect import Parameter, Signature
+from typing import Annotated, Any
+
+import msgspec
+import typer
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.text import Text
+from typer.core import TyperGroup
+
+from httpdyno.advice.formula import FORMULAS
+from httpdyno.advice.formula.declaration import Formula, Input
+from httpdyno.advice.formula.evaluate import Worked, work_out
+from httpdyno.advice.formula.expression import with_signs
+from httpdyno.advice.formula.quantity import METAVARS
+from httpdyno.advice.formula.reference import formula_reference
+from httpdyno.cli.console import results
+from httpdyno.cli.option import JsonOption
+from httpdyno.cli.output import Outputs, write_json
+from httpdyno.cli.standard_streams import say
+from httpdyno.errors import UsageError
+from httpdyno.report.shared.prose import Prose
+from httpdyno.study.complaint import nearest
+
+_INDENT = (0, 0, 0, 4)
+
+
+class _Formulas(TyperGroup):
+    """The formulas by name; a wrong one gets the nearest that there is."""
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ANN401 - typer's own
+        """Return a formula's command."""
+        if cmd_name not in self.commands and not ctx.resilient_parsing:
+            raise UsageError(
+                f"no formula is called `{cmd_name}`",
+                hint=nearest(cmd_name, self.commands) or "`httpdyno formula` lists them",
+            )
+        return super().get_command(ctx, cmd_name)
+
+
+app = typer.Typer(
+    cls=_Formulas,
+    rich_markup_mode=None,
+    invoke_without_command=True,
+    epilog="""Example:
+
+\b
+  httpdyno formula max-clients --ram 500MB --child 10MB --shared 4MB
+""",
+)
+
+
+@app.callback()
+def overview(
+    context: typer.Context,
+    *,
+    markdown: Annotated[
+        bool, typer.Option("--markdown", help="All of them as a page to read, in Markdown.")
+    ] = False,
+    json: JsonOption = None,
+) -> None:
+    """Work out a formula of the founding documents, with what was wrong with it.
+
+    Without a formula it lists them.
+    """
+    if context.invoked_subcommand is not None:
+        if markdown or json is not None:
+            raise UsageError(
+                "options before the formula's name are for the list of all",
+                hint=f"`httpdyno formula {context.invoked_subcommand} --json -` is of that one",
+            )
+        return
+    outputs = Outputs(json=json)
+    outputs.check()
+    if markdown:
+        say(formula_reference().rstrip("\n"))
+        return
+    if outputs.json is not None:
+        write_json({"formulas": [_declared(each) for each in FORMULAS.values()]}, outputs.json)
+    if outputs.has_text:
+        results().print(Group(*map(_listed, FORMULAS.values())))
+
+
+def _listed(formula: Formula) -> RenderableType:
+    line = Text.assemble((formula.name, "cyan"), f"  {formula.expression}")
+    return Group(Prose(line), Padding(Prose(Text(formula.question)), _INDENT))
+
+
+def _declared(formula: Formula) -> dict[str, Any]:
+    return {
+        "name": formula.name,
+        "title": formula.title,
+        "question": formula.question,
+        "expression": formula.expression,
+        "inputs": [{**msgspec.to_builtins(each), "option": each.option} for each in formula.inputs],
+        "steps": [msgspec.to_builtins(each) for each in (*formula.fitted, *formula.steps)],
+        "printed": [msgspec.to_builtins(each) for each in formula.printed],
+        "caveats": list(formula.caveats),
+        "example": formula.example,
+    }
+
+
+def _command(formula: Formula) -> Callable[..., int]:
+    """Return the command of a formula, with an option for each input."""
+
+    def command(*, json: str | None, **given: str | Sequence[str] | None) -> int:
+        outputs = Outputs(json=json)
+        outputs.check()
+        worked = work_out(formula, given)
+        if outputs.json is not None:
+            write_json(msgspec.to_builtins(worked), outputs.json)
+        if outputs.has_text:
+            results().print(_sheet(formula, worked))
+        return 0
+
+    options = [
+        Parameter(each.name, Parameter.KEYWORD_ONLY, default=None, annotation=_annotation(each))
+        for each in formula.inputs
+    ]
+    shared = Parameter("json", Parameter.KEYWORD_ONLY, default=None, annotation=JsonOption)
+    command.__doc__ = f"{formula.title}.\n\n{formula.question}\n\n{formula.expression}"
+    command.__signature__ = Signature([*options, shared])  # type: ignore[attr-defined]
+    return command
+
+
+def _annotation(each: Input) -> Any:  # noqa: ANN401 - a type with what typer knows
+    words = f"{each.meaning}."
+    if each.default or each.otherwise:
+        words += f"  [default: {each.default or with_signs(each.otherwise)}]"
+    option = typer.Option(each.option, metavar=METAVARS[each.kind], help=words, show_default=False)
+    return Annotated[list[str] | None if each.is_series else str | None, option]
+
+
+def _sheet(formula: Formula, worked: Worked) -> RenderableType:
+    parts: list[RenderableType] = [Prose(Text(worked.answer, "bold"))]
+    for label, lines in (
+        ("working", worked.working),
+        ("the book", worked.book),
+        ("caveat", worked.caveats),
+    ):
+        if lines:
+            parts.append(Text(f"{label}:", "dim"))
+            parts += [Padding(Prose(Text(line)), _INDENT) for line in lines]
+    return Group(*parts)
+
+
+for _formula in FORMULAS.values():
+    app.command(_formula.name, epilog=f"Example:\n\n\b\n  {_formula.example}\n")(_command(_formula))
