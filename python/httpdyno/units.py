@@ -7,6 +7,7 @@ the only way in and out.
 import math
 import re
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
+from fractions import Fraction
 from typing import Literal, Protocol
 
 from httpdyno.errors import UsageError
@@ -40,6 +41,8 @@ _BYTES = {
 }
 _BITS = {"bit": 1.0, "kbit": 1e3, "Mbit": 1e6, "Gbit": 1e9}
 _SIZE = re.compile(rf"(\d+(?:\.\d+)?)\s*({'|'.join(_BYTES)})?")
+_MOST_DIGITS = 300
+"""Of a size; what has more is beyond any number, and none that Python reads."""
 _BANDWIDTH = re.compile(rf"(\d+(?:\.\d+)?)\s*({'|'.join([*_BYTES, *_BITS])})(?:/s)?")
 
 
@@ -114,11 +117,27 @@ def size_bytes(text: str) -> int:
     Raises:
         UsageError: Not a size, or not whole bytes.
     """
-    match = _SIZE.fullmatch(text.strip())
-    size = math.nan if match is None else float(match[1]) * _BYTES[match[2] or "B"]
-    if not size.is_integer():
+    size = _exact_bytes(text)
+    if size % 1:
         raise UsageError(f"`{text}` is not a size", hint="Give bytes: `512`, `4KiB`, `1MB`.")
     return int(size)
+
+
+def memory_bytes(text: str) -> int:
+    """Return the bytes in an amount of memory, as `size_bytes`, to the nearest: `10.3MiB`.
+
+    Raises:
+        UsageError: Not a size.
+    """
+    return round(_exact_bytes(text))
+
+
+def _exact_bytes(text: str) -> Fraction:
+    # Not as a float: 4178.837 kB are whole bytes, 4178.837 * 1e3 is not a whole number.
+    match = _SIZE.fullmatch(text.strip())
+    if match is None or len(match[1]) > _MOST_DIGITS:
+        raise UsageError(f"`{text}` is not a size", hint="Give bytes: `512`, `4KiB`, `1MB`.")
+    return Fraction(match[1]) * int(_BYTES[match[2] or "B"])
 
 
 def bandwidth_bytes_per_s(text: str) -> float:

@@ -81,6 +81,13 @@ def test_commands_are_completed(shell):
 
 
 @pytest.mark.parametrize("shell", SHELLS)
+def test_formulas_and_what_they_take_are_completed(shell):
+    assert "max-clients" in completions(shell, "httpdyno formula max")
+    assert "--shared" in completions(shell, "httpdyno formula max-clients --sh")
+    assert "--shared" not in completions(shell, "httpdyno formula no-such --sh")
+
+
+@pytest.mark.parametrize("shell", SHELLS)
 @pytest.mark.parametrize("command", ["tune", "compare", "study show", "study run"])
 def test_names_of_studies_are_completed(shell, command):
     offered = completions(shell, f"httpdyno {command} book")

@@ -40,7 +40,7 @@ COMMANDS = {
     "report": "Show a stored run again, or write it as HTML or JSON.",
     "inspect": "Say what runs here and what it is set to, without touching it.",
     "knobs": "List what can be set of a server: values, default, cost and risk.",
-    "formula": "Work out a formula of the founding documents, with what was wrong with it.",
+    "formula": "Work out a formula of the books on tuning, put right.",
     "history": "List the runs that are stored, newest first.",
     "doctor": "Check what is installed here, the limits, cores and noise.",
 }

@@ -65,9 +65,9 @@ def overview(
     ] = False,
     json: JsonOption = None,
 ) -> None:
-    """Work out a formula of the founding documents, with what was wrong with it.
+    """Work out a formula of the books on tuning, put right.
 
-    Without a formula it lists them.
+    It says what they printed and whether that agrees. Without a formula it lists them.
     """
     if context.invoked_subcommand is not None:
         if markdown or json is not None:

@@ -66,11 +66,10 @@ def fit_saturation(n: Floats, y: Floats, *, has_slope: bool, confidence: float) 
     """
     last, first = float(n.max()), float(n[n > 0].min())
     row = np.geomspace(first * _SHORTEST, last * _LONGEST, _N_ROW)
-    found = [_at_scale(n / last, y, c / last, has_slope=has_slope) for c in row]
-    squares = np.array([each.squares for each in found])
-    best = int(np.argmin(squares))
-    low, high = _ends(found, squares, len(n), confidence, has_slope=has_slope)
-    start, rise, *rest = found[best].figures
+    fits = _fits(n / last, y, row / last, has_slope=has_slope)
+    best = int(np.argmin(fits.squares))
+    low, high = _ends(fits, len(n) - N_LEVEL - has_slope, confidence)
+    start, rise, *rest = fits.figures[best]
     unit = last if has_slope else 1.0
     return Saturation(
         start=float(start),
@@ -83,41 +82,45 @@ def fit_saturation(n: Floats, y: Floats, *, has_slope: bool, confidence: float) 
 
 
 @dataclass(frozen=True, slots=True)
-class _Fit:
-    """The best curve of one c."""
+class _Fits:
+    """The best curve of each c."""
 
     figures: Floats
-    squares: float
-    of_interest: float
-    variance: float
+    """(n_row, n_figures)."""
+    squares: Floats
+    of_interest: Floats
+    variances: Floats
     """Of the figure of interest, where a residual's is 1."""
 
 
-def _at_scale(n: Floats, y: Floats, scale: float, *, has_slope: bool) -> _Fit:
-    columns = [np.ones_like(n), -np.expm1(-n / scale), n]
-    design = np.stack(columns if has_slope else columns[:-1], axis=1)
-    figures, *_ = np.linalg.lstsq(design, y, rcond=None)
-    residuals = y - design @ figures
-    wanted = np.array([0.0, 0.0, 1.0] if has_slope else [1.0, 1.0])
+def _fits(n: Floats, y: Floats, scales: Floats, *, has_slope: bool) -> _Fits:
+    ages = n[None, :] / scales[:, None]
+    columns = [np.ones_like(ages), -np.expm1(-ages), np.broadcast_to(n, ages.shape)]
+    design = np.stack(columns[: N_LEVEL - 1 + has_slope], axis=2)
     # The pseudo-inverse of the design, not the inverse of its square: nearly straight curves are
     # nearly the slope's own column.
-    variance = float(np.sum((wanted @ np.linalg.pinv(design)) ** 2))
-    return _Fit(figures, float(residuals @ residuals), float(wanted @ figures), variance)
+    inverse = np.linalg.pinv(design)
+    figures = inverse @ y
+    residuals = y - (design @ figures[:, :, None])[:, :, 0]
+    wanted = np.array([0.0, 0.0, 1.0] if has_slope else [1.0, 1.0])
+    return _Fits(
+        figures=figures,
+        squares=np.sum(residuals**2, axis=1),
+        of_interest=figures @ wanted,
+        variances=np.sum((wanted @ inverse) ** 2, axis=1),
+    )
 
 
-def _ends(
-    found: list[_Fit], squares: Floats, n_points: int, confidence: float, *, has_slope: bool
-) -> tuple[float, float]:
+def _ends(fits: _Fits, degrees: int, confidence: float) -> tuple[float, float]:
     """Return the extremes of the figure of interest over all curves that chance explains."""
-    degrees = n_points - N_LEVEL - has_slope
     if degrees < 1:
         return -math.inf, math.inf
-    least = float(squares.min())
-    room = least * (1 + student_t(degrees, confidence) ** 2 / degrees)
-    kept = [each for each in found if each.squares <= room]
-    if found[-1].squares <= room:
+    room = float(fits.squares.min()) * (1 + student_t(degrees, confidence) ** 2 / degrees)
+    left = room - fits.squares
+    if left[-1] >= 0:
         return -math.inf, math.inf
-    reach = [math.sqrt(max(0.0, room - each.squares) * each.variance) for each in kept]
-    low = min(each.of_interest - way for each, way in zip(kept, reach, strict=True))
-    high = max(each.of_interest + way for each, way in zip(kept, reach, strict=True))
+    reach = np.sqrt(np.maximum(left, 0) * fits.variances)
+    kept = left >= 0
+    low = float(np.min((fits.of_interest - reach)[kept]))
+    high = float(np.max((fits.of_interest + reach)[kept]))
     return low, high

@@ -91,7 +91,7 @@ _PEAK_RATE = Formula(
     answer="{rate} at the busiest time, {mean} on average",
     printed=(
         AsPrinted(
-            source=f"{HANDOUT}, in passing",
+            source="the founding documents, in passing",
             text="8 million hits a day",
             printed="without a rate",
             verdict="unsupported",

@@ -1,5 +1,6 @@
 """Work a formula out with what was typed: the answer, each step, what the book says. Pure."""
 
+import math
 from collections.abc import Mapping, Sequence
 
 from httpdyno.advice.formula.declaration import AsPrinted, Fitted, Formula, Input, Step
@@ -75,12 +76,13 @@ def dimension_of(text: str, formula: Formula) -> tuple[int, int]:
         DimensionError: It has none: it adds what cannot be added.
     """
     declared: Sequence[Input | Step] = (*formula.inputs, *formula.fitted, *formula.steps)
-    ones = {
-        each.name: Quantity(value=1.0, dimension=DIMENSIONS[each.kind])
-        for each in declared
+    # Roots, so that no difference of theirs is nothing, which would have every dimension.
+    some = {
+        each.name: Quantity(value=math.sqrt(2 + number), dimension=DIMENSIONS[each.kind])
+        for number, each in enumerate(declared)
         if each.kind in DIMENSIONS
     }
-    return evaluate(text, ones).dimension
+    return evaluate(text, some).dimension
 
 
 class _Desk:

@@ -69,9 +69,9 @@ def _value(node: ast.expr, known: Mapping[str, Quantity]) -> Quantity:
             return Quantity(value=float(number))
         case ast.Name(id=name):
             return known[name]
-        case ast.BinOp(left=left, op=sign, right=right):
+        case ast.BinOp(left=left, op=sign, right=right) if type(sign) in _BINARY:
             return _BINARY[type(sign)](_value(left, known), _value(right, known))
-        case ast.Call(func=ast.Name(id=name), args=arguments):
+        case ast.Call(func=ast.Name(id=name), args=arguments) if name in _CALLS:
             return _CALLS[name]([_value(each, known) for each in arguments])
         case _:
             raise DimensionError(f"`{ast.unparse(node)}` is nothing that formulas have")

@@ -13,9 +13,9 @@ from httpdyno.units import (
     factor,
     format_duration,
     format_number,
+    memory_bytes,
     rate_per_s,
     share_ratio,
-    size_bytes,
 )
 
 Kind = Literal["size", "duration", "rate", "bandwidth", "count", "number", "share", "factor"]
@@ -163,7 +163,7 @@ _WRITERS: Mapping[str, Callable[[float], str]] = {
     "factor": _factor,
 }
 _READERS: Mapping[str, Callable[[str], float]] = {
-    "size": size_bytes,
+    "size": memory_bytes,
     "duration": duration_s,
     "rate": rate_per_s,
     "bandwidth": bandwidth_bytes_per_s,

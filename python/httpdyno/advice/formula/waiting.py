@@ -270,7 +270,7 @@ _CLOSED_LOOP = Formula(
     answer="{busy} of {clients} clients are accounted for, {share}",
     printed=(
         AsPrinted(
-            source=f"{HANDOUT}, 2.22.2, pounder's output",
+            source=f"{HANDOUT}, 2.22.3, pounder's output",
             text="10.65/s, 0.85 s, 10 agents",
             printed="without the check",
             verdict="agrees",
