@@ -112,8 +112,8 @@ _SLOW_CLIENT = Formula(
         "a line that is slow has not",
         "a connection that is kept alive ends in the wait for the next request instead: see "
         "`keep-alive`",
-        "lingering close is Apache's, 2 s after the last byte from the client; a proxy in front "
-        "takes all of it over",
+        "lingering close is Apache's, 2 s after the last byte from the client, and holds a worker "
+        "of prefork and worker, not of event; a proxy in front takes all of it over",
     ),
 )
 
