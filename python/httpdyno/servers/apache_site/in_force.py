@@ -31,7 +31,7 @@ from httpdyno.servers.apache_site.setting import (
     said_text,
 )
 from httpdyno.servers.apache_site.spare import FOUND, spare_names, spare_values
-from httpdyno.servers.site.sock_diag import ListeningSocket
+from httpdyno.sock_diag import ListeningSocket
 
 _EVERYWHERE = ("0.0.0.0:", "[::]:")
 _KEPT = re.compile(r"changing (\w+) to \d+ from original value of (\d+) not allowed")

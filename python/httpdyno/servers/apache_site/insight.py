@@ -18,8 +18,8 @@ from httpdyno.servers.apache_site.setting import is_threaded, number_of
 from httpdyno.servers.live_process import child_pids
 from httpdyno.servers.process import ServerProcess, log_text
 from httpdyno.servers.site.adapter import Seat
-from httpdyno.servers.site.sock_diag import listening_sockets
 from httpdyno.servers.staging import last_lines
+from httpdyno.sock_diag import listening_sockets
 
 DUMP = "apache-dump.txt"
 _DUMP_BYTES = 1 << 25

@@ -24,8 +24,8 @@ from httpdyno.servers.nginx.scope import Conf, conf_of
 from httpdyno.servers.nginx.upstream import name_for
 from httpdyno.servers.nginx.worker import open_files_limit, workers
 from httpdyno.servers.process import ServerProcess, log_text
-from httpdyno.servers.site.sock_diag import ListeningSocket, listening_sockets
 from httpdyno.servers.staging import last_lines
+from httpdyno.sock_diag import ListeningSocket, listening_sockets
 
 _QUIET = re.compile(r"\[(?:notice|info|debug)\]")
 _REFUSED = re.compile(r"\[emerg\]|nginx: invalid option|nginx: option ")

@@ -8,9 +8,9 @@ from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.command.seen import process_texts
 from httpdyno.servers.listening import accepting
 from httpdyno.servers.process import ServerProcess
-from httpdyno.servers.site.sock_diag import listening_sockets
 from httpdyno.servers.staging import last_lines
 from httpdyno.servers.uvicorn.knob import KNOBS, told
+from httpdyno.sock_diag import listening_sockets
 
 SOURCE = "its processes, the kernel and its command line"
 _REFUSES = frozenset({1, 2, 3})

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from httpdyno.errors import AdapterError
-from httpdyno.servers.site.sock_diag import listening_sockets
+from httpdyno.sock_diag import listening_sockets
 
 _IN_A_NAMESPACE = """
 import socket, sys
