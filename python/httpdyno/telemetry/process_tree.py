@@ -23,19 +23,22 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import NamedTuple
 
 from msgspec import structs
 
 from httpdyno.model import Telemetry
+from httpdyno.telemetry.proc_file import (
+    KERNEL_LISTS_CHILDREN,
+    content,
+    listed_children,
+    scanned_children,
+)
 
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 _ATTEMPTS = 5
 _CPUCLOCK_SCHED = 2
 """Of <linux/posix-timers.h>: a process clock's id is its inverted pid, three bits up, and this."""
-_KERNEL_LISTS_CHILDREN = Path("/proc/thread-self/children").exists()
-"""Only with CONFIG_PROC_CHILDREN, which most distributions' kernels have."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -107,7 +110,7 @@ class ProcessTree:
 
     def _walk(self) -> tuple[dict[int, _Process], bool]:
         """Return the processes by pid, and whether none was reaped while they were looked for."""
-        children_of = self._listed_children if _KERNEL_LISTS_CHILDREN else _scanned_children()
+        children_of = self._listed_children if KERNEL_LISTS_CHILDREN else scanned_children(_parent)
         found: dict[int, _Process] = {}
         is_whole = _descend(self._root, found, children_of)
         # Those whose parent died are no longer below the root.
@@ -117,21 +120,9 @@ class ProcessTree:
         return found, is_whole
 
     def _listed_children(self, pid: int) -> list[int]:
-        """Return the children as the kernel lists them: each hangs on the thread that forked it."""
+        # If it began threads since, what those forked is seen at the next reading.
         known = self._known.get(pid)
-        if known is not None and known.n_threads == 1:
-            # If it began threads since, what those forked is seen at the next reading.
-            children = _content(b"/proc/%d/task/%d/children" % (pid, pid))
-            return [int(child) for child in children.split()]
-        try:
-            threads = os.listdir(f"/proc/{pid}/task")  # noqa: PTH208 - hot
-        except OSError:
-            return []
-        return [
-            int(child)
-            for thread in threads
-            for child in _content(b"/proc/%d/task/%s/children" % (pid, thread.encode())).split()
-        ]
+        return listed_children(pid, has_one_thread=known is not None and known.n_threads == 1)
 
     def _keep_orphans_time(self, processes: dict[int, _Process]) -> None:
         for pid, before in self._known.items():
@@ -192,18 +183,8 @@ def _descend(pid: int, found: dict[int, _Process], children_of: Callable[[int], 
     return is_whole
 
 
-def _scanned_children() -> Callable[[int], list[int]]:
-    """Return a look-up of children made from all of this machine's processes."""
-    by_parent: dict[int, list[int]] = {}
-    for name in os.listdir("/proc"):  # noqa: PTH208 - hot
-        process = _process(int(name)) if name.isdigit() else None
-        if process is not None:
-            by_parent.setdefault(process.parent, []).append(process.pid)
-    return lambda pid: by_parent.get(pid, [])
-
-
 def _process(pid: int) -> _Process | None:
-    stat = _content(b"/proc/%d/stat" % pid)
+    stat = content(b"/proc/%d/stat" % pid)
     if not stat:
         return None
     # The second field is the name in parentheses, which may itself contain anything.
@@ -216,6 +197,11 @@ def _process(pid: int) -> _Process | None:
         reaped_ticks=int(fields[13]) + int(fields[14]),
         n_threads=int(fields[17]),
     )
+
+
+def _parent(pid: int) -> int | None:
+    process = _process(pid)
+    return None if process is None else process.parent
 
 
 def _has_start(pid: int, started_ticks: int) -> bool:
@@ -231,25 +217,7 @@ def _own_cpu_s(pid: int) -> float | None:
 
 
 def _pss_bytes(pid: int) -> int | None:
-    for line in _content(b"/proc/%d/smaps_rollup" % pid).splitlines():
+    for line in content(b"/proc/%d/smaps_rollup" % pid).splitlines():
         if line.startswith(b"Pss:"):
             return int(line.split()[1]) * 1024
     return None
-
-
-def _content(path: bytes) -> bytes:
-    """Return a /proc file's content; empty when the process is gone."""
-    try:
-        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return b""
-    content = b""
-    try:
-        # The kernel gives at most a page at a time.
-        while piece := os.read(handle, 65_536):
-            content += piece
-    except OSError:
-        return b""
-    finally:
-        os.close(handle)
-    return content
