@@ -1,3 +1,4 @@
+import os
 import shutil
 import socket
 import subprocess
@@ -6,7 +7,7 @@ import sys
 import pytest
 
 from httpdyno.errors import AdapterError
-from httpdyno.sock_diag import listening_sockets
+from httpdyno.sock_diag import connection_states, listening_sockets, listening_unix_sockets
 
 _IN_A_NAMESPACE = """
 import socket, sys
@@ -68,3 +69,34 @@ def test_another_network_is_asked_and_this_one_stays_ours():
 def test_a_namespace_that_is_not_there_is_named():
     with pytest.raises(AdapterError, match="`/proc/none/ns/net` cannot be told: no such file"):
         listening_sockets("/proc/none/ns/net")
+
+
+def test_a_unix_socket_is_told_with_its_queue(tmp_path):
+    path = tmp_path / "s"
+    with socket.socket(socket.AF_UNIX) as named, socket.socket(socket.AF_UNIX) as abstract:
+        named.bind(str(path))
+        named.listen(7)
+        abstract.bind(f"\0{tmp_path}")
+        abstract.listen(3)
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(str(path))
+            found = {each.address: each for each in listening_unix_sockets()}
+            inode = os.fstat(named.fileno()).st_ino
+    one = found[f"unix:{path}"]
+    assert (one.backlog, one.waiting, one.inode) == (7, 1, inode)
+    assert found[f"unix:@{tmp_path}"].backlog == 3
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
+def test_connections_are_counted_by_state_at_this_ends_port(host):
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.create_server((host, 0), family=family) as server:
+        port = server.getsockname()[1]
+        assert connection_states([port]) == {}
+        with socket.create_connection((host, port)) as client:
+            accepted, _ = server.accept()
+            with accepted:
+                assert connection_states([port]) == {"established": 1}
+                client.shutdown(socket.SHUT_WR)
+                assert accepted.recv(1) == b""
+                assert connection_states([port]) == {"close-wait": 1}
