@@ -1,0 +1,89 @@
+"""How many workers memory has room for: what is true, and what other formulas would say. Pure.
+
+All take T, the memory that the server may have, less a reserve. Workers that share pages with their
+parent fill it so: what is there once, however many they are, is the parent and all that is shared
+(P, the whole pool's proportional set size less what its workers have of their own), and each worker
+adds what is its own (u, the largest unique set size): n = (T − P) / u. The parent's proportional
+set size alone is too little for P as soon as there are workers, because it has only its share of
+the shared pages.
+
+Resident sizes count what is shared again in each worker. The two closed forms take the resident
+size of the largest worker (`child`) and what of it is shared.
+
+Source: Bekman and Cholet, Practical mod_perl, 2003, chapter 11; the kernel's
+Documentation/filesystems/proc.rst for `MemAvailable` and `smaps_rollup`.
+"""
+
+from dataclasses import dataclass
+
+from httpdyno.telemetry.pool import Pool
+
+AVAILABLE = "MemAvailable and what it has"
+CONTROL_GROUP = "the limit of its control group"
+RESERVE_RATIO = 0.1
+"""Of what is available: workers grow, and not all of them have met their largest page yet."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MemoryBound:
+    """How many workers there is room for; None where what it takes is not known."""
+
+    available_bytes: int
+    """All that this server may have, what it has already included."""
+    limited_by: str
+    """`AVAILABLE` or `CONTROL_GROUP`."""
+    reserve_bytes: int
+    """Of it not given out."""
+    once_bytes: int
+    """P: the parent, and what the workers share with it or with each other."""
+    each_bytes: int
+    """u: the largest worker's own."""
+    n: int | None
+    """(T − P) / u; None where no worker has anything of its own, as the others."""
+    n_by_parent: int | None
+    """The same with the parent's proportional set size as P."""
+    n_by_rss: int | None
+    """T / the largest resident size."""
+    n_by_child: int | None
+    """(T − child) / (child − shared)."""
+    n_by_shared: int | None
+    """(T − shared) / (child − shared)."""
+
+
+def memory_bound(
+    pool: Pool, *, available_bytes: int, limit_bytes: int | None = None
+) -> MemoryBound | None:
+    """Return the bounds; None of a server without workers, or whose memory may not be seen.
+
+    Args:
+        pool: As it is now.
+        available_bytes: MemAvailable of /proc/meminfo.
+        limit_bytes: Of its control group, or of one above it; None where there is none.
+    """
+    child = pool.largest.memory if pool.largest else None
+    if child is None or pool.pss_bytes is None or pool.workers_uss_bytes is None:
+        return None
+    # Pages of files are available already, although the pool has them.
+    available_bytes += pool.pss_bytes - (pool.file_pss_bytes or 0)
+    limited_by = AVAILABLE
+    if limit_bytes is not None and limit_bytes < available_bytes:
+        available_bytes, limited_by = limit_bytes, CONTROL_GROUP
+    reserve_bytes = round(available_bytes * RESERVE_RATIO)
+    room = available_bytes - reserve_bytes
+    once_bytes, each_bytes = pool.pss_bytes - pool.workers_uss_bytes, child.uss_bytes
+    return MemoryBound(
+        available_bytes=available_bytes,
+        limited_by=limited_by,
+        reserve_bytes=reserve_bytes,
+        once_bytes=once_bytes,
+        each_bytes=each_bytes,
+        n=_whole(room - once_bytes, each_bytes),
+        n_by_parent=_whole(room - (pool.parent_pss_bytes or 0), each_bytes),
+        n_by_rss=_whole(room, pool.largest_rss_bytes),
+        n_by_child=_whole(room - child.rss_bytes, each_bytes),
+        n_by_shared=_whole(room - child.shared_bytes, each_bytes),
+    )
+
+
+def _whole(room: int, each: int) -> int | None:
+    return max(0, room // each) if each else None

@@ -1,0 +1,62 @@
+"""A server that runs, looked at once from outside: whatever started it, and without asking it."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from httpdyno.telemetry.memory_bound import MemoryBound, memory_bound
+from httpdyno.telemetry.pool import Pool, pool
+from httpdyno.telemetry.surroundings import (
+    HostMemory,
+    Sockets,
+    host_memory,
+    memory_limit_bytes,
+    sockets,
+)
+from httpdyno.telemetry.worker import Worker, WorkerSampler
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Observed:
+    """A server at one moment."""
+
+    root_pid: int
+    workers: tuple[Worker, ...]
+    """The parent first."""
+    pool: Pool
+    host: HostMemory
+    bound: MemoryBound | None = None
+    """None of a server without workers, and where its memory may not be seen."""
+    sockets: Sockets | None = None
+    """None where nobody asked."""
+
+    @property
+    def hidden(self) -> tuple[str, ...]:
+        """What of it may not be seen, with the reason, each once."""
+        beside = self.sockets.hidden if self.sockets else ()
+        return tuple(dict.fromkeys([*(w for each in self.workers for w in each.hidden), *beside]))
+
+
+def observed(root_pid: int, inodes: Collection[int] | None = None) -> Observed | None:
+    """Return what a server's processes are now; None where it is gone.
+
+    Args:
+        root_pid: The process that it began as.
+        inodes: Of the sockets that it listens at; None to leave them out, since on a machine with
+            many connections it takes a while to list them.
+    """
+    sample = WorkerSampler([root_pid]).read()
+    if not sample.workers:
+        return None
+    together, host = pool(sample), host_memory()
+    return Observed(
+        root_pid=root_pid,
+        workers=sample.workers,
+        pool=together,
+        host=host,
+        bound=memory_bound(
+            together,
+            available_bytes=host.available_bytes,
+            limit_bytes=memory_limit_bytes(root_pid),
+        ),
+        sockets=None if inodes is None else sockets(root_pid, inodes),
+    )

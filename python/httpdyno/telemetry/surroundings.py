@@ -1,0 +1,114 @@
+"""What is around a server: memory that it may have, pressure, its listen queues and sockets.
+
+Read by anybody, mostly. Another network namespace's sockets take root; what cannot be told is left
+out and named.
+"""
+
+import os
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from httpdyno.errors import AdapterError
+from httpdyno.sock_diag import connection_states, listening_sockets, listening_unix_sockets
+from httpdyno.telemetry.kernel_text import Pressure, counters, limit_files, pressure, tcp_extensions
+from httpdyno.telemetry.worker import not_visible
+
+_RESOURCES = ("cpu", "memory", "io")
+_PROC = "/proc"
+_NO_LIMIT_BYTES = 1 << 60
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HostMemory:
+    """The machine's memory at one moment."""
+
+    available_bytes: int
+    """What new programs could have without swapping, as the kernel estimates it."""
+    swap_ins: int
+    """Pages that were read back from swap since the machine began."""
+    pressure: Mapping[str, Pressure]
+    """By resource, `cpu`, `memory`, `io`; empty where the kernel does not tell it."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ListenQueue:
+    """Connections that wait to be accepted."""
+
+    address: str
+    waiting: int
+    backlog: int
+    """The most that may wait."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Sockets:
+    """What a server's sockets do at one moment."""
+
+    queues: tuple[ListenQueue, ...] = ()
+    states: Mapping[str, int] = field(default_factory=dict)
+    """TCP connections at its ports, by state: `established`, `time-wait` and so on."""
+    overflows: int | None = None
+    """Connections that found a full queue, since its network namespace began: those of all servers
+    in there."""
+    drops: int | None = None
+    """Connections that were dropped while they were set up, for whatever reason; the same."""
+    hidden: tuple[str, ...] = ()
+
+
+def host_memory() -> HostMemory:
+    """Return the machine's memory now."""
+    told = {name: pressure(_text(f"{_PROC}/pressure/{name}")) for name in _RESOURCES}
+    return HostMemory(
+        available_bytes=counters(_text(f"{_PROC}/meminfo")).get("MemAvailable", 0) * 1024,
+        swap_ins=counters(_text(f"{_PROC}/vmstat")).get("pswpin", 0),
+        pressure={name: each for name, each in told.items() if each is not None},
+    )
+
+
+def memory_limit_bytes(pid: int) -> int | None:
+    """Return the least limit of a process's control groups, such as systemd's `MemoryMax`."""
+    files = limit_files(_text(f"{_PROC}/self/mountinfo"), _text(f"{_PROC}/{pid}/cgroup"))
+    texts = (_text(file).strip() for file in files)
+    limits = (int(text) for text in texts if text.isdigit())
+    # Without a limit version 2 says `max`, version 1 the most pages that fit into a number.
+    return min((limit for limit in limits if limit < _NO_LIMIT_BYTES), default=None)
+
+
+def sockets(pid: int, inodes: Collection[int]) -> Sockets:
+    """Return what the sockets of a server do.
+
+    Args:
+        pid: Of one of its processes, whose network namespace is that of all.
+        inodes: Of the sockets that it listens at.
+    """
+    told = tcp_extensions(_text(f"{_PROC}/{pid}/net/netstat"))
+    overflows, drops = told.get("ListenOverflows"), told.get("ListenDrops")
+    network = f"{_PROC}/{pid}/ns/net"
+    try:
+        network = "" if os.readlink(network) == os.readlink(f"{_PROC}/self/ns/net") else network  # noqa: PTH115 - as names
+        listening = listening_sockets(network)
+        found = [*listening, *listening_unix_sockets(network)]
+        mine = [each for each in found if each.inode in inodes]
+        ports = {int(each.address.rpartition(":")[2]) for each in listening if each in mine}
+        states = connection_states(ports, network) if ports else {}
+    except OSError:
+        return Sockets(overflows=overflows, drops=drops, hidden=(f"queues {not_visible()}",))
+    except AdapterError as error:
+        return Sockets(overflows=overflows, drops=drops, hidden=(f"queues: {error}",))
+    return Sockets(
+        queues=tuple(
+            ListenQueue(address=each.address, waiting=each.waiting, backlog=each.backlog)
+            for each in mine
+        ),
+        states=states,
+        overflows=overflows,
+        drops=drops,
+    )
+
+
+def _text(path: str) -> str:
+    with suppress(OSError):  # not every kernel and not every container shows it
+        return Path(path).read_text(encoding="utf-8", errors="replace")
+    return ""

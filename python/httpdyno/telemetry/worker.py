@@ -1,0 +1,262 @@
+"""Each process of a server's trees at one moment, cheap enough for every second.
+
+What is cheap takes some 20 µs for each, but to tell a process's memory the kernel walks all of its
+page tables: with 20 MB 80 µs, and more with more. A sampler may therefore be given a bound for
+that. Then memory is read in turn, those first that were never read, and each worker says how old
+its figures are. `benches/sampling` measures it.
+
+Nothing is sent or signalled. What may not be seen is None and named.
+"""
+
+import math
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from httpdyno.telemetry.proc_file import (
+    KERNEL_LISTS_CHILDREN,
+    content,
+    listed_children,
+    readable,
+    scanned_children,
+)
+from httpdyno.telemetry.worker_text import (
+    DEAD,
+    ZOMBIE,
+    Memory,
+    Stat,
+    context_switches,
+    memory,
+    stat,
+)
+
+_TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+_KERNEL_SUMS_UP = os.path.exists("/proc/self/smaps_rollup")  # noqa: PTH110 - a plain question
+NOT_TOLD = "not told by this kernel"
+"""/proc/PID/smaps_rollup came with Linux 4.14."""
+
+
+def not_visible() -> str:
+    """Return why something may not be seen, as this user is told."""
+    if os.geteuid() == 0:
+        return "not visible: this root may not look into other users' processes"
+    return "not visible without root"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Worker:
+    """A process of a server: its parent, or one of those below."""
+
+    pid: int
+    parent: int
+    name: str
+    """As the kernel calls it: 15 bytes at most."""
+    state: str
+    """`running`, `sleeping`, `waiting for a disk`, `zombie` and so on."""
+    started_ticks: int
+    """With the pid, what tells it from others that have or had the same pid."""
+    age_s: float
+    user_s: float
+    """CPU time, in ticks of mostly 10 ms."""
+    system_s: float
+    minor_faults: int
+    major_faults: int
+    """Those for which a disk had to be read."""
+    n_threads: int
+    rss_bytes: int
+    """Of /proc/PID/stat, which everybody may read; since Linux 6.2 to some dozen pages."""
+    voluntary_switches: int | None = None
+    """Times that it waited; of its first thread only where it has several."""
+    involuntary_switches: int | None = None
+    """Times that others had the CPU though it could have gone on."""
+    n_descriptors: int | None = None
+    memory: Memory | None = None
+    """None where it may not be seen or was not read yet, and of zombies."""
+    memory_age_s: float | None = None
+    """How long ago that was read; None: not yet."""
+    hidden: tuple[str, ...] = ()
+    """What may not be seen, with the reason."""
+
+    @property
+    def is_zombie(self) -> bool:
+        """Whether it has ended and its parent has not asked how: it has no memory any more."""
+        return self.state == ZOMBIE
+
+    @property
+    def lacks_memory(self) -> bool:
+        """Whether it has memory that is not known: a sum without it would be too little."""
+        if self.memory is not None or self.is_zombie:
+            return False
+        return self.memory_age_s is None or any(each.startswith("memory") for each in self.hidden)
+
+    @property
+    def cpu_s(self) -> float:
+        """User and system time of its own, without children."""
+        return self.user_s + self.system_s
+
+    @property
+    def identity(self) -> tuple[int, int]:
+        """What no other process has while the machine is up."""
+        return self.pid, self.started_ticks
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Sample:
+    """All processes of a server at one moment."""
+
+    at_s: float
+    """Of the monotonic clock."""
+    root_pids: tuple[int, ...]
+    workers: tuple[Worker, ...]
+    """Roots first, each followed by those below it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    memory: Memory | None
+    hidden: str
+    at_s: float
+
+
+class WorkerSampler:
+    """Reads the processes of some trees, again and again. Not for several threads at once."""
+
+    def __init__(self, root_pids: Sequence[int], *, memory_s: float = math.inf) -> None:
+        """Watch some trees.
+
+        Args:
+            root_pids: The processes whose trees are the server.
+            memory_s: CPU time that a sample may spend on reading memory; one process is read at
+                least.
+        """
+        self._roots = tuple(root_pids)
+        self._memory_s = memory_s
+        self._known: dict[int, Stat] = {}
+        self._memory: dict[tuple[int, int], _Seen] = {}
+
+    def read(self) -> Sample:
+        """Return all processes now; none where the roots are gone and nobody is left."""
+        at_s = time.monotonic()
+        boot_s = time.clock_gettime(time.CLOCK_BOOTTIME)
+        self._known = self._walk()
+        self._read_memory(at_s)
+        return Sample(
+            at_s=at_s,
+            root_pids=self._roots,
+            workers=tuple(self._worker(pid, at_s, boot_s) for pid in self._known),
+        )
+
+    def _walk(self) -> dict[int, Stat]:
+        found: dict[int, Stat] = {}
+
+        def listed(pid: int) -> list[int]:
+            return listed_children(pid, has_one_thread=found[pid].n_threads == 1)
+
+        children_of = listed if KERNEL_LISTS_CHILDREN else scanned_children(_parent)
+        for pid in self._roots:
+            _descend(pid, found, children_of)
+        # Those whose parent died are no longer below the root.
+        for pid, before in self._known.items():
+            if pid not in found:
+                now = _stat(pid)
+                if now is not None and now.started_ticks == before.started_ticks:
+                    _descend(pid, found, children_of)
+        return found
+
+    def _read_memory(self, at_s: float) -> None:
+        """Read memory in turn: who was never read first, then who was read longest ago."""
+        alive = {(pid, each.started_ticks) for pid, each in self._known.items()}
+        self._memory = {key: seen for key, seen in self._memory.items() if key in alive}
+        turn = sorted(alive, key=self._read_at)
+        began_s = time.thread_time()
+        for pid, started_ticks in turn:
+            seen = self._memory[pid, started_ticks] = _memory(pid, at_s)
+            if seen.memory is None and not seen.hidden:
+                self._look_again(pid)
+            if time.thread_time() - began_s > self._memory_s:
+                return
+
+    def _look_again(self, pid: int) -> None:
+        """Take note of one that has ended since it was listed."""
+        now = _stat(pid)
+        if now is None or now.state == DEAD:
+            del self._known[pid]
+        else:
+            self._known[pid] = now
+
+    def _read_at(self, key: tuple[int, int]) -> float:
+        seen = self._memory.get(key)
+        return -math.inf if seen is None else seen.at_s
+
+    def _worker(self, pid: int, at_s: float, boot_s: float) -> Worker:
+        each = self._known[pid]
+        seen = self._memory.get((pid, each.started_ticks))
+        switches = context_switches(content(b"/proc/%d/status" % pid))
+        n_descriptors, hidden = _descriptors(pid)
+        if seen is not None and seen.hidden:
+            hidden = (f"memory {seen.hidden}", *hidden)
+        return Worker(
+            pid=pid,
+            parent=each.parent,
+            name=each.name,
+            state=each.state,
+            started_ticks=each.started_ticks,
+            age_s=max(0.0, boot_s - each.started_ticks / _TICKS_PER_S),
+            user_s=each.user_s,
+            system_s=each.system_s,
+            minor_faults=each.minor_faults,
+            major_faults=each.major_faults,
+            n_threads=each.n_threads,
+            rss_bytes=each.rss_bytes,
+            voluntary_switches=switches[0] if switches else None,
+            involuntary_switches=switches[1] if switches else None,
+            n_descriptors=n_descriptors,
+            memory=seen.memory if seen and each.state != ZOMBIE else None,
+            memory_age_s=at_s - seen.at_s if seen else None,
+            hidden=hidden,
+        )
+
+
+def _descend(pid: int, found: dict[int, Stat], children_of: Callable[[int], list[int]]) -> None:
+    waiting = [pid]
+    while waiting:
+        current = waiting.pop()
+        if current in found:
+            continue
+        now = _stat(current)
+        if now is not None and now.state != DEAD:
+            found[current] = now
+            waiting += reversed(children_of(current))
+
+
+def _stat(pid: int) -> Stat | None:
+    text = content(b"/proc/%d/stat" % pid)
+    return stat(text) if text else None
+
+
+def _parent(pid: int) -> int | None:
+    now = _stat(pid)
+    return None if now is None else now.parent
+
+
+def _memory(pid: int, at_s: float) -> _Seen:
+    if not _KERNEL_SUMS_UP:
+        return _Seen(None, NOT_TOLD, at_s)
+    try:
+        return _Seen(memory(readable(b"/proc/%d/smaps_rollup" % pid)), "", at_s)
+    except PermissionError:
+        return _Seen(None, not_visible(), at_s)
+    except OSError:  # it ended meanwhile
+        return _Seen(None, "", at_s)
+
+
+def _descriptors(pid: int) -> tuple[int | None, tuple[str, ...]]:
+    """Return how many it has open: since Linux 6.2 the size of the folder says it."""
+    folder = f"/proc/{pid}/fd"
+    try:
+        return os.stat(folder).st_size or len(os.listdir(folder)), ()  # noqa: PTH116, PTH208 - hot
+    except PermissionError:
+        return None, (f"descriptors {not_visible()}",)
+    except OSError:
+        return None, ()

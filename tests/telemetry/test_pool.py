@@ -1,0 +1,159 @@
+"""What processes are together, and what they did between two samples, by figures made up."""
+
+import pytest
+
+from httpdyno.telemetry.memory_bound import AVAILABLE, CONTROL_GROUP, memory_bound
+from httpdyno.telemetry.pool import change, pool
+from httpdyno.telemetry.worker import Sample, Worker
+from httpdyno.telemetry.worker_text import ZOMBIE, Memory
+
+MIB = 1 << 20
+FILE_MIB = 5
+
+
+def worker(pid, *, own=None, pss=0, rss=0, **more):
+    memory = None
+    if own is not None:
+        memory = Memory(
+            rss_bytes=rss * MIB,
+            pss_bytes=pss * MIB,
+            uss_bytes=own * MIB,
+            shared_bytes=(rss - own) * MIB,
+            anonymous_pss_bytes=(pss - FILE_MIB) * MIB,
+            file_pss_bytes=FILE_MIB * MIB,
+            swap_bytes=0,
+        )
+    told = {
+        "name": "w",
+        "state": "sleeping",
+        "started_ticks": 5,
+        "age_s": 9.0,
+        "user_s": 0.0,
+        "system_s": 0.0,
+        "minor_faults": 0,
+        "major_faults": 0,
+        "n_threads": 1,
+        "rss_bytes": rss * MIB,
+        "memory_age_s": None if memory is None else 0.0,
+    }
+    return Worker(pid=pid, parent=min(1, pid - 1), memory=memory, **(told | more))
+
+
+def sample(*workers, at_s=100.0):
+    return Sample(at_s=at_s, root_pids=(1,), workers=workers)
+
+
+# 200 MiB that the parent and four workers share, of which each has its 40.
+PREFORK = (
+    worker(1, own=10, pss=50, rss=210),
+    worker(2, own=20, pss=60, rss=220),
+    worker(3, own=20, pss=60, rss=220),
+    worker(4, own=30, pss=70, rss=230),
+    worker(5, own=25, pss=65, rss=225),
+)
+
+
+def test_the_sums():
+    seen = pool(sample(*PREFORK))
+    assert seen.n_workers == 4
+    assert seen.pss_bytes == 305 * MIB
+    assert seen.uss_bytes == 105 * MIB
+    assert seen.shared_bytes == 200 * MIB
+    assert seen.rss_bytes == 1105 * MIB
+    assert seen.parent_pss_bytes == 50 * MIB
+    assert (seen.largest_uss_bytes, seen.median_uss_bytes) == (30 * MIB, round(22.5 * MIB))
+    assert seen.largest is not None
+    assert seen.largest.pid == 4
+
+
+def test_one_that_may_not_be_seen_leaves_no_sum_that_is_too_small():
+    seen = pool(sample(*PREFORK, worker(6, rss=220)))
+    assert (seen.pss_bytes, seen.uss_bytes, seen.largest_uss_bytes) == (None, None, None)
+    assert seen.parent_pss_bytes == 50 * MIB
+    assert seen.n_hidden == 1
+    assert seen.rss_bytes == 1325 * MIB
+    assert memory_bound(seen, available_bytes=1 << 40) is None
+
+
+def test_one_that_ended_meanwhile_is_no_secret():
+    ending = worker(6, rss=0, memory_age_s=0.0)
+    zombie = worker(7, state=ZOMBIE)
+    seen = pool(sample(*PREFORK, ending, zombie))
+    assert seen.pss_bytes == 305 * MIB
+    assert seen.zombies == ("w (7)",)
+    assert (seen.n_workers, seen.n_hidden) == (5, 0)
+
+
+def test_births_and_deaths_are_told_by_pid_and_start():
+    before = sample(worker(1), worker(2, user_s=1.0), worker(3), at_s=100.0)
+    after = sample(
+        worker(1, system_s=0.5, major_faults=2),
+        worker(2, user_s=2.0, voluntary_switches=4),
+        # The same pid, and another process.
+        worker(3, started_ticks=900, user_s=0.25),
+        worker(4, started_ticks=910),
+        at_s=102.0,
+    )
+    seen = change(before, after)
+    assert (seen.births, seen.deaths, seen.elapsed_s) == (2, 1, 2.0)
+    assert seen.cpu_ratio == {1: 0.25, 2: 0.5, 3: 0.125, 4: 0.0}
+    assert seen.pool_cpu_ratio == 0.875
+    assert seen.major_faults == 2
+    assert seen.voluntary_switches is None
+
+
+def test_room_is_for_what_is_there_once_and_each_ones_own():
+    bound = memory_bound(pool(sample(*PREFORK)), available_bytes=1700 * MIB)
+    assert bound is not None
+    # 1700 MiB, and the 280 of 305 that are no pages of files: 198 of them stay in reserve.
+    assert bound.available_bytes == 1980 * MIB
+    assert bound.reserve_bytes == 198 * MIB
+    assert bound.limited_by == AVAILABLE
+    # The parent's own 10, and the 200 that all share.
+    assert (bound.once_bytes, bound.each_bytes) == (210 * MIB, 30 * MIB)
+    assert bound.n == (1782 - 210) // 30
+    assert bound.n_by_parent == (1782 - 50) // 30
+    assert bound.n_by_rss == 1782 // 230
+    assert bound.n_by_child == (1782 - 230) // 30
+    assert bound.n_by_shared == (1782 - 200) // 30
+
+
+def test_so_many_workers_as_there_is_room_for_fill_it():
+    bound = memory_bound(pool(sample(*PREFORK)), available_bytes=1700 * MIB)
+    assert bound is not None
+    assert bound.n is not None
+    room = bound.available_bytes - bound.reserve_bytes
+    full = bound.once_bytes + bound.n * bound.each_bytes
+    assert full <= room < full + bound.each_bytes
+
+
+@pytest.mark.parametrize(
+    ("limit", "available", "by"),
+    [(1000, 1000, CONTROL_GROUP), (100_000, 1980, AVAILABLE), (None, 1980, AVAILABLE)],
+)
+def test_a_control_groups_limit_counts_where_it_is_less(limit, available, by):
+    bound = memory_bound(
+        pool(sample(*PREFORK)),
+        available_bytes=1700 * MIB,
+        limit_bytes=limit and limit * MIB,
+    )
+    assert bound is not None
+    assert (bound.available_bytes, bound.limited_by) == (available * MIB, by)
+
+
+def test_without_workers_there_is_nothing_to_bound():
+    assert memory_bound(pool(sample(PREFORK[0])), available_bytes=1 << 40) is None
+
+
+def test_workers_without_memory_of_their_own_are_not_counted_out():
+    lean = (PREFORK[0], worker(2, own=0, pss=40, rss=200))
+    bound = memory_bound(pool(sample(*lean)), available_bytes=1 << 40)
+    assert bound is not None
+    assert (bound.n, bound.n_by_child) == (None, None)
+    assert bound.n_by_rss is not None
+
+
+def test_what_does_not_fit_once_leaves_no_room():
+    bound = memory_bound(pool(sample(*PREFORK)), available_bytes=0, limit_bytes=100 * MIB)
+    assert bound is not None
+    assert bound.n == 0

@@ -1,0 +1,131 @@
+"""What the kernel says around a server: made-up files, and real sockets."""
+
+import os
+import socket
+from pathlib import Path
+
+import pytest
+from tests.namespace import may_make_networks, serving_elsewhere
+
+from httpdyno.telemetry.kernel_text import (
+    counters,
+    limit_files,
+    pressure,
+    tcp_extensions,
+)
+from httpdyno.telemetry.surroundings import host_memory, memory_limit_bytes, sockets
+
+PRESSURE = (
+    "some avg10=12.50 avg60=1.00 avg300=0.00 total=2500000\n"
+    "full avg10=0.25 avg60=0.00 avg300=0.00 total=1000\n"
+)
+NETSTAT = (
+    "TcpExt: SyncookiesSent ListenOverflows ListenDrops\nTcpExt: 1 20 30\n"
+    "IpExt: InNoRoutes InOctets\nIpExt: 5 6\n"
+)
+MOUNTS = """\
+30 24 0:26 / /sys/fs/cgroup rw,nosuid - tmpfs tmpfs ro,mode=755
+31 30 0:27 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw,nsdelegate
+32 30 0:28 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory
+33 30 0:29 / /sys/fs/cgroup/cpu rw,relatime - cgroup cgroup rw,cpu
+"""
+
+
+def test_pressure_is_of_some_and_of_all():
+    seen = pressure(PRESSURE)
+    assert seen is not None
+    assert (seen.some_ratio, seen.full_ratio, seen.some_s) == (0.125, 0.0025, 2.5)
+    some = pressure(PRESSURE.splitlines()[0])
+    assert some is not None
+    assert some.full_ratio is None
+    assert pressure("") is None
+
+
+def test_counters_have_names():
+    assert counters("pswpin 12\npswpout 3\n")["pswpin"] == 12
+    assert counters("MemAvailable:   23 kB\nHugePages_Total: 0\n")["MemAvailable"] == 23
+    seen = tcp_extensions(NETSTAT)
+    assert (seen["ListenOverflows"], seen["ListenDrops"]) == (20, 30)
+    assert tcp_extensions("") == {}
+
+
+def test_limits_are_of_the_group_and_those_above():
+    groups = "9:name=systemd:/\n4:memory:/web/shop\n0::/system.slice/shop.service\n"
+    assert list(limit_files(MOUNTS, groups)) == [
+        "/sys/fs/cgroup/unified/system.slice/shop.service/memory.max",
+        "/sys/fs/cgroup/unified/system.slice/memory.max",
+        "/sys/fs/cgroup/unified/memory.max",
+        "/sys/fs/cgroup/memory/web/shop/memory.limit_in_bytes",
+        "/sys/fs/cgroup/memory/web/memory.limit_in_bytes",
+        "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+    ]
+
+
+def test_a_part_of_the_groups_may_be_mounted():
+    mounts = "31 30 0:27 /docker/a /sys/fs/cgroup ro - cgroup2 cgroup2 rw\n"
+    assert list(limit_files(mounts, "0::/docker/a/shop\n")) == [
+        "/sys/fs/cgroup/shop/memory.max",
+        "/sys/fs/cgroup/memory.max",
+    ]
+    assert list(limit_files(mounts, "0::/docker/ab\n")) == []
+
+
+def test_this_machine_has_memory():
+    seen = host_memory()
+    assert 0 < seen.available_bytes < os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    limit = memory_limit_bytes(os.getpid())
+    assert limit is None or limit > 0
+
+
+def test_what_waits_at_a_server_is_told(tmp_path):
+    path = str(tmp_path / "s")
+    with (
+        socket.create_server(("127.0.0.1", 0), backlog=9) as tcp,
+        socket.socket(socket.AF_UNIX) as unix,
+    ):
+        unix.bind(path)
+        unix.listen(7)
+        address = f"127.0.0.1:{tcp.getsockname()[1]}"
+        inodes = [os.fstat(each.fileno()).st_ino for each in (tcp, unix)]
+        with socket.create_connection(tcp.getsockname()), socket.socket(socket.AF_UNIX) as client:
+            client.connect(path)
+            seen = sockets(os.getpid(), inodes)
+            other = sockets(os.getpid(), inodes[1:])
+    queues = {each.address: (each.waiting, each.backlog) for each in seen.queues}
+    assert queues == {address: (1, 9), f"unix:{path}": (1, 7)}
+    # The server's end of the one connection; the client's has another port.
+    assert seen.states == {"established": 1}
+    assert seen.overflows is not None
+    assert seen.drops is not None
+    assert seen.drops >= 0
+    assert (len(other.queues), other.states) == (1, {})
+
+
+def test_overflows_are_counted():
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as server:
+        inode = os.fstat(server.fileno()).st_ino
+        before = sockets(os.getpid(), [inode]).overflows
+        assert before is not None
+        clients = []
+        try:
+            for _ in range(6):
+                client = socket.socket()
+                clients.append(client)
+                client.setblocking(False)
+                client.connect_ex(server.getsockname())
+            after = sockets(os.getpid(), [inode]).overflows
+        finally:
+            for client in clients:
+                client.close()
+    assert after is not None
+    assert after > before
+
+
+@pytest.mark.skipif(not may_make_networks(), reason="needs network namespaces")
+def test_another_network_has_its_own():
+    with serving_elsewhere(8080) as network:
+        pid = int(network.split("/")[2])
+        inodes = {each.stat().st_ino for each in Path(f"/proc/{pid}/fd").iterdir()}
+        seen = sockets(pid, inodes)
+    assert [each.address for each in seen.queues] == ["127.0.0.1:8080"]
+    assert seen.overflows == 0

@@ -1,0 +1,228 @@
+"""Real processes whose sizes are known, as the sampler sees them."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import psutil
+import pytest
+from tests.telemetry.forked import MIB, PAGE_BYTES, forked
+
+from httpdyno.telemetry import worker as module
+from httpdyno.telemetry.pool import pool
+from httpdyno.telemetry.worker import WorkerSampler
+from httpdyno.telemetry.worker_text import context_switches, memory, stat
+
+DEADLINE_S = 10.0
+SHARED_MIB = 24
+TOUCHED = (0, 256, 1024)
+
+
+def await_true(condition):
+    deadline_s = time.monotonic() + DEADLINE_S
+    while not condition():
+        assert time.monotonic() < deadline_s
+        time.sleep(0.01)
+
+
+def by_pid(sampler):
+    return {each.pid: each for each in sampler.read().workers}
+
+
+def memory_of(worker):
+    assert worker.memory is not None
+    return worker.memory
+
+
+def test_sizes_are_what_was_shared_and_touched():
+    with forked(SHARED_MIB, TOUCHED) as (parent, children):
+        seen = by_pid(WorkerSampler([parent]))
+        together = pool(WorkerSampler([parent]).read())
+    assert list(seen) == [parent, *children]
+    own = [memory_of(seen[pid]).uss_bytes for pid in children]
+    # What else a child has of its own is the same in all of them: a few pages of the interpreter.
+    for k, pages in enumerate(TOUCHED):
+        assert own[k] - own[0] == pytest.approx(pages * PAGE_BYTES, abs=16 * PAGE_BYTES)
+    for pid in (parent, *children):
+        each = memory_of(seen[pid])
+        assert each.uss_bytes <= each.pss_bytes <= each.rss_bytes
+        assert each.uss_bytes + each.shared_bytes == each.rss_bytes
+        assert each.rss_bytes >= SHARED_MIB * MIB
+    # The shared pages are there once, and each page that was touched once more.
+    least = SHARED_MIB * MIB + sum(TOUCHED) * PAGE_BYTES
+    assert together.pss_bytes is not None
+    assert together.uss_bytes is not None
+    assert together.largest is not None
+    assert least <= together.pss_bytes <= least + 16 * MIB
+    assert together.rss_bytes >= 4 * SHARED_MIB * MIB
+    assert together.n_workers == len(TOUCHED)
+    assert together.largest_uss_bytes == max(own)
+    assert together.median_uss_bytes == own[1]
+    assert together.largest.pid == children[2]
+    assert together.shared_bytes == together.pss_bytes - together.uss_bytes
+
+
+def read_beside(parent, other):
+    """Return both words of a process, while no other program came or went that shares its files."""
+    deadline_s = time.monotonic() + DEADLINE_S
+    while time.monotonic() < deadline_s:
+        before = by_pid(WorkerSampler([parent]))[other.pid]
+        sizes = other.memory_full_info()
+        after = by_pid(WorkerSampler([parent]))[other.pid]
+        if before.memory == after.memory:
+            return after, sizes
+    pytest.fail("the machine's programs never left it alone")
+
+
+def test_each_figure_is_that_of_psutil():
+    with forked(SHARED_MIB, TOUCHED) as (parent, children):
+        for pid in (parent, *children):
+            other = psutil.Process(pid)
+            told, sizes = read_beside(parent, other)
+            assert abs(memory_of(told).uss_bytes - sizes.uss) <= 2 * PAGE_BYTES
+            assert abs(memory_of(told).pss_bytes - sizes.pss) <= 2 * PAGE_BYTES
+            assert abs(memory_of(told).rss_bytes - sizes.rss) <= 64 * PAGE_BYTES
+            assert memory_of(told).swap_bytes == sizes.swap
+            assert (told.user_s, told.system_s) == other.cpu_times()[:2]
+            assert told.n_threads == other.num_threads()
+            assert told.n_descriptors == other.num_fds()
+            assert told.parent == other.ppid()
+            assert told.name == other.name()
+            assert told.state == other.status()
+            assert time.time() - told.age_s == pytest.approx(other.create_time(), abs=1.0)
+            switches = other.num_ctx_switches()
+            assert told.voluntary_switches == switches.voluntary
+            # The host's other programs may push it aside at any time.
+            assert told.involuntary_switches <= switches.involuntary
+
+
+def test_a_zombie_is_there_without_memory():
+    with forked(1, (0, 0)) as (parent, children):
+        sampler = WorkerSampler([parent])
+        os.kill(children[0], signal.SIGKILL)
+        await_true(lambda: by_pid(sampler)[children[0]].is_zombie)
+        sample = sampler.read()
+        together = pool(sample)
+        seen = {each.pid: each for each in sample.workers}
+    assert seen[children[0]].memory is None
+    assert seen[children[0]].hidden == ()
+    assert together.zombies == (f"{seen[children[0]].name} ({children[0]})",)
+    assert together.states["zombie"] == 1
+    assert together.n_workers == 1
+    assert together.pss_bytes is not None
+
+
+def test_what_has_ended_is_not_there():
+    process = subprocess.Popen([sys.executable, "-S", "-c", "pass"])
+    process.wait()
+    sample = WorkerSampler([process.pid]).read()
+    assert sample.workers == ()
+    assert pool(sample).n_workers == 0
+
+
+def test_one_whose_parent_died_is_still_followed():
+    code = "import os, signal\nmiddle = os.fork()\nif not middle:\n    os.fork()\nsignal.pause()\n"
+    with subprocess.Popen(
+        [sys.executable, "-S", "-c", code],
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as root:
+        try:
+            sampler = WorkerSampler([root.pid])
+            await_true(lambda: len(by_pid(sampler)) == 3)
+            middle = next(p for p, each in by_pid(sampler).items() if each.parent == root.pid)
+            orphans = {p for p, each in by_pid(sampler).items() if each.parent == middle}
+            assert orphans
+            os.kill(middle, signal.SIGKILL)
+            await_true(lambda: by_pid(sampler)[middle].is_zombie)
+            assert orphans <= by_pid(sampler).keys()
+        finally:
+            os.killpg(root.pid, signal.SIGKILL)
+
+
+def test_where_the_kernel_lists_no_children_all_processes_are_looked_at(monkeypatch):
+    monkeypatch.setattr(module, "KERNEL_LISTS_CHILDREN", False)
+    with forked(1, (0, 0)) as (parent, children):
+        assert set(by_pid(WorkerSampler([parent]))) == {parent, *children}
+
+
+def test_memory_is_read_in_turn_where_time_is_bounded():
+    with forked(1, (0,) * 5) as (parent, children):
+        sampler = WorkerSampler([parent], memory_s=0.0)
+        for n_read in range(1, 7):
+            sample = sampler.read()
+            assert sum(each.memory is not None for each in sample.workers) == n_read
+            assert (pool(sample).pss_bytes is None) == (n_read < 6)
+            assert pool(sample).n_hidden == 6 - n_read
+        # From here on the oldest is read anew, and each says how old it is.
+        for _ in range(6):
+            sample = sampler.read()
+            ages = [each.memory_age_s or 0.0 for each in sample.workers]
+            assert ages.count(0.0) == 1
+            assert len(set(ages)) == 1 + len(children)
+            assert pool(sample).memory_age_s == max(ages)
+
+
+def test_what_may_not_be_seen_is_none_and_named():
+    code = (
+        "import os, sys\n"
+        "from httpdyno.telemetry.pool import pool\n"
+        "from httpdyno.telemetry.worker import WorkerSampler\n"
+        "if os.geteuid() == 0:\n    os.setgroups([])\n    os.setgid(65534)\n    os.setuid(65534)\n"
+        "sample = WorkerSampler([int(sys.argv[1])]).read()\n"
+        "one, together = sample.workers[0], pool(sample)\n"
+        "print(one.memory, one.rss_bytes > 0, one.voluntary_switches > 0, one.hidden[0])\n"
+        "print(together.pss_bytes, together.rss_bytes > 0, together.n_hidden > 0)\n"
+    )
+    with forked(1, (0,)) as (parent, _):
+        # For an ordinary user the first process is root's.
+        pid = parent if os.geteuid() == 0 else 1
+        seen = subprocess.run(
+            [sys.executable, "-c", code, str(pid)], check=True, capture_output=True, text=True
+        )
+    assert seen.stdout.splitlines() == [
+        "None True True memory not visible without root",
+        "None True True",
+    ]
+
+
+STAT = b"812 (a ) (b) S 1 812 812 0 -1 4194560 700 9 3 4 250 120 1 2 20 0 7 0 4711 9000 512 1 0"
+ROLLUP = b"""00400000-7ffd [rollup]
+Rss:                1764 kB
+Pss:                 219 kB
+Shared_Clean:       1612 kB
+Shared_Dirty:          4 kB
+Private_Clean:        40 kB
+Private_Dirty:       108 kB
+Swap:                 16 kB
+"""
+
+
+def test_a_name_may_contain_anything():
+    seen = stat(STAT)
+    assert (seen.name, seen.state, seen.parent) == ("a ) (b", "sleeping", 1)
+    assert (seen.minor_faults, seen.major_faults, seen.n_threads) == (700, 3, 7)
+    assert (seen.started_ticks, seen.rss_bytes) == (4711, 512 * PAGE_BYTES)
+    assert seen.user_s / seen.system_s == 250 / 120
+
+
+def test_an_old_kernel_tells_no_kinds_of_pages():
+    seen = memory(ROLLUP)
+    assert seen is not None
+    assert (seen.uss_bytes, seen.shared_bytes) == (148 << 10, 1616 << 10)
+    assert (seen.anonymous_pss_bytes, seen.file_pss_bytes) == (None, None)
+    assert seen.swap_bytes == 16 << 10
+    newer = memory(ROLLUP + b"Pss_Anon: 7 kB\nPss_File: 5 kB\nPss_Shmem: 3 kB\nSwapPss: 8 kB\n")
+    assert newer is not None
+    assert (newer.anonymous_pss_bytes, newer.file_pss_bytes) == (10 << 10, 5 << 10)
+    assert newer.swap_bytes == 8 << 10
+    assert memory(b"") is None
+
+
+def test_switches_are_the_last_lines_of_the_status():
+    text = b"Name:\tx\nvoluntary_ctxt_switches:\t12\nnonvoluntary_ctxt_switches:\t3\n"
+    assert context_switches(text) == (12, 3)
+    assert context_switches(b"Name:\tx\n") is None
