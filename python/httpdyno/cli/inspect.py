@@ -10,6 +10,7 @@ import typer
 from httpdyno.cli.console import results
 from httpdyno.cli.option import JsonOption
 from httpdyno.cli.output import Outputs, write_json
+from httpdyno.errors import UsageError
 from httpdyno.registry import site_adapters
 from httpdyno.report.inspect.json import inspect_json
 from httpdyno.report.inspect.page import Page, Server
@@ -18,8 +19,14 @@ from httpdyno.servers.cell.possible import possible
 from httpdyno.servers.source.find import configured, find, running
 from httpdyno.servers.source.inspection import Inspected, inspected, serving, with_backends
 from httpdyno.servers.source.machine import Machine, this_machine
-from httpdyno.servers.source.words import parse_source
-from httpdyno.telemetry.process_tree import ProcessTree
+from httpdyno.servers.source.words import (
+    FileSource,
+    KindSource,
+    Source,
+    canonical_kind,
+    parse_source,
+)
+from httpdyno.telemetry.observed import observed
 
 EXAMPLE = """Example:
 
@@ -40,6 +47,16 @@ def command(
         ),
     ] = None,
     *,
+    pid: Annotated[
+        int | None, typer.Option("--pid", metavar="N", help="The same as `pid:N`.")
+    ] = None,
+    server: Annotated[
+        str | None,
+        typer.Option("--server", metavar="KIND", help="The same as a kind, such as `apache`."),
+    ] = None,
+    config: Annotated[
+        str | None, typer.Option("--config", metavar="FILE", help="The same as the file.")
+    ] = None,
     json: JsonOption = None,
 ) -> int:
     """Say what runs here and what it is set to, without touching it.
@@ -49,7 +66,7 @@ def command(
     """
     outputs = Outputs(json=json)
     outputs.check()
-    page = _page(source or [])
+    page = _page(_named(source or [], pid=pid, server=server, config=config))
     if outputs.json is not None:
         write_json(inspect_json(page), outputs.json)
     if outputs.has_text:
@@ -57,26 +74,45 @@ def command(
     return 0
 
 
-def _page(words: list[str]) -> Page:
+def _named(
+    words: list[str], *, pid: int | None, server: str | None, config: str | None
+) -> Source | None:
+    """Return what was named, whichever way; None where nothing was."""
+    folder = Path.cwd()
+    ways: list[Source] = [parse_source(words, folder)] if words else []
+    if pid is not None:
+        ways.append(parse_source([f"pid:{pid}"], folder))
+    if server is not None:
+        ways.append(KindSource(canonical_kind(server)))
+    if config is not None:
+        ways.append(FileSource(folder / config))
+    if len(ways) > 1:
+        raise UsageError(
+            "a server was named in more than one way",
+            hint="one of SOURCE, `--pid`, `--server` and `--config`",
+        )
+    return ways[0] if ways else None
+
+
+def _page(source: Source | None) -> Page:
     machine = this_machine(site_adapters())
-    if words:
-        found = find(parse_source(words, Path.cwd()), machine)
-    else:
-        found = running(machine) or configured(machine)
+    found = running(machine) or configured(machine) if source is None else find(source, machine)
     seen = with_backends([inspected(each, machine.adapters) for each in found], machine)
     isolation, reason = possible() if seen else ("", "")
     if isolation == "cell":
         reason = "root" if os.geteuid() == 0 else "a user namespace of your own"
+    named = () if source is None else found
     return Page(
-        servers=tuple(_server(each, machine) for each in seen),
+        servers=tuple(_server(each, machine, is_named=each.found in named) for each in seen),
         now_s=time.time(),
         isolation=isolation,
         isolation_reason=reason,
     )
 
 
-def _server(seen: Inspected, machine: Machine) -> Server:
+def _server(seen: Inspected, machine: Machine, *, is_named: bool) -> Server:
     root = seen.found.root
+    inodes = {each.inode for each in seen.found.listens} if is_named else None
     backends: dict[str, str] = {}
     for backend in seen.survey.backends if seen.survey else ():
         servers = [each for each in serving(backend, machine) if each.root]
@@ -85,6 +121,7 @@ def _server(seen: Inspected, machine: Machine) -> Server:
         )
     return Server(
         seen=seen,
-        memory_bytes=ProcessTree(root.pid).pss_bytes() if root else None,
+        is_named=is_named,
+        observed=observed(root.pid, inodes) if root else None,
         backends=tuple(backends.items()),
     )

@@ -1,6 +1,7 @@
 """What `httpdyno inspect` shows of servers that were seen."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from msgspec.structs import replace as changed
@@ -15,10 +16,18 @@ from httpdyno.servers.source.inspection import Inspected
 from httpdyno.servers.source.listening import ListeningSocket
 from httpdyno.servers.source.process import ProcessFacts
 from httpdyno.servers.source.unit_file import UnitFacts
+from httpdyno.telemetry.kernel_text import Pressure
+from httpdyno.telemetry.memory_bound import memory_bound
+from httpdyno.telemetry.observed import Observed
+from httpdyno.telemetry.pool import pool
+from httpdyno.telemetry.surroundings import HostMemory, ListenQueue, Sockets
+from httpdyno.telemetry.worker import Sample, Worker
+from httpdyno.telemetry.worker_text import ZOMBIE, Memory
 
 NOW_S = 2_000_000.0
 MAIN = "/etc/nginx/nginx.conf"
 SITE = "/etc/nginx/sites-enabled/shop.example"
+ROOT_PID, MIB = 812, 1 << 20
 SOCKET = "unix:/run/php/php8.2-fpm.sock"
 
 
@@ -31,6 +40,72 @@ def process(pid: int, parent: int, age_s: float, user: str = "root") -> ProcessF
 def reading(name: str, text: str, *, scope: str = "", line: int | None = 1) -> Reading:
     origin = Origin(file=MAIN, line=line, start=0, end=1) if line else None
     return Reading(name=name, scope=scope, text=text, origin=origin)
+
+
+def worker(pid: int, own_mib: int, *, is_seen: bool = True, state: str = "sleeping") -> Worker:
+    memory = Memory(
+        rss_bytes=(own_mib + 20) * MIB,
+        pss_bytes=(own_mib + 4) * MIB,
+        uss_bytes=own_mib * MIB,
+        shared_bytes=20 * MIB,
+        anonymous_pss_bytes=(own_mib + 2) * MIB,
+        file_pss_bytes=2 * MIB,
+        swap_bytes=0,
+    )
+    return Worker(
+        pid=pid,
+        parent=1 if pid == ROOT_PID else ROOT_PID,
+        name="nginx",
+        state=state,
+        started_ticks=pid,
+        age_s=7200.0,
+        user_s=1.5,
+        system_s=0.25,
+        minor_faults=700,
+        major_faults=1,
+        n_threads=1,
+        rss_bytes=(own_mib + 20) * MIB,
+        voluntary_switches=12,
+        involuntary_switches=3,
+        n_descriptors=9 if is_seen else None,
+        memory=memory if is_seen and state != ZOMBIE else None,
+        memory_age_s=0.0,
+        hidden=() if is_seen else ("memory not visible without root",),
+    )
+
+
+def observed(*workers: Worker) -> Observed:
+    together = pool(Sample(at_s=0.0, root_pids=(ROOT_PID,), workers=workers))
+    pressure = Pressure(some_ratio=0.125, full_ratio=0.0, some_s=2.5)
+    return Observed(
+        root_pid=ROOT_PID,
+        workers=workers,
+        pool=together,
+        host=HostMemory(available_bytes=2048 * MIB, swap_ins=3, pressure={"memory": pressure}),
+        bound=memory_bound(together, available_bytes=2048 * MIB),
+        sockets=Sockets(
+            queues=(ListenQueue(address="0.0.0.0:80", waiting=2, backlog=511),),
+            states={"established": 7, "time-wait": 1200},
+            overflows=1,
+            drops=1,
+        ),
+    )
+
+
+NGINX_SIZES = (worker(ROOT_PID, 1), worker(813, 6), worker(814, 3))
+
+
+def named() -> Server:
+    """Return a pool that somebody asked for, with more workers than have a line."""
+    workers = [worker(1000 + k, 10 + k % 7) for k in range(23)]
+    gone = worker(1999, 0, state=ZOMBIE)
+    return replace(secluded(), observed=observed(NGINX_SIZES[0], *workers, gone), is_named=True)
+
+
+def barred() -> Server:
+    """Return a pool of which this user may see little."""
+    sizes = (worker(ROOT_PID, 1, is_seen=False), worker(813, 6, is_seen=False))
+    return replace(secluded(), observed=observed(*sizes), is_named=True)
 
 
 def nginx() -> Server:
@@ -89,7 +164,7 @@ def nginx() -> Server:
         changed=(SITE,),
         perhaps_changed=(MAIN, "/etc/nginx/mime.types"),
     )
-    return Server(seen=seen, memory_bytes=20 << 20, backends=((SOCKET, "php-fpm 790"),))
+    return Server(seen=seen, observed=observed(*NGINX_SIZES), backends=((SOCKET, "php-fpm 790"),))
 
 
 def api() -> Server:
@@ -109,6 +184,8 @@ def secluded() -> Server:
 PAGES = {
     "site": Page(servers=(nginx(), api()), now_s=NOW_S, isolation="cell", isolation_reason="root"),
     "little": Page(servers=(secluded(),), now_s=NOW_S, isolation_reason="no Landlock here"),
+    "pool": Page(servers=(named(),), now_s=NOW_S),
+    "barred": Page(servers=(barred(),), now_s=NOW_S),
     "nothing": Page(servers=(), now_s=NOW_S),
 }
 
@@ -128,7 +205,40 @@ def test_json_has_what_the_text_has(golden):
     golden("report/inspect_site.json", f"{json.dumps(document, indent=2)}\n")
     text = plain_text(inspect_text(PAGES["site"])).split()
     for finding in document["servers"][0]["findings"]:
-        assert " ".join(finding.split()) in " ".join(text).replace(" ! ", " ")
+        assert finding["severity"] in {"warning", "note"}
+        for words in (finding["what"], finding["evidence"], finding["do"]):
+            assert " ".join(words.split()) in " ".join(text).replace(" ! ", " ")
+
+
+def test_json_has_each_process(golden):
+    [server] = inspect_json(PAGES["pool"])["servers"]
+    assert len(server["workers"]) == 25
+    assert server["pool"]["n_workers"] == 23
+    assert server["pool"]["uss_bytes"] == sum(each["uss_bytes"] or 0 for each in server["workers"])
+    server["workers"] = server["workers"][:2]
+    golden("report/inspect_pool.json", f"{json.dumps(server, indent=2)}\n")
+
+
+def test_workers_are_in_the_order_of_what_is_their_own_and_the_rest_is_summed():
+    lines = plain_text(inspect_text(PAGES["pool"])).splitlines()
+    head = next(k for k, line in enumerate(lines) if line.startswith("  process"))
+    rows = [line.split() for line in lines[head + 1 :] if line.startswith("  ")]
+    assert len(rows) == 1 + 20 + 1
+    assert rows[0][0] == str(ROOT_PID)
+    own = [float(row[2]) for row in rows[1:21]]
+    assert own == sorted(own, reverse=True)
+    assert rows[-1][:4] == ["3", "more", "30.0", "MiB"]
+
+
+def test_a_sum_of_which_a_part_may_not_be_seen_is_not_told():
+    [server] = inspect_json(PAGES["barred"])["servers"]
+    assert (server["memory_bytes"], server["pool"]["pss_bytes"]) == (None, None)
+    assert server["pool"]["bound"] is None
+    assert server["pool"]["rss_bytes"] == 47 * MIB
+    assert "memory not visible without root" in server["not_seen"]
+    assert "2 processes, memory not visible without root; RSS adds up to 47.0 MiB" in " ".join(
+        plain_text(inspect_text(PAGES["barred"])).split()
+    )
 
 
 def test_a_program_that_was_replaced_is_a_finding():
@@ -142,4 +252,5 @@ def test_a_program_that_was_replaced_is_a_finding():
     )
     seen = Inspected(found=Found(member=changed(server.seen.found.member, unit=""), root=old))
     [finding] = Server(seen=seen).findings
-    assert "a restart takes up the new one" in finding
+    assert (finding.name, finding.severity) == ("program-replaced", "warning")
+    assert finding.do == "a restart takes up the new one"

@@ -1,10 +1,12 @@
 """What runs here, as JSON: everything in built-in types, values of the environment left out."""
 
+from dataclasses import asdict
 from typing import Any
 
 import msgspec
 
 from httpdyno.report.inspect.page import Page, Server
+from httpdyno.report.inspect.pool_json import pool_json, workers_json
 
 
 def inspect_json(page: Page) -> dict[str, Any]:
@@ -33,13 +35,15 @@ def _server(server: Server) -> dict[str, Any]:
         "unit_limits": dict(found.unit.limits) if found.unit else {},
         "open_files_limit": found.open_files_limit or None,
         "environment_names": list(found.member.environment_names),
-        "memory_bytes": server.memory_bytes,
+        "memory_bytes": server.observed.pool.pss_bytes if server.observed else None,
+        "pool": pool_json(server.observed) if server.observed else None,
+        "workers": workers_json(server.observed) if server.observed else [],
         "listens": [each.address for each in found.listens],
         "survey": msgspec.to_builtins(survey) if survey else None,
         "knobs": list(seen.knobs),
         "n_files": seen.n_files,
         "changed_files": list(seen.changed),
         "perhaps_changed_files": list(seen.perhaps_changed),
-        "findings": list(server.findings),
-        "not_seen": list(found.hidden),
+        "findings": [asdict(each) for each in server.findings],
+        "not_seen": [*found.hidden, *(server.observed.hidden if server.observed else ())],
     }

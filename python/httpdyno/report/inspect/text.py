@@ -8,17 +8,23 @@ from rich.text import Text
 
 from httpdyno.model import Listener, Reading
 from httpdyno.report.inspect.page import Page, Server
+from httpdyno.report.inspect.pool_text import (
+    POOL_LABELS,
+    age,
+    detail_rows,
+    memory_row,
+    worker_table,
+)
 from httpdyno.report.shared.phrase import plural
 from httpdyno.report.shared.prose import Prose
-from httpdyno.units import format_bytes, format_guess
 
 _LABEL_WIDTH = 18
 _N_SETTINGS = 16
 """So many are shown; JSON has all of them."""
-_DAY_S = 86_400.0
 _FINDING = "!"
 LABELS = (
-    *("runs", "listens", "hosts", "serves", "log", "set", "limits", "memory", "files"),
+    *("runs", "listens", "hosts", "serves", "log", "set", "limits", "files"),
+    *POOL_LABELS,
     _FINDING,
 )
 """Of the rows of a server."""
@@ -32,7 +38,10 @@ def inspect_text(page: Page) -> RenderableType:
         return Text("no server of a known kind runs here, and none is configured")
     parts: list[RenderableType] = []
     for server in page.servers:
-        parts += [_paragraph(server, page.now_s), Text("")]
+        parts.append(_paragraph(server, page.now_s))
+        if server.is_named and server.observed is not None:
+            parts += [Text(""), worker_table(server.observed)]
+        parts.append(Text(""))
     if page.isolation:
         reason = f" ({page.isolation_reason})" if page.isolation_reason else ""
         parts.append(_table([("a private copy", f"possible: {page.isolation}{reason}")]))
@@ -52,7 +61,7 @@ def _paragraph(server: Server, now_s: float) -> Table:
     for label, value in _rows(server, now_s):
         table.add_row(Text(f"  {label}", "dim"), Prose(Text(value)))
     for finding in server.findings:
-        table.add_row(Text(f"  {_FINDING}", "yellow"), Prose(Text(finding)))
+        table.add_row(Text(f"  {_FINDING}", "yellow"), Prose(Text(str(finding))))
     return table
 
 
@@ -93,10 +102,10 @@ def _bounds(server: Server) -> Iterator[tuple[str, str]]:
         limits.insert(0, f"open files {found.open_files_limit}")
     if limits:
         yield "limits", ", ".join(limits)
-    if server.memory_bytes is not None:
-        n = 1 + len(found.below)
-        processes = plural(n, "process") if n == 1 else f"{n:,} processes"
-        yield "memory", f"{format_bytes(server.memory_bytes)} in {processes}"
+    if server.observed is not None:
+        yield "memory", memory_row(server.observed)
+        if server.is_named:
+            yield from detail_rows(server.observed)
     if seen.n_files:
         yield "files", f"{plural(seen.n_files, 'file')} read, {plural(len(seen.knobs), 'knob')}"
 
@@ -109,14 +118,8 @@ def _running(server: Server, now_s: float) -> str:
     children = f", {n:,} {'child' if n == 1 else 'children'}" if n else ""
     user = f" of {found.root.user}" if found.root.user else ""
     unit = f"; unit {found.member.unit}" if found.member.unit else ""
-    since = _age(now_s - found.root.started_at_s)
+    since = age(now_s - found.root.started_at_s)
     return f"process {found.root.pid}{user}{children}, for {since}{unit}"
-
-
-def _age(seconds: float) -> str:
-    if seconds >= 2 * _DAY_S:
-        return plural(int(seconds / _DAY_S), "day")
-    return format_guess(seconds)
 
 
 def _listens(server: Server) -> str:

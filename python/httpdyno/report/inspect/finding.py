@@ -1,0 +1,112 @@
+"""What of a server its owner should know. Pure: what is looked at comes in as it was seen."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from httpdyno.report.shared.phrase import oxford, plural
+from httpdyno.servers.source.inspection import Inspected
+from httpdyno.telemetry.observed import Observed
+
+_N_NAMED = 3
+"""So many files are named; of more, how many."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Finding:
+    """One thing that is wrong with a server, or not as it looks."""
+
+    name: str
+    """For machines: `changed-files`."""
+    severity: Literal["warning", "note"]
+    """A warning: what runs is not what one would think. A note: something is not known."""
+    what: str
+    evidence: str = ""
+    """Where it is seen: a file and a line, processes."""
+    do: str = ""
+    """What takes it away."""
+
+    def __str__(self) -> str:
+        evidence = f" ({self.evidence})" if self.evidence else ""
+        return f"{self.what}{evidence}{f': {self.do}' if self.do else ''}"
+
+
+def findings(seen: Inspected, observed: Observed | None) -> tuple[Finding, ...]:
+    """Return what is wrong with a server, or not as it looks."""
+    return (*_of_files(seen), *_of_processes(observed), *_not_seen(seen))
+
+
+def _of_files(seen: Inspected) -> Iterator[Finding]:
+    found = seen.found
+    if seen.trouble:
+        yield Finding(name="configuration-not-read", severity="note", what=seen.trouble)
+    if found.root is not None and found.root.is_replaced:
+        yield Finding(
+            name="program-replaced",
+            severity="warning",
+            what="its program file was replaced since it began",
+            do="a restart takes up the new one",
+        )
+    if found.unit is not None and found.unit.needs_daemon_reload:
+        yield Finding(
+            name="unit-changed",
+            severity="warning",
+            what=f"the files of {found.unit.name} were changed since systemd read them",
+            do="`systemctl daemon-reload` takes them up",
+        )
+    if seen.changed:
+        yield Finding(
+            name="files-changed",
+            severity="warning",
+            what=f"{_were(seen.changed)} changed after the server read {_it(seen.changed)}",
+        )
+    if seen.perhaps_changed:
+        yield Finding(
+            name="files-perhaps-changed",
+            severity="note",
+            what=f"{_were(seen.perhaps_changed)} changed since the server began, and it is not "
+            f"known whether it read {_it(seen.perhaps_changed)} again",
+        )
+    for notice in seen.survey.notices if seen.survey else ():
+        origin = notice.origin
+        yield Finding(
+            name="configuration",
+            severity="warning",
+            what=notice.words,
+            evidence=f"{origin.file}:{origin.line}" if origin else "",
+        )
+
+
+def _of_processes(observed: Observed | None) -> Iterator[Finding]:
+    zombies = observed.pool.zombies if observed else ()
+    if zombies:
+        yield Finding(
+            name="zombies",
+            severity="note",
+            what=f"{plural(len(zombies), 'zombie')}: ended, and the parent has not asked how",
+            evidence=oxford(zombies) if len(zombies) <= _N_NAMED else f"the first: {zombies[0]}",
+        )
+
+
+def _not_seen(seen: Inspected) -> Iterator[Finding]:
+    for path in seen.survey.unreadable if seen.survey else ():
+        yield Finding(
+            name="file-not-readable", severity="note", what=f"{path} cannot be read by this user"
+        )
+    if seen.found.hidden:
+        yield Finding(
+            name="not-visible",
+            severity="note",
+            what=f"its {oxford(seen.found.hidden)} may not be seen by this user",
+            do="`sudo` shows more",
+        )
+
+
+def _were(paths: Sequence[str]) -> str:
+    if len(paths) > _N_NAMED:
+        return f"{paths[0]} and {len(paths) - 1:,} more files were"
+    return f"{oxford(paths)} {'was' if len(paths) == 1 else 'were'}"
+
+
+def _it(paths: Sequence[str]) -> str:
+    return "it" if len(paths) == 1 else "them"
