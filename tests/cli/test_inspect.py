@@ -1,6 +1,7 @@
 """`httpdyno inspect`: what runs here is said, and nothing of it is touched."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -64,3 +65,26 @@ def test_where_nothing_runs_it_is_what_is_configured(monkeypatch, capsys):
     assert run(["inspect", "--json", "-"]) == 0
     [server] = json.loads(capsys.readouterr().out)["servers"]
     assert (server["kind"], server["pid"]) == ("shop", None)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (["--pid", "4194303"], 2, "no process has the id"),
+        (["--server", "nginxx"], 2, "no kind of server is called `nginxx`"),
+        (["--config", "/nowhere.conf"], 3, "does not exist"),
+        (["--pid", "1", "--server", "nginx"], 2, "named in more than one way"),
+        (["nginx", "--pid", "1"], 2, "named in more than one way"),
+    ],
+)
+def test_options_name_a_server_as_its_source_does(words, code, message, capsys):
+    assert run(["inspect", *words]) == code
+    assert message in capsys.readouterr().err
+
+
+def test_an_own_process_is_shown_with_its_memory(capsys):
+    assert run(["inspect", "--json", "-", f"pid:{os.getpid()}"]) == 0
+    [server] = json.loads(capsys.readouterr().out)["servers"]
+    assert server["workers"][0]["pid"] == server["pid"]
+    assert 0 < server["pool"]["uss_bytes"] <= server["pool"]["pss_bytes"]
+    assert os.getpid() in {each["pid"] for each in server["workers"]}

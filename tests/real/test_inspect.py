@@ -3,74 +3,23 @@
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import time
-from contextlib import ExitStack
 
 import pytest
 from tests.conftest import PROGRAM_PATH
+from tests.real.foreground import await_children, free_port, started_in
 
 from httpdyno.cli.app import run
-from httpdyno.servers.live_process import child_pids
 
-DEADLINE_S = 10.0
-N_WORKERS = 2
 TEMPORARY = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return int(probe.getsockname()[1])
-
-
-def await_port(port):
-    deadline_s = time.monotonic() + DEADLINE_S
-    while time.monotonic() < deadline_s:
-        try:
-            socket.create_connection(("127.0.0.1", port), 1).close()
-        except OSError:
-            time.sleep(0.02)
-        else:
-            return
-    pytest.fail(f"nothing came to listen at {port}")
-
-
-def await_children(*pids):
-    deadline_s = time.monotonic() + DEADLINE_S
-    while any(len(child_pids(pid)) < N_WORKERS for pid in pids):
-        assert time.monotonic() < deadline_s
-        time.sleep(0.02)
 
 
 @pytest.fixture
 def start(own_folders):
-    with ExitStack() as stack:
-
-        def started(command, port):
-            process = subprocess.Popen(
-                command,
-                cwd=own_folders,
-                start_new_session=True,
-                stderr=subprocess.DEVNULL,
-                env={"PATH": PROGRAM_PATH, "HTTPDYNO_INSTANCE": str(own_folders)},
-            )
-            stack.callback(end, process)
-            await_port(port)
-            return process.pid
-
-        yield started
-
-
-def end(process):
-    process.terminate()
-    try:
-        process.wait(DEADLINE_S)
-    finally:
-        if process.poll() is None:
-            os.killpg(process.pid, 9)
-            process.wait()
+    with started_in(own_folders) as start:
+        yield start
 
 
 def shown(capsys, *words):
@@ -106,7 +55,7 @@ def test_nginx_is_seen_with_what_serves_it_and_not_touched(start, own_folders, c
         f"location / {{ proxy_pass http://127.0.0.1:{behind}; }} }} }}\n"
     )
     pid = start([program, "-c", str(main), "-e", f"{own_folders}/error.log"], port)
-    await_children(pid, gunicorn_pid)
+    await_children(2, pid, gunicorn_pid)
     before = state(own_folders)
     [front] = [each for each in shown(capsys, f":{port}") if each["kind"] == "nginx"]
     said = subprocess.run([program, "-v"], check=True, capture_output=True, text=True).stderr

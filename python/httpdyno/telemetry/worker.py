@@ -1,11 +1,11 @@
 """Each process of a server's trees at one moment, cheap enough for every second.
 
 What is cheap takes some 30 µs for each, but to tell a process's memory the kernel walks all of its
-page tables, and they are in no cache once a second: with 20 MB 160 µs, and more with more. A sampler
-may therefore be given a bound for that. Then memory is read in turn, those first that were never
-read, and each worker says how old its figures are. Of 256 such workers, all memory in each second
-took 5.1 % of a core, and with `EACH_SECOND_S` all of it took 1.6 %, with memory at most 6 s old
-(`benches/sampling`, two busy cores).
+page tables, and they are in no cache once a second: with 20 MB 160 µs, and more with more. A
+sampler may therefore be given a bound for that. Then memory is read in turn, those first that were
+never read, and each worker says how old its figures are. Of 256 such workers, with all memory in
+each second a sampler took 5.1 % of a core, and within `EACH_SECOND_S` 1.6 %, with memory at most
+6 s old (`benches/sampling`, two busy cores).
 
 Nothing is sent or signalled. What may not be seen is None and named.
 """
