@@ -168,7 +168,7 @@ def test_memory_is_read_in_turn_where_time_is_bounded():
 
 def test_what_may_not_be_seen_is_none_and_named():
     code = (
-        "import os, sys\n"
+        "import os, subprocess, sys\n"
         "from httpdyno.telemetry.pool import pool\n"
         "from httpdyno.telemetry.worker import WorkerSampler\n"
         "if os.geteuid() == 0:\n    os.setgroups([])\n    os.setgid(65534)\n    os.setuid(65534)\n"
@@ -176,6 +176,10 @@ def test_what_may_not_be_seen_is_none_and_named():
         "one, together = sample.workers[0], pool(sample)\n"
         "print(one.memory, one.rss_bytes > 0, one.voluntary_switches > 0, one.hidden[0])\n"
         "print(together.pss_bytes, together.rss_bytes > 0, together.n_hidden > 0)\n"
+        # A program that this user started is its own, and seen as root sees it.
+        "with subprocess.Popen(['/bin/cat'], stdin=subprocess.PIPE) as own:\n"
+        "    seen = pool(WorkerSampler([own.pid]).read())\n"
+        "print(seen.pss_bytes >= seen.uss_bytes > 0, seen.n_hidden)\n"
     )
     with forked(1, (0,)) as (parent, _):
         # For an ordinary user the first process is root's.
@@ -186,6 +190,7 @@ def test_what_may_not_be_seen_is_none_and_named():
     assert seen.stdout.splitlines() == [
         "None True True memory not visible without root",
         "None True True",
+        "True 0",
     ]
 
 
