@@ -1,10 +1,11 @@
-"""What processes are together, and what they did between two samples, by figures made up."""
+"""What processes are together, and what they did between two samples: made-up and real ones."""
 
 import pytest
+from tests.telemetry.forked import forked
 
 from httpdyno.telemetry.memory_bound import AVAILABLE, CONTROL_GROUP, memory_bound
 from httpdyno.telemetry.pool import change, pool
-from httpdyno.telemetry.worker import Sample, Worker
+from httpdyno.telemetry.worker import Sample, Worker, WorkerSampler
 from httpdyno.telemetry.worker_text import ZOMBIE, Memory
 
 MIB = 1 << 20
@@ -157,3 +158,21 @@ def test_what_does_not_fit_once_leaves_no_room():
     bound = memory_bound(pool(sample(*PREFORK)), available_bytes=0, limit_bytes=100 * MIB)
     assert bound is not None
     assert bound.n == 0
+
+
+def test_what_more_workers_occupy_is_foretold():
+    shared_mib, pages = 24, 512
+    with forked(shared_mib, [pages] * 3) as (parent, _):
+        few = pool(WorkerSampler([parent]).read())
+    with forked(shared_mib, [pages] * 12) as (parent, _):
+        many = pool(WorkerSampler([parent]).read())
+    bound = memory_bound(few, available_bytes=1 << 40)
+    assert bound is not None
+    assert few.parent_pss_bytes is not None
+    assert many.pss_bytes is not None
+    told = bound.once_bytes + 12 * bound.each_bytes
+    assert told == pytest.approx(many.pss_bytes, rel=0.03)
+    # The parent's own share of the pages is too little for what is there once.
+    assert few.parent_pss_bytes + 12 * bound.each_bytes < many.pss_bytes - shared_mib * MIB / 2
+    # Resident sizes say several times as much.
+    assert 12 * few.largest_rss_bytes > 3 * many.pss_bytes
