@@ -38,8 +38,8 @@ def memory_of(worker):
 
 def test_sizes_are_what_was_shared_and_touched():
     with forked(SHARED_MIB, TOUCHED) as (parent, children):
-        seen = by_pid(WorkerSampler([parent]))
-        together = pool(WorkerSampler([parent]).read())
+        sample = WorkerSampler([parent]).read()
+    seen, together = {each.pid: each for each in sample.workers}, pool(sample)
     assert list(seen) == [parent, *children]
     own = [memory_of(seen[pid]).uss_bytes for pid in children]
     # What else a child has of its own is the same in all of them: a few pages of the interpreter.
@@ -64,38 +64,40 @@ def test_sizes_are_what_was_shared_and_touched():
     assert together.shared_bytes == together.pss_bytes - together.uss_bytes
 
 
-def read_beside(parent, other):
-    """Return both words of a process, while no other program came or went that shares its files."""
+def read_beside(parent, pid):
+    """Return both words of a process, while it slept and no program came or went beside it."""
+
+    def told():
+        each = by_pid(WorkerSampler([parent]))[pid]
+        return each, (each.memory, each.cpu_s, each.voluntary_switches, each.involuntary_switches)
+
     deadline_s = time.monotonic() + DEADLINE_S
     while time.monotonic() < deadline_s:
-        before = by_pid(WorkerSampler([parent]))[other.pid]
-        sizes = other.memory_full_info()
-        after = by_pid(WorkerSampler([parent]))[other.pid]
-        if before.memory == after.memory:
-            return after, sizes
+        _, before = told()
+        other = psutil.Process(pid).as_dict()
+        seen, after = told()
+        if before == after:
+            return seen, other
     pytest.fail("the machine's programs never left it alone")
 
 
 def test_each_figure_is_that_of_psutil():
     with forked(SHARED_MIB, TOUCHED) as (parent, children):
         for pid in (parent, *children):
-            other = psutil.Process(pid)
-            told, sizes = read_beside(parent, other)
-            assert abs(memory_of(told).uss_bytes - sizes.uss) <= 2 * PAGE_BYTES
-            assert abs(memory_of(told).pss_bytes - sizes.pss) <= 2 * PAGE_BYTES
-            assert abs(memory_of(told).rss_bytes - sizes.rss) <= 64 * PAGE_BYTES
-            assert memory_of(told).swap_bytes == sizes.swap
-            assert (told.user_s, told.system_s) == other.cpu_times()[:2]
-            assert told.n_threads == other.num_threads()
-            assert told.n_descriptors == other.num_fds()
-            assert told.parent == other.ppid()
-            assert told.name == other.name()
-            assert told.state == other.status()
-            assert time.time() - told.age_s == pytest.approx(other.create_time(), abs=1.0)
-            switches = other.num_ctx_switches()
-            assert told.voluntary_switches == switches.voluntary
-            # The host's other programs may push it aside at any time.
-            assert told.involuntary_switches <= switches.involuntary
+            told, other = read_beside(parent, pid)
+            sizes, memory = other["memory_full_info"], memory_of(told)
+            assert abs(memory.uss_bytes - sizes.uss) <= 2 * PAGE_BYTES
+            assert abs(memory.pss_bytes - sizes.pss) <= 2 * PAGE_BYTES
+            assert abs(memory.rss_bytes - sizes.rss) <= 64 * PAGE_BYTES
+            assert memory.swap_bytes == sizes.swap
+            assert (told.user_s, told.system_s) == other["cpu_times"][:2]
+            assert told.n_threads == other["num_threads"]
+            assert told.n_descriptors == other["num_fds"]
+            assert (told.parent, told.name) == (other["ppid"], other["name"])
+            assert told.state == other["status"]
+            assert time.time() - told.age_s == pytest.approx(other["create_time"], abs=1.0)
+            switches = (told.voluntary_switches, told.involuntary_switches)
+            assert switches == tuple(other["num_ctx_switches"])
 
 
 def test_a_zombie_is_there_without_memory():

@@ -4,8 +4,8 @@ What is cheap takes some 30 µs for each, but to tell a process's memory the ker
 page tables, and they are in no cache once a second: with 20 MB 160 µs, and more with more. A
 sampler may therefore be given a bound for that. Then memory is read in turn, those first that were
 never read, and each worker says how old its figures are. Of 256 such workers, with all memory in
-each second a sampler took 5.1 % of a core, and within `EACH_SECOND_S` 1.6 %, with memory at most
-6 s old (`benches/sampling`, two busy cores).
+each second a sampler took 5 % of a core, and within `EACH_SECOND_S` 1.6 %, with memory at most
+some 6 s old (`benches/sampling`, two busy cores).
 
 Nothing is sent or signalled. What may not be seen is None and named.
 """
