@@ -2,7 +2,6 @@
 
 import pytest
 
-from httpdyno.adopt.burst import overflows_in
 from httpdyno.adopt.rehearsal import Answered, RehearsalReport
 from httpdyno.adopt.remark import remarked
 from httpdyno.model import Burst, Listener, Origin, Reading, Survey
@@ -147,11 +146,3 @@ def test_a_share_of_files_is_of_what_is_known_of_right_answers():
     assert share(of_file, answered(200), answered(404, is_file=False)) == 1.0
     assert share(answered(200)) is None
     assert share() is None
-
-
-def test_overflows_are_read_by_their_name():
-    text = (
-        "TcpExt: SyncookiesSent ListenOverflows ListenDrops\nTcpExt: 3 17 18\nIpExt: A\nIpExt: 1\n"
-    )
-    assert overflows_in(text) == 17
-    assert overflows_in("") == 0

@@ -15,16 +15,16 @@ from httpdyno.load.engine import start_load
 from httpdyno.load.window_plan import WindowPlan
 from httpdyno.model import Burst, Measurement, RequestSpec, TlsSpec, Workload
 from httpdyno.servers.site.running import SiteRunning
-from httpdyno.servers.site.sock_diag import listening_sockets
+from httpdyno.sock_diag import listening_sockets
 from httpdyno.study.site import NO_NAME
 from httpdyno.telemetry.host import cpu_ticks
+from httpdyno.telemetry.kernel_text import tcp_extensions
 from httpdyno.telemetry.process_tree import ProcessTree
 
 BURST_S = 2.0
 _LOOK_S = 0.05
 _DRAIN_S = 1.0
 _TIMEOUT_S = 5.0
-_NETSTAT = "TcpExt:"
 _OVERFLOWS = "ListenOverflows"
 
 
@@ -76,17 +76,6 @@ def burst(
         cpu_s=cpu_s,
         idle_ratio=idle / total if total > 0 else 0.0,
     )
-
-
-def overflows_in(netstat: str) -> int:
-    """Return how often a listener's queue was full, of the text of `/proc/net/netstat`. Pure.
-
-    Source:
-        The kernel's TCPListenOverflows (net/ipv4/proc.c): a line of names, then one of numbers.
-    """
-    lines = [line.split() for line in netstat.splitlines() if line.startswith(_NETSTAT)]
-    counts = dict(zip(*lines[:2], strict=False)) if len(lines) > 1 else {}
-    return int(counts.get(_OVERFLOWS, 0))
 
 
 def _told(  # noqa: PLR0913 - what there is to tell
@@ -149,7 +138,8 @@ def _overflows(network: str) -> int | None:
     if not network:
         return None
     with suppress(OSError, ValueError):
-        return overflows_in((Path(network).parent.parent / "net/netstat").read_text())
+        text = (Path(network).parent.parent / "net/netstat").read_text()
+        return tcp_extensions(text).get(_OVERFLOWS, 0)
     return None
 
 
