@@ -74,6 +74,10 @@ class PoolChange:
     """Of those that were there at both ends, as the next two."""
     voluntary_switches: int | None
     involuntary_switches: int | None
+    switches_per_s: Mapping[int, float]
+    """Of both kinds, by the pid of each process that was there at both ends and tells them."""
+    new_pids: frozenset[int]
+    """Those that were born."""
 
     @property
     def pool_cpu_ratio(self) -> float:
@@ -125,6 +129,12 @@ def change(before: Sample, after: Sample) -> PoolChange:
         major_faults=sum(end.major_faults - begin.major_faults for begin, end in stayed),
         voluntary_switches=_grown(stayed, lambda each: each.voluntary_switches),
         involuntary_switches=_grown(stayed, lambda each: each.involuntary_switches),
+        switches_per_s={
+            end.pid: n / elapsed_s
+            for begin, end in stayed
+            if (n := _grown([(begin, end)], _switches)) is not None
+        },
+        new_pids=frozenset(pid for pid, _ in now.keys() - was.keys()),
     )
 
 
@@ -150,6 +160,12 @@ def _each(workers: Sequence[Worker], of: Callable[[Memory], int | None]) -> list
 def _sum(workers: Sequence[Worker], of: Callable[[Memory], int | None]) -> int | None:
     figures = _each(workers, of)
     return None if figures is None else sum(figures)
+
+
+def _switches(worker: Worker) -> int | None:
+    if worker.voluntary_switches is None or worker.involuntary_switches is None:
+        return None
+    return worker.voluntary_switches + worker.involuntary_switches
 
 
 def _grown(

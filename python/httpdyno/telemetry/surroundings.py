@@ -76,12 +76,14 @@ def memory_limit_bytes(pid: int) -> int | None:
     return min((limit for limit in limits if limit < _NO_LIMIT_BYTES), default=None)
 
 
-def sockets(pid: int, inodes: Collection[int]) -> Sockets:
+def sockets(pid: int, inodes: Collection[int], *, has_states: bool = True) -> Sockets:
     """Return what the sockets of a server do.
 
     Args:
         pid: Of one of its processes, whose network namespace is that of all.
         inodes: Of the sockets that it listens at.
+        has_states: Whether its connections are counted too, for which the kernel goes through
+            those of the whole machine.
     """
     told = tcp_extensions(_text(f"{_PROC}/{pid}/net/netstat"))
     overflows, drops = told.get("ListenOverflows"), told.get("ListenDrops")
@@ -92,7 +94,7 @@ def sockets(pid: int, inodes: Collection[int]) -> Sockets:
         found = [*listening, *listening_unix_sockets(network)]
         mine = [each for each in found if each.inode in inodes]
         ports = {int(each.address.rpartition(":")[2]) for each in listening if each in mine}
-        states = connection_states(ports, network) if ports else {}
+        states = connection_states(ports, network) if ports and has_states else {}
     except OSError:
         return Sockets(overflows=overflows, drops=drops, hidden=(f"queues {not_visible()}",))
     except AdapterError as error:

@@ -1,0 +1,161 @@
+"""What a server's own status page says, told by its content: Apache, nginx, php-fpm. Pure.
+
+Source: Apache 2.4's mod_status (`?auto`, modules/generators/mod_status.c), nginx's
+ngx_http_stub_status_module, PHP's sapi/fpm/fpm/fpm_status.c.
+"""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+APACHE = "Apache"
+NGINX = "nginx"
+PHP_FPM = "php-fpm"
+PAGES = "Apache's `server-status?auto`, nginx's stub_status, or php-fpm's status page"
+"""All that is understood, for messages."""
+
+_SCOREBOARD = {
+    "_": "_ waiting",
+    "S": "S starting",
+    "R": "R reading",
+    "W": "W answering",
+    "K": "K keep-alive",
+    "D": "D looking up names",
+    "C": "C closing",
+    "L": "L logging",
+    "G": "G ending gracefully",
+    "I": "I ending idle",
+}
+"""Places that nobody has (`.`) are left out: they are no worker's time."""
+_STUB = re.compile(
+    r"Active connections: *(?P<active>\d+)\s+server accepts handled requests[^\n]*\s+"
+    r"\d+ +\d+ +(?P<requests>\d+)[^\n]*\s+"
+    r"Reading: *(?P<reading>\d+) +Writing: *(?P<writing>\d+) +Waiting: *(?P<waiting>\d+)"
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Status:
+    """A server at one moment, as it says itself.
+
+    The request that asked for the page is in it: as one that is being answered, and, of all that
+    come after it, as one that was counted.
+    """
+
+    server: str
+    """`APACHE`, `NGINX` or `PHP_FPM`."""
+    of: str
+    """What the states are of: `workers`, `connections` or `processes`."""
+    states: Mapping[str, int]
+    """How many of them do what."""
+    answering: str
+    """The state that the one which answers this is in."""
+    n_requests: int | None
+    """So far; None where it is not counted (Apache's `ExtendedStatus Off`)."""
+    uptime_s: float | None
+    """None where it is not told."""
+    remarks: tuple[str, ...] = ()
+    """Figures of this kind of server only."""
+
+    @property
+    def others(self) -> Mapping[str, int]:
+        """The states without the one that answers this."""
+        left = Counter(self.states)
+        left[self.answering] -= left[self.answering] > 0
+        return {name: left[name] for name in self.states}
+
+
+def status(text: str) -> Status | None:
+    """Return what a status page says; None where it is none that is known."""
+    if found := _STUB.search(text):
+        return _nginx(found)
+    if text.lstrip().startswith("{"):
+        return _php_fpm(_json(text))
+    fields = _fields(text)
+    if "Scoreboard" in fields:
+        return _apache(fields)
+    return _php_fpm(fields)
+
+
+def requests_per_s(before: Status, after: Status, elapsed_s: float) -> float | None:
+    """Return the rate without the page's own request; None where the server began anew."""
+    if before.n_requests is None or after.n_requests is None or elapsed_s <= 0:
+        return None
+    n = after.n_requests - before.n_requests
+    return max(0, n - 1) / elapsed_s if n >= 0 else None
+
+
+def _apache(fields: Mapping[str, str]) -> Status:
+    seen = Counter(fields["Scoreboard"])
+    return Status(
+        server=APACHE,
+        of="workers",
+        states={words: seen[letter] for letter, words in _SCOREBOARD.items() if seen[letter]},
+        answering=_SCOREBOARD["W"],
+        n_requests=_whole(fields.get("Total Accesses")),
+        uptime_s=_whole(fields.get("ServerUptimeSeconds", fields.get("Uptime"))),
+        remarks=(f"{seen['.']} places free",) if seen["."] else (),
+    )
+
+
+def _nginx(found: re.Match[str]) -> Status:
+    states = {name: int(found[name]) for name in ("reading", "writing", "waiting")}
+    return Status(
+        server=NGINX,
+        of="connections",
+        states=states,
+        answering="writing",
+        n_requests=int(found["requests"]),
+        uptime_s=None,
+    )
+
+
+def _php_fpm(fields: Mapping[str, Any]) -> Status | None:
+    active, idle = _whole(fields.get("active processes")), _whole(fields.get("idle processes"))
+    if active is None or idle is None:
+        return None
+    told = (
+        ("waiting in its queue", "listen queue"),
+        ("times all children were busy", "max children reached"),
+        ("slow requests", "slow requests"),
+    )
+    counts = [(words, _whole(fields.get(key))) for words, key in told]
+    return Status(
+        server=PHP_FPM,
+        of="processes",
+        states={"active": active, "idle": idle},
+        answering="active",
+        n_requests=_whole(fields.get("accepted conn")),
+        uptime_s=_whole(fields.get("start since")),
+        remarks=tuple(f"{n:,} {words}" for words, n in counts if n is not None),
+    )
+
+
+def _fields(text: str) -> dict[str, str]:
+    """Return `name: value` lines; of a name that comes again (one of each process) the first."""
+    found: dict[str, str] = {}
+    for line in text.splitlines():
+        name, colon, value = line.partition(":")
+        if colon:
+            found.setdefault(name.strip(), value.strip())
+    return found
+
+
+def _json(text: str) -> dict[str, Any]:
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return document if isinstance(document, dict) else {}
+
+
+def _whole(value: object) -> int | None:
+    text = str(value)
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS else None
+
+
+_MOST_DIGITS = 20
+"""Of a counter of 64 bits."""

@@ -1,0 +1,155 @@
+"""A server that is watched: one look after the other, and what came of it since the first one."""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
+
+from httpdyno.telemetry.pool import Pool, PoolChange, change, pool
+from httpdyno.telemetry.status_text import Status, requests_per_s
+from httpdyno.telemetry.surroundings import HostMemory, Sockets, host_memory, sockets
+from httpdyno.telemetry.worker import Sample, WorkerSampler
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Look:
+    """A server at one moment."""
+
+    sample: Sample
+    pool: Pool
+    host: HostMemory
+    sockets: Sockets
+    status: Status | None = None
+    """What it says itself; None where it was not asked, or did not answer."""
+    no_status: str = ""
+    """Why it did not."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Watched:
+    """The last look, and what happened between it and those before."""
+
+    now: Look
+    n_looks: int = 1
+    since_s: float = 0.0
+    """How long ago the first look was."""
+    change: PoolChange | None = None
+    """Since the look before; None at the first."""
+    swap_ins_per_s: float | None = None
+    """Pages of the whole machine; since the look before, as the next one."""
+    requests_per_s: float | None = None
+    """As the server counts them; None where it was not asked twice, or does not."""
+    n_births: int = 0
+    """Since the first look, as all that follow."""
+    n_deaths: int = 0
+    overflows: int | None = None
+    """Of all listen queues in its network namespace; None where they are not told."""
+    n_statuses: int = 0
+    """Looks at which it said what its workers do."""
+    status_counts: Mapping[str, int] = field(default_factory=dict)
+    """In how many of these some worker was in which state, added up over the workers."""
+    first_overflows: int | None = None
+
+    @property
+    def state_ratios(self) -> Mapping[str, float]:
+        """Shares of the workers' time by state, as far as looks can tell."""
+        total = sum(self.status_counts.values())
+        return {name: n / total for name, n in self.status_counts.items()} if total else {}
+
+
+def first_look(look: Look) -> Watched:
+    """Return what one look tells."""
+    return _with_status(Watched(now=look, first_overflows=look.sockets.overflows, overflows=0))
+
+
+def next_look(before: Watched, look: Look) -> Watched:
+    """Return what is known with one look more."""
+    happened = change(before.now.sample, look.sample)
+    overflows = look.sockets.overflows
+    asked = before.now.status, look.status
+    return _with_status(
+        Watched(
+            now=look,
+            n_looks=before.n_looks + 1,
+            since_s=before.since_s + happened.elapsed_s,
+            change=happened,
+            swap_ins_per_s=(look.host.swap_ins - before.now.host.swap_ins) / happened.elapsed_s,
+            requests_per_s=(
+                requests_per_s(asked[0], asked[1], happened.elapsed_s)
+                if asked[0] and asked[1]
+                else None
+            ),
+            n_births=before.n_births + happened.births,
+            n_deaths=before.n_deaths + happened.deaths,
+            overflows=(
+                None
+                if overflows is None or before.first_overflows is None
+                else overflows - before.first_overflows
+            ),
+            n_statuses=before.n_statuses,
+            status_counts=before.status_counts,
+            first_overflows=before.first_overflows,
+        )
+    )
+
+
+def _with_status(watched: Watched) -> Watched:
+    """Return it with what the server says now added to what it said before."""
+    said = watched.now.status
+    if said is None:
+        return watched
+    counts = Counter(watched.status_counts)
+    counts.update(said.others)
+    return replace(watched, n_statuses=watched.n_statuses + 1, status_counts=counts)
+
+
+class Watcher:
+    """Looks at a server again and again. Not for several threads at once."""
+
+    def __init__(
+        self,
+        root_pid: int,
+        inodes: Collection[int],
+        *,
+        memory_s: float = math.inf,
+        ask: Callable[[], Status | str] | None = None,
+    ) -> None:
+        """Watch a server.
+
+        Args:
+            root_pid: The process that it began as.
+            inodes: Of the sockets that it listens at.
+            memory_s: CPU time that a look may spend on reading memory.
+            ask: Has the server say its status, or returns why it does not; None not to ask.
+        """
+        self._root_pid = root_pid
+        self._inodes = inodes
+        self._sampler = WorkerSampler([root_pid], memory_s=memory_s)
+        self._ask = ask
+        self._root_started_ticks: int | None = None
+
+    def look(self) -> Look | None:
+        """Return the server now; None when it has ended."""
+        sample = self._sampler.read()
+        living = [each for each in sample.workers if not each.is_zombie]
+        if not living or self._is_another(sample):
+            return None
+        said = self._ask() if self._ask else ""
+        return Look(
+            sample=sample,
+            pool=pool(sample),
+            host=host_memory(),
+            # Its first process may be gone before the last of its workers.
+            sockets=sockets(living[0].pid, self._inodes, has_states=False),
+            status=None if isinstance(said, str) else said,
+            no_status=said if isinstance(said, str) else "",
+        )
+
+    def _is_another(self, sample: Sample) -> bool:
+        """Whether the number of its first process went to another program."""
+        for each in sample.workers:
+            if each.pid == self._root_pid:
+                if self._root_started_ticks is None:
+                    self._root_started_ticks = each.started_ticks
+                return each.started_ticks != self._root_started_ticks
+        return False
