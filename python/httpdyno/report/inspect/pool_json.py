@@ -35,10 +35,11 @@ def pool_json(observed: Observed) -> dict[str, Any]:
 
 def workers_json(observed: Observed) -> list[dict[str, Any]]:
     """Return each process, the parent first."""
-    return [_worker(each, is_parent=each.pid == observed.root_pid) for each in observed.workers]
+    return [worker_json(each, is_parent=each.pid == observed.root_pid) for each in observed.workers]
 
 
-def _worker(worker: Worker, *, is_parent: bool) -> dict[str, Any]:
+def worker_json(worker: Worker, *, is_parent: bool) -> dict[str, Any]:
+    """Return one process."""
     memory = worker.memory
     return {
         "pid": worker.pid,

@@ -1,0 +1,79 @@
+"""A server that was looked at twice, as JSON: what is not known is null."""
+
+from dataclasses import asdict
+from typing import Any
+
+from httpdyno.report.inspect.pool_json import worker_json
+from httpdyno.report.watch.phrase import hidden_words
+from httpdyno.telemetry.pool import PoolChange
+from httpdyno.telemetry.watched import Watched
+from httpdyno.telemetry.worker import Worker
+
+
+def watch_json(watched: Watched) -> dict[str, Any]:
+    """Return what a look tells, with rates since the one before."""
+    look, happened = watched.now, watched.change
+    return {
+        "elapsed_s": happened.elapsed_s if happened else None,
+        "pool": {
+            "n_workers": look.pool.n_workers,
+            "pss_bytes": look.pool.pss_bytes,
+            "uss_bytes": look.pool.uss_bytes,
+            "shared_bytes": look.pool.shared_bytes,
+            "rss_bytes": look.pool.rss_bytes,
+            "swap_bytes": look.pool.swap_bytes,
+            "memory_age_s": look.pool.memory_age_s,
+            "states": dict(look.pool.states),
+            "zombies": list(look.pool.zombies),
+            **_rates(happened),
+        },
+        "queues": [asdict(each) for each in look.sockets.queues],
+        "overflows": watched.overflows,
+        "pressure": {name: asdict(each) for name, each in look.host.pressure.items()},
+        "swap_ins_per_s": watched.swap_ins_per_s,
+        "status": _status(watched),
+        "workers": [
+            _worker(each, happened, is_parent=each.pid in look.sample.root_pids)
+            for each in look.sample.workers
+        ],
+        "not_seen": list(hidden_words(watched)),
+    }
+
+
+def _rates(happened: PoolChange | None) -> dict[str, Any]:
+    if happened is None:
+        names = ("cpu_ratio", "births_per_s", "deaths_per_s", "major_faults_per_s")
+        return dict.fromkeys(names)
+    return {
+        "cpu_ratio": happened.pool_cpu_ratio,
+        "births_per_s": happened.births / happened.elapsed_s,
+        "deaths_per_s": happened.deaths / happened.elapsed_s,
+        "major_faults_per_s": happened.major_faults / happened.elapsed_s,
+    }
+
+
+def _status(watched: Watched) -> dict[str, Any] | None:
+    said = watched.now.status
+    if said is None:
+        return {"error": watched.now.no_status} if watched.now.no_status else None
+    return {
+        "server": said.server,
+        "of": said.of,
+        "states": dict(said.states),
+        "answering": said.answering,
+        "state_ratios": dict(watched.state_ratios),
+        "n_requests": said.n_requests,
+        "requests_per_s": watched.requests_per_s,
+        "uptime_s": said.uptime_s,
+        "remarks": list(said.remarks),
+    }
+
+
+def _worker(each: Worker, happened: PoolChange | None, *, is_parent: bool) -> dict[str, Any]:
+    return {
+        **worker_json(each, is_parent=is_parent),
+        "memory_age_s": each.memory_age_s,
+        "cpu_ratio": happened.cpu_ratio.get(each.pid) if happened else None,
+        "switches_per_s": happened.switches_per_s.get(each.pid) if happened else None,
+        "is_new": each.pid in happened.new_pids if happened else None,
+    }

@@ -1,0 +1,28 @@
+"""A look at a server in one line, for a log."""
+
+from httpdyno.report.shared.phrase import plural
+from httpdyno.report.watch.phrase import (
+    cpu_text,
+    memory_text,
+    queue_texts,
+    state_text,
+    status_texts,
+    turnover_text,
+)
+from httpdyno.telemetry.watched import Watched
+from httpdyno.units import format_number
+
+
+def watch_line(watched: Watched, every_s: float) -> str:
+    """Return the line, its parts two spaces apart."""
+    parts = (
+        f"{format_number(watched.since_s, 0 if every_s >= 1 else 1)} s",
+        plural(watched.now.pool.n_workers, "worker"),
+        memory_text(watched, every_s),
+        cpu_text(watched),
+        turnover_text(watched),
+        ", ".join(queue_texts(watched)),
+        state_text(watched),
+        "; ".join(status_texts(watched)),
+    )
+    return "  ".join(" ".join(part.split()) for part in parts if part)

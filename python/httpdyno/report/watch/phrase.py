@@ -1,0 +1,126 @@
+"""What a look at a server tells, in words: the view and the plain line share them."""
+
+from collections.abc import Iterator
+
+from httpdyno.report.shared.phrase import plural
+from httpdyno.telemetry.pool import Pool
+from httpdyno.telemetry.status_text import Status
+from httpdyno.telemetry.watched import Watched
+from httpdyno.units import format_bytes, format_guess, format_number, format_percent
+
+_WHOLE_FROM_PER_S = 10.0
+_OLD_LOOKS = 2.0
+"""Memory that was read so many looks ago is told with its age."""
+_N_NAMED = 4
+
+
+def per_s(rate: float | None) -> str:
+    """Return a rate of things that are few: a decimal only where it says something."""
+    if rate is None:
+        return "–/s"
+    return f"{format_number(rate, 0 if rate >= _WHOLE_FROM_PER_S else 1)}/s"
+
+
+def since_text(watched: Watched) -> str:
+    """Return how long it is watched."""
+    return format_guess(watched.since_s) if watched.since_s else "0 s"
+
+
+def memory_text(watched: Watched, every_s: float) -> str:
+    """Return what all processes occupy; what of it is not known is said."""
+    pool = watched.now.pool
+    resident = f"RSS adds up to {format_bytes(pool.rss_bytes)}"
+    if pool.pss_bytes is None or pool.uss_bytes is None or pool.shared_bytes is None:
+        hidden = [each for each in hidden_words(watched) if each.startswith("memory")]
+        if hidden:
+            return f"{hidden[0]}; {resident}"
+        return (
+            f"memory of {pool.n_hidden:,} of {_n_processes(pool):,} is still to be read; {resident}"
+        )
+    text = (
+        f"{format_bytes(pool.pss_bytes)}: {format_bytes(pool.uss_bytes)} of their own and "
+        f"{format_bytes(pool.shared_bytes)} shared"
+    )
+    if pool.swap_bytes:
+        text += f", {format_bytes(pool.swap_bytes)} in swap"
+    if pool.memory_age_s >= _OLD_LOOKS * every_s:
+        text += f"; read up to {format_guess(pool.memory_age_s)} ago"
+    return text
+
+
+def cpu_text(watched: Watched) -> str:
+    """Return the CPU time of all of them, in cores."""
+    happened = watched.change
+    return "– cores" if happened is None else f"{happened.pool_cpu_ratio:.2f} cores"
+
+
+def turnover_text(watched: Watched) -> str:
+    """Return births and deaths per second."""
+    happened = watched.change
+    if happened is None:
+        return "births –/s, deaths –/s"
+    births = per_s(happened.births / happened.elapsed_s)
+    return f"births {births}, deaths {per_s(happened.deaths / happened.elapsed_s)}"
+
+
+def queue_texts(watched: Watched) -> Iterator[str]:
+    """Yield who waits to be accepted, and how often a queue was full."""
+    sockets = watched.now.sockets
+    for each in sockets.queues:
+        yield f"{each.address} {each.waiting:,} of {each.backlog:,} waiting"
+    if watched.overflows is not None:
+        yield f"{plural(watched.overflows, 'overflow')} in its network"
+    yield from sockets.hidden
+
+
+def state_text(watched: Watched) -> str:
+    """Return how many processes are in which state, most of all first."""
+    states = sorted(watched.now.pool.states.items(), key=lambda each: (-each[1], each[0]))
+    return ", ".join(f"{n:,} {state}" for state, n in states)
+
+
+def zombie_text(watched: Watched) -> str:
+    """Return which have ended and were not asked how; empty: none."""
+    zombies = watched.now.pool.zombies
+    more = [f"{len(zombies) - _N_NAMED:,} more"] if len(zombies) > _N_NAMED else []
+    return ", ".join([*zombies[:_N_NAMED], *more])
+
+
+def pressure_text(watched: Watched) -> str:
+    """Return for what tasks of the machine waited, and what comes back from swap."""
+    told = sorted(watched.now.host.pressure.items())
+    waited = ", ".join(f"{name} {format_percent(each.some_ratio)}" for name, each in told)
+    swap = f"{per_s(watched.swap_ins_per_s)} pages back from swap"
+    return f"tasks waited for {waited} of the last 10 s; {swap}" if waited else swap
+
+
+def status_texts(watched: Watched) -> Iterator[str]:
+    """Yield what the server says itself."""
+    said = watched.now.status
+    if said is None:
+        if watched.now.no_status:
+            yield f"no status: {watched.now.no_status}"
+        return
+    yield f"{said.server} {_rate(watched, said)}"
+    shares = sorted(watched.state_ratios.items(), key=lambda each: (-each[1], each[0]))
+    if told := [f"{name} {format_percent(ratio)}" for name, ratio in shares if ratio]:
+        looks = plural(watched.n_statuses, "look")
+        yield f"{', '.join(told)} of the {said.of}' time by {looks}"
+    yield from said.remarks
+
+
+def hidden_words(watched: Watched) -> tuple[str, ...]:
+    """Return what may not be seen, with the reason, each once."""
+    workers = watched.now.sample.workers
+    beside = watched.now.sockets.hidden
+    return tuple(dict.fromkeys([*(words for each in workers for words in each.hidden), *beside]))
+
+
+def _rate(watched: Watched, said: Status) -> str:
+    if said.n_requests is None:
+        return "does not count requests (`ExtendedStatus On` does)"
+    return f"{per_s(watched.requests_per_s)} requests"
+
+
+def _n_processes(pool: Pool) -> int:
+    return sum(pool.states.values()) - len(pool.zombies)

@@ -1,0 +1,156 @@
+"""A server that is watched, sized to a terminal: lines about the pool, and a table of workers."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.table import Table
+from rich.text import Text
+
+from httpdyno.foreign_text import visible
+from httpdyno.report.inspect.pool_text import age
+from httpdyno.report.shared.phrase import NOTHING, plural
+from httpdyno.report.shared.prose import Prose
+from httpdyno.report.watch.phrase import (
+    cpu_text,
+    memory_text,
+    per_s,
+    pressure_text,
+    queue_texts,
+    since_text,
+    state_text,
+    status_texts,
+    turnover_text,
+    zombie_text,
+)
+from httpdyno.telemetry.pool import size
+from httpdyno.telemetry.watched import Watched
+from httpdyno.telemetry.worker import Worker
+from httpdyno.units import format_bytes
+
+N_WORKERS = 20
+"""So many have a line where no terminal sets the number."""
+LABELS = ("pool", "CPU", "workers", "queue", "pressure", "states", "zombies", "status", "!")
+_LABEL_WIDTH = 10
+_NAME_WIDTH = 17
+_TABLE_FRAME = 3
+"""Lines of a table that are no workers: one above it, its head, what is left out."""
+_SHORT_STATES = {"waiting for a disk": "disk"}
+_NEW, _PARENT = "+", "^"
+_CLOCK = "a prefork pool replaces its dead once a second, so births show its clock, not its work"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class View:
+    """What a person sees of a server."""
+
+    title: str
+    """What it is."""
+    watched: Watched
+    every_s: float
+    n_lines: int | None = None
+    """The height of the terminal; None where there is none."""
+    keys: str = ""
+    """What a key does."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Yield the lines, as many workers as there is room for."""
+        title = Text(_one_line(self.title), "bold", no_wrap=True, overflow="ellipsis")
+        since = Text(since_text(self.watched), "dim")
+        title.truncate(max(1, options.max_width - len(since) - 2), overflow="ellipsis", pad=True)
+        yield Text.assemble(title, "  ", since)
+        head = self._head()
+        yield head
+        n_rows = N_WORKERS
+        if self.n_lines is not None:
+            n_head = 1 + len(console.render_lines(head, options))
+            n_rows = max(0, self.n_lines - n_head - _TABLE_FRAME)
+        if n_rows:
+            yield Text("")
+            yield self._table(n_rows)
+        yield self._foot(n_rows)
+
+    def _head(self) -> Table:
+        table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, show_header=False)
+        table.add_column(min_width=_LABEL_WIDTH, no_wrap=True)
+        table.add_column(overflow="fold")
+        for label, words in self._rows():
+            table.add_row(Text(label, "dim"), Prose(Text(_one_line(words))))
+        return table
+
+    def _rows(self) -> Iterator[tuple[str, str]]:
+        watched = self.watched
+        n = plural(watched.now.pool.n_workers, "worker")
+        yield "pool", f"{n}, {memory_text(watched, self.every_s)}"
+        yield "CPU", ", ".join([cpu_text(watched), *_switches(watched)])
+        yield (
+            "workers",
+            f"{turnover_text(watched)}, {watched.n_births:,} and {watched.n_deaths:,} in "
+            f"{since_text(watched)}: {_CLOCK}",
+        )
+        if queues := ", ".join(queue_texts(watched)):
+            yield "queue", queues
+        yield "pressure", pressure_text(watched)
+        yield "states", state_text(watched)
+        if zombies := zombie_text(watched):
+            yield "zombies", zombies
+        if status := "; ".join(status_texts(watched)):
+            yield "status", status
+        sample = watched.now.sample
+        if not {each.pid for each in sample.workers if not each.is_zombie} & {*sample.root_pids}:
+            yield "!", "the process that it began as has ended; these are left of it"
+
+    def _table(self, n_rows: int) -> Table:
+        table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
+        table.add_column("  process", min_width=_NAME_WIDTH, no_wrap=True, overflow="ellipsis")
+        for name in ("own", "PSS", "CPU", "switches", "age"):
+            table.add_column(name, justify="right", no_wrap=True)
+        table.add_column("state", no_wrap=True, overflow="ellipsis")
+        for each in self._in_order()[:n_rows]:
+            table.add_row(*self._cells(each))
+        return table
+
+    def _in_order(self) -> list[Worker]:
+        """Return those with most CPU time first, then those with most memory of their own."""
+        happened = self.watched.change
+        used = happened.cpu_ratio if happened else {}
+        living = [each for each in self.watched.now.sample.workers if not each.is_zombie]
+        return sorted(living, key=lambda each: (used.get(each.pid, 0.0), size(each)), reverse=True)
+
+    def _cells(self, each: Worker) -> tuple[Text | str, ...]:
+        happened = self.watched.change
+        used = happened.cpu_ratio.get(each.pid) if happened else None
+        switches = happened.switches_per_s.get(each.pid) if happened else None
+        mark = _PARENT if each.pid in self.watched.now.sample.root_pids else " "
+        if happened and each.pid in happened.new_pids:
+            mark = _NEW
+        return (
+            Text(f"{mark} {each.pid} {_one_line(each.name)}", "green" if mark == _NEW else ""),
+            format_bytes(each.memory.uss_bytes) if each.memory else NOTHING,
+            format_bytes(each.memory.pss_bytes) if each.memory else NOTHING,
+            NOTHING if used is None else f"{used * 100:.0f} %",
+            NOTHING if switches is None else per_s(switches),
+            age(each.age_s),
+            _SHORT_STATES.get(each.state, each.state),
+        )
+
+    def _foot(self, n_rows: int) -> Text:
+        left = max(0, len(self._in_order()) - n_rows)
+        said = [f"{left:,} more" if left else "", f"{_PARENT} parent, {_NEW} new", self.keys]
+        return Text("  ".join(filter(None, said)), "dim", no_wrap=True, overflow="ellipsis")
+
+
+def _one_line(text: str) -> str:
+    """Return what others wrote such that it takes as much room as it has characters."""
+    return visible(re.sub(r"[\n\t]+", " ", text))
+
+
+def _switches(watched: Watched) -> Iterator[str]:
+    happened = watched.change
+    if happened is None:
+        return
+    if happened.voluntary_switches is not None and happened.involuntary_switches is not None:
+        n = happened.voluntary_switches + happened.involuntary_switches
+        yield f"{per_s(n / happened.elapsed_s)} switches"
+    yield f"{per_s(happened.major_faults / happened.elapsed_s)} faults that read a disk"

@@ -1,0 +1,217 @@
+"""What `httpdyno watch` shows of a made-up pair of looks."""
+
+import json
+from dataclasses import replace
+
+from rich.console import Console
+from tests.report.plain import WIDTH, plain_text
+
+from httpdyno.report.watch.json import watch_json
+from httpdyno.report.watch.line import watch_line
+from httpdyno.report.watch.view import LABELS, View
+from httpdyno.telemetry.kernel_text import Pressure
+from httpdyno.telemetry.pool import pool
+from httpdyno.telemetry.status_text import APACHE, Status
+from httpdyno.telemetry.surroundings import HostMemory, ListenQueue, Sockets
+from httpdyno.telemetry.watched import Look, Watched, first_look, next_look
+from httpdyno.telemetry.worker import Sample, Worker
+from httpdyno.telemetry.worker_text import ZOMBIE, Memory
+
+ROOT_PID, MIB = 812, 1 << 20
+TITLE = "apache 812  /etc/apache2/apache2.conf"
+LINES = 24
+
+
+def worker(pid: int, *, own_mib: float = 5.0, is_seen: bool = True, **more: object) -> Worker:
+    own = round(own_mib * MIB)
+    memory = Memory(
+        rss_bytes=own + 20 * MIB,
+        pss_bytes=own + 4 * MIB,
+        uss_bytes=own,
+        shared_bytes=20 * MIB,
+        anonymous_pss_bytes=own + 2 * MIB,
+        file_pss_bytes=2 * MIB,
+        swap_bytes=0,
+    )
+    told: dict[str, object] = {
+        "pid": pid,
+        "parent": 1 if pid == ROOT_PID else ROOT_PID,
+        "name": "apache2",
+        "state": "sleeping",
+        "started_ticks": pid,
+        "age_s": 7200.0,
+        "user_s": 1.0,
+        "system_s": 0.25,
+        "minor_faults": 700,
+        "major_faults": 1,
+        "n_threads": 1,
+        "rss_bytes": own + 20 * MIB,
+        "voluntary_switches": 100,
+        "involuntary_switches": 3,
+        "n_descriptors": 9 if is_seen else None,
+        "memory": memory if is_seen else None,
+        "memory_age_s": 0.0,
+        "hidden": () if is_seen else ("memory not visible without root",),
+    }
+    return Worker(**{**told, **more})  # type: ignore[arg-type]
+
+
+def look(at_s: float, *workers: Worker, **more: object) -> Look:
+    sample = Sample(at_s=at_s, root_pids=(ROOT_PID,), workers=workers)
+    pressure = Pressure(some_ratio=0.125, full_ratio=0.0, some_s=2.5)
+    told: dict[str, object] = {
+        "host": HostMemory(available_bytes=2048 * MIB, swap_ins=3, pressure={"cpu": pressure}),
+        "sockets": Sockets(
+            queues=(ListenQueue(address="0.0.0.0:80", waiting=2, backlog=511),),
+            overflows=1,
+            drops=1,
+        ),
+    }
+    return Look(sample=sample, pool=pool(sample), **{**told, **more})  # type: ignore[arg-type]
+
+
+def said(n_requests: int, **states: int) -> Status:
+    words = {"W": "W answering", "K": "K keep-alive", "i": "_ waiting"}
+    return Status(
+        server=APACHE,
+        of="workers",
+        states={words[letter]: n for letter, n in states.items()},
+        answering="W answering",
+        n_requests=n_requests,
+        uptime_s=95,
+        remarks=("4 places free",),
+    )
+
+
+def pair() -> Watched:
+    """Return a pool of which in a second one died, one was born, and one worked."""
+    ids = range(900, 906)
+    before = look(
+        100.0,
+        worker(ROOT_PID, own_mib=1),
+        *(worker(pid, own_mib=pid - 890) for pid in ids),
+        worker(990),
+        status=said(1000, W=2, K=3, i=2),
+    )
+    after = look(
+        101.0,
+        worker(ROOT_PID, own_mib=1),
+        worker(900, own_mib=10, user_s=1.5, voluntary_switches=300, state="running"),
+        worker(901, own_mib=11, user_s=1.02, state="waiting for a disk", major_faults=4),
+        *(worker(pid, own_mib=pid - 890, memory_age_s=6.0) for pid in ids if pid > 901),
+        worker(1001, own_mib=0.5, age_s=0.4, user_s=0.0, system_s=0.01),
+        worker(991, state=ZOMBIE, memory=None, user_s=0.0, system_s=0.0),
+        status=said(1121, W=4, K=3, i=1),
+        host=HostMemory(
+            available_bytes=2048 * MIB,
+            swap_ins=15,
+            pressure={"cpu": Pressure(some_ratio=0.5, full_ratio=0.0, some_s=3.0)},
+        ),
+        sockets=Sockets(
+            queues=(ListenQueue(address="0.0.0.0:80", waiting=511, backlog=511),), overflows=38
+        ),
+    )
+    return next_look(first_look(before), after)
+
+
+def view(watched: Watched, **more: object) -> View:
+    return View(**{"title": TITLE, "watched": watched, "every_s": 1.0, **more})  # type: ignore[arg-type]
+
+
+def test_a_view_of_80_columns(golden):
+    text = plain_text(view(pair(), n_lines=LINES, keys="q quits"))
+    assert len(text.splitlines()) <= LINES
+    assert max(map(len, text.splitlines())) <= WIDTH
+    golden("report/watch.txt", text)
+
+
+def test_a_view_without_a_terminal_has_all_it_can(golden):
+    golden("report/watch_once.txt", plain_text(view(pair())))
+
+
+def test_a_view_of_what_may_not_be_seen(golden):
+    barred = (worker(ROOT_PID, is_seen=False), worker(900, is_seen=False))
+    hidden = Sockets(hidden=("queues not visible without root",))
+    seen = next_look(
+        first_look(look(100.0, *barred, sockets=hidden)),
+        look(101.0, *barred, sockets=hidden, no_status="timed out"),
+    )
+    golden("report/watch_barred.txt", plain_text(view(seen, n_lines=LINES)))
+
+
+def test_a_first_look_claims_no_rates(golden):
+    golden("report/watch_first.txt", plain_text(view(first_look(look(100.0, worker(ROOT_PID))))))
+
+
+def test_a_line_of_a_log(golden):
+    golden("report/watch_line.txt", f"{watch_line(pair(), 1.0)}\n")
+    assert watch_line(pair(), 0.5).startswith("1.0 s  ")
+
+
+def test_json_has_all_figures(golden):
+    text = json.dumps(watch_json(pair()), indent=2, allow_nan=False)
+    golden("report/watch.json", f"{text}\n")
+
+
+def test_memory_that_is_still_to_be_read_is_no_sum():
+    unread = worker(900, memory=None, memory_age_s=None)
+    text = plain_text(view(first_look(look(100.0, worker(ROOT_PID), unread))))
+    assert "memory of 1 of 2 is still to be read" in " ".join(text.split())
+
+
+def test_workers_that_outlive_their_parent_are_said_to():
+    seen = next_look(
+        first_look(look(100.0, worker(ROOT_PID), worker(900))), look(101.0, worker(900))
+    )
+    assert "the process that it began as has ended" in plain_text(view(seen))
+    assert "has ended" not in plain_text(view(pair()))
+
+
+def test_every_height_is_kept():
+    for n_lines in range(18, 40):
+        shown = plain_text(view(pair(), n_lines=n_lines)).splitlines()
+        assert len(shown) <= n_lines
+    assert any(
+        line.startswith("4 more") for line in plain_text(view(pair(), n_lines=19)).splitlines()
+    )
+
+
+def test_what_a_server_calls_itself_cannot_steer_the_terminal():
+    odd = worker(900, name="a\x1b[2J\nb", state=ZOMBIE)
+    odd_too = replace(odd, pid=901, state="sleeping")
+    seen = next_look(
+        first_look(look(100.0, worker(ROOT_PID))), look(101.0, worker(ROOT_PID), odd, odd_too)
+    )
+    console = Console(width=120, color_system=None)
+    with console.capture() as capture:
+        console.print(view(seen, title="sh -c\nt\x1b]0;x\x07"))
+    text = capture.get()
+    assert "\x1b" not in text + watch_line(seen, 1.0)
+    assert "sh -c t\\u001b" in text
+    assert "zombies    a\\u001b[2J b (900)" in text
+    assert "\n" not in watch_line(seen, 1.0)
+
+
+def test_shares_are_of_all_looks_and_without_the_one_that_answers():
+    # W: 1 and 3, K: 3 and 3, waiting: 2 and 1.
+    assert pair().state_ratios == {
+        "W answering": 4 / 13,
+        "K keep-alive": 6 / 13,
+        "_ waiting": 3 / 13,
+    }
+    assert pair().requests_per_s == 120.0
+
+
+def test_the_server_that_began_anew_has_no_rate():
+    watched = pair()
+    again = replace(watched.now, sample=replace(watched.now.sample, at_s=102.0))
+    assert next_look(watched, replace(again, status=said(5, W=1))).requests_per_s is None
+    assert next_look(watched, replace(again, status=None)).requests_per_s is None
+
+
+def test_every_label_is_shown_somewhere():
+    shown = plain_text(view(pair())) + plain_text(
+        view(next_look(first_look(look(1.0, worker(ROOT_PID))), look(2.0, worker(900))))
+    )
+    heads = {line.split(None, 1)[0] for line in shown.splitlines() if line.strip()}
+    assert {*LABELS} <= heads
