@@ -39,6 +39,7 @@ COMMANDS = {
     "load": "Load an HTTP server and say what it did, request by request.",
     "report": "Show a stored run again, or write it as HTML or JSON.",
     "inspect": "Say what runs here and what it is set to, without touching it.",
+    "watch": "Show what a server that runs does and occupies, once a second.",
     "knobs": "List what can be set of a server: values, default, cost and risk.",
     "formula": "Work out a formula of the books on tuning, put right.",
     "history": "List the runs that are stored, newest first.",

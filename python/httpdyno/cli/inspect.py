@@ -2,15 +2,14 @@
 
 import os
 import time
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from httpdyno.cli.console import results
+from httpdyno.cli.named_source import ConfigOption, PidOption, ServerOption, named_source
 from httpdyno.cli.option import JsonOption
 from httpdyno.cli.output import Outputs, write_json
-from httpdyno.errors import UsageError
 from httpdyno.registry import site_adapters
 from httpdyno.report.inspect.json import inspect_json
 from httpdyno.report.inspect.page import Page, Server
@@ -19,13 +18,7 @@ from httpdyno.servers.cell.possible import possible
 from httpdyno.servers.source.find import configured, find, running
 from httpdyno.servers.source.inspection import Inspected, inspected, serving, with_backends
 from httpdyno.servers.source.machine import Machine, this_machine
-from httpdyno.servers.source.words import (
-    FileSource,
-    KindSource,
-    Source,
-    canonical_kind,
-    parse_source,
-)
+from httpdyno.servers.source.words import Source
 from httpdyno.telemetry.observed import observed
 
 EXAMPLE = """Example:
@@ -47,16 +40,9 @@ def command(
         ),
     ] = None,
     *,
-    pid: Annotated[
-        int | None, typer.Option("--pid", metavar="N", help="The same as `pid:N`.")
-    ] = None,
-    server: Annotated[
-        str | None,
-        typer.Option("--server", metavar="KIND", help="The same as a kind, such as `apache`."),
-    ] = None,
-    config: Annotated[
-        str | None, typer.Option("--config", metavar="FILE", help="The same as the file.")
-    ] = None,
+    pid: PidOption = None,
+    server: ServerOption = None,
+    config: ConfigOption = None,
     json: JsonOption = None,
 ) -> int:
     """Say what runs here and what it is set to, without touching it.
@@ -66,32 +52,12 @@ def command(
     """
     outputs = Outputs(json=json)
     outputs.check()
-    page = _page(_named(source or [], pid=pid, server=server, config=config))
+    page = _page(named_source(source or [], pid=pid, server=server, config=config))
     if outputs.json is not None:
         write_json(inspect_json(page), outputs.json)
     if outputs.has_text:
         results().print(inspect_text(page))
     return 0
-
-
-def _named(
-    words: list[str], *, pid: int | None, server: str | None, config: str | None
-) -> Source | None:
-    """Return what was named, whichever way; None where nothing was."""
-    folder = Path.cwd()
-    ways: list[Source] = [parse_source(words, folder)] if words else []
-    if pid is not None:
-        ways.append(parse_source([f"pid:{pid}"], folder))
-    if server is not None:
-        ways.append(KindSource(canonical_kind(server)))
-    if config is not None:
-        ways.append(FileSource(folder / config))
-    if len(ways) > 1:
-        raise UsageError(
-            "a server was named in more than one way",
-            hint="one of SOURCE, `--pid`, `--server` and `--config`",
-        )
-    return ways[0] if ways else None
 
 
 def _page(source: Source | None) -> Page:

@@ -16,6 +16,8 @@ class LiveDisplay:
 
     redraws_per_s = 4.0
     """Each takes a third of a millisecond of CPU time, and more on slow machines."""
+    is_screen = False
+    """Whether it has the whole terminal, which then shows again what it showed before."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -32,6 +34,7 @@ class LiveDisplay:
                 console=self._console,
                 refresh_per_second=self.redraws_per_s,
                 transient=True,
+                screen=self.is_screen,
             )
             self._live.start()
         return self

@@ -1,0 +1,48 @@
+"""How a person names a server that runs: by a source, or by an option that says the same."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from httpdyno.errors import UsageError
+from httpdyno.servers.source.words import (
+    FileSource,
+    KindSource,
+    Source,
+    canonical_kind,
+    parse_source,
+)
+
+PidOption = Annotated[int | None, typer.Option("--pid", metavar="N", help="The same as `pid:N`.")]
+ServerOption = Annotated[
+    str | None,
+    typer.Option("--server", metavar="KIND", help="The same as a kind, such as `apache`."),
+]
+ConfigOption = Annotated[
+    str | None, typer.Option("--config", metavar="FILE", help="The same as the file.")
+]
+
+
+def named_source(
+    words: list[str], *, pid: int | None, server: str | None, config: str | None
+) -> Source | None:
+    """Return what was named, whichever way; None where nothing was.
+
+    Raises:
+        UsageError: It was named in more than one way, or the words mean nothing.
+    """
+    folder = Path.cwd()
+    ways: list[Source] = [parse_source(words, folder)] if words else []
+    if pid is not None:
+        ways.append(parse_source([f"pid:{pid}"], folder))
+    if server is not None:
+        ways.append(KindSource(canonical_kind(server)))
+    if config is not None:
+        ways.append(FileSource(folder / config))
+    if len(ways) > 1:
+        raise UsageError(
+            "a server was named in more than one way",
+            hint="one of SOURCE, `--pid`, `--server` and `--config`",
+        )
+    return ways[0] if ways else None
