@@ -101,6 +101,8 @@ class Watching:
 
 class _Display(LiveDisplay):
     is_screen = True
+    redraws_per_s = 1.0
+    """Besides that after each look: for a terminal whose size has changed."""
 
     def __init__(self, console: Console, watching: Watching) -> None:
         super().__init__(console)
