@@ -101,6 +101,20 @@ def test_births_and_deaths_are_told_by_pid_and_start():
     assert seen.pool_cpu_ratio == 0.875
     assert seen.major_faults == 2
     assert seen.voluntary_switches is None
+    assert seen.switches_per_s == {}
+    assert seen.new_pids == {3, 4}
+
+
+def test_switches_are_told_of_those_that_were_there_before():
+    told = {"voluntary_switches": 10, "involuntary_switches": 1}
+    before = sample(worker(1, **told), worker(2), worker(3, **told), at_s=100.0)
+    after = sample(
+        worker(1, voluntary_switches=14, involuntary_switches=3),
+        worker(2, **told),
+        worker(3, started_ticks=900, **told),
+        at_s=102.0,
+    )
+    assert change(before, after).switches_per_s == {1: 3.0}
 
 
 def test_room_is_for_what_is_there_once_and_each_ones_own():

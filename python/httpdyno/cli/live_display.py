@@ -7,6 +7,8 @@ from rich.console import Console, RenderableType
 from rich.live import Live
 from rich.text import Text
 
+from httpdyno.interruption import cleaning
+
 _FRAMES_PER_S = 4.0
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 
@@ -46,7 +48,9 @@ class LiveDisplay:
         traceback: TracebackType | None,
     ) -> None:
         if self._live is not None:
-            self._live.stop()
+            # A terminal that is left half-way has no cursor, or shows another screen.
+            with cleaning():
+                self._live.stop()
             self._live = None
 
 

@@ -59,7 +59,14 @@ class Watched:
 
 def first_look(look: Look) -> Watched:
     """Return what one look tells."""
-    return _with_status(Watched(now=look, first_overflows=look.sockets.overflows, overflows=0))
+    overflows = look.sockets.overflows
+    return _with_status(
+        Watched(
+            now=look,
+            first_overflows=overflows,
+            overflows=None if overflows is None else 0,
+        )
+    )
 
 
 def next_look(before: Watched, look: Look) -> Watched:

@@ -167,6 +167,15 @@ def test_workers_that_outlive_their_parent_are_said_to():
     assert "has ended" not in plain_text(view(pair()))
 
 
+def test_overflows_that_are_not_told_are_not_zero():
+    unknown = look(100.0, worker(ROOT_PID), sockets=Sockets())
+    later = look(101.0, worker(ROOT_PID), sockets=Sockets(overflows=7))
+    seen = first_look(unknown)
+    assert seen.overflows is None
+    assert "overflow" not in plain_text(view(seen))
+    assert next_look(seen, later).overflows is None
+
+
 def test_every_height_is_kept():
     for n_lines in range(18, 40):
         shown = plain_text(view(pair(), n_lines=n_lines)).splitlines()
