@@ -343,6 +343,7 @@ def test_a_page_that_is_none_is_refused(server, answer, words, capsys):
         (["-n", "0"], 2, "-n"),
         (["--status", "http://192.0.2.1/"], 2, "not on this machine's loopback"),
         (["--status", "ftp://127.0.0.1/"], 2, "scheme `ftp`"),
+        (["--status", "http://me:secret@127.0.0.1/"], 2, "such as `http://127.0.0.1/server-status"),
         (["--pid", "1"], 2, "named in more than one way"),
     ],
 )

@@ -29,7 +29,11 @@ def status_page(url: str, every_s: float) -> Callable[[], Status | str]:
         UsageError: It is elsewhere.
         TargetError: Nobody answers there, or with something else.
     """
-    target = parse_url(url)
+    try:
+        target = parse_url(url)
+    except UsageError as error:  # its hints are those of a load test
+        hint = "such as `http://127.0.0.1/server-status?auto`"
+        raise UsageError(f"`--status`: {error}", hint=hint) from error
     address = resolve(target)
     if not is_loopback(address):
         raise UsageError(
