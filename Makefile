@@ -23,7 +23,7 @@ help:
 	@echo 'make test             everything: packages (as root on Debian), lint, all tests'
 	@echo 'make check            lint and the tests that need no installed server'
 	@echo 'make lint | format    check the style | apply it'
-	@echo 'make docs             write docs/study.md and docs/formulas.md anew, of what the program declares'
+	@echo 'make docs             write docs/study.md, formulas.md and rules.md anew, of what the program declares'
 	@echo 'make bench-engine     measure the load engine beside others (90 minutes; BENCH_ARGS=--help)'
 	@echo 'make bench-power      measure what a budget proves (5 hours, or parts of it; BENCH_ARGS=--help)'
 	@echo 'make bench-layouts    whether private copies take and serve what people have (as root, minutes)'
@@ -106,6 +106,7 @@ test: debian-packages setup
 docs: setup
 	$(BIN)/httpdyno study schema --markdown > docs/study.md
 	$(BIN)/httpdyno formula --markdown > docs/formulas.md
+	$(BIN)/httpdyno inspect --rules > docs/rules.md
 
 demo: setup
 	$(BIN)/httpdyno demo

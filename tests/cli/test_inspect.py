@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from httpdyno.advice.rules import RULES
 from httpdyno.cli.app import run
 from httpdyno.model import Member
 from httpdyno.servers.source.find import Found
@@ -88,3 +89,24 @@ def test_an_own_process_is_shown_with_its_memory(capsys):
     assert server["workers"][0]["pid"] == server["pid"]
     assert 0 < server["pool"]["uss_bytes"] <= server["pool"]["pss_bytes"]
     assert os.getpid() in {each["pid"] for each in server["workers"]}
+
+
+def test_what_is_looked_for_is_a_page_and_looks_at_nothing(monkeypatch, capsys):
+    monkeypatch.setattr("httpdyno.cli.inspect.this_machine", lambda _: pytest.fail("looked"))
+    assert run(["inspect", "--rules"]) == 0
+    page = capsys.readouterr().out
+    assert page.startswith("# Rules\n")
+    assert all(f"\n## {rule.name}\n" in page for rule in RULES)
+
+
+def test_a_configuration_with_a_mistake_is_told_with_its_line(own_folders, capsys):
+    main = own_folders / "apache2.conf"
+    main.write_text(
+        "LoadModule mpm_prefork_module m/mod_mpm_prefork.so\nListen 8081\nMaxRequestWorkers 400\n"
+    )
+    assert run(["inspect", "--json", "-", str(main)]) == 0
+    [server] = json.loads(capsys.readouterr().out)["servers"]
+    [found] = [each for each in server["findings"] if each["name"] == "clipped-workers"]
+    assert found["severity"] == "bad"
+    assert f"{main}:3" in found["evidence"]
+    assert all(found[key] for key in ("what", "do", "risk", "wrong_when", "source"))

@@ -6,10 +6,12 @@ from typing import Annotated
 
 import typer
 
+from httpdyno.advice.rules.reference import rule_reference
 from httpdyno.cli.console import results
 from httpdyno.cli.named_source import ConfigOption, PidOption, ServerOption, named_source
 from httpdyno.cli.option import JsonOption
 from httpdyno.cli.output import Outputs, write_json
+from httpdyno.cli.standard_streams import say
 from httpdyno.registry import site_adapters
 from httpdyno.report.inspect.json import inspect_json
 from httpdyno.report.inspect.page import Page, Server
@@ -28,7 +30,7 @@ EXAMPLE = """Example:
 """
 
 
-def command(
+def command(  # noqa: PLR0913 - an option each
     source: Annotated[
         list[str] | None,
         typer.Argument(
@@ -43,6 +45,9 @@ def command(
     pid: PidOption = None,
     server: ServerOption = None,
     config: ConfigOption = None,
+    rules: Annotated[
+        bool, typer.Option("--rules", help="What is looked for, as a page in Markdown.")
+    ] = False,
     json: JsonOption = None,
 ) -> int:
     """Say what runs here and what it is set to, without touching it.
@@ -50,6 +55,9 @@ def command(
     Nothing is sent to a server, signalled or changed. Of its programs only `nginx -V` is run, which
     says how it was built and writes nothing.
     """
+    if rules:
+        say(rule_reference().rstrip("\n"))
+        return 0
     outputs = Outputs(json=json)
     outputs.check()
     page = _page(named_source(source or [], pid=pid, server=server, config=config))
@@ -89,5 +97,13 @@ def _server(seen: Inspected, machine: Machine, *, is_named: bool) -> Server:
         seen=seen,
         is_named=is_named,
         observed=observed(root.pid, inodes) if root else None,
+        n_cpus=_n_cpus(root.pid) if root else None,
         backends=tuple(backends.items()),
     )
+
+
+def _n_cpus(pid: int) -> int | None:
+    """Return how many CPUs a process may run on; None where it is gone."""
+    with suppress(OSError):
+        return len(os.sched_getaffinity(pid))
+    return None

@@ -4,10 +4,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from msgspec import structs
+
+from httpdyno.advice.rules import RULES
+from httpdyno.advice.rules.finding import findings_of
+from httpdyno.report.inspect.facts import facts_of
 from httpdyno.report.shared.phrase import oxford, plural
 from httpdyno.servers.source.inspection import Inspected
 from httpdyno.telemetry.observed import Observed
 
+Severity = Literal["bad", "warning", "doubtful", "note", "hint"]
+_SEVERITIES: tuple[Severity, ...] = ("bad", "warning", "doubtful", "note", "hint")
+"""The worst first."""
+RULE_SEVERITIES: frozenset[Severity] = frozenset({"bad", "doubtful", "hint"})
+"""Of what a rule of `docs/rules.md` says."""
 _N_NAMED = 3
 """So many files are named; of more, how many."""
 
@@ -18,22 +28,48 @@ class Finding:
 
     name: str
     """For machines: `changed-files`."""
-    severity: Literal["warning", "note"]
-    """A warning: what runs is not what one would think. A note: something is not known."""
+    severity: Severity
+    """A warning: what runs is not what one would think. A note: something is not known. The others
+    are of rules."""
     what: str
     evidence: str = ""
     """Where it is seen: a file and a line, processes."""
     do: str = ""
     """What takes it away."""
+    risk: str = ""
+    """What doing so risks."""
+    wrong_when: str = ""
+    """When the advice is wrong."""
+    source: str = ""
 
     def __str__(self) -> str:
         evidence = f" ({self.evidence})" if self.evidence else ""
         return f"{self.what}{evidence}{f': {self.do}' if self.do else ''}"
 
 
-def findings(seen: Inspected, observed: Observed | None) -> tuple[Finding, ...]:
-    """Return what is wrong with a server, or not as it looks."""
-    return (*_of_files(seen), *_of_processes(observed), *_not_seen(seen))
+def findings(
+    seen: Inspected, observed: Observed | None, n_cpus: int | None = None
+) -> tuple[Finding, ...]:
+    """Return what is wrong with a server, or not as it looks, the worst first.
+
+    Args:
+        seen: What it is configured to.
+        observed: Its processes; None where it does not run.
+        n_cpus: That it may run on; None where that is not known.
+    """
+    found = (
+        *_of_files(seen),
+        *_of_processes(observed),
+        *_not_seen(seen),
+        *_of_rules(seen, observed, n_cpus),
+    )
+    return tuple(sorted(found, key=lambda each: _SEVERITIES.index(each.severity)))
+
+
+def _of_rules(seen: Inspected, observed: Observed | None, n_cpus: int | None) -> Iterator[Finding]:
+    facts = facts_of(seen, observed, n_cpus)
+    for each in findings_of(facts, RULES) if facts else ():
+        yield Finding(**structs.asdict(each))
 
 
 def _of_files(seen: Inspected) -> Iterator[Finding]:

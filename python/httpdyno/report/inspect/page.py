@@ -22,10 +22,13 @@ class Server:
     backends: tuple[tuple[str, str], ...] = ()
     """(backend, what serves it here); the second is empty where nothing here does."""
 
+    n_cpus: int | None = None
+    """That it may run on; None where it does not run, or that is not known."""
+
     @property
     def findings(self) -> tuple[Finding, ...]:
         """What its owner should know."""
-        return findings(self.seen, self.observed)
+        return findings(self.seen, self.observed, self.n_cpus)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

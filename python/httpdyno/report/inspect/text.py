@@ -7,6 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from httpdyno.model import Listener, Reading
+from httpdyno.report.inspect.finding import RULE_SEVERITIES, Finding
 from httpdyno.report.inspect.page import Page, Server
 from httpdyno.report.inspect.pool_text import (
     POOL_LABELS,
@@ -22,9 +23,11 @@ _LABEL_WIDTH = 18
 _N_SETTINGS = 16
 """So many are shown; JSON has all of them."""
 _FINDING = "!"
+_STYLES = {"bad": "red", "hint": "cyan"}
 LABELS = (
     *("runs", "listens", "hosts", "serves", "log", "set", "limits", "files"),
     *POOL_LABELS,
+    *("bad", "doubtful", "hint"),
     _FINDING,
 )
 """Of the rows of a server."""
@@ -61,8 +64,21 @@ def _paragraph(server: Server, now_s: float) -> Table:
     for label, value in _rows(server, now_s):
         table.add_row(Text(f"  {label}", "dim"), Prose(Text(value)))
     for finding in server.findings:
-        table.add_row(Text(f"  {_FINDING}", "yellow"), Prose(Text(str(finding))))
+        table.add_row(_mark(finding), Prose(_said(finding)))
     return table
+
+
+def _mark(finding: Finding) -> Text:
+    """Return what stands at its left: a rule's severity, of others a mark."""
+    is_rule = finding.severity in RULE_SEVERITIES
+    word = finding.severity if is_rule else _FINDING
+    return Text(f"  {word}", _STYLES.get(finding.severity, "yellow"))
+
+
+def _said(finding: Finding) -> Text:
+    # By its name a rule is found in the manual.
+    name = f" [{finding.name}]" if finding.severity in RULE_SEVERITIES else ""
+    return Text.assemble(str(finding), (name, "dim"))
 
 
 def _table(rows: list[tuple[str, str]]) -> Table:

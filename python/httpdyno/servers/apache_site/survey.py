@@ -34,6 +34,8 @@ _NOT_SAID = frozenset({"defaultruntimedir", "serverroot"})
 _FROM_TEXT = "what is in force was taken from the text of the files"
 _NOT_RUN = f"{_FROM_TEXT}; nothing was run"
 _NAME = "Apache httpd"
+NOT_FOLLOWED = "an include was not followed"
+"""So begins the notice of what else may be set somewhere."""
 _NO_INFO = f"`mod_info` is not there, so {_FROM_TEXT}"
 
 
@@ -109,7 +111,7 @@ def _survey(walk: Walked, files: MemberFiles, said: _Said) -> Survey:
     somaxconn = Reading(name=SOMAXCONN, scope="", text=_somaxconn(), evidence="seen")
     found = [r for r in readings(directives, places, scopes) if r.name.lower() != "serverroot"]
     notices = [Notice(words=words) for words in said.words]
-    notices += [Notice(words=f"an include was not followed: {where}") for where in walk.unknown]
+    notices += [Notice(words=f"{NOT_FOLLOWED}: {where}") for where in walk.unknown]
     survey = Survey(
         version=said.version,
         readings=(root, somaxconn, *_last_of_each(found)),

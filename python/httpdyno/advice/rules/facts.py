@@ -1,0 +1,111 @@
+"""What is known of a server when rules look at it. Pure."""
+
+import re
+
+from httpdyno.model import Reading, Record, Survey
+
+_NUMBER = re.compile(r"[+-]?\d+")
+_WORD = re.compile(r'"((?:[^"\\]|\\.)*)"|\'((?:[^\'\\]|\\.)*)\'|(\S+)')
+
+
+class Queue(Record, frozen=True):
+    """Connections that wait to be accepted."""
+
+    address: str
+    waiting: int
+    backlog: int
+    """The most that may wait."""
+
+
+class PoolFacts(Record, frozen=True):
+    """The processes of a server that runs."""
+
+    n_workers: int
+    """Below its first process."""
+    names: tuple[str, ...] = ()
+    """Of the workers, each once."""
+    n_fit: int | None = None
+    """How many workers memory has room for; None where that is not known."""
+    each_bytes: int = 0
+    """The largest worker's own."""
+    available_bytes: int = 0
+    limited_by: str = ""
+
+    @property
+    def is_uniform(self) -> bool:
+        """Whether all its workers are of one kind, so that one may speak of their size."""
+        return len(self.names) == 1
+
+
+class Facts(Record, frozen=True):
+    """A server as `httpdyno inspect` knows it."""
+
+    kind: str
+    survey: Survey
+    command: tuple[str, ...] = ()
+    """As it is started, its own name first; empty where that is not known."""
+    environment_names: tuple[str, ...] | None = None
+    """None where its environment may not be seen."""
+    is_whole: bool = True
+    """Whether all of its configuration was read; else what nothing sets may be set all the same."""
+    n_cpus: int | None = None
+    """That it may run on; None where it does not run, or that is not known."""
+    open_files_limit: int | None = None
+    """Of the running process."""
+    somaxconn: int | None = None
+    """The most connections that the kernel lets wait at a socket."""
+    pool: PoolFacts | None = None
+    """None where it does not run."""
+    queues: tuple[Queue, ...] = ()
+
+    def all_of(self, name: str) -> tuple[Reading, ...]:
+        """Return the readings of a name, written in any case, in the order of the configuration."""
+        return tuple(r for r in self.survey.readings if r.name.lower() == name.lower())
+
+    def reading(self, name: str, scope: str = "") -> Reading | None:
+        """Return the last reading of a name in a scope; None where there is none."""
+        found = [each for each in self.all_of(name) if each.scope == scope]
+        return found[-1] if found else None
+
+    def said(self, name: str) -> tuple[Reading, ...]:
+        """Return the readings of a name that somebody wrote: no defaults."""
+        return tuple(each for each in self.all_of(name) if is_said(each))
+
+    def number(self, name: str, scope: str = "") -> int | None:
+        """Return a number that is in force; None where it is none, or nothing is known."""
+        reading = self.reading(name, scope)
+        return None if reading is None else number(reading.text)
+
+    def has_module(self, *names: str) -> bool:
+        """Whether one of these modules is loaded."""
+        return not set(names).isdisjoint(self.survey.modules)
+
+
+def is_said(reading: Reading) -> bool:
+    """Whether somebody wrote it, into a file or on a command line."""
+    return reading.origin is not None or reading.evidence != "read"
+
+
+def number(text: str) -> int | None:
+    """Return a whole number; None where the text is none."""
+    bare = text.strip().strip('"')
+    return int(bare) if _NUMBER.fullmatch(bare) else None
+
+
+def words(text: str) -> list[str]:
+    """Return arguments without their quotes."""
+    return [quoted or single or bare for quoted, single, bare in _WORD.findall(text)]
+
+
+def place(reading: Reading) -> str:
+    """Return where a reading stands: `/etc/nginx/nginx.conf:12`."""
+    origin = reading.origin
+    if origin is not None:
+        return f"{origin.file}:{origin.line}" if origin.line else origin.file
+    return "its command line" if is_said(reading) else "compiled in"
+
+
+def where(reading: Reading) -> str:
+    """Return what is set, and where: `KeepAlive Off, /etc/apache2/apache2.conf:98`."""
+    within = f" in {reading.scope}" if reading.scope else ""
+    return f"{reading.name} {reading.text}{within}, {place(reading)}"

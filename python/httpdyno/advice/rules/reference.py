@@ -1,0 +1,51 @@
+"""The rules as a page to read, `docs/rules.md`, made of their declarations."""
+
+from collections.abc import Iterator
+
+from httpdyno.advice.rules import RULES
+from httpdyno.advice.rules.declaration import SEVERITIES, Rule
+
+_HEAD = """\
+# Rules
+
+What `httpdyno inspect` says of settings: what the book (*Practical mod_perl* by Bekman and Cholet,
+2003, chapter 11) and the servers' own manuals say that a machine can check. A rule reads what is
+known of a server, and changes nothing. Where what it needs is not known it says nothing.
+
+`bad`: it does not do what it says, or harms under load. `doubtful`: it mostly costs more than it
+gives. `hint`: it costs something, and somebody may want that. None of it is measured: `httpdyno
+tune` and `httpdyno compare` measure.
+
+This page is made by `make docs` of the declarations in `python/httpdyno/advice/rules`.
+"""
+
+
+def rule_reference() -> str:
+    """Return the page in Markdown."""
+    parts = [_HEAD]
+    for severity in SEVERITIES:
+        index = [
+            f"- [`{each.name}`](#{each.name}): {each.checks} ({', '.join(each.kinds)})"
+            for each in RULES
+            if each.severity == severity
+        ]
+        parts += [f"Mostly `{severity}`:", "\n".join(index)]
+    for each in RULES:
+        parts += _section(each)
+    return "\n\n".join(part.strip() for part in parts) + "\n"
+
+
+def _section(rule: Rule) -> Iterator[str]:
+    yield f"## {rule.name}"
+    yield f"{', '.join(rule.kinds)}; mostly `{rule.severity}`."
+    yield f"**What it checks.** {_sentence(rule.checks)}"
+    yield f"**Why it matters.** {rule.matters}"
+    yield f"**Evidence needed.** {rule.needs}"
+    yield f"**What to do.** {_sentence(rule.do)}"
+    yield f"**What it risks.** {_sentence(rule.risks)}"
+    yield f"**When it is wrong.** {_sentence(rule.wrong)}"
+    yield f"**Source.** {_sentence(rule.source)}"
+
+
+def _sentence(words: str) -> str:
+    return f"{words[0].upper()}{words[1:]}."

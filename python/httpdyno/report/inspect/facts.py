@@ -1,0 +1,59 @@
+"""From a server that was looked at to what rules may know of it. Pure."""
+
+from httpdyno.advice.rules.facts import Facts, PoolFacts, Queue
+from httpdyno.servers.apache_site.survey import NOT_FOLLOWED
+from httpdyno.servers.source.inspection import Inspected
+from httpdyno.telemetry.observed import Observed
+
+_SOMAXCONN = "net.core.somaxconn"
+_ENVIRONMENT = "environment"
+
+
+def facts_of(seen: Inspected, observed: Observed | None, n_cpus: int | None) -> Facts | None:
+    """Return what is known; None of a server whose configuration is not.
+
+    Args:
+        seen: What it is configured to.
+        observed: Its processes; None where it does not run.
+        n_cpus: That it may run on; None where that is not known.
+    """
+    survey, found = seen.survey, seen.found
+    if survey is None:
+        return None
+    somaxconn = survey.reading(_SOMAXCONN)
+    limit = found.open_files_limit
+    is_hidden = _ENVIRONMENT in found.hidden
+    return Facts(
+        kind=found.member.kind,
+        survey=survey,
+        command=found.member.command,
+        environment_names=None if is_hidden else found.member.environment_names,
+        is_whole=not any(each.words.startswith(NOT_FOLLOWED) for each in survey.notices),
+        n_cpus=n_cpus,
+        open_files_limit=int(limit) if limit.isdecimal() else None,
+        somaxconn=int(somaxconn.text) if somaxconn and somaxconn.text.isdecimal() else None,
+        pool=_pool(observed) if observed else None,
+        queues=_queues(observed) if observed else (),
+    )
+
+
+def _pool(observed: Observed) -> PoolFacts:
+    workers = [
+        each for each in observed.workers if each.pid != observed.root_pid and not each.is_zombie
+    ]
+    bound = observed.bound
+    return PoolFacts(
+        n_workers=observed.pool.n_workers,
+        names=tuple(dict.fromkeys(each.name for each in workers)),
+        n_fit=bound.n if bound else None,
+        each_bytes=bound.each_bytes if bound else 0,
+        available_bytes=bound.available_bytes if bound else 0,
+        limited_by=bound.limited_by if bound else "",
+    )
+
+
+def _queues(observed: Observed) -> tuple[Queue, ...]:
+    queues = observed.sockets.queues if observed.sockets else ()
+    return tuple(
+        Queue(address=each.address, waiting=each.waiting, backlog=each.backlog) for each in queues
+    )
