@@ -10,11 +10,22 @@ from httpdyno.advice.rules.finding import findings_of
 from httpdyno.model import Member, Survey
 from httpdyno.report.inspect.facts import facts_of
 from httpdyno.servers.apache_site import ApacheSite
+from httpdyno.servers.gunicorn.site import GunicornSite
+from httpdyno.servers.nginx.build import build_of
+from httpdyno.servers.nginx.scope import conf_of
+from httpdyno.servers.nginx.survey import survey_of
+from httpdyno.servers.php_fpm.survey import survey_of_files
 from httpdyno.servers.site.adapter import MemberFiles
 from httpdyno.servers.source.find import Found
 from httpdyno.servers.source.inspection import Inspected
+from httpdyno.servers.uvicorn.site import UvicornSite
 
 APACHE = "/etc/apache2/apache2.conf"
+NGINX = "/etc/nginx/nginx.conf"
+FPM = "/etc/php/8.2/fpm/php-fpm.conf"
+PHP_INI = "/etc/php/8.2/fpm/php.ini"
+OPCACHE = "/etc/php/8.2/fpm/conf.d/10-opcache.ini"
+GUNICORN = "/srv/shop/gunicorn.conf.py"
 
 
 def apache(text: str, *modules: str, mpm: str = "prefork", **known: Any) -> Facts:
@@ -31,6 +42,45 @@ def apache(text: str, *modules: str, mpm: str = "prefork", **known: Any) -> Fact
     end = "\n" + "\n".join(loads) + "\n"
     files = MemberFiles(texts={APACHE: (text.strip() + end).encode()})
     survey = ApacheSite().survey(member, files, None)
+    assert isinstance(survey, Survey)
+    return _facts(member, survey, **known)
+
+
+def nginx(text: str, **known: Any) -> Facts:
+    """Return an nginx whose configuration is that text; without `http`, what stands in there."""
+    if "http {" not in text:
+        text = f"events {{}}\nhttp {{\n{text}\n}}"
+    build = build_of("nginx version: nginx/1.22.1", ("--http-log-path=/var/log/nginx/access.log",))
+    survey = survey_of(conf_of({NGINX: text.encode()}, build))
+    return _facts(Member(name="nginx", kind="nginx", main=NGINX), survey, **known)
+
+
+def php_fpm(own: str, ini: str = "", **known: Any) -> Facts:
+    """Return a php-fpm with a pool `www` that has those settings, those of php.ini, and OPcache."""
+    texts = {
+        FPM: f"[www]\nlisten = /run/php.sock\npm.max_children = 5\n{own}\n",
+        PHP_INI: f"{ini}\n",
+        OPCACHE: "zend_extension=opcache\n",
+    }
+    files = MemberFiles(texts={path: text.encode() for path, text in texts.items()})
+    member = Member(name="php", kind="php-fpm", main=FPM)
+    return _facts(member, survey_of_files(member, files), **known)
+
+
+def gunicorn(config: str, *arguments: str, **known: Any) -> Facts:
+    """Return a gunicorn with that configuration file and those arguments."""
+    command = ("/srv/shop/venv/bin/gunicorn", "-c", GUNICORN, *arguments, "shop.wsgi")
+    member = Member(name="shop", kind="gunicorn", command=command, folder="/srv/shop")
+    files = MemberFiles(texts={GUNICORN: config.encode()})
+    survey = GunicornSite().survey(member, files, None)
+    assert isinstance(survey, Survey)
+    return _facts(member, survey, **known)
+
+
+def uvicorn(*arguments: str, **known: Any) -> Facts:
+    """Return a uvicorn with those arguments."""
+    member = Member(name="api", kind="uvicorn", command=("uvicorn", "api:app", *arguments))
+    survey = UvicornSite().survey(member, MemberFiles(texts={}), None)
     assert isinstance(survey, Survey)
     return _facts(member, survey, **known)
 
@@ -55,4 +105,3 @@ def named(facts: Facts, name: str) -> list[str]:
 def evidence(facts: Facts, name: str) -> str:
     """Return where a rule saw it."""
     return next(each.evidence for each in findings_of(facts, RULES) if each.name == name)
-

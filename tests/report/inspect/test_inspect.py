@@ -2,12 +2,15 @@
 
 import json
 from dataclasses import replace
+from itertools import pairwise
+from typing import get_args
 
 import pytest
 from msgspec.structs import replace as changed
 from tests.report.plain import plain_text
 
 from httpdyno.model import Backend, Listener, LogPlace, Member, Notice, Origin, Reading, Survey
+from httpdyno.report.inspect.finding import Severity
 from httpdyno.report.inspect.json import inspect_json
 from httpdyno.report.inspect.page import Page, Server
 from httpdyno.report.inspect.text import inspect_text
@@ -28,6 +31,8 @@ NOW_S = 2_000_000.0
 MAIN = "/etc/nginx/nginx.conf"
 SITE = "/etc/nginx/sites-enabled/shop.example"
 ROOT_PID, MIB = 812, 1 << 20
+MOST_LINES = 6
+"""Of one finding, in 80 columns."""
 SOCKET = "unix:/run/php/php8.2-fpm.sock"
 
 
@@ -205,7 +210,7 @@ def test_json_has_what_the_text_has(golden):
     golden("report/inspect_site.json", f"{json.dumps(document, indent=2)}\n")
     text = plain_text(inspect_text(PAGES["site"])).split()
     for finding in document["servers"][0]["findings"]:
-        assert finding["severity"] in {"warning", "note"}
+        assert finding["severity"] in get_args(Severity)
         for words in (finding["what"], finding["evidence"], finding["do"]):
             assert " ".join(words.split()) in " ".join(text).replace(" ! ", " ")
 
@@ -254,3 +259,28 @@ def test_a_program_that_was_replaced_is_a_finding():
     [finding] = Server(seen=seen).findings
     assert (finding.name, finding.severity) == ("program-replaced", "warning")
     assert finding.do == "a restart takes up the new one"
+
+
+def test_what_rules_say_comes_the_worst_first_in_a_few_lines_each():
+    readings = (
+        reading("worker_connections", "100000", line=7),
+        reading("worker_rlimit_nofile", "1024", line=8),
+        reading("gzip", "on"),
+        reading("gzip_comp_level", "9"),
+        reading("gzip_types", "image/png image/jpeg image/gif image/webp *"),
+    )
+    server = nginx()
+    assert server.seen.survey is not None
+    survey = changed(server.seen.survey, readings=readings)
+    server = replace(server, seen=replace(server.seen, survey=survey), n_cpus=4)
+    severities = [each.severity for each in server.findings]
+    assert severities[0] == "bad"
+    order = get_args(Severity)
+    assert severities == sorted(severities, key=order.index)
+    assert {"bad", "warning", "doubtful", "note", "hint"} == set(severities)
+    page = replace(PAGES["site"], servers=(server,))
+    text = plain_text(inspect_text(page))
+    lines = text[text.index("  bad") :].splitlines()
+    marks = [n for n, line in enumerate(lines) if line[:3].strip()] + [len(lines)]
+    assert all(after - before <= MOST_LINES for before, after in pairwise(marks))
+    assert "[nginx-open-files]" in " ".join(text.split())

@@ -1,6 +1,7 @@
 """What is known of a server when rules look at it. Pure."""
 
 import re
+from itertools import pairwise
 
 from httpdyno.model import Reading, Record, Survey
 
@@ -75,6 +76,15 @@ class Facts(Record, frozen=True):
         """Return a number that is in force; None where it is none, or nothing is known."""
         reading = self.reading(name, scope)
         return None if reading is None else number(reading.text)
+
+    def flag(self, name: str) -> str:
+        """Return the value of an option of its command line, the last of it; empty without."""
+        found = ""
+        for word, following in pairwise((*self.command, "")):
+            head, equals, value = word.partition("=")
+            if head == name:
+                found = value if equals else following
+        return found
 
     def has_module(self, *names: str) -> bool:
         """Whether one of these modules is loaded."""

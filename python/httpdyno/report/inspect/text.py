@@ -22,6 +22,8 @@ from httpdyno.report.shared.prose import Prose
 _LABEL_WIDTH = 18
 _N_SETTINGS = 16
 """So many are shown; JSON has all of them."""
+_N_HINTS = 6
+"""So many are shown; JSON has all of them."""
 _FINDING = "!"
 _STYLES = {"bad": "red", "hint": "cyan"}
 LABELS = (
@@ -63,8 +65,12 @@ def _paragraph(server: Server, now_s: float) -> Table:
     table.add_row(Text(title, "bold"), Prose(Text(what, "cyan")))
     for label, value in _rows(server, now_s):
         table.add_row(Text(f"  {label}", "dim"), Prose(Text(value)))
+    hints = [each for each in server.findings if each.severity == "hint"]
     for finding in server.findings:
-        table.add_row(_mark(finding), Prose(_said(finding)))
+        if finding not in hints[_N_HINTS:]:
+            table.add_row(_mark(finding), Prose(_said(finding)))
+    if (more := len(hints) - _N_HINTS) > 0:
+        table.add_row(_mark(hints[0]), f"and {more:,} more (`--json -` has all)")
     return table
 
 

@@ -45,6 +45,8 @@ _LARGEST_BYTES = 1 << 20
 _SHORT = {"workers": "-w", "worker_class": "-k", "timeout": "-t"}
 _DEFAULTS: dict[str, Level] = {"sendfile": True}
 _BIND = ("-b", "--bind")
+_TOLD = ("reload", "loglevel")
+"""What is no knob, and rules look at it, where the file says it."""
 _FILES = ("pidfile", "errorlog", "accesslog")
 
 
@@ -105,7 +107,10 @@ class GunicornSite:
         version = python_version(_KIND, member.command, member.folder)
         return Survey(
             version=f"gunicorn {version}".strip(),
-            readings=tuple(_reading(name, words, assigned.get(name)) for name in KNOBS),
+            readings=(
+                *(_reading(name, words, assigned.get(name)) for name in KNOBS),
+                *(_assigned(name, assigned[name]) for name in _TOLD if name in assigned),
+            ),
             listeners=_listeners(words, assigned, variables),
             logs=_logs(words, assigned, member.folder),
             writes=_folders(words, assigned, member.folder),
@@ -115,7 +120,9 @@ class GunicornSite:
         """Return what can be set, with the values as found; no default where nobody knows."""
         found = {}
         for reading in survey.readings:
-            info = KNOBS[reading.name]
+            info = KNOBS.get(reading.name)
+            if info is None:
+                continue
             level = _level(info, reading.text)
             if level is not None or reading.origin is not None:
                 found[reading.name] = replace(info, default=level)
@@ -233,11 +240,15 @@ def _reading(name: str, words: Sequence[str], assigned: Assigned | None) -> Read
         if switch == name and word in words:
             return Reading(name=name, scope="", text=level_text(value), evidence="seen")
     if assigned is not None:
-        found = assigned.value
-        text = level_text(found) if isinstance(found, bool | int | float | str) else assigned.text
-        return Reading(name=name, scope="", text=text, origin=assigned.origin)
+        return _assigned(name, assigned)
     default = _DEFAULTS.get(name, KNOBS[name].default)
     return Reading(name=name, scope="", text="" if default is None else level_text(default))
+
+
+def _assigned(name: str, assigned: Assigned) -> Reading:
+    found = assigned.value
+    text = level_text(found) if isinstance(found, bool | int | float | str) else assigned.text
+    return Reading(name=name, scope="", text=text, origin=assigned.origin)
 
 
 def _listeners(

@@ -35,6 +35,8 @@ POOL = "pool"
 _NOT_READ = ("include",)
 _BACKLOG_IS_MOST_SINCE = (8, 2)
 _DEBIAN_SESSIONS = "/var/lib/php/sessions"
+_TOLD = ("display_errors", "session.save_handler", "session.save_path", "xdebug.mode")
+"""Ini settings that are no knobs, and that rules look at."""
 _LOGS = ("access.log", "slowlog")
 
 
@@ -117,7 +119,17 @@ class _Reader:
             found += self._of_section(pool, scope)
         for knob in KNOBS.values():
             found += self._ini_readings(knob) if knob.place == "ini" else []
+        for name in _TOLD:
+            found += self._told(name)
         return found
+
+    def _told(self, name: str) -> list[Reading]:
+        """Return what is written of an ini setting: for the whole, and for pools of their own."""
+        pools = self._pools.pools
+        own = [(pool, self._pools.php_value(pool, name)) for pool in pools]
+        found = [_reading(name, scope_of(pool, pools), each) for pool, each in own if each]
+        whole = self._ini.last(name)
+        return [_reading(name, "", whole), *found] if whole and len(found) < len(pools) else found
 
     def _of_section(self, section: str, scope: str) -> list[Reading]:
         names = {s.entry.name.lower(): s for s in self._pools.of_section(section)}

@@ -1,0 +1,100 @@
+"""Modules that are loaded and that nothing in the configuration uses."""
+
+from collections.abc import Iterator, Mapping
+
+from httpdyno.advice.rules.declaration import BOOK, HTTPD, Rule, Seen
+from httpdyno.advice.rules.facts import Facts, is_said, where, words
+
+_STATUS, _INFO = "server-status", "server-info"
+_HANDLERS = ("SetHandler", "AddHandler", "Action")
+_BY_HANDLER: Mapping[str, str] = {"status_module": _STATUS, "info_module": _INFO}
+"""Each is asked by its handler alone."""
+
+
+def _has_handler(facts: Facts, handler: str) -> bool:
+    found = (reading for name in _HANDLERS for reading in facts.said(name))
+    return any(handler in reading.text.lower() for reading in found)
+
+
+def _has_option(facts: Facts, option: str) -> bool:
+    for reading in facts.said("Options"):
+        given = [word.lower().lstrip("+") for word in words(reading.text)]
+        if option in given or (option != "multiviews" and "all" in given):
+            return True
+    return False
+
+
+def _is_told_elsewhere(facts: Facts) -> bool:
+    """Whether files that are not read may set what uses a module."""
+    allowed = [r for r in facts.said("AllowOverride") if r.text.strip('"').lower() != "none"]
+    return bool(allowed) or not facts.is_whole
+
+
+def _unused(facts: Facts) -> Iterator[Seen]:
+    if _is_told_elsewhere(facts):
+        return
+    found = [
+        (module, f"nothing has the handler `{handler}`")
+        for module, handler in _BY_HANDLER.items()
+        if facts.has_module(module) and not _has_handler(facts, handler)
+    ]
+    is_off = all(words(r.text)[:1] == ["disabled"] for r in facts.said("UserDir"))
+    if facts.has_module("userdir_module") and is_off:
+        found.append(("userdir_module", "no `UserDir` is set"))
+    if facts.has_module("autoindex_module") and not _has_option(facts, "indexes"):
+        found.append(("autoindex_module", "no folder has `Options Indexes`"))
+    is_asked = _has_option(facts, "multiviews") or _has_handler(facts, "type-map")
+    if facts.has_module("negotiation_module") and not is_asked:
+        found.append(("negotiation_module", "no `MultiViews`, and no handler `type-map`"))
+    if found:
+        yield Seen(
+            what=f"loaded, and used by nothing here: {', '.join(name for name, _ in found)}",
+            evidence=tuple(f"{name}: {why}" for name, why in found),
+        )
+
+
+def _unseen_status(facts: Facts) -> Iterator[Seen]:
+    reading = facts.reading("ExtendedStatus")
+    if reading is None or not is_said(reading) or reading.text.lower() != "on":
+        return
+    if not _is_told_elsewhere(facts) and not _has_handler(facts, _STATUS):
+        yield Seen(
+            what="`ExtendedStatus` is on, and nothing shows it: no place has the handler "
+            f"`{_STATUS}`",
+            evidence=(where(reading),),
+        )
+
+
+RULES = (
+    Rule(
+        name="unused-modules",
+        kinds=("apache",),
+        severity="hint",
+        checks="Modules that are loaded and that nothing here uses: status, info, userdir, "
+        "autoindex, negotiation",
+        matters="Each module has its hooks in each request and its pages in each process; one "
+        "that is not loaded has no holes either.",
+        needs="What would use them can be told from the configuration, which was read whole, and "
+        "no `.htaccess` files are allowed.",
+        do="leave out their `LoadModule` lines (`a2dismod` on Debian)",
+        risks="directives of theirs that are left are refused: Apache does not start",
+        wrong="something asks for the module by code, as a Perl handler may",
+        source=f"{BOOK}; {HTTPD}mod/",
+        look=_unused,
+    ),
+    Rule(
+        name="unseen-status",
+        kinds=("apache",),
+        severity="hint",
+        checks="`ExtendedStatus On` where no status page shows it",
+        matters="Each request then asks for the time twice and writes what it is into memory that "
+        "all processes share.",
+        needs="The directive is on, no handler `server-status`, in a configuration that was read "
+        "whole and allows no `.htaccess` files.",
+        do="set `ExtendedStatus Off`",
+        risks="nothing: nobody sees it",
+        wrong="a module of another make reads the scoreboard",
+        source=f"{BOOK}; {HTTPD}mod/core.html#extendedstatus",
+        look=_unseen_status,
+    ),
+)

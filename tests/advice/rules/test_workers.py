@@ -1,0 +1,270 @@
+"""What is said of php-fpm, gunicorn, uvicorn and node, and of pools beside their memory."""
+
+import pytest
+from tests.advice.rules.told import apache, evidence, gunicorn, named, php_fpm, said, uvicorn
+
+from httpdyno.advice.rules import RULES
+from httpdyno.advice.rules.facts import Facts, PoolFacts, Queue
+from httpdyno.advice.rules.finding import findings_of
+from httpdyno.model import Survey
+
+MIB = 1 << 20
+DYNAMIC = (
+    "pm = dynamic\npm.start_servers = {}\npm.min_spare_servers = {}\npm.max_spare_servers = {}"
+)
+
+
+def pool(n_workers, n_fit=None, *, names=("php-fpm",), each_mib=60):
+    return PoolFacts(
+        n_workers=n_workers,
+        names=names,
+        n_fit=n_fit,
+        each_bytes=each_mib * MIB,
+        available_bytes=1024 * MIB,
+        limited_by="MemAvailable and what it has",
+    )
+
+
+PHP_FIRES = [
+    (
+        "php-inverted-spares",
+        php_fpm(DYNAMIC.format(2, 3, 1)),
+        "`pm.max_spare_servers` 1 is below `pm.min_spare_servers` 3: php-fpm refuses that",
+    ),
+    (
+        "php-inverted-spares",
+        php_fpm(DYNAMIC.format(2, 1, 9)),
+        "`pm.max_spare_servers` 9 is above `pm.max_children` 5: php-fpm refuses that",
+    ),
+    (
+        "php-inverted-spares",
+        php_fpm(DYNAMIC.format(5, 1, 3)),
+        "`pm.start_servers` 5 is not between `pm.min_spare_servers` 1 and `pm.max_spare_servers` "
+        "3: php-fpm refuses that",
+    ),
+    (
+        "php-unread-spares",
+        php_fpm("pm = static\npm.max_spare_servers = 3"),
+        "with `pm = static` these count for nothing: pm.max_spare_servers",
+    ),
+    (
+        "php-short-lives",
+        php_fpm("pm.max_requests = 50"),
+        "a child ends after 50 requests, of 5 that may run, and the next one begins with a fork",
+    ),
+    (
+        "opcache-off",
+        php_fpm("", "opcache.enable = 0"),
+        "each request compiles all of its scripts anew: OPcache is off",
+    ),
+    (
+        "php-debugging",
+        php_fpm("php_flag[display_errors] = on"),
+        "visitors see the errors of scripts, with paths: `display_errors` is on",
+    ),
+    (
+        "php-debugging",
+        php_fpm("", "zend_extension = xdebug.so"),
+        "xdebug is loaded: it hooks into each call of a function, and keeps the JIT off",
+    ),
+    (
+        "debug-log",
+        php_fpm("[global]\nlog_level = debug"),
+        "each request writes lines for debugging into the error log",
+    ),
+    (
+        "workers-over-memory",
+        php_fpm("pm = static", pool=pool(5, 3)),
+        "5 processes are allowed, and memory holds 3: the largest has 60.0 MiB of its own, of "
+        "1.00 GiB (MemAvailable and what it has)",
+    ),
+    (
+        "workers-below-memory",
+        php_fpm(
+            "pm = static",
+            pool=pool(5, 40),
+            queues=(Queue(address="unix:/run/php.sock", waiting=7, backlog=511),),
+        ),
+        "all 5 processes run and connections wait, while memory holds 40",
+    ),
+]
+PHP_SILENT = [
+    ("php-inverted-spares", php_fpm(DYNAMIC.format(2, 1, 3))),
+    ("php-inverted-spares", php_fpm("pm = static\npm.min_spare_servers = 9")),
+    ("php-unread-spares", php_fpm(DYNAMIC.format(2, 1, 3))),
+    ("php-short-lives", php_fpm("pm.max_requests = 500")),
+    ("php-short-lives", php_fpm("")),
+    ("opcache-off", php_fpm("", "opcache.enable = 1")),
+    ("opcache-off", php_fpm("")),
+    ("php-debugging", php_fpm("", "display_errors = Off")),
+    # Where a pool's own value counts, that of the server does not.
+    ("php-debugging", php_fpm("php_flag[display_errors] = off", "display_errors = On")),
+    ("php-debugging", php_fpm("", "zend_extension = xdebug.so\nxdebug.mode = off")),
+    ("workers-over-memory", php_fpm("pm = static")),
+    ("workers-over-memory", php_fpm("pm = static", pool=pool(5))),
+    ("workers-over-memory", php_fpm("pm = static", pool=pool(5, 5))),
+    # Of what else runs below it nothing is known.
+    ("workers-over-memory", php_fpm("pm = static", pool=pool(5, 3, names=("php-fpm", "sh")))),
+    ("workers-below-memory", php_fpm("pm = static", pool=pool(5, 40))),
+]
+
+
+@pytest.mark.parametrize(("name", "facts", "words"), PHP_FIRES)
+def test_what_costs_more_than_it_gives_is_told_of_php(name, facts, words):
+    assert named(facts, name) == [words]
+
+
+@pytest.mark.parametrize(("name", "facts"), PHP_SILENT)
+def test_what_is_well_and_what_is_not_known_is_not_told_of_php(name, facts):
+    assert named(facts, name) == []
+
+
+def test_workers_of_apache_are_counted_as_its_limit_cuts_them():
+    facts = apache("MaxRequestWorkers 400", pool=pool(10, 200, names=("apache2",)))
+    assert named(facts, "workers-over-memory")[0].startswith("256 processes are allowed, and")
+    threaded = apache("MaxRequestWorkers 400", mpm="event", pool=pool(3, 16, names=("apache2",)))
+    assert named(threaded, "workers-over-memory") == []
+
+
+PYTHON_FIRES = [
+    (
+        "one-sync-worker",
+        gunicorn("", pool=pool(1)),
+        "one sync worker: one request at a time, and all others wait for it",
+    ),
+    (
+        "one-sync-worker",
+        gunicorn("workers = 1"),
+        "one sync worker: one request at a time, and all others wait for it",
+    ),
+    (
+        "no-timeout",
+        gunicorn("", "--timeout", "0"),
+        "a worker that hangs is never given up: `timeout` is 0",
+    ),
+    (
+        "gunicorn-short-lives",
+        gunicorn("max_requests = 10\n"),
+        "a worker ends after 10 requests, and the next one begins with a fork and mostly with all "
+        "imports",
+    ),
+    (
+        "no-jitter",
+        gunicorn("workers = 4\nmax_requests = 1000\n"),
+        "4 workers that began together end together, after 1000 requests each: nothing spreads "
+        "their ends",
+    ),
+    (
+        "no-preload",
+        gunicorn("workers = 4", pool=pool(4)),
+        "4 workers load the application each for itself: the largest has 60.0 MiB of its own",
+    ),
+    (
+        "reloading",
+        gunicorn("reload = True"),
+        "it watches its source files and restarts when one changes: `--reload`",
+    ),
+    (
+        "reloading",
+        uvicorn("--reload"),
+        "it watches its source files and restarts when one changes: `--reload`",
+    ),
+    (
+        "debug-log",
+        gunicorn("", "--log-level=debug"),
+        "each request writes lines for debugging into the error log",
+    ),
+    (
+        "debug-log",
+        gunicorn("loglevel = 'debug'"),
+        "each request writes lines for debugging into the error log",
+    ),
+    (
+        "debug-log",
+        uvicorn("--log-level", "trace"),
+        "each request writes lines for debugging into the error log",
+    ),
+    (
+        "python-debugging",
+        uvicorn(environment_names=("PATH", "PYTHONASYNCIODEBUG")),
+        "`PYTHONASYNCIODEBUG` is set: checks and traces of the interpreter",
+    ),
+    (
+        "clipped-backlog",
+        gunicorn("backlog = 9000", somaxconn=4096),
+        "9,000 connections are to wait at most, and the kernel gives 4,096",
+    ),
+]
+PYTHON_SILENT = [
+    ("one-sync-worker", gunicorn("")),
+    ("one-sync-worker", gunicorn("workers = 3")),
+    ("one-sync-worker", gunicorn("workers = 1\nthreads = 4")),
+    ("one-sync-worker", gunicorn("workers = 1\nworker_class = 'gevent'")),
+    ("one-sync-worker", gunicorn("workers = 1\nworker_class = picked()")),
+    # Arguments may stand in a variable whose value is not read.
+    ("one-sync-worker", gunicorn("", pool=pool(1), environment_names=("GUNICORN_CMD_ARGS",))),
+    ("one-sync-worker", gunicorn("", pool=pool(1), environment_names=None)),
+    ("no-timeout", gunicorn("timeout = 30")),
+    ("gunicorn-short-lives", gunicorn("max_requests = 1000")),
+    ("no-jitter", gunicorn("workers = 4\nmax_requests = 1000\nmax_requests_jitter = 100")),
+    ("no-jitter", gunicorn("max_requests = 1000")),
+    ("no-preload", gunicorn("workers = 4\npreload_app = True", pool=pool(4))),
+    ("no-preload", gunicorn("workers = 4", pool=pool(4, each_mib=12))),
+    ("reloading", gunicorn("reload = False")),
+    ("reloading", uvicorn("--reload-dir", "x")),
+    ("debug-log", gunicorn("loglevel = 'debug'", "--log-level", "info")),
+    ("python-debugging", uvicorn(environment_names=("PATH",))),
+    ("python-debugging", uvicorn(environment_names=None)),
+]
+
+
+@pytest.mark.parametrize(("name", "facts", "words"), PYTHON_FIRES)
+def test_what_costs_more_than_it_gives_is_told_of_python(name, facts, words):
+    assert named(facts, name) == [words]
+
+
+@pytest.mark.parametrize(("name", "facts"), PYTHON_SILENT)
+def test_what_is_well_and_what_is_not_known_is_not_told_of_python(name, facts):
+    assert named(facts, name) == []
+
+
+def test_a_jitter_is_named_with_its_number():
+    facts = gunicorn("workers = 4\nmax_requests = 1000\n")
+    [found] = [each for each in findings_of(facts, RULES) if each.name == "no-jitter"]
+    assert found.do == "set `max_requests_jitter` to a tenth: 100"
+    assert found.evidence == (
+        "max_requests 1000, /srv/shop/gunicorn.conf.py:2; workers 4, /srv/shop/gunicorn.conf.py:1"
+    )
+
+
+@pytest.mark.parametrize(
+    ("names", "command", "is_running", "n"),
+    [
+        (("PATH", "HOME"), ("node", "a.js"), True, 1),
+        (("PATH", "NODE_ENV"), ("node", "a.js"), True, 0),
+        (("PATH", "HOME"), ("env", "NODE_ENV=production", "node", "a.js"), True, 0),
+        (("PATH", "HOME"), ("node", "a.js"), False, 0),
+        (None, ("node", "a.js"), True, 0),
+        ((), ("node", "a.js"), True, 0),
+    ],
+)
+def test_node_without_its_variable_is_told_where_its_environment_is_seen(
+    names, command, is_running, n
+):
+    facts = Facts(
+        kind="node",
+        survey=Survey(version=""),
+        command=command,
+        environment_names=names,
+        pool=pool(0) if is_running else None,
+    )
+    assert len(said(facts)) == n
+
+
+def test_what_a_socket_was_given_stands_beside_what_was_asked():
+    queue = Queue(address="0.0.0.0:8000", waiting=0, backlog=4096)
+    facts = gunicorn("backlog = 9000", somaxconn=4096, queues=(queue,))
+    assert evidence(facts, "clipped-backlog") == (
+        "backlog 9000, /srv/shop/gunicorn.conf.py:1; net.core.somaxconn 4,096; "
+        "4,096 at 0.0.0.0:8000 now"
+    )
