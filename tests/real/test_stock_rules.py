@@ -3,6 +3,7 @@
 import pytest
 from tests.real.sites.stock import stock_apache, stock_nginx, stock_php
 
+from httpdyno.report.inspect.facts import Surroundings
 from httpdyno.report.inspect.page import Server
 from httpdyno.servers.apache_site import ApacheSite
 from httpdyno.servers.nginx import Nginx
@@ -29,5 +30,5 @@ def test_a_stock_configuration_has_no_bad_finding(name, own_folders):
     seen = inspected(Found(member=STOCK[name](root), open_files_limit="1024"), ADAPTERS)
     assert seen.trouble == ""
     assert seen.survey is not None
-    found = Server(seen=seen, n_cpus=N_CPUS).findings
+    found = Server(seen=seen, surroundings=Surroundings(n_cpus=N_CPUS)).findings
     assert [each for each in found if each.severity in {"bad", "doubtful"}] == []

@@ -2,10 +2,12 @@
 
 import os
 import time
+from contextlib import suppress
 from typing import Annotated
 
 import typer
 
+from httpdyno.advice.rules.place import folders_of
 from httpdyno.advice.rules.reference import rule_reference
 from httpdyno.cli.console import results
 from httpdyno.cli.named_source import ConfigOption, PidOption, ServerOption, named_source
@@ -13,6 +15,7 @@ from httpdyno.cli.option import JsonOption
 from httpdyno.cli.output import Outputs, write_json
 from httpdyno.cli.standard_streams import say
 from httpdyno.registry import site_adapters
+from httpdyno.report.inspect.facts import Surroundings
 from httpdyno.report.inspect.json import inspect_json
 from httpdyno.report.inspect.page import Page, Server
 from httpdyno.report.inspect.text import inspect_text
@@ -21,6 +24,7 @@ from httpdyno.servers.source.find import configured, find, running
 from httpdyno.servers.source.inspection import Inspected, inspected, serving, with_backends
 from httpdyno.servers.source.machine import Machine, this_machine
 from httpdyno.servers.source.words import Source
+from httpdyno.telemetry.filesystem import filesystems
 from httpdyno.telemetry.observed import observed
 
 EXAMPLE = """Example:
@@ -97,13 +101,17 @@ def _server(seen: Inspected, machine: Machine, *, is_named: bool) -> Server:
         seen=seen,
         is_named=is_named,
         observed=observed(root.pid, inodes) if root else None,
-        n_cpus=_n_cpus(root.pid) if root else None,
+        surroundings=_surroundings(seen),
         backends=tuple(backends.items()),
     )
 
 
-def _n_cpus(pid: int) -> int | None:
-    """Return how many CPUs a process may run on; None where it is gone."""
+def _surroundings(seen: Inspected) -> Surroundings:
+    """Return what of the machine its settings are judged beside."""
+    root = seen.found.root
+    n_cpus = None
     with suppress(OSError):
-        return len(os.sched_getaffinity(pid))
-    return None
+        n_cpus = len(os.sched_getaffinity(root.pid)) if root else None
+    folders = folders_of(seen.survey) if seen.survey else ()
+    found = filesystems(folders, root.pid if root else None) if folders else {}
+    return Surroundings(n_cpus=n_cpus, filesystems=found)

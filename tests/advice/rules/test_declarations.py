@@ -13,7 +13,8 @@ from httpdyno.advice.rules.reference import rule_reference
 from httpdyno.model import Survey
 from httpdyno.registry import site_adapters
 
-REFERENCE = Path(__file__).parents[3] / "docs" / "rules.md"
+DOCS = Path(__file__).parents[3] / "docs"
+REFERENCE = DOCS / "rules.md"
 HEADINGS = ("checks", "matters", "needs", "do", "risks", "wrong", "source")
 
 
@@ -45,6 +46,10 @@ def test_a_rule_says_nothing_of_a_server_of_which_nothing_is_known(rule):
 
 def test_the_page_is_up_to_date():
     assert REFERENCE.read_text(encoding="utf-8") == rule_reference(), "run `make docs`"
+
+
+def test_the_manual_counts_them():
+    assert f"{len(RULES)} rules" in (DOCS / "inspect.md").read_text(encoding="utf-8")
 
 
 def test_the_page_has_every_rule():

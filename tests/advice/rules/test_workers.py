@@ -25,6 +25,7 @@ def pool(n_workers, n_fit=None, *, names=("php-fpm",), each_mib=60):
     )
 
 
+NFS = {"/srv/sessions": "nfs4"}
 PHP_FIRES = [
     (
         "php-inverted-spares",
@@ -87,7 +88,13 @@ PHP_FIRES = [
         ),
         "all 5 processes run and connections wait, while memory holds 40",
     ),
+    (
+        "sessions-on-network",
+        php_fpm("", 'session.save_path = "2;600;/srv/sessions"', filesystems=NFS),
+        "each request with a session locks, reads and writes a file of nfs4",
+    ),
 ]
+SESSIONS = "session.save_path = /srv/sessions"
 PHP_SILENT = [
     ("php-inverted-spares", php_fpm(DYNAMIC.format(2, 1, 3))),
     ("php-inverted-spares", php_fpm("pm = static\npm.min_spare_servers = 9")),
@@ -100,6 +107,12 @@ PHP_SILENT = [
     # Where a pool's own value counts, that of the server does not.
     ("php-debugging", php_fpm("php_flag[display_errors] = off", "display_errors = On")),
     ("php-debugging", php_fpm("", "zend_extension = xdebug.so\nxdebug.mode = off")),
+    ("sessions-on-network", php_fpm("", SESSIONS)),
+    ("sessions-on-network", php_fpm("", SESSIONS, filesystems={"/srv/sessions": "ext4"})),
+    (
+        "sessions-on-network",
+        php_fpm("", f"{SESSIONS}\nsession.save_handler = redis", filesystems=NFS),
+    ),
     ("workers-over-memory", php_fpm("pm = static")),
     ("workers-over-memory", php_fpm("pm = static", pool=pool(5))),
     ("workers-over-memory", php_fpm("pm = static", pool=pool(5, 5))),
@@ -160,6 +173,11 @@ PYTHON_FIRES = [
         "4 workers load the application each for itself: the largest has 60.0 MiB of its own",
     ),
     (
+        "heartbeat-on-disk",
+        gunicorn("", "--worker-tmp-dir", "/var/tmp", filesystems={"/var/tmp": "ext4"}),
+        "workers touch their heartbeat on ext4: while that is busy they are taken for dead",
+    ),
+    (
         "reloading",
         gunicorn("reload = True"),
         "it watches its source files and restarts when one changes: `--reload`",
@@ -195,6 +213,7 @@ PYTHON_FIRES = [
         "9,000 connections are to wait at most, and the kernel gives 4,096",
     ),
 ]
+SHM = {"/dev/shm": "tmpfs"}
 PYTHON_SILENT = [
     ("one-sync-worker", gunicorn("")),
     ("one-sync-worker", gunicorn("workers = 3")),
@@ -210,6 +229,9 @@ PYTHON_SILENT = [
     ("no-jitter", gunicorn("max_requests = 1000")),
     ("no-preload", gunicorn("workers = 4\npreload_app = True", pool=pool(4))),
     ("no-preload", gunicorn("workers = 4", pool=pool(4, each_mib=12))),
+    ("heartbeat-on-disk", gunicorn("", filesystems={"/tmp": "ext4"})),
+    ("heartbeat-on-disk", gunicorn("worker_tmp_dir = '/dev/shm'", filesystems=SHM)),
+    ("heartbeat-on-disk", gunicorn("worker_tmp_dir = '/dev/shm'")),
     ("reloading", gunicorn("reload = False")),
     ("reloading", uvicorn("--reload-dir", "x")),
     ("debug-log", gunicorn("loglevel = 'debug'", "--log-level", "info")),

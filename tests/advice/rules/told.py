@@ -8,7 +8,7 @@ from httpdyno.advice.rules import RULES
 from httpdyno.advice.rules.facts import Facts
 from httpdyno.advice.rules.finding import findings_of
 from httpdyno.model import Member, Survey
-from httpdyno.report.inspect.facts import facts_of
+from httpdyno.report.inspect.facts import NOTHING_KNOWN, facts_of
 from httpdyno.servers.apache_site import ApacheSite
 from httpdyno.servers.gunicorn.site import GunicornSite
 from httpdyno.servers.nginx.build import build_of
@@ -87,7 +87,7 @@ def uvicorn(*arguments: str, **known: Any) -> Facts:
 
 def _facts(member: Member, survey: Survey, **known: Any) -> Facts:
     """Return what `inspect` makes of a server that does not run, and more."""
-    facts = facts_of(Inspected(found=Found(member=member), survey=survey), None, None)
+    facts = facts_of(Inspected(found=Found(member=member), survey=survey), None, NOTHING_KNOWN)
     assert facts is not None
     return structs.replace(facts, **known)
 

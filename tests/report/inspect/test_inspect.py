@@ -10,6 +10,7 @@ from msgspec.structs import replace as changed
 from tests.report.plain import plain_text
 
 from httpdyno.model import Backend, Listener, LogPlace, Member, Notice, Origin, Reading, Survey
+from httpdyno.report.inspect.facts import Surroundings
 from httpdyno.report.inspect.finding import Severity
 from httpdyno.report.inspect.json import inspect_json
 from httpdyno.report.inspect.page import Page, Server
@@ -272,7 +273,9 @@ def test_what_rules_say_comes_the_worst_first_in_a_few_lines_each():
     server = nginx()
     assert server.seen.survey is not None
     survey = changed(server.seen.survey, readings=readings)
-    server = replace(server, seen=replace(server.seen, survey=survey), n_cpus=4)
+    server = replace(
+        server, seen=replace(server.seen, survey=survey), surroundings=Surroundings(n_cpus=4)
+    )
     severities = [each.severity for each in server.findings]
     assert severities[0] == "bad"
     order = get_args(Severity)

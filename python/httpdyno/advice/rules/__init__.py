@@ -5,7 +5,7 @@ them. Rules propose nothing by themselves and change nothing; each says nothing 
 is not known, since a wrong call costs more than a missing one.
 """
 
-from httpdyno.advice.rules import backlog, debug, memory, nginx, php_fpm, python_server
+from httpdyno.advice.rules import backlog, debug, memory, nginx, php_fpm, place, python_server
 from httpdyno.advice.rules.apache import (
     compression,
     folder,
@@ -22,7 +22,7 @@ from httpdyno.advice.rules.declaration import Rule
 _APACHE = (pool, keep_alive, life, lookup, folder, compression, module, mount, wording)
 RULES: tuple[Rule, ...] = tuple(
     rule
-    for family in (memory, *_APACHE, nginx, php_fpm, python_server, debug, backlog)
+    for family in (memory, *_APACHE, nginx, php_fpm, python_server, place, debug, backlog)
     for rule in family.RULES
 )
 """All of them, in the order in which they are listed."""

@@ -55,6 +55,8 @@ class Facts(Record, frozen=True):
     """Of the running process."""
     somaxconn: int | None = None
     """The most connections that the kernel lets wait at a socket."""
+    filesystems: dict[str, str] = {}  # noqa: RUF012 - msgspec copies it
+    """Folder that it writes in → type, such as `tmpfs`; not all folders."""
     pool: PoolFacts | None = None
     """None where it does not run."""
     queues: tuple[Queue, ...] = ()

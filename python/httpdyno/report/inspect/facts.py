@@ -1,5 +1,8 @@
 """From a server that was looked at to what rules may know of it. Pure."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
 from httpdyno.advice.rules.facts import Facts, PoolFacts, Queue
 from httpdyno.servers.apache_site.survey import NOT_FOLLOWED
 from httpdyno.servers.source.inspection import Inspected
@@ -9,13 +12,28 @@ _SOMAXCONN = "net.core.somaxconn"
 _ENVIRONMENT = "environment"
 
 
-def facts_of(seen: Inspected, observed: Observed | None, n_cpus: int | None) -> Facts | None:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Surroundings:
+    """What of the machine a server's settings are judged beside."""
+
+    n_cpus: int | None = None
+    """That it may run on; None where it does not run, or that is not known."""
+    filesystems: Mapping[str, str] = field(default_factory=dict)
+    """Folder of its settings → type, such as `tmpfs`."""
+
+
+NOTHING_KNOWN = Surroundings()
+
+
+def facts_of(
+    seen: Inspected, observed: Observed | None, surroundings: Surroundings
+) -> Facts | None:
     """Return what is known; None of a server whose configuration is not.
 
     Args:
         seen: What it is configured to.
         observed: Its processes; None where it does not run.
-        n_cpus: That it may run on; None where that is not known.
+        surroundings: What of the machine it is beside.
     """
     survey, found = seen.survey, seen.found
     if survey is None:
@@ -29,7 +47,8 @@ def facts_of(seen: Inspected, observed: Observed | None, n_cpus: int | None) -> 
         command=found.member.command,
         environment_names=None if is_hidden else found.member.environment_names,
         is_whole=not any(each.words.startswith(NOT_FOLLOWED) for each in survey.notices),
-        n_cpus=n_cpus,
+        n_cpus=surroundings.n_cpus,
+        filesystems=dict(surroundings.filesystems),
         open_files_limit=int(limit) if limit.isdecimal() else None,
         somaxconn=int(somaxconn.text) if somaxconn and somaxconn.text.isdecimal() else None,
         pool=_pool(observed) if observed else None,

@@ -8,7 +8,7 @@ from msgspec import structs
 
 from httpdyno.advice.rules import RULES
 from httpdyno.advice.rules.finding import findings_of
-from httpdyno.report.inspect.facts import facts_of
+from httpdyno.report.inspect.facts import NOTHING_KNOWN, Surroundings, facts_of
 from httpdyno.report.shared.phrase import oxford, plural
 from httpdyno.servers.source.inspection import Inspected
 from httpdyno.telemetry.observed import Observed
@@ -48,26 +48,28 @@ class Finding:
 
 
 def findings(
-    seen: Inspected, observed: Observed | None, n_cpus: int | None = None
+    seen: Inspected, observed: Observed | None, surroundings: Surroundings = NOTHING_KNOWN
 ) -> tuple[Finding, ...]:
     """Return what is wrong with a server, or not as it looks, the worst first.
 
     Args:
         seen: What it is configured to.
         observed: Its processes; None where it does not run.
-        n_cpus: That it may run on; None where that is not known.
+        surroundings: What of the machine it is beside.
     """
     found = (
         *_of_files(seen),
         *_of_processes(observed),
         *_not_seen(seen),
-        *_of_rules(seen, observed, n_cpus),
+        *_of_rules(seen, observed, surroundings),
     )
     return tuple(sorted(found, key=lambda each: _SEVERITIES.index(each.severity)))
 
 
-def _of_rules(seen: Inspected, observed: Observed | None, n_cpus: int | None) -> Iterator[Finding]:
-    facts = facts_of(seen, observed, n_cpus)
+def _of_rules(
+    seen: Inspected, observed: Observed | None, surroundings: Surroundings
+) -> Iterator[Finding]:
+    facts = facts_of(seen, observed, surroundings)
     for each in findings_of(facts, RULES) if facts else ():
         yield Finding(**structs.asdict(each))
 

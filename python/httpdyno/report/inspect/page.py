@@ -5,6 +5,7 @@ Pure: what is looked at comes in as it was seen.
 
 from dataclasses import dataclass
 
+from httpdyno.report.inspect.facts import NOTHING_KNOWN, Surroundings
 from httpdyno.report.inspect.finding import Finding, findings
 from httpdyno.servers.source.inspection import Inspected
 from httpdyno.telemetry.observed import Observed
@@ -21,14 +22,12 @@ class Server:
     """Somebody asked for this one: then each of its processes is shown."""
     backends: tuple[tuple[str, str], ...] = ()
     """(backend, what serves it here); the second is empty where nothing here does."""
-
-    n_cpus: int | None = None
-    """That it may run on; None where it does not run, or that is not known."""
+    surroundings: Surroundings = NOTHING_KNOWN
 
     @property
     def findings(self) -> tuple[Finding, ...]:
         """What its owner should know."""
-        return findings(self.seen, self.observed, self.n_cpus)
+        return findings(self.seen, self.observed, self.surroundings)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
