@@ -173,6 +173,13 @@ SILENT = [
      + HOST.format(""), ()),
     ("link-checks", folder("/srv/other", "Options None") + HOST.format(""), ()),
     ("link-checks", "<Location /srv>\nOptions None\n</Location>\n" + HOST.format(""), ()),
+    # Sections that come later, and that no path is compared with here.
+    ("link-checks", folder("/srv", "Options None") + "<DirectoryMatch ^/srv/>\nOptions All\n"
+     "</DirectoryMatch>\n" + HOST.format(""), ()),
+    ("link-checks", folder("/srv", "Options None") + folder("/srv/*", "Options All")
+     + HOST.format(""), ()),
+    ("overrides", folder("/srv", "AllowOverride All") + folder("/srv/sh?p", "AllowOverride None")
+     + HOST.format(""), ()),
     ("unused-modules", "<Location /s>\nSetHandler server-status\n</Location>", ("status",)),
     ("unused-modules", "UserDir public_html", ("userdir",)),
     ("unused-modules", folder("/srv", "Options +Indexes"), ("autoindex",)),
@@ -196,6 +203,7 @@ SILENT = [
     ("compressed-twice", "AddOutputFilterByType INCLUDES image/png", ()),
     ("compressed-everything", "SetOutputFilter DEFLATE\nSetEnvIfNoCase Request_URI "
      r"\.(?:gif|png)$ no-gzip", ()),
+    ("compressed-everything", "<Location /api>\nSetOutputFilter DEFLATE\n</Location>", ()),
     ("forced-compression", "SetEnv force-gzip 1", ()),
     ("debug-log", "LogLevel warn rewrite:warn", ()),
     ("perl-reload", "PerlModule Shop::Reload", ("perl",)),

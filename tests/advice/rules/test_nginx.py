@@ -81,12 +81,6 @@ FIRES = [
         "each request writes its line of the access log by a system call of its own",
     ),
     (
-        "debug-log",
-        "error_log /var/log/nginx/error.log debug;",
-        {},
-        "each request writes lines for debugging into the error log",
-    ),
-    (
         "clipped-backlog",
         LISTEN.format(" backlog=8192"),
         {"somaxconn": 4096},
@@ -101,7 +95,7 @@ SILENT = [
     ("nginx-open-files", "events { worker_connections 4096; }\nhttp {\n}", {}),
     ("nginx-dear-compression", "gzip on;\ngzip_comp_level 6;", {}),
     ("nginx-dear-compression", "gzip_comp_level 9;", {}),
-    ("nginx-compressed-twice", "gzip on;\ngzip_types text/css image/svg+xml;", {}),
+    ("nginx-compressed-twice", "gzip on;\ngzip_types text/css image/svg+xml application/pdf;", {}),
     ("nginx-compressed-twice", "gzip off;\ngzip_types image/jpeg;", {}),
     ("nginx-no-vary", "gzip on;\ngzip_vary on;", {}),
     ("nginx-no-vary", "gzip off;", {}),
@@ -120,7 +114,6 @@ SILENT = [
     ),
     ("nginx-unbuffered-log", "access_log /var/log/nginx/access.log combined buffer=32k;", {}),
     ("nginx-unbuffered-log", "access_log off;", {}),
-    ("debug-log", "error_log /var/log/debug warn;", {}),
     ("clipped-backlog", LISTEN.format(" backlog=8192"), {"somaxconn": None}),
     ("clipped-backlog", LISTEN.format(" backlog=4096"), {"somaxconn": 4096}),
     # Nobody asked for what is compiled in.
@@ -144,3 +137,11 @@ def test_where_the_limit_comes_from_is_said():
         "worker_connections 4096, /etc/nginx/nginx.conf:3; "
         "open files 1,024, /etc/nginx/nginx.conf:2"
     )
+
+
+@pytest.mark.parametrize("build", [(), ("--with-debug",)])
+def test_lines_for_debugging_are_told_where_it_was_built_to_write_them(build):
+    words = ["each request writes lines for debugging into the error log"]
+    facts = nginx("error_log /var/log/nginx/error.log debug;", *build)
+    assert named(facts, "debug-log") == (words if build else [])
+    assert named(nginx("error_log /var/log/debug warn;", *build), "debug-log") == []

@@ -49,6 +49,11 @@ PHP_FIRES = [
         "with `pm = static` these count for nothing: pm.max_spare_servers",
     ),
     (
+        "php-unread-spares",
+        php_fpm("pm = ondemand\npm.start_servers = 3"),
+        "with `pm = ondemand` these count for nothing: pm.start_servers",
+    ),
+    (
         "php-short-lives",
         php_fpm("pm.max_requests = 50"),
         "a child ends after 50 requests, of 5 that may run, and the next one begins with a fork",
@@ -104,6 +109,10 @@ PHP_SILENT = [
     ("opcache-off", php_fpm("", "opcache.enable = 1")),
     ("opcache-off", php_fpm("")),
     ("php-debugging", php_fpm("", "display_errors = Off")),
+    (
+        "php-debugging",
+        php_fpm("", "zend_extension = xdebug.so", environment_names=("XDEBUG_MODE",)),
+    ),
     # Where a pool's own value counts, that of the server does not.
     ("php-debugging", php_fpm("php_flag[display_errors] = off", "display_errors = On")),
     ("php-debugging", php_fpm("", "zend_extension = xdebug.so\nxdebug.mode = off")),

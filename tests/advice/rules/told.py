@@ -46,12 +46,20 @@ def apache(text: str, *modules: str, mpm: str = "prefork", **known: Any) -> Fact
     return _facts(member, survey, **known)
 
 
-def nginx(text: str, **known: Any) -> Facts:
-    """Return an nginx whose configuration is that text; without `http`, what stands in there."""
+def nginx(text: str, *build: str, **known: Any) -> Facts:
+    """Return an nginx whose configuration is that text; without `http`, what stands in there.
+
+    Args:
+        text: Of its only file.
+        build: Options that it was compiled with.
+        known: Fields of the facts.
+    """
     if "http {" not in text:
         text = f"events {{}}\nhttp {{\n{text}\n}}"
-    build = build_of("nginx version: nginx/1.22.1", ("--http-log-path=/var/log/nginx/access.log",))
-    survey = survey_of(conf_of({NGINX: text.encode()}, build))
+    options = ("--http-log-path=/var/log/nginx/access.log", *build)
+    survey = survey_of(
+        conf_of({NGINX: text.encode()}, build_of("nginx version: nginx/1.22.1", options))
+    )
     return _facts(Member(name="nginx", kind="nginx", main=NGINX), survey, **known)
 
 

@@ -16,6 +16,8 @@ _LEVELS: Mapping[str, str] = {
     "uvicorn": "log_level",
 }
 """Kind → the reading."""
+_NGINX_DEBUG = "--with-debug"
+"""Of its build: else it writes no more at that level."""
 _TRUE = frozenset({"1", "on", "yes", "true", "stdout"})
 _XDEBUG = "xdebug"
 _PERL_RELOAD = re.compile(r"Apache2?::(Reload|StatINC|DB)|Devel::\w+")
@@ -25,6 +27,8 @@ _PYTHON = ("gunicorn", "uvicorn")
 
 
 def _logs(facts: Facts) -> Iterator[Seen]:
+    if facts.kind == "nginx" and not facts.has_module(_NGINX_DEBUG):
+        return
     found = [each for each in facts.said(_LEVELS[facts.kind]) if _is_loud(each, facts.kind)]
     places = tuple(map(where, found))
     flag = facts.flag("--log-level") if facts.kind in _PYTHON else ""
@@ -53,6 +57,8 @@ def _php(facts: Facts) -> Iterator[Seen]:
         )
     mode = facts.said("xdebug.mode")
     is_off = bool(mode) and all(each.text.lower() == "off" for each in mode)
+    # The variable counts before the setting, and its value is not read.
+    is_off = is_off or "XDEBUG_MODE" in (facts.environment_names or ())
     if facts.has_module(_XDEBUG) and not is_off:
         yield Seen(
             what="xdebug is loaded: it hooks into each call of a function, and keeps the JIT off",
@@ -110,8 +116,8 @@ RULES = (
         severity="doubtful",
         checks="An error log at level `debug` or `trace`",
         matters="Each request writes lines, each a system call, and nginx writes them only where "
-        "it was built for that.",
-        needs="The level is written somewhere.",
+        "it was built `--with-debug`.",
+        needs="The level is written somewhere; nginx was built `--with-debug`.",
         do="log warnings only",
         risks="what a fault would have written is missing when it comes",
         wrong="somebody looks for a fault just now",

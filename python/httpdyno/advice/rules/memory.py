@@ -8,6 +8,7 @@ from httpdyno.advice.rules.facts import Facts, number, where
 from httpdyno.model import Reading, Record
 from httpdyno.units import format_bytes
 
+_MOD_PHP = ("php_module", "php7_module", "php5_module")
 _FAR = 4
 """So many times what is allowed has to fit before that is called far below."""
 
@@ -75,7 +76,7 @@ def _below(facts: Facts) -> Iterator[Seen]:
 
 
 def _threads_of_php(facts: Facts) -> Iterator[Seen]:
-    if mpm(facts) == PREFORK or not mpm(facts) or not facts.has_module("php_module", "php7_module"):
+    if mpm(facts) in ("", PREFORK) or not facts.has_module(*_MOD_PHP):
         return
     yield Seen(
         what=f"mod_php runs beside mpm_{mpm(facts)}: threads share a process, and many of PHP's "
@@ -121,7 +122,7 @@ RULES = (
         checks="mod_php under a threaded module",
         matters="PHP built for threads is slower, and an extension that is not takes the process "
         "and all of its connections with it.",
-        needs="`mpm_event` or `mpm_worker`, and `php_module` or `php7_module`, are loaded.",
+        needs="`mpm_event` or `mpm_worker`, and a module of PHP, are loaded.",
         do="run PHP in php-fpm behind `mpm_event`, or mod_php under `mpm_prefork`",
         risks="php-fpm has settings of its own, and `.htaccess` cannot set those of PHP",
         wrong="all its extensions are known to be safe with threads",

@@ -1,19 +1,14 @@
 """Rules for nginx: its workers, what it compresses, what it does for each request."""
 
-import re
 from collections.abc import Iterator
 
+from httpdyno.advice.rules.compressed_type import is_compressed
 from httpdyno.advice.rules.declaration import NGINX, Rule, Seen
 from httpdyno.advice.rules.facts import Facts, is_said, number, place, where, words
 
 _KINDS = ("nginx",)
 _DEAR_LEVEL = 6
 """zlib's own default; beyond it a per cent of size costs a multiple of CPU."""
-_PACKED = re.compile(
-    r"image/(?!svg|bmp|x-icon|vnd\.microsoft)[\w.+-]+|video/.*|audio/.*|font/woff2?"
-    r"|application/(?:zip|gzip|x-gzip|pdf|zstd)",
-    re.IGNORECASE,
-)
 _CORE, _HTTP = f"{NGINX}ngx_core_module.html#", f"{NGINX}http/ngx_http_core_module.html#"
 _GZIP = f"{NGINX}http/ngx_http_gzip_module.html#"
 
@@ -63,7 +58,7 @@ def _packed(facts: Facts) -> Iterator[Seen]:
         return
     found = []
     for reading in facts.said("gzip_types"):
-        kinds = [k for k in words(reading.text) if k == "*" or _PACKED.fullmatch(k)]
+        kinds = [k for k in words(reading.text) if k == "*" or is_compressed(k)]
         found += [(kind, reading) for kind in kinds]
     if found:
         kinds = list(dict.fromkeys("all types" if k == "*" else k for k, _ in found))
@@ -170,7 +165,7 @@ RULES = (
         "sent by `sendfile`.",
         needs="`gzip on`, and `gzip_types` with such a type or `*`.",
         do="compress text, scripts, style sheets, SVG and JSON only",
-        risks="none for images; of PDF files a few per cent are lost",
+        risks="none for images and archives",
         wrong="the files under that type are not compressed in truth",
         source=f"{_GZIP}gzip_types",
         look=_packed,

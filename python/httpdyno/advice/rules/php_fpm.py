@@ -11,8 +11,11 @@ _FEW = 200
 _VERY_FEW = 20
 _OFF = frozenset({"0", "off", "no", "false", ""})
 _MIN, _MAX, _START = "pm.min_spare_servers", "pm.max_spare_servers", "pm.start_servers"
-_NOT_READ = {"static": (_MIN, _MAX, _START, "pm.process_idle_timeout"), "ondemand": (_MIN, _MAX)}
-"""Manner → settings of a pool that count for nothing then. `start_servers` ends ondemand's too."""
+_NOT_READ = {
+    "static": (_MIN, _MAX, _START, "pm.process_idle_timeout"),
+    "ondemand": (_MIN, _MAX, _START),
+}
+"""Manner → settings of a pool that count for nothing then."""
 
 
 def _scopes(facts: Facts) -> list[str]:

@@ -3,17 +3,13 @@
 import re
 from collections.abc import Iterator
 
+from httpdyno.advice.rules.apache.folder import folder_of
+from httpdyno.advice.rules.compressed_type import is_compressed
 from httpdyno.advice.rules.declaration import HTTPD, Rule, Seen
 from httpdyno.advice.rules.facts import Facts, where, words
 from httpdyno.model import Reading
 
 _FILTER = re.compile(r"(?:.*;)?(deflate|brotli_compress)(?:;.*)?", re.IGNORECASE)
-_PACKED = re.compile(
-    r"image/(?!svg|bmp|x-icon|vnd\.microsoft)[\w*.+-]+|video/.*|audio/.*|font/woff2?"
-    r"|application/(?:zip|gzip|x-gzip|pdf|zstd)",
-    re.IGNORECASE,
-)
-"""Types that are compressed in themselves. `woff` is, too."""
 
 
 def _packed(facts: Facts) -> Iterator[Seen]:
@@ -21,7 +17,7 @@ def _packed(facts: Facts) -> Iterator[Seen]:
     for reading in facts.said("AddOutputFilterByType"):
         given = words(reading.text)
         if given and _FILTER.fullmatch(given[0]):
-            found += [(kind, reading) for kind in given[1:] if _PACKED.fullmatch(kind)]
+            found += [(kind, reading) for kind in given[1:] if is_compressed(kind)]
     if found:
         kinds = ", ".join(dict.fromkeys(kind for kind, _ in found))
         yield Seen(
@@ -31,7 +27,13 @@ def _packed(facts: Facts) -> Iterator[Seen]:
 
 
 def _everything(facts: Facts) -> Iterator[Seen]:
-    found = [r for r in facts.said("SetOutputFilter") if _FILTER.fullmatch(r.text.strip('"'))]
+    found = [
+        reading
+        for reading in facts.said("SetOutputFilter")
+        # What lies at one address may be all text.
+        if (" " not in reading.scope or folder_of(reading.scope))
+        and _FILTER.fullmatch(reading.text.strip('"'))
+    ]
     if not found or any(_is_guard(each) for each in _guards(facts)):
         return
     yield Seen(
@@ -78,7 +80,7 @@ RULES = (
         "cannot be sent by `sendfile`.",
         needs="`AddOutputFilterByType` with such a type.",
         do="compress text, scripts, style sheets, SVG and JSON only",
-        risks="none for images; of PDF files a few per cent are lost",
+        risks="none for images and archives",
         wrong="the files under that type are not compressed in truth",
         source=f"{HTTPD}mod/mod_deflate.html#recommended",
         look=_packed,
@@ -89,7 +91,8 @@ RULES = (
         severity="doubtful",
         checks="`SetOutputFilter DEFLATE` with nothing that excepts images",
         matters="It takes CPU for each answer, also where it saves nothing.",
-        needs="The filter is set, and no `SetEnv…` with `no-gzip` stands anywhere.",
+        needs="The filter is set for a server, a host or a folder, and no `SetEnv…` with `no-gzip` "
+        "stands anywhere.",
         do="name the types with `AddOutputFilterByType`, or except images by `SetEnvIfNoCase "
         "Request_URI … no-gzip`",
         risks="a type that is left out is sent as it is",

@@ -3,6 +3,7 @@
 import posixpath
 import re
 from collections.abc import Iterator
+from fnmatch import fnmatch
 
 from httpdyno.advice.rules.declaration import BOOK, HTTPD, Rule, Seen
 from httpdyno.advice.rules.facts import Facts, where, words
@@ -76,9 +77,24 @@ def _applying(facts: Facts, name: str, root: Root) -> list[tuple[Reading, str]]:
     return [(reading, path) for *_, reading, path in sorted(found, key=lambda each: each[:3])]
 
 
+def _is_unclear(facts: Facts, name: str, root: Root) -> bool:
+    """Whether a section of a kind or a pattern that is not followed here may count for a folder."""
+    for reading in facts.said(name):
+        *before, last = reading.scope.split(" ")
+        if not reading.scope or folder_of(reading.scope) is not None:
+            continue
+        if before and (before[-1].lower() in _SECTIONS or before[-1] == "~"):
+            return True
+        if last.startswith("/") and fnmatch(root.path, f"{last.rstrip('/')}*"):
+            return True
+    return False
+
+
 def _overridden(facts: Facts) -> Iterator[Seen]:
     cases: dict[tuple[str, int], list[str]] = {}
     for root in roots(facts) if facts.is_whole else ():
+        if _is_unclear(facts, "AllowOverride", root):
+            continue
         applying = [each for each in _applying(facts, "AllowOverride", root) if each[1]]
         begins = [path for reading, path in applying if not _is_none(reading)]
         if not applying or _is_none(applying[-1][0]) or not begins:
@@ -117,7 +133,8 @@ def _links(facts: Facts) -> Iterator[Seen]:
     for root in roots(facts) if facts.is_whole else ():
         applying = _applying(facts, "Options", root)
         found = _options([reading for reading, _ in applying])
-        if not applying or found & {_FOLLOW, _OWNER} == {_FOLLOW}:
+        is_well = not applying or found & {_FOLLOW, _OWNER} == {_FOLLOW}
+        if is_well or _is_unclear(facts, "Options", root):
             continue
         why = "`SymLinksIfOwnerMatch`" if _OWNER in found else "no `FollowSymLinks`"
         yield Seen(

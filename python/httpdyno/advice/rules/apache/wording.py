@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from httpdyno.advice.rules.declaration import BOOK, HTTPD, Rule, Seen
 from httpdyno.advice.rules.facts import Facts, number, where, words
 
-_REMOVED: Mapping[str, str] = {
+REMOVED: Mapping[str, str] = {
     "CacheSize": "went with the disk cache of 1.3: clean it with `htcacheclean`",
     "CacheGcInterval": "went with the disk cache of 1.3: clean it with `htcacheclean`",
     "AcceptMutex": "is `Mutex` since 2.4",
@@ -20,21 +20,21 @@ _REMOVED: Mapping[str, str] = {
     "AddModule": "went with 1.3",
 }
 """Source: httpd.apache.org/docs/2.4/upgrading.html, /docs/2.2/upgrading.html, /docs/2.0/."""
-_IGNORED: Mapping[str, str] = {"NameVirtualHost": "does nothing since 2.4"}
+IGNORED: Mapping[str, str] = {"NameVirtualHost": "does nothing since 2.4"}
 _LONGEST_CACHE_PATH = 20
 """Characters of a hash that are folders: mod_cache_disk.h, CACHEFILE_LEN."""
 _DEFAULTS = (2, 2)
 
 
 def _unknown(facts: Facts) -> Iterator[Seen]:
-    for name, why in (*_REMOVED.items(), *_IGNORED.items()):
+    for name, why in (*REMOVED.items(), *IGNORED.items()):
         found = facts.said(name)
         if found:
             yield Seen(
                 what=f"`{name}` {why}",
                 evidence=tuple(map(where, found)),
-                do="take it out" if name in _IGNORED else "",
-                severity="hint" if name in _IGNORED else None,
+                do="take it out" if name in IGNORED else "",
+                severity="hint" if name in IGNORED else None,
             )
 
 
