@@ -8,7 +8,7 @@ from httpdyno.advice.rules.facts import Facts, is_said, number, place, where, wo
 
 _KINDS = ("nginx",)
 _DEAR_LEVEL = 6
-"""zlib's own default; beyond it a per cent of size costs a multiple of CPU."""
+"""zlib's own default."""
 _CORE, _HTTP = f"{NGINX}ngx_core_module.html#", f"{NGINX}http/ngx_http_core_module.html#"
 _GZIP = f"{NGINX}http/ngx_http_gzip_module.html#"
 
@@ -43,8 +43,8 @@ def _level(facts: Facts) -> Iterator[Seen]:
         level = number(reading.text)
         if level is not None and level > _DEAR_LEVEL:
             yield Seen(
-                what=f"answers are compressed at level {level}, which takes several times the CPU "
-                f"of level 1 for a few per cent of bytes",
+                what=f"answers are compressed at level {level}: more CPU than level {_DEAR_LEVEL} "
+                "takes, for hardly fewer bytes",
                 evidence=(where(reading),),
             )
 
