@@ -10,7 +10,7 @@ import pytest
 from msgspec import structs
 from tests.servers.site.toy import Toy
 
-from httpdyno.adopt.adopt import Request, adopt, check_new, site_of
+from httpdyno.adopt.adopt import Request, adopt, check_new, check_wanted, site_of
 from httpdyno.adopt.gather import gather
 from httpdyno.adopt.listening import with_listener
 from httpdyno.adopt.offer import offered
@@ -124,6 +124,21 @@ def test_a_level_that_is_found_already_is_none(theirs, tmp_path):
     assert [each.levels for each in result.proposals.tried] == [("2",)]
     with pytest.raises(UsageError, match="`front:answer` is 1 already"):
         adopted(theirs, tmp_path / "again", "/", levels=("1",))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "words"),
+    [
+        (Wanted(levels={"colour": ("red",)}), "the site has no knob `front:colour`"),
+        (Wanted(left_out=("front:colour",)), "the site has no knob `front:colour`"),
+        (Wanted(levels={"answer": ("1",)}), "`front:answer` is 1 already"),
+    ],
+)
+def test_what_cannot_be_tried_is_said_before_anything_runs(theirs, wanted, words):
+    gathered = gather([Member(name="front", kind="toy", main=str(theirs))], TOY, None)
+    with pytest.raises(UsageError, match=words):
+        check_wanted(gathered, wanted, TOY)
+    check_wanted(gathered, Wanted(levels={"answer": ("2",)}), TOY)
 
 
 @in_cells

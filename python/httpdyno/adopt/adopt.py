@@ -9,7 +9,7 @@ import msgspec
 
 from httpdyno.adopt.burst import BURST_S
 from httpdyno.adopt.gather import EVERYTHING, Gathered
-from httpdyno.adopt.propose import Wanted, propose
+from httpdyno.adopt.propose import Wanted, named, propose
 from httpdyno.adopt.rehearsal import RehearsalReport, folders_of, rehearse_site
 from httpdyno.adopt.remark import remarked
 from httpdyno.adopt.study_text import Offer, StudyText, described
@@ -80,6 +80,18 @@ def site_of(gathered: Gathered, asked: Site) -> Site:
     )
 
 
+def check_wanted(gathered: Gathered, wanted: Wanted, adapters: Mapping[str, SiteAdapter]) -> None:
+    """Refuse knobs and levels that were named and that the site does not have.
+
+    Raises:
+        UsageError: With the name, and what there is.
+    """
+    gathered = with_variables(gathered, wanted.levels, adapters)
+    snapshot = Snapshot(members={found.member.name: found for found in gathered.members})
+    site = Site(members=tuple(found.member for found in gathered.members))
+    named(gathered, SiteServer(site, snapshot, adapters, "only looked at").knobs(), wanted)
+
+
 def adopt(
     gathered: Gathered,
     request: Request,
@@ -113,6 +125,8 @@ def adopt(
     )
     widely = msgspec.structs.replace(site, writes=(*site.writes, *EVERYTHING))
     server = SiteServer(widely, snapshot, adapters, make_seat)
+    infos = server.knobs()
+    named(gathered, infos, request.wanted)  # what makes no sense is said before anything runs
     report = rehearse_site(
         server,
         spec,
@@ -125,7 +139,6 @@ def adopt(
     remarks = remarked(report, surveys, is_tls=request.offer.is_tls)
     written = folders_of(report.written, (*_ALWAYS_PRIVATE, *_declared(gathered)))
     site = msgspec.structs.replace(site, writes=(*site.writes, *written))
-    infos = server.knobs()
     proposals = propose(gathered, infos, report, request.offer, request.wanted)
     if not proposals.tried:
         raise UsageError(

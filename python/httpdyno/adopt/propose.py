@@ -56,14 +56,7 @@ def propose(
         words=report.words,
         burst=report.burst,
     )
-    members = [found.member.name for found in gathered.members]
-    asked = {whole_name(name, members, infos): each for name, each in wanted.levels.items()}
-    left_out = [whole_name(name, members, infos) for name in wanted.left_out]
-    for name in (*asked, *left_out):
-        if name not in infos:
-            raise UsageError(
-                f"the site has no knob `{name}`", hint=f"its knobs: {', '.join(sorted(infos))}"
-            )
+    asked, left_out = named(gathered, infos, wanted)
     proposed: dict[str, KnobProposal] = {}
     surveys = {found.member.kind: found.survey for found in gathered.members}
     for found in gathered.members:
@@ -86,16 +79,38 @@ def propose(
                 known = proposed.get(whole.name)
                 if known is None or whole.prior > known.prior:
                     proposed[whole.name] = whole
-    proposed |= {name: _asked(name, levels, infos) for name, levels in asked.items()}
+    proposed |= asked
     kept = [each for name, each in proposed.items() if name not in left_out]
     return chosen(kept, infos, allowed=wanted.allowed)
+
+
+def named(
+    gathered: Gathered, infos: Mapping[str, KnobInfo], wanted: Wanted
+) -> tuple[dict[str, KnobProposal], list[str]]:
+    """Return what a person named to be tried, by whole names, and what is to be left out.
+
+    Raises:
+        UsageError: A knob that was named is not there, or would stay as it is.
+    """
+    members = [found.member.name for found in gathered.members]
+    levels = {whole_name(name, members, infos): each for name, each in wanted.levels.items()}
+    left_out = [whole_name(name, members, infos) for name in wanted.left_out]
+    for name in (*levels, *left_out):
+        if name not in infos:
+            raise UsageError(
+                f"the site has no knob `{name}`", hint=f"its knobs: {', '.join(sorted(infos))}"
+            )
+    return {name: _asked(name, each, infos) for name, each in levels.items()}, left_out
 
 
 def _asked(name: str, levels: tuple[Level, ...], infos: Mapping[str, KnobInfo]) -> KnobProposal:
     info = infos[name]
     for level in levels:
         if complaint := info.complaint(level):
-            raise UsageError(f"`{name}={level}` is outside the knob's domain: {complaint}")
+            raise UsageError(
+                f"`{name}={level_text(level)}` is outside the knob's domain: {complaint}",
+                hint="`httpdyno knobs nginx` lists what each may be, of other kinds likewise",
+            )
     start = info.default if info.default is not None else ""
     others = tuple(level for level in levels if level != start)
     if not others:

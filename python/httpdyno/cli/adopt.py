@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
-from httpdyno.adopt.adopt import Adopted, Request, adopt, check_new, site_of
+from httpdyno.adopt.adopt import Adopted, Request, adopt, check_new, check_wanted, site_of
 from httpdyno.adopt.gather import Gathered, gather, gather_running
 from httpdyno.adopt.listening import with_listener
 from httpdyno.adopt.offer import offered
@@ -171,8 +171,16 @@ def command(  # noqa: PLR0913 - one parameter for each option
         host=host,
         doors=tuple(Door(to=each) for each in door or []),
     )
+    wanted = Wanted(
+        allowed=_allowed(allow),
+        levels=dict(_levels(each) for each in knob or []),
+        left_out=tuple(not_knob or ()),
+        memory_bytes=int(machine_room().memory_bytes),
+        n_cpus=len(os.sched_getaffinity(0)),
+    )
     if dry_run:
         gathered = gather(members, adapters, None)
+        check_wanted(gathered, wanted, adapters)
         site = site_of(gathered, asked)
         folder = Path(output or site.host or members[0].name)
         if outputs.has_text:
@@ -180,7 +188,6 @@ def command(  # noqa: PLR0913 - one parameter for each option
         if outputs.json is not None:
             write_json(_plan(gathered, site, folder), outputs.json)
         return 0
-    allowed = _allowed(allow)
     enter_for(asked.isolation)
     make_seat = seat_maker(asked.isolation)
     if isinstance(make_seat, str):
@@ -209,13 +216,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
         ready_status=ready_status,
         budget_s=duration_s(budget),
         before=before,
-        wanted=Wanted(
-            allowed=allowed,
-            levels=dict(_levels(each) for each in knob or []),
-            left_out=tuple(not_knob or ()),
-            memory_bytes=int(machine_room().memory_bytes),
-            n_cpus=len(os.sched_getaffinity(0)),
-        ),
+        wanted=wanted,
     )
     _tell_found(gathered)
     adopted = adopt(gathered, request, adapters, make_seat, tell=tell)
