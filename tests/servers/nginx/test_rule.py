@@ -107,6 +107,29 @@ def test_a_shared_zone_has_one_size_wherever_it_is_named():
     assert "a shared zone has the same size wherever it is named" in found.notes
 
 
+ONE_OF_TWO = Layout(
+    name="one of two",
+    main="/n.conf",
+    files={
+        "/n.conf": """events { }
+http {
+    server { server_name a.example; listen 80; }
+    server { server_name b.example; listen 80; gzip on; }
+}
+"""
+    },
+)
+
+
+def test_a_level_of_a_compression_whose_only_place_is_asked_off_is_refused():
+    words = "`gzip_comp_level` means nothing where `gzip@b.example` is off"
+    with pytest.raises(AdapterError, match=words):
+        changes(ONE_OF_TWO, {"gzip@b.example": False, "gzip_comp_level": 3})
+    both = {"gzip@b.example": False, "gzip": True, "gzip_comp_level": 3}
+    found, texts = changes(ONE_OF_TWO, both)
+    assert "gzip_comp_level 3;" in texts["/n.conf"].decode(), found
+
+
 def test_a_level_of_a_compression_that_is_asked_off_is_refused():
     with pytest.raises(AdapterError, match="`gzip_comp_level` means nothing where `gzip` is off"):
         changes(H5BP, {"gzip": False, "gzip_comp_level": 3})

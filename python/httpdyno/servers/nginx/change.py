@@ -13,9 +13,10 @@ from httpdyno.servers.nginx.catalogue import TUNABLES, asked
 from httpdyno.servers.nginx.listen_knob import SOMAXCONN
 from httpdyno.servers.nginx.place import changed, put
 from httpdyno.servers.nginx.quantity import level_of
-from httpdyno.servers.nginx.scope import Conf
+from httpdyno.servers.nginx.scope import Conf, conf_of
 from httpdyno.servers.nginx.tree import walk
 from httpdyno.servers.nginx.tunable import Change
+from httpdyno.servers.site.text import edited_files
 
 _SOFT_LIMIT = 1024
 """Open files of a service where nothing says otherwise: systemd's and the kernel's soft limit."""
@@ -106,14 +107,19 @@ def _one_size_of_a_zone(
     return Change(edits=tuple(edits), notes=notes)
 
 
-def _gzip_is_on(conf: Conf, _survey: Survey, values: Values, _changes: list[Change]) -> Change:
+def _gzip_is_on(conf: Conf, _survey: Survey, values: Values, changes: list[Change]) -> Change:
     """Levels of a compression that is off are values of nothing."""
-    for name in values:
-        bare, _, scope = name.partition("@")
-        if bare in {"gzip_comp_level", "gzip_min_length"}:
-            beside = f"gzip@{scope}" if scope else "gzip"
-            if values.get(beside) is False:
-                raise AdapterError(f"`{name}` means nothing where `{beside}` is off")
+    off = [n for n, level in values.items() if n.partition("@")[0] == "gzip" and level is False]
+    levels = [n for n in values if n.partition("@")[0] in {"gzip_comp_level", "gzip_min_length"}]
+    if off and levels:
+        # What is off in one scope may be on in another, inside of it or around: seen when written.
+        edits = [edit for each in changes for edit in each.edits]
+        texts = {**conf.texts, **edited_files(conf.texts, edits)}
+        after = conf_of(texts, conf.build, is_root=conf.is_root)
+        for name in levels:
+            bare, _, scope = name.partition("@")
+            if all(each.scope != scope for each in TUNABLES[bare].readings(after)):
+                raise AdapterError(f"`{name}` means nothing where `{off[0]}` is off")
     return Change()
 
 
