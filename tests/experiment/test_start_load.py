@@ -49,6 +49,35 @@ def load_of(*addresses, n_blocks=4, **asked):
     )
 
 
+def test_warm_ups_are_of_random_length_so_that_no_event_is_in_step_with_all_starts(monkeypatch):
+    lengths: dict[int, set[float]] = {}
+
+    def noted(workload, addresses, windows, *, streams, **settings):
+        for window in windows:
+            if window.lead_in_s == 0.0:
+                lengths.setdefault(streams[window.arm], set()).add(window.measure_s)
+        return engine.start_load(workload, addresses, windows, streams=streams, **settings)
+
+    monkeypatch.setattr(start_load, "start_load", noted)
+    known = CycleMoments(n=100.0, sum_s=0.1, sum_s2=0.0001)
+    with origin("--service", "fixed:1ms") as server:
+        for _ in range(2):
+            load = load_of(server.address, server.address, n_blocks=1, warm_up_s=0.05)
+            starts = [replace(load.requests[0], start=start) for start in range(4)]
+            load = replace(
+                load,
+                requests=starts,
+                addresses={Place(n, arm): server.address for n in range(4) for arm in (0, 1)},
+                collectors={},
+                known={0: known, 1: known},
+            )
+            load.run(lambda _: None)
+    assert [len(each) for each in lengths.values()] == [1] * 4, "arms alike, and again the same"
+    drawn = [length for each in lengths.values() for length in each]
+    assert len(set(drawn)) == 4
+    assert all(0.05 <= length < 0.1 for length in drawn)
+
+
 def test_windows_follow_the_warm_ups_latencies_and_do_not_alias_with_them():
     with origin("--service", "fixed:110ms") as slow, origin("--service", "fixed:90ms") as fast:
         saved: list[WindowRecord] = []

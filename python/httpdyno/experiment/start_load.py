@@ -175,17 +175,16 @@ class StartLoad:
 
     def _warm_up(self) -> bool:
         """Load each arm for a while; False where one fell silent, or users did not get in."""
-        warm_up_s = self._first.warm_up_s
-        if warm_up_s <= 0:
+        if self._first.warm_up_s <= 0:
             return True
         if self._is_credited and not self._is_learning:
-            self._warm_up_together(warm_up_s)
+            self._warm_up_together()
             return not self.shut_out
         tail_s = min(PILOT_TAIL_S, self.workload.timeout_s) if self._is_credited else 0.0
         up = self._up
         plan = [
-            WindowPlan(arm=index, lead_in_s=0.0, measure_s=warm_up_s, tail_s=tail_s)
-            for index in range(len(up))
+            WindowPlan(arm=n, lead_in_s=0.0, measure_s=self._warm_up_s(place.start), tail_s=tail_s)
+            for n, place in enumerate(up)
         ]
         self._play(up, plan, 0, None, lambda _index, _measurement: None)
         return self.silence is None and not self.shut_out
@@ -200,12 +199,23 @@ class StartLoad:
         self._play(up, plan, 3, None, lambda _index, _measurement: None)
         return self.silence is None and not self.shut_out
 
-    def _warm_up_together(self, warm_up_s: float) -> None:
+    def _warm_up_s(self, start: int) -> float:
+        """Return how long the arms of a start are warmed up: up to twice as long as asked.
+
+        Servers do some things once in so many requests: they replace a process, collect garbage,
+        write a log. Were all starts as long before their windows, these would fall into the windows
+        of all of them, or of none, and no number of starts would show it.
+        """
+        request = self.requests[start]
+        text = start_seed(self.seed, request.comparison, request.start, 4)
+        return request.warm_up_s * (1 + random.Random(text).random())
+
+    def _warm_up_together(self) -> None:
         """Load all arms of all starts at once: their cycles are known, so nothing is learnt."""
-        window = WindowPlan(arm=0, lead_in_s=0.0, measure_s=warm_up_s)
         with ExitStack() as stack:
             handles = []
             for place in self._up:
+                window = WindowPlan(arm=0, lead_in_s=0.0, measure_s=self._warm_up_s(place.start))
                 handle = self._start([place], [window], 0, None)
                 stack.enter_context(_stopped_on_error(handle))
                 handles.append(handle)
@@ -352,7 +362,8 @@ def _stopped_on_error(handle: LoadHandle) -> Iterator[None]:
 def start_seed(seed: int, comparison: int, start: int, part: int = 1) -> int:
     """Return the engine's seed for one part of a start.
 
-    0 is the warm-up, 1 the windows, 3 what is seen between them of how users come in.
+    0 is the warm-up, 1 the windows, 2 the order of starts, 3 what is seen between the former of how
+    users come in, 4 how long the warm-up is.
 
     Were it the same for each start, all would send the same mix at the same gaps, and what that
     happens to favour would count as proven. The arms of a start do share it.
