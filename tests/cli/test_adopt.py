@@ -3,7 +3,7 @@
 import pytest
 
 from httpdyno.cli import adopt
-from httpdyno.cli.adopt import told_attempts
+from httpdyno.cli.adopt_told import told_attempts
 from httpdyno.cli.app import run
 
 WHY = "no private copy can be kept apart here: a wall needs Landlock"

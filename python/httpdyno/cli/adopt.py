@@ -2,32 +2,36 @@
 
 import os
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-import msgspec
 import typer
 
-from httpdyno.adopt.adopt import Adopted, Request, adopt, check_new, check_wanted, site_of
-from httpdyno.adopt.gather import Gathered, gather, gather_running
+from httpdyno.adopt.adopt import Request, adopt, check_new, check_wanted, site_of
+from httpdyno.adopt.gather import gather, gather_running
 from httpdyno.adopt.listening import with_listener
 from httpdyno.adopt.offer import offered
 from httpdyno.adopt.propose import Wanted
-from httpdyno.adopt.study_text import described
+from httpdyno.cli.adopt_told import (
+    adopted_json,
+    plan_json,
+    show_adopted,
+    show_plan,
+    tell_found,
+)
 from httpdyno.cli.exit_code import EXIT_NOT_BORNE_OUT
 from httpdyno.cli.option import DryRunOption, JsonOption
 from httpdyno.cli.output import Outputs, write_json
-from httpdyno.cli.standard_streams import say, tell
+from httpdyno.cli.standard_streams import tell
 from httpdyno.errors import AdapterError, UsageError
 from httpdyno.experiment.machine_room import machine_room
-from httpdyno.model import Door, Isolation, Level, Member, SideCommand, Site, level_text
+from httpdyno.model import Door, Isolation, Level, Member, SideCommand, Site
 from httpdyno.registry import site_adapters
 from httpdyno.servers.site.isolation import enter_for, seat_maker
 from httpdyno.servers.site.knob_name import variable_of
 from httpdyno.servers.site.listener import loaded_listener
-from httpdyno.servers.site.snapshot import version_of
 from httpdyno.servers.source.find import find, of_this_machine, sole
 from httpdyno.servers.source.machine import Machine, this_machine
 from httpdyno.servers.source.words import parse_source
@@ -184,9 +188,9 @@ def command(  # noqa: PLR0913 - one parameter for each option
         site = site_of(gathered, asked)
         folder = Path(output or site.host or members[0].name)
         if outputs.has_text:
-            _show_plan(gathered, site, folder)
+            show_plan(gathered, site, folder)
         if outputs.json is not None:
-            write_json(_plan(gathered, site, folder), outputs.json)
+            write_json(plan_json(gathered, site, folder), outputs.json)
         return 0
     enter_for(asked.isolation)
     make_seat = seat_maker(asked.isolation)
@@ -218,12 +222,12 @@ def command(  # noqa: PLR0913 - one parameter for each option
         before=before,
         wanted=wanted,
     )
-    _tell_found(gathered)
+    tell_found(gathered)
     adopted = adopt(gathered, request, adapters, make_seat, tell=tell)
     if outputs.has_text:
-        _show(adopted, gathered)
+        show_adopted(adopted, gathered)
     if outputs.json is not None:
-        write_json(_result(adopted), outputs.json)
+        write_json(adopted_json(adopted), outputs.json)
     return EXIT_NOT_BORNE_OUT if adopted.report.wrong else 0
 
 
@@ -299,122 +303,3 @@ def _level(text: str) -> Level:
         except ValueError:
             continue
     return text
-
-
-def _tell_found(gathered: Gathered) -> None:
-    for found in gathered.members:
-        member = found.member
-        files = f", {_counted(len(found.files.texts), 'file')}" if found.files.texts else ""
-        what = member.main or " ".join(member.command) or member.name
-        tell(f"{version_of(found.survey)}: {what}{files}")
-    for words in _noticed(gathered):
-        tell(f"note: {words}")
-    for words in gathered.caveats:
-        tell(f"caveat: {words}")
-    for backend in gathered.outside:
-        where = f" ({backend.origin.file}:{backend.origin.line})" if backend.origin else ""
-        tell(f"out of reach for a copy: {backend.to}{where}")
-
-
-def _noticed(gathered: Gathered) -> Iterator[str]:
-    """Yield what the owner should know of the configuration, and where it stands."""
-    for found in gathered.members:
-        for notice in found.survey.notices:
-            at = notice.origin
-            yield f"{notice.words} ({at.file}:{at.line})" if at else notice.words
-
-
-def _show_plan(gathered: Gathered, site: Site, folder: Path) -> None:
-    say(f"would write  {folder}/ (study.toml, snapshot, rehearsal.json)")
-    for found in gathered.members:
-        say(f"member       {found.member.name}: {version_of(found.survey)}")
-        for path in found.files.texts:
-            say(f"  copies     {path}")
-        for path in found.files.unreadable:
-            say(f"  cannot read {path}")
-        for backend in found.survey.backends:
-            say(f"  reaches    {backend.to}")
-    for words in _noticed(gathered):
-        say(f"note         {words}")
-    say(f"loads        {site.listener}{f' as {site.host}' if site.host else ''}, in a copy")
-    for backend in gathered.outside:
-        say(f"out of reach {backend.to}")
-
-
-def _show(adopted: Adopted, gathered: Gathered) -> None:
-    report, proposals = adopted.report, adopted.proposals
-    for each in report.wrong:
-        say(f"not as expected: GET {each.path}: {each.words}")
-    for line in told_attempts(report.refused, report.reached, report.isolation):
-        say(line)
-    if report.unnamed:
-        say(f"not all that its copy tries is named: {report.unnamed}")
-    for words in adopted.remarks:
-        say(f"note: {words}")
-    parts = [
-        f"{_counted(len(gathered.members), 'member')} ({described(adopted.site.members)})",
-        f"{_counted(adopted.n_files, 'file')} read",
-        f"{_counted(len(proposals.tried), 'knob')} proposed",
-    ]
-    if proposals.listed:
-        parts.append(f"{len(proposals.listed)} more listed with the reason")
-    say(f"wrote {adopted.folder}/: {', '.join(parts)}")
-    for proposal in proposals.tried:
-        levels = ", ".join(level_text(level) for level in proposal.levels)
-        say(f"  {proposal.name}  {level_text(proposal.start)} → {levels}: {proposal.why}")
-    if report.wrong:
-        say(f"mend that first: what is asked for stands in {adopted.folder}/study.toml")
-    else:
-        say(f"next: httpdyno tune {adopted.folder}")
-
-
-def told_attempts(refused: Sequence[str], reached: Sequence[str], isolation: str) -> Iterator[str]:
-    """Yield a line for each thing that a copy tried: what it may not, and what got out."""
-    yield from map(_refused_text, refused)
-    for attempt in reached:
-        yield f"its copy reached {attempt}: a {isolation} does not keep it from that"
-
-
-def _refused_text(attempt: str) -> str:
-    """Return what the copy may not, and what there is to do about it."""
-    kind, _, where = attempt.partition(" ")
-    if kind == "write":
-        return f"its copy may not write {where}: in a cell that would be its own"
-    return f"its copy may not reach {attempt}: {_way_out(attempt)}"
-
-
-def _way_out(attempt: str) -> str:
-    if attempt.startswith("unix:/"):
-        return "a door would lead there, `[[site.doors]]` in its study"
-    if attempt.startswith("unix:"):
-        return "no door leads there"
-    where = attempt.partition(" ")[2].partition(" ")[0]
-    if where.rpartition(":")[2] == "53":
-        return "a copy asks no name server"
-    member = f"`--with :{where.rpartition(':')[2]}`"
-    return f"where that is of this machine, name it as a member, {member}; no door leads there"
-
-
-def _counted(n_things: int, what: str) -> str:
-    return f"{n_things} {what}{'s' * (n_things != 1)}"
-
-
-def _plan(gathered: Gathered, site: Site, folder: Path) -> dict[str, Any]:
-    return {
-        "folder": str(folder),
-        "site": msgspec.to_builtins(site),
-        "copies": {f.member.name: list(f.files.texts) for f in gathered.members},
-        "unreadable": {f.member.name: list(f.files.unreadable) for f in gathered.members},
-        "out_of_reach": [each.to for each in gathered.outside],
-    }
-
-
-def _result(adopted: Adopted) -> dict[str, Any]:
-    return {
-        "folder": str(adopted.folder),
-        "site": msgspec.to_builtins(adopted.site),
-        "remarks": list(adopted.remarks),
-        "rehearsal": msgspec.to_builtins(adopted.report),
-        "tried": msgspec.to_builtins(adopted.proposals.tried),
-        "listed": msgspec.to_builtins(adopted.proposals.listed),
-    }
