@@ -19,7 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
@@ -74,6 +74,13 @@ class Result:
     """What the patched site has, where that is not the proven configuration."""
     trouble: str = ""
     """What failed, where a command did."""
+    text: str = ""
+    """What `tune` printed."""
+
+    @property
+    def lines(self) -> list[str]:
+        """What `tune` printed."""
+        return self.text.splitlines()
 
     @property
     def is_right(self) -> bool:
@@ -120,7 +127,8 @@ def of_site(name: str, case: Case, budget: str) -> Result:
             found = run.patched(diff, case, proven_of(outcome))
         except HttpdynoError as error:
             return Result(name=name, took_s=time.monotonic() - began_s, trouble=str(error))
-    return judged(name, case, outcome, took_s, diff=diff, touched=touched, found=found)
+    result = judged(name, case, outcome, took_s, diff=diff, touched=touched, found=found)
+    return replace(result, text=run.text)
 
 
 def judged(  # noqa: PLR0913 - what there is to know of a run
@@ -182,13 +190,18 @@ def told(result: Result) -> list[str]:
         "trouble": result.trouble,
     }
     head = f"{result.name}: {'right' if result.is_right else 'MISSED'}, {result.took_s:.0f} s"
-    return [head, *(f"  {name:<34}{text or 'none'}" for name, text in rows.items())]
+    lines = [head, *(f"  {name:<34}{text or 'none'}" for name, text in rows.items())]
+    return lines if result.is_right else [*lines, *(f"  | {line}" for line in result.lines)]
 
 
 class _Commands:
     """Runs commands of httpdyno where the site's owner stands, with a store of their own."""
 
     def __init__(self, folder: Path, work: Path) -> None:
+        self.text = ""
+        """What `tune` printed."""
+        self.said = ""
+        """What the last command printed."""
         self._folder = folder
         self._work = work
         self._environment = {
@@ -208,6 +221,7 @@ class _Commands:
         self._run(
             "tune", str(self._work / name), "--budget", budget, "--json", str(file), codes={0, 1}
         )
+        self.text = self.said
         return msgspec.json.decode(file.read_bytes())
 
     def diff(self, shown: str) -> str:
@@ -234,6 +248,7 @@ class _Commands:
         done = subprocess.run(
             command, cwd=self._folder, env=self._environment, capture_output=True, check=False
         )
+        self.said = done.stdout.decode()
         if done.returncode not in codes:
             last = " | ".join((done.stdout + done.stderr).decode().splitlines()[-6:])
             raise HttpdynoError(f"{' '.join(command[1:4])} ended with {done.returncode}: {last}")

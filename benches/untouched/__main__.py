@@ -1,13 +1,16 @@
 """Adopt and tune a site again and again, killed at random, and look what of the machine changed.
 
 `python -m benches.untouched --kills 60`: the site has planted mistakes and lies below a folder of
-its own. What is compared before and after: content, owner, rights and time of each file below
-`/etc /var /srv /home` (or `--below`), all processes that were there, all mounts, and what is left.
-Nobody else may change files there meanwhile.
+its own. It runs, started by hand, while copies of it come and go at its own ports. What is compared
+before and after: content, owner, rights and time of each file below `/etc /var /srv /home` (or
+`--below`), its own logs too; its processes; all mounts; and what is left. Other processes that are
+gone are named: whether they ended by themselves only their owner knows. Nobody else may change
+files there meanwhile. A run that ended before it was to be killed is not counted.
 """
 
 import argparse
 import hashlib
+import http.client
 import os
 import random
 import secrets
@@ -18,14 +21,19 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
-from tests.real.sites.planted import PAGES, planted_site
+from benches.fidelity.site import ended
+from tests.real.sites.planted import HOST, PAGES, PORT, planted_site
 
 _BELOW = ("/etc", "/var", "/srv", "/home")
 _COMMANDS = ("adopt", "tune")
 _LONGEST_S = {"adopt": 4.0, "tune": 12.0}
 _SERVERS = ("nginx", "php-fpm", "php-fpm8.2")
+_READY_S = 15.0
+_MOST_RUNS = 3
+"""For each kill that is wanted."""
 
 
 def main() -> int:
@@ -45,32 +53,85 @@ def main() -> int:
         work = Path(tempfile.mkdtemp(prefix="untouched-"))
         work.chmod(0o755)  # the servers' users look into their run folders
         try:
-            return _run(wanted, seed, draws, site, work)
+            with in_production(site) as pids:
+                return _run(wanted, seed, draws, (site, pids), work)
         finally:
             shutil.rmtree(work)
 
 
-def _run(wanted, seed, draws, site, work) -> int:
+def _run(wanted, seed, draws, theirs, work) -> int:
+    site, pids = theirs
     run = _Runner(site, work)
     began_s = time.monotonic()
     files, mounts, processes = tree(wanted.below), mount_points(), process_starts()
+    names = {pid: name_of(pid) for pid in processes}
     run.whole("adopt")
     n_killed = dict.fromkeys(_COMMANDS, 0)
-    for number in range(wanted.kills):
-        command = _COMMANDS[number % 2]
+    n_runs = 0
+    while sum(n_killed.values()) < wanted.kills and n_runs < _MOST_RUNS * wanted.kills:
+        command = _COMMANDS[n_runs % 2]
+        n_runs += 1
         n_killed[command] += run.killed(command, draws.uniform(0.05, _LONGEST_S[command]))
     run.whole("reap")
-    after = tree(wanted.below)
+    after, now = tree(wanted.below), process_starts()
     differences = sorted(path for path in {*files, *after} if files.get(path) != after.get(path))
-    gone = [pid for pid, start in processes.items() if process_starts().get(pid) != start]
-    left = [pid for pid in process_starts().keys() - processes.keys() if is_server(pid)]
+    gone = [pid for pid, start in processes.items() if now.get(pid) != start]
+    theirs_gone = [pid for pid in gone if pid in pids]
+    left = [pid for pid in now.keys() - processes.keys() if is_server(pid)]
     new_mounts = sorted(set(mount_points()) - set(mounts))
-    print(f"seed {seed}: {wanted.kills} runs, killed {n_killed}, {len(files)} files looked at")
+    others = sorted({names[pid] for pid in gone if pid not in pids})
+    n_too_few = wanted.kills - sum(n_killed.values())
+    print(f"seed {seed}: {n_runs} runs, killed {n_killed}, {len(files)} files looked at")
     print(f"files that differ: {len(differences)} {differences[:10]}")
-    print(f"processes of before that are gone: {len(gone)}; servers left: {len(left)}")
+    print(f"of the {len(pids)} processes of the site that are gone: {len(theirs_gone)}")
+    print(f"servers left: {len(left)}; other processes that are gone: {others or 'none'}")
     print(f"mounts left: {len(new_mounts)} {new_mounts[:5]}")
     print(f"took {time.monotonic() - began_s:.0f} s")
-    return 1 if differences or left or new_mounts else 0
+    return 1 if differences or theirs_gone or left or new_mounts or n_too_few else 0
+
+
+@contextmanager
+def in_production(site):
+    """Start the site as its owner does; the ids of all its processes, which end with it."""
+    commands = (
+        ("nginx", "-c", site.front.main, "-g", "daemon off;"),
+        (site.php.program, "--nodaemonize", "--fpm-config", site.php.main),
+    )
+    with ExitStack() as stack:
+        roots = []
+        for command in commands:
+            quiet = subprocess.DEVNULL
+            process = subprocess.Popen(command, stdout=quiet, stderr=quiet, cwd="/")
+            stack.callback(ended, process)
+            roots.append(process.pid)
+        deadline_s = time.monotonic() + _READY_S
+        while not _answers():
+            if time.monotonic() > deadline_s:
+                raise SystemExit("the site does not answer: is its port taken?")
+            time.sleep(0.05)
+        time.sleep(1.0)  # a process that answered is replaced, since that is planted
+        yield {pid for root in roots for pid in (root, *_children(root))}
+
+
+def _answers() -> bool:
+    with closing(http.client.HTTPConnection("127.0.0.1", PORT, timeout=_READY_S)) as connection:
+        try:
+            connection.request("GET", PAGES[0], headers={"Host": HOST})
+            return connection.getresponse().status == http.client.OK
+        except OSError:
+            return False
+
+
+def _children(pid: int) -> list[int]:
+    return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def name_of(pid: int) -> str:
+    """Return what a process is called."""
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return "?"
 
 
 class _Runner:
@@ -178,11 +239,10 @@ def process_starts() -> dict[int, int]:
 def is_server(pid: int) -> bool:
     """Whether it is one of the site's servers, or of what keeps them."""
     try:
-        name = Path(f"/proc/{pid}/comm").read_text().strip()
         command = Path(f"/proc/{pid}/cmdline").read_text()
     except OSError:
         return False
-    return name in _SERVERS or "keeper.py" in command
+    return name_of(pid) in _SERVERS or "keeper.py" in command
 
 
 if __name__ == "__main__":

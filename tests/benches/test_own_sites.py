@@ -1,5 +1,6 @@
 """The bench of people's own sites: what it says of runs whose outcome is known."""
 
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
@@ -74,6 +75,12 @@ def test_what_is_not_as_asked_is_missed_and_named(of, word):
     lines = bench.told(of)
     assert "MISSED" in lines[0]
     assert word in "\n".join(lines)
+
+
+def test_what_tune_printed_is_told_where_something_is_missed():
+    missed = bench.Result(name="shop", text="the start stays:\nLittle's law\n")
+    assert bench.told(missed)[-2:] == ["  | the start stays:", "  | Little's law"]
+    assert "Little" not in "\n".join(bench.told(replace(result(), text=missed.text)))
 
 
 def test_one_inert_knob_may_be_kept():
