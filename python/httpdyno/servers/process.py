@@ -36,11 +36,13 @@ from httpdyno.servers.live_process import (
 )
 from httpdyno.servers.run_record import record_session
 
-_KEEPER = (
+KEEPER = (
     "import os, sys; sys.path.insert(0, sys.argv[1]); "
     "from httpdyno.servers.keeper import main; os._exit(main(int(sys.argv[2])))"
 )
-"""Imported rather than run as a file: only what is imported is kept compiled. It holds nothing that
+"""The program of a keeper, as it stands on its command line.
+
+Imported rather than run as a file: only what is imported is kept compiled. It holds nothing that
 an interpreter would have to be taken apart for, which takes longer than what it does at its end."""
 _SOURCE = str(Path(keeper.__file__).resolve().parents[2])
 _INHERITED = ("LD_LIBRARY_PATH",)
@@ -262,7 +264,7 @@ class _Kept:
         """Start the keeper, which is to have the server's process wait for its go."""
         with self._theirs as theirs, _opened(log) as errors, _opened(output_to) as output:
             self._keeper = subprocess.Popen(  # noqa: S603 - our own program
-                [sys.executable, "-I", "-S", "-c", _KEEPER, _SOURCE, str(theirs.fileno())],
+                [sys.executable, "-I", "-S", "-c", KEEPER, _SOURCE, str(theirs.fileno())],
                 cwd=place.folder,
                 env={name: os.environ[name] for name in _INHERITED if name in os.environ},
                 stdin=subprocess.DEVNULL,

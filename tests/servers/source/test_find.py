@@ -12,8 +12,10 @@ import pytest
 
 from httpdyno.errors import AdapterError, UsageError
 from httpdyno.model import Member
+from httpdyno.servers.process import KEEPER
 from httpdyno.servers.source.find import configured, find, sole
-from httpdyno.servers.source.machine import this_machine
+from httpdyno.servers.source.machine import Machine, this_machine
+from httpdyno.servers.source.process import ProcessFacts
 from httpdyno.servers.source.words import parse_source
 
 PREFORK = """
@@ -122,6 +124,23 @@ def test_a_private_copy_is_nobodys_server(start):
         found("shop", Shop())
     [named] = found(f"pid:{pid}", Shop())
     assert named.root
+
+
+def test_a_copy_that_wrote_over_its_environment_is_known_by_its_keeper(tmp_path):
+    def process(pid, parent, *arguments):
+        return ProcessFacts(
+            pid=pid, parent=parent, name="shopd", started_at_s=0.0, arguments=arguments, folder="/s"
+        )
+
+    keeper = process(10, 1, "python", "-I", "-S", "-c", KEEPER, "/source", "7")
+    copy, worker = process(11, 10, "shopd"), process(12, 11, "shopd")
+    theirs = process(20, 1, "shopd")
+    machine = Machine(
+        processes={each.pid: each for each in (keeper, copy, worker, theirs)},
+        adapters=[Shop()],
+        proc=tmp_path,
+    )
+    assert [tree.root.pid for tree in machine.trees] == [20]
 
 
 def test_several_are_listed(start):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from httpdyno.model import Member
 from httpdyno.servers.live_process import MARK
+from httpdyno.servers.process import KEEPER
 from httpdyno.servers.site.adapter import SiteAdapter
 from httpdyno.servers.source.listening import (
     ListeningSocket,
@@ -62,7 +63,10 @@ class Machine:
 
     def _is_copy(self, pid: int) -> bool:
         """Whether it is a private copy that some httpdyno runs: those are nobody's servers."""
-        return MARK in details(pid, self.proc).environment_names
+        if MARK in details(pid, self.proc).environment_names:
+            return True
+        # nginx and php-fpm write what they are called over their environment.
+        return any(KEEPER in each.arguments for each in ancestry(pid, self.processes)[1:])
 
     def tree_of(self, pid: int) -> Tree:
         """Return the server that a process belongs to; unknown ones are just their command."""
