@@ -229,7 +229,8 @@ class MethodTable(Record, frozen=True):
     lead_in: str = "20ms"
     """The part of a window before its measuring starts."""
     warm_up: str = "500ms"
-    """Load on each arm after its start, before the first window; `0s` leaves it fresh."""
+    """Load on each arm after its start, before the first window, and up to as long again, drawn for
+    each start; `0s` leaves it fresh."""
     blocks_per_start: int = 4
     """Windows of each arm in one start."""
     min_starts: int = 6
