@@ -34,6 +34,8 @@ from httpdyno.units import duration_s
 MOST_S = 600.0
 MOST_INERT = 1
 MOST_DIFF_LINES = 6
+_INLINED = "inlined"
+_REFUSED = 2
 _PATCHED = {True: "the proven configuration", False: "not patched: no file changes"}
 
 
@@ -238,8 +240,15 @@ class _Commands:
             return {}
         self._ended(["patch", "-p1", "-d", "/", "-i", str(self._work / "tuned.patch")], {0})
         other = {**case.mistakes, **case.inert}
-        self.adopt("patched", case.words, {k: other[k][0] for k in proven if k in other})
-        return {knob.name: knob.start for knob in open_study(str(self._work / "patched")).knobs}
+        asked = {knob: other[knob][0] for knob in proven if knob in other}
+        gone = [knob for knob in asked if proven[knob] == _INLINED]
+        for knob in gone:
+            # What is inlined cannot be inlined again: there is no such knob any more.
+            words = ("adopt", "--dry-run", f"--knob={knob}={_INLINED}", *case.words)
+            self._run(*words, codes={_REFUSED})
+        self.adopt("patched", case.words, {k: v for k, v in asked.items() if k not in gone})
+        found = open_study(str(self._work / "patched")).knobs
+        return {**dict.fromkeys(gone, _INLINED), **{knob.name: knob.start for knob in found}}
 
     def _run(self, *words: str, codes: frozenset[int] | set[int] = frozenset({0})) -> None:
         self._ended([sys.executable, "-m", "httpdyno", *words], codes)
