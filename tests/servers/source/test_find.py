@@ -126,20 +126,21 @@ def test_a_private_copy_is_nobodys_server(start):
     assert named.root
 
 
-def test_a_copy_that_wrote_over_its_environment_is_known_by_its_keeper(tmp_path):
-    def process(pid, parent, *arguments):
-        return ProcessFacts(
-            pid=pid, parent=parent, name="shopd", started_at_s=0.0, arguments=arguments, folder="/s"
-        )
+def process(pid, parent, *arguments):
+    return ProcessFacts(
+        pid=pid, parent=parent, name="shopd", started_at_s=0.0, arguments=arguments, folder="/s"
+    )
 
+
+def machine_of(*processes, adapters, proc):
+    return Machine(processes={each.pid: each for each in processes}, adapters=adapters, proc=proc)
+
+
+def test_a_copy_that_wrote_over_its_environment_is_known_by_its_keeper(tmp_path):
     keeper = process(10, 1, "python", "-I", "-S", "-c", KEEPER, "/source", "7")
     copy, worker = process(11, 10, "shopd"), process(12, 11, "shopd")
     theirs = process(20, 1, "shopd")
-    machine = Machine(
-        processes={each.pid: each for each in (keeper, copy, worker, theirs)},
-        adapters=[Shop()],
-        proc=tmp_path,
-    )
+    machine = machine_of(keeper, copy, worker, theirs, adapters=[Shop()], proc=tmp_path)
     assert [tree.root.pid for tree in machine.trees] == [20]
 
 
