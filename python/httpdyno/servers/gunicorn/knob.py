@@ -16,6 +16,8 @@ _DECLARED = (
         default=1,
         minimum=1,
         maximum=1024,
+        effect="memory",
+        risk="what a process keeps in memory is not shared",
     ),
     KnobInfo(
         name="worker_class",
@@ -26,6 +28,8 @@ _DECLARED = (
             *("sync", "gthread", "gevent", "eventlet", "tornado", "asgi"),
             *("uvicorn.workers.UvicornWorker", "uvicorn_worker.UvicornWorker"),
         ),
+        effect="visible",
+        risk="the application has to be safe for threads, or for greenlets",
     ),
     KnobInfo(
         name="threads",
@@ -34,6 +38,8 @@ _DECLARED = (
         default=1,
         minimum=1,
         maximum=1024,
+        effect="memory",
+        risk="the application has to be safe for threads",
     ),
     KnobInfo(
         name="worker_connections",
@@ -42,6 +48,7 @@ _DECLARED = (
         default=1000,
         minimum=1,
         maximum=1_000_000,
+        effect="memory",
     ),
     KnobInfo(
         name="max_requests",
@@ -51,6 +58,7 @@ _DECLARED = (
         unit="requests",
         minimum=0,
         maximum=1_000_000_000,
+        risk="0 lets a leak grow",
     ),
     KnobInfo(
         name="max_requests_jitter",
@@ -69,6 +77,7 @@ _DECLARED = (
         unit="s",
         minimum=0,
         maximum=86_400,
+        risk="it ends workers that hang; longer, they hold their place longer",
     ),
     KnobInfo(
         name="graceful_timeout",
@@ -78,6 +87,7 @@ _DECLARED = (
         unit="s",
         minimum=0,
         maximum=86_400,
+        risk="shorter, requests under way are cut off on restart",
     ),
     KnobInfo(
         name="keepalive",
@@ -87,6 +97,8 @@ _DECLARED = (
         unit="s",
         minimum=0,
         maximum=3600,
+        effect="visible",
+        risk="below a proxy's own idle time the proxy sees resets",
     ),
     KnobInfo(
         name="backlog",
@@ -101,6 +113,8 @@ _DECLARED = (
         summary="load the application before forking, so that workers share its memory",
         kind="boolean",
         default=False,
+        effect="memory",
+        risk="what is opened at import is shared, and a reload loads no new code",
     ),
     KnobInfo(
         name="worker_tmp_dir",
@@ -117,6 +131,7 @@ _DECLARED = (
         summary="each worker listens on a socket of its own (SO_REUSEPORT)",
         kind="boolean",
         default=False,
+        risk="connections that wait at a worker which ends are reset",
     ),
     KnobInfo(
         name="limit_request_line",
@@ -126,6 +141,8 @@ _DECLARED = (
         unit="bytes",
         minimum=0,
         maximum=8190,
+        effect="visible",
+        risk="longer lines are refused; it protects",
     ),
     KnobInfo(
         name="limit_request_fields",
@@ -134,6 +151,8 @@ _DECLARED = (
         default=100,
         minimum=1,
         maximum=32_768,
+        effect="visible",
+        risk="more fields are refused; it protects",
     ),
 )
 
@@ -155,5 +174,9 @@ def as_understood(asked: Mapping[str, Level], threads: int) -> dict[str, Level]:
 
 
 KNOBS = {
-    knob.name: replace(knob, source=_SOURCE + knob.name.replace("_", "-")) for knob in _DECLARED
+    knob.name: replace(knob, cost="restart", source=_SOURCE + knob.name.replace("_", "-"))
+    for knob in _DECLARED
 }
+"""A change is one of the command line, which a running gunicorn does not read again. Of what stands
+in its configuration file it takes most by a reload (HUP), but neither `backlog` nor what
+`preload_app` has loaded."""
