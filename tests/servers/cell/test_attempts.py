@@ -97,6 +97,23 @@ def test_in_a_cell_each_attempt_to_get_out_is_named_and_no_other(outside):
             assert attempts.complaint == ""
 
 
+ASKS = "import socket, sys; socket.socket(socket.AF_UNIX).connect_ex(sys.argv[1])"
+
+
+@needs_root
+def test_a_socket_of_the_copys_own_place_is_no_attempt_before_anybody_listens(outside):
+    # php-fpm looks first whether somebody is there where it is going to listen.
+    with new_run_root() as root:
+        place = root.new_place("attempts")
+        seat = open_cell(place, CellWish())
+        assert isinstance(seat, CellSeat), seat
+        with closing(seat), Attempts(seat) as attempts:
+            for folder in (place.folder, place.memory_folder, outside):
+                path = f"{folder}/status.sock"
+                seat.run(["/usr/bin/python3", "-S", "-c", ASKS, path], environment={})
+            assert attempts.refused() == (f"unix:{outside}/status.sock",)
+
+
 @needs_wall
 def test_behind_a_wall_what_goes_out_is_told_apart_from_what_is_refused(outside):
     with new_run_root() as root:

@@ -11,7 +11,7 @@ class Bounds:
     doors: tuple[str, ...] = ()
     """`unix:/path` or `ip:port`, as the copy calls them."""
     folders: tuple[str, ...] = ()
-    """Behind a wall: where it may write, and files that it may write."""
+    """Folders of the copy's own. Behind a wall, all that it may write, files too."""
     addresses: Mapping[str, str] = field(default_factory=dict)
     """Behind a wall: the members' own, `ip:port`, and which of theirs each stands for."""
     paths: Mapping[str, str] = field(default_factory=dict)

@@ -39,7 +39,7 @@ def reach_in_cell(caller: Caller, reach: Reach, bounds: Bounds) -> Verdict:
     else:
         path = caller.absolute(reach.to.host)
         file = caller.file_of(path)
-        if _is_door(caller, path, bounds):
+        if _is_door(caller, path, bounds) or _is_below(path, bounds.folders):
             return "own"
         if file is None:
             return "refused"

@@ -208,7 +208,10 @@ def open_cell(place: Place, wish: CellWish) -> CellSeat | NotRunning:
         os.close(handle)
     if said[0] == "made":
         (plan,) = plans
-        bounds = Bounds(doors=tuple(door.to for door in wish.doors))
+        bounds = Bounds(
+            doors=tuple(door.to for door in wish.doors),
+            folders=(str(place.folder), str(place.memory_folder)),
+        )
         return CellSeat(place, plan, process, (*plan.notices, *said[1:]), bounds)
     words = process.last_words().strip()
     process.stop()
