@@ -1,6 +1,8 @@
+from msgspec import structs
 from rich.console import Console
+from tests.report.sample_trouble import own_site
 
-from httpdyno.report.study.their_files import diff_text, patch_text
+from httpdyno.report.study.their_files import diff_text, patch_text, proof_text
 
 FILE = "--- /etc/a.conf\n+++ /etc/a.conf\n@@ -1 +1 @@\n-- old\n+-- new\n"
 NEW = "--- /dev/null\n+++ /etc/b.conf\n@@ -0,0 +1 @@\n+b\n"
@@ -31,3 +33,16 @@ def test_context_takes_one_line_and_what_is_changed_is_whole():
     assert len(context) <= 40
     changed = " ".join(" ".join(lines[2:]).split())
     assert changed == f"-a{words} +b{words}"
+
+
+def test_a_knob_that_was_changed_twice_has_the_proof_of_both_steps():
+    outcome = own_site()
+    first, second = [step for step in outcome.steps if step.kept][:2]
+    alone = [proof_text(outcome, step.knob) for step in (first, second)]
+    assert alone[0] != alone[1]
+    steps = tuple(
+        structs.replace(step, knob=first.knob) if step is second else step for step in outcome.steps
+    )
+    both = structs.replace(outcome, steps=steps)
+    assert proof_text(both, first.knob) == ", then ".join(alone)
+    assert proof_text(both, second.knob) == "not tried alone"

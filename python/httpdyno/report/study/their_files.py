@@ -71,10 +71,15 @@ def proven_cells(outcome: Outcome, knob: str) -> tuple[str, ...]:
 
 
 def proof_text(outcome: Outcome, knob: str) -> str:
-    """Return `1.45 × (1.31 … 1.6) better`: what the step that kept the change came out with."""
-    step = _kept_step(outcome.steps, knob)
-    if step is None:
-        return "not tried alone"
+    """Return `1.45 × (1.31 … 1.6) better`: what the step that kept the change came out with.
+
+    Where it was changed several times, each step has its own ratio, over what was kept before it.
+    """
+    steps = _kept_steps(outcome.steps, knob)
+    return ", then ".join(map(_step_text, steps)) or "not tried alone"
+
+
+def _step_text(step: LadderStep) -> str:
     interval = of_objective(step.comparison)
     ratio = f"{interval_ratio_text(interval)} × ({bounds_text(interval)})"
     return f"{ratio} {verdict_badge(step.comparison)}"
@@ -101,8 +106,5 @@ def _diff_line(line: str) -> Text:
     return Text(line, style)
 
 
-def _kept_step(steps: Sequence[LadderStep], knob: str) -> LadderStep | None:
-    def changes(step: LadderStep) -> bool:
-        return step.kept and (step.knob == knob or knob in step.changed)
-
-    return next((step for step in reversed(steps) if changes(step)), None)
+def _kept_steps(steps: Sequence[LadderStep], knob: str) -> list[LadderStep]:
+    return [step for step in steps if step.kept and (step.knob == knob or knob in step.changed)]
