@@ -5,7 +5,7 @@ import sys
 import pytest
 from tests.real.test_command_sites import WSGI, copies
 
-from httpdyno.model import Member, level_text
+from httpdyno.model import Level, Member, level_text
 from httpdyno.servers.cell.possible import possible
 from httpdyno.servers.gunicorn.knob import KNOBS
 from httpdyno.servers.gunicorn.site import GunicornSite
@@ -15,7 +15,7 @@ pytestmark = [
     pytest.mark.skipif(possible()[0] != "cell", reason="no cell can be made here"),
 ]
 
-LEVELS = {
+LEVELS: dict[str, Level] = {
     "workers": 3,
     "worker_class": "gthread",
     "threads": 4,
