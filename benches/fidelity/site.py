@@ -121,8 +121,14 @@ def by_hand(site: HandSite):
         )
         pids = []
         for command in commands:
+            # A session each, as daemons have one: the kernel schedules by session (autogroup), and
+            # front and backend of one session take turns otherwise than those of two.
             process = subprocess.Popen(
-                command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/"
+                command,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                cwd="/",
+                start_new_session=True,
             )
             stack.callback(ended, process)
             pids.append(process.pid)
