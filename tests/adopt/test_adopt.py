@@ -74,6 +74,8 @@ def test_the_study_that_is_written_is_one(theirs, tmp_path):
     assert study.site is not None
     assert study.site.listener == "0.0.0.0:8080"
     assert study.budget_s == 90.0
+    assert study.objective.metric == "throughput_per_s"
+    assert study.objective.tie_breaker == "cpu_s_per_request"
     assert [(k.name, k.start, k.levels, k.cost) for k in study.knobs] == [
         ("front:answer", "1", ("2", "3"), "restart")
     ]
