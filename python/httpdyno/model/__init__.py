@@ -14,6 +14,7 @@ from httpdyno.model.base import Level, Record
 from httpdyno.model.burst import Burst
 from httpdyno.model.knob import Configuration, Knob, KnobInfo, level_text
 from httpdyno.model.load_outcome import LoadOutcome, ReplayedLog
+from httpdyno.model.look import Bottleneck, Doing, Limit, Look, QueueSeen
 from httpdyno.model.measurement import (
     Batches,
     Cycles,
@@ -82,6 +83,7 @@ __all__ = [
     "Arrival",
     "Backend",
     "Batches",
+    "Bottleneck",
     "Burst",
     "Candidate",
     "Caveat",
@@ -91,6 +93,7 @@ __all__ = [
     "Configuration",
     "Constant",
     "Cycles",
+    "Doing",
     "Door",
     "Edit",
     "Effective",
@@ -103,10 +106,12 @@ __all__ = [
     "KnobInfo",
     "LadderStep",
     "Level",
+    "Limit",
     "Listener",
     "LiveLoad",
     "LoadOutcome",
     "LogPlace",
+    "Look",
     "Measurement",
     "Member",
     "Method",
@@ -119,6 +124,7 @@ __all__ = [
     "Plan",
     "Poisson",
     "Portion",
+    "QueueSeen",
     "RateStage",
     "RatioInterval",
     "Reading",

@@ -1,0 +1,129 @@
+"""What a server was seen to do while it was loaded, and what that says of its limit."""
+
+from typing import Literal
+
+import msgspec
+
+from httpdyno.model.base import Record
+
+Doing = Literal[
+    "running",
+    "idle",
+    "client_read",
+    "client_write",
+    "backend",
+    "lock",
+    "disk",
+    "child",
+    "sleep",
+    "zombie",
+    "other",
+]
+"""What a worker is at: on a CPU or ready for one; waiting for a new connection or any event; for a
+client that says nothing (kept alive, or slow to ask); for a client that takes nothing; for another
+server; for a lock; for a disk; for a child process; asleep by its own wish; dead and not reaped."""
+
+
+class QueueSeen(Record, frozen=True, omit_defaults=True):
+    """A listen queue over some samples."""
+
+    address: str
+    backlog: int
+    """The most that may wait."""
+    mean: float
+    """Of connections that waited."""
+    most: int
+
+
+class Look(Record, frozen=True, omit_defaults=True):
+    """A server under the load of a warm-up, looked at from outside; never while it is measured.
+
+    Times and counts are of all of its processes over `seconds`, those of the machine are named so.
+    """
+
+    seconds: float
+    n_samples: int
+    workers: float = 0.0
+    """Mean number of those that work: threads of all processes but of those that only keep
+    children."""
+    doing: dict[str, float] = msgspec.field(default_factory=dict)
+    """Mean number of workers by what they were at (`Doing`); empty where it could not be seen."""
+    backends: dict[str, float] = msgspec.field(default_factory=dict)
+    """Mean number of workers by the address that they waited for: `127.0.0.1:5432`, `unix:/…`."""
+    cpu_s: float = 0.0
+    """CPU time, reaped children included."""
+    cpus: float = 0.0
+    """How many CPUs it may use, a quota considered."""
+    wait_s: float = 0.0
+    """Time ready to run and without a CPU, over all threads."""
+    switches_voluntary: int = 0
+    switches_involuntary: int = 0
+    births: int = 0
+    """Processes that came."""
+    deaths: int = 0
+    spawn_cpu_s: float | None = None
+    """CPU time of processes that began and ended within; None where that is not known."""
+    major_faults: int = 0
+    read_bytes: int | None = None
+    """From disks; None where it may not be read, likewise below."""
+    written_bytes: int | None = None
+    read_calls: int | None = None
+    """System calls that read and those that write, on files and sockets alike."""
+    write_calls: int | None = None
+    queues: tuple[QueueSeen, ...] = ()
+    overflows: int | None = None
+    """Connections that found a full queue, of its network namespace."""
+    connections: dict[str, float] = msgspec.field(default_factory=dict)
+    """Mean number of TCP connections at its ports, by state."""
+    host_cpus: int = 0
+    host_busy: float = 0.0
+    """Mean number of the machine's CPUs that ran anything, the client's too."""
+    host_run_queue: float = 0.0
+    """Mean number of threads that ran or were ready, on the whole machine."""
+    swap_ins: int = 0
+    """Pages read back from swap, by the whole machine."""
+    pressure: dict[str, float] = msgspec.field(default_factory=dict)
+    """Part of the time in which some task waited, by `cpu`, `memory`, `io`; empty where the kernel
+    does not tell it."""
+    memory_limit_hits: int | None = None
+    """How often its control group reached its memory limit; None where that is not told."""
+    answers: float = 0.0
+    """Right answers in that time."""
+    clients: float = 0.0
+    """Mean number of requests under way."""
+    client_limit: str = ""
+    """The load engine's own verdict on who was the limit."""
+    hidden: tuple[str, ...] = ()
+    """What could not be seen, and why."""
+
+
+Limit = Literal[
+    "cpu",
+    "too_few_workers",
+    "too_many_workers",
+    "backend",
+    "keep_alive",
+    "slow_clients",
+    "spawning",
+    "disk",
+    "memory",
+    "listen_queue",
+    "lock",
+    "load_generator",
+    "nothing",
+    "unknown",
+]
+"""`nothing`: the server had room left for what was asked. `unknown`: it cannot be told, and the
+reason says why."""
+
+
+class Bottleneck(Record, frozen=True, omit_defaults=True):
+    """What limits a server under a load, with what says so."""
+
+    limit: Limit
+    reason: str
+    """One sentence with its numbers."""
+    evidence: dict[str, float] = msgspec.field(default_factory=dict)
+    """The figures that it rests on, by name with unit."""
+    advice: str = ""
+    """What may help; empty where nothing follows."""
