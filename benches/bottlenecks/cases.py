@@ -92,11 +92,11 @@ def spawning(place: Place) -> Built:
     """A new Perl for each request, which does nothing but say ok."""
     settings = (
         "StartServers 8\nMinSpareServers 1\nMaxSpareServers 8\nMaxRequestWorkers 8\n"
-        "AddHandler cgi-script .pl\n"
-        f"<Directory {place.folder}/www>\n    Options ExecCGI\n</Directory>\n"
+        f"<Directory {place.folder}/www>\n    Options ExecCGI\n"
+        "    SetHandler cgi-script\n</Directory>\n"
     )
     port = free_port()
-    pid = servers.apache(place, port, mpm="prefork", settings=settings, more=("mime", "cgi"))
+    pid = servers.apache(place, port, mpm="prefork", settings=settings, more=("cgi",))
     return Built(pids=(pid,), port=port, workload=closed(8, path="/page.pl"))
 
 
@@ -131,7 +131,7 @@ def listen_queue(place: Place) -> Built:
     """A backlog of one: users who come while another one waits are sent away for a second."""
     users = Users(think=Think(mean_s=0.02, is_exponential=True))
     workload = closed(64, users=users, per_connection=SHORT, per_s=200.0)
-    words = ("--workers", 4, "--backlog", 1, "--work", "sleep:0.002")
+    words = ("--workers", 8, "--backlog", 1, "--work", "sleep:0.002")
     return pool(place, workload, *words, is_kept=False)
 
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from benches.bottlenecks.place import Built, Place
+from benches.bottlenecks.place import Built, NotBuiltError, Place
 from httpdyno.telemetry.look import Onlooker
 from msgspec import structs
 
@@ -37,7 +37,11 @@ def looked_at(
 
 
 def loaded(built: Built, seconds: float) -> tuple[Look, Measurement]:
-    """Load it for so long; what was seen in the second half, and by the client."""
+    """Load it for so long; what was seen in the second half, and by the client.
+
+    Raises:
+        NotBuiltError: It answers nothing.
+    """
     handle = begun(built, built.workload, lead_in_s=seconds / 2, measure_s=seconds / 2)
     onlooker = Onlooker(built.pids, network="")
     time.sleep(seconds / 2)
@@ -46,6 +50,8 @@ def loaded(built: Built, seconds: float) -> tuple[Look, Measurement]:
     look = onlooker.stop()
     handle.wait()
     (measured,) = handle.measurements()
+    if not measured.completed:
+        raise NotBuiltError(f"it gave not one right answer: {measured.errors} {measured.statuses}")
     return filled(look, measured), measured
 
 

@@ -1,4 +1,4 @@
-"""A WSGI application for gunicorn; the environment's `WORK` is `sleep:SECONDS` or `burn:SECONDS`."""
+"""A WSGI application for gunicorn; `WORK` is `sleep:SECONDS` or `burn:SECONDS`."""
 
 import os
 import time

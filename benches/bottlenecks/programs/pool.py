@@ -8,7 +8,7 @@ only. What a request does is one word:
 - `burn:SECONDS`: uses that much CPU time;
 - `walk:TIMES`: sums up the worker's own 1 MiB so many times: fixed work, in its caches or not;
 - `ask:PORT`: connects to a server on this machine and waits for its word;
-- `sync:FOLDER`: writes 4 KiB into the worker's own file and waits until they are on the disk;
+- `sync:FOLDER`: writes 16 KiB into a new file, as for a session, and waits until it is on the disk;
 - `locked:FILE`: holds the one lock of all workers for 5 ms;
 - `touch:FILE`: looks at 20 pages anywhere in a file that is mapped into memory.
 """
@@ -26,6 +26,7 @@ import time
 import zlib
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 
 HELD_S = 0.005
 WALKED_BYTES = 1 << 20
@@ -87,12 +88,15 @@ def ask(value: str) -> Callable[[], None]:
 
 def sync(folder: str) -> Callable[[], None]:
     """Wait for the disk."""
-    handle = os.open(f"{folder}/{os.getpid()}", os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    line = bytes(4096)
+    text = bytes(16384)
+    names = (f"{folder}/{os.getpid()}-new", f"{folder}/{os.getpid()}")
 
     def work() -> None:
-        os.write(handle, line)
+        handle = os.open(names[0], os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        os.write(handle, text)
         os.fsync(handle)
+        os.close(handle)
+        Path(names[0]).rename(names[1])
 
     return work
 
