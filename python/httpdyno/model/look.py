@@ -48,6 +48,9 @@ class Look(Record, frozen=True, omit_defaults=True):
     children."""
     doing: dict[str, float] = msgspec.field(default_factory=dict)
     """Mean number of workers by what they were at (`Doing`); empty where it could not be seen."""
+    unclear: float = 0.0
+    """Of the idle, those that waited at a condition variable or a semaphore and worked in between:
+    for work, or for a lock of the program's own making. From outside both look the same."""
     backends: dict[str, float] = msgspec.field(default_factory=dict)
     """Mean number of workers by the address that they waited for: `127.0.0.1:5432`, `unix:/…`."""
     cpu_s: float = 0.0

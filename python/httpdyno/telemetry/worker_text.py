@@ -38,6 +38,10 @@ class Stat(NamedTuple):
     n_threads: int
     started_ticks: int
     rss_bytes: int
+    reaped_major_faults: int
+    """Of children that it waited for, and of theirs; as the next."""
+    reaped_s: float
+    """Their CPU time."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -75,6 +79,8 @@ def stat(text: bytes) -> Stat:
         n_threads=int(fields[17]),
         started_ticks=int(fields[19]),
         rss_bytes=int(fields[21]) * _PAGE_BYTES,
+        reaped_major_faults=int(fields[10]),
+        reaped_s=(int(fields[13]) + int(fields[14])) / _TICKS_PER_S,
     )
 
 

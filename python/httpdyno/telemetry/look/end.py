@@ -1,0 +1,177 @@
+"""What a descriptor of a server's process is: who is at the other end of it.
+
+A connection's two ends are known by its inode, which stays the same for as long as it is there. So
+all connections are asked for only when one is met that is not known yet, and once a sample at most.
+"""
+
+import os
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
+from enum import Enum, auto
+from typing import NamedTuple
+
+from httpdyno.errors import AdapterError
+from httpdyno.sock_diag import Connection, Diagnosis, ListeningSocket
+
+_SOCKET, _PIPE, _EVENTS = "socket:[", "pipe:[", "anon_inode:"
+
+
+class EndKind(Enum):
+    """Of a descriptor."""
+
+    LISTENER = auto()
+    CLIENT = auto()
+    """A connection that somebody made to where this server listens."""
+    BACKEND = auto()
+    """Any other connection."""
+    SOCKET = auto()
+    """One that is not connected, or of a kind that is not told."""
+    PIPE = auto()
+    EVENTS = auto()
+    """What programs wake themselves with: eventfd, timerfd, epoll and so on."""
+    FILE = auto()
+    NOTHING = auto()
+    """It is closed meanwhile, or may not be seen."""
+
+
+class End(NamedTuple):
+    """What a descriptor is."""
+
+    kind: EndKind
+    address: str = ""
+    """Of a backend: `127.0.0.1:5432`, `unix:/path`, `unix` where it has no name."""
+
+
+_NOTHING, _UNKNOWN_SOCKET = End(EndKind.NOTHING), End(EndKind.SOCKET)
+
+
+class Ends:
+    """Tells what descriptors are. Not for several threads at once; `close` it."""
+
+    def __init__(self, networks: Collection[str]) -> None:
+        """Ask some network namespaces.
+
+        Args:
+            networks: Their paths; an empty one is this process's own.
+        """
+        self.hidden: tuple[str, ...] = ()
+        self._diagnoses: list[Diagnosis] = []
+        self._mine: set[int] = set()
+        """Inodes of the sockets that the server listens at."""
+        self._listening: dict[int, ListeningSocket] = {}
+        self._known: dict[int, End] = {}
+        self._connections: dict[int, Connection] = {}
+        self._strange: set[int] = set()
+        """Inodes of sockets that were asked for in vain: of other kinds, or not connected."""
+        self._may_ask = True
+        for network in networks:
+            try:
+                self._diagnoses.append(Diagnosis(network))
+            except AdapterError as error:
+                self.hidden = (*self.hidden, str(error))
+
+    def close(self) -> None:
+        """Ask no more."""
+        for each in self._diagnoses:
+            each.close()
+
+    def begin(self) -> None:
+        """Begin a sample: read the listen queues."""
+        self._may_ask = True
+        self._listening = {
+            each.inode: each for diagnosis in self._diagnoses for each in _listening(diagnosis)
+        }
+
+    def queues(self) -> Iterator[ListeningSocket]:
+        """Yield the server's listening sockets, as the sample saw them."""
+        for inode in self._mine:
+            if inode in self._listening:
+                yield self._listening[inode]
+
+    def learn(self, pid: int) -> bool:
+        """Find out where a process listens; return whether it holds a client's connection."""
+        inodes = set(_sockets_of(pid))
+        self._strange.clear()  # they may be connected by now
+        new = (inodes & self._listening.keys()) - self._mine
+        if new:
+            self._mine |= new
+            self._known.clear()  # whose clients they are may have changed
+        return any(self._socket(inode).kind is EndKind.CLIENT for inode in inodes)
+
+    def states(self) -> Mapping[str, int]:
+        """Return how many connections at the server's TCP ports are in which state."""
+        total: dict[str, int] = {}
+        ports = self._ports()
+        for diagnosis in self._diagnoses if ports else ():
+            with suppress(AdapterError):
+                for state, n in diagnosis.connection_states(ports).items():
+                    total[state] = total.get(state, 0) + n
+        return total
+
+    def of(self, pid: int, descriptor: int) -> End:
+        """Return what a process's descriptor is now."""
+        try:
+            target = os.readlink(f"/proc/{pid}/fd/{descriptor}")  # noqa: PTH115 - hot
+        except OSError:
+            return _NOTHING
+        if target.startswith(_SOCKET):
+            return self._socket(int(target[len(_SOCKET) : -1]))
+        if target.startswith(_PIPE):
+            return End(EndKind.PIPE)
+        return End(EndKind.EVENTS if target.startswith(_EVENTS) else EndKind.FILE)
+
+    def _socket(self, inode: int) -> End:
+        known = self._known.get(inode)
+        if known is not None:
+            return known
+        if inode in self._listening:
+            return End(EndKind.LISTENER)
+        connection = self._connections.get(inode) or self._asked_for(inode)
+        if connection is None:
+            return _UNKNOWN_SOCKET
+        is_client = (
+            connection.port in self._ports() or connection.address in self._unix_addresses()
+        )
+        found = End(EndKind.CLIENT) if is_client else End(EndKind.BACKEND, connection.peer)
+        self._known[inode] = found
+        return found
+
+    def _asked_for(self, inode: int) -> Connection | None:
+        if not self._may_ask or inode in self._strange:
+            return None
+        self._may_ask = False
+        self._connections = {}
+        for diagnosis in self._diagnoses:
+            with suppress(AdapterError):  # the namespace's last process has ended
+                self._connections.update({each.inode: each for each in diagnosis.connections()})
+        found = self._connections.get(inode)
+        if found is None:
+            self._strange.add(inode)
+        return found
+
+    def _ports(self) -> frozenset[int]:
+        tcp = (each.address for each in self.queues() if not each.address.startswith("unix:"))
+        return frozenset(int(address.rpartition(":")[2]) for address in tcp)
+
+    def _unix_addresses(self) -> frozenset[str]:
+        return frozenset(each.address for each in self.queues())
+
+
+def _listening(diagnosis: Diagnosis) -> tuple[ListeningSocket, ...]:
+    try:
+        return diagnosis.listening()
+    except AdapterError:
+        return ()
+
+
+def _sockets_of(pid: int) -> Iterator[int]:
+    folder = f"/proc/{pid}/fd"
+    try:
+        names = os.listdir(folder)  # noqa: PTH208 - hot
+    except OSError:
+        return
+    for name in names:
+        with suppress(OSError):
+            target = os.readlink(f"{folder}/{name}")  # noqa: PTH115 - hot
+            if target.startswith(_SOCKET):
+                yield int(target[len(_SOCKET) : -1])

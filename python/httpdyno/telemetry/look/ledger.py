@@ -1,0 +1,251 @@
+"""Counters of a server's processes and threads, balanced over those that come and go.
+
+What a child counted goes over to its parent when it is reaped: page faults, input and output, CPU
+time. So the sum over all who are there at the end, less that over all who were there at the
+beginning, is what happened in between, dead or not. Only who died without being reaped by one of
+these is counted by what was last seen of it. Switches and waiting are of threads, and go over to
+nobody: of threads that ended, what was last seen counts.
+
+The CPU time of processes that began and ended within is what parents reaped, less what those of
+their dead had used that were there from the beginning.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from httpdyno.telemetry.look.roster import Member
+from httpdyno.telemetry.proc_file import content, readable
+from httpdyno.telemetry.worker import not_visible
+from httpdyno.telemetry.worker_text import Stat, context_switches
+
+_SIGCHLD_BIT = 1 << 16
+Identity = tuple[int, int]
+"""A pid, and when it started."""
+
+
+class Transfers(NamedTuple):
+    """Of /proc/PID/io, with those of reaped children."""
+
+    read_calls: int = 0
+    write_calls: int = 0
+    read_bytes: int = 0
+    """From disks."""
+    written_bytes: int = 0
+
+
+class Account(NamedTuple):
+    """One process."""
+
+    parent: int
+    own_s: float
+    reaped_s: float
+    major_faults: int
+    """With those of reaped children."""
+    transfers: Transfers | None
+    """None where they may not be read."""
+    is_careless: bool
+    """It ignores its children, so that nothing of them goes over to it."""
+
+
+class ThreadAccount(NamedTuple):
+    """One thread."""
+
+    ran_s: float = 0.0
+    waited_s: float = 0.0
+    """Ready to run and without a CPU."""
+    voluntary: int = 0
+    involuntary: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Balance:
+    """What happened in between."""
+
+    wait_s: float
+    voluntary: int
+    involuntary: int
+    major_faults: int
+    transfers: Transfers | None
+    spawn_cpu_s: float | None
+    ran_s: Mapping[tuple[int, int], float]
+    """CPU time by process and thread."""
+
+
+class Ledger:
+    """Takes the counters of those who are there, now and then."""
+
+    def __init__(self) -> None:
+        self.first: dict[Identity, Account] | None = None
+        self.last: dict[Identity, Account] = {}
+        self.present: set[Identity] = set()
+        self.hidden: set[str] = set()
+        self._first_threads: dict[tuple[int, int, int], ThreadAccount] = {}
+        self._last_threads: dict[tuple[int, int, int], ThreadAccount] = {}
+
+    def read(self, members: Iterable[Member]) -> None:
+        """Take the counters now; the first time is the beginning."""
+        self.present = set()
+        for member in members:
+            account = self._account(member)
+            if account is None:
+                continue
+            self.present.add(member.identity)
+            self.last[member.identity] = account
+            for thread in member.threads:
+                counted = _thread_account(member.pid, thread)
+                if counted is not None:
+                    self._last_threads[(*member.identity, thread)] = counted
+        if self.first is None:
+            self.first = dict(self.last)
+            self._first_threads = dict(self._last_threads)
+
+    def balance(self, dead: Mapping[Identity, Stat]) -> Balance:
+        """Return what happened from the first reading to the last.
+
+        Args:
+            dead: How those that died were seen last.
+        """
+        threads = {
+            key: _less(now, self._first_threads.get(key, ThreadAccount()))
+            for key, now in self._last_threads.items()
+        }
+        ran_s: dict[tuple[int, int], float] = {}
+        for (pid, _, thread), each in threads.items():
+            ran_s[pid, thread] = ran_s.get((pid, thread), 0.0) + each.ran_s
+        first, last = self.first or {}, settled(self.last, self.present)
+        return Balance(
+            wait_s=sum(each.waited_s for each in threads.values()),
+            voluntary=sum(each.voluntary for each in threads.values()),
+            involuntary=sum(each.involuntary for each in threads.values()),
+            major_faults=max(
+                0,
+                sum(each.major_faults for each in last.values())
+                - sum(each.major_faults for each in first.values()),
+            ),
+            transfers=_moved(first, last),
+            spawn_cpu_s=spawn_cpu_s(first, self.last, self.present, dead),
+            ran_s=ran_s,
+        )
+
+    def _account(self, member: Member) -> Account | None:
+        status = content(b"/proc/%d/status" % member.pid)
+        if not status:
+            return None
+        try:
+            transfers: Transfers | None = transferred(readable(b"/proc/%d/io" % member.pid))
+        except PermissionError:
+            self.hidden.add(f"input and output: {not_visible()}")
+            transfers = None
+        except OSError:  # it ended, or this kernel does not count
+            transfers = None
+        now = member.stat
+        return Account(
+            parent=now.parent,
+            own_s=now.user_s + now.system_s,
+            reaped_s=now.reaped_s,
+            major_faults=now.major_faults + now.reaped_major_faults,
+            transfers=transfers,
+            is_careless=ignores_children(status),
+        )
+
+
+def settled(
+    accounts: Mapping[Identity, Account], present: Iterable[Identity]
+) -> dict[Identity, Account]:
+    """Leave out the accounts of those whose counters went over to a parent that is present."""
+    takers = {
+        identity[0] for identity in present if not accounts[identity].is_careless
+    }
+    return {
+        identity: each
+        for identity, each in accounts.items()
+        if identity in present or not _is_taken(each, accounts, takers)
+    }
+
+
+def spawn_cpu_s(
+    first: Mapping[Identity, Account],
+    last: Mapping[Identity, Account],
+    present: Iterable[Identity],
+    dead: Mapping[Identity, Stat],
+) -> float | None:
+    """Return the CPU time of processes that began and ended within; None where it is not told."""
+    present = frozenset(present)
+    if not present or any(each.is_careless for each in last.values()):
+        return None
+    used_s = 0.0
+    for identity, each in settled(last, present).items():
+        began = first.get(identity)
+        used_s += each.reaped_s - (began.reaped_s if began else 0.0)
+    takers = {identity[0] for identity in present}
+    for identity, began in first.items():
+        if identity not in present and _is_taken(last[identity], last, takers):
+            end = dead.get(identity)
+            own_s = end.user_s + end.system_s if end else last[identity].own_s
+            used_s -= max(own_s, last[identity].own_s) + began.reaped_s
+    return max(0.0, used_s)
+
+
+def _is_taken(
+    account: Account, accounts: Mapping[Identity, Account], takers: Iterable[int]
+) -> bool:
+    """Return whether a dead process's counters went over to one of these, perhaps by others."""
+    parents = {identity[0]: each for identity, each in accounts.items()}
+    met: set[int] = set()
+    parent = account.parent
+    while parent not in met:
+        if parent in takers:
+            return True
+        met.add(parent)
+        above = parents.get(parent)
+        if above is None or above.is_careless:
+            return False
+        parent = above.parent
+    return False
+
+
+def transferred(text: bytes) -> Transfers:
+    """Return what a process's /proc/PID/io says."""
+    told = dict(line.split(b": ") for line in text.splitlines())
+    return Transfers(
+        read_calls=int(told[b"syscr"]),
+        write_calls=int(told[b"syscw"]),
+        read_bytes=int(told[b"read_bytes"]),
+        written_bytes=int(told[b"write_bytes"]),
+    )
+
+
+def ignores_children(status: bytes) -> bool:
+    """Return whether a process's /proc/PID/status says that it ignores SIGCHLD."""
+    _, found, tail = status.partition(b"\nSigIgn:")
+    return bool(found) and bool(int(tail.split(None, 1)[0], 16) & _SIGCHLD_BIT)
+
+
+def _moved(
+    first: Mapping[Identity, Account], last: Mapping[Identity, Account]
+) -> Transfers | None:
+    ends = [each.transfers for each in last.values() if each.transfers]
+    if not ends:
+        return None
+    begins = [each.transfers for each in first.values() if each.transfers]
+    sums = zip(map(sum, zip(*ends, strict=True)), _sums(begins), strict=True)
+    return Transfers(*(max(0, end - begin) for end, begin in sums))
+
+
+def _sums(each: list[Transfers]) -> list[int]:
+    return [sum(column) for column in zip(*each, strict=True)] or [0] * len(Transfers())
+
+
+def _thread_account(pid: int, thread: int) -> ThreadAccount | None:
+    folder = b"/proc/%d/task/%d" % (pid, thread)
+    scheduled = content(folder + b"/schedstat").split()
+    switches = context_switches(content(folder + b"/status"))
+    if switches is None:
+        return None
+    ran_ns, waited_ns = map(int, scheduled[:2]) if scheduled else (0, 0)
+    return ThreadAccount(ran_ns / 1e9, waited_ns / 1e9, *switches)
+
+
+def _less(now: ThreadAccount, before: ThreadAccount) -> ThreadAccount:
+    return ThreadAccount(*(max(0, each - past) for each, past in zip(now, before, strict=True)))

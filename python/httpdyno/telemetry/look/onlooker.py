@@ -1,0 +1,292 @@
+"""A thread that looks at a server while others load it, and takes little to do so.
+
+It looks some 20 times a second, at uneven distances, so that it is not in step with what the server
+does. Its own CPU time decides: where a look takes long, there are fewer.
+"""
+
+import os
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from threading import Event, Thread
+
+from httpdyno.model.look import Look, QueueSeen
+from httpdyno.telemetry.host import cpu_ticks
+from httpdyno.telemetry.kernel_text import tcp_extensions
+from httpdyno.telemetry.look.allowance import cpus, limit_hits
+from httpdyno.telemetry.look.end import Ends
+from httpdyno.telemetry.look.ledger import Balance, Ledger
+from httpdyno.telemetry.look.roster import Roster
+from httpdyno.telemetry.look.sampler import Sampler
+from httpdyno.telemetry.look.tally import Tally
+from httpdyno.telemetry.proc_file import content
+from httpdyno.telemetry.process_tree import ProcessTree
+from httpdyno.telemetry.surroundings import HostMemory, host_memory
+
+_EVERY_S = 0.05
+_SAMPLES_CPU_RATIO = 0.02
+"""Of a core, at most; with the next less than 3 %."""
+_LEDGER_EVERY_S = 0.5
+_LEDGER_CPU_RATIO = 0.005
+_SMOOTHING = 0.2
+_GOLDEN = 0.6180339887498949
+_KEEPER_CPU_RATIO = 0.01
+"""Who keeps children uses less of a core."""
+_OWN_NETWORK = "/proc/self/ns/net"
+
+
+class Onlooker:
+    """Looks at a server from `start` to `stop`; once."""
+
+    def __init__(self, root_pids: Sequence[int], network: str = "") -> None:
+        """Look at some trees.
+
+        Args:
+            root_pids: The processes whose trees are the server.
+            network: A network namespace that its sockets are in, such as `/proc/PID/ns/net`,
+                beside those of these processes.
+        """
+        self._roots = tuple(root_pids)
+        self._network = network
+        self._is_over = Event()
+        self._look: Look | None = None
+        self._error: BaseException | None = None
+        self._thread = Thread(target=self._run, name="onlooker", daemon=True)
+        self.own_cpu_s = 0.0
+        """CPU time that looking took."""
+
+    def start(self) -> None:
+        """Begin to look."""
+        self._thread.start()
+
+    def stop(self) -> Look:
+        """End it; return what was seen, without what only the client knows."""
+        self._is_over.set()
+        self._thread.join()
+        if self._error is not None:
+            raise self._error
+        assert self._look is not None  # noqa: S101 - one of both is set
+        return self._look
+
+    def _run(self) -> None:
+        try:
+            ends = Ends(networks_of(self._roots, self._network))
+            try:
+                self._look = _Looking(self._roots, ends).until(self._is_over)
+            finally:
+                ends.close()
+        except BaseException as error:  # noqa: BLE001 - raised where it is waited for
+            self._error = error
+        self.own_cpu_s = time.thread_time()
+
+
+def networks_of(pids: Sequence[int], network: str = "") -> tuple[str, ...]:
+    """Return the paths of the network namespaces of some processes; an empty one is this one's.
+
+    Args:
+        pids: Theirs.
+        network: One more.
+    """
+    own = _name(_OWN_NETWORK)
+    paths = [network or _OWN_NETWORK, *(f"/proc/{pid}/ns/net" for pid in pids)]
+    by_name = {_name(path): path for path in reversed(paths)}
+    by_name.pop("", None)  # it is gone, or may not be seen
+    return tuple("" if name == own else path for name, path in by_name.items()) or ("",)
+
+
+def _name(path: str) -> str:
+    with suppress(OSError):
+        status = os.stat(path)  # noqa: PTH116 - as the others
+        return f"{status.st_dev}:{status.st_ino}"
+    return ""
+
+
+class _Looking:
+    """All that is read from the first moment to the last."""
+
+    def __init__(self, roots: Sequence[int], ends: Ends) -> None:
+        self._roots = roots
+        self._ends = ends
+        self._roster = Roster(roots)
+        self._sampler = Sampler(self._roster, ends)
+        self._tally = Tally()
+        self._ledger = Ledger()
+        self._trees = [ProcessTree(pid) for pid in roots]
+        self._queues: dict[int, list[int]] = {}
+        self._addresses: dict[int, tuple[str, int]] = {}
+        self._states: list[dict[str, int]] = []
+        self._known: set[int] = set()
+        self._holds_clients: set[int] = set()
+        self._keeps: set[int] = set()
+        self._run_queue = 0
+        self._cpus = 0.0
+
+    def until(self, is_over: Event) -> Look:
+        """Look until it is over."""
+        self._roster.update()
+        self._ends.begin()
+        opened_s, cpu_s, before = time.monotonic(), self._cpu_s(), self._machine()
+        self._read_ledger()
+        ledger_at_s = sample_at_s = time.monotonic()
+        sample_cost_s = ledger_cost_s = 0.0
+        while not is_over.is_set() or not self._tally.n_samples:
+            began_s = time.thread_time()
+            self._sample()
+            cost_s = time.thread_time() - began_s
+            sample_cost_s += (cost_s - sample_cost_s) * (_SMOOTHING if sample_cost_s else 1.0)
+            if time.monotonic() >= ledger_at_s:
+                began_s = time.thread_time()
+                self._read_ledger()
+                ledger_cost_s = time.thread_time() - began_s
+                ledger_at_s = time.monotonic() + max(
+                    _LEDGER_EVERY_S, ledger_cost_s / _LEDGER_CPU_RATIO
+                )
+            every_s = max(_EVERY_S, sample_cost_s / _SAMPLES_CPU_RATIO)
+            # Evenly spread over from half of it to one and a half, in an order without a pattern.
+            sample_at_s += every_s * (0.5 + self._tally.n_samples * _GOLDEN % 1.0)
+            sample_at_s = max(sample_at_s, time.monotonic())
+            is_over.wait(max(0.0, sample_at_s - time.monotonic()))
+        self._read_ledger()
+        seconds = time.monotonic() - opened_s
+        used_s, after = self._cpu_s() - cpu_s, self._machine()
+        return self._told(seconds, used_s, before, after)
+
+    def _sample(self) -> None:
+        self._tally.add(self._sampler.sample())
+        self._keeps |= {each.pid for each in self._roster.members.values() if each.has_children}
+        for each in self._ends.queues():
+            self._queues.setdefault(each.inode, []).append(each.waiting)
+            self._addresses[each.inode] = (each.address, each.backlog)
+        # This thread itself runs, too.
+        self._run_queue += max(0, running_threads(content(b"/proc/loadavg")) - 1)
+
+    def _read_ledger(self) -> None:
+        self._roster.look_at(list(self._roster.members))
+        members = list(self._roster.members.values())
+        self._ledger.read(members)
+        for each in members:
+            if each.pid not in self._known or each.has_children:
+                self._known.add(each.pid)
+                if self._ends.learn(each.pid):
+                    self._holds_clients.add(each.pid)
+        self._states.append(dict(self._ends.states()))
+        self._cpus = cpus([each.pid for each in members]) or self._cpus
+
+    def _cpu_s(self) -> float:
+        return sum(tree.read().cpu_s for tree in self._trees)
+
+    def _machine(self) -> "_Machine":
+        return _Machine(self._roots)
+
+    def _told(
+        self, seconds: float, cpu_s: float, before: "_Machine", after: "_Machine"
+    ) -> Look:
+        balance = self._ledger.balance(self._roster.last)
+        worked = {thread for thread, ran_s in balance.ran_s.items() if ran_s > 0}
+        means = self._tally.means(self._keepers(balance, seconds), worked)
+        transfers = balance.transfers
+        connections: Counter[str] = Counter()
+        for each in self._states:
+            connections.update(each)
+        idle, total = (now - past for now, past in zip(after.ticks, before.ticks, strict=True))
+        return Look(
+            seconds=seconds,
+            n_samples=self._tally.n_samples,
+            workers=means.workers,
+            doing=dict(means.doing),
+            unclear=means.unclear,
+            backends=dict(means.backends),
+            cpu_s=max(0.0, cpu_s),
+            cpus=self._cpus,
+            wait_s=balance.wait_s,
+            switches_voluntary=balance.voluntary,
+            switches_involuntary=balance.involuntary,
+            births=self._roster.births,
+            deaths=self._roster.deaths,
+            spawn_cpu_s=balance.spawn_cpu_s,
+            major_faults=balance.major_faults,
+            read_bytes=transfers.read_bytes if transfers else None,
+            written_bytes=transfers.written_bytes if transfers else None,
+            read_calls=transfers.read_calls if transfers else None,
+            write_calls=transfers.write_calls if transfers else None,
+            queues=self._queues_seen(),
+            overflows=after.overflows_since(before),
+            connections={each: n / len(self._states) for each, n in connections.items()},
+            host_cpus=os.sysconf("SC_NPROCESSORS_ONLN"),
+            host_busy=(1 - idle / total) * os.sysconf("SC_NPROCESSORS_ONLN") if total else 0.0,
+            host_run_queue=self._run_queue / self._tally.n_samples,
+            swap_ins=max(0, after.memory.swap_ins - before.memory.swap_ins),
+            pressure=pressed(before.memory, after.memory, after.at_s - before.at_s),
+            memory_limit_hits=after.hits_since(before),
+            hidden=(*self._sampler.hidden, *self._ends.hidden, *sorted(self._ledger.hidden)),
+        )
+
+    def _keepers(self, balance: Balance, seconds: float) -> set[int]:
+        """Return the processes that only keep children."""
+        used_s: Counter[int] = Counter()
+        for (pid, _), ran_s in balance.ran_s.items():
+            used_s[pid] += ran_s  # type: ignore[assignment] # a counter of seconds
+        busy = self._tally.served | self._holds_clients
+        return {
+            pid
+            for pid in self._keeps
+            if pid not in busy and used_s[pid] < _KEEPER_CPU_RATIO * seconds
+        }
+
+    def _queues_seen(self) -> tuple[QueueSeen, ...]:
+        return tuple(
+            QueueSeen(
+                address=self._addresses[inode][0],
+                backlog=self._addresses[inode][1],
+                mean=sum(waiting) / len(waiting),
+                most=max(waiting),
+            )
+            for inode, waiting in self._queues.items()
+        )
+
+
+class _Machine:
+    """Counters of the machine at one moment."""
+
+    def __init__(self, roots: Sequence[int]) -> None:
+        self.at_s = time.monotonic()
+        self.ticks = cpu_ticks()
+        self.memory = host_memory()
+        self._hits = limit_hits(roots)
+        self._overflows = {
+            _name(f"/proc/{pid}/ns/net"): told["ListenOverflows"]
+            for pid in roots
+            if "ListenOverflows"
+            in (told := tcp_extensions(content(b"/proc/%d/net/netstat" % pid).decode()))
+        }
+
+    def overflows_since(self, before: "_Machine") -> int | None:
+        """Return the growth in all network namespaces; None where nothing is told."""
+        return _growth(before._overflows, self._overflows, sum)  # noqa: SLF001 - of its own kind
+
+    def hits_since(self, before: "_Machine") -> int | None:
+        """Return the growth of the group that has most; None where nothing is told."""
+        return _growth(before._hits, self._hits, max)  # noqa: SLF001 - likewise
+
+
+def _growth(
+    before: Mapping[str, int], after: Mapping[str, int], together: Callable[[list[int]], int]
+) -> int | None:
+    grown = [max(0, now - before[name]) for name, now in after.items() if name in before]
+    return together(grown) if grown else None
+
+
+def pressed(before: HostMemory, after: HostMemory, seconds: float) -> dict[str, float]:
+    """Return the part of the time in which some task waited, by resource."""
+    return {
+        name: min(1.0, max(0.0, now.some_s - before.pressure[name].some_s) / seconds)
+        for name, now in after.pressure.items()
+        if name in before.pressure and seconds > 0
+    }
+
+
+def running_threads(load_average: bytes) -> int:
+    """Return how many threads of the machine run or are ready, as /proc/loadavg says it."""
+    fields = load_average.split()
+    return int(fields[3].partition(b"/")[0]) if fields else 0

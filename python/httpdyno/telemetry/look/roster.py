@@ -1,0 +1,143 @@
+"""Who belongs to a server: its processes and their threads, followed from sample to sample.
+
+To look at each process anew costs as much as to look at what it does. So those that have children
+are looked at in each sample, and of the others a few in turn; who has died is noticed at once.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from httpdyno.telemetry.proc_file import (
+    KERNEL_LISTS_CHILDREN,
+    content,
+    listed_children,
+    scanned_children,
+)
+from httpdyno.telemetry.worker_text import DEAD, ZOMBIE, Stat, stat
+
+TURNS = 8
+"""In so many samples each process has its turn."""
+
+
+@dataclass(slots=True)
+class Member:
+    """A process of the server."""
+
+    pid: int
+    stat: Stat
+    """As it was at its last turn."""
+    threads: tuple[int, ...]
+    has_children: bool
+    has_had_children: bool
+    turn: int
+
+    @property
+    def identity(self) -> tuple[int, int]:
+        """What no other process has while the machine is up."""
+        return self.pid, self.stat.started_ticks
+
+    @property
+    def is_zombie(self) -> bool:
+        """Whether it has ended and its parent has not asked how."""
+        return self.stat.state == ZOMBIE and self.stat.n_threads <= 1
+
+
+class Roster:
+    """The processes of some trees. Not for several threads at once."""
+
+    def __init__(self, root_pids: Sequence[int]) -> None:
+        self.members: dict[int, Member] = {}
+        self.births = 0
+        """Processes that came since `update` was called first; those that came and went between two
+        samples are in none of these."""
+        self.deaths = 0
+        self.last: dict[tuple[int, int], Stat] = {}
+        """Of those that went, by identity: as they were seen last."""
+        self._roots = tuple(root_pids)
+        self._n_updates = 0
+
+    def update(self) -> None:
+        """Look for who came and who went."""
+        turn, self._n_updates = self._n_updates % TURNS, self._n_updates + 1
+        children_of = _listed if KERNEL_LISTS_CHILDREN else None
+        if children_of is None and turn == 0:
+            scanned = scanned_children(_parent)
+            children_of = lambda pid, _: scanned(pid)  # noqa: E731 - as the other
+        before = set(self.members)
+        due = [each.pid for each in self.members.values() if each.has_children or each.turn == turn]
+        # Those whose parent died are no longer below a root, but are here.
+        self.look_at([*due, *(pid for pid in self._roots if pid not in before)], children_of)
+        if self._n_updates > 1:
+            self.births += len(self.members.keys() - before)
+
+    def look_at(
+        self,
+        pids: Iterable[int],
+        children_of: Callable[[int, int], list[int]] | None = None,
+    ) -> None:
+        """Look at some processes, and at those below them that are new.
+
+        Args:
+            pids: Theirs.
+            children_of: By a process's id and its number of threads; None to leave them as known.
+        """
+        waiting, met = list(pids), set[int]()
+        while waiting:
+            pid = waiting.pop()
+            if pid in met:
+                continue
+            met.add(pid)
+            children = self._met(pid, children_of)
+            waiting += [child for child in children if child not in self.members]
+
+    def _met(self, pid: int, children_of: Callable[[int, int], list[int]] | None) -> list[int]:
+        now, before = _stat(pid), self.members.get(pid)
+        if before is not None and (now is None or now.started_ticks != before.stat.started_ticks):
+            self._gone(before)
+            before = None
+        if now is None:
+            return []
+        children = children_of(pid, now.n_threads) if children_of else []
+        has_children = bool(children) if children_of else before is not None and before.has_children
+        threads = (pid,) if now.n_threads == 1 else _threads(pid)
+        if before is None:
+            self.members[pid] = Member(
+                pid=pid,
+                stat=now,
+                threads=threads,
+                has_children=has_children,
+                has_had_children=has_children,
+                turn=pid % TURNS,
+            )
+        else:
+            before.stat, before.threads, before.has_children = now, threads, has_children
+            before.has_had_children |= has_children
+        return children
+
+    def _gone(self, member: Member) -> None:
+        del self.members[member.pid]
+        self.last[member.identity] = member.stat
+        self.deaths += 1
+
+
+def _listed(pid: int, n_threads: int) -> list[int]:
+    return listed_children(pid, has_one_thread=n_threads == 1)
+
+
+def _stat(pid: int) -> Stat | None:
+    text = content(b"/proc/%d/stat" % pid)
+    now = stat(text) if text else None
+    return None if now is None or now.state == DEAD else now
+
+
+def _parent(pid: int) -> int | None:
+    now = _stat(pid)
+    return None if now is None else now.parent
+
+
+def _threads(pid: int) -> tuple[int, ...]:
+    try:
+        return tuple(map(int, os.listdir(f"/proc/{pid}/task")))  # noqa: PTH208 - hot
+    except OSError:
+        return ()

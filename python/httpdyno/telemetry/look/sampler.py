@@ -1,0 +1,134 @@
+"""Looks at all threads of a server once, and tells what each is at."""
+
+import os
+import platform
+from pathlib import Path
+
+from httpdyno.telemetry.look import file_lock
+from httpdyno.telemetry.look.call import call, kinds
+from httpdyno.telemetry.look.end import End, Ends
+from httpdyno.telemetry.look.roster import Member, Roster
+from httpdyno.telemetry.look.tally import ProcessSeen
+from httpdyno.telemetry.look.wait import Lock, Seen, by_state, seen
+from httpdyno.telemetry.proc_file import content, readable
+from httpdyno.telemetry.worker import not_visible
+from httpdyno.telemetry.worker_text import DEAD, stat
+
+_KERNEL_TELLS_CALLS = Path("/proc/self/syscall").exists()
+"""Only with CONFIG_HAVE_ARCH_TRACEHOOK."""
+_LOCKS = "/proc/locks"
+
+
+class Sampler:
+    """Looks again and again. Not for several threads at once."""
+
+    def __init__(self, roster: Roster, ends: Ends) -> None:
+        self._roster = roster
+        self._ends = ends
+        self._kind_of = kinds(platform.machine()) if _KERNEL_TELLS_CALLS else {}
+        self._refused = False
+        self._holders: dict[file_lock.FileId, int] | None = None
+
+    @property
+    def hidden(self) -> tuple[str, ...]:
+        """What was not seen, and why."""
+        if not _KERNEL_TELLS_CALLS:
+            return ("what workers wait for: not told by this kernel",)
+        if not self._kind_of:
+            return (f"what workers wait for: not known for {platform.machine()}",)
+        return (f"what workers wait for: {not_visible()}",) if self._refused else ()
+
+    def sample(self) -> dict[int, ProcessSeen]:
+        """Return what all threads are at, by process."""
+        self._roster.update()
+        self._ends.begin()
+        self._holders = None
+        found: dict[int, ProcessSeen] = {}
+        for member in list(self._roster.members.values()):
+            threads = self._process(member)
+            if threads:
+                found[member.pid] = ProcessSeen(parent=member.stat.parent, threads=threads)
+        return found
+
+    def _process(self, member: Member) -> dict[int, Seen]:
+        if member.is_zombie:
+            # Nobody is told when it is reaped.
+            self._roster.look_at([member.pid])
+            return {member.pid: Seen("zombie")} if member.pid in self._roster.members else {}
+        found: dict[int, Seen] = {}
+        for thread in member.threads:
+            at = self._thread(member, thread)
+            if at is not None:
+                found[thread] = at
+        if len(found) < len(member.threads):
+            self._roster.look_at([member.pid])
+        return found
+
+    def _thread(self, member: Member, thread: int) -> Seen | None:
+        """Return what a thread is at; None where it is gone."""
+        eyes = _ThreadEyes(self, self._ends, member, thread)
+        if self._kind_of:
+            try:
+                text = readable(b"/proc/%d/task/%d/syscall" % (member.pid, thread))
+                return _alive(seen(call(text, self._kind_of), eyes), member, thread)
+            except PermissionError:
+                self._refused = True
+            except OSError:
+                return None
+        state = eyes.state()
+        return _alive(by_state(state), member, thread) if state != DEAD else None
+
+    def holder(self, file: file_lock.FileId) -> int | None:
+        """Return who has a lock on a file, as it was when this sample first asked."""
+        if self._holders is None:
+            self._holders = file_lock.holders(content(_LOCKS.encode()).decode())
+        return self._holders.get(file)
+
+
+def _alive(at: Seen, member: Member, thread: int) -> Seen | None:
+    """Leave out a first thread that has ended before the others."""
+    is_first_of_many = thread == member.pid and len(member.threads) > 1
+    return None if at.doing == "zombie" and is_first_of_many else at
+
+
+class _ThreadEyes:
+    """On one thread."""
+
+    __slots__ = ("_ends", "_member", "_sampler", "_thread")
+
+    def __init__(self, sampler: Sampler, ends: Ends, member: Member, thread: int) -> None:
+        self._sampler = sampler
+        self._ends = ends
+        self._member = member
+        self._thread = thread
+
+    @property
+    def has_children(self) -> bool:
+        return self._member.has_children
+
+    def state(self) -> str:
+        text = content(b"/proc/%d/task/%d/stat" % (self._member.pid, self._thread))
+        return stat(text).state if text else DEAD
+
+    def end(self, descriptor: int) -> End:
+        return self._ends.of(self._member.pid, descriptor)
+
+    def memory(self, address: int, n_bytes: int) -> bytes:
+        try:
+            handle = os.open(f"/proc/{self._member.pid}/mem", os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            return b""
+        try:
+            return os.pread(handle, n_bytes, address)
+        except (OSError, OverflowError):
+            return b""
+        finally:
+            os.close(handle)
+
+    def file_lock(self, descriptor: int) -> Lock:
+        try:
+            status = os.stat(f"/proc/{self._member.pid}/fd/{descriptor}")  # noqa: PTH116 - as it is
+        except OSError:
+            return Lock(f"file {self._member.pid}:{descriptor}")
+        file = (os.major(status.st_dev), os.minor(status.st_dev), status.st_ino)
+        return Lock(f"file {file}", holder=self._sampler.holder(file))

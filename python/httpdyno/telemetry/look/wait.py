@@ -1,0 +1,275 @@
+"""What a thread waits for, by the system call that it is in and what its descriptors are.
+
+Nothing is asked here: descriptors, memory and states are told by `Eyes`.
+
+**Locks.** A thread in futex may wait for a mutex, or for work: pools sleep in futex, too. What tells
+them apart is how the C library calls it. glibc waits for a mutex until its word is not 2, without a
+timeout; for one that is robust or of musl, until the word is not the holder's number with the top
+bit set; for one that inherits priority by another operation. A condition variable or a semaphore is
+waited for otherwise, but programs make locks of those also: Python's, and Java's monitors. So these
+are not locks here but `is_unclear`. musl's condition variables look like glibc's mutexes; but their
+word is on the stack of the thread that waits, where no mutex is that others hold.
+
+Python's interpreter lock is waited for at a condition variable for 5 ms, again and again. So a wait
+that ends as soon as that is one for a lock, if another thread of its process runs meanwhile.
+"""
+
+import socket
+import struct
+import sys
+import time
+from collections.abc import Sequence
+from typing import Literal, NamedTuple, Protocol
+
+from httpdyno.model.look import Doing
+from httpdyno.telemetry.look.call import Call, Kind
+from httpdyno.telemetry.look.end import End, EndKind
+
+_POLL_IN, _POLL_OUT = 0x001, 0x004
+_MOST_POLLED = 16
+"""Who watches more waits for any event."""
+_MOST_SELECTED = 1024
+_POLLED = struct.Struct("=ihh")
+_TIMESPEC = struct.Struct("=qq")
+
+_FUTEX_COMMAND, _FUTEX_PRIVATE, _FUTEX_REALTIME = 0x7F, 0x80, 0x100
+_FUTEX_WAIT, _FUTEX_WAIT_BITSET = 0, 9
+_FUTEX_LOCK_PI = (6, 13)
+_HOLDER, _HAS_WAITERS = 0x3FFF_FFFF, 0x8000_0000
+_CONTENDED = 2
+_OWN_STACK_BYTES = 1 << 20
+_SWITCH_INTERVAL_S = 0.005
+"""Of Python, `sys.setswitchinterval`."""
+_SET_LOCK_AND_WAIT = (7, 38)
+"""F_SETLKW and F_OFD_SETLKW."""
+
+
+class Lock(NamedTuple):
+    """What is waited for."""
+
+    key: str
+    """The same for all that wait for it."""
+    holder: int | None = None
+    """The thread that has it; None where that is not told."""
+    scope: Literal["thread", "process", "interpreter"] = "process"
+    """Who shares it: threads of one process, processes, or whoever runs Python in one."""
+
+
+class Seen(NamedTuple):
+    """What a thread is at."""
+
+    doing: Doing
+    backend: str = ""
+    lock: Lock | None = None
+    """With `lock`; and with `idle`, if that is a lock should another thread of it run."""
+    is_unclear: bool = False
+    """It may wait for work, or for a lock of the program's own making."""
+    is_listening: bool = False
+    """It waits for a connection, and for nothing else."""
+
+
+class Eyes(Protocol):
+    """What may be asked of one thread and its process."""
+
+    @property
+    def has_children(self) -> bool:
+        """Whether its process has some."""
+
+    def state(self) -> str:
+        """Return the state, as `worker_text.Stat` has it."""
+
+    def end(self, descriptor: int) -> End:
+        """Return what a descriptor is."""
+
+    def memory(self, address: int, n_bytes: int) -> bytes:
+        """Return what is in its memory; empty where that may not be read."""
+
+    def file_lock(self, descriptor: int) -> Lock:
+        """Return the lock on a file."""
+
+
+IDLE, OTHER, SLEEP = Seen("idle"), Seen("other"), Seen("sleep")
+_UNCLEAR = Seen("idle", is_unclear=True)
+LISTENS = Seen("idle", is_listening=True)
+_PLAIN: dict[Kind, Seen] = {
+    Kind.RUNNING: Seen("running"),
+    Kind.ACCEPT: LISTENS,
+    Kind.EVENTS: IDLE,
+    Kind.CHILD: Seen("child"),
+    Kind.SLEEP: SLEEP,
+    Kind.DISK: Seen("disk"),
+}
+
+
+def seen(call: Call, eyes: Eyes) -> Seen:
+    """Return what a thread is at."""
+    plain = _PLAIN.get(call.kind)
+    if plain is not None:
+        return plain
+    match call.kind:
+        case Kind.FUTEX:
+            return _at_futex(call, eyes)
+        case Kind.POLL:
+            return _polling(call, eyes)
+        case Kind.SELECT:
+            return _selecting(call, eyes)
+        case Kind.READ | Kind.WRITE | Kind.SEND_FILE:
+            return _transferring(call, eyes)
+        case Kind.CONNECT:
+            return _connecting(call, eyes)
+        case Kind.RECORD_LOCK | Kind.FILE_LOCK | Kind.SEMAPHORE:
+            return _locking(call, eyes)
+        case _:
+            return by_state(eyes.state())
+
+
+def by_state(state: str) -> Seen:
+    """Return what a state alone says."""
+    match state:
+        case "running":
+            return Seen("running")
+        case "waiting for a disk":
+            return Seen("disk")
+        case "zombie":
+            return Seen("zombie")
+        case _:
+            return OTHER
+
+
+def _transferring(call: Call, eyes: Eyes) -> Seen:
+    if call.kind is Kind.SEND_FILE and eyes.state() == "waiting for a disk":
+        return Seen("disk")
+    end = eyes.end(call.arguments[0])
+    match end.kind:
+        case EndKind.CLIENT:
+            return Seen("client_read" if call.kind is Kind.READ else "client_write")
+        case EndKind.BACKEND:
+            return Seen("backend", end.address)
+        case EndKind.PIPE if eyes.has_children:
+            return Seen("child")
+        case EndKind.PIPE | EndKind.EVENTS if call.kind is Kind.READ:
+            return IDLE
+        case _:
+            return by_state(eyes.state())
+
+
+def _connecting(call: Call, eyes: Eyes) -> Seen:
+    end = eyes.end(call.arguments[0])
+    address = end.address or socket_address(eyes.memory(call.arguments[1], call.arguments[2]))
+    return Seen("backend", address) if address else OTHER
+
+
+def socket_address(name: bytes) -> str:
+    """Return a socket's address as `ListeningSocket` writes it; empty of other families.
+
+    Args:
+        name: As connect(2) takes it.
+    """
+    family = int.from_bytes(name[:2], sys.byteorder)
+    if family == socket.AF_UNIX:
+        path = name[2:]
+        path = b"@" + path[1:] if path[:1] == b"\0" else path.partition(b"\0")[0]
+        return f"unix:{path.decode(errors='surrogateescape')}"
+    port = int.from_bytes(name[2:4], "big")
+    if family == socket.AF_INET and len(name) >= 8:  # noqa: PLR2004 - with the address
+        return f"{socket.inet_ntop(socket.AF_INET, name[4:8])}:{port}"
+    if family == socket.AF_INET6 and len(name) >= 24:  # noqa: PLR2004 - likewise
+        return f"[{socket.inet_ntop(socket.AF_INET6, name[8:24])}]:{port}"
+    return ""
+
+
+def _polling(call: Call, eyes: Eyes) -> Seen:
+    address, n = call.arguments[:2]
+    if n == 0:
+        return SLEEP
+    if n > _MOST_POLLED:
+        return IDLE
+    memory = eyes.memory(address, n * _POLLED.size)
+    if len(memory) < n * _POLLED.size:
+        return by_state(eyes.state())
+    polled = ((fd, bool(events & _POLL_OUT)) for fd, events, _ in _POLLED.iter_unpack(memory))
+    return watching([(eyes.end(fd), writes) for fd, writes in polled if fd >= 0], eyes)
+
+
+def _selecting(call: Call, eyes: Eyes) -> Seen:
+    n, *sets = call.arguments[:3]
+    if not n or not any(sets):
+        return SLEEP
+    if n > _MOST_SELECTED:
+        return IDLE
+    # The kernel writes into the sets only when the call ends. Python's own are whole words.
+    n_bytes = (n + 63) // 64 * 8
+    masks = [int.from_bytes(eyes.memory(at, n_bytes), sys.byteorder) if at else 0 for at in sets]
+    watched = masks[0] | masks[1]
+    if watched.bit_count() > _MOST_POLLED or not watched:
+        return IDLE
+    descriptors = [fd for fd in range(n) if watched >> fd & 1]
+    return watching([(eyes.end(fd), bool(masks[1] >> fd & 1)) for fd in descriptors], eyes)
+
+
+def watching(watched: Sequence[tuple[End, bool]], eyes: Eyes) -> Seen:
+    """Return what a thread is at that waits for any of few descriptors.
+
+    Args:
+        watched: What they are, and whether it would write there: if so, it could not yet.
+        eyes: On it.
+    """
+    kinds = [end.kind for end, _ in watched]
+    if EndKind.LISTENER in kinds:
+        return LISTENS
+    backends = [end.address for end, _ in watched if end.kind is EndKind.BACKEND]
+    if backends:
+        return Seen("backend", backends[0])
+    clients = [writes for end, writes in watched if end.kind is EndKind.CLIENT]
+    if len(clients) == 1:
+        return Seen("client_write" if clients[0] else "client_read")
+    if EndKind.PIPE in kinds and eyes.has_children and not clients:
+        return Seen("child")
+    # A loop around poll, or what wakes itself.
+    if clients or set(kinds) <= {EndKind.PIPE, EndKind.EVENTS}:
+        return IDLE
+    return by_state(eyes.state())
+
+
+def _locking(call: Call, eyes: Eyes) -> Seen:
+    descriptor, command = call.arguments[:2]
+    if call.kind is Kind.SEMAPHORE:
+        return Seen("lock", lock=Lock(f"semaphore {descriptor}"))
+    if call.kind is Kind.RECORD_LOCK and command not in _SET_LOCK_AND_WAIT:
+        return by_state(eyes.state())
+    return Seen("lock", lock=eyes.file_lock(descriptor))
+
+
+def _at_futex(call: Call, eyes: Eyes) -> Seen:
+    address, operation, value, timeout = call.arguments[:4]
+    value &= 0xFFFF_FFFF
+    command = operation & _FUTEX_COMMAND
+    is_private = bool(operation & _FUTEX_PRIVATE)
+    lock = Lock(f"futex {address:x}", scope="thread" if is_private else "process")
+    if command in _FUTEX_LOCK_PI:
+        word = int.from_bytes(eyes.memory(address, 4), sys.byteorder)
+        return Seen("lock", lock=lock._replace(holder=word & _HOLDER or None))
+    if timeout:
+        return _until(call, eyes, lock)
+    if command == _FUTEX_WAIT:
+        if value == _CONTENDED and not 0 <= address - call.stack_pointer < _OWN_STACK_BYTES:
+            return Seen("lock", lock=lock)
+        if value & _HAS_WAITERS and value & _HOLDER:
+            return Seen("lock", lock=lock._replace(holder=value & _HOLDER))
+    return _UNCLEAR
+
+
+def _until(call: Call, eyes: Eyes, lock: Lock) -> Seen:
+    """Return what a thread is at that waits in futex until some time."""
+    operation = call.arguments[1]
+    memory = eyes.memory(call.arguments[3], _TIMESPEC.size)
+    if len(memory) < _TIMESPEC.size:
+        return _UNCLEAR
+    seconds, nanoseconds = _TIMESPEC.unpack(memory)
+    left_s = seconds + nanoseconds / 1e9
+    if operation & _FUTEX_COMMAND == _FUTEX_WAIT_BITSET:
+        clock = time.CLOCK_REALTIME if operation & _FUTEX_REALTIME else time.CLOCK_MONOTONIC
+        left_s -= time.clock_gettime(clock)
+    if left_s <= _SWITCH_INTERVAL_S:
+        return Seen("idle", lock=lock._replace(scope="interpreter"), is_unclear=True)
+    return _UNCLEAR
