@@ -36,7 +36,7 @@ class Case:
 
 def cpu(place: Place) -> Built:
     """Fixed work of the CPU, and twice as many workers as this machine has cores."""
-    return pool(place, closed(8), "--workers", 2 * n_cpus(), "--work", "walk:40")
+    return pool(place, closed(8), "--workers", 2 * n_cpus(), "--work", "walk:40", is_kept=False)
 
 
 def too_few_workers(place: Place) -> Built:
@@ -52,7 +52,7 @@ def too_many_workers(place: Place) -> Built:
     More of them than cores are ready at all times, and each is taken off its core several times
     for one answer. A pool of the right size does as much with a hundredth of the queue.
     """
-    return pool(place, closed(N_MANY), "--workers", N_MANY, "--work", "walk:40")
+    return pool(place, closed(N_MANY), "--workers", N_MANY, "--work", "walk:40", is_kept=False)
 
 
 def backend(place: Place) -> Built:

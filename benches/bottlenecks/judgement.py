@@ -1,7 +1,7 @@
 """What a verdict is worth where the truth is known: right, wrong, or `unknown`."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 from httpdyno.model.look import Bottleneck, Limit, Look
@@ -25,7 +25,6 @@ class Outcome:
     found: Bottleneck | None = None
     why_not: str = ""
     """Why it could not be built."""
-    figures: dict[str, float] = field(default_factory=dict)
 
     @property
     def worth(self) -> Worth:
