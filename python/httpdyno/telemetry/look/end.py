@@ -129,9 +129,7 @@ class Ends:
         connection = self._connections.get(inode) or self._asked_for(inode)
         if connection is None:
             return _UNKNOWN_SOCKET
-        is_client = (
-            connection.port in self._ports() or connection.address in self._unix_addresses()
-        )
+        is_client = connection.port in self._ports() or connection.address in self._unix_addresses()
         found = End(EndKind.CLIENT) if is_client else End(EndKind.BACKEND, connection.peer)
         self._known[inode] = found
         return found

@@ -154,9 +154,7 @@ def settled(
     accounts: Mapping[Identity, Account], present: Iterable[Identity]
 ) -> dict[Identity, Account]:
     """Leave out the accounts of those whose counters went over to a parent that is present."""
-    takers = {
-        identity[0] for identity in present if not accounts[identity].is_careless
-    }
+    takers = {identity[0] for identity in present if not accounts[identity].is_careless}
     return {
         identity: each
         for identity, each in accounts.items()
@@ -222,9 +220,7 @@ def ignores_children(status: bytes) -> bool:
     return bool(found) and bool(int(tail.split(None, 1)[0], 16) & _SIGCHLD_BIT)
 
 
-def _moved(
-    first: Mapping[Identity, Account], last: Mapping[Identity, Account]
-) -> Transfers | None:
+def _moved(first: Mapping[Identity, Account], last: Mapping[Identity, Account]) -> Transfers | None:
     ends = [each.transfers for each in last.values() if each.transfers]
     if not ends:
         return None
@@ -248,4 +244,9 @@ def _thread_account(pid: int, thread: int) -> ThreadAccount | None:
 
 
 def _less(now: ThreadAccount, before: ThreadAccount) -> ThreadAccount:
-    return ThreadAccount(*(max(0, each - past) for each, past in zip(now, before, strict=True)))
+    return ThreadAccount(
+        ran_s=now.ran_s - before.ran_s,
+        waited_s=now.waited_s - before.waited_s,
+        voluntary=now.voluntary - before.voluntary,
+        involuntary=now.involuntary - before.involuntary,
+    )

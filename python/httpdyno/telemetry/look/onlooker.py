@@ -76,7 +76,7 @@ class Onlooker:
                 self._look = _Looking(self._roots, ends).until(self._is_over)
             finally:
                 ends.close()
-        except BaseException as error:  # noqa: BLE001 - raised where it is waited for
+        except BaseException as error:
             self._error = error
         self.own_cpu_s = time.thread_time()
 
@@ -179,9 +179,7 @@ class _Looking:
     def _machine(self) -> "_Machine":
         return _Machine(self._roots)
 
-    def _told(
-        self, seconds: float, cpu_s: float, before: "_Machine", after: "_Machine"
-    ) -> Look:
+    def _told(self, seconds: float, cpu_s: float, before: "_Machine", after: "_Machine") -> Look:
         balance = self._ledger.balance(self._roster.last)
         worked = {thread for thread, ran_s in balance.ran_s.items() if ran_s > 0}
         means = self._tally.means(self._keepers(balance, seconds), worked)
@@ -263,11 +261,11 @@ class _Machine:
 
     def overflows_since(self, before: "_Machine") -> int | None:
         """Return the growth in all network namespaces; None where nothing is told."""
-        return _growth(before._overflows, self._overflows, sum)  # noqa: SLF001 - of its own kind
+        return _growth(before._overflows, self._overflows, sum)
 
     def hits_since(self, before: "_Machine") -> int | None:
         """Return the growth of the group that has most; None where nothing is told."""
-        return _growth(before._hits, self._hits, max)  # noqa: SLF001 - likewise
+        return _growth(before._hits, self._hits, max)
 
 
 def _growth(

@@ -16,6 +16,8 @@ from httpdyno.telemetry.proc_file import (
 )
 from httpdyno.telemetry.worker_text import DEAD, ZOMBIE, Stat, stat
 
+_ChildrenOf = Callable[[int, int], list[int]]
+"""By a process's id and its number of threads."""
 TURNS = 8
 """In so many samples each process has its turn."""
 
@@ -60,7 +62,7 @@ class Roster:
     def update(self) -> None:
         """Look for who came and who went."""
         turn, self._n_updates = self._n_updates % TURNS, self._n_updates + 1
-        children_of = _listed if KERNEL_LISTS_CHILDREN else None
+        children_of: _ChildrenOf | None = _listed if KERNEL_LISTS_CHILDREN else None
         if children_of is None and turn == 0:
             scanned = scanned_children(_parent)
             children_of = lambda pid, _: scanned(pid)  # noqa: E731 - as the other
@@ -74,13 +76,13 @@ class Roster:
     def look_at(
         self,
         pids: Iterable[int],
-        children_of: Callable[[int, int], list[int]] | None = None,
+        children_of: _ChildrenOf | None = None,
     ) -> None:
         """Look at some processes, and at those below them that are new.
 
         Args:
             pids: Theirs.
-            children_of: By a process's id and its number of threads; None to leave them as known.
+            children_of: Tells them; None to leave them as known.
         """
         waiting, met = list(pids), set[int]()
         while waiting:
@@ -91,7 +93,7 @@ class Roster:
             children = self._met(pid, children_of)
             waiting += [child for child in children if child not in self.members]
 
-    def _met(self, pid: int, children_of: Callable[[int, int], list[int]] | None) -> list[int]:
+    def _met(self, pid: int, children_of: _ChildrenOf | None) -> list[int]:
         now, before = _stat(pid), self.members.get(pid)
         if before is not None and (now is None or now.started_ticks != before.stat.started_ticks):
             self._gone(before)

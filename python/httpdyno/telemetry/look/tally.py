@@ -32,7 +32,8 @@ class Means:
     """Mean numbers of workers, of all samples."""
 
     workers: float
-    doing: Mapping[Doing, float]
+    doing: Mapping[str, float]
+    """By `Doing`."""
     backends: Mapping[str, float]
     unclear: float
     """Of the idle: who may have waited for a lock of the program's own making."""

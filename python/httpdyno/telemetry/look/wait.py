@@ -2,13 +2,14 @@
 
 Nothing is asked here: descriptors, memory and states are told by `Eyes`.
 
-**Locks.** A thread in futex may wait for a mutex, or for work: pools sleep in futex, too. What tells
-them apart is how the C library calls it. glibc waits for a mutex until its word is not 2, without a
-timeout; for one that is robust or of musl, until the word is not the holder's number with the top
-bit set; for one that inherits priority by another operation. A condition variable or a semaphore is
-waited for otherwise, but programs make locks of those also: Python's, and Java's monitors. So these
-are not locks here but `is_unclear`. musl's condition variables look like glibc's mutexes; but their
-word is on the stack of the thread that waits, where no mutex is that others hold.
+**Locks.** A thread in futex may wait for a mutex, or for work: pools sleep in futex, too. What
+tells them apart is how the C library calls it. glibc waits for a mutex until its word is not 2,
+without a timeout; for one that is robust or of musl, until the word is not the holder's number with
+the top bit set; for one that inherits priority by another operation. A condition variable or a
+semaphore is waited for otherwise, but programs make locks of those also: Python's, and Java's
+monitors. So these are not locks here but `is_unclear`. musl's condition variables look like glibc's
+mutexes; but their word is on the stack of the thread that waits, where no mutex is that others
+hold.
 
 Python's interpreter lock is waited for at a condition variable for 5 ms, again and again. So a wait
 that ends as soon as that is one for a lock, if another thread of its process runs meanwhile.
@@ -18,7 +19,7 @@ import socket
 import struct
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple, Protocol
 
 from httpdyno.model.look import Doing
@@ -106,21 +107,8 @@ def seen(call: Call, eyes: Eyes) -> Seen:
     plain = _PLAIN.get(call.kind)
     if plain is not None:
         return plain
-    match call.kind:
-        case Kind.FUTEX:
-            return _at_futex(call, eyes)
-        case Kind.POLL:
-            return _polling(call, eyes)
-        case Kind.SELECT:
-            return _selecting(call, eyes)
-        case Kind.READ | Kind.WRITE | Kind.SEND_FILE:
-            return _transferring(call, eyes)
-        case Kind.CONNECT:
-            return _connecting(call, eyes)
-        case Kind.RECORD_LOCK | Kind.FILE_LOCK | Kind.SEMAPHORE:
-            return _locking(call, eyes)
-        case _:
-            return by_state(eyes.state())
+    by_arguments = _BY_ARGUMENTS.get(call.kind)
+    return by_state(eyes.state()) if by_arguments is None else by_arguments(call, eyes)
 
 
 def by_state(state: str) -> Seen:
@@ -273,3 +261,17 @@ def _until(call: Call, eyes: Eyes, lock: Lock) -> Seen:
     if left_s <= _SWITCH_INTERVAL_S:
         return Seen("idle", lock=lock._replace(scope="interpreter"), is_unclear=True)
     return _UNCLEAR
+
+
+_BY_ARGUMENTS: dict[Kind, Callable[[Call, Eyes], Seen]] = {
+    Kind.FUTEX: _at_futex,
+    Kind.POLL: _polling,
+    Kind.SELECT: _selecting,
+    Kind.READ: _transferring,
+    Kind.WRITE: _transferring,
+    Kind.SEND_FILE: _transferring,
+    Kind.CONNECT: _connecting,
+    Kind.RECORD_LOCK: _locking,
+    Kind.FILE_LOCK: _locking,
+    Kind.SEMAPHORE: _locking,
+}
