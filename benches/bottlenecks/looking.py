@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benches.bottlenecks.place import Built, NotBuiltError, Place
-from httpdyno.telemetry.look import Onlooker
+from httpdyno.telemetry.look.onlooker import Onlooker
 from msgspec import structs
 
 from httpdyno.load.engine import LoadHandle, start_load
