@@ -4,8 +4,8 @@ Thirteen servers are built, one for each word of the verdict, loaded by the engi
 the second half of the load. Beside them are healthy ones: of those nothing may be said but that
 there is room, or that a closed loop without a pause has all of the cores. The exit code is 0 where
 at least twelve of the thirteen are named and no healthy one is called limited by what it is not.
-`unknown` is no wrong word, and no right one. On a machine that others use figures mean nothing:
-there cores are the limit of everything.
+`unknown` is no wrong word, and no right one. Where others use the machine, cores are the limit of
+everything: a run that they disturbed is repeated, and what stays disturbed is told.
 
 Example:
     .venv/bin/python -m benches.bottlenecks
@@ -25,7 +25,10 @@ from benches.bottlenecks.judgement import Outcome, is_met, tally
 from benches.bottlenecks.kept import Kept, kept_looks, line_of
 from benches.bottlenecks.looking import below_default, looked_at
 from benches.bottlenecks.place import NotBuiltError
+from benches.engine.quiet import Quiet
 from httpdyno.advice.bottleneck import bottleneck
+
+from httpdyno.model import Look
 
 SHOWN_WORKERS = 0.05
 """Fewer are not worth a word."""
@@ -35,39 +38,44 @@ def main() -> int:
     """Build, load, look and tell; 0 where the aim is met."""
     arguments = parsed()
     outcomes = []
-    for outcome in outcomes_of(arguments):
+    quiet: Quiet[Look] = Quiet()
+    for outcome in outcomes_of(arguments, quiet):
         outcomes.append(outcome)
         print(line_of(kept(outcome)) if arguments.dump else told(outcome), flush=True)
     built = [each for each in outcomes if not each.is_healthy]
     healthy = [each for each in outcomes if each.is_healthy]
     where = sys.stderr if arguments.dump else sys.stdout
-    print(f"built: {tally(built)}\nhealthy: {tally(healthy)}", file=where)
+    lines = [f"built: {tally(built)}", f"healthy: {tally(healthy)}", *quiet.notes()]
+    print("\n".join(lines), file=where)
     return int(not is_met(outcomes))
 
 
-def outcomes_of(arguments: argparse.Namespace) -> Iterator[Outcome]:
+def outcomes_of(arguments: argparse.Namespace, quiet: Quiet[Look]) -> Iterator[Outcome]:
     """Yield what was found of each that was asked for."""
     for case in CASES:
         if not arguments.only or case.name in arguments.only:
-            yield outcome(case, arguments)
+            yield outcome(case, arguments, quiet)
     for case in healthy_cases(arguments.healthy, arguments.seed):
-        yield outcome(case, arguments, is_healthy=True)
+        yield outcome(case, arguments, quiet, is_healthy=True)
 
 
-def outcome(case: Case, arguments: argparse.Namespace, *, is_healthy: bool = False) -> Outcome:
+def outcome(
+    case: Case, arguments: argparse.Namespace, quiet: Quiet[Look], *, is_healthy: bool = False
+) -> Outcome:
     """Build one, load it, look at it."""
+    look, found, why_not = None, None, ""
     try:
-        look, _ = looked_at(case.build, arguments.seconds, arguments.below)
+        look = quiet.run(lambda: looked_at(case.build, arguments.seconds, arguments.below))
+        found = bottleneck(look)
     except NotBuiltError as error:
-        return Outcome(
-            name=case.name, accepted=case.accepted, is_healthy=is_healthy, why_not=str(error)
-        )
+        why_not = str(error)
     return Outcome(
         name=case.name,
         accepted=case.accepted,
         is_healthy=is_healthy,
         look=look,
-        found=bottleneck(look),
+        found=found,
+        why_not=why_not,
     )
 
 

@@ -7,22 +7,20 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benches.bottlenecks.place import Built, NotBuiltError, Place
-from httpdyno.telemetry.look.onlooker import Onlooker
 from msgspec import structs
 
 from httpdyno.load.engine import LoadHandle, start_load
 from httpdyno.load.window_plan import WindowPlan
 from httpdyno.model import Measurement, Workload
 from httpdyno.model.look import Look
+from httpdyno.telemetry.look.onlooker import Onlooker
 
 SPARE_S = 0.05
 """The look ends by so much before the load does."""
 DRAIN_S = 0.2
 
 
-def looked_at(
-    build: Callable[[Place], Built], seconds: float, below: str
-) -> tuple[Look, Measurement]:
+def looked_at(build: Callable[[Place], Built], seconds: float, below: str) -> Look:
     """Build a server, load it and look at it in the second half; it ends.
 
     Raises:
@@ -36,8 +34,8 @@ def looked_at(
             return loaded(built, seconds)
 
 
-def loaded(built: Built, seconds: float) -> tuple[Look, Measurement]:
-    """Load it for so long; what was seen in the second half, and by the client.
+def loaded(built: Built, seconds: float) -> Look:
+    """Load it for so long; what was seen in the second half.
 
     Raises:
         NotBuiltError: It answers nothing.
@@ -52,7 +50,7 @@ def loaded(built: Built, seconds: float) -> tuple[Look, Measurement]:
     (measured,) = handle.measurements()
     if not measured.completed:
         raise NotBuiltError(f"it gave not one right answer: {measured.errors} {measured.statuses}")
-    return filled(look, measured), measured
+    return filled(look, measured)
 
 
 def begun(built: Built, workload: Workload, *, lead_in_s: float, measure_s: float) -> LoadHandle:

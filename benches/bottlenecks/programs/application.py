@@ -2,12 +2,13 @@
 
 import os
 import time
+from collections.abc import Callable
 
 KIND, _, VALUE = os.environ.get("WORK", "burn:0.001").partition(":")
 SECONDS = float(VALUE)
 
 
-def application(_environ, start_response):
+def application(_environ: dict[str, object], start_response: Callable[..., object]) -> list[bytes]:
     """Work, then answer."""
     if KIND == "sleep":
         time.sleep(SECONDS)
