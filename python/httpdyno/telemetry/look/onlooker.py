@@ -162,7 +162,7 @@ class _Looking:
         self._run_queue += max(0, running_threads(content(b"/proc/loadavg")) - 1)
 
     def _read_ledger(self) -> None:
-        self._roster.look_at(list(self._roster.members))
+        self._roster.update(is_whole=True)
         members = list(self._roster.members.values())
         self._ledger.read(members)
         for each in members:
