@@ -40,8 +40,10 @@ _SOCKET = struct.Struct("=4B2s2s16s16sI8sIIIII")
 _UNIX_REQUEST = struct.Struct("=BBxxIIIII")
 _UNIX_SOCKET = struct.Struct("=BBBxI8x")
 _ATTRIBUTE = struct.Struct("=HH")
-_SHOW_NAME_AND_QUEUE, _SHOW_NAME_AND_PEER = 0x11, 0x05
-_UNIX_NAME, _UNIX_PEER, _UNIX_QUEUE = 0, 2, 4
+# inet_diag_bc_op: code, how far to go if so and if not; INET_DIAG_BC_S_GE and INET_DIAG_BC_S_LE.
+_CONDITION, _FROM, _UP_TO = 1, 2, 3
+_SHOW_NAME_AND_QUEUE, _SHOW_NAME_AND_PEER, _SHOW_NAME_AND_WAITING = 0x11, 0x05, 0x09
+_UNIX_NAME, _UNIX_PEER, _UNIX_WAITING, _UNIX_QUEUE = 0, 2, 3, 4
 _ESTABLISHED, _TIME_WAIT = 1, 6
 _STATES = (
     *("", "established", "syn-sent", "syn-received", "fin-wait-1", "fin-wait-2", "time-wait"),
@@ -196,7 +198,9 @@ def _listening(diag: socket.socket) -> tuple[ListeningSocket, ...]:
 
 def _states(diag: socket.socket, ports: frozenset[int]) -> dict[str, int]:
     found: Counter[str] = Counter()
-    for each in _tcp(diag, ~(1 << _TCP_LISTEN) & 0xFFFF_FFFF):
+    if not ports:
+        return {}
+    for each in _tcp(diag, ~(1 << _TCP_LISTEN) & 0xFFFF_FFFF, _between(min(ports), max(ports))):
         if int.from_bytes(each[4:6], "big") in ports:
             found[_STATES[each[1]]] += 1
     return dict(found)
@@ -212,35 +216,60 @@ def _connections(diag: socket.socket) -> Iterator[Connection]:
             yield from map(_connection, _answers(diag, request))
 
 
-def _tcp(diag: socket.socket, states: int) -> Iterator[bytes]:
+def _tcp(diag: socket.socket, states: int, condition: bytes = b"") -> Iterator[bytes]:
     for family in (socket.AF_INET, socket.AF_INET6):
-        yield from _answers(diag, _REQUEST.pack(family, socket.IPPROTO_TCP, 0, states))
+        request = _REQUEST.pack(family, socket.IPPROTO_TCP, 0, states)
+        yield from _answers(diag, request + condition)
+
+
+def _between(first: int, last: int) -> bytes:
+    """Return the condition that this end's port lies between two, which the kernel then checks.
+
+    A machine may have tens of thousands of sockets that wait for their time to pass.
+    """
+    # Each comparison is followed by its port. Both go on to the next, 8 bytes further, or to 4
+    # bytes behind the end, which is no.
+    code = struct.pack("=BBHBBHBBHBBH", _FROM, 8, 20, 0, 0, first, _UP_TO, 8, 12, 0, 0, last)
+    return _ATTRIBUTE.pack(_ATTRIBUTE.size + len(code), _CONDITION) + code
 
 
 def _unix_connections(diag: socket.socket) -> list[Connection]:
-    request = (socket.AF_UNIX, 0, 1 << _ESTABLISHED, 0, _SHOW_NAME_AND_PEER, 0, 0)
     names: dict[int, str] = {}
     peers: dict[int, int] = {}
-    for answer in _answers(diag, _UNIX_REQUEST.pack(*request)):
-        inode, attributes = _unix_attributes(answer)
+    for inode, attributes in _unix(diag, _ESTABLISHED, _SHOW_NAME_AND_PEER):
         names[inode] = _unix_name(attributes)
-        if _UNIX_PEER in attributes:
-            peers[inode] = int.from_bytes(attributes[_UNIX_PEER], sys.byteorder)
+        peers[inode] = int.from_bytes(attributes.get(_UNIX_PEER, b""), sys.byteorder)
+    waited_for = _waited_for(diag) if 0 in peers.values() else {}
     return [
         Connection(
             inode=inode,
             address=name or UNNAMED,
-            peer=names.get(peers.get(inode, 0)) or UNNAMED,
+            peer=names.get(peers[inode]) or waited_for.get(inode) or UNNAMED,
             port=None,
         )
         for inode, name in names.items()
     ]
 
 
+def _waited_for(diag: socket.socket) -> dict[int, str]:
+    """Return at whose door the connections are that were not accepted: their other end is none."""
+    return {
+        inode: _unix_name(attributes)
+        for _, attributes in _unix(diag, _TCP_LISTEN, _SHOW_NAME_AND_WAITING)
+        for (inode,) in struct.iter_unpack("=I", attributes.get(_UNIX_WAITING, b""))
+    }
+
+
 def _listening_unix(diag: socket.socket) -> tuple[ListeningSocket, ...]:
-    request = (socket.AF_UNIX, 0, 1 << _TCP_LISTEN, 0, _SHOW_NAME_AND_QUEUE, 0, 0)
-    told = _answers(diag, _UNIX_REQUEST.pack(*request))
-    return tuple(each for each in map(_unix_socket, told) if each is not None)
+    told = _unix(diag, _TCP_LISTEN, _SHOW_NAME_AND_QUEUE)
+    found = (_unix_socket(inode, attributes) for inode, attributes in told)
+    return tuple(each for each in found if each is not None)
+
+
+def _unix(diag: socket.socket, state: int, shown: int) -> Iterator[tuple[int, dict[int, bytes]]]:
+    """Yield the inodes of the unix sockets in a state, with what is asked of them."""
+    request = _UNIX_REQUEST.pack(socket.AF_UNIX, 0, 1 << state, 0, shown, 0, 0)
+    return map(_unix_attributes, _answers(diag, request))
 
 
 def _answers(diag: socket.socket, body: bytes) -> Iterator[bytes]:
@@ -280,9 +309,8 @@ def _unix_name(attributes: Mapping[int, bytes]) -> str:
     return f"unix:{path.decode(errors='surrogateescape')}"
 
 
-def _unix_socket(answer: bytes) -> ListeningSocket | None:
+def _unix_socket(inode: int, attributes: Mapping[int, bytes]) -> ListeningSocket | None:
     """Return one with a name: without, nobody could connect to it."""
-    inode, attributes = _unix_attributes(answer)
     address = _unix_name(attributes)
     if not address or _UNIX_QUEUE not in attributes:
         return None

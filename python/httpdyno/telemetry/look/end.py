@@ -7,7 +7,7 @@ all connections are asked for only when one is met that is not known yet, and on
 import os
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
-from enum import Enum, auto
+from enum import IntEnum, auto
 from typing import NamedTuple
 
 from httpdyno.errors import AdapterError
@@ -16,7 +16,7 @@ from httpdyno.sock_diag import Connection, Diagnosis, ListeningSocket
 _SOCKET, _PIPE, _EVENTS = "socket:[", "pipe:[", "anon_inode:"
 
 
-class EndKind(Enum):
+class EndKind(IntEnum):
     """Of a descriptor."""
 
     LISTENER = auto()

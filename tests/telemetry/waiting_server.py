@@ -1,0 +1,60 @@
+"""Small servers whose workers wait in one certain way each, to be looked at."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from httpdyno.telemetry.look.onlooker import Onlooker
+
+_PRELUDE = """
+import ctypes, fcntl, os, select, signal, socket, subprocess, sys, threading, time
+listener = socket.create_server(("127.0.0.1", 0), backlog=16)
+def say(*words):
+    print(listener.getsockname()[1], *words, flush=True)
+def workers(n, work):
+    for _ in range(n):
+        if os.fork() == 0:
+            signal.alarm(30)
+            work()
+            os._exit(0)
+"""
+PARENT = "say()\nsignal.pause()\n"
+
+
+@contextmanager
+def waiting(code: str, *arguments: str) -> Iterator[tuple[int, int]]:
+    """Run a server; give its process's id and its port once it said them.
+
+    Args:
+        code: What it runs, after a prelude that has a `listener`; it must `say()`.
+        arguments: Given to it.
+    """
+    command = [sys.executable, "-I", "-S", "-c", f"{_PRELUDE}\nsignal.alarm(30)\n{code}"]
+    with subprocess.Popen(
+        [*command, *arguments], stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as server:
+        assert server.stdout is not None
+        try:
+            yield server.pid, int(server.stdout.readline().split()[0])
+        finally:
+            os.killpg(server.pid, signal.SIGKILL)
+
+
+def looked_at(pid: int, seconds: float = 0.3, network: str = ""):
+    """Return what is seen of a server in so much time."""
+    onlooker = Onlooker([pid], network)
+    onlooker.start()
+    # A signal that never comes is as good as sleeping; nothing here can say that it is over.
+    signal.sigtimedwait([signal.SIGURG], seconds)
+    return onlooker.stop()
+
+
+def await_true(condition) -> None:
+    """Ask again until it is so."""
+    deadline_s = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < deadline_s
