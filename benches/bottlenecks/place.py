@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -98,8 +98,9 @@ def listens(port: int) -> bool:
 def ended(process: "subprocess.Popen[bytes]") -> None:
     """End a server with all that it started, which is in its session."""
     process.send_signal(signal.SIGTERM)
-    try:
+    with suppress(subprocess.TimeoutExpired):
         process.wait(READY_S / 2)
-    except subprocess.TimeoutExpired:
+    # Who is left, of those whose parent went before them too, is in its session's one group.
+    with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+    process.wait()

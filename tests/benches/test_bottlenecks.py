@@ -1,5 +1,7 @@
 """The bench of built bottlenecks: what it makes of verdicts, and that its cases are complete."""
 
+import os
+import sys
 from typing import get_args
 
 import msgspec
@@ -9,6 +11,7 @@ from benches.bottlenecks.healthy import SERVERS, healthy_cases
 from benches.bottlenecks.judgement import N_CASES, Outcome, is_met, tally
 from benches.bottlenecks.kept import Kept, kept_looks, line_of, rounded
 from benches.bottlenecks.looking import filled
+from benches.bottlenecks.place import PROGRAMS, NotBuiltError, Place, free_port
 
 from httpdyno.model import Bottleneck, Evidence, Limit, Look, Measurement
 
@@ -121,3 +124,22 @@ def test_what_is_kept_is_read_again(tmp_path):
 def test_figures_are_kept_short_and_counts_whole(value, short):
     assert rounded(value) == short
     assert msgspec.json.encode(rounded(value))
+
+
+@pytest.mark.parametrize("is_early", [False, True])
+def test_no_worker_is_left_even_of_a_pool_that_ends_while_it_begins(tmp_path, is_early):
+    place, port = Place(folder=tmp_path), free_port()
+    command = [sys.executable, "-S", str(PROGRAMS / "pool.py"), "--port", str(port)]
+    with place.stack:
+        pid = place.started([*command, "--workers", "20"], port=None if is_early else port)
+        assert os.getpgid(pid) == pid
+    with pytest.raises(ProcessLookupError):
+        os.killpg(pid, 0)
+
+
+def test_what_does_not_come_up_is_not_built_and_says_why(tmp_path):
+    place = Place(folder=tmp_path)
+    with place.stack, pytest.raises(NotBuiltError, match="no such work"):
+        place.started(
+            [sys.executable, "-S", "-c", "raise SystemExit('no such work')"], port=free_port()
+        )

@@ -189,24 +189,39 @@ def main() -> None:
     parser.add_argument("--answer", type=int, default=100, help="bytes")
     parser.add_argument("--keep-alive", action="store_true")
     arguments = parser.parse_args()
-    listener = socket.create_server(("127.0.0.1", arguments.port), backlog=arguments.backlog)
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind(("127.0.0.1", arguments.port))
+    signal.signal(signal.SIGTERM, ended)
+    begin, started = os.pipe()
     children = []
-    for _ in range(arguments.workers):
-        child = os.fork()
-        if not child:
-            crew(listener, arguments)
-        children.append(child)
-
-    def end(*_: object) -> None:
+    try:
+        for _ in range(arguments.workers):
+            child = os.fork()
+            if not child:
+                signal.signal(signal.SIGTERM, signal.SIG_DFL)
+                os.close(started)
+                os.read(begin, 1)  # Until the other end is closed.
+                try:
+                    crew(listener, arguments)
+                finally:
+                    os._exit(1)  # What follows is the parent's to do.
+            children.append(child)
+        # Who sees it listen finds all of them there.
+        listener.listen(arguments.backlog)
+        os.close(started)
+        while True:
+            signal.pause()
+    finally:
         for child in children:
             os.kill(child, signal.SIGKILL)
         for child in children:
             os.waitpid(child, 0)
-        sys.exit(0)
 
-    signal.signal(signal.SIGTERM, end)
-    while True:
-        signal.pause()
+
+def ended(*_: object) -> None:
+    """Leave, and take the workers along."""
+    sys.exit(0)
 
 
 if __name__ == "__main__":
