@@ -58,6 +58,9 @@ class Sampler:
         found: dict[int, Seen] = {}
         for thread in member.threads:
             at = self._thread(member, thread)
+            if at is not None and at.doing == "other":
+                # What it waited for may be gone since, and then it waits no more.
+                at = self._thread(member, thread)
             if at is not None:
                 found[thread] = at
         if len(found) < len(member.threads):
