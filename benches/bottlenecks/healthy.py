@@ -66,7 +66,7 @@ def with_thought(server: Server, draw: random.Random) -> Case:
 
 def idle(server: Server, draw: random.Random) -> Case:
     """Hardly anybody comes."""
-    seed, rate_per_s = draw.getrandbits(32), draw.uniform(2, 20)
+    seed, rate_per_s = draw.getrandbits(32), draw.uniform(8, 20)
 
     def build(place: Place) -> Built:
         built = started(server, place, seed)

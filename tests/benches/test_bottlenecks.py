@@ -143,3 +143,13 @@ def test_what_does_not_come_up_is_not_built_and_says_why(tmp_path):
         place.started(
             [sys.executable, "-S", "-c", "raise SystemExit('no such work')"], port=free_port()
         )
+
+
+def test_a_look_is_kept_of_each_case_with_the_words_that_are_right():
+    kept = kept_looks()
+    built = {each.name: {*each.accepted} for each in kept if not each.is_healthy}
+    assert built == {each.name: {*each.accepted} for each in CASES}
+    healthy = [each for each in kept if each.is_healthy]
+    assert len(healthy) >= 20
+    assert {each.accepted for each in healthy} == {("cpu",), ("nothing",)}
+    assert all(each.look is not None and each.look.answers > 0 for each in kept)
