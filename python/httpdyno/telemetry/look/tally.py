@@ -2,9 +2,10 @@
 
 **Whether a lock keeps workers from work.** Servers with several sockets let only one worker at a
 time wait for a connection, and the others queue for that right at a lock: these are idle. Such a
-lock is known by its holder, who is seen to wait for a connection itself. A holder that has the CPU
-says nothing: it may just have got a connection. One that waits for anything else is at work while
-others want the lock. Where the holder is not told, exactly one idle sibling is taken for it.
+lock is known by its holder, who is seen to wait for a connection itself. One who waits for a
+backend, a disk, a child or a time has it for its work. A holder that has the CPU says nothing: it
+may just have got a connection; nor does one that waits for a client or a lock, which is what it did
+after it gave the lock back. Where the holder is not told, exactly one idle sibling is taken for it.
 
 Threads are not looked at all at once, so a holder may be taken for another one now and then: in a
 tenth of all samples at least it must be so.
@@ -20,6 +21,7 @@ from httpdyno.telemetry.look.wait import Lock, Seen
 Thread = tuple[int, int]
 """Ids of a process and of one of its threads."""
 _LEAST_OPEN_RATIO = 0.1
+_AT_WORK: frozenset[Doing] = frozenset({"backend", "disk", "child", "sleep"})
 _PASSIVE: frozenset[Doing] = frozenset({"idle", "client_read", "client_write"})
 
 
@@ -163,11 +165,13 @@ def _siblings(pid: int, sample: Mapping[int, ProcessSeen]) -> Iterator[ProcessSe
 
 
 def _awaits(threads: Collection[Seen]) -> bool | None:
-    """Return whether threads wait for connections and do nothing else; None: some have the CPU."""
+    """Return whether threads wait for connections and do nothing else; None if it is not sure."""
     doing = {each.doing for each in threads}
+    if doing & _AT_WORK:
+        return False
     if doing <= _PASSIVE:
-        return any(each.doing == "idle" and not each.is_unclear for each in threads)
-    return None if doing <= _PASSIVE | {"running"} else False
+        return any(each.doing == "idle" and not each.is_unclear for each in threads) or None
+    return None
 
 
 def _is_stray(lock: Lock, process_of: Mapping[int, int]) -> bool:
