@@ -25,7 +25,7 @@ from httpdyno.errors import AdapterError
 from httpdyno.foreign_text import reason
 
 _NETLINK_SOCK_DIAG = 4
-_SOCK_DIAG_BY_FAMILY = 20
+_SOCK_DIAG_BY_FAMILY, _TCPDIAG_GETSOCK = 20, 18
 _NLM_F_REQUEST_DUMP = 0x301
 _NLMSG_ERROR, _NLMSG_DONE = 2, 3
 _TCP_LISTEN = 10
@@ -33,6 +33,8 @@ _CLONE_NEWNET = 0x4000_0000
 _HEADER = struct.Struct("=IHHII")
 # inet_diag_req_v2: family, protocol, extensions, states, then the id of one socket, here none.
 _REQUEST = struct.Struct("=BBBxI48x")
+# inet_diag_req: family, lengths, extensions, the id of one socket, here none; states, a table.
+_OLD_REQUEST = struct.Struct("=4x48xI4x")
 # inet_diag_msg: family, state, timer, retransmits; ports and addresses; interface, cookie;
 # expires, rqueue, wqueue, uid, inode.
 _SOCKET = struct.Struct("=4B2s2s16s16sI8sIIIII")
@@ -40,6 +42,8 @@ _SOCKET = struct.Struct("=4B2s2s16s16sI8sIIIII")
 _UNIX_REQUEST = struct.Struct("=BBxxIIIII")
 _UNIX_SOCKET = struct.Struct("=BBBxI8x")
 _ATTRIBUTE = struct.Struct("=HH")
+# inet_diag_bc_op: code, how far to go if so and if not; INET_DIAG_BC_S_GE and INET_DIAG_BC_S_LE.
+_CONDITION, _FROM, _UP_TO = 1, 2, 3
 _SHOW_NAME_AND_QUEUE, _SHOW_NAME_AND_PEER, _SHOW_NAME_AND_WAITING = 0x11, 0x05, 0x09
 _UNIX_NAME, _UNIX_PEER, _UNIX_WAITING, _UNIX_QUEUE = 0, 2, 3, 4
 _ESTABLISHED, _TIME_WAIT = 1, 6
@@ -196,7 +200,9 @@ def _listening(diag: socket.socket) -> tuple[ListeningSocket, ...]:
 
 def _states(diag: socket.socket, ports: frozenset[int]) -> dict[str, int]:
     found: Counter[str] = Counter()
-    for each in _tcp(diag, ~(1 << _TCP_LISTEN) & 0xFFFF_FFFF):
+    if not ports:
+        return {}
+    for each in _tcp(diag, ~(1 << _TCP_LISTEN) & 0xFFFF_FFFF, _between(min(ports), max(ports))):
         if int.from_bytes(each[4:6], "big") in ports:
             found[_STATES[each[1]]] += 1
     return dict(found)
@@ -212,9 +218,21 @@ def _connections(diag: socket.socket) -> Iterator[Connection]:
             yield from map(_connection, _answers(diag, request))
 
 
-def _tcp(diag: socket.socket, states: int) -> Iterator[bytes]:
-    for family in (socket.AF_INET, socket.AF_INET6):
-        yield from _answers(diag, _REQUEST.pack(family, socket.IPPROTO_TCP, 0, states))
+def _tcp(diag: socket.socket, states: int, condition: bytes = b"") -> Iterator[bytes]:
+    # The older question is answered for both families at once: the kernel goes through all sockets
+    # of the machine one time instead of two.
+    return _answers(diag, _OLD_REQUEST.pack(states) + condition, kind=_TCPDIAG_GETSOCK)
+
+
+def _between(first: int, last: int) -> bytes:
+    """Return the condition that this end's port lies between two, which the kernel then checks.
+
+    A machine may have tens of thousands of sockets that wait for their time to pass.
+    """
+    # Each comparison is followed by its port. Both go on to the next, 8 bytes further, or to 4
+    # bytes behind the end, which is no.
+    code = struct.pack("=BBHBBHBBHBBH", _FROM, 8, 20, 0, 0, first, _UP_TO, 8, 12, 0, 0, last)
+    return _ATTRIBUTE.pack(_ATTRIBUTE.size + len(code), _CONDITION) + code
 
 
 def _unix_connections(diag: socket.socket) -> list[Connection]:
@@ -256,10 +274,12 @@ def _unix(diag: socket.socket, state: int, shown: int) -> Iterator[tuple[int, di
     return map(_unix_attributes, _answers(diag, request))
 
 
-def _answers(diag: socket.socket, body: bytes) -> Iterator[bytes]:
+def _answers(
+    diag: socket.socket, body: bytes, *, kind: int = _SOCK_DIAG_BY_FAMILY
+) -> Iterator[bytes]:
     """Yield what the kernel says of each socket."""
     length = _HEADER.size + len(body)
-    diag.send(_HEADER.pack(length, _SOCK_DIAG_BY_FAMILY, _NLM_F_REQUEST_DUMP, 1, 0) + body)
+    diag.send(_HEADER.pack(length, kind, _NLM_F_REQUEST_DUMP, 1, 0) + body)
     while True:
         answer = diag.recv(_ANSWER_BYTES)
         at = 0

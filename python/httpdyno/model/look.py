@@ -71,7 +71,8 @@ class Look(Record, frozen=True, omit_defaults=True):
     """From disks; None where it may not be read, likewise below."""
     written_bytes: int | None = None
     read_calls: int | None = None
-    """System calls that read and those that write, on files and sockets alike."""
+    """Calls of read(2) and its like, and of write(2) and its like, on files and sockets alike. recv
+    and send, and theirs, are not counted by the kernel."""
     write_calls: int | None = None
     queues: tuple[QueueSeen, ...] = ()
     overflows: int | None = None

@@ -5,11 +5,11 @@ and include/uapi/asm-generic/unistd.h.
 """
 
 from collections.abc import Mapping
-from enum import Enum, auto
+from enum import IntEnum, auto
 from typing import NamedTuple
 
 
-class Kind(Enum):
+class Kind(IntEnum):
     """Of a call, by what a thread that is in it may wait for."""
 
     RUNNING = auto()
@@ -46,6 +46,10 @@ class Call(NamedTuple):
 
 RUNNING = Call(Kind.RUNNING)
 _FIELDS = 9
+_WITHOUT_ARGUMENTS = frozenset(
+    {Kind.OTHER, Kind.ACCEPT, Kind.EVENTS, Kind.CHILD, Kind.SLEEP, Kind.DISK}
+)
+"""They say enough as they are."""
 _FOUR_GIB = 1 << 32
 
 _X86_64 = {
@@ -116,4 +120,6 @@ def call(text: bytes, kind_of: Mapping[int, Kind]) -> Call:
     if stack_pointer < _FOUR_GIB:
         return Call(Kind.OTHER)
     kind = kind_of.get(number, Kind.OTHER)
+    if kind in _WITHOUT_ARGUMENTS:
+        return Call(kind)
     return Call(kind, tuple(int(each, 16) for each in fields[1:7]), stack_pointer)

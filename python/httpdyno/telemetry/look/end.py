@@ -1,13 +1,13 @@
 """What a descriptor of a server's process is: who is at the other end of it.
 
 A connection's two ends are known by its inode, which stays the same for as long as it is there. So
-all connections are asked for only when one is met that is not known yet, and once a sample at most.
+all connections are asked for only when some were met that are not known yet, and once a sample.
 """
 
 import os
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
-from enum import Enum, auto
+from enum import IntEnum, auto
 from typing import NamedTuple
 
 from httpdyno.errors import AdapterError
@@ -16,7 +16,7 @@ from httpdyno.sock_diag import Connection, Diagnosis, ListeningSocket
 _SOCKET, _PIPE, _EVENTS = "socket:[", "pipe:[", "anon_inode:"
 
 
-class EndKind(Enum):
+class EndKind(IntEnum):
     """Of a descriptor."""
 
     LISTENER = auto()
@@ -63,7 +63,10 @@ class Ends:
         self._connections: dict[int, Connection] = {}
         self._strange: set[int] = set()
         """Inodes of sockets that were asked for in vain: of other kinds, or not connected."""
-        self._may_ask = True
+        self._missed: set[int] = set()
+        """Inodes of sockets that are not known and not strange."""
+        self._targets: dict[tuple[int, int], str] = {}
+        """What descriptors were in this sample."""
         for network in networks:
             try:
                 self._diagnoses.append(Diagnosis(network))
@@ -77,10 +80,26 @@ class Ends:
 
     def begin(self) -> None:
         """Begin a sample: read the listen queues."""
-        self._may_ask = True
+        self.look_anew()
         self._listening = {
             each.inode: each for diagnosis in self._diagnoses for each in _listening(diagnosis)
         }
+
+    def look_anew(self) -> None:
+        """Forget what descriptors were."""
+        self._targets.clear()
+
+    def ask(self) -> bool:
+        """Ask for all connections if some were met that are not known; return whether it did."""
+        if not self._missed:
+            return False
+        self._connections = {}
+        for diagnosis in self._diagnoses:
+            with suppress(AdapterError):  # the namespace's last process has ended
+                self._connections.update({each.inode: each for each in diagnosis.connections()})
+        self._strange |= self._missed - self._connections.keys()
+        self._missed.clear()
+        return True
 
     def queues(self) -> Iterator[ListeningSocket]:
         """Yield the server's listening sockets, as the sample saw them."""
@@ -96,7 +115,11 @@ class Ends:
         if new:
             self._mine |= new
             self._known.clear()  # whose clients they are may have changed
-        return any(self._socket(inode).kind is EndKind.CLIENT for inode in inodes)
+        # All of them, so that those that are not known are asked for together.
+        kinds = [self._socket(inode).kind for inode in inodes]
+        if self.ask():
+            kinds = [self._socket(inode).kind for inode in inodes]
+        return EndKind.CLIENT in kinds
 
     def states(self) -> Mapping[str, int]:
         """Return how many connections at the server's TCP ports are in which state."""
@@ -109,11 +132,14 @@ class Ends:
         return total
 
     def of(self, pid: int, descriptor: int) -> End:
-        """Return what a process's descriptor is now."""
-        try:
-            target = os.readlink(f"/proc/{pid}/fd/{descriptor}")  # noqa: PTH115 - hot
-        except OSError:
-            return _NOTHING
+        """Return what a process's descriptor is, as this sample saw it first."""
+        target = self._targets.get((pid, descriptor))
+        if target is None:
+            try:
+                target = os.readlink(f"/proc/{pid}/fd/{descriptor}")  # noqa: PTH115 - hot
+            except OSError:
+                return _NOTHING
+            self._targets[pid, descriptor] = target
         if target.startswith(_SOCKET):
             return self._socket(int(target[len(_SOCKET) : -1]))
         if target.startswith(_PIPE):
@@ -126,25 +152,14 @@ class Ends:
             return known
         if inode in self._listening:
             return End(EndKind.LISTENER)
-        connection = self._connections.get(inode) or self._asked_for(inode)
+        connection = self._connections.get(inode)
         if connection is None:
+            if inode not in self._strange:
+                self._missed.add(inode)
             return _UNKNOWN_SOCKET
         is_client = connection.port in self._ports() or connection.address in self._unix_addresses()
         found = End(EndKind.CLIENT) if is_client else End(EndKind.BACKEND, connection.peer)
         self._known[inode] = found
-        return found
-
-    def _asked_for(self, inode: int) -> Connection | None:
-        if not self._may_ask or inode in self._strange:
-            return None
-        self._may_ask = False
-        self._connections = {}
-        for diagnosis in self._diagnoses:
-            with suppress(AdapterError):  # the namespace's last process has ended
-                self._connections.update({each.inode: each for each in diagnosis.connections()})
-        found = self._connections.get(inode)
-        if found is None:
-            self._strange.add(inode)
         return found
 
     def _ports(self) -> frozenset[int]:

@@ -87,13 +87,14 @@ class Ledger:
         """Take the counters now; the first time is the beginning."""
         self.present = set()
         for member in members:
-            account = self._account(member)
-            if account is None:
+            status = content(b"/proc/%d/status" % member.pid)
+            if not status:
                 continue
+            account = self._account(member, status)
             self.present.add(member.identity)
             self.last[member.identity] = account
             for thread in member.threads:
-                counted = _thread_account(member.pid, thread)
+                counted = _thread_account(member, thread, status)
                 if counted is not None:
                     self._last_threads[(*member.identity, thread)] = counted
         if self.first is None:
@@ -128,10 +129,7 @@ class Ledger:
             ran_s=ran_s,
         )
 
-    def _account(self, member: Member) -> Account | None:
-        status = content(b"/proc/%d/status" % member.pid)
-        if not status:
-            return None
+    def _account(self, member: Member, status: bytes) -> Account:
         try:
             transfers: Transfers | None = transferred(readable(b"/proc/%d/io" % member.pid))
         except PermissionError:
@@ -233,10 +231,11 @@ def _sums(each: list[Transfers]) -> list[int]:
     return [sum(column) for column in zip(*each, strict=True)] or [0] * len(Transfers())
 
 
-def _thread_account(pid: int, thread: int) -> ThreadAccount | None:
-    folder = b"/proc/%d/task/%d" % (pid, thread)
+def _thread_account(member: Member, thread: int, status: bytes) -> ThreadAccount | None:
+    folder = b"/proc/%d/task/%d" % (member.pid, thread)
     scheduled = content(folder + b"/schedstat").split()
-    switches = context_switches(content(folder + b"/status"))
+    is_all = member.threads == (member.pid,)
+    switches = context_switches(status if is_all else content(folder + b"/status"))
     if switches is None:
         return None
     ran_ns, waited_ns = map(int, scheduled[:2]) if scheduled else (0, 0)

@@ -25,7 +25,7 @@ from httpdyno.telemetry.process_tree import ProcessTree
 from httpdyno.telemetry.surroundings import HostMemory, host_memory
 
 _EVERY_S = 0.05
-_SAMPLES_CPU_RATIO = 0.02
+_SAMPLES_CPU_RATIO = 0.015
 """Of a core, at most; with the next less than 3 %."""
 _LEDGER_EVERY_S = 0.5
 _LEDGER_CPU_RATIO = 0.005
@@ -162,7 +162,7 @@ class _Looking:
         self._run_queue += max(0, running_threads(content(b"/proc/loadavg")) - 1)
 
     def _read_ledger(self) -> None:
-        self._roster.look_at(list(self._roster.members))
+        self._roster.update(is_whole=True)
         members = list(self._roster.members.values())
         self._ledger.read(members)
         for each in members:
@@ -171,7 +171,7 @@ class _Looking:
                 if self._ends.learn(each.pid):
                     self._holds_clients.add(each.pid)
         self._states.append(dict(self._ends.states()))
-        self._cpus = cpus([each.pid for each in members]) or self._cpus
+        self._cpus = self._cpus or cpus([each.pid for each in members])
 
     def _cpu_s(self) -> float:
         return sum(tree.read().cpu_s for tree in self._trees)

@@ -59,15 +59,23 @@ class Roster:
         self._roots = tuple(root_pids)
         self._n_updates = 0
 
-    def update(self) -> None:
-        """Look for who came and who went."""
+    def update(self, *, is_whole: bool = False) -> None:
+        """Look for who came and who went.
+
+        Args:
+            is_whole: Whether it is everybody's turn.
+        """
         turn, self._n_updates = self._n_updates % TURNS, self._n_updates + 1
         children_of: _ChildrenOf | None = _listed if KERNEL_LISTS_CHILDREN else None
-        if children_of is None and turn == 0:
+        if children_of is None and (is_whole or turn == 0):
             scanned = scanned_children(_parent)
             children_of = lambda pid, _: scanned(pid)  # noqa: E731 - as the other
         before = set(self.members)
-        due = [each.pid for each in self.members.values() if each.has_children or each.turn == turn]
+        due = [
+            each.pid
+            for each in self.members.values()
+            if is_whole or each.has_children or each.turn == turn
+        ]
         # Those whose parent died are no longer below a root, but are here.
         self.look_at([*due, *(pid for pid in self._roots if pid not in before)], children_of)
         if self._n_updates > 1:

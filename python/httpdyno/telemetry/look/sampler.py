@@ -5,7 +5,7 @@ import platform
 from pathlib import Path
 
 from httpdyno.telemetry.look import file_lock
-from httpdyno.telemetry.look.call import call, kinds
+from httpdyno.telemetry.look.call import Call, call, kinds
 from httpdyno.telemetry.look.end import End, Ends
 from httpdyno.telemetry.look.roster import Member, Roster
 from httpdyno.telemetry.look.tally import ProcessSeen
@@ -28,6 +28,7 @@ class Sampler:
         self._kind_of = kinds(platform.machine()) if _KERNEL_TELLS_CALLS else {}
         self._refused = False
         self._holders: dict[file_lock.FileId, int] | None = None
+        self._unsure: list[tuple[Member, int, Call]] = []
 
     @property
     def hidden(self) -> tuple[str, ...]:
@@ -42,13 +43,37 @@ class Sampler:
         """Return what all threads are at, by process."""
         self._roster.update()
         self._ends.begin()
-        self._holders = None
-        found: dict[int, ProcessSeen] = {}
+        self._holders, self._unsure = None, []
+        found: dict[int, dict[int, Seen]] = {}
+        parents: dict[int, int] = {}
         for member in list(self._roster.members.values()):
-            threads = self._process(member)
-            if threads:
-                found[member.pid] = ProcessSeen(parent=member.stat.parent, threads=threads)
-        return found
+            parents[member.pid] = member.stat.parent
+            found[member.pid] = self._process(member)
+        self._look_again(found)
+        return {
+            pid: ProcessSeen(parent=parents[pid], threads=threads)
+            for pid, threads in found.items()
+            if threads
+        }
+
+    def _look_again(self, found: dict[int, dict[int, Seen]]) -> None:
+        """Look at those again of whom it was not clear what they wait for.
+
+        First at what they were in, since their connections may be known by now. If they are not,
+        they are gone, and what waited for them waits no more: so at what they are in now.
+        """
+        unsure, self._unsure = self._unsure, []
+        if self._ends.ask():
+            for member, thread, at in unsure:
+                found[member.pid][thread] = seen(at, self._eyes(member, thread))
+        self._ends.look_anew()
+        for member, thread, _ in unsure:
+            if found[member.pid][thread].doing == "other":
+                now = self._thread(member, thread)
+                if now is None:
+                    del found[member.pid][thread]
+                else:
+                    found[member.pid][thread] = now
 
     def _process(self, member: Member) -> dict[int, Seen]:
         if member.is_zombie:
@@ -66,17 +91,25 @@ class Sampler:
 
     def _thread(self, member: Member, thread: int) -> Seen | None:
         """Return what a thread is at; None where it is gone."""
-        eyes = _ThreadEyes(self, self._ends, member, thread)
+        eyes = self._eyes(member, thread)
         if self._kind_of:
             try:
                 text = readable(b"/proc/%d/task/%d/syscall" % (member.pid, thread))
-                return _alive(seen(call(text, self._kind_of), eyes), member, thread)
             except PermissionError:
                 self._refused = True
             except OSError:
                 return None
+            else:
+                in_call = call(text, self._kind_of)
+                at = seen(in_call, eyes)
+                if at.doing == "other":
+                    self._unsure.append((member, thread, in_call))
+                return _alive(at, member, thread)
         state = eyes.state()
         return _alive(by_state(state), member, thread) if state != DEAD else None
+
+    def _eyes(self, member: Member, thread: int) -> "_ThreadEyes":
+        return _ThreadEyes(self, self._ends, member, thread)
 
     def holder(self, file: file_lock.FileId) -> int | None:
         """Return who has a lock on a file, as it was when this sample first asked."""

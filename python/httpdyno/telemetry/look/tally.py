@@ -1,10 +1,14 @@
 """What all threads were at over some samples, put together. Pure.
 
 **Whether a lock keeps workers from work.** Servers with several sockets let only one worker at a
-time wait for a connection, and the others queue for that right at a lock: these are idle. So a lock
-between processes counts as none where in at least half of the samples in which somebody waited for
-it, its holder waited for a connection itself. Where the holder is not told, exactly one idle
-sibling is taken for it.
+time wait for a connection, and the others queue for that right at a lock: these are idle. Such a
+lock is known by its holder, who is seen to wait for a connection itself. One who waits for a
+backend, a disk, a child or a time has it for its work. A holder that has the CPU says nothing: it
+may just have got a connection; nor does one that waits for a client or a lock, which is what it did
+after it gave the lock back. Where the holder is not told, exactly one idle sibling is taken for it.
+
+Threads are not looked at all at once, so a holder may be taken for another one now and then: in a
+tenth of all samples at least it must be so.
 """
 
 from collections import Counter, defaultdict
@@ -16,7 +20,9 @@ from httpdyno.telemetry.look.wait import Lock, Seen
 
 Thread = tuple[int, int]
 """Ids of a process and of one of its threads."""
-_PASSIVE = ("idle", "client_read", "client_write")
+_LEAST_OPEN_RATIO = 0.1
+_AT_WORK: frozenset[Doing] = frozenset({"backend", "disk", "child", "sleep"})
+_PASSIVE: frozenset[Doing] = frozenset({"idle", "client_read", "client_write"})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -44,9 +50,16 @@ class _Waited:
     """For one lock between processes."""
 
     by_thread: Counter[Thread] = field(default_factory=Counter)
+    n_samples: int = 0
     n_open: int = 0
-    """Samples in which its holder waited for a connection."""
+    """Those in which its holder waited for a connection."""
     n_shut: int = 0
+    """Those in which it waited for something else."""
+
+    @property
+    def is_right(self) -> bool:
+        """Whether it is the right to wait for a connection."""
+        return self.n_open >= max(self.n_shut, self.n_samples * _LEAST_OPEN_RATIO, 1)
 
 
 class Tally:
@@ -77,10 +90,10 @@ class Tally:
                 else:
                     self._add(key, _within(seen, seen.lock, thread, process, process_of))
         for name, (pid, lock) in waiting.items():
-            if is_open(lock, pid, sample, process_of):
-                self._locks[name].n_open += 1
-            else:
-                self._locks[name].n_shut += 1
+            waited, is_awaited = self._locks[name], is_open(lock, pid, sample, process_of)
+            waited.n_samples += 1
+            waited.n_open += is_awaited is True
+            waited.n_shut += is_awaited is False
 
     def means(self, left_out: Collection[int], worked: Collection[Thread]) -> Means:
         """Return what was seen of workers.
@@ -98,9 +111,8 @@ class Tally:
             if pid not in left_out:
                 backends.update(addresses)
         for waited in self._locks.values():
-            is_right = waited.n_open >= waited.n_shut
             n = sum(each for (pid, _), each in waited.by_thread.items() if pid not in left_out)
-            doing["idle" if is_right else "lock"] += n
+            doing["idle" if waited.is_right else "lock"] += n
         unclear = sum(
             n for each, n in self._unclear.items() if each[0] not in left_out and each in worked
         )
@@ -124,8 +136,8 @@ class Tally:
 
 def is_open(
     lock: Lock, pid: int, sample: Mapping[int, ProcessSeen], process_of: Mapping[int, int]
-) -> bool:
-    """Return whether who has a lock waits for a connection.
+) -> bool | None:
+    """Return whether who has a lock waits for a connection; None where that cannot be told.
 
     Args:
         lock: One between processes.
@@ -133,11 +145,18 @@ def is_open(
         sample: All processes.
         process_of: By thread.
     """
-    if lock.holder is not None:
-        holder = sample.get(process_of.get(lock.holder, 0))
-        return holder is not None and _awaits(holder)
-    siblings = _siblings(pid, sample)
-    return sum(map(_awaits, siblings)) == 1
+    if lock.holder is None:
+        siblings = _siblings(pid, sample)
+        awaiting = [_awaits(each.threads.values()) for each in siblings]
+        if awaiting.count(True) == 1:
+            return True
+        return None if None in awaiting and True not in awaiting else False
+    holder = sample.get(process_of.get(lock.holder, 0))
+    if holder is None:
+        return False
+    # A file's lock belongs to a whole process, of which this is the first thread.
+    is_thread = lock.key.startswith("futex")
+    return _awaits([holder.threads[lock.holder]] if is_thread else holder.threads.values())
 
 
 def _siblings(pid: int, sample: Mapping[int, ProcessSeen]) -> Iterator[ProcessSeen]:
@@ -145,12 +164,14 @@ def _siblings(pid: int, sample: Mapping[int, ProcessSeen]) -> Iterator[ProcessSe
     return (each for other, each in sample.items() if other != pid and each.parent == parent)
 
 
-def _awaits(process: ProcessSeen) -> bool:
-    """Return whether a process waits for connections, and does nothing else."""
-    threads = process.threads.values()
-    return all(each.doing in _PASSIVE for each in threads) and any(
-        each.doing == "idle" and not each.is_unclear for each in threads
-    )
+def _awaits(threads: Collection[Seen]) -> bool | None:
+    """Return whether threads wait for connections and do nothing else; None if it is not sure."""
+    doing = {each.doing for each in threads}
+    if doing & _AT_WORK:
+        return False
+    if doing <= _PASSIVE:
+        return any(each.doing == "idle" and not each.is_unclear for each in threads) or None
+    return None
 
 
 def _is_stray(lock: Lock, process_of: Mapping[int, int]) -> bool:

@@ -1,0 +1,1 @@
+"""Built bottlenecks, one for each word of the verdict, and healthy servers."""
