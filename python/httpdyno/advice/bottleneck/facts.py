@@ -64,6 +64,12 @@ class Facts:
         look = self.look
         return look.host_busy <= _LEFT * look.host_cpus and self.cpu_cores <= _LEFT * look.cpus
 
+    @cached_property
+    def is_met(self) -> bool:
+        """Whether a schedule had all of its answers."""
+        look = self.look
+        return 0 < look.offered <= look.answers * (1 + _MISSED)
+
     def per_answer(self, count: float) -> float:
         """Return so many for each answer; infinity without answers."""
         return count / self.look.answers if self.look.answers else float("inf")
@@ -92,6 +98,8 @@ _ALL_BUSY = 0.92
 _FULL = 0.9
 """Of the cores: more is seldom seen, since client and server wait for each other."""
 _LEFT = 0.8
+_MISSED = 0.02
+"""Of the requests that were due: less are those under way at the edges."""
 
 
 def of(value: float) -> str:

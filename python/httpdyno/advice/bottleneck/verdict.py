@@ -42,7 +42,8 @@ def bottleneck(look: Look) -> Bottleneck:
 def _load_generator(facts: Facts) -> Bottleneck | None:
     look = facts.look
     because = _CLIENT.get(look.client_limit)
-    if because is None:
+    # A client that was late and yet had its answers kept nobody from anything.
+    if because is None or facts.is_met:
         return None
     if facts.cpu_cores >= _MUCH * look.cpus:
         return _unknown(
@@ -170,8 +171,9 @@ def _waits(
     """Return a test for workers that all wait for the same while there are cores left."""
 
     def test(facts: Facts) -> Bottleneck | None:
-        ratio = facts.at(doing) / facts.busy if facts.busy >= _A_WORKER else 0.0
-        if ratio < _MUCH or not facts.has_cpu_left:
+        at, waiting = facts.at(doing), facts.busy - facts.at("running")
+        is_most = at >= _HALF * facts.busy and at >= _OF_WAITING * waiting
+        if at < _A_WORKER or not is_most or not facts.has_cpu_left:
             return None
         return Bottleneck(
             limit=limit,
@@ -185,6 +187,9 @@ def _waits(
 
 
 _A_WORKER = 0.5
+_HALF = 0.5
+_OF_WAITING = 0.8
+"""Of those that neither run nor are ready to."""
 
 
 def _backend(facts: Facts) -> Bottleneck | None:
@@ -244,6 +249,7 @@ def _cpu(facts: Facts) -> Bottleneck | None:
 
 
 _WAITING = 0.5
+_AT_RANDOM = 0.1
 
 
 def _too_few_workers(facts: Facts) -> Bottleneck | None:
@@ -267,8 +273,11 @@ def _too_few_workers(facts: Facts) -> Bottleneck | None:
 
 def _nothing(facts: Facts) -> Bottleneck | None:
     look = facts.look
-    is_free = not facts.are_all_busy and facts.waiting < _WAITING and not facts.is_cpu_full
-    if not is_free or look.client_limit not in _ENOUGH or look.overflows:
+    # Requests that come at random meet now and then.
+    is_short = facts.waiting < max(_WAITING, _AT_RANDOM * facts.workers)
+    is_free = not facts.are_all_busy and is_short and not facts.is_cpu_full
+    is_met = facts.is_met or look.client_limit in _ENOUGH
+    if not is_free or not is_met or look.overflows:
         return None
     return Bottleneck(
         limit="nothing",
