@@ -1,7 +1,7 @@
 """What kind of call a call is: by what it asks of the kernel, not by its name of the year. Pure.
 
-`stat`, `lstat` and `fstat` are one call today, `newfstatat`, and differ in its flags: a path, a path
-whose last part is not followed where it is a link, a descriptor.
+`stat`, `lstat` and `fstat` are one call today, `newfstatat`, and differ in its flags: a path, a
+path whose last part is not followed where it is a link, a descriptor.
 """
 
 from typing import Literal

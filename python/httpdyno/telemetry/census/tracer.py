@@ -1,8 +1,8 @@
 """strace on the processes of a server that runs, and off them again.
 
 strace seizes them without stopping them; each call of theirs stops them twice, so that they are
-some ten times slower meanwhile. Whatever ends strace, the kernel lets go of what it traced and wakes
-it up; and the kernel ends strace when httpdyno is gone, by whatever signal.
+slower meanwhile. Whatever ends strace, the kernel lets go of what it traced and wakes it up; and
+the kernel ends strace when httpdyno is gone, by whatever signal.
 """
 
 import os
@@ -35,9 +35,12 @@ _PROGRAM = (
     "    os.execv(sys.argv[2], sys.argv[2:])\n"
 )
 """`prctl(PR_SET_PDEATHSIG, SIGTERM)`: outlives exec, and costs no code between fork and exec."""
-_OPTIONS = ("-f", "-qq", "-y", "-s", "0", "-e", "signal=none")
+_OPTIONS = (
+    *("-f", "-qq", "-y", "-s", "0", "-e", "signal=none"),
+    *("-e", "abbrev=!poll,ppoll,select,pselect6"),
+)
 """Threads and children too; files of descriptors; nothing of what is read and written, which may be
-secret."""
+secret; and of what is waited for all descriptors."""
 _YAMA = Path("/proc/sys/kernel/yama/ptrace_scope")
 
 
@@ -94,7 +97,7 @@ def traced(pids: Sequence[int]) -> Iterator[Tracer]:
     with tempfile.TemporaryDirectory(prefix="httpdyno-census-") as folder:
         file, errors = Path(folder) / "calls", Path(folder) / "errors"
         with errors.open("wb") as stderr:
-            process = subprocess.Popen(
+            process = subprocess.Popen(  # noqa: S603 - strace, on ids of processes
                 _command(program, file, pids),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
