@@ -8,7 +8,18 @@ from dataclasses import dataclass
 from httpdyno.report.inspect.facts import NOTHING_KNOWN, Surroundings
 from httpdyno.report.inspect.finding import Finding, findings
 from httpdyno.servers.source.inspection import Inspected
+from httpdyno.telemetry.census.record import Census
 from httpdyno.telemetry.observed import Observed
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Asked:
+    """What requests to a server took, one at a time."""
+
+    url: str
+    census: Census
+    answers: tuple[tuple[int, int], ...]
+    """(status, how often), with those that came before the first that counts."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -23,6 +34,8 @@ class Server:
     backends: tuple[tuple[str, str], ...] = ()
     """(backend, what serves it here); the second is empty where nothing here does."""
     surroundings: Surroundings = NOTHING_KNOWN
+    asked: Asked | None = None
+    """None where nobody asked for a census."""
 
     @property
     def findings(self) -> tuple[Finding, ...]:
