@@ -16,9 +16,9 @@ from httpdyno.cli.option import JsonOption
 from httpdyno.cli.output import Outputs, write_json
 from httpdyno.cli.standard_streams import say
 from httpdyno.registry import site_adapters
-from httpdyno.report.inspect.facts import Surroundings
+from httpdyno.report.inspect.facts import Asked, Surroundings
 from httpdyno.report.inspect.json import inspect_json
-from httpdyno.report.inspect.page import Asked, Page, Server
+from httpdyno.report.inspect.page import Page, Server
 from httpdyno.report.inspect.text import inspect_text
 from httpdyno.servers.cell.possible import possible
 from httpdyno.servers.source.find import configured, find, running

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from rich.table import Table
 from rich.text import Text
 
-from httpdyno.report.inspect.page import Asked
+from httpdyno.report.inspect.facts import Asked
 from httpdyno.report.shared.phrase import plural
 from httpdyno.telemetry.census.kind import Kind
 from httpdyno.telemetry.census.record import Census, LookedFor, PerRequest

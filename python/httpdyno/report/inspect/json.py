@@ -5,7 +5,8 @@ from typing import Any
 
 import msgspec
 
-from httpdyno.report.inspect.page import Asked, Page, Server
+from httpdyno.report.inspect.facts import Asked
+from httpdyno.report.inspect.page import Page, Server
 from httpdyno.report.inspect.pool_json import pool_json, workers_json
 
 

@@ -5,21 +5,10 @@ Pure: what is looked at comes in as it was seen.
 
 from dataclasses import dataclass
 
-from httpdyno.report.inspect.facts import NOTHING_KNOWN, Surroundings
+from httpdyno.report.inspect.facts import NOTHING_KNOWN, Asked, Surroundings
 from httpdyno.report.inspect.finding import Finding, findings
 from httpdyno.servers.source.inspection import Inspected
-from httpdyno.telemetry.census.record import Census
 from httpdyno.telemetry.observed import Observed
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Asked:
-    """What requests to a server took, one at a time."""
-
-    url: str
-    census: Census
-    answers: tuple[tuple[int, int], ...]
-    """(status, how often), with those that came before the first that counts."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -40,7 +29,7 @@ class Server:
     @property
     def findings(self) -> tuple[Finding, ...]:
         """What its owner should know."""
-        return findings(self.seen, self.observed, self.surroundings)
+        return findings(self.seen, self.observed, self.surroundings, self.asked)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

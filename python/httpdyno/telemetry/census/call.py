@@ -15,7 +15,7 @@ _RESUMED = re.compile(r"<\.\.\. (\w+) resumed>")
 _UNFINISHED = " <unfinished ...>"
 _WHOLE = re.compile(r"(\w+)\((.*)\)\s+= (.*)", re.DOTALL)
 _RESTARTED = re.compile(r"<\.\.\. resuming interrupted (\w+) \.\.\.>")
-_RESULT = re.compile(r"(-?\d+|0x[0-9a-f]+)(?:<([^>]*)>)?(?: (E[A-Z0-9]+) )?")
+_RESULT = re.compile(r"(0x[0-9a-f]+|-?\d+)(?:<([^>]*)>)?(?: (E[A-Z0-9]+) )?")
 _FILE = re.compile(r"(?:\d+|AT_FDCWD)<([^>]*)>")
 _STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _BY_THE_KERNEL = "? ERESTART"

@@ -124,8 +124,8 @@ def _doubts(requests: Sequence[_Request], n_connections: int, n_unread: int) -> 
         )
     if n_connections > len(requests):
         yield (
-            f"{n_connections:,} connections were accepted for {len(requests):,} requests: others "
-            "asked too, or the server asked itself, and what that took is among the figures"
+            f"{n_connections:,} connections were accepted, and {len(requests):,} were asked for: "
+            "others asked too, or the server asked itself, and what that took is among the figures"
         )
     if n_unread:
         yield f"{n_unread:,} lines of strace were not understood and are not counted"
