@@ -61,7 +61,14 @@ def command(  # noqa: PLR0913 - an option each
         ),
     ] = None,
     census_requests: Annotated[
-        int, typer.Option("--census-requests", metavar="N", min=2, max=1000, help="Of a census.")
+        int,
+        typer.Option(
+            "--census-requests",
+            metavar="N",
+            min=2,
+            max=1000,
+            help="So many requests are counted; some come before, so that the server is warm.",
+        ),
     ] = N_REQUESTS,
     rules: Annotated[
         bool, typer.Option("--rules", help="What is looked for, as a page in Markdown.")

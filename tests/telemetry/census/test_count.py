@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from httpdyno.telemetry.census.call import trace
 from httpdyno.telemetry.census.count import census
-from httpdyno.telemetry.census.record import NONE, PerRequest
+from httpdyno.telemetry.census.record import NONE, Census, PerRequest
 
 PARENT, WORKER, OTHER = 10, 11, 12
 PROCESS_OF = {PARENT: PARENT, WORKER: WORKER, OTHER: OTHER}
@@ -38,8 +38,8 @@ def request(inode: int, *texts: str, thread: int = WORKER) -> list[str]:
     )
 
 
-def counted(*parts: list[str], process_of=PROCESS_OF):
-    return census(trace([[], *parts]), process_of, rest_s=0.3)
+def counted(*parts: list[str]) -> Census:
+    return census(trace([[], *parts]), PROCESS_OF, rest_s=0.3)
 
 
 def of_kinds(seen):

@@ -75,9 +75,10 @@ def _files(census: Census) -> Table:
     table = _table("  looked for by")
     table.add_column("a request", justify="right", no_wrap=True)
     table.add_column("", overflow="fold")
-    for each in census.files[:N_FILES]:
+    shown = census.files[:N_FILES]
+    for each in shown:
         table.add_row(f"  {', '.join(each.kinds)}", _figure(each.calls), _found(each))
-    if (more := census.n_files - N_FILES) > 0:
+    if (more := census.n_files - len(shown)) > 0:
         table.add_row("", "", Text(plural(more, "more file"), "dim"))
     return table
 

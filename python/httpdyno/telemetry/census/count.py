@@ -9,10 +9,11 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from httpdyno.telemetry.census.call import Call, Trace
 from httpdyno.telemetry.census.frame import Frame, Part
-from httpdyno.telemetry.census.kind import BY_PATH, KINDS, kind_of
+from httpdyno.telemetry.census.kind import BY_PATH, KINDS, Kind, kind_of
 from httpdyno.telemetry.census.processes import Processes
 from httpdyno.telemetry.census.record import (
     Census,
@@ -138,7 +139,7 @@ def _kinds(requests: Sequence[_Request]) -> tuple[KindCalls, ...]:
     return tuple(
         KindCalls(
             kind=kind,
-            calls=_each(requests, lambda call, kind=kind: kind_of(call) == kind),
+            calls=_each(requests, partial(_is_of, kind)),
             names=tuple(name for name, _ in names[kind].most_common()),
         )
         for kind in KINDS
@@ -169,15 +170,21 @@ def _files(requests: Sequence[_Request]) -> tuple[LookedFor, ...]:
 def _connected(requests: Sequence[_Request]) -> tuple[Connected, ...]:
     to = Counter(filter(None, map(address, _all(requests))))
     return tuple(
-        Connected(
-            address=each, calls=_each(requests, lambda call, each=each: address(call) == each)
-        )
+        Connected(address=each, calls=_each(requests, partial(_goes_to, each)))
         for each, _ in to.most_common()
     )
 
 
 def _all(requests: Sequence[_Request]) -> Iterable[Call]:
     return (call for each in requests for call in each.calls)
+
+
+def _is_of(kind: Kind, call: Call) -> bool:
+    return kind_of(call) == kind
+
+
+def _goes_to(to: str, call: Call) -> bool:
+    return address(call) == to
 
 
 def _is_missing(call: Call) -> bool:

@@ -47,15 +47,10 @@ _YAMA = Path("/proc/sys/kernel/yama/ptrace_scope")
 class Tracer:
     """A strace that is attached: what it has written so far."""
 
-    def __init__(self, file: Path, process: "subprocess.Popen[bytes]", errors: Path) -> None:
-        self._file = file
+    def __init__(self, process: "subprocess.Popen[bytes]", calls: int, errors: int) -> None:
         self._process = process
+        self._calls = calls
         self._errors = errors
-
-    @property
-    def n_bytes(self) -> int:
-        """How much it has written."""
-        return self._file.stat().st_size if self._file.exists() else 0
 
     def settle(self, quiet_s: float, longest_s: float) -> int:
         """Wait until nothing is written for a while; return how many lines are whole.
@@ -63,22 +58,19 @@ class Tracer:
         Raises:
             TargetError: strace has ended.
         """
-        last, since_s = self.n_bytes, time.monotonic()
+        last, since_s = os.fstat(self._calls).st_size, time.monotonic()
         end_s = since_s + longest_s
         while (now_s := time.monotonic()) < min(end_s, since_s + quiet_s):
             time.sleep(_POLL_S)
-            if (size := self.n_bytes) != last:
+            if (size := os.fstat(self._calls).st_size) != last:
                 last, since_s = size, now_s
         if self._process.poll() is not None:
             raise TargetError(f"strace ended: {_said(self._errors) or 'it did not say why'}")
-        return len(self.lines())
+        return _whole(self._calls).count(b"\n")
 
     def lines(self) -> list[str]:
         """Return the lines that are whole."""
-        if not self._file.exists():
-            return []
-        text = self._file.read_text(encoding="utf-8", errors="backslashreplace")
-        return text.split("\n")[:-1]
+        return _whole(self._calls).decode(errors="backslashreplace").split("\n")[:-1]
 
 
 @contextmanager
@@ -94,21 +86,22 @@ def traced(pids: Sequence[int]) -> Iterator[Tracer]:
     """
     program = _strace()
     _check_free(pids)
-    with tempfile.TemporaryDirectory(prefix="httpdyno-census-") as folder:
-        file, errors = Path(folder) / "calls", Path(folder) / "errors"
-        with errors.open("wb") as stderr:
-            process = subprocess.Popen(  # noqa: S603 - strace, on ids of processes
-                _command(program, file, pids),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=stderr,
-                env={"LC_ALL": "C", "PATH": os.environ.get("PATH", os.defpath)},
-                # Ctrl-C is this process's to hear: strace goes when it is told to.
-                start_new_session=True,
-            )
+    # Files without names: none is left, whatever happens.
+    with tempfile.TemporaryFile() as written, tempfile.TemporaryFile() as told:
+        calls, errors = written.fileno(), told.fileno()
+        process = subprocess.Popen(  # noqa: S603 - strace, on ids of processes
+            _command(program, calls, pids),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=errors,
+            pass_fds=(calls,),
+            env={"LC_ALL": "C", "PATH": os.environ.get("PATH", os.defpath)},
+            # Ctrl-C is this process's to hear: strace goes when it is told to.
+            start_new_session=True,
+        )
         try:
             _await_attached(process, pids, errors)
-            yield Tracer(file, process, errors)
+            yield Tracer(process, calls, errors)
         finally:
             with cleaning():
                 _let_go(process, pids)
@@ -132,8 +125,8 @@ def threads_of(pids: Sequence[int]) -> dict[int, int]:
     return {int(thread): pid for pid in pids for thread in _threads(pid)}
 
 
-def _command(program: str, file: Path, pids: Sequence[int]) -> list[str]:
-    words = [program, *_OPTIONS, "-o", str(file)]
+def _command(program: str, calls: int, pids: Sequence[int]) -> list[str]:
+    words = [program, *_OPTIONS, "-o", f"/proc/self/fd/{calls}"]
     for pid in pids:
         words += ["-p", str(pid)]
     return [sys.executable, "-I", "-S", "-c", _PROGRAM, str(os.getpid()), *words]
@@ -160,7 +153,7 @@ def _check_free(pids: Sequence[int]) -> None:
             )
 
 
-def _await_attached(process: "subprocess.Popen[bytes]", pids: Sequence[int], errors: Path) -> None:
+def _await_attached(process: "subprocess.Popen[bytes]", pids: Sequence[int], errors: int) -> None:
     end_s = time.monotonic() + _ATTACH_S
     while any(_lacks_tracer(thread, process.pid) for thread in threads_of(pids)):
         if process.poll() is not None or time.monotonic() > end_s:
@@ -231,7 +224,12 @@ def _threads(pid: int) -> list[str]:
         return []
 
 
-def _said(errors: Path) -> str:
+def _said(errors: int) -> str:
     """Return the first that strace said of what went wrong."""
-    lines = errors.read_text(encoding="utf-8", errors="replace").splitlines()
-    return lines[0].removeprefix("strace: ") if lines else ""
+    lines = _whole(errors).decode(errors="replace").splitlines()
+    return lines[0].partition("strace: ")[2] or lines[0] if lines else ""
+
+
+def _whole(file: int) -> bytes:
+    """Return a file's content, wherever others write in it."""
+    return os.pread(file, os.fstat(file).st_size, 0)
