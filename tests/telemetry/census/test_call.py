@@ -68,6 +68,7 @@ LINES = (
     ),
     ("mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, 3</lib/c.so>, 0) = 0x7fdc7e0d4000",
      "other", "", 0x7FDC7E0D4000, ""),
+    ("umask(077) = 022", "other", "", 0o22, ""),
     ("exit_group(0)                     = ?", "other", "", None, ""),
     (
         "restart_syscall(<... resuming interrupted poll ...>) = 0",

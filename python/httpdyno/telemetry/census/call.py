@@ -123,7 +123,14 @@ def _made(thread: int, name: str, arguments: str, result: str) -> Call:
         thread=thread,
         name=restarted[1] if restarted else name,
         arguments="" if restarted else arguments,
-        result=int(match[1], 0) if match else None,
+        result=_number(match[1]) if match else None,
         error=(match[3] or "") if match else "",
         made=(match[2] or "") if match else "",
     )
+
+
+def _number(text: str) -> int:
+    """Return a result: addresses are written in hexadecimal, modes (of `umask`) in octal."""
+    if text.startswith("0x"):
+        return int(text, 16)
+    return int(text, 8) if text.startswith("0") else int(text)
