@@ -17,26 +17,28 @@ def source_of(url: str, source: Source | None) -> Source:
     """Return the server that is traced: the one that is named, else whoever listens at the URL.
 
     Raises:
-        UsageError: The URL is none.
+        UsageError: The URL is none, or may not be asked.
+        TargetError: Its host has no address.
     """
-    return source or parse_source([f":{parse_url(url).port}"], Path.cwd())
+    target = parse_url(url)
+    check_permitted(target, resolve(target), allowed_host=None)
+    return source or parse_source([f":{target.port}"], Path.cwd())
 
 
 def asked(url: str, n: int, found: Sequence[Found]) -> Asked:
     """Ask the server for a URL some times, one request after the other, and count its calls.
 
     Args:
-        url: What is asked for.
+        url: What is asked for; it may be (`source_of`).
         n: So many requests are counted.
         found: The server; it must be one, and run.
 
     Raises:
-        UsageError: It is not one that runs, or the URL may not be asked.
+        UsageError: It is not one that runs.
         TargetError: It did not answer, or may not be traced.
         RevertError: It is still traced.
     """
     target = parse_url(url)
-    check_permitted(target, resolve(target), allowed_host=None)
     roots = [(each.member.kind, each.root.pid) for each in found if each.root is not None]
     if len(roots) != 1:
         raise UsageError(

@@ -1,6 +1,7 @@
 """What is known of a server when rules look at it. Pure."""
 
 import re
+from collections.abc import Mapping
 from itertools import pairwise
 
 from httpdyno.model import Reading, Record, Survey
@@ -52,9 +53,10 @@ class CallFacts(Record, frozen=True):
     missing_file: str = ""
     """The path that the URL was made into, where it was looked for and nothing was there."""
 
-    def seen(self, n: float, what: str) -> str:
-        """Return as evidence how many of something there are."""
-        return f"{n:.3g} {what} in each request of {self.url}"
+    def seen(self, counts: Mapping[str, float]) -> str:
+        """Return as evidence how many of some things there are in a request."""
+        said = " and ".join(f"{n:.3g} {what}" for what, n in counts.items())
+        return f"{said} in each request of {self.url}"
 
 
 class Facts(Record, frozen=True):

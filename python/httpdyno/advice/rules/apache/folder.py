@@ -104,7 +104,7 @@ def _overridden(facts: Facts) -> Iterator[Seen]:
         n = sum(1 for folder in _down_to(root.path) if _is_allowed_in(applying, folder))
         cases.setdefault((root.path, n), []).append(where(reading))
     calls = facts.calls
-    counted = (calls.seen(calls.htaccess_opens, "opens of a `.htaccess`"),) if calls else ()
+    counted = (calls.seen({"opens of a `.htaccess`": calls.htaccess_opens}),) if calls else ()
     for (path, n), places in cases.items():
         yield Seen(
             what=f"for each request `.htaccess` is looked for in {_folders(n)} of the path to "
@@ -142,7 +142,7 @@ def _links(facts: Facts) -> Iterator[Seen]:
         if is_well or _is_unclear(facts, "Options", root):
             continue
         calls = facts.calls
-        counted = (calls.seen(calls.lstats, "`lstat`"),) if calls else ()
+        counted = (calls.seen({"`lstat`": calls.lstats}),) if calls else ()
         why = "`SymLinksIfOwnerMatch`" if _OWNER in found else "no `FollowSymLinks`"
         yield Seen(
             what=f"{why} for {root.path}: each request looks whether one of the {depth(root.path)} "

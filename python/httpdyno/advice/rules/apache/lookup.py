@@ -37,9 +37,8 @@ def _asked(facts: Facts) -> Iterator[str]:
     """Yield whom requests were seen to ask for names, besides what else the server asks for."""
     calls = facts.calls
     if calls is not None:
-        yield calls.seen(calls.name_servers, "connections to name servers")
-        if calls.hosts_opens:
-            yield calls.seen(calls.hosts_opens, "opens of /etc/hosts")
+        counts = {"opens of /etc/hosts": calls.hosts_opens}
+        yield calls.seen({**counts, "connections to name servers": calls.name_servers})
 
 
 def _has_name(reading: Reading) -> bool:

@@ -10,14 +10,10 @@ def _walked(facts: Facts) -> Iterator[Seen]:
     calls = facts.calls
     if calls is None or not calls.missing_file or not calls.stats + calls.lstats:
         return
-    opens = calls.htaccess_opens
+    counts = {"`stat`": calls.stats, "`lstat`": calls.lstats}
     yield Seen(
         what=f"{calls.missing_file} is looked for in each request, and is not there",
-        evidence=(
-            calls.seen(calls.stats, "`stat`"),
-            calls.seen(calls.lstats, "`lstat`"),
-            *((calls.seen(opens, "opens of a `.htaccess`"),) if opens else ()),
-        ),
+        evidence=(calls.seen(counts),),
     )
 
 
