@@ -87,7 +87,9 @@ def main() -> int:
             wrong += [f"{handler}, {each}" for each in wrong_of(counts)]
         for name, server in {"gunicorn": gunicorn, "php-fpm behind nginx": php_fpm}.items():
             with new_folder() as folder, started_in(folder) as start:
-                print(line(name, server(folder, start, arguments.requests)), flush=True)
+                census = server(folder, start, arguments.requests)
+                print(line(name, census), flush=True)
+                wrong += [f"{name}: {doubt}" for doubt in census.doubts]
     except HttpdynoError as error:
         print(f"{error}; {error.hint}", file=sys.stderr)
         return 3

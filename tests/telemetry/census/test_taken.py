@@ -205,6 +205,30 @@ def _is_strace(pid):
     return False
 
 
+@pytest.mark.parametrize("n_stale", [1, 2])
+def test_who_began_while_strace_took_hold_is_traced_too(n_stale, monkeypatch):
+    found: list[tuple[int, ...]] = []
+
+    def stale(roots):
+        # As if the first of its children had not begun yet.
+        found.append(tree_pids(roots))
+        return found[-1][:1] if len(found) <= n_stale * 2 - 1 and len(found) % 2 else found[-1]
+
+    server = subprocess.Popen(["sh", "-c", "sleep 60 & wait"], start_new_session=True)
+    try:
+        deadline_s = time.monotonic() + DEADLINE_S
+        while len(tree_pids([server.pid])) < 2:
+            assert time.monotonic() < deadline_s
+            time.sleep(0.01)
+        monkeypatch.setattr("httpdyno.telemetry.census.tracer.tree_pids", stale)
+        with traced([server.pid]):
+            assert [bool(status(pid)[1]) for pid in found[-1]] == [True, True]
+        assert [bool(status(pid)[1]) for pid in found[-1]] == [False, False]
+    finally:
+        os.killpg(server.pid, signal.SIGKILL)
+        server.wait()
+
+
 def test_a_tree_is_a_root_and_all_below():
     child = subprocess.Popen(["sh", "-c", "sleep 60 & wait"], start_new_session=True)
     try:

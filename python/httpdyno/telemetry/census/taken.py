@@ -38,9 +38,7 @@ def census_of(root_pids: Sequence[int], ask: Callable[[], None], n: int = N_REQU
     n_warm = min(_MOST_WARM, max(_FEWEST_WARM, _WARM_PER_PROCESS * len(tree_pids(root_pids))))
     for _ in range(n_warm):
         ask()
-    # Those that begin while strace takes hold are followed, since their parents are traced.
-    pids = tree_pids(root_pids)
-    with traced(pids) as tracer:
+    with traced(root_pids) as tracer:
         process_of = threads_of(tree_pids(root_pids))
         # The first after strace took hold: calls that it broke into are begun again.
         began_s = time.monotonic()

@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from httpdyno.errors import RevertError, TargetError
@@ -27,6 +27,9 @@ from httpdyno.telemetry.proc_file import (
 _ATTACH_S = 10.0
 _DETACH_S = 5.0
 _POLL_S = 0.005
+_TRIES = 5
+_GONE = "No such process"
+_ENDED = (b"Z", b"X")
 _PROGRAM = (
     # The parent may be gone before the kernel was told to tell.
     "import ctypes, os, sys\n"
@@ -52,6 +55,10 @@ class Tracer:
         self._calls = calls
         self._errors = errors
 
+    def holds(self, pids: Sequence[int]) -> bool:
+        """Whether it traces all threads of some processes."""
+        return not any(_lacks_tracer(thread, self._process.pid) for thread in threads_of(pids))
+
     def settle(self, quiet_s: float, longest_s: float) -> int:
         """Wait until nothing is written for a while; return how many lines are whole.
 
@@ -74,18 +81,34 @@ class Tracer:
 
 
 @contextmanager
-def traced(pids: Sequence[int]) -> Iterator[Tracer]:
-    """Trace processes with all of their threads, and what they begin, until the block ends.
+def traced(root_pids: Sequence[int]) -> Iterator[Tracer]:
+    """Trace processes, all below them and what they begin, until the block ends.
 
     To be used by the thread that lives longest: the kernel ends strace with the thread that began
     it.
 
     Raises:
-        TargetError: There is no strace, or it may not trace one of them.
+        TargetError: There is no strace, it may not trace one of them, or they are gone.
         RevertError: It did not let go of them.
     """
     program = _strace()
-    _check_free(pids)
+    for _ in range(_TRIES):
+        with ExitStack() as stack:
+            pids = tree_pids(root_pids)
+            _check_free(pids)
+            tracer = stack.enter_context(_attached(program, pids))
+            # One that was begun before its parent was held is nobody's.
+            if tracer.holds(tree_pids(root_pids)):
+                yield tracer
+                return
+    raise TargetError(
+        f"strace took hold of the server {_TRIES} times, and its processes had changed meanwhile",
+        hint="ask when it is quiet, or let its processes live longer",
+    )
+
+
+@contextmanager
+def _attached(program: str, pids: Sequence[int]) -> Iterator[Tracer]:
     # Files without names: none is left, whatever happens.
     with tempfile.TemporaryFile() as written, tempfile.TemporaryFile() as told:
         calls, errors = written.fileno(), told.fileno()
@@ -114,7 +137,7 @@ def tree_pids(root_pids: Sequence[int]) -> tuple[int, ...]:
     waiting = list(reversed(root_pids))
     while waiting:
         pid = waiting.pop()
-        if pid not in found and (fields := _fields(pid)) and fields[0] not in (b"Z", b"X"):
+        if pid not in found and (fields := _fields(pid)) and fields[0] not in _ENDED:
             found[pid] = None
             waiting += reversed(children_of(pid))
     return tuple(found)
@@ -156,11 +179,13 @@ def _check_free(pids: Sequence[int]) -> None:
 def _await_attached(process: "subprocess.Popen[bytes]", pids: Sequence[int], errors: int) -> None:
     end_s = time.monotonic() + _ATTACH_S
     while any(_lacks_tracer(thread, process.pid) for thread in threads_of(pids)):
+        if process.poll() is not None and _GONE in _said(errors):
+            return  # all of them ended since they were listed
         if process.poll() is not None or time.monotonic() > end_s:
             raise _refused(_said(errors))
         time.sleep(_POLL_S)
     # strace tells of those that it could not have, and goes on with the others.
-    if said := _said(errors):
+    if (said := _said(errors)) and _GONE not in said:
         raise _refused(said)
 
 
@@ -192,7 +217,8 @@ def _let_go(process: "subprocess.Popen[bytes]", pids: Sequence[int]) -> None:
 
 
 def _lacks_tracer(thread: int, tracer: int) -> bool:
-    return bool(_fields(thread)) and _tracer_of(thread) != tracer
+    fields = _fields(thread)
+    return bool(fields) and fields[0] not in _ENDED and _tracer_of(thread) != tracer
 
 
 def _tracer_of(thread: int) -> int:
