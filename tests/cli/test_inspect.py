@@ -71,6 +71,23 @@ def test_where_nothing_runs_it_is_what_is_configured(monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
+        (["--census", "ftp://x/"], 2, "expected http or https"),
+        (["--census", "http://192.0.2.1/"], 2, "neither this machine nor in a private network"),
+        (["--census", "http://127.0.0.1:1/"], 2, "nothing listens at"),
+        (["--census", "http://127.0.0.1:1/", "--", "node", "x.js"], 2, "and 0 of these do"),
+        (["pid:4194303", "--census", "http://127.0.0.1:1/"], 2, "no process has the id"),
+    ],
+)
+def test_a_census_that_cannot_be_taken_says_why(words, code, message, capsys):
+    assert run(["inspect", *words]) == code
+    seen = capsys.readouterr()
+    assert seen.out == ""
+    assert message in seen.err
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
         (["--pid", "4194303"], 2, "no process has the id"),
         (["--server", "nginxx"], 2, "no kind of server is called `nginxx`"),
         (["--config", "/nowhere.conf"], 3, "does not exist"),

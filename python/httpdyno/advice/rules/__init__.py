@@ -15,11 +15,12 @@ from httpdyno.advice.rules.apache import (
     module,
     mount,
     pool,
+    walk,
     wording,
 )
 from httpdyno.advice.rules.declaration import Rule
 
-_APACHE = (pool, keep_alive, life, lookup, folder, compression, module, mount, wording)
+_APACHE = (pool, keep_alive, life, lookup, folder, walk, compression, module, mount, wording)
 RULES: tuple[Rule, ...] = tuple(
     rule
     for family in (memory, *_APACHE, nginx, php_fpm, python_server, place, debug, backlog)

@@ -1,6 +1,7 @@
 """What is known of a server when rules look at it. Pure."""
 
 import re
+from collections.abc import Mapping
 from itertools import pairwise
 
 from httpdyno.model import Reading, Record, Survey
@@ -38,6 +39,26 @@ class PoolFacts(Record, frozen=True):
         return len(self.names) == 1
 
 
+class CallFacts(Record, frozen=True):
+    """System calls that a request was seen to take: means over several requests."""
+
+    url: str
+    stats: float = 0.0
+    lstats: float = 0.0
+    htaccess_opens: float = 0.0
+    hosts_opens: float = 0.0
+    """Of `/etc/hosts`, where names are looked for first."""
+    name_servers: float = 0.0
+    """Connections to name servers."""
+    missing_file: str = ""
+    """The path that the URL was made into, where it was looked for and nothing was there."""
+
+    def seen(self, counts: Mapping[str, float]) -> str:
+        """Return as evidence how many of some things there are in a request."""
+        said = " and ".join(f"{n:.3g} {what}" for what, n in counts.items())
+        return f"{said} in each request of {self.url}"
+
+
 class Facts(Record, frozen=True):
     """A server as `httpdyno inspect` knows it."""
 
@@ -60,6 +81,8 @@ class Facts(Record, frozen=True):
     pool: PoolFacts | None = None
     """None where it does not run."""
     queues: tuple[Queue, ...] = ()
+    calls: CallFacts | None = None
+    """None where nobody asked for a census."""
 
     def all_of(self, name: str) -> tuple[Reading, ...]:
         """Return the readings of a name, written in any case, in the order of the configuration."""

@@ -2,14 +2,27 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from urllib.parse import unquote, urlsplit
 
-from httpdyno.advice.rules.facts import Facts, PoolFacts, Queue
+from httpdyno.advice.rules.facts import CallFacts, Facts, PoolFacts, Queue
 from httpdyno.servers.apache_site.survey import NOT_FOLLOWED
 from httpdyno.servers.source.inspection import Inspected
+from httpdyno.telemetry.census.record import Census
 from httpdyno.telemetry.observed import Observed
 
 _SOMAXCONN = "net.core.somaxconn"
 _ENVIRONMENT = "environment"
+_HOSTS = "/etc/hosts"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Asked:
+    """What requests to a server took, one at a time."""
+
+    url: str
+    census: Census
+    answers: tuple[tuple[int, int], ...]
+    """(status, how often), with those that came before the first that counts."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -26,7 +39,10 @@ NOTHING_KNOWN = Surroundings()
 
 
 def facts_of(
-    seen: Inspected, observed: Observed | None, surroundings: Surroundings
+    seen: Inspected,
+    observed: Observed | None,
+    surroundings: Surroundings,
+    asked: Asked | None = None,
 ) -> Facts | None:
     """Return what is known; None of a server whose configuration is not.
 
@@ -34,6 +50,7 @@ def facts_of(
         seen: What it is configured to.
         observed: Its processes; None where it does not run.
         surroundings: What of the machine it is beside.
+        asked: A census of it; None where there is none.
     """
     survey, found = seen.survey, seen.found
     if survey is None:
@@ -53,6 +70,29 @@ def facts_of(
         somaxconn=int(somaxconn.text) if somaxconn and somaxconn.text.isdecimal() else None,
         pool=_pool(observed) if observed else None,
         queues=_queues(observed) if observed else (),
+        calls=_calls(asked) if asked else None,
+    )
+
+
+def _calls(asked: Asked) -> CallFacts | None:
+    census, path = asked.census, unquote(urlsplit(asked.url).path)
+    if census.doubts:
+        return None
+    missing = [
+        each.path
+        for each in census.files
+        if each.is_missing and "stat" in each.kinds and each.path.endswith(path)
+    ]
+    return CallFacts(
+        url=asked.url,
+        stats=census.of("stat").mean,
+        lstats=census.of("lstat").mean,
+        htaccess_opens=census.htaccess_opens.mean,
+        hosts_opens=sum(
+            each.calls.mean for each in census.files if each.path == _HOSTS and "open" in each.kinds
+        ),
+        name_servers=census.name_servers.mean,
+        missing_file=missing[0] if missing and path != "/" else "",
     )
 
 

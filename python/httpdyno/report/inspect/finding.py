@@ -7,8 +7,9 @@ from typing import Literal
 from msgspec import structs
 
 from httpdyno.advice.rules import RULES
+from httpdyno.advice.rules.facts import Facts
 from httpdyno.advice.rules.finding import findings_of
-from httpdyno.report.inspect.facts import NOTHING_KNOWN, Surroundings, facts_of
+from httpdyno.report.inspect.facts import NOTHING_KNOWN, Asked, Surroundings, facts_of
 from httpdyno.report.shared.phrase import oxford, plural
 from httpdyno.servers.source.inspection import Inspected
 from httpdyno.telemetry.observed import Observed
@@ -48,7 +49,10 @@ class Finding:
 
 
 def findings(
-    seen: Inspected, observed: Observed | None, surroundings: Surroundings = NOTHING_KNOWN
+    seen: Inspected,
+    observed: Observed | None,
+    surroundings: Surroundings = NOTHING_KNOWN,
+    asked: Asked | None = None,
 ) -> tuple[Finding, ...]:
     """Return what is wrong with a server, or not as it looks, the worst first.
 
@@ -56,20 +60,18 @@ def findings(
         seen: What it is configured to.
         observed: Its processes; None where it does not run.
         surroundings: What of the machine it is beside.
+        asked: A census of it; None where there is none.
     """
     found = (
         *_of_files(seen),
         *_of_processes(observed),
         *_not_seen(seen),
-        *_of_rules(seen, observed, surroundings),
+        *_of_rules(facts_of(seen, observed, surroundings, asked)),
     )
     return tuple(sorted(found, key=lambda each: _SEVERITIES.index(each.severity)))
 
 
-def _of_rules(
-    seen: Inspected, observed: Observed | None, surroundings: Surroundings
-) -> Iterator[Finding]:
-    facts = facts_of(seen, observed, surroundings)
+def _of_rules(facts: Facts | None) -> Iterator[Finding]:
     for each in findings_of(facts, RULES) if facts else ():
         yield Finding(**structs.asdict(each))
 

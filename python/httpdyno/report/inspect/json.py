@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from httpdyno.report.inspect.facts import Asked
 from httpdyno.report.inspect.page import Page, Server
 from httpdyno.report.inspect.pool_json import pool_json, workers_json
 
@@ -38,6 +39,7 @@ def _server(server: Server) -> dict[str, Any]:
         "memory_bytes": server.observed.pool.pss_bytes if server.observed else None,
         "pool": pool_json(server.observed) if server.observed else None,
         "workers": workers_json(server.observed) if server.observed else [],
+        "census": _census(server.asked) if server.asked else None,
         "listens": [each.address for each in found.listens],
         "survey": msgspec.to_builtins(survey) if survey else None,
         "knobs": list(seen.knobs),
@@ -46,4 +48,12 @@ def _server(server: Server) -> dict[str, Any]:
         "perhaps_changed_files": list(seen.perhaps_changed),
         "findings": [asdict(each) for each in server.findings],
         "not_seen": [*found.hidden, *(server.observed.hidden if server.observed else ())],
+    }
+
+
+def _census(asked: Asked) -> dict[str, Any]:
+    return {
+        "url": asked.url,
+        "answers": {str(status): n for status, n in asked.answers},
+        **msgspec.to_builtins(asked.census),
     }

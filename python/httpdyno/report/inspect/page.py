@@ -5,7 +5,7 @@ Pure: what is looked at comes in as it was seen.
 
 from dataclasses import dataclass
 
-from httpdyno.report.inspect.facts import NOTHING_KNOWN, Surroundings
+from httpdyno.report.inspect.facts import NOTHING_KNOWN, Asked, Surroundings
 from httpdyno.report.inspect.finding import Finding, findings
 from httpdyno.servers.source.inspection import Inspected
 from httpdyno.telemetry.observed import Observed
@@ -23,11 +23,13 @@ class Server:
     backends: tuple[tuple[str, str], ...] = ()
     """(backend, what serves it here); the second is empty where nothing here does."""
     surroundings: Surroundings = NOTHING_KNOWN
+    asked: Asked | None = None
+    """None where nobody asked for a census."""
 
     @property
     def findings(self) -> tuple[Finding, ...]:
         """What its owner should know."""
-        return findings(self.seen, self.observed, self.surroundings)
+        return findings(self.seen, self.observed, self.surroundings, self.asked)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -7,6 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from httpdyno.model import Listener, Reading
+from httpdyno.report.inspect.census_text import CENSUS_LABEL, census_row, census_tables
 from httpdyno.report.inspect.finding import RULE_SEVERITIES, Finding
 from httpdyno.report.inspect.page import Page, Server
 from httpdyno.report.inspect.pool_text import (
@@ -29,6 +30,7 @@ _STYLES = {"bad": "red", "hint": "cyan"}
 LABELS = (
     *("runs", "listens", "hosts", "serves", "log", "set", "limits", "files"),
     *POOL_LABELS,
+    CENSUS_LABEL,
     *("bad", "doubtful", "hint"),
     _FINDING,
 )
@@ -46,6 +48,8 @@ def inspect_text(page: Page) -> RenderableType:
         parts.append(_paragraph(server, page.now_s))
         if server.is_named and server.observed is not None:
             parts += [Text(""), worker_table(server.observed)]
+        for table in census_tables(server.asked) if server.asked else ():
+            parts += [Text(""), table]
         parts.append(Text(""))
     if page.isolation:
         reason = f" ({page.isolation_reason})" if page.isolation_reason else ""
@@ -128,6 +132,8 @@ def _bounds(server: Server) -> Iterator[tuple[str, str]]:
         yield "memory", memory_row(server.observed)
         if server.is_named:
             yield from detail_rows(server.observed)
+    if server.asked is not None:
+        yield CENSUS_LABEL, census_row(server.asked)
     if seen.n_files:
         yield "files", f"{plural(seen.n_files, 'file')} read, {plural(len(seen.knobs), 'knob')}"
 

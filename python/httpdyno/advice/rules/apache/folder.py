@@ -103,12 +103,17 @@ def _overridden(facts: Facts) -> Iterator[Seen]:
         # A folder of the path where nothing is allowed is not looked into, those below are again.
         n = sum(1 for folder in _down_to(root.path) if _is_allowed_in(applying, folder))
         cases.setdefault((root.path, n), []).append(where(reading))
+    calls = facts.calls
+    counted = (calls.seen({"opens of a `.htaccess`": calls.htaccess_opens}),) if calls else ()
     for (path, n), places in cases.items():
         yield Seen(
             what=f"for each request `.htaccess` is looked for in {_folders(n)} of the path to "
             f"{path}, and in each deeper one",
-            evidence=tuple(places),
+            evidence=(*counted, *places),
         )
+    # What is seen needs no reading of the configuration.
+    if calls is not None and calls.htaccess_opens and not cases:
+        yield Seen(what="each request looks for `.htaccess`", evidence=counted)
 
 
 def _down_to(path: str) -> list[str]:
@@ -136,11 +141,13 @@ def _links(facts: Facts) -> Iterator[Seen]:
         is_well = not applying or found & {_FOLLOW, _OWNER} == {_FOLLOW}
         if is_well or _is_unclear(facts, "Options", root):
             continue
+        calls = facts.calls
+        counted = (calls.seen({"`lstat`": calls.lstats}),) if calls else ()
         why = "`SymLinksIfOwnerMatch`" if _OWNER in found else "no `FollowSymLinks`"
         yield Seen(
             what=f"{why} for {root.path}: each request looks whether one of the {depth(root.path)} "
             "folders of the path, or what lies below, is a link",
-            evidence=tuple(where(reading) for reading, _ in applying[-2:]),
+            evidence=(*counted, *(where(reading) for reading, _ in applying[-2:])),
         )
 
 
@@ -166,7 +173,8 @@ RULES = (
         matters="Each request looks for a `.htaccess` file in each folder down to what it asks "
         "for, and reads those that are there.",
         needs="`DocumentRoot` and `AllowOverride` with their folders, in a configuration that was "
-        "read whole; hosts that pass everything on are left out.",
+        "read whole, hosts that pass everything on left out; or a census (`--census URL`) in which "
+        "it is looked for.",
         do="write what the files say into `<Directory>` and set `AllowOverride None`",
         risks="applications and people that write `.htaccess` files are not heard any more",
         wrong="people without access to the configuration need theirs: hosting for others",

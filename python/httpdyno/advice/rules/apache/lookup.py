@@ -18,7 +18,7 @@ def _names(facts: Facts) -> Iterator[Seen]:
         yield Seen(
             what="the name server is asked for the name of each client, and the client waits"
             + (" twice" if any(r.text.lower() == "double" for r in found) else ""),
-            evidence=tuple(map(where, found)),
+            evidence=(*_asked(facts), *map(where, found)),
         )
 
 
@@ -29,8 +29,16 @@ def _by_name(facts: Facts) -> Iterator[Seen]:
         yield Seen(
             what="who may ask is told by names of hosts: the name server is asked twice for each "
             "client, though `HostnameLookups` is off",
-            evidence=tuple(map(where, found)),
+            evidence=(*_asked(facts), *map(where, found)),
         )
+
+
+def _asked(facts: Facts) -> Iterator[str]:
+    """Yield whom requests were seen to ask for names, besides what else the server asks for."""
+    calls = facts.calls
+    if calls is not None:
+        counts = {"opens of /etc/hosts": calls.hosts_opens}
+        yield calls.seen({**counts, "connections to name servers": calls.name_servers})
 
 
 def _has_name(reading: Reading) -> bool:

@@ -1,0 +1,1 @@
+"""System calls per request, beside those that the book counted."""

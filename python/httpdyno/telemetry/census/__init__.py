@@ -1,0 +1,1 @@
+"""System calls per request by kind, as strace sees them: never inside a timed window."""

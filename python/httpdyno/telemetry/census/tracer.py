@@ -1,0 +1,261 @@
+"""strace on the processes of a server that runs, and off them again.
+
+strace seizes them without stopping them; each call of theirs stops them twice, so that they are
+slower meanwhile. Whatever ends strace, the kernel lets go of what it traced and wakes it up; and
+the kernel ends strace when httpdyno is gone, by whatever signal.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from httpdyno.errors import RevertError, TargetError
+from httpdyno.interruption import cleaning
+from httpdyno.telemetry.proc_file import (
+    KERNEL_LISTS_CHILDREN,
+    content,
+    listed_children,
+    scanned_children,
+)
+
+_ATTACH_S = 10.0
+_DETACH_S = 5.0
+_POLL_S = 0.005
+_TRIES = 5
+_GONE = "No such process"
+_ENDED = (b"Z", b"X")
+_PROGRAM = (
+    # The parent may be gone before the kernel was told to tell.
+    "import ctypes, os, sys\n"
+    "ctypes.CDLL(None).prctl(1, 15, 0, 0, 0)\n"
+    "if os.getppid() == int(sys.argv[1]):\n"
+    "    os.execv(sys.argv[2], sys.argv[2:])\n"
+)
+"""`prctl(PR_SET_PDEATHSIG, SIGTERM)`: outlives exec, and costs no code between fork and exec."""
+_OPTIONS = (
+    *("-f", "-qq", "-y", "-s", "0", "-e", "signal=none"),
+    *("-e", "abbrev=!poll,ppoll,select,pselect6"),
+)
+"""Threads and children too; files of descriptors; nothing of what is read and written, which may be
+secret; and of what is waited for all descriptors."""
+_YAMA = Path("/proc/sys/kernel/yama/ptrace_scope")
+
+
+class Tracer:
+    """A strace that is attached: what it has written so far."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]", calls: int, errors: int) -> None:
+        self._process = process
+        self._calls = calls
+        self._errors = errors
+
+    def holds(self, pids: Sequence[int]) -> bool:
+        """Whether it traces all threads of some processes."""
+        return not any(_lacks_tracer(thread, self._process.pid) for thread in threads_of(pids))
+
+    def settle(self, quiet_s: float, longest_s: float) -> int:
+        """Wait until nothing is written for a while; return how many lines are whole.
+
+        Raises:
+            TargetError: strace has ended.
+        """
+        last, since_s = os.fstat(self._calls).st_size, time.monotonic()
+        end_s = since_s + longest_s
+        while (now_s := time.monotonic()) < min(end_s, since_s + quiet_s):
+            time.sleep(_POLL_S)
+            if (size := os.fstat(self._calls).st_size) != last:
+                last, since_s = size, now_s
+        if self._process.poll() is not None:
+            raise TargetError(f"strace ended: {_said(self._errors) or 'it did not say why'}")
+        return _whole(self._calls).count(b"\n")
+
+    def lines(self) -> list[str]:
+        """Return the lines that are whole."""
+        return _whole(self._calls).decode(errors="backslashreplace").split("\n")[:-1]
+
+
+@contextmanager
+def traced(root_pids: Sequence[int]) -> Iterator[Tracer]:
+    """Trace processes, all below them and what they begin, until the block ends.
+
+    To be used by the thread that lives longest: the kernel ends strace with the thread that began
+    it.
+
+    Raises:
+        TargetError: There is no strace, it may not trace one of them, or they are gone.
+        RevertError: It did not let go of them.
+    """
+    program = _strace()
+    for _ in range(_TRIES):
+        with ExitStack() as stack:
+            pids = tree_pids(root_pids)
+            _check_free(pids)
+            tracer = stack.enter_context(_attached(program, pids))
+            # One that was begun before its parent was held is nobody's.
+            if tracer.holds(tree_pids(root_pids)):
+                yield tracer
+                return
+    raise TargetError(
+        f"strace took hold of the server {_TRIES} times, and its processes had changed meanwhile",
+        hint="ask when it is quiet, or let its processes live longer",
+    )
+
+
+@contextmanager
+def _attached(program: str, pids: Sequence[int]) -> Iterator[Tracer]:
+    # Files without names: none is left, whatever happens.
+    with tempfile.TemporaryFile() as written, tempfile.TemporaryFile() as told:
+        calls, errors = written.fileno(), told.fileno()
+        process = subprocess.Popen(  # noqa: S603 - strace, on ids of processes
+            _command(program, calls, pids),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=errors,
+            pass_fds=(calls,),
+            env={"LC_ALL": "C", "PATH": os.environ.get("PATH", os.defpath)},
+            # Ctrl-C is this process's to hear: strace goes when it is told to.
+            start_new_session=True,
+        )
+        try:
+            _await_attached(process, pids, errors)
+            yield Tracer(process, calls, errors)
+        finally:
+            with cleaning():
+                _let_go(process, pids)
+
+
+def tree_pids(root_pids: Sequence[int]) -> tuple[int, ...]:
+    """Return the processes of some trees, without those that have ended: roots first."""
+    found: dict[int, None] = {}
+    children_of = _children if KERNEL_LISTS_CHILDREN else scanned_children(_parent)
+    waiting = list(reversed(root_pids))
+    while waiting:
+        pid = waiting.pop()
+        if pid not in found and (fields := _fields(pid)) and fields[0] not in _ENDED:
+            found[pid] = None
+            waiting += reversed(children_of(pid))
+    return tuple(found)
+
+
+def threads_of(pids: Sequence[int]) -> dict[int, int]:
+    """Return the processes of all threads that there are: thread → process."""
+    return {int(thread): pid for pid in pids for thread in _threads(pid)}
+
+
+def _command(program: str, calls: int, pids: Sequence[int]) -> list[str]:
+    words = [program, *_OPTIONS, "-o", f"/proc/self/fd/{calls}"]
+    for pid in pids:
+        words += ["-p", str(pid)]
+    return [sys.executable, "-I", "-S", "-c", _PROGRAM, str(os.getpid()), *words]
+
+
+def _strace() -> str:
+    program = shutil.which("strace")
+    if program is None:
+        raise TargetError(
+            "system calls are seen by strace, which is not installed",
+            hint="`apt-get install strace`, or what your system calls it",
+        )
+    return program
+
+
+def _check_free(pids: Sequence[int]) -> None:
+    if not pids:
+        raise TargetError("the server's processes are gone")
+    for pid in pids:
+        if tracer := _tracer_of(pid):
+            raise TargetError(
+                f"process {pid} is traced already, by process {tracer}",
+                hint="one at a time: end that debugger or strace first",
+            )
+
+
+def _await_attached(process: "subprocess.Popen[bytes]", pids: Sequence[int], errors: int) -> None:
+    end_s = time.monotonic() + _ATTACH_S
+    while any(_lacks_tracer(thread, process.pid) for thread in threads_of(pids)):
+        if process.poll() is not None and _GONE in _said(errors):
+            return  # all of them ended since they were listed
+        if process.poll() is not None or time.monotonic() > end_s:
+            raise _refused(_said(errors))
+        time.sleep(_POLL_S)
+    # strace tells of those that it could not have, and goes on with the others.
+    if (said := _said(errors)) and _GONE not in said:
+        raise _refused(said)
+
+
+def _refused(said: str) -> TargetError:
+    if "Operation not permitted" not in said:
+        return TargetError(f"the server could not be traced: {said or 'strace did not begin'}")
+    hint = "with root's rights it may: `sudo httpdyno inspect …`"
+    if os.geteuid() == 0:
+        hint = "this root may not trace, as in many containers: it takes CAP_SYS_PTRACE"
+    elif content(os.fsencode(_YAMA)).strip() not in (b"", b"0"):
+        hint += f" ({_YAMA} keeps others' children from being traced)"
+    return TargetError(f"the server may not be traced by this user: {said}", hint=hint)
+
+
+def _let_go(process: "subprocess.Popen[bytes]", pids: Sequence[int]) -> None:
+    if process.poll() is None:
+        process.terminate()
+        try:
+            process.wait(_DETACH_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+    held = [pid for pid in pids if _tracer_of(pid) == process.pid]
+    if held:
+        raise RevertError(
+            f"strace ended and process {held[0]} is still traced",
+            hint=f"see `grep TracerPid /proc/{held[0]}/status`",
+        )
+
+
+def _lacks_tracer(thread: int, tracer: int) -> bool:
+    fields = _fields(thread)
+    return bool(fields) and fields[0] not in _ENDED and _tracer_of(thread) != tracer
+
+
+def _tracer_of(thread: int) -> int:
+    for line in content(b"/proc/%d/status" % thread).splitlines():
+        if line.startswith(b"TracerPid:"):
+            return int(line.split()[1])
+    return 0
+
+
+def _fields(pid: int) -> list[bytes]:
+    """Return what stands in its `stat` from the state on; empty where it is gone."""
+    stat = content(b"/proc/%d/stat" % pid)
+    return stat[stat.rindex(b")") + 2 :].split(None, 3) if stat else []
+
+
+def _parent(pid: int) -> int | None:
+    fields = _fields(pid)
+    return int(fields[1]) if fields else None
+
+
+def _children(pid: int) -> list[int]:
+    return listed_children(pid, has_one_thread=False)
+
+
+def _threads(pid: int) -> list[str]:
+    try:
+        return os.listdir(f"/proc/{pid}/task")  # noqa: PTH208 - names are what is wanted
+    except OSError:
+        return []
+
+
+def _said(errors: int) -> str:
+    """Return the first that strace said of what went wrong."""
+    lines = _whole(errors).decode(errors="replace").splitlines()
+    return lines[0].partition("strace: ")[2] or lines[0] if lines else ""
+
+
+def _whole(file: int) -> bytes:
+    """Return a file's content, wherever others write in it."""
+    return os.pread(file, os.fstat(file).st_size, 0)
