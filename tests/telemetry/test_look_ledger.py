@@ -70,6 +70,7 @@ def test_the_kernel_counts_calls_and_bytes():
         b"cancelled_write_bytes: 0\n"
     )
     assert transferred(text) == Transfers(1, 2, 4096, 8192)
+    assert transferred(b"") is None
 
 
 def test_a_mask_tells_what_is_ignored():

@@ -54,6 +54,14 @@ def looked_at(pid: int, seconds: float = 0.3, network: str = "") -> Look:
     return onlooker.stop()
 
 
+def seen_at(pid: int, doing: dict[str, float]) -> Look:
+    """Return what is seen once all workers are where they stay; what was seen if they never are."""
+    deadline_s = time.monotonic() + 10
+    while (look := looked_at(pid)).doing != doing and time.monotonic() < deadline_s:
+        pass
+    return look
+
+
 def await_true(condition: Callable[[], bool]) -> None:
     """Ask again until it is so."""
     deadline_s = time.monotonic() + 10

@@ -12,13 +12,16 @@ their dead had used that were there from the beginning.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 from httpdyno.telemetry.look.roster import Member
 from httpdyno.telemetry.proc_file import content, readable
-from httpdyno.telemetry.worker import not_visible
+from httpdyno.telemetry.worker import NOT_TOLD, not_visible
 from httpdyno.telemetry.worker_text import Stat, context_switches
 
+_KERNEL_TELLS_WAITING = Path("/proc/self/schedstat").exists()
+"""Only with CONFIG_SCHED_INFO."""
 _SIGCHLD_BIT = 1 << 16
 Identity = tuple[int, int]
 """A pid, and when it started."""
@@ -68,8 +71,10 @@ class Balance:
     major_faults: int
     transfers: Transfers | None
     spawn_cpu_s: float | None
-    ran_s: Mapping[tuple[int, int], float]
-    """CPU time by process and thread."""
+    worked: frozenset[tuple[int, int]]
+    """Processes and threads that had a CPU."""
+    own_s: Mapping[int, float]
+    """CPU time by process, in ticks."""
 
 
 class Ledger:
@@ -80,6 +85,8 @@ class Ledger:
         self.last: dict[Identity, Account] = {}
         self.present: set[Identity] = set()
         self.hidden: set[str] = set()
+        if not _KERNEL_TELLS_WAITING:
+            self.hidden.add(f"waiting for a CPU: {NOT_TOLD}")
         self._first_threads: dict[tuple[int, int, int], ThreadAccount] = {}
         self._last_threads: dict[tuple[int, int, int], ThreadAccount] = {}
 
@@ -111,9 +118,6 @@ class Ledger:
             key: _less(now, self._first_threads.get(key, ThreadAccount()))
             for key, now in self._last_threads.items()
         }
-        ran_s: dict[tuple[int, int], float] = {}
-        for (pid, _, thread), each in threads.items():
-            ran_s[pid, thread] = ran_s.get((pid, thread), 0.0) + each.ran_s
         first, last = self.first or {}, settled(self.last, self.present)
         return Balance(
             wait_s=sum(each.waited_s for each in threads.values()),
@@ -126,7 +130,15 @@ class Ledger:
             ),
             transfers=_moved(first, last),
             spawn_cpu_s=spawn_cpu_s(first, self.last, self.present, dead),
-            ran_s=ran_s,
+            worked=frozenset(
+                (pid, thread)
+                for (pid, _, thread), each in threads.items()
+                if each.ran_s or each.voluntary
+            ),
+            own_s={
+                identity[0]: each.own_s - (first[identity].own_s if identity in first else 0.0)
+                for identity, each in self.last.items()
+            },
         )
 
     def _account(self, member: Member, status: bytes) -> Account:
@@ -201,9 +213,11 @@ def _is_taken(
     return False
 
 
-def transferred(text: bytes) -> Transfers:
-    """Return what a process's /proc/PID/io says."""
+def transferred(text: bytes) -> Transfers | None:
+    """Return what a process's /proc/PID/io says; None where that is nothing."""
     told = dict(line.split(b": ") for line in text.splitlines())
+    if b"syscr" not in told:
+        return None
     return Transfers(
         read_calls=int(told[b"syscr"]),
         write_calls=int(told[b"syscw"]),

@@ -31,8 +31,8 @@ _LEDGER_EVERY_S = 0.5
 _LEDGER_CPU_RATIO = 0.005
 _SMOOTHING = 0.2
 _GOLDEN = 0.6180339887498949
-_KEEPER_CPU_RATIO = 0.01
-"""Who keeps children uses less of a core."""
+_KEEPER_CPU_RATIO, _KEEPER_CPU_S = 0.01, 0.02
+"""Who keeps children uses less of a core, or less than two ticks."""
 _OWN_NETWORK = "/proc/self/ns/net"
 
 
@@ -184,8 +184,7 @@ class _Looking:
 
     def _told(self, seconds: float, cpu_s: float, before: "_Machine", after: "_Machine") -> Look:
         balance = self._ledger.balance(self._roster.last)
-        worked = {thread for thread, ran_s in balance.ran_s.items() if ran_s > 0}
-        means = self._tally.means(self._keepers(balance, seconds), worked)
+        means = self._tally.means(self._keepers(balance, seconds), balance.worked)
         transfers = balance.transfers
         connections: Counter[str] = Counter()
         for each in self._states:
@@ -225,14 +224,10 @@ class _Looking:
 
     def _keepers(self, balance: Balance, seconds: float) -> set[int]:
         """Return the processes that only keep children."""
-        used_s: Counter[int] = Counter()
-        for (pid, _), ran_s in balance.ran_s.items():
-            used_s[pid] += ran_s  # type: ignore[assignment] # a counter of seconds
         busy = self._tally.served | self._holds_clients
+        most_s = max(_KEEPER_CPU_S, _KEEPER_CPU_RATIO * seconds)
         return {
-            pid
-            for pid in self._keeps
-            if pid not in busy and used_s[pid] < _KEEPER_CPU_RATIO * seconds
+            pid for pid in self._keeps if pid not in busy and balance.own_s.get(pid, 0.0) < most_s
         }
 
     def _queues_seen(self) -> tuple[QueueSeen, ...]:

@@ -12,7 +12,7 @@ from httpdyno.telemetry.look.roster import Member, Roster
 from httpdyno.telemetry.look.tally import ProcessSeen
 from httpdyno.telemetry.look.wait import Lock, Seen, by_state, seen
 from httpdyno.telemetry.proc_file import content, readable
-from httpdyno.telemetry.worker import not_visible
+from httpdyno.telemetry.worker import NOT_TOLD, not_visible
 from httpdyno.telemetry.worker_text import DEAD, stat
 
 _KERNEL_TELLS_CALLS = Path("/proc/self/syscall").exists()
@@ -35,7 +35,7 @@ class Sampler:
     def hidden(self) -> tuple[str, ...]:
         """What was not seen, and why."""
         if not _KERNEL_TELLS_CALLS:
-            return ("what workers wait for: not told by this kernel",)
+            return (f"what workers wait for: {NOT_TOLD}",)
         if not self._kind_of:
             return (f"what workers wait for: not known for {platform.machine()}",)
         return (f"what workers wait for: {not_visible()}",) if self._refused else ()
