@@ -375,7 +375,6 @@ workers(1, family)
                     client.sendall(b"x")
                     client.recv(1)
         seen = onlooker.stop()
-    assert seen.deaths >= 1
     assert seen.read_calls is not None
     assert seen.write_calls is not None
     # Of each of five connections a hundred requests and its end; who counts twice has 1,000.

@@ -81,7 +81,7 @@ class Ledger:
     """Takes the counters of those who are there, now and then."""
 
     def __init__(self) -> None:
-        self.first: dict[Identity, Account] | None = None
+        self.first: dict[Identity, Account] = {}
         self.last: dict[Identity, Account] = {}
         self.present: set[Identity] = set()
         self.hidden: set[str] = set()
@@ -90,12 +90,19 @@ class Ledger:
         self._first_threads: dict[tuple[int, int, int], ThreadAccount] = {}
         self._last_threads: dict[tuple[int, int, int], ThreadAccount] = {}
 
-    def read(self, members: Iterable[Member]) -> None:
-        """Take the counters now; the first time is the beginning."""
-        self.present = set()
+    def read(self, members: Iterable[Member]) -> bool:
+        """Take the counters now; return whether all members were still there.
+
+        If not, one may have gone over to its parent after that one was read, so read again.
+
+        Args:
+            members: Parents before their children.
+        """
+        self.present, is_whole = set(), True
         for member in members:
             status = content(b"/proc/%d/status" % member.pid)
             if not status:
+                is_whole = False
                 continue
             account = self._account(member, status)
             self.present.add(member.identity)
@@ -104,9 +111,12 @@ class Ledger:
                 counted = _thread_account(member, thread, status)
                 if counted is not None:
                     self._last_threads[(*member.identity, thread)] = counted
-        if self.first is None:
-            self.first = dict(self.last)
-            self._first_threads = dict(self._last_threads)
+        return is_whole
+
+    def begin(self) -> None:
+        """Make what was read last the beginning."""
+        self.first = {identity: self.last[identity] for identity in self.present}
+        self._first_threads = dict(self._last_threads)
 
     def balance(self, dead: Mapping[Identity, Stat]) -> Balance:
         """Return what happened from the first reading to the last.
@@ -118,7 +128,7 @@ class Ledger:
             key: _less(now, self._first_threads.get(key, ThreadAccount()))
             for key, now in self._last_threads.items()
         }
-        first, last = self.first or {}, settled(self.last, self.present)
+        first, last = self.first, settled(self.last, self.present)
         return Balance(
             wait_s=sum(each.waited_s for each in threads.values()),
             voluntary=sum(each.voluntary for each in threads.values()),

@@ -29,6 +29,7 @@ _SAMPLES_CPU_RATIO = 0.015
 """Of a core, at most; with the next less than 3 %."""
 _LEDGER_EVERY_S = 0.5
 _LEDGER_CPU_RATIO = 0.005
+_ATTEMPTS = 3
 _SMOOTHING = 0.2
 _GOLDEN = 0.6180339887498949
 _KEEPER_CPU_RATIO, _KEEPER_CPU_S = 0.01, 0.02
@@ -128,23 +129,19 @@ class _Looking:
         """Look until it is over; say when it has begun."""
         self._roster.update()
         self._ends.begin()
-        opened_s, cpu_s, before = time.monotonic(), self._cpu_s(), self._machine()
-        self._read_ledger()
+        opened_s, cpu_s, before = time.monotonic(), self._cpu_s(), _Machine(self._roots)
+        ledger_cost_s = self._read_ledger()
+        self._ledger.begin()
         has_begun.set()
-        ledger_at_s = sample_at_s = time.monotonic()
-        sample_cost_s = ledger_cost_s = 0.0
+        sample_at_s = time.monotonic()
+        ledger_at_s = sample_at_s + _ledger_distance_s(ledger_cost_s)
+        sample_cost_s = 0.0
         while not is_over.is_set() or not self._tally.n_samples:
-            began_s = time.thread_time()
-            self._sample()
-            cost_s = time.thread_time() - began_s
+            cost_s = self._sample()
             sample_cost_s += (cost_s - sample_cost_s) * (_SMOOTHING if sample_cost_s else 1.0)
             if time.monotonic() >= ledger_at_s:
-                began_s = time.thread_time()
-                self._read_ledger()
-                ledger_cost_s = time.thread_time() - began_s
-                ledger_at_s = time.monotonic() + max(
-                    _LEDGER_EVERY_S, ledger_cost_s / _LEDGER_CPU_RATIO
-                )
+                ledger_cost_s = self._read_ledger() + self._read_states()
+                ledger_at_s = time.monotonic() + _ledger_distance_s(ledger_cost_s)
             every_s = max(_EVERY_S, sample_cost_s / _SAMPLES_CPU_RATIO)
             # Evenly spread over from half of it to one and a half, in an order without a pattern.
             sample_at_s += every_s * (0.5 + self._tally.n_samples * _GOLDEN % 1.0)
@@ -152,10 +149,13 @@ class _Looking:
             is_over.wait(max(0.0, sample_at_s - time.monotonic()))
         self._read_ledger()
         seconds = time.monotonic() - opened_s
-        used_s, after = self._cpu_s() - cpu_s, self._machine()
+        used_s, after = self._cpu_s() - cpu_s, _Machine(self._roots)
+        self._read_states()
         return self._told(seconds, used_s, before, after)
 
-    def _sample(self) -> None:
+    def _sample(self) -> float:
+        """Look once; return the CPU time that it took, as the next two."""
+        began_s = time.thread_time()
         self._tally.add(self._sampler.sample())
         self._keeps |= {each.pid for each in self._roster.members.values() if each.has_children}
         for each in self._ends.queues():
@@ -163,24 +163,30 @@ class _Looking:
             self._addresses[each.inode] = (each.address, each.backlog)
         # This thread itself runs, too.
         self._run_queue += max(0, running_threads(content(b"/proc/loadavg")) - 1)
+        return time.thread_time() - began_s
 
-    def _read_ledger(self) -> None:
-        self._roster.update(is_whole=True)
-        members = list(self._roster.members.values())
-        self._ledger.read(members)
+    def _read_ledger(self) -> float:
+        began_s = time.thread_time()
+        for _ in range(_ATTEMPTS):
+            self._roster.update(is_whole=True)
+            members = list(self._roster.members.values())
+            if self._ledger.read(members):
+                break
         for each in members:
             if each.pid not in self._known or each.has_children:
                 self._known.add(each.pid)
                 if self._ends.learn(each.pid):
                     self._holds_clients.add(each.pid)
-        self._states.append(dict(self._ends.states()))
         self._cpus = self._cpus or cpus([each.pid for each in members])
+        return time.thread_time() - began_s
+
+    def _read_states(self) -> float:
+        began_s = time.thread_time()
+        self._states.append(dict(self._ends.states()))
+        return time.thread_time() - began_s
 
     def _cpu_s(self) -> float:
         return sum(tree.read().cpu_s for tree in self._trees)
-
-    def _machine(self) -> "_Machine":
-        return _Machine(self._roots)
 
     def _told(self, seconds: float, cpu_s: float, before: "_Machine", after: "_Machine") -> Look:
         balance = self._ledger.balance(self._roster.last)
@@ -240,6 +246,10 @@ class _Looking:
             )
             for inode, waiting in self._queues.items()
         )
+
+
+def _ledger_distance_s(cost_s: float) -> float:
+    return max(_LEDGER_EVERY_S, cost_s / _LEDGER_CPU_RATIO)
 
 
 class _Machine:
