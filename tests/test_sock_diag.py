@@ -7,7 +7,13 @@ import sys
 import pytest
 
 from httpdyno.errors import AdapterError
-from httpdyno.sock_diag import connection_states, listening_sockets, listening_unix_sockets
+from httpdyno.sock_diag import (
+    UNNAMED,
+    Diagnosis,
+    connection_states,
+    listening_sockets,
+    listening_unix_sockets,
+)
 
 _IN_A_NAMESPACE = """
 import socket, sys
@@ -100,3 +106,94 @@ def test_connections_are_counted_by_state_at_this_ends_port(host):
                 client.shutdown(socket.SHUT_WR)
                 assert accepted.recv(1) == b""
                 assert connection_states([port]) == {"close-wait": 1}
+
+
+def test_only_connections_at_these_ports_are_counted():
+    servers = sorted(
+        (socket.create_server(("127.0.0.1", 0)) for _ in range(3)),
+        key=lambda each: each.getsockname()[1],
+    )
+    clients = [socket.create_connection(each.getsockname()) for each in servers]
+    try:
+        ports = [each.getsockname()[1] for each in servers]
+        assert connection_states([]) == {}
+        for port in ports:
+            assert connection_states([port]) == {"established": 1}
+        # The one in the middle is not asked for.
+        assert connection_states([ports[0], ports[2]]) == {"established": 2}
+    finally:
+        for each in (*servers, *clients):
+            each.close()
+
+
+@pytest.fixture
+def diagnosis():
+    asking = Diagnosis()
+    yield asking
+    asking.close()
+
+
+def found(diagnosis, each):
+    inode = os.fstat(each.fileno()).st_ino
+    return next(told for told in diagnosis.connections() if told.inode == inode)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
+def test_a_connection_has_two_ends(host, diagnosis):
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with (
+        socket.create_server((host, 0), family=family) as server,
+        socket.create_connection(server.getsockname()[:2]) as client,
+    ):
+        accepted, _ = server.accept()
+        with accepted:
+            here, there = found(diagnosis, client), found(diagnosis, accepted)
+            assert here.port == client.getsockname()[1]
+            assert there.port == server.getsockname()[1]
+            assert (here.address, here.peer) == (there.peer, there.address)
+            written = f"[{host}]" if ":" in host else host
+            assert here.peer == f"{written}:{there.port}"
+
+
+def test_an_address_of_version_4_is_one_on_either_socket(diagnosis):
+    with (
+        socket.create_server(("::", 0), family=socket.AF_INET6, dualstack_ipv6=True) as server,
+        socket.create_connection(("127.0.0.1", server.getsockname()[1])),
+    ):
+        accepted, _ = server.accept()
+        with accepted:
+            assert found(diagnosis, accepted).address == f"127.0.0.1:{server.getsockname()[1]}"
+
+
+def test_a_connection_without_ports_has_ends_too(diagnosis):
+    with (
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client,
+    ):
+        server.bind(("127.0.0.1", 0))
+        client.connect(server.getsockname())
+        assert found(diagnosis, client).peer == f"127.0.0.1:{server.getsockname()[1]}"
+
+
+def test_a_unix_connection_is_known_by_where_it_went(tmp_path, diagnosis):
+    path = str(tmp_path / "s")
+    with socket.socket(socket.AF_UNIX) as server, socket.socket(socket.AF_UNIX) as client:
+        server.bind(path)
+        server.listen(1)
+        client.connect(path)
+        # Nobody has accepted it yet.
+        assert found(diagnosis, client).peer == f"unix:{path}"
+        accepted, _ = server.accept()
+        with accepted:
+            here, there = found(diagnosis, client), found(diagnosis, accepted)
+    assert (here.address, here.peer, here.port) == (UNNAMED, f"unix:{path}", None)
+    assert (there.address, there.peer) == (f"unix:{path}", UNNAMED)
+
+
+def test_one_who_asks_again_sees_what_is_new(diagnosis):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        assert address in [each.address for each in diagnosis.listening()]
+        with socket.create_connection(server.getsockname()):
+            assert diagnosis.connection_states([server.getsockname()[1]]) == {"established": 1}
+    assert address not in [each.address for each in diagnosis.listening()]

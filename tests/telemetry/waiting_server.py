@@ -5,9 +5,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from httpdyno.model.look import Look
 from httpdyno.telemetry.look.onlooker import Onlooker
 
 _PRELUDE = """
@@ -44,7 +45,7 @@ def waiting(code: str, *arguments: str) -> Iterator[tuple[int, int]]:
             os.killpg(server.pid, signal.SIGKILL)
 
 
-def looked_at(pid: int, seconds: float = 0.3, network: str = ""):
+def looked_at(pid: int, seconds: float = 0.3, network: str = "") -> Look:
     """Return what is seen of a server in so much time."""
     onlooker = Onlooker([pid], network)
     onlooker.start()
@@ -53,7 +54,15 @@ def looked_at(pid: int, seconds: float = 0.3, network: str = ""):
     return onlooker.stop()
 
 
-def await_true(condition) -> None:
+def seen_at(pid: int, doing: dict[str, float]) -> Look:
+    """Return what is seen once all workers are where they stay; what was seen if they never are."""
+    deadline_s = time.monotonic() + 10
+    while (look := looked_at(pid)).doing != doing and time.monotonic() < deadline_s:
+        pass
+    return look
+
+
+def await_true(condition: Callable[[], bool]) -> None:
     """Ask again until it is so."""
     deadline_s = time.monotonic() + 10
     while not condition():

@@ -12,13 +12,16 @@ their dead had used that were there from the beginning.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 from httpdyno.telemetry.look.roster import Member
 from httpdyno.telemetry.proc_file import content, readable
-from httpdyno.telemetry.worker import not_visible
+from httpdyno.telemetry.worker import NOT_TOLD, not_visible
 from httpdyno.telemetry.worker_text import Stat, context_switches
 
+_KERNEL_TELLS_WAITING = Path("/proc/self/schedstat").exists()
+"""Only with CONFIG_SCHED_INFO."""
 _SIGCHLD_BIT = 1 << 16
 Identity = tuple[int, int]
 """A pid, and when it started."""
@@ -68,27 +71,38 @@ class Balance:
     major_faults: int
     transfers: Transfers | None
     spawn_cpu_s: float | None
-    ran_s: Mapping[tuple[int, int], float]
-    """CPU time by process and thread."""
+    worked: frozenset[tuple[int, int]]
+    """Processes and threads that had a CPU."""
+    own_s: Mapping[int, float]
+    """CPU time by process, in ticks."""
 
 
 class Ledger:
     """Takes the counters of those who are there, now and then."""
 
     def __init__(self) -> None:
-        self.first: dict[Identity, Account] | None = None
+        self.first: dict[Identity, Account] = {}
         self.last: dict[Identity, Account] = {}
         self.present: set[Identity] = set()
         self.hidden: set[str] = set()
+        if not _KERNEL_TELLS_WAITING:
+            self.hidden.add(f"waiting for a CPU: {NOT_TOLD}")
         self._first_threads: dict[tuple[int, int, int], ThreadAccount] = {}
         self._last_threads: dict[tuple[int, int, int], ThreadAccount] = {}
 
-    def read(self, members: Iterable[Member]) -> None:
-        """Take the counters now; the first time is the beginning."""
-        self.present = set()
+    def read(self, members: Iterable[Member]) -> bool:
+        """Take the counters now; return whether all members were still there.
+
+        If not, one may have gone over to its parent after that one was read, so read again.
+
+        Args:
+            members: Parents before their children.
+        """
+        self.present, is_whole = set(), True
         for member in members:
             status = content(b"/proc/%d/status" % member.pid)
             if not status:
+                is_whole = False
                 continue
             account = self._account(member, status)
             self.present.add(member.identity)
@@ -97,9 +111,12 @@ class Ledger:
                 counted = _thread_account(member, thread, status)
                 if counted is not None:
                     self._last_threads[(*member.identity, thread)] = counted
-        if self.first is None:
-            self.first = dict(self.last)
-            self._first_threads = dict(self._last_threads)
+        return is_whole
+
+    def begin(self) -> None:
+        """Make what was read last the beginning."""
+        self.first = {identity: self.last[identity] for identity in self.present}
+        self._first_threads = dict(self._last_threads)
 
     def balance(self, dead: Mapping[Identity, Stat]) -> Balance:
         """Return what happened from the first reading to the last.
@@ -111,10 +128,7 @@ class Ledger:
             key: _less(now, self._first_threads.get(key, ThreadAccount()))
             for key, now in self._last_threads.items()
         }
-        ran_s: dict[tuple[int, int], float] = {}
-        for (pid, _, thread), each in threads.items():
-            ran_s[pid, thread] = ran_s.get((pid, thread), 0.0) + each.ran_s
-        first, last = self.first or {}, settled(self.last, self.present)
+        first, last = self.first, settled(self.last, self.present)
         return Balance(
             wait_s=sum(each.waited_s for each in threads.values()),
             voluntary=sum(each.voluntary for each in threads.values()),
@@ -126,7 +140,15 @@ class Ledger:
             ),
             transfers=_moved(first, last),
             spawn_cpu_s=spawn_cpu_s(first, self.last, self.present, dead),
-            ran_s=ran_s,
+            worked=frozenset(
+                (pid, thread)
+                for (pid, _, thread), each in threads.items()
+                if each.ran_s or each.voluntary
+            ),
+            own_s={
+                identity[0]: each.own_s - (first[identity].own_s if identity in first else 0.0)
+                for identity, each in self.last.items()
+            },
         )
 
     def _account(self, member: Member, status: bytes) -> Account:
@@ -201,9 +223,11 @@ def _is_taken(
     return False
 
 
-def transferred(text: bytes) -> Transfers:
-    """Return what a process's /proc/PID/io says."""
+def transferred(text: bytes) -> Transfers | None:
+    """Return what a process's /proc/PID/io says; None where that is nothing."""
     told = dict(line.split(b": ") for line in text.splitlines())
+    if b"syscr" not in told:
+        return None
     return Transfers(
         read_calls=int(told[b"syscr"]),
         write_calls=int(told[b"syscw"]),

@@ -29,10 +29,11 @@ _SAMPLES_CPU_RATIO = 0.015
 """Of a core, at most; with the next less than 3 %."""
 _LEDGER_EVERY_S = 0.5
 _LEDGER_CPU_RATIO = 0.005
+_ATTEMPTS = 3
 _SMOOTHING = 0.2
 _GOLDEN = 0.6180339887498949
-_KEEPER_CPU_RATIO = 0.01
-"""Who keeps children uses less of a core."""
+_KEEPER_CPU_RATIO, _KEEPER_CPU_S = 0.01, 0.02
+"""Who keeps children uses less of a core, or less than two ticks."""
 _OWN_NETWORK = "/proc/self/ns/net"
 
 
@@ -49,7 +50,7 @@ class Onlooker:
         """
         self._roots = tuple(root_pids)
         self._network = network
-        self._is_over = Event()
+        self._has_begun, self._is_over = Event(), Event()
         self._look: Look | None = None
         self._error: BaseException | None = None
         self._thread = Thread(target=self._run, name="onlooker", daemon=True)
@@ -57,8 +58,9 @@ class Onlooker:
         """CPU time that looking took."""
 
     def start(self) -> None:
-        """Begin to look."""
+        """Begin to look; what happens from when this returns is seen."""
         self._thread.start()
+        self._has_begun.wait()
 
     def stop(self) -> Look:
         """End it; return what was seen, without what only the client knows."""
@@ -73,11 +75,12 @@ class Onlooker:
         try:
             ends = Ends(networks_of(self._roots, self._network))
             try:
-                self._look = _Looking(self._roots, ends).until(self._is_over)
+                self._look = _Looking(self._roots, ends).until(self._is_over, self._has_begun)
             finally:
                 ends.close()
         except BaseException as error:
             self._error = error
+            self._has_begun.set()
         self.own_cpu_s = time.thread_time()
 
 
@@ -122,26 +125,23 @@ class _Looking:
         self._run_queue = 0
         self._cpus = 0.0
 
-    def until(self, is_over: Event) -> Look:
-        """Look until it is over."""
+    def until(self, is_over: Event, has_begun: Event) -> Look:
+        """Look until it is over; say when it has begun."""
         self._roster.update()
         self._ends.begin()
-        opened_s, cpu_s, before = time.monotonic(), self._cpu_s(), self._machine()
-        self._read_ledger()
-        ledger_at_s = sample_at_s = time.monotonic()
-        sample_cost_s = ledger_cost_s = 0.0
+        opened_s, cpu_s, before = time.monotonic(), self._cpu_s(), _Machine(self._roots)
+        ledger_cost_s = self._read_ledger()
+        self._ledger.begin()
+        has_begun.set()
+        sample_at_s = time.monotonic()
+        ledger_at_s = sample_at_s + _ledger_distance_s(ledger_cost_s)
+        sample_cost_s = 0.0
         while not is_over.is_set() or not self._tally.n_samples:
-            began_s = time.thread_time()
-            self._sample()
-            cost_s = time.thread_time() - began_s
+            cost_s = self._sample()
             sample_cost_s += (cost_s - sample_cost_s) * (_SMOOTHING if sample_cost_s else 1.0)
             if time.monotonic() >= ledger_at_s:
-                began_s = time.thread_time()
-                self._read_ledger()
-                ledger_cost_s = time.thread_time() - began_s
-                ledger_at_s = time.monotonic() + max(
-                    _LEDGER_EVERY_S, ledger_cost_s / _LEDGER_CPU_RATIO
-                )
+                ledger_cost_s = self._read_ledger() + self._read_states()
+                ledger_at_s = time.monotonic() + _ledger_distance_s(ledger_cost_s)
             every_s = max(_EVERY_S, sample_cost_s / _SAMPLES_CPU_RATIO)
             # Evenly spread over from half of it to one and a half, in an order without a pattern.
             sample_at_s += every_s * (0.5 + self._tally.n_samples * _GOLDEN % 1.0)
@@ -149,10 +149,13 @@ class _Looking:
             is_over.wait(max(0.0, sample_at_s - time.monotonic()))
         self._read_ledger()
         seconds = time.monotonic() - opened_s
-        used_s, after = self._cpu_s() - cpu_s, self._machine()
+        used_s, after = self._cpu_s() - cpu_s, _Machine(self._roots)
+        self._read_states()
         return self._told(seconds, used_s, before, after)
 
-    def _sample(self) -> None:
+    def _sample(self) -> float:
+        """Look once; return the CPU time that it took, as the next two."""
+        began_s = time.thread_time()
         self._tally.add(self._sampler.sample())
         self._keeps |= {each.pid for each in self._roster.members.values() if each.has_children}
         for each in self._ends.queues():
@@ -160,29 +163,34 @@ class _Looking:
             self._addresses[each.inode] = (each.address, each.backlog)
         # This thread itself runs, too.
         self._run_queue += max(0, running_threads(content(b"/proc/loadavg")) - 1)
+        return time.thread_time() - began_s
 
-    def _read_ledger(self) -> None:
-        self._roster.update(is_whole=True)
-        members = list(self._roster.members.values())
-        self._ledger.read(members)
+    def _read_ledger(self) -> float:
+        began_s = time.thread_time()
+        for _ in range(_ATTEMPTS):
+            self._roster.update(is_whole=True)
+            members = list(self._roster.members.values())
+            if self._ledger.read(members):
+                break
         for each in members:
             if each.pid not in self._known or each.has_children:
                 self._known.add(each.pid)
                 if self._ends.learn(each.pid):
                     self._holds_clients.add(each.pid)
-        self._states.append(dict(self._ends.states()))
         self._cpus = self._cpus or cpus([each.pid for each in members])
+        return time.thread_time() - began_s
+
+    def _read_states(self) -> float:
+        began_s = time.thread_time()
+        self._states.append(dict(self._ends.states()))
+        return time.thread_time() - began_s
 
     def _cpu_s(self) -> float:
         return sum(tree.read().cpu_s for tree in self._trees)
 
-    def _machine(self) -> "_Machine":
-        return _Machine(self._roots)
-
     def _told(self, seconds: float, cpu_s: float, before: "_Machine", after: "_Machine") -> Look:
         balance = self._ledger.balance(self._roster.last)
-        worked = {thread for thread, ran_s in balance.ran_s.items() if ran_s > 0}
-        means = self._tally.means(self._keepers(balance, seconds), worked)
+        means = self._tally.means(self._keepers(balance, seconds), balance.worked)
         transfers = balance.transfers
         connections: Counter[str] = Counter()
         for each in self._states:
@@ -222,14 +230,10 @@ class _Looking:
 
     def _keepers(self, balance: Balance, seconds: float) -> set[int]:
         """Return the processes that only keep children."""
-        used_s: Counter[int] = Counter()
-        for (pid, _), ran_s in balance.ran_s.items():
-            used_s[pid] += ran_s  # type: ignore[assignment] # a counter of seconds
         busy = self._tally.served | self._holds_clients
+        most_s = max(_KEEPER_CPU_S, _KEEPER_CPU_RATIO * seconds)
         return {
-            pid
-            for pid in self._keeps
-            if pid not in busy and used_s[pid] < _KEEPER_CPU_RATIO * seconds
+            pid for pid in self._keeps if pid not in busy and balance.own_s.get(pid, 0.0) < most_s
         }
 
     def _queues_seen(self) -> tuple[QueueSeen, ...]:
@@ -242,6 +246,10 @@ class _Looking:
             )
             for inode, waiting in self._queues.items()
         )
+
+
+def _ledger_distance_s(cost_s: float) -> float:
+    return max(_LEDGER_EVERY_S, cost_s / _LEDGER_CPU_RATIO)
 
 
 class _Machine:

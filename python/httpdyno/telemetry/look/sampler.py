@@ -2,6 +2,7 @@
 
 import os
 import platform
+from collections.abc import Mapping
 from pathlib import Path
 
 from httpdyno.telemetry.look import file_lock
@@ -11,7 +12,7 @@ from httpdyno.telemetry.look.roster import Member, Roster
 from httpdyno.telemetry.look.tally import ProcessSeen
 from httpdyno.telemetry.look.wait import Lock, Seen, by_state, seen
 from httpdyno.telemetry.proc_file import content, readable
-from httpdyno.telemetry.worker import not_visible
+from httpdyno.telemetry.worker import NOT_TOLD, not_visible
 from httpdyno.telemetry.worker_text import DEAD, stat
 
 _KERNEL_TELLS_CALLS = Path("/proc/self/syscall").exists()
@@ -34,7 +35,7 @@ class Sampler:
     def hidden(self) -> tuple[str, ...]:
         """What was not seen, and why."""
         if not _KERNEL_TELLS_CALLS:
-            return ("what workers wait for: not told by this kernel",)
+            return (f"what workers wait for: {NOT_TOLD}",)
         if not self._kind_of:
             return (f"what workers wait for: not known for {platform.machine()}",)
         return (f"what workers wait for: {not_visible()}",) if self._refused else ()
@@ -50,6 +51,7 @@ class Sampler:
             parents[member.pid] = member.stat.parent
             found[member.pid] = self._process(member)
         self._look_again(found)
+        self._ask_who_serves(found)
         return {
             pid: ProcessSeen(parent=parents[pid], threads=threads)
             for pid, threads in found.items()
@@ -74,6 +76,18 @@ class Sampler:
                     del found[member.pid][thread]
                 else:
                     found[member.pid][thread] = now
+
+    def _ask_who_serves(self, found: Mapping[int, dict[int, Seen]]) -> None:
+        """Find out of one that waits for each lock whether it has a client."""
+        asked: set[str] = set()
+        for pid, threads in found.items():
+            for thread, at in threads.items():
+                lock = at.lock
+                # Of several threads it could be any that has one.
+                if lock and lock.scope == "process" and len(threads) == 1 and lock.key not in asked:
+                    asked.add(lock.key)
+                    is_serving = self._ends.holds_client(pid)
+                    threads[thread] = at._replace(lock=lock._replace(is_serving=is_serving))
 
     def _process(self, member: Member) -> dict[int, Seen]:
         if member.is_zombie:
