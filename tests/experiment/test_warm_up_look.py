@@ -2,6 +2,7 @@
 
 import time
 
+from httpdyno.advice.bottleneck import bottleneck
 from httpdyno.experiment.warm_up_look import WarmUpLooks, with_client
 from httpdyno.model import Evidence, Look, Measurement, RequestSpec, Workload
 from httpdyno.model.arrival import Constant
@@ -71,6 +72,23 @@ def test_nobody_looks_on_when_the_load_was_cut_short():
     time.sleep(0.06)
     looks.end_all()
     assert len(onlooker.times_s) in {0, 2}
+
+
+class Broken(Onlooking):
+    def stop(self):
+        raise OSError("no more files")
+
+
+def test_what_could_not_be_seen_ends_nothing_and_is_told():
+    looks = WarmUpLooks({0: Broken()}, [0.1])
+    looks.on_edge(0, is_opening=True)
+    time.sleep(0.1)
+    looks.on_edge(0, is_opening=False)
+    look = looks.of(0, measured(), CLOSED)
+    assert look is not None
+    found = bottleneck(look)
+    assert found.limit == "unknown"
+    assert "no more files" in found.reason
 
 
 def test_a_look_is_told_what_only_the_client_knows():

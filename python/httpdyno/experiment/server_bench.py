@@ -76,8 +76,8 @@ class ServerBench:
         """What is known of each configuration's cycles, from starts that nothing disturbed."""
         self._sizes: dict[str, ArmSize] = {}
         """What each configuration's server took then."""
-        self._looked_at: set[str] = set()
-        """The configurations whose servers were looked at under load."""
+        self._looked_at: set[tuple[int, str]] = set()
+        """The comparisons, and of each the configurations whose servers were looked at."""
 
     def __enter__(self) -> Self:
         # The stopper outlives every server; servers themselves are spawned by this thread.
@@ -244,6 +244,7 @@ class ServerBench:
     ) -> tuple[list[WindowRecord], Mapping[Place, Look], dict[str, CycleMoments]]:
         """Return the windows, and what was seen of the servers and each configuration's cycles."""
         labels = [arm.label() for arm in requests[0].arms]
+        comparison = requests[0].comparison
         running = {
             Place(start, number): arm.running
             for start, arms in enumerate(starts)
@@ -261,7 +262,7 @@ class ServerBench:
             onlookers={
                 place: Onlooker(each.root_pids, each.networks[0])
                 for place, each in running.items()
-                if labels[place.arm] not in self._looked_at
+                if (comparison, labels[place.arm]) not in self._looked_at
             },
             seed=self._seed,
             cpus=self._cores.client,
@@ -283,7 +284,7 @@ class ServerBench:
             cut_others_short(starts, {place.start for place in load.shut_out})
             for place, trouble in load.shut_out.items():
                 starts[place.start][place.arm].fail("infeasible", trouble)
-        self._looked_at |= {labels[place.arm] for place in load.looks}
+        self._looked_at |= {(comparison, labels[place.arm]) for place in load.looks}
         return (
             windows,
             load.looks,

@@ -1,7 +1,8 @@
 """Servers looked at from inside while they are warmed up: the same load, and nothing is measured.
 
 What looks takes time of the cores, and so it never looks while a window is timed. An arm is looked
-at once in a run: in the first start that has it, where arms are warmed up one after the other.
+at once in a comparison: in a start whose arms are warmed up one after the other, as the first one's
+are when it has a configuration that is new.
 """
 
 from collections.abc import Mapping, Sequence
@@ -66,9 +67,13 @@ class WarmUpLooks:
         if self._is_over.wait(load_s * _SETTLED):
             return
         onlooker = self._onlookers[window]
-        onlooker.start()
-        self._is_over.wait(load_s * (1 - _SETTLED) - _SPARE_S)
-        self._looks[window] = onlooker.stop()
+        try:
+            onlooker.start()
+            self._is_over.wait(load_s * (1 - _SETTLED) - _SPARE_S)
+            self._looks[window] = onlooker.stop()
+        except Exception as error:  # noqa: BLE001 - what was not seen ends no study, and is told
+            words = f"nothing, because of a fault of httpdyno's: {error!r}"
+            self._looks[window] = Look(seconds=0.0, n_samples=0, hidden=(words,))
 
 
 def with_client(look: Look, measurement: Measurement, workload: Workload) -> Look:

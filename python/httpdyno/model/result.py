@@ -75,7 +75,7 @@ class StartRecord(Record, frozen=True):
     effective: tuple[Effective, ...] = ()
     looks: tuple[Look | None, ...] = ()
     """What each arm was seen to do while it was warmed up; (n_arms,), or empty where nobody looked:
-    a configuration is looked at in the first start that has it."""
+    a configuration is looked at in one start of a comparison, or in none where it is known."""
     windows: tuple[WindowRecord, ...] = ()
 
 

@@ -1,5 +1,6 @@
 """What limits a server under a load, named with what says so; or why it cannot be told."""
 
+from httpdyno.advice.bottleneck.difference import Difference, differences
 from httpdyno.advice.bottleneck.verdict import bottleneck
 
-__all__ = ["bottleneck"]
+__all__ = ["Difference", "bottleneck", "differences"]

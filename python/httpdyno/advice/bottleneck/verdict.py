@@ -29,7 +29,8 @@ def bottleneck(look: Look) -> Bottleneck:
     """Return what limited a server while it was looked at."""
     facts = Facts(look)
     if look.n_samples < _SEEN:
-        return _unknown(f"it was looked at {look.n_samples} times, which is too few")
+        hidden = f" ({'; '.join(look.hidden)})" if look.hidden else ""
+        return _unknown(f"it was looked at {look.n_samples} times, which is too few{hidden}")
     if not look.answers:
         return _unknown("it gave no right answer meanwhile")
     for test in _TESTS:

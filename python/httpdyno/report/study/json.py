@@ -139,6 +139,8 @@ def _arm(arm: ArmSummary) -> ArmJson:
         start_throughputs_per_s=arm.start_throughputs_per_s,
         effective=arm.effective.values,
         limited_by=arm.limited_by,
+        bottleneck=arm.bottleneck,
+        look=arm.look,
     )
 
 

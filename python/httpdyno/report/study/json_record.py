@@ -1,9 +1,11 @@
 """The types of a study's outcome as JSON: what each field is, and which there are."""
 
 from httpdyno.model import (
+    Bottleneck,
     Caveat,
     HostFacts,
     Level,
+    Look,
     Method,
     Objective,
     Record,
@@ -46,6 +48,10 @@ class ArmJson(Record, frozen=True):
     """What the running server said of itself, in its own words."""
     limited_by: dict[str, int]
     """Windows by who was the limit in them."""
+    bottleneck: Bottleneck | None
+    """What limited the server while it was warmed up, with what says so; null where nobody looked.
+    `look` is what was seen of it then."""
+    look: Look | None
 
 
 class ClaimJson(Record, frozen=True):

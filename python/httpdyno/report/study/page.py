@@ -32,6 +32,7 @@ from httpdyno.report.study.finding import (
     outcome_caveats,
 )
 from httpdyno.report.study.http_answers import answers_table
+from httpdyno.report.study.limit import limit_rows, looked_text
 from httpdyno.report.study.provenance import provenance
 from httpdyno.report.study.second_text import brief_clause, differing_clause, second_clause
 from httpdyno.report.study.verdict_text import (
@@ -87,6 +88,8 @@ def sheet(outcome: Outcome, *, drawn: Drawn) -> dict[str, Any]:
         "evidence_title": _evidence_title(outcome),
         "confidence": drawn_confidence(outcome),
         "steps": evidence(outcome, drawn),
+        "limits": limit_rows(outcome),
+        "looked": _capital(looked_text(outcome)),
         "skipped": skipped(outcome),
         "caveats": outcome_caveats(outcome),
         "method": method_sentences(outcome),

@@ -36,6 +36,7 @@ from httpdyno.report.study.finding import (
     versus_note,
 )
 from httpdyno.report.study.http_answers import answers_lines, answers_text
+from httpdyno.report.study.limit_text import limit_lines
 from httpdyno.report.study.second_text import (
     brief_clause,
     mark,
@@ -96,6 +97,7 @@ def outcome_text(outcome: Outcome) -> RenderableType:
     conclusion = _conclusion(outcome) + their_lines(outcome)
     if conclusion:
         parts += [Text(), *conclusion]
+    parts += limit_lines(outcome)
     caveats = outcome_caveats(outcome)
     if caveats:
         parts += [Text(), *(_caveat_line(caveat) for caveat in caveats)]

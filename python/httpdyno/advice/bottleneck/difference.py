@@ -1,0 +1,115 @@
+"""What a change did inside a server: figures of two looks that differ by much; pure."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from httpdyno.advice.bottleneck.facts import Facts, of
+from httpdyno.model import Look
+from httpdyno.units import format_bytes, format_duration
+
+_FACTOR = 1.5
+"""A look is short, and of one start: what differs by less may be chance."""
+_MOST = 3
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Difference:
+    """One figure before and after."""
+
+    name: str
+    """Such as `write calls of an answer`."""
+    before: float
+    after: float
+    text: str
+    """Both, with their unit: `14 → 6.1`."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Figure:
+    name: str
+    value: Callable[[Facts], float | None]
+    least: float
+    """What is less on both sides does not matter."""
+    write: Callable[[float], str] = of
+
+
+def _each(count: Callable[[Look], float | None]) -> Callable[[Facts], float | None]:
+    def value(facts: Facts) -> float | None:
+        counted = count(facts.look)
+        return None if counted is None else facts.per_answer(counted)
+
+    return value
+
+
+_FIGURES = (
+    _Figure(
+        name="processes begun a second",
+        value=lambda facts: facts.per_s(facts.look.births),
+        least=1.0,
+    ),
+    _Figure(
+        name="CPU time of an answer in processes that ended",
+        value=_each(lambda look: look.spawn_cpu_s),
+        least=100e-6,
+        write=format_duration,
+    ),
+    _Figure(name="write calls of an answer", value=_each(lambda look: look.write_calls), least=1.0),
+    _Figure(name="read calls of an answer", value=_each(lambda look: look.read_calls), least=1.0),
+    _Figure(
+        name="written to disks for an answer",
+        value=_each(lambda look: look.written_bytes),
+        least=1024.0,
+        write=format_bytes,
+    ),
+    _Figure(
+        name="read from disks for an answer",
+        value=_each(lambda look: look.read_bytes),
+        least=1024.0,
+        write=format_bytes,
+    ),
+    _Figure(name="workers that waited for a disk", value=lambda f: f.at("disk"), least=0.5),
+    _Figure(name="workers that waited for a lock", value=lambda f: f.at("lock"), least=0.5),
+    _Figure(name="workers that waited for a backend", value=lambda f: f.at("backend"), least=0.5),
+    _Figure(name="workers held by silent clients", value=lambda f: f.at("client_read"), least=0.5),
+    _Figure(name="connections in the listen queue", value=lambda f: f.waiting, least=0.5),
+    _Figure(
+        name="times an answer's worker was taken off its core",
+        value=_each(lambda look: float(look.switches_involuntary)),
+        least=0.5,
+    ),
+    _Figure(
+        name="waits of an answer",
+        value=_each(lambda look: float(look.switches_voluntary)),
+        least=1.0,
+    ),
+    _Figure(name="workers", value=lambda facts: facts.workers, least=1.0),
+    _Figure(name="cores that the server used", value=lambda facts: facts.cpu_cores, least=0.1),
+)
+"""In the order in which they explain: what was done, before what it led to."""
+
+
+def differences(before: Look, after: Look, most: int = _MOST) -> tuple[Difference, ...]:
+    """Return the figures that a change moved by much, those that explain most first.
+
+    They are of one look each, a few tenths of a second of one start: reasons, not proofs.
+
+    Args:
+        before: A server without the change, under the same load.
+        after: One with it.
+        most: That are returned.
+    """
+    if not (before.answers and after.answers):
+        return ()
+    old, new = Facts(before), Facts(after)
+    found = []
+    for figure in _FIGURES:
+        a, b = figure.value(old), figure.value(new)
+        if a is None or b is None or max(a, b) < figure.least:
+            continue
+        floor = figure.least / 10
+        ratio = max(b, floor) / max(a, floor)
+        if 1 / _FACTOR < ratio < _FACTOR:
+            continue
+        text = f"{figure.write(a)} → {figure.write(b)}"
+        found.append(Difference(name=figure.name, before=a, after=b, text=text))
+    return tuple(found[:most])

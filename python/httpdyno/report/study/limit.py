@@ -1,0 +1,104 @@
+"""What limited the server, and what the kept changes did inside it: as looks in warm-ups saw it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from httpdyno.advice.bottleneck import differences
+from httpdyno.model import Bottleneck, Comparison, Configuration, Look, Outcome
+from httpdyno.units import format_duration
+
+_WORDS = {
+    "cpu": "CPU",
+    "too_few_workers": "too few workers",
+    "too_many_workers": "too many workers",
+    "backend": "a backend",
+    "keep_alive": "workers held by kept connections",
+    "slow_clients": "workers held by slow clients",
+    "spawning": "processes that come and go",
+    "disk": "a disk",
+    "memory": "memory",
+    "listen_queue": "the listen queue",
+    "lock": "a lock",
+    "load_generator": "the load client",
+    "nothing": "nothing: it had room",
+    "unknown": "cannot be told",
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LimitRow:
+    """A configuration, and what limited it."""
+
+    name: str
+    """`start`, or the change that led to it."""
+    limit: str
+    """In words."""
+    reason: str
+    advice: str
+    moved: tuple[str, ...] = ()
+    """What the change did: `write calls of an answer 14 → 6.1`."""
+
+
+def limit_rows(outcome: Outcome) -> list[LimitRow]:
+    """Return what limited the start, and each configuration after a change that was kept.
+
+    In a comparison of several candidates what limited each of them. Empty where nobody looked.
+    """
+    seen = _seen(outcome)
+    rows = []
+    for name, before, after in _configurations(outcome):
+        found = seen.get(after.label())
+        if found is None:
+            continue
+        look, bottleneck = found
+        first = seen.get(before.label()) if before is not None else None
+        moved = differences(first[0], look) if first else ()
+        rows.append(
+            LimitRow(
+                name=name,
+                limit=_WORDS[bottleneck.limit],
+                reason=bottleneck.reason,
+                advice=bottleneck.advice,
+                moved=tuple(f"{each.name} {each.text}" for each in moved),
+            )
+        )
+    return rows
+
+
+def looked_text(outcome: Outcome) -> str:
+    """Return how long servers were looked at: `0.5 s of a warm-up each, of one start`."""
+    seconds = [look.seconds for look, _ in _seen(outcome).values()]
+    return f"seen in {format_duration(max(seconds))} of a warm-up each, of one start"
+
+
+def _configurations(
+    outcome: Outcome,
+) -> Iterator[tuple[str, Configuration | None, Configuration]]:
+    compared = _comparisons(outcome)
+    if not compared:
+        return
+    is_compare = outcome.plan.command == "compare"
+    yield "a" if is_compare else "start", None, compared[0].a.configuration
+    if not outcome.steps and outcome.final is not None:
+        final = outcome.final
+        if final.a.configuration != final.b.configuration:
+            yield "b" if is_compare else "final", final.a.configuration, final.b.configuration
+    for step in outcome.steps:
+        if step.kept or outcome.plan.reference is not None:
+            arms = step.comparison.a.configuration, step.comparison.b.configuration
+            yield step.change, *arms
+
+
+def _comparisons(outcome: Outcome) -> list[Comparison]:
+    steps = [step.comparison for step in outcome.steps]
+    return steps if outcome.final is None else [*steps, outcome.final]
+
+
+def _seen(outcome: Outcome) -> dict[str, tuple[Look, Bottleneck]]:
+    """Return what was seen of each configuration that was looked at, by its label."""
+    arms = [arm for compared in _comparisons(outcome) for arm in (compared.a, compared.b)]
+    return {
+        arm.configuration.label(): (arm.look, arm.bottleneck)
+        for arm in reversed(arms)
+        if arm.look is not None and arm.bottleneck is not None
+    }

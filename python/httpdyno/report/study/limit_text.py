@@ -1,0 +1,27 @@
+"""What limited the server, for the terminal."""
+
+from rich.console import RenderableType
+from rich.padding import Padding
+from rich.text import Text
+
+from httpdyno.model import Outcome
+from httpdyno.report.shared.prose import Prose
+from httpdyno.report.study.limit import limit_rows, looked_text
+
+_INDENT = (0, 0, 0, 2)
+_DEEPER = (0, 0, 0, 4)
+
+
+def limit_lines(outcome: Outcome) -> list[RenderableType]:
+    """Return what limited each configuration that counts; empty where nobody looked."""
+    rows = limit_rows(outcome)
+    if not rows:
+        return []
+    title = Text.assemble(("what limited it", "bold"), f" ({looked_text(outcome)})")
+    lines: list[RenderableType] = [Text(), Prose(title)]
+    for row in rows:
+        line = Text.assemble((row.name, "cyan"), f": {row.limit}, {row.reason}")
+        lines.append(Padding(Prose(line), _INDENT))
+        if row.moved:
+            lines.append(Padding(Prose(Text("; ".join(row.moved))), _DEEPER))
+    return lines
