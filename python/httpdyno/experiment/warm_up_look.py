@@ -71,7 +71,7 @@ class WarmUpLooks:
             onlooker.start()
             self._is_over.wait(load_s * (1 - _SETTLED) - _SPARE_S)
             self._looks[window] = onlooker.stop()
-        except Exception as error:  # noqa: BLE001 - what was not seen ends no study, and is told
+        except Exception as error:  # what was not seen ends no study, and is told
             words = f"nothing, because of a fault of httpdyno's: {error!r}"
             self._looks[window] = Look(seconds=0.0, n_samples=0, hidden=(words,))
 

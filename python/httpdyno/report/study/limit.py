@@ -68,7 +68,7 @@ def limit_rows(outcome: Outcome) -> list[LimitRow]:
 def looked_text(outcome: Outcome) -> str:
     """Return how long servers were looked at: `0.5 s of a warm-up each, of one start`."""
     seconds = [look.seconds for look, _ in _seen(outcome).values()]
-    return f"seen in {format_duration(max(seconds))} of a warm-up each, of one start"
+    return f"seen in {format_duration(max(seconds, default=0.0))} of a warm-up each, of one start"
 
 
 def _configurations(
