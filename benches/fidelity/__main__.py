@@ -70,7 +70,7 @@ def main() -> int:
             return 3
         makers[kind] = maker
     draw = random.Random(arguments.seed)
-    logs = {(load, name): [] for load in PATHS for name in ("again", *makers)}
+    logs = {(load, name): [] for load in PATHS for name in ("next", *makers)}
     began_s = time.monotonic()
     longest_s = 0.0
     with tempfile.TemporaryDirectory(prefix="fidelity-", dir=arguments.below) as folder:
@@ -89,10 +89,10 @@ def one_start(sites, makers, arguments, draw):
     ratios = {}
     with ExitStack() as stack:
         arms = []
-        for name, site in zip(("by hand", "again"), sites, strict=True):
-            pids = stack.enter_context(by_hand(site))
-            arms.append(Arm(name=name, address=f"127.0.0.1:{site.port}", network="", pids=pids))
         root = stack.enter_context(new_run_root())
+        for name, site in zip(("hand", "next"), sites, strict=True):
+            pids = stack.enter_context(by_hand(site, root.new_place(name)))
+            arms.append(Arm(name=name, address=f"127.0.0.1:{site.port}", network="", pids=pids))
         for kind, maker in makers.items():
             running = copied(sites[0], kind, maker, root)
             stack.callback(running.stop)
