@@ -5,7 +5,7 @@ all connections are asked for only when some were met that are not known yet, an
 """
 
 import os
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from enum import IntEnum, auto
 from typing import NamedTuple
@@ -115,11 +115,15 @@ class Ends:
         if new:
             self._mine |= new
             self._known.clear()  # whose clients they are may have changed
+        return self._has_client(inodes) or (self.ask() and self._has_client(inodes))
+
+    def holds_client(self, pid: int) -> bool:
+        """Return whether a process holds a client's connection that is known."""
+        return self._has_client(_sockets_of(pid))
+
+    def _has_client(self, inodes: Iterable[int]) -> bool:
         # All of them, so that those that are not known are asked for together.
-        kinds = [self._socket(inode).kind for inode in inodes]
-        if self.ask():
-            kinds = [self._socket(inode).kind for inode in inodes]
-        return EndKind.CLIENT in kinds
+        return EndKind.CLIENT in [self._socket(inode).kind for inode in inodes]
 
     def states(self) -> Mapping[str, int]:
         """Return how many connections at the server's TCP ports are in which state."""

@@ -49,7 +49,7 @@ class Onlooker:
         """
         self._roots = tuple(root_pids)
         self._network = network
-        self._is_over = Event()
+        self._has_begun, self._is_over = Event(), Event()
         self._look: Look | None = None
         self._error: BaseException | None = None
         self._thread = Thread(target=self._run, name="onlooker", daemon=True)
@@ -57,8 +57,9 @@ class Onlooker:
         """CPU time that looking took."""
 
     def start(self) -> None:
-        """Begin to look."""
+        """Begin to look; what happens from when this returns is seen."""
         self._thread.start()
+        self._has_begun.wait()
 
     def stop(self) -> Look:
         """End it; return what was seen, without what only the client knows."""
@@ -73,11 +74,12 @@ class Onlooker:
         try:
             ends = Ends(networks_of(self._roots, self._network))
             try:
-                self._look = _Looking(self._roots, ends).until(self._is_over)
+                self._look = _Looking(self._roots, ends).until(self._is_over, self._has_begun)
             finally:
                 ends.close()
         except BaseException as error:
             self._error = error
+            self._has_begun.set()
         self.own_cpu_s = time.thread_time()
 
 
@@ -122,12 +124,13 @@ class _Looking:
         self._run_queue = 0
         self._cpus = 0.0
 
-    def until(self, is_over: Event) -> Look:
-        """Look until it is over."""
+    def until(self, is_over: Event, has_begun: Event) -> Look:
+        """Look until it is over; say when it has begun."""
         self._roster.update()
         self._ends.begin()
         opened_s, cpu_s, before = time.monotonic(), self._cpu_s(), self._machine()
         self._read_ledger()
+        has_begun.set()
         ledger_at_s = sample_at_s = time.monotonic()
         sample_cost_s = ledger_cost_s = 0.0
         while not is_over.is_set() or not self._tally.n_samples:

@@ -2,6 +2,7 @@
 
 import os
 import platform
+from collections.abc import Mapping
 from pathlib import Path
 
 from httpdyno.telemetry.look import file_lock
@@ -50,6 +51,7 @@ class Sampler:
             parents[member.pid] = member.stat.parent
             found[member.pid] = self._process(member)
         self._look_again(found)
+        self._ask_who_serves(found)
         return {
             pid: ProcessSeen(parent=parents[pid], threads=threads)
             for pid, threads in found.items()
@@ -74,6 +76,18 @@ class Sampler:
                     del found[member.pid][thread]
                 else:
                     found[member.pid][thread] = now
+
+    def _ask_who_serves(self, found: Mapping[int, dict[int, Seen]]) -> None:
+        """Find out of one that waits for each lock whether it has a client."""
+        asked: set[str] = set()
+        for pid, threads in found.items():
+            for thread, at in threads.items():
+                lock = at.lock
+                # Of several threads it could be any that has one.
+                if lock and lock.scope == "process" and len(threads) == 1 and lock.key not in asked:
+                    asked.add(lock.key)
+                    is_serving = self._ends.holds_client(pid)
+                    threads[thread] = at._replace(lock=lock._replace(is_serving=is_serving))
 
     def _process(self, member: Member) -> dict[int, Seen]:
         if member.is_zombie:

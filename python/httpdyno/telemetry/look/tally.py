@@ -7,6 +7,8 @@ backend, a disk, a child or a time has it for its work. A holder that has the CP
 may just have got a connection; nor does one that waits for a client or a lock, which is what it did
 after it gave the lock back. Where the holder is not told, exactly one idle sibling is taken for it.
 
+Where the holder says nothing, those say it that wait: who has no client yet waits to get one.
+
 Threads are not looked at all at once, so a holder may be taken for another one now and then: in a
 tenth of all samples at least it must be so.
 """
@@ -55,11 +57,17 @@ class _Waited:
     """Those in which its holder waited for a connection."""
     n_shut: int = 0
     """Those in which it waited for something else."""
+    n_serving: int = 0
+    """Those in which one that waited for it had a client."""
+    n_free: int = 0
+    """Those in which it had none."""
 
     @property
     def is_right(self) -> bool:
         """Whether it is the right to wait for a connection."""
-        return self.n_open >= max(self.n_shut, self.n_samples * _LEAST_OPEN_RATIO, 1)
+        if self.n_open >= max(self.n_shut, self.n_samples * _LEAST_OPEN_RATIO, 1):
+            return True
+        return self.n_shut == 0 and self.n_free > self.n_serving
 
 
 class Tally:
@@ -94,6 +102,8 @@ class Tally:
             waited.n_samples += 1
             waited.n_open += is_awaited is True
             waited.n_shut += is_awaited is False
+            waited.n_serving += lock.is_serving is True
+            waited.n_free += lock.is_serving is False
 
     def means(self, left_out: Collection[int], worked: Collection[Thread]) -> Means:
         """Return what was seen of workers.

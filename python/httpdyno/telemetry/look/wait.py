@@ -54,6 +54,8 @@ class Lock(NamedTuple):
     """The thread that has it; None where that is not told."""
     scope: Literal["thread", "process", "interpreter"] = "process"
     """Who shares it: threads of one process, processes, or whoever runs Python in one."""
+    is_serving: bool | None = None
+    """Whether who waits for it holds a client's connection; None where that was not asked."""
 
 
 class Seen(NamedTuple):

@@ -1,0 +1,106 @@
+"""Made-up accounts of processes that come and go, and what the kernel's texts say."""
+
+import pytest
+
+from httpdyno.telemetry.look.allowance import cpus, hits, quotas
+from httpdyno.telemetry.look.ledger import (
+    Account,
+    Transfers,
+    ignores_children,
+    settled,
+    spawn_cpu_s,
+    transferred,
+)
+from httpdyno.telemetry.worker_text import stat
+
+PARENT, WORKER, NEW = (1, 10), (2, 20), (3, 30)
+
+
+def account(parent=0, own_s=0.0, reaped_s=0.0, is_careless=False):
+    return Account(
+        parent=parent,
+        own_s=own_s,
+        reaped_s=reaped_s,
+        major_faults=0,
+        transfers=None,
+        is_careless=is_careless,
+    )
+
+
+def test_what_was_reaped_is_in_the_parent_s_account():
+    accounts = {PARENT: account(), WORKER: account(1), NEW: account(2)}
+    assert settled(accounts, [PARENT]).keys() == {PARENT}
+    # A parent that is gone, too, took it nowhere.
+    assert settled(accounts, [NEW]).keys() == set(accounts)
+    accounts[PARENT] = account(is_careless=True)
+    assert settled(accounts, [PARENT]).keys() == set(accounts)
+
+
+def test_cpu_time_of_those_that_came_and_went_is_what_parents_reaped():
+    first = {PARENT: account(reaped_s=1.0)}
+    assert spawn_cpu_s(first, {PARENT: account(reaped_s=1.5)}, [PARENT], {}) == 0.5
+
+
+def test_who_was_there_before_is_none_of_them():
+    first = {PARENT: account(reaped_s=1.0), WORKER: account(1, own_s=3.0, reaped_s=0.25)}
+    # The worker used 4.0 s and died; a child of it used 0.5 s within.
+    last = {PARENT: account(reaped_s=5.75), WORKER: account(1, own_s=4.0, reaped_s=0.25)}
+    assert spawn_cpu_s(first, last, [PARENT], {}) == 0.5
+    # It was seen later than its account was taken.
+    text = b"2 (w) S 1 2 2 0 -1 0 0 0 0 0 420 0 25 0 20 0 1 0 20 0 0 0"
+    assert spawn_cpu_s(first, last, [PARENT], {WORKER: stat(text)}) == pytest.approx(0.3)
+
+
+def test_who_ignores_children_tells_nothing_of_them():
+    first = {PARENT: account(is_careless=True)}
+    assert spawn_cpu_s(first, first, [PARENT], {}) is None
+    assert spawn_cpu_s({}, {}, [], {}) is None
+
+
+def test_reaped_figures_are_read():
+    found = stat(b"2 (w) S 1 2 2 0 -1 0 0 0 5 6 420 0 25 75 20 0 1 0 20 0 0 0")
+    assert found.major_faults == 5
+    assert found.reaped_major_faults == 6
+    assert found.reaped_s == 1.0
+
+
+def test_the_kernel_counts_calls_and_bytes():
+    text = (
+        b"rchar: 9\nwchar: 8\nsyscr: 1\nsyscw: 2\nread_bytes: 4096\nwrite_bytes: 8192\n"
+        b"cancelled_write_bytes: 0\n"
+    )
+    assert transferred(text) == Transfers(1, 2, 4096, 8192)
+
+
+def test_a_mask_tells_what_is_ignored():
+    assert ignores_children(b"Name:\tx\nSigIgn:\t0000000000011000\nSigCgt:\t0\n")
+    assert not ignores_children(b"Name:\tx\nSigIgn:\t0000000000001000\nSigCgt:\t0\n")
+    assert not ignores_children(b"")
+
+
+def test_quotas_are_in_cpus(tmp_path):
+    old, new, free = (tmp_path / each for each in ("old", "new", "free"))
+    for each in (old, new, free):
+        each.mkdir()
+    (old / "cpu.cfs_quota_us").write_text("150000\n")
+    (old / "cpu.cfs_period_us").write_text("100000\n")
+    (new / "cpu.max").write_text("50000 100000\n")
+    (free / "cpu.max").write_text("max 100000\n")
+    (free / "cpu.cfs_quota_us").write_text("-1\n")
+    (free / "cpu.cfs_period_us").write_text("100000\n")
+    folders = [(str(old), 1), (str(new), 2), (str(free), 2), (str(free), 1), ("/nowhere", 2)]
+    assert quotas(folders) == [1.5, 0.5]
+
+
+def test_limits_that_were_met_are_counted_by_group(tmp_path):
+    old, new = tmp_path / "old", tmp_path / "new"
+    old.mkdir()
+    new.mkdir()
+    (old / "memory.failcnt").write_text("7\n")
+    (new / "memory.events").write_text("low 0\nhigh 1\nmax 3\noom 0\n")
+    found = hits([(str(old), 1), (str(new), 2), ("/nowhere", 1)])
+    assert found == {str(old): 7, str(new): 3}
+
+
+def test_nobody_has_no_cpus():
+    assert cpus([]) == 0
