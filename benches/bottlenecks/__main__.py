@@ -26,8 +26,8 @@ from benches.bottlenecks.kept import Kept, kept_looks, line_of
 from benches.bottlenecks.looking import below_default, looked_at
 from benches.bottlenecks.place import NotBuiltError
 from benches.engine.quiet import Quiet
-from httpdyno.advice.bottleneck import bottleneck
 
+from httpdyno.advice.bottleneck import bottleneck
 from httpdyno.model import Look
 
 SHOWN_WORKERS = 0.05

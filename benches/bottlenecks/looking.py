@@ -7,11 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benches.bottlenecks.place import Built, NotBuiltError, Place
-from msgspec import structs
 
+from httpdyno.experiment.warm_up_look import with_client
 from httpdyno.load.engine import LoadHandle, start_load
 from httpdyno.load.window_plan import WindowPlan
-from httpdyno.model import Measurement, Workload
+from httpdyno.model import Workload
 from httpdyno.model.look import Look
 from httpdyno.telemetry.look.onlooker import Onlooker
 
@@ -50,23 +50,13 @@ def loaded(built: Built, seconds: float) -> Look:
     (measured,) = handle.measurements()
     if not measured.completed:
         raise NotBuiltError(f"it gave not one right answer: {measured.errors} {measured.statuses}")
-    return filled(look, measured)
+    return with_client(look, measured, built.workload)
 
 
 def begun(built: Built, workload: Workload, *, lead_in_s: float, measure_s: float) -> LoadHandle:
     """Begin a load of one window."""
     plan = [WindowPlan(arm=0, lead_in_s=lead_in_s, measure_s=measure_s)]
     return start_load(workload, [built.address], plan, cpus=built.client_cpus, drain_s=DRAIN_S)
-
-
-def filled(look: Look, measured: Measurement) -> Look:
-    """Return a look with what the client knows; pure."""
-    return structs.replace(
-        look,
-        answers=measured.throughput_per_s * look.seconds,
-        clients=measured.evidence.busy_connections,
-        client_limit=measured.limited_by,
-    )
 
 
 def capacity_per_s(built: Built, workload: Workload, seconds: float) -> float:

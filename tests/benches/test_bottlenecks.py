@@ -10,10 +10,9 @@ from benches.bottlenecks.cases import CASES
 from benches.bottlenecks.healthy import SERVERS, healthy_cases
 from benches.bottlenecks.judgement import N_CASES, Outcome, is_met, tally
 from benches.bottlenecks.kept import Kept, kept_looks, line_of, rounded
-from benches.bottlenecks.looking import filled
 from benches.bottlenecks.place import PROGRAMS, NotBuiltError, Place, free_port
 
-from httpdyno.model import Bottleneck, Evidence, Limit, Look, Measurement
+from httpdyno.model import Bottleneck, Limit, Look
 
 
 def outcome(found, accepted="cpu", is_healthy=False):
@@ -81,21 +80,6 @@ def test_healthy_ones_are_drawn_the_same_again_and_each_way_comes_before_one_com
 def test_only_a_closed_loop_without_a_pause_may_have_the_cores_as_its_limit():
     for case in healthy_cases(40, 1):
         assert case.accepted == ({"cpu"} if "flat out" in case.name else {"nothing"})
-
-
-def test_a_look_is_told_what_only_the_client_knows():
-    measured = Measurement(
-        opened_s=0.0,
-        measured_s=1.0,
-        total_s=2.0,
-        offered=70,
-        completed=60,
-        measured_completed=40,
-        limited_by="server",
-        evidence=Evidence(busy_connections=7.5),
-    )
-    look = filled(Look(seconds=0.5, n_samples=9), measured)
-    assert look == Look(seconds=0.5, n_samples=9, answers=20.0, clients=7.5, client_limit="server")
 
 
 def test_what_is_kept_is_read_again(tmp_path):

@@ -11,11 +11,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median, stdev
 
+from httpdyno.advice.bottleneck import bottleneck
 from httpdyno.model import (
     ArmSummary,
     Configuration,
     Effective,
     HistogramData,
+    Look,
     Objective,
     RatioInterval,
     StartRecord,
@@ -203,6 +205,7 @@ def arm_summary(
     status, detail = arm_status(starts, arm)
     totals = ArmTotals.sum([arm_totals(start, arm) for start in starts])
     figures, latency = totals.figures, totals.latency
+    look = _look(starts, arm)
     sizes = [w.telemetry.pss_bytes for w in windows if w.telemetry.pss_bytes is not None]
     shown = {n: figures.latency_s[n] for n, q in PERCENTILES.items() if can_show(latency, q)}
     return ArmSummary(
@@ -224,7 +227,14 @@ def arm_summary(
         start_throughputs_per_s=tuple(
             _finite(start_figures(start, arm).throughput_per_s) for start in starts
         ),
+        look=look,
+        bottleneck=None if look is None else bottleneck(look),
     )
+
+
+def _look(starts: Sequence[StartRecord], arm: int) -> Look | None:
+    looks = (start.looks[arm] for start in starts if start.looks)
+    return next((look for look in looks if look is not None), None)
 
 
 def _added(parts: Iterable[dict[str, int]]) -> dict[str, int]:

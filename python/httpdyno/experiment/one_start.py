@@ -16,7 +16,8 @@ from secrets import token_hex
 from httpdyno.errors import AdapterError
 from httpdyno.experiment.bench import StartRequest, block_order
 from httpdyno.experiment.calibration import N_STARTS
-from httpdyno.experiment.server_bench import READY_TIMEOUT_S, ServerBench
+from httpdyno.experiment.server_bench import ServerBench
+from httpdyno.experiment.start_arm import READY_TIMEOUT_S
 from httpdyno.load.access_log import read_access_log
 from httpdyno.model import Effective, Plan, Replay, RequestSpec, StartRecord, Study
 from httpdyno.servers.adapter import NotRunning, Prepared, Running, ServerAdapter

@@ -6,11 +6,9 @@ for: what it takes to start is spent once for all of them. The servers of the la
 background while the next come up, because between starts every second is taken from the evidence.
 """
 
-import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -22,8 +20,15 @@ from httpdyno.errors import AdapterError
 from httpdyno.experiment.bench import StartRequest
 from httpdyno.experiment.machine_room import machine_room
 from httpdyno.experiment.side_by_side import ArmSize, n_side_by_side
-from httpdyno.experiment.silent_server import crash_words, silence
+from httpdyno.experiment.silent_server import silence
 from httpdyno.experiment.standstill import Pulse, sleepless_s
+from httpdyno.experiment.start_arm import (
+    Arm,
+    blame_nobody,
+    cut_others_short,
+    hung_alike,
+    see_crashes,
+)
 from httpdyno.experiment.start_load import Place, StartLoad
 from httpdyno.experiment.window_choice import CycleMoments
 from httpdyno.interruption import cleaning
@@ -31,24 +36,21 @@ from httpdyno.load.core_plan import CorePlan, own_core_plan
 from httpdyno.load.machine import suited_threads
 from httpdyno.model import (
     Configuration,
-    Effective,
     HostFacts,
+    Look,
     StartRecord,
     Study,
-    TrialStatus,
     WindowRecord,
 )
-from httpdyno.servers.adapter import NotRunning, Running, ServerAdapter
+from httpdyno.servers.adapter import ServerAdapter
 from httpdyno.servers.difference import difference
-from httpdyno.servers.live_process import children_of
 from httpdyno.servers.root_folder import ROOT_VARIABLE, full_disk
 from httpdyno.servers.run_data import RunData
 from httpdyno.servers.run_folder import RunRoot, new_run_root
 from httpdyno.telemetry.collector import server_collectors
 from httpdyno.telemetry.host import host_facts
-from httpdyno.units import format_duration
+from httpdyno.telemetry.look.onlooker import Onlooker
 
-READY_TIMEOUT_S = 20.0
 _NOT_FOR_WANT_OF_ROOM = ("complete", "infeasible")
 
 
@@ -74,6 +76,8 @@ class ServerBench:
         """What is known of each configuration's cycles, from starts that nothing disturbed."""
         self._sizes: dict[str, ArmSize] = {}
         """What each configuration's server took then."""
+        self._looked_at: set[str] = set()
+        """The configurations whose servers were looked at under load."""
 
     def __enter__(self) -> Self:
         # The stopper outlives every server; servers themselves are spawned by this thread.
@@ -149,12 +153,12 @@ class ServerBench:
         arms = [arm for start in starts for arm in start]
         try:
             self._await_ready(arms)
-            windows, seen = self._load(requests, starts, save)
-            _see_crashes(arms)
+            windows, looks, seen = self._load(requests, starts, save)
+            see_crashes(arms)
             self._see_full_disk(arms)
             still_s = self._pulse.still_s()
             if still_s:
-                _blame_nobody(arms, still_s)
+                blame_nobody(arms, still_s)
             else:
                 self._cycles.update(seen)
                 self._sizes.update(_sizes(requests[0].arms, windows))
@@ -174,17 +178,18 @@ class ServerBench:
                 details=tuple(arm.detail for arm in start),
                 ready_s=tuple(arm.ready_s for arm in start),
                 effective=tuple(arm.effective for arm in start),
+                looks=_looks_of(looks, number, len(start)),
                 windows=tuple(window for window in windows if window.start == request.start),
             )
-            for request, start in zip(requests, starts, strict=True)
+            for number, (request, start) in enumerate(zip(requests, starts, strict=True))
         ]
 
     def _make_data(self) -> None:
         if self._data is not None and self._data.make():
             self._since_s = sleepless_s()  # no start took this time
 
-    def _spawn_all(self, requests: Sequence[StartRequest]) -> "list[list[_Arm]]":
-        starts: list[list[_Arm]] = []
+    def _spawn_all(self, requests: Sequence[StartRequest]) -> list[list[Arm]]:
+        starts: list[list[Arm]] = []
         try:
             for request in requests:
                 starts.append(self._spawn(request))
@@ -193,17 +198,17 @@ class ServerBench:
             raise
         return starts
 
-    def _spawn(self, request: StartRequest) -> "list[_Arm]":
+    def _spawn(self, request: StartRequest) -> list[Arm]:
         if self._root is None:
             raise RuntimeError("the bench is not entered")
-        arms: dict[int, _Arm] = {}
+        arms: dict[int, Arm] = {}
         try:
             for number in request.lined_up:
                 if number in request.left_out:
-                    arms[number] = _Arm(running=None, status="infeasible", detail="failed before")
+                    arms[number] = Arm(running=None, status="infeasible", detail="failed before")
                     continue
-                if hung := _hung_alike(request.arms, arms, number):
-                    arms[number] = _Arm(running=None, status=hung.status, detail=hung.detail)
+                if hung := hung_alike(request.arms, arms, number):
+                    arms[number] = Arm(running=None, status=hung.status, detail=hung.detail)
                     continue
                 # Not the arm's number: a server must not be able to tell which it is.
                 place = self._root.new_place(
@@ -212,13 +217,13 @@ class ServerBench:
                 spawned = self._adapter.spawn(
                     self._study.server, Path(self._study.folder), request.arms[number], place
                 )
-                arms[number] = _Arm.of(spawned)
+                arms[number] = Arm.of(spawned)
         except BaseException:
             self._end([*arms.values()])
             raise
         return [arms[number] for number in range(len(request.arms))]
 
-    def _await_ready(self, arms: "Sequence[_Arm]") -> None:
+    def _await_ready(self, arms: Sequence[Arm]) -> None:
         """Wait for all arms at the same time, so that each has all of it and none waits for one."""
         spawned = [arm for arm in arms if arm.running is not None]
         with ThreadPoolExecutor(max_workers=max(1, len(spawned))) as waiters:
@@ -234,10 +239,10 @@ class ServerBench:
     def _load(
         self,
         requests: Sequence[StartRequest],
-        starts: "Sequence[Sequence[_Arm]]",
+        starts: Sequence[Sequence[Arm]],
         save: Callable[[WindowRecord], None],
-    ) -> tuple[list[WindowRecord], dict[str, CycleMoments]]:
-        """Return the windows, and what was seen of each configuration's cycles."""
+    ) -> tuple[list[WindowRecord], Mapping[Place, Look], dict[str, CycleMoments]]:
+        """Return the windows, and what was seen of the servers and each configuration's cycles."""
         labels = [arm.label() for arm in requests[0].arms]
         running = {
             Place(start, number): arm.running
@@ -253,6 +258,11 @@ class ServerBench:
             collectors={
                 place: server_collectors(each.root_pids) for place, each in running.items()
             },
+            onlookers={
+                place: Onlooker(each.root_pids, each.networks[0])
+                for place, each in running.items()
+                if labels[place.arm] not in self._looked_at
+            },
             seed=self._seed,
             cpus=self._cores.client,
             known={
@@ -265,20 +275,25 @@ class ServerBench:
         windows = load.run(save)
         if load.silence is not None:
             place = load.silence.place
-            _cut_others_short(starts, {place.start})
+            cut_others_short(starts, {place.start})
             arm = starts[place.start][place.arm]
             sent = self._study.workload.requests
             arm.fail(*silence(load.silence.measurement, running[place], arm.workers, sent))
         elif load.shut_out:
-            _cut_others_short(starts, {place.start for place in load.shut_out})
+            cut_others_short(starts, {place.start for place in load.shut_out})
             for place, trouble in load.shut_out.items():
                 starts[place.start][place.arm].fail("infeasible", trouble)
-        return windows, {
-            labels[number]: load.known.get(number, CycleMoments()) + moments
-            for number, moments in load.seen.items()
-        }
+        self._looked_at |= {labels[place.arm] for place in load.looks}
+        return (
+            windows,
+            load.looks,
+            {
+                labels[number]: load.known.get(number, CycleMoments()) + moments
+                for number, moments in load.seen.items()
+            },
+        )
 
-    def _see_full_disk(self, arms: "Sequence[_Arm]") -> None:
+    def _see_full_disk(self, arms: Sequence[Arm]) -> None:
         """Give up where a server failed and had no room: that is no fault of its configuration.
 
         Raises:
@@ -293,7 +308,7 @@ class ServerBench:
                 hint=f"free some space, or set `{ROOT_VARIABLE}` to a folder on another disk",
             )
 
-    def _end(self, arms: "Sequence[_Arm]") -> None:
+    def _end(self, arms: Sequence[Arm]) -> None:
         self._finish_ending()
         self._ending = [
             self._stopper.submit(arm.running.stop) for arm in arms if arm.running is not None
@@ -305,75 +320,10 @@ class ServerBench:
             future.result()
 
 
-@dataclass(kw_only=True)
-class _Arm:
-    """One arm of a start, as it comes along."""
-
-    running: Running | None
-    status: TrialStatus = "complete"
-    detail: str = ""
-    ready_s: float = 0.0
-    effective: Effective = field(default_factory=Effective)
-    workers: frozenset[int] = frozenset()
-    """The root process's children when it was ready."""
-
-    @classmethod
-    def of(cls, spawned: Running | NotRunning) -> "_Arm":
-        if isinstance(spawned, NotRunning):
-            return cls(running=None, status=spawned.status, detail=spawned.detail)
-        return cls(running=spawned)
-
-    def await_ready(self) -> None:
-        if self.running is None:
-            return
-        began_s = time.monotonic()
-        answer = self.running.await_ready(READY_TIMEOUT_S)
-        self.ready_s = time.monotonic() - began_s
-        if isinstance(answer, NotRunning):
-            self.fail(answer.status, answer.detail)
-            return
-        self.effective = answer
-        self.workers = children_of(self.running.root_pids)
-
-    def fail(self, status: TrialStatus, detail: str) -> None:
-        self.status, self.detail = status, detail
-
-    @property
-    def is_up(self) -> bool:
-        return self.running is not None and self.status == "complete"
-
-
-def _hung_alike(
-    configurations: Sequence[Configuration], arms: Mapping[int, _Arm], number: int
-) -> _Arm | None:
-    """Return an arm of the same configuration that hung before it was spawned: another would too.
-
-    Whoever compares a configuration with itself does not wait for the same thing twice.
-    """
-    return next(
-        (
-            arm
-            for other, arm in arms.items()
-            if configurations[other] == configurations[number]
-            and arm.running is None
-            and arm.status == "hung"
-        ),
-        None,
-    )
-
-
-def _see_crashes(arms: Sequence[_Arm]) -> None:
-    for arm in arms:
-        if arm.is_up and arm.running is not None and not arm.running.is_alive():
-            arm.fail("crashed", crash_words(arm.running))
-
-
-def _cut_others_short(starts: Sequence[Sequence[_Arm]], ended: Collection[int]) -> None:
-    """Call the starts disturbed whose load ended because of servers of those of these numbers."""
-    for start, arms in enumerate(starts):
-        for arm in arms:
-            if start not in ended and arm.is_up:
-                arm.fail("unstable", "a server of another start beside it stopped answering")
+def _looks_of(looks: Mapping[Place, Look], start: int, n_arms: int) -> tuple[Look | None, ...]:
+    """Return what was seen of a start's arms; (n_arms,), or empty where nobody looked."""
+    found = tuple(looks.get(Place(start, arm)) for arm in range(n_arms))
+    return () if all(look is None for look in found) else found
 
 
 def _sizes(arms: Sequence[Configuration], windows: Sequence[WindowRecord]) -> dict[str, ArmSize]:
@@ -389,10 +339,3 @@ def _sizes(arms: Sequence[Configuration], windows: Sequence[WindowRecord]) -> di
                 n_processes=max(known.n_processes, seen.n_processes),
             )
     return sizes
-
-
-def _blame_nobody(arms: Sequence[_Arm], still_s: float) -> None:
-    """Call a start disturbed in which this process itself was not there to look."""
-    words = f"httpdyno itself stood still for {format_duration(still_s)}"
-    for arm in arms:
-        arm.fail("unstable", words)

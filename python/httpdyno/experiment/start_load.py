@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from httpdyno.errors import UsageError
 from httpdyno.experiment.bench import StartRequest
+from httpdyno.experiment.warm_up_look import WarmUpLooks
 from httpdyno.experiment.window_choice import (
     PILOT_TAIL_S,
     CycleMoments,
@@ -25,8 +26,9 @@ from httpdyno.load.engine import Edge, LoadHandle, start_load
 from httpdyno.load.entrance import entrance_trouble
 from httpdyno.load.machine import SPIN_S, suited_threads
 from httpdyno.load.window_plan import WindowPlan
-from httpdyno.model import Measurement, WindowRecord, Workload
+from httpdyno.model import Look, Measurement, WindowRecord, Workload
 from httpdyno.telemetry.collector import Collector
+from httpdyno.telemetry.look.onlooker import Onlooker
 from httpdyno.telemetry.window import WindowTelemetry
 from httpdyno.units import format_duration
 
@@ -68,6 +70,8 @@ class StartLoad:
     """Paths of the network namespaces that they answer in, but for this process's own."""
     collectors: Mapping[Place, Sequence[Collector]] = field(default_factory=dict)
     """What is read of each arm's server over its windows."""
+    onlookers: Mapping[Place, Onlooker] = field(default_factory=dict)
+    """Who looks at servers that nobody looked at yet, where they are warmed up by themselves."""
     cpus: Sequence[int] = ()
     known: Mapping[int, CycleMoments] = field(default_factory=dict)
     """What earlier starts say of the arms' cycles, by arm; without those of which they say
@@ -79,6 +83,8 @@ class StartLoad:
     shut_out: dict[Place, str] = field(default_factory=dict)
     """The arms whose users did not all get through their first steps, with the trouble; that ends
     the load too."""
+    looks: dict[Place, Look] = field(default_factory=dict)
+    """What was seen of them."""
     seen: dict[int, CycleMoments] = field(default_factory=dict)
     """What these starts say of them."""
 
@@ -186,7 +192,19 @@ class StartLoad:
             WindowPlan(arm=n, lead_in_s=0.0, measure_s=self._warm_up_s(place.start), tail_s=tail_s)
             for n, place in enumerate(up)
         ]
-        self._play(up, plan, 0, None, lambda _index, _measurement: None)
+        watch = WarmUpLooks(
+            {n: self.onlookers[place] for n, place in enumerate(up) if place in self.onlookers},
+            [window.measure_s for window in plan],
+        )
+
+        def keep(index: int, measurement: Measurement) -> None:
+            if look := watch.of(index, measurement, self.workload):
+                self.looks[up[index]] = look
+
+        try:
+            self._play(up, plan, 0, watch.on_edge, keep)
+        finally:
+            watch.end_all()
         return self.silence is None and not self.shut_out
 
     def _see_how_users_come_in(self, choice: WindowChoice) -> bool:

@@ -93,6 +93,8 @@ class Look(Record, frozen=True, omit_defaults=True):
     """How often its control group reached its memory limit; None where that is not told."""
     answers: float = 0.0
     """Right answers in that time."""
+    offered: float = 0.0
+    """Requests that were due in that time by a schedule; 0 in a closed loop."""
     clients: float = 0.0
     """Mean number of requests under way."""
     client_limit: str = ""

@@ -6,6 +6,7 @@ import msgspec
 
 from httpdyno.model.base import Level, Record
 from httpdyno.model.knob import Configuration, level_text
+from httpdyno.model.look import Bottleneck, Look
 from httpdyno.model.measurement import HistogramData, HostFacts, Measurement, Telemetry
 from httpdyno.model.site import ValueEvidence
 from httpdyno.model.study import Plan, Step
@@ -72,6 +73,9 @@ class StartRecord(Record, frozen=True):
     """The server's own words where it did not complete; (n_arms,)."""
     ready_s: tuple[float, ...] = ()
     effective: tuple[Effective, ...] = ()
+    looks: tuple[Look | None, ...] = ()
+    """What each arm was seen to do while it was warmed up; (n_arms,), or empty where nobody looked:
+    a configuration is looked at in the first start that has it."""
     windows: tuple[WindowRecord, ...] = ()
 
 
@@ -111,6 +115,10 @@ class ArmSummary(Record, frozen=True):
     """Requests that did not get the right answer, by kind."""
     statuses: dict[str, int] = msgspec.field(default_factory=dict)
     """Answers by status, right ones and wrong ones."""
+    look: Look | None = None
+    """What the server was seen to do under load; None where nobody looked."""
+    bottleneck: Bottleneck | None = None
+    """What limited it then."""
 
 
 class SecondClaim(Record, frozen=True):

@@ -1,0 +1,331 @@
+"""The verdict: tests one after the other, each of which knows one limit; pure.
+
+A test names its limit only where the figures say so and nothing of the others does; the order is
+that of what hides what. Memory that is short makes disks busy, processes that come and go use up
+the cores, workers that are held let the queue overflow. What no test knows is `unknown`, with what
+was seen. A wrong word is worse than none: each test leaves a band between yes and no.
+"""
+
+from collections.abc import Callable
+
+from httpdyno.advice.bottleneck.facts import Facts, of, percent
+from httpdyno.model import Bottleneck, Limit, Look
+
+_MUCH = 0.6
+"""Of the workers: so many held by one thing are what limits a pool."""
+_SEEN = 5
+"""Samples below which nothing is said."""
+_CLIENT = {
+    "client_cpu": "its threads had no CPU time left",
+    "client_schedule": "it sent late",
+    "descriptors": "it ran out of open files",
+    "ports": "it ran out of local ports",
+}
+_ENOUGH = frozenset({"rate", "connections"})
+"""The client's own words for a server that could have done more."""
+
+
+def bottleneck(look: Look) -> Bottleneck:
+    """Return what limited a server while it was looked at."""
+    facts = Facts(look)
+    if look.n_samples < _SEEN:
+        return _unknown(f"it was looked at {look.n_samples} times, which is too few")
+    if not look.answers:
+        return _unknown("it gave no right answer meanwhile")
+    for test in _TESTS:
+        found = test(facts)
+        if found is not None:
+            return found
+    return _unknown(_seen(facts))
+
+
+def _load_generator(facts: Facts) -> Bottleneck | None:
+    look = facts.look
+    because = _CLIENT.get(look.client_limit)
+    # A client that was late and yet had its answers kept nobody from anything.
+    if because is None or facts.is_met:
+        return None
+    if facts.cpu_cores >= _MUCH * look.cpus:
+        return _unknown(
+            f"the load client ran short ({because}), and the server used {of(facts.cpu_cores)} of "
+            f"{of(look.cpus)} cores: on one machine either may have kept the other from more"
+        )
+    return Bottleneck(
+        limit="load_generator",
+        reason=f"the load client was the limit: {because}, while the server used "
+        f"{of(facts.cpu_cores)} of {of(look.cpus)} cores",
+        evidence={"server_cores": facts.cpu_cores, "cores": look.cpus},
+        advice="load it from another machine, or give the client a core of its own",
+    )
+
+
+_PRESSED = 0.1
+_FAULTS_PER_ANSWER = 0.5
+
+
+def _memory(facts: Facts) -> Bottleneck | None:
+    look = facts.look
+    hits, faults = look.memory_limit_hits or 0, facts.per_answer(look.major_faults)
+    pressure = look.pressure.get("memory", 0.0)
+    is_short = bool(hits) or look.swap_ins > 0 or pressure >= _PRESSED
+    if not is_short or (faults < _FAULTS_PER_ANSWER and pressure < _PRESSED):
+        return None
+    what = [
+        f"its control group reached its limit {hits:,} times" if hits else "",
+        f"{look.swap_ins:,} pages came back from swap" if look.swap_ins else "",
+        f"{faults:.1f} page faults of an answer read from disk",
+        f"tasks waited for memory {percent(pressure)} of the time" if pressure else "",
+    ]
+    return Bottleneck(
+        limit="memory",
+        reason=f"memory is short: {', '.join(each for each in what if each)}",
+        evidence={
+            "memory_limit_hits": hits,
+            "swap_ins": look.swap_ins,
+            "major_faults_per_answer": faults,
+            "memory_pressure_ratio": pressure,
+        },
+        advice="fewer workers, or more memory: a pool that swaps is slower than a smaller one",
+    )
+
+
+_BIRTHS_PER_ANSWER = 0.5
+_SPAWN_RATIO = 0.3
+_SHORT_LIFE_S = 1.0
+
+
+def _spawning(facts: Facts) -> Bottleneck | None:
+    look = facts.look
+    per_answer = facts.per_answer(look.births)
+    ratio = (look.spawn_cpu_s or 0.0) / look.cpu_s if look.cpu_s else 0.0
+    is_each = per_answer >= _BIRTHS_PER_ANSWER and ratio >= _SPAWN_RATIO
+    deaths_per_s = facts.per_s(look.deaths)
+    # A pool whose workers die within a second waits for new ones, whatever the cores do.
+    is_dying = (
+        facts.workers > 0
+        and deaths_per_s * _SHORT_LIFE_S >= facts.workers
+        and not facts.is_cpu_full
+        and facts.unserved >= 1
+    )
+    if not (is_each or is_dying):
+        return None
+    return Bottleneck(
+        limit="spawning",
+        reason=f"{of(facts.per_s(look.births))} processes came and {of(deaths_per_s)} went a "
+        f"second, {per_answer:.2g} for an answer; {percent(ratio)} of the server's CPU time was "
+        "of those that ended",
+        evidence={
+            "births_per_s": facts.per_s(look.births),
+            "births_per_answer": per_answer,
+            "spawn_cpu_ratio": ratio,
+        },
+        advice="let processes live longer: a persistent pool in place of CGI, a higher number of "
+        "requests for each",
+    )
+
+
+_OVERFLOWS_PER_ANSWER = 0.005
+
+
+def _listen_queue(facts: Facts) -> Bottleneck | None:
+    look = facts.look
+    overflows = look.overflows or 0
+    is_full = facts.per_answer(overflows) >= _OVERFLOWS_PER_ANSWER
+    if not is_full or facts.are_all_busy or facts.is_cpu_full:
+        return None
+    backlog = min((queue.backlog for queue in look.queues), default=0)
+    return Bottleneck(
+        limit="listen_queue",
+        reason=f"{overflows:,} connections found the listen queue full (it holds {backlog:,}) "
+        f"though {of(facts.at('idle'))} of {facts.workers_text} were free on average",
+        evidence={"overflows": overflows, "backlog": backlog, "idle_workers": facts.at("idle")},
+        advice="a longer backlog, and net.core.somaxconn not below it",
+    )
+
+
+def _held(limit: Limit, doing: str, by: str, advice: str) -> Callable[[Facts], Bottleneck | None]:
+    """Return a test for workers that clients hold while others wait."""
+
+    def test(facts: Facts) -> Bottleneck | None:
+        is_held = facts.are_all_busy and facts.share(doing) >= _MUCH and facts.unserved >= 1
+        if not is_held or facts.is_cpu_full:
+            return None
+        return Bottleneck(
+            limit=limit,
+            reason=f"{of(facts.at(doing))} of {facts.workers_text} were held by clients that "
+            f"{by}, while {of(facts.unserved)} requests waited for one; {facts.cores_text}",
+            evidence={
+                f"{doing}_workers": facts.at(doing),
+                "workers": facts.workers,
+                "unserved": facts.unserved,
+            },
+            advice=advice,
+        )
+
+    return test
+
+
+def _waits(
+    limit: Limit, doing: str, what: str, advice: str
+) -> Callable[[Facts], Bottleneck | None]:
+    """Return a test for workers that all wait for the same while there are cores left."""
+
+    def test(facts: Facts) -> Bottleneck | None:
+        at, waiting = facts.at(doing), facts.busy - facts.at("running")
+        is_most = at >= _HALF * facts.busy and at >= _OF_WAITING * waiting
+        if at < _A_WORKER or not is_most or not facts.has_cpu_left:
+            return None
+        return Bottleneck(
+            limit=limit,
+            reason=f"of {of(facts.busy)} busy workers {of(facts.at(doing))} waited for {what}; "
+            f"{facts.cores_text}",
+            evidence={f"{doing}_workers": facts.at(doing), "busy_workers": facts.busy},
+            advice=advice,
+        )
+
+    return test
+
+
+_A_WORKER = 0.5
+_HALF = 0.5
+_OF_WAITING = 0.8
+"""Of those that neither run nor are ready to."""
+
+
+def _backend(facts: Facts) -> Bottleneck | None:
+    found = _waits("backend", "backend", _where(facts), "look at what it waits for")(facts)
+    if found is None or not (facts.are_all_busy and facts.unserved >= 1):
+        return found
+    return _unknown(
+        f"all {facts.workers_text} were busy, {of(facts.at('backend'))} of them waiting for "
+        f"{_where(facts)}, while {of(facts.unserved)} requests waited for a worker: more of them "
+        "help only if what they wait for serves more at a time",
+        found.evidence,
+    )
+
+
+def _where(facts: Facts) -> str:
+    backends = facts.look.backends
+    return max(backends, key=backends.__getitem__) if backends else "another server"
+
+
+_CROWD = 8
+"""Ready threads for each core: far more than any pool of the right size has."""
+_TAKEN_OFF = 2.0
+
+
+def _cpu(facts: Facts) -> Bottleneck | None:
+    look = facts.look
+    if not facts.is_cpu_full:
+        return None
+    if facts.cpu_cores < _MUCH * min(look.cpus, look.host_busy):
+        return _unknown(
+            f"the cores were used up, and not by the server: {facts.cores_text}; the load client "
+            "or others had the rest"
+        )
+    evidence = {
+        "server_cores": facts.cpu_cores,
+        "host_busy_cores": look.host_busy,
+        "ready_threads": facts.at("running"),
+        "involuntary_switches_per_answer": facts.per_answer(look.switches_involuntary),
+    }
+    cores = max(1.0, look.cpus)
+    taken_off = facts.per_answer(look.switches_involuntary)
+    if facts.at("running") >= _CROWD * cores and taken_off >= _TAKEN_OFF:
+        return Bottleneck(
+            limit="too_many_workers",
+            reason=f"{of(facts.at('running'))} of {facts.workers_text} were ready to run on "
+            f"{of(cores)} cores, and one was taken off its core {of(taken_off)} times for an "
+            "answer",
+            evidence=evidence,
+            advice="fewer workers: those that wait for a core only hold memory and caches",
+        )
+    return Bottleneck(
+        limit="cpu",
+        reason=f"the cores are used up: {facts.cores_text}",
+        evidence=evidence,
+        advice="less CPU time for a request, or more cores; more workers bring nothing",
+    )
+
+
+_WAITING = 0.5
+_AT_RANDOM = 0.1
+
+
+def _too_few_workers(facts: Facts) -> Bottleneck | None:
+    # What waits only now and then is no queue.
+    if not (facts.are_all_busy and facts.unserved >= 1 and facts.has_cpu_left):
+        return None
+    if facts.look.unclear >= _WAITING:
+        return None
+    return Bottleneck(
+        limit="too_few_workers",
+        reason=f"all {facts.workers_text} were busy and {of(facts.unserved)} requests waited for "
+        f"one, while {facts.cores_text}",
+        evidence={
+            "workers": facts.workers,
+            "unserved": facts.unserved,
+            "server_cores": facts.cpu_cores,
+        },
+        advice="more workers, as far as memory allows",
+    )
+
+
+def _nothing(facts: Facts) -> Bottleneck | None:
+    look = facts.look
+    # Requests that come at random meet now and then.
+    is_short = facts.waiting < max(_WAITING, _AT_RANDOM * facts.workers)
+    is_free = not facts.are_all_busy and is_short and not facts.is_cpu_full
+    is_met = facts.is_met or look.client_limit in _ENOUGH
+    if not is_free or not is_met or look.overflows:
+        return None
+    return Bottleneck(
+        limit="nothing",
+        reason=f"it had room: {of(facts.at('idle'))} of {facts.workers_text} were free, and "
+        f"{facts.cores_text}",
+        evidence={"idle_workers": facts.at("idle"), "server_cores": facts.cpu_cores},
+    )
+
+
+_LOCK = _waits("lock", "lock", "a lock", "hold it for less, or have more of them")
+_DISK = _waits("disk", "disk", "a disk", "fewer or later writes, or a faster disk")
+_KEPT = _held(
+    "keep_alive",
+    "client_read",
+    "say nothing",
+    "a shorter KeepAliveTimeout, more workers, or a server in front that keeps connections",
+)
+_SLOW = _held(
+    "slow_clients",
+    "client_write",
+    "take their answer slowly",
+    "a buffering proxy in front, or a larger send buffer",
+)
+_TESTS = (
+    _load_generator,
+    _memory,
+    _spawning,
+    _nothing,
+    _KEPT,
+    _SLOW,
+    _listen_queue,
+    _LOCK,
+    _DISK,
+    _backend,
+    _cpu,
+    _too_few_workers,
+)
+
+
+def _unknown(why: str, evidence: dict[str, float] | None = None) -> Bottleneck:
+    return Bottleneck(limit="unknown", reason=f"it cannot be told: {why}", evidence=evidence or {})
+
+
+def _seen(facts: Facts) -> str:
+    doing = sorted(facts.look.doing.items(), key=lambda item: -item[1])
+    seen = ", ".join(f"{of(n)} {name.replace('_', ' ')}" for name, n in doing if n >= _TOLD)
+    workers = f"{facts.workers_text} ({seen})" if seen else facts.workers_text
+    return f"{workers}, {of(facts.look.clients)} requests under way, {facts.cores_text}"
+
+
+_TOLD = 0.05

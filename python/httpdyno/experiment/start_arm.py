@@ -1,0 +1,96 @@
+"""One arm of a start, from its server's coming up to its end."""
+
+import time
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from httpdyno.experiment.silent_server import crash_words
+from httpdyno.model import Configuration, Effective, TrialStatus
+from httpdyno.servers.adapter import NotRunning, Running
+from httpdyno.servers.live_process import children_of
+from httpdyno.units import format_duration
+
+READY_TIMEOUT_S = 20.0
+
+
+@dataclass(kw_only=True)
+class Arm:
+    """One arm of a start, as it comes along."""
+
+    running: Running | None
+    status: TrialStatus = "complete"
+    detail: str = ""
+    ready_s: float = 0.0
+    effective: Effective = field(default_factory=Effective)
+    workers: frozenset[int] = frozenset()
+    """The root process's children when it was ready."""
+
+    @classmethod
+    def of(cls, spawned: Running | NotRunning) -> "Arm":
+        """Return the arm of what was spawned."""
+        if isinstance(spawned, NotRunning):
+            return cls(running=None, status=spawned.status, detail=spawned.detail)
+        return cls(running=spawned)
+
+    def await_ready(self) -> None:
+        """Wait until it answers and says what it runs with, or fail."""
+        if self.running is None:
+            return
+        began_s = time.monotonic()
+        answer = self.running.await_ready(READY_TIMEOUT_S)
+        self.ready_s = time.monotonic() - began_s
+        if isinstance(answer, NotRunning):
+            self.fail(answer.status, answer.detail)
+            return
+        self.effective = answer
+        self.workers = children_of(self.running.root_pids)
+
+    def fail(self, status: TrialStatus, detail: str) -> None:
+        """See it as failed, with the words why."""
+        self.status, self.detail = status, detail
+
+    @property
+    def is_up(self) -> bool:
+        """Whether it runs and nothing is wrong with it."""
+        return self.running is not None and self.status == "complete"
+
+
+def hung_alike(
+    configurations: Sequence[Configuration], arms: Mapping[int, Arm], number: int
+) -> Arm | None:
+    """Return an arm of the same configuration that hung before it was spawned: another would too.
+
+    Whoever compares a configuration with itself does not wait for the same thing twice.
+    """
+    return next(
+        (
+            arm
+            for other, arm in arms.items()
+            if configurations[other] == configurations[number]
+            and arm.running is None
+            and arm.status == "hung"
+        ),
+        None,
+    )
+
+
+def see_crashes(arms: Sequence[Arm]) -> None:
+    """See those as crashed whose server is gone."""
+    for arm in arms:
+        if arm.is_up and arm.running is not None and not arm.running.is_alive():
+            arm.fail("crashed", crash_words(arm.running))
+
+
+def cut_others_short(starts: Sequence[Sequence[Arm]], ended: Collection[int]) -> None:
+    """Call the starts disturbed whose load ended because of servers of those of these numbers."""
+    for start, arms in enumerate(starts):
+        for arm in arms:
+            if start not in ended and arm.is_up:
+                arm.fail("unstable", "a server of another start beside it stopped answering")
+
+
+def blame_nobody(arms: Sequence[Arm], still_s: float) -> None:
+    """Call a start disturbed in which this process itself was not there to look."""
+    words = f"httpdyno itself stood still for {format_duration(still_s)}"
+    for arm in arms:
+        arm.fail("unstable", words)

@@ -1,0 +1,52 @@
+"""The verdict on looks of real servers whose limit is known, and on what is not enough."""
+
+import pytest
+from msgspec import structs
+from tests.advice.bottleneck_cases import BUILT, HEALTHY, KEPT
+
+from httpdyno.advice.bottleneck import bottleneck
+from httpdyno.model import Look
+
+LOOKED_AT = [each for each in KEPT if each.look is not None]
+
+
+@pytest.mark.parametrize("kept", LOOKED_AT, ids=[each.name for each in LOOKED_AT])
+def test_no_look_at_a_known_server_has_a_wrong_word(kept):
+    found = bottleneck(kept.look)
+    assert found.limit in {*kept.accepted, "unknown"}, found.reason
+    assert found.reason
+
+
+def test_most_are_named():
+    named = [each for each in BUILT if bottleneck(each.look).limit in each.accepted]
+    assert len(named) >= 12
+    healthy = [each for each in HEALTHY if bottleneck(each.look).limit in each.accepted]
+    assert len(healthy) >= len(HEALTHY) - 2
+
+
+@pytest.mark.parametrize("kept", LOOKED_AT, ids=[each.name for each in LOOKED_AT])
+def test_few_samples_and_no_answers_say_nothing(kept):
+    assert bottleneck(structs.replace(kept.look, n_samples=4)).limit == "unknown"
+    assert bottleneck(structs.replace(kept.look, answers=0.0)).limit == "unknown"
+
+
+def test_workers_that_all_wait_for_a_backend_while_requests_wait_too_are_told_as_either():
+    look = Look(
+        seconds=1.0,
+        n_samples=20,
+        workers=4.0,
+        doing={"backend": 4.0},
+        backends={"127.0.0.1:5432": 4.0},
+        cpu_s=0.1,
+        cpus=2.0,
+        host_cpus=2,
+        host_busy=0.3,
+        answers=100.0,
+        clients=16.0,
+        client_limit="server",
+    )
+    found = bottleneck(look)
+    assert found.limit == "unknown"
+    assert "127.0.0.1:5432" in found.reason
+    alone = bottleneck(structs.replace(look, clients=4.0))
+    assert (alone.limit, alone.evidence["backend_workers"]) == ("backend", 4.0)

@@ -1,0 +1,80 @@
+"""Servers looked at in windows that warm up: when, for how long, and whose figures are added."""
+
+import time
+
+from httpdyno.experiment.warm_up_look import WarmUpLooks, with_client
+from httpdyno.model import Evidence, Look, Measurement, RequestSpec, Workload
+from httpdyno.model.arrival import Constant
+
+SEEN = Look(seconds=0.5, n_samples=9)
+CLOSED = Workload(requests=(RequestSpec(path="/"),), connections=2)
+
+
+class Onlooking:
+    """An onlooker that notes when it was asked."""
+
+    def __init__(self):
+        self.times_s = []
+
+    def start(self):
+        self.times_s.append(time.monotonic())
+
+    def stop(self):
+        self.times_s.append(time.monotonic())
+        return SEEN
+
+
+def measured(**values):
+    return Measurement(
+        opened_s=0.0,
+        measured_s=1.0,
+        total_s=2.0,
+        offered=70,
+        completed=60,
+        measured_completed=40,
+        limited_by="server",
+        evidence=Evidence(busy_connections=7.5, offered_per_s=45.0),
+        **values,
+    )
+
+
+def test_it_looks_within_the_window_and_not_at_its_beginning():
+    onlooker = Onlooking()
+    looks = WarmUpLooks({1: onlooker}, [0.2, 0.2])
+    looks.on_edge(0, is_opening=True)
+    looks.on_edge(0, is_opening=False)
+    assert onlooker.times_s == []
+    began_s = time.monotonic()
+    looks.on_edge(1, is_opening=True)
+    time.sleep(0.2)
+    looks.on_edge(1, is_opening=False)
+    started_s, stopped_s = onlooker.times_s
+    assert started_s >= began_s + 0.05
+    assert stopped_s > started_s
+    assert looks.of(0, measured(), CLOSED) is None
+    assert looks.of(1, measured(), CLOSED) is not None
+
+
+def test_a_window_that_ends_before_it_began_to_look_has_no_look():
+    onlooker = Onlooking()
+    looks = WarmUpLooks({0: onlooker}, [600.0])
+    looks.on_edge(0, is_opening=True)
+    looks.on_edge(0, is_opening=False)
+    assert onlooker.times_s == []
+    assert looks.of(0, measured(), CLOSED) is None
+
+
+def test_nobody_looks_on_when_the_load_was_cut_short():
+    onlooker = Onlooking()
+    looks = WarmUpLooks({0: onlooker}, [0.1])
+    looks.on_edge(0, is_opening=True)
+    time.sleep(0.06)
+    looks.end_all()
+    assert len(onlooker.times_s) in {0, 2}
+
+
+def test_a_look_is_told_what_only_the_client_knows():
+    look = with_client(SEEN, measured(), CLOSED)
+    assert look == Look(seconds=0.5, n_samples=9, answers=20.0, clients=7.5, client_limit="server")
+    scheduled = Workload(requests=CLOSED.requests, arrival=Constant(rate_per_s=45.0))
+    assert with_client(SEEN, measured(), scheduled).offered == 22.5
