@@ -104,7 +104,8 @@ def told(outcome: Outcome) -> str:
         f"{name} {n:.1f}" for name, n in sorted(look.doing.items()) if n >= SHOWN_WORKERS
     )
     return (
-        f"{mark} {outcome.name}: {found.limit}{' (disturbed)' * outcome.is_disturbed}\n    {found.reason}\n    {evidence}\n"
+        f"{mark} {outcome.name}: {found.limit}{' (disturbed)' * outcome.is_disturbed}\n"
+        f"    {found.reason}\n    {evidence}\n"
         f"    seen: {look.answers / look.seconds:.0f} answers/s, {doing}"
     )
 
