@@ -64,6 +64,7 @@ def outcome(
 ) -> Outcome:
     """Build one, load it, look at it."""
     look, found, why_not = None, None, ""
+    n_disturbed = quiet.n_disturbed
     try:
         look = quiet.run(lambda: looked_at(case.build, arguments.seconds, arguments.below))
         found = bottleneck(look)
@@ -76,6 +77,7 @@ def outcome(
         look=look,
         found=found,
         why_not=why_not,
+        is_disturbed=quiet.n_disturbed > n_disturbed,
     )
 
 
@@ -102,7 +104,8 @@ def told(outcome: Outcome) -> str:
         f"{name} {n:.1f}" for name, n in sorted(look.doing.items()) if n >= SHOWN_WORKERS
     )
     return (
-        f"{mark} {outcome.name}: {found.limit}\n    {found.reason}\n    {evidence}\n"
+        f"{mark} {outcome.name}: {found.limit}{' (disturbed)' * outcome.is_disturbed}\n"
+        f"    {found.reason}\n    {evidence}\n"
         f"    seen: {look.answers / look.seconds:.0f} answers/s, {doing}"
     )
 

@@ -25,6 +25,8 @@ class Outcome:
     found: Bottleneck | None = None
     why_not: str = ""
     """Why it could not be built."""
+    is_disturbed: bool = False
+    """Others used the machine in all tries: it counts, and is told with that."""
 
     @property
     def worth(self) -> Worth:

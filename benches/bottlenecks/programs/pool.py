@@ -8,7 +8,7 @@ only. What a request does is one word:
 - `burn:SECONDS`: uses that much CPU time;
 - `walk:TIMES`: sums up the worker's own 1 MiB so many times: fixed work, in its caches or not;
 - `ask:PORT`: connects to a server on this machine and waits for its word;
-- `sync:FOLDER`: writes 16 KiB into a new file, as for a session, and waits until it is on the disk;
+- `sync:FOLDER`: writes 128 KiB into a new file, as an upload, and waits until it is on the disk;
 - `locked:FILE`: holds the one lock of all workers for 5 ms;
 - `touch:FILE`: looks at 20 pages anywhere in a file that is mapped into memory.
 """
@@ -88,7 +88,7 @@ def ask(value: str) -> Callable[[], None]:
 
 def sync(folder: str) -> Callable[[], None]:
     """Wait for the disk."""
-    text = bytes(16384)
+    text = bytes(128 << 10)
     names = (f"{folder}/{os.getpid()}-new", f"{folder}/{os.getpid()}")
 
     def work() -> None:
