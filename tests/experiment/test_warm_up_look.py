@@ -4,6 +4,7 @@ import time
 
 from httpdyno.advice.bottleneck import bottleneck
 from httpdyno.experiment.warm_up_look import WarmUpLooks, with_client
+from httpdyno.load.window_plan import WindowPlan
 from httpdyno.model import Evidence, Look, Measurement, RequestSpec, Workload
 from httpdyno.model.arrival import Constant
 
@@ -14,8 +15,8 @@ CLOSED = Workload(requests=(RequestSpec(path="/"),), connections=2)
 class Onlooking:
     """An onlooker that notes when it was asked."""
 
-    def __init__(self):
-        self.times_s = []
+    def __init__(self) -> None:
+        self.times_s: list[float] = []
 
     def start(self):
         self.times_s.append(time.monotonic())
@@ -25,7 +26,11 @@ class Onlooking:
         return SEEN
 
 
-def measured(**values):
+def planned(*lasting_s):
+    return [WindowPlan(arm=n, lead_in_s=0.0, measure_s=s) for n, s in enumerate(lasting_s)]
+
+
+def measured():
     return Measurement(
         opened_s=0.0,
         measured_s=1.0,
@@ -35,13 +40,12 @@ def measured(**values):
         measured_completed=40,
         limited_by="server",
         evidence=Evidence(busy_connections=7.5, offered_per_s=45.0),
-        **values,
     )
 
 
 def test_it_looks_within_the_window_and_not_at_its_beginning():
     onlooker = Onlooking()
-    looks = WarmUpLooks({1: onlooker}, [0.2, 0.2])
+    looks = WarmUpLooks([None, onlooker], planned(0.2, 0.2))
     looks.on_edge(0, is_opening=True)
     looks.on_edge(0, is_opening=False)
     assert onlooker.times_s == []
@@ -58,7 +62,7 @@ def test_it_looks_within_the_window_and_not_at_its_beginning():
 
 def test_a_window_that_ends_before_it_began_to_look_has_no_look():
     onlooker = Onlooking()
-    looks = WarmUpLooks({0: onlooker}, [600.0])
+    looks = WarmUpLooks([onlooker], planned(600.0))
     looks.on_edge(0, is_opening=True)
     looks.on_edge(0, is_opening=False)
     assert onlooker.times_s == []
@@ -67,7 +71,7 @@ def test_a_window_that_ends_before_it_began_to_look_has_no_look():
 
 def test_nobody_looks_on_when_the_load_was_cut_short():
     onlooker = Onlooking()
-    looks = WarmUpLooks({0: onlooker}, [0.1])
+    looks = WarmUpLooks([onlooker], planned(0.1))
     looks.on_edge(0, is_opening=True)
     time.sleep(0.06)
     looks.end_all()
@@ -80,7 +84,7 @@ class Broken(Onlooking):
 
 
 def test_what_could_not_be_seen_ends_nothing_and_is_told():
-    looks = WarmUpLooks({0: Broken()}, [0.1])
+    looks = WarmUpLooks([Broken()], planned(0.1))
     looks.on_edge(0, is_opening=True)
     time.sleep(0.1)
     looks.on_edge(0, is_opening=False)

@@ -11,11 +11,12 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple
 
 from httpdyno.errors import UsageError
 from httpdyno.experiment.bench import StartRequest
-from httpdyno.experiment.warm_up_look import WarmUpLooks
+from httpdyno.experiment.warm_up_look import LOOK_S, WarmUpLooks, looks_in
 from httpdyno.experiment.window_choice import (
     PILOT_TAIL_S,
     CycleMoments,
@@ -141,6 +142,8 @@ class StartLoad:
             save(record)
 
         self._play(up, plan, 1, watch.on_edge, keep)
+        if self._first.warm_up_s <= 0 and self.silence is None and not self.shut_out:
+            self._look_afterwards()
         return records
 
     @property
@@ -192,10 +195,7 @@ class StartLoad:
             WindowPlan(arm=n, lead_in_s=0.0, measure_s=self._warm_up_s(place.start), tail_s=tail_s)
             for n, place in enumerate(up)
         ]
-        watch = WarmUpLooks(
-            {n: self.onlookers[place] for n, place in enumerate(up) if place in self.onlookers},
-            [window.measure_s for window in plan],
-        )
+        watch = WarmUpLooks([self.onlookers.get(place) for place in up], plan)
 
         def keep(index: int, measurement: Measurement) -> None:
             if look := watch.of(index, measurement, self.workload):
@@ -206,6 +206,16 @@ class StartLoad:
         finally:
             watch.end_all()
         return self.silence is None and not self.shut_out
+
+    def _look_afterwards(self) -> None:
+        """Look at servers whose windows were their first: there was no warm-up to look in."""
+        up = [place for place in self._up if place in self.onlookers]
+        plan = [WindowPlan(arm=n, lead_in_s=0.0, measure_s=LOOK_S) for n in range(len(up))]
+        onlookers = [self.onlookers[place] for place in up]
+        if up:
+            load = partial(self._start, up, plan, 5)
+            found = looks_in(onlookers, plan, load, self.workload)
+            self.looks |= {up[n]: look for n, look in found.items()}
 
     def _see_how_users_come_in(self, choice: WindowChoice) -> bool:
         """Load each arm with users that begin one after the other; False where it fell silent.

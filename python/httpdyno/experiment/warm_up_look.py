@@ -5,32 +5,47 @@ at once in a comparison: in a start whose arms are warmed up one after the other
 are when it has a configuration that is new.
 """
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Sequence
 from threading import Event, Thread
+from typing import Protocol
 
 from msgspec import structs
 
+from httpdyno.load.engine import Edge, LoadHandle
+from httpdyno.load.window_plan import WindowPlan
 from httpdyno.model import Look, Measurement, Workload
-from httpdyno.telemetry.look.onlooker import Onlooker
 
+LOOK_S = 1.0
+"""Of load after the windows, where no warm-up came before them."""
 _SETTLED = 0.3
 """Of a warm-up: what comes before is the server's first requests, with cold caches."""
 _SPARE_S = 0.02
 """The look ends by so much before the load does."""
 
 
+class Looking(Protocol):
+    """Who looks at a server once, as `Onlooker` does."""
+
+    def start(self) -> None:
+        """Begin to look."""
+
+    def stop(self) -> Look:
+        """End it, and return what was seen."""
+
+
 class WarmUpLooks:
     """Looks in some windows that warm up; give `on_edge` to `start_load`."""
 
-    def __init__(self, onlookers: Mapping[int, Onlooker], measured_s: Sequence[float]) -> None:
+    def __init__(self, onlookers: Sequence[Looking | None], plan: Sequence[WindowPlan]) -> None:
         """Look in some windows.
 
         Args:
-            onlookers: By the window that each looks in.
-            measured_s: How long each window's load lasts; (n_windows,).
+            onlookers: Who looks in each window; None: nobody. (n_windows,)
+            plan: The windows; (n_windows,).
         """
-        self._onlookers = onlookers
-        self._measured_s = measured_s
+        self._onlookers = {n: each for n, each in enumerate(onlookers) if each is not None}
+        self._measured_s = [window.measure_s for window in plan]
         self._is_over = Event()
         self._threads: dict[int, Thread] = {}
         self._looks: dict[int, Look] = {}
@@ -74,6 +89,32 @@ class WarmUpLooks:
         except Exception as error:  # what was not seen ends no study, and is told
             words = f"nothing, because of a fault of httpdyno's: {error!r}"
             self._looks[window] = Look(seconds=0.0, n_samples=0, hidden=(words,))
+
+
+def looks_in(
+    onlookers: Sequence[Looking],
+    plan: Sequence[WindowPlan],
+    start: Callable[[Edge], LoadHandle],
+    workload: Workload,
+) -> dict[int, Look]:
+    """Look at servers under a load that is there for that alone; by window, of those it reached.
+
+    Args:
+        onlookers: One for each window; (n_windows,).
+        plan: The windows; (n_windows,).
+        start: Starts the load, with what is to be called at its windows' edges.
+        workload: What is asked of them.
+    """
+    watch = WarmUpLooks(onlookers, plan)
+    handle = start(watch.on_edge)
+    try:
+        handle.wait(math.inf)
+    finally:
+        handle.stop()
+        handle.wait(math.inf)
+        watch.end_all()
+    found = {n: watch.of(n, each, workload) for n, each in enumerate(handle.measurements())}
+    return {n: look for n, look in found.items() if look is not None}
 
 
 def with_client(look: Look, measurement: Measurement, workload: Workload) -> Look:

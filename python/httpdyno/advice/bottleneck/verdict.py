@@ -60,7 +60,6 @@ def _load_generator(facts: Facts) -> Bottleneck | None:
     )
 
 
-_PRESSED = 0.1
 _FAULTS_PER_ANSWER = 0.5
 
 
@@ -68,8 +67,9 @@ def _memory(facts: Facts) -> Bottleneck | None:
     look = facts.look
     hits, faults = look.memory_limit_hits or 0, facts.per_answer(look.major_faults)
     pressure = look.pressure.get("memory", 0.0)
-    is_short = bool(hits) or look.swap_ins > 0 or pressure >= _PRESSED
-    if not is_short or (faults < _FAULTS_PER_ANSWER and pressure < _PRESSED):
+    # Pressure is the whole machine's: by itself it says nothing of this server.
+    is_short = bool(hits) or look.swap_ins > 0
+    if not is_short or faults < _FAULTS_PER_ANSWER:
         return None
     what = [
         f"its control group reached its limit {hits:,} times" if hits else "",
