@@ -35,6 +35,11 @@ class PrivateCurve(Record, frozen=True):
         )
 
     @property
+    def level_bytes(self) -> float:
+        """Return the private bytes when all of the rise is there, without a leak."""
+        return self.start_bytes + self.rise_bytes
+
+    @property
     def n_risen(self) -> int:
         """Requests after which 95 % of the rise is there."""
         return math.ceil(3 * self.n_scale)

@@ -53,7 +53,7 @@ def growth(lives: Sequence[Life]) -> Growth:
             reason=_too_few(len(seen)),
             n_workers=len(seen),
             n_requests=mean_age,
-            more_requests=math.ceil(mean_age) if len(seen) >= LEAST_SERIES else None,
+            more_requests=_round(mean_age) if len(seen) >= LEAST_SERIES else None,
             curve=_curve(seen, 0.0),
         )
     is_leak = late.is_lasting
@@ -79,14 +79,14 @@ def _said(late: LateSlope) -> tuple[str, str, int | None]:
     if late.low > 0:
         how = "slows" if late.kept <= 0 else "comes in a few jumps"
         words = f"it still grows by {_size(late.value)} a request ({ends}), but that {how}"
-        return "growing", words, math.ceil(2 * late.n_late)
+        return "growing", words, _round(2 * late.n_late)
     if late.high <= LEAST_LEAK_BYTES:
         return "flat", f"no growth is proven, and none above {_size(late.high)} a request", None
     # Both what steps add and what chance does fall as the stretch grows.
     reach = late.high - late.value
     factor = max(2.0, 2 * reach / LEAST_LEAK_BYTES)
     words = f"growth and none both agree with what was seen ({ends})"
-    return "cannot_tell", words, math.ceil((factor - 1) * 2 * late.n_late)
+    return "cannot_tell", words, _round(2 * late.n_late * (factor - 1))
 
 
 def _too_few(n: int) -> str:
@@ -125,15 +125,19 @@ def _curve(lives: Sequence[Life], leak_bytes: float) -> PrivateCurve | None:
             continue
         level = own - leak_bytes * age
         if level.max() - level[0] < _LEAST_RISE_BYTES:
-            starts.append(float(level[0]))
-            rises.append(float(max(0.0, level[-1] - level[0])))
+            starts.append(float(level.max()))
+            rises.append(0.0)
             continue
         fit = fit_saturation(age, level, has_slope=False, confidence=CONFIDENCE)
-        if fit.n_scale > _BENT * age.max() or fit.rise <= 0:
+        if fit.n_scale <= _BENT * age.max() and fit.rise > 0:
+            starts.append(fit.start)
+            rises.append(fit.rise)
+            scales.append(fit.n_scale)
+        elif leak_bytes > 0:  # what the leak leaves has no shape; its most is the safe side
+            starts.append(float(level.max()))
+            rises.append(0.0)
+        else:
             return None
-        starts.append(fit.start)
-        rises.append(fit.rise)
-        scales.append(fit.n_scale)
     if not starts:
         return None
     rise, low, high = over_series(rises, CONFIDENCE)
@@ -151,3 +155,9 @@ def _curve(lives: Sequence[Life], leak_bytes: float) -> PrivateCurve | None:
 def _size(n_bytes: float) -> str:
     sign = "−" if n_bytes < 0 else ""
     return sign + format_bytes(abs(n_bytes))
+
+
+def _round(n: float) -> int:
+    """Return a count in two digits, upwards: it is a guess."""
+    unit = 10 ** max(0, math.floor(math.log10(max(1.0, n))) - 1)
+    return max(1, math.ceil(n / unit)) * unit

@@ -67,12 +67,13 @@ def respawn(n_requests: Sequence[float], per_s: Sequence[float]) -> Respawn:
     return Respawn(serve_s=line.intercept, spawn_s=line.slope)
 
 
-def life_table(
+def life_table(  # noqa: PLR0913 - what both settings rest on
     *,
     room_bytes: float,
     once_bytes: float,
     curve: PrivateCurve,
     cost: Respawn | None = None,
+    beyond_bytes: float = 0.0,
     lives: Sequence[int] = LIVES,
 ) -> tuple[LifeRow, ...]:
     """Return for some lengths of life how many workers fit, and what respawning leaves of the rate.
@@ -84,13 +85,15 @@ def life_table(
     Args:
         room_bytes: For the pool, a reserve taken off already.
         once_bytes: The parent and what is shared.
-        curve: Of a worker.
+        curve: Of a worker, the mean.
         cost: Of respawning; None where it was not measured.
+        beyond_bytes: By how much the largest worker is above the mean.
         lives: Requests.
     """
-    rows = [_row(each, curve.at(each), room_bytes - once_bytes, cost) for each in lives]
-    level = None if curve.leak_bytes > 0 else curve.start_bytes + curve.rise_bytes
-    endless = _row(None, level, room_bytes - once_bytes, cost)
+    left = room_bytes - once_bytes
+    rows = [_row(each, curve.at(each) + beyond_bytes, left, cost) for each in lives]
+    level = None if curve.leak_bytes > 0 else curve.level_bytes + beyond_bytes
+    endless = _row(None, level, left, cost)
     return (*rows, endless)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from httpdyno.report.inspect.facts import NOTHING_KNOWN, Surroundings
 from httpdyno.report.inspect.finding import Finding, findings
+from httpdyno.report.inspect.loaded import Loaded
 from httpdyno.servers.source.inspection import Inspected
 from httpdyno.telemetry.observed import Observed
 
@@ -23,6 +24,8 @@ class Server:
     backends: tuple[tuple[str, str], ...] = ()
     """(backend, what serves it here); the second is empty where nothing here does."""
     surroundings: Surroundings = NOTHING_KNOWN
+    loaded: Loaded | None = None
+    """What was seen under load; None where nobody asked for one."""
 
     @property
     def findings(self) -> tuple[Finding, ...]:

@@ -8,6 +8,7 @@ from rich.text import Text
 
 from httpdyno.model import Listener, Reading
 from httpdyno.report.inspect.finding import RULE_SEVERITIES, Finding
+from httpdyno.report.inspect.loaded_text import LOADED_LABELS, loaded_rows
 from httpdyno.report.inspect.page import Page, Server
 from httpdyno.report.inspect.pool_text import (
     POOL_LABELS,
@@ -29,6 +30,7 @@ _STYLES = {"bad": "red", "hint": "cyan"}
 LABELS = (
     *("runs", "listens", "hosts", "serves", "log", "set", "limits", "files"),
     *POOL_LABELS,
+    *LOADED_LABELS,
     *("bad", "doubtful", "hint"),
     _FINDING,
 )
@@ -128,6 +130,8 @@ def _bounds(server: Server) -> Iterator[tuple[str, str]]:
         yield "memory", memory_row(server.observed)
         if server.is_named:
             yield from detail_rows(server.observed)
+    if server.loaded is not None:
+        yield from loaded_rows(server.loaded)
     if seen.n_files:
         yield "files", f"{plural(seen.n_files, 'file')} read, {plural(len(seen.knobs), 'knob')}"
 
