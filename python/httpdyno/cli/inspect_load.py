@@ -237,7 +237,7 @@ def _table(
         once_bytes=bound.once_bytes,
         curve=found.curve,
         cost=cost,
-        beyond_bytes=max(0.0, beyond),
+        beyond_bytes=max(0.0, beyond) + bound.kernel_bytes,
     )
 
 
