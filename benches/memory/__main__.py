@@ -3,11 +3,11 @@
 A pool of four workers is brought to its age (each has served so many requests) and read: P, the
 pool's proportional set size less what its workers have of their own; u, the largest worker's own
 and what the kernel keeps for it. For a limit T, floor((T − P) / u) is predicted, by the same code
-as `httpdyno inspect`, whose reserve is given back. Then pools of more or fewer workers are started in
-a memory control group with that limit and brought to the same age: the largest number of which the
-kernel kills none for memory is what is true. Beside it stand what apache2buddy would say (T over
-the largest sum of writable private mappings) and T over the largest resident size. A prediction is
-right within 10 %, never above. The kernel takes pages of files away before it kills, so P is too
+as `httpdyno inspect`, whose reserve is given back. Then pools of more or fewer workers are started
+in a memory control group with that limit and brought to the same age: the largest number of which
+the kernel kills none for memory is what is true. Beside it stand what apache2buddy would say (T
+over the largest sum of writable private mappings) and T over the largest resident size. A
+prediction is right within 10 %, never above. The kernel takes pages of files away before it kills, so P is too
 large by those: of workers that have little of their own that is several.
 
 With `--leaks`: `httpdyno inspect --load` on pools that leak 1 KiB (1,024 bytes) a request, and on
@@ -44,6 +44,8 @@ AGE = {"plain": 50, "preloaded": 100, "unsharing": 400, "leaking": 500}
 """Requests of a worker's life."""
 MOST = 400
 _PATIENCE_S = 60.0
+_SLOWEST_PER_S = 300.0
+"""Requests that all workers together answer at least."""
 _LEAK_FREE = ("preloaded", "unsharing", "plain")
 
 
@@ -146,7 +148,7 @@ def measured(server, kind, limit, guess):
                     n,
                     AGE[kind],
                     is_over=lambda: group is not None and group.n_killed() > 0,
-                    patience_s=_PATIENCE_S,
+                    patience_s=_PATIENCE_S + n * AGE[kind] / _SLOWEST_PER_S,
                 )
                 if not came and process.poll() is None and not (group and group.n_killed()):
                     raise SystemExit(f"{server} {kind}: {n} workers did not come to their age")
