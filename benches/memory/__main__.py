@@ -7,8 +7,8 @@ as `httpdyno inspect`, whose reserve is given back. Then pools of more or fewer 
 in a memory control group with that limit and brought to the same age: the largest number of which
 the kernel kills none for memory is what is true. Beside it stand what apache2buddy would say (T
 over the largest sum of writable private mappings) and T over the largest resident size. A
-prediction is right within 10 %, never above. The kernel takes pages of files away before it kills, so P is too
-large by those: of workers that have little of their own that is several.
+prediction is right within 10 %, never above. The kernel takes pages of files away before it kills,
+so P is too large by those: of workers that have little of their own that is several.
 
 With `--leaks`: `httpdyno inspect --load` on pools that leak 1 KiB (1,024 bytes) a request, and on
 pools that do not, as fresh servers each.

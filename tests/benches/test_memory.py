@@ -4,13 +4,13 @@ import os
 from importlib import import_module
 
 import pytest
-from benches.memory.group import memory_group
-from benches.memory.judged import is_right, mapped_bytes, most_that_fit, predicted
 from tests.telemetry.test_pool import PREFORK, sample
 
 from httpdyno.telemetry.pool import pool
 
 bench = import_module("benches.memory.__main__")
+judged = import_module("benches.memory.judged")
+group_of = import_module("benches.memory.group")
 
 MIB = 1 << 20
 MAPS = """00400000-00600000 r-xp 00000000 00:00 0 /usr/bin/x
@@ -29,20 +29,25 @@ def test_the_largest_number_that_fits_is_found(true, guess):
         asked.append(n)
         return n <= true
 
-    assert most_that_fit(fits, guess, most=400) == true
+    assert judged.most_that_fit(fits, guess, most=400) == true
     assert len(asked) == len(set(asked)) <= 30
     assert all(1 <= n <= 400 for n in asked)
 
 
 def test_a_guess_that_is_right_takes_few_pools():
     asked = []
-    most_that_fit(lambda n: asked.append(n) or n <= 30, 30, most=400)
+
+    def fits(n):
+        asked.append(n)
+        return n <= 30
+
+    judged.most_that_fit(fits, 30, most=400)
     assert len(asked) <= 4
 
 
 def test_each_method_says_its_own_number():
     # 210 MiB are there once, the largest worker has 30 of its own and 230 resident.
-    found = predicted(1000 * MIB, pool(sample(*PREFORK)), 100 * MIB)
+    found = judged.predicted(1000 * MIB, pool(sample(*PREFORK)), 100 * MIB)
     assert (found.httpdyno, found.plain) == (26, 26)
     assert (found.rss, found.apache2buddy) == (4, 10)
 
@@ -51,15 +56,15 @@ def test_each_method_says_its_own_number():
     ("n", "right"), [(30, True), (27, True), (26, False), (31, False), (0, False)]
 )
 def test_right_is_near_and_never_above(n, right):
-    assert is_right(n, 30) is right
+    assert judged.is_right(n, 30) is right
 
 
 def test_writable_private_mappings_are_summed_up():
-    assert mapped_bytes(MAPS) == 3 * MIB + 0x10000
+    assert judged.mapped_bytes(MAPS) == 3 * MIB + 0x10000
 
 
 def test_a_group_is_gone_afterwards():
-    with memory_group() as group:
+    with group_of.memory_group() as group:
         if group is None:
             pytest.skip("no memory control group can be made here")
         group.limit(64 * MIB)

@@ -41,7 +41,7 @@ def test_sizes_are_those_of_the_workers_and_the_root_is_none():
     assert seen.n_born == 0
     assert seen.counted_by == BY_CPU
     assert [each.n_workers for each in seen.pool] == [2, 2]
-    assert all(each.pss_bytes > 2 * MIB for each in seen.pool)
+    assert all((each.pss_bytes or 0) > 2 * MIB for each in seen.pool)
 
 
 def test_what_one_worker_answered_is_all_that_was_answered():
@@ -49,6 +49,8 @@ def test_what_one_worker_answered_is_all_that_was_answered():
     with subprocess.Popen(
         [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
         looks = LoadedPool([process.pid])
         looks.look(0)
         for n in (40, 100):

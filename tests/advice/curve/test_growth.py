@@ -1,5 +1,7 @@
 """A leak is told from unsharing, fragmentation and jumps, with workers as the unit."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from tests.advice.curve.aged import MIB, PAGE, aged
@@ -10,7 +12,7 @@ KIB = 1024
 N_RUNS = 20
 MALLOC_STEP = 132 * KIB
 """By which glibc's heap grows."""
-LEAK_FREE = {
+LEAK_FREE: dict[str, dict[str, Any]] = {
     "nothing": {},
     "unshares": {"unshared": 20.0 * MIB},
     # As straight as a leak until it bends, which it does not here.
@@ -20,11 +22,15 @@ LEAK_FREE = {
 }
 
 
+def grown(lives):
+    return growth(lives)
+
+
 @pytest.mark.parametrize("kind", LEAK_FREE)
 @pytest.mark.parametrize("n_workers", [2, 4, 16])
 def test_what_does_not_leak_is_never_said_to(kind, n_workers):
     rng = np.random.default_rng(7)
-    runs = [growth(aged(rng, n_workers=n_workers, **LEAK_FREE[kind])) for _ in range(N_RUNS)]
+    runs = [grown(aged(rng, n_workers=n_workers, **LEAK_FREE[kind])) for _ in range(N_RUNS)]
     assert [run.reason for run in runs if run.verdict == "leak"] == []
 
 
@@ -32,7 +38,7 @@ def test_what_does_not_leak_is_never_said_to(kind, n_workers):
 @pytest.mark.parametrize("others", [{}, {"unshared": 20.0 * MIB}, {"made": 20e3}])
 def test_a_leak_of_a_kibibyte_is_found_with_an_interval_that_holds_it(step, others):
     rng = np.random.default_rng(8)
-    runs = [growth(aged(rng, leak=KIB, step=step, **others)) for _ in range(N_RUNS)]
+    runs = [grown(aged(rng, leak=KIB, step=step, **others)) for _ in range(N_RUNS)]
     assert {run.verdict for run in runs} == {"leak"}
     # Fragmentation adds 20 kB × ln(5) over the run to it, some 10 bytes a request.
     held = [run.late_low_bytes <= KIB <= run.late_high_bytes for run in runs]
@@ -42,31 +48,31 @@ def test_a_leak_of_a_kibibyte_is_found_with_an_interval_that_holds_it(step, othe
 
 def test_too_short_a_look_at_a_leak_asks_for_more_requests():
     rng = np.random.default_rng(9)
-    short = growth(aged(rng, leak=KIB, step=MALLOC_STEP, n_requests=150))
+    short = grown(aged(rng, leak=KIB, step=MALLOC_STEP, n_requests=150))
     assert short.verdict in {"cannot_tell", "growing"}
     assert short.more_requests > 0
 
 
 def test_what_is_flat_says_above_what_nothing_is_left():
-    found = growth(aged(np.random.default_rng(10)))
+    found = grown(aged(np.random.default_rng(10)))
     assert found.verdict == "flat"
     assert found.late_high_bytes <= LEAST_LEAK_BYTES
     assert "none above" in found.reason
 
 
 def test_one_worker_has_no_interval():
-    found = growth(aged(np.random.default_rng(11), n_workers=1, leak=KIB))
+    found = grown(aged(np.random.default_rng(11), n_workers=1, leak=KIB))
     assert found.verdict == "cannot_tell"
     assert "over workers" in found.reason
     assert found.late_low_bytes is None
 
 
 def test_nobody_served():
-    assert growth([]).verdict == "cannot_tell"
+    assert grown([]).verdict == "cannot_tell"
 
 
 def test_unsharing_has_its_size_and_scale():
-    found = growth(aged(np.random.default_rng(12), unshared=20.0 * MIB, n_scale=100))
+    found = grown(aged(np.random.default_rng(12), unshared=20.0 * MIB, n_scale=100))
     curve = found.curve
     assert curve.rise_bytes == pytest.approx(20 * MIB, rel=0.02)
     assert curve.n_scale == pytest.approx(100, rel=0.1)
@@ -77,14 +83,14 @@ def test_unsharing_has_its_size_and_scale():
 
 
 def test_a_leak_beside_unsharing_is_in_the_curve():
-    found = growth(aged(np.random.default_rng(13), unshared=20.0 * MIB, leak=KIB))
+    found = grown(aged(np.random.default_rng(13), unshared=20.0 * MIB, leak=KIB))
     assert found.curve.leak_bytes == pytest.approx(KIB, rel=0.1)
     assert found.curve.rise_bytes == pytest.approx(20 * MIB, rel=0.05)
 
 
 def test_unsharing_that_has_not_bent_has_no_curve():
     rng = np.random.default_rng(14)
-    assert growth(aged(rng, unshared=20.0 * MIB, n_scale=20_000)).curve is None
+    assert grown(aged(rng, unshared=20.0 * MIB, n_scale=20_000)).curve is None
 
 
 def test_what_was_measured_by_hand_is_unsharing():
@@ -96,7 +102,7 @@ def test_what_was_measured_by_hand_is_unsharing():
         private_bytes=[each * 1e6 for each in own],
         resident_bytes=[26e6] * len(n),
     )
-    found = growth([life, life, life])
+    found = grown([life, life, life])
     assert found.verdict == "flat"
     assert found.curve.at(525) == pytest.approx(20.4e6, rel=0.02)
     assert found.curve.at(0) == pytest.approx(0.35e6, abs=0.1e6)
@@ -119,4 +125,4 @@ def test_one_jump_in_all_workers_is_no_leak():
         )
         for each in lives
     ]
-    assert growth(jumped).verdict != "leak"
+    assert grown(jumped).verdict != "leak"

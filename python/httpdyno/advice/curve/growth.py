@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from httpdyno.advice.curve.finding import PAGE_BYTES, Growth, PrivateCurve
+from httpdyno.advice.curve.finding import PAGE_BYTES, Growth, GrowthVerdict, PrivateCurve
 from httpdyno.stats.dependence import Floats
 from httpdyno.stats.late_slope import LEAST_SERIES, LateSlope, late_slope, over_series
 from httpdyno.stats.saturation import fit_saturation
@@ -72,7 +72,7 @@ def growth(lives: Sequence[Life]) -> Growth:
     )
 
 
-def _said(late: LateSlope) -> tuple[str, str, int | None]:
+def _said(late: LateSlope) -> tuple[GrowthVerdict, str, int | None]:
     ends = f"{_size(late.low)} … {_size(late.high)} a request, 95 % over {late.n_series} workers"
     if late.is_lasting:
         return "leak", f"each request leaves {_size(late.value)} ({ends})", None
@@ -159,5 +159,5 @@ def _size(n_bytes: float) -> str:
 
 def _round(n: float) -> int:
     """Return a count in two digits, upwards: it is a guess."""
-    unit = 10 ** max(0, math.floor(math.log10(max(1.0, n))) - 1)
+    unit: int = 10 ** max(0, math.floor(math.log10(max(1.0, n))) - 1)
     return max(1, math.ceil(n / unit)) * unit
