@@ -1,5 +1,7 @@
 """What processes are together, and what they did between two samples: made-up and real ones."""
 
+from dataclasses import replace
+
 import pytest
 from tests.telemetry.forked import forked
 
@@ -154,6 +156,15 @@ def test_a_control_groups_limit_counts_where_it_is_less(limit, available, by):
     )
     assert bound is not None
     assert (bound.available_bytes, bound.limited_by) == (available * MIB, by)
+
+
+def test_what_the_kernel_keeps_for_a_worker_is_in_the_bound():
+    workers = [replace(each, page_table_bytes=2 * MIB) for each in PREFORK]
+    bound = memory_bound(pool(sample(*workers)), available_bytes=1700 * MIB)
+    assert bound is not None
+    assert bound.each_bytes == 30 * MIB
+    assert 2 * MIB < bound.kernel_bytes < 3 * MIB
+    assert bound.n == (1782 - 210) * MIB // (30 * MIB + bound.kernel_bytes)
 
 
 def test_without_workers_there_is_nothing_to_bound():

@@ -13,7 +13,7 @@ from tests.telemetry.forked import MIB, PAGE_BYTES, forked
 from httpdyno.telemetry import worker as module
 from httpdyno.telemetry.pool import pool
 from httpdyno.telemetry.worker import WorkerSampler
-from httpdyno.telemetry.worker_text import context_switches, memory, stat
+from httpdyno.telemetry.worker_text import context_switches, memory, page_table_bytes, stat
 
 DEADLINE_S = 10.0
 SHARED_MIB = 24
@@ -227,6 +227,16 @@ def test_an_old_kernel_tells_no_kinds_of_pages():
     assert (newer.anonymous_pss_bytes, newer.file_pss_bytes) == (10 << 10, 5 << 10)
     assert newer.swap_bytes == 8 << 10
     assert memory(b"") is None
+
+
+def test_page_tables_are_told_of_every_process_but_zombies():
+    assert page_table_bytes(b"Name:\tx\nVmPTE:\t     188 kB\nVmSwap:\t 0 kB\n") == 188 * 1024
+    assert page_table_bytes(b"Name:\tx\nState:\tZ (zombie)\n") is None
+    [own] = [
+        each for each in WorkerSampler([os.getpid()]).read().workers if each.pid == os.getpid()
+    ]
+    assert own.page_table_bytes is not None
+    assert own.page_table_bytes > 0
 
 
 def test_switches_are_the_last_lines_of_the_status():

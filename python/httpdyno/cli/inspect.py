@@ -3,6 +3,7 @@
 import os
 import time
 from contextlib import suppress
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -11,10 +12,13 @@ from httpdyno.advice.rules.place import folders_of
 from httpdyno.advice.rules.reference import rule_reference
 from httpdyno.cli.census import asked, source_of
 from httpdyno.cli.console import results
+from httpdyno.cli.load_asked import LoadAsked
 from httpdyno.cli.named_source import ConfigOption, PidOption, ServerOption, named_source
 from httpdyno.cli.option import JsonOption
+from httpdyno.cli.option_group import whole_number
 from httpdyno.cli.output import Outputs, write_json
 from httpdyno.cli.standard_streams import say
+from httpdyno.errors import UsageError
 from httpdyno.registry import site_adapters
 from httpdyno.report.inspect.facts import Asked, Surroundings
 from httpdyno.report.inspect.json import inspect_json
@@ -33,6 +37,7 @@ EXAMPLE = """Example:
 
 \b
   httpdyno inspect nginx
+  httpdyno inspect :8000 --load http://127.0.0.1:8000/ --for 20s
 """
 
 
@@ -70,6 +75,54 @@ def command(  # noqa: PLR0913 - an option each
             help="So many requests are counted; some come before, so that the server is warm.",
         ),
     ] = N_REQUESTS,
+    load: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--load",
+            metavar="URL",
+            help="Load this and look at the server's processes meanwhile: how they grow, whether "
+            "they leak. May be repeated: then also what each URL alone leaves in them. It is "
+            "sent to this machine or a private network only.",
+        ),
+    ] = None,
+    duration: Annotated[
+        str | None,
+        typer.Option(
+            "--for",
+            metavar="TIME",
+            help="Of --load: how long.  [default: 20s]",
+            show_default=False,
+        ),
+    ] = None,
+    connections: Annotated[
+        int | None,
+        typer.Option(
+            "-c",
+            "--connections",
+            parser=whole_number("-c"),
+            metavar="N",
+            help="Of --load: users, each with a connection.  [default: 4]",
+            show_default=False,
+        ),
+    ] = None,
+    status: Annotated[
+        str | None,
+        typer.Option(
+            "--status",
+            metavar="URL",
+            help="Of --load: Apache's `server-status`, asked once a second how many requests each "
+            "child has served; else they are shared out by CPU time.",
+        ),
+    ] = None,
+    respawn: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--respawn",
+            metavar="N=RATE",
+            help="Of --load: rates measured at some MaxConnectionsPerChild, as `httpdyno formula "
+            "respawn` takes them, for what a shorter life costs.",
+        ),
+    ] = None,
     rules: Annotated[
         bool, typer.Option("--rules", help="What is looked for, as a page in Markdown.")
     ] = False,
@@ -77,18 +130,28 @@ def command(  # noqa: PLR0913 - an option each
 ) -> int:
     """Say what runs here and what it is set to, without touching it.
 
-    Nothing is sent to a server, signalled or changed, unless you ask for a census. Of its programs
-    only `nginx -V` is run, which says how it was built and writes nothing.
+    Nothing is sent to a server, signalled or changed, unless --load or --census names a
+    URL. Of its programs only `nginx -V` is run, which says how it was built and writes nothing.
     """
     if rules:
         say(rule_reference().rstrip("\n"))
         return 0
     outputs = Outputs(json=json)
     outputs.check()
+    loading = LoadAsked(
+        urls=load or (),
+        duration=duration,
+        connections=connections,
+        status=status,
+        respawn=respawn or (),
+    )
+    loading.require_load()
     named = named_source(source or [], pid=pid, server=server, config=config)
     if census is not None:
         named = source_of(census, named)
     page = _page(named, census, census_requests)
+    if loading.urls:
+        page = _loaded(page, loading, is_named=named is not None)
     if outputs.json is not None:
         write_json(inspect_json(page), outputs.json)
     if outputs.has_text:
@@ -113,6 +176,25 @@ def _page(source: Source | None, census: str | None, n_requests: int) -> Page:
         isolation=isolation,
         isolation_reason=reason,
     )
+
+
+def _loaded(page: Page, asked: LoadAsked, *, is_named: bool) -> Page:
+    """Return the page with the one server that was meant as it is under load, and after it."""
+    from httpdyno.cli.inspect_load import looked_under_load  # noqa: PLC0415 - arrays, not for a look
+
+    meant = [each for each in page.servers if each.is_named or not is_named]
+    if len(meant) != 1:
+        raise UsageError(
+            f"`--load` takes one server, and {len(meant)} were found",
+            hint="name it: `pid:1234`, or `:8080` for whoever listens there",
+        )
+    root = meant[0].seen.found.root
+    if root is None:
+        raise UsageError("`--load` takes a server that runs, and this one does not")
+    loaded, after = looked_under_load(asked, root.pid)
+    now = replace(meant[0], loaded=loaded, observed=after or meant[0].observed, is_named=True)
+    servers = tuple(now if each is meant[0] else each for each in page.servers)
+    return replace(page, servers=servers)
 
 
 def _server(seen: Inspected, machine: Machine, *, is_named: bool, took: Asked | None) -> Server:

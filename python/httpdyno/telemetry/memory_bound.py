@@ -3,9 +3,13 @@
 All take T, the memory that the server may have, less a reserve. Workers that share pages with their
 parent fill it so: what is there once, however many they are, is the parent and all that is shared
 (P, the whole pool's proportional set size less what its workers have of their own), and each worker
-adds what is its own (u, the largest unique set size): n = (T − P) / u. The parent's proportional
-set size alone is too little for P as soon as there are workers, because it has only its share of
-the shared pages.
+adds what is its own (u, the largest unique set size, and the kernel's part): n = (T − P) / u. The
+parent's proportional set size alone is too little for P as soon as there are workers, because it
+has only its share of the shared pages.
+
+What the kernel keeps for a process is in none of its sizes, and yet in the memory that is available
+and in a control group's limit: tables of its pages, which grow with what it maps, also what it
+shares, and some more. Of workers that have little of their own that is a third of what they take.
 
 Resident sizes count what is shared again in each worker. The two closed forms take the resident
 size of the largest worker (`child`) and what of it is shared.
@@ -17,11 +21,17 @@ Documentation/filesystems/proc.rst for `MemAvailable` and `smaps_rollup`.
 from dataclasses import dataclass
 
 from httpdyno.telemetry.pool import Pool
+from httpdyno.telemetry.worker import Worker
 
 AVAILABLE = "MemAvailable and what it has"
 CONTROL_GROUP = "the limit of its control group"
 RESERVE_RATIO = 0.1
 """Of what is available: workers grow, and not all of them have met their largest page yet."""
+_KERNEL_BESIDES_BYTES = 96 * 1024
+"""For a process besides its page tables: stack, descriptions of it and of its mappings, sockets.
+66 to 94 KiB were seen for a worker of gunicorn and of Apache with mod_perl (Linux 6.18)."""
+_THREAD_BYTES = 16 * 1024
+"""Of the kernel, the stack of a further thread."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -37,9 +47,12 @@ class MemoryBound:
     once_bytes: int
     """P: the parent, and what the workers share with it or with each other."""
     each_bytes: int
-    """u: the largest worker's own."""
+    """The largest worker's own."""
+    kernel_bytes: int
+    """In u besides: the kernel's for a worker; 0 where it does not tell."""
     n: int | None
-    """(T − P) / u; None where no worker has anything of its own, as the others."""
+    """(T − P) / (u with the kernel's part); None where no worker has anything of its own, as the
+    others."""
     n_by_parent: int | None
     """The same with the parent's proportional set size as P."""
     n_by_rss: int | None
@@ -60,8 +73,9 @@ def memory_bound(
         available_bytes: MemAvailable of /proc/meminfo.
         limit_bytes: Of its control group, or of one above it; None where there is none.
     """
-    child = pool.largest.memory if pool.largest else None
-    if child is None or pool.pss_bytes is None or pool.workers_uss_bytes is None:
+    largest = pool.largest
+    child = largest.memory if largest else None
+    if largest is None or child is None or pool.pss_bytes is None or pool.workers_uss_bytes is None:
         return None
     # Pages of files are available already, although the pool has them.
     available_bytes += pool.pss_bytes - (pool.file_pss_bytes or 0)
@@ -71,18 +85,27 @@ def memory_bound(
     reserve_bytes = round(available_bytes * RESERVE_RATIO)
     room = available_bytes - reserve_bytes
     once_bytes, each_bytes = pool.pss_bytes - pool.workers_uss_bytes, child.uss_bytes
+    kernel_bytes = _kernel_bytes(largest)
     return MemoryBound(
         available_bytes=available_bytes,
         limited_by=limited_by,
         reserve_bytes=reserve_bytes,
         once_bytes=once_bytes,
         each_bytes=each_bytes,
-        n=_whole(room - once_bytes, each_bytes),
+        kernel_bytes=kernel_bytes,
+        n=_whole(room - once_bytes, each_bytes + kernel_bytes) if each_bytes else None,
         n_by_parent=_whole(room - (pool.parent_pss_bytes or 0), each_bytes),
         n_by_rss=_whole(room, pool.largest_rss_bytes),
         n_by_child=_whole(room - child.rss_bytes, each_bytes),
         n_by_shared=_whole(room - child.shared_bytes, each_bytes),
     )
+
+
+def _kernel_bytes(worker: Worker) -> int:
+    if worker.page_table_bytes is None:
+        return 0
+    stacks = _THREAD_BYTES * (worker.n_threads - 1)
+    return worker.page_table_bytes + _KERNEL_BESIDES_BYTES + stacks
 
 
 def _whole(room: int, each: int) -> int | None:

@@ -30,6 +30,7 @@ from httpdyno.telemetry.worker_text import (
     Stat,
     context_switches,
     memory,
+    page_table_bytes,
     stat,
 )
 
@@ -74,6 +75,8 @@ class Worker:
     """Times that it waited; of its first thread only where it has several."""
     involuntary_switches: int | None = None
     """Times that others had the CPU though it could have gone on."""
+    page_table_bytes: int | None = None
+    """Of the kernel's memory, for its own: in no size of the process, and in its group's limit."""
     n_descriptors: int | None = None
     memory: Memory | None = None
     """None where it may not be seen or was not read yet, and of zombies."""
@@ -196,7 +199,8 @@ class WorkerSampler:
     def _worker(self, pid: int, at_s: float, boot_s: float) -> Worker:
         each = self._known[pid]
         seen = self._memory.get((pid, each.started_ticks))
-        switches = context_switches(content(b"/proc/%d/status" % pid))
+        status = content(b"/proc/%d/status" % pid)
+        switches = context_switches(status)
         n_descriptors, hidden = _descriptors(pid)
         if seen is not None and seen.hidden:
             hidden = (f"memory {seen.hidden}", *hidden)
@@ -215,6 +219,7 @@ class WorkerSampler:
             rss_bytes=each.rss_bytes,
             voluntary_switches=switches[0] if switches else None,
             involuntary_switches=switches[1] if switches else None,
+            page_table_bytes=page_table_bytes(status),
             n_descriptors=n_descriptors,
             memory=seen.memory if seen and each.state != ZOMBIE else None,
             memory_age_s=at_s - seen.at_s if seen else None,

@@ -92,6 +92,12 @@ def context_switches(text: bytes) -> tuple[int, int] | None:
     return (int(numbers[0]), int(numbers[1])) if len(numbers) == 2 else None  # noqa: PLR2004
 
 
+def page_table_bytes(text: bytes) -> int | None:
+    """Return what the kernel's tables of its pages take, by /proc/PID/status; None of a zombie."""
+    _, found, tail = text.partition(b"\nVmPTE:")
+    return int(tail.split(None, 1)[0]) * 1024 if found else None
+
+
 def memory(text: bytes) -> Memory | None:
     """Return what /proc/PID/smaps_rollup says; None of a zombie, which has no memory."""
     kib: dict[bytes, int] = {}

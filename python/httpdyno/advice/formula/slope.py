@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from httpdyno.advice.curve.pool import CONFIDENCE, respawn_line
 from httpdyno.advice.formula.declaration import (
     HANDOUT,
     AsPrinted,
@@ -20,7 +21,6 @@ from httpdyno.stats.dependence import Floats
 from httpdyno.stats.least_squares import LineFit, fit_line
 from httpdyno.stats.saturation import Saturation, fit_saturation
 
-CONFIDENCE = 0.95
 _SURE = "95 % confidence"
 
 _LEAST_PAIRS = 4
@@ -37,14 +37,7 @@ def _respawn(pairs: Pairs) -> Fitted:
             "`--seen` needs rates at two limits or more, each 1 or more",
             hint="Such as `--seen 5=2.83,5000=28`.",
         )
-    # The error of a rate is a share of it, so 1/rps is weighed by rps.
-    line = fit_line(1 / n, 1 / per_s, per_s, confidence=CONFIDENCE)
-    if line.slope <= 0 or line.intercept <= 0:
-        raise UsageError(
-            "`--seen` shows no cost of respawning: "
-            + ("no time is left for a request" if line.slope > 0 else "the rate does not rise"),
-            hint="Measure further apart: a limit of a few requests, and one of thousands.",
-        )
+    line = respawn_line(n.tolist(), per_s.tolist())
     return Fitted(
         values={"serve": line.intercept, "spawn": line.slope},
         working=(

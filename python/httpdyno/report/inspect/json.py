@@ -6,14 +6,23 @@ from typing import Any
 import msgspec
 
 from httpdyno.report.inspect.facts import Asked
+from httpdyno.report.inspect.loaded_json import loaded_json
 from httpdyno.report.inspect.page import Page, Server
 from httpdyno.report.inspect.pool_json import pool_json, workers_json
 
+_AT_TOP = ("pool", "workers", "findings")
+
 
 def inspect_json(page: Page) -> dict[str, Any]:
-    """Return the whole as built-in types."""
+    """Return the whole as built-in types.
+
+    Where exactly one server is shown, what scripts ask for most stands at the top as well.
+    """
+    servers = [_server(each) for each in page.servers]
+    sole = {name: servers[0][name] for name in _AT_TOP} if len(servers) == 1 else {}
     return {
-        "servers": [_server(each) for each in page.servers],
+        **sole,
+        "servers": servers,
         "private_copy": {"isolation": page.isolation or None, "reason": page.isolation_reason},
     }
 
@@ -40,6 +49,7 @@ def _server(server: Server) -> dict[str, Any]:
         "pool": pool_json(server.observed) if server.observed else None,
         "workers": workers_json(server.observed) if server.observed else [],
         "census": _census(server.asked) if server.asked else None,
+        "load": loaded_json(server.loaded) if server.loaded else None,
         "listens": [each.address for each in found.listens],
         "survey": msgspec.to_builtins(survey) if survey else None,
         "knobs": list(seen.knobs),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from httpdyno.report.inspect.facts import NOTHING_KNOWN, Asked, Surroundings
 from httpdyno.report.inspect.finding import Finding, findings
+from httpdyno.report.inspect.loaded import Loaded
 from httpdyno.servers.source.inspection import Inspected
 from httpdyno.telemetry.observed import Observed
 
@@ -25,6 +26,8 @@ class Server:
     surroundings: Surroundings = NOTHING_KNOWN
     asked: Asked | None = None
     """None where nobody asked for a census."""
+    loaded: Loaded | None = None
+    """What was seen under load; None where nobody asked for one."""
 
     @property
     def findings(self) -> tuple[Finding, ...]:

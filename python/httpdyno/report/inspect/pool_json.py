@@ -55,6 +55,7 @@ def worker_json(worker: Worker, *, is_parent: bool) -> dict[str, Any]:
         "anonymous_pss_bytes": memory.anonymous_pss_bytes if memory else None,
         "file_pss_bytes": memory.file_pss_bytes if memory else None,
         "swap_bytes": memory.swap_bytes if memory else None,
+        "page_table_bytes": worker.page_table_bytes,
         "cpu_s": worker.cpu_s,
         "user_s": worker.user_s,
         "system_s": worker.system_s,

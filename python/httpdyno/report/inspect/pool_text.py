@@ -96,9 +96,13 @@ def _room(bound: MemoryBound) -> str:
     if bound.n is None:
         return f"no worker has memory of its own; {reserve}"
     room = format_bytes(bound.available_bytes - bound.reserve_bytes)
+    each = f"{format_bytes(bound.each_bytes)}, the largest worker's own"
+    if bound.kernel_bytes:
+        own, kernel = format_bytes(bound.each_bytes), format_bytes(bound.kernel_bytes)
+        each = f"({own}, the largest worker's own, + {kernel} of the kernel for it)"
     return (
         f"{plural(bound.n, 'worker')}: ({room} − {format_bytes(bound.once_bytes)} that is there "
-        f"once) / {format_bytes(bound.each_bytes)}, the largest worker's own; {reserve}"
+        f"once) / {each}; {reserve}"
     )
 
 

@@ -9,6 +9,7 @@ from rich.text import Text
 from httpdyno.model import Listener, Reading
 from httpdyno.report.inspect.census_text import CENSUS_LABEL, census_row, census_tables
 from httpdyno.report.inspect.finding import RULE_SEVERITIES, Finding
+from httpdyno.report.inspect.loaded_text import LOADED_LABELS, loaded_rows
 from httpdyno.report.inspect.page import Page, Server
 from httpdyno.report.inspect.pool_text import (
     POOL_LABELS,
@@ -31,6 +32,7 @@ LABELS = (
     *("runs", "listens", "hosts", "serves", "log", "set", "limits", "files"),
     *POOL_LABELS,
     CENSUS_LABEL,
+    *LOADED_LABELS,
     *("bad", "doubtful", "hint"),
     _FINDING,
 )
@@ -134,6 +136,8 @@ def _bounds(server: Server) -> Iterator[tuple[str, str]]:
             yield from detail_rows(server.observed)
     if server.asked is not None:
         yield CENSUS_LABEL, census_row(server.asked)
+    if server.loaded is not None:
+        yield from loaded_rows(server.loaded)
     if seen.n_files:
         yield "files", f"{plural(seen.n_files, 'file')} read, {plural(len(seen.knobs), 'knob')}"
 

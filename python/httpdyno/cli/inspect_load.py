@@ -1,0 +1,255 @@
+"""`httpdyno inspect SERVER --load URL`: workers are looked at while the engine loads that URL."""
+
+import math
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from httpdyno.advice.curve.finding import Growth, HighWater, LifeRow, Respawn
+from httpdyno.advice.curve.growth import Life, growth
+from httpdyno.advice.curve.pool import life_table
+from httpdyno.advice.formula import FORMULAS
+from httpdyno.advice.formula.evaluate import work_out
+from httpdyno.cli.console import messages
+from httpdyno.cli.load.options import RequestOptions
+from httpdyno.cli.load.progress import LoadProgress, interruptions
+from httpdyno.cli.load.request import requests_from
+from httpdyno.cli.load_asked import DEFAULT_CONNECTIONS, DEFAULT_DURATION, LoadAsked
+from httpdyno.errors import EngineError, TargetError, UsageError
+from httpdyno.load.engine import LoadHandle, start_load
+from httpdyno.load.machine import suited_threads
+from httpdyno.load.plan import LoadPlan, load_plan
+from httpdyno.load.target import is_loopback, parse_url, resolve
+from httpdyno.load.window_plan import WindowPlan
+from httpdyno.model import Closed, TlsSpec, Workload
+from httpdyno.report.inspect.loaded import Loaded
+from httpdyno.report.shared.phrase import oxford
+from httpdyno.servers.patience import Patience
+from httpdyno.servers.probe import ask
+from httpdyno.telemetry.memory_bound import MemoryBound
+from httpdyno.telemetry.observed import Observed, observed
+from httpdyno.telemetry.pool import pool
+from httpdyno.telemetry.status_slots import served_by_pid
+from httpdyno.telemetry.under_load import EVERY_S, FIRST_EVERY_S, FIRST_S, LoadedPool, UnderLoad
+from httpdyno.telemetry.worker import WorkerSampler
+from httpdyno.units import duration_s, format_duration
+
+_PATIENCE_S = 10.0
+_STATUS_EVERY_S = 1.0
+_STATUS_PATIENCE_S = 0.5
+_MOST_BYTES = 1 << 22
+_N_ALONE = 12
+"""Requests of each URL alone, for each worker: who answers is chance, and all should be met."""
+_STOP_PATIENCE_S = 5.0
+
+
+def looked_under_load(asked: LoadAsked, root_pid: int) -> tuple[Loaded, Observed | None]:
+    """Load the URLs and look at the server's processes meanwhile; return both, it as it is after.
+
+    Raises:
+        UsageError: Something makes no sense.
+        TargetError: Nobody answers.
+        EngineError: The engine failed.
+    """
+    plan = _plan(asked)
+    cost = _respawn(asked.respawn)
+    told = _status(asked.status) if asked.status else None
+    looks = LoadedPool([root_pid])
+    with interruptions() as asked_to_end, _progress(plan, asked.urls) as progress:
+        steps = _alone(plan, asked.urls, root_pid) if len(asked.urls) > 1 else ()
+        looks.look(0, told() if told else None)
+        handle = start_load(
+            plan.workload, [plan.address], [plan.window], threads=plan.threads, seed=plan.seed
+        )
+        try:
+            _look_on(handle, looks, told, progress, asked_to_end)
+        finally:
+            handle.stop()
+            handle.wait(_STOP_PATIENCE_S)
+    if asked_to_end:
+        raise KeyboardInterrupt
+    measurements = handle.measurements()
+    if not measurements:
+        raise EngineError(f"the engine did not stop within {_STOP_PATIENCE_S:g} s")
+    [measured] = measurements
+    if measured.completed == 0:
+        raise TargetError(
+            f"none of {measured.offered:,} requests to `{plan.target.url}` got the right answer",
+            hint="`httpdyno load` says what it answers",
+        )
+    looks.look(measured.completed + measured.n_errors, told() if told else None, is_whole=True)
+    after = observed(root_pid)
+    seen = looks.seen()
+    found = growth(_lives(seen))
+    bound = after.bound if after else None
+    return Loaded(
+        urls=tuple(asked.urls),
+        seconds=plan.window.measure_s,
+        connections=plan.workload.connections,
+        n_completed=measured.completed,
+        n_errors=measured.n_errors,
+        seen=seen,
+        growth=found,
+        high_water=steps,
+        lives=_table(found, bound, seen, cost) if bound else (),
+        room_bytes=bound.available_bytes - bound.reserve_bytes if bound else 0,
+        reserve_bytes=bound.reserve_bytes if bound else 0,
+    ), after
+
+
+def _plan(asked: LoadAsked) -> LoadPlan:
+    targets = [parse_url(url) for url in asked.urls]
+    found = requests_from(list(asked.urls), RequestOptions())
+    workload = Workload(
+        requests=found.specs,
+        steps=found.steps,
+        arrival=Closed(),
+        connections=asked.connections or DEFAULT_CONNECTIONS,
+        timeout_s=_PATIENCE_S,
+        tls=TlsSpec(server_name=targets[0].host) if targets[0].is_tls else None,
+    )
+    window = WindowPlan(
+        arm=0, lead_in_s=0.0, measure_s=duration_s(asked.duration or DEFAULT_DURATION)
+    )
+    return load_plan(
+        found.target,
+        workload,
+        window,
+        seed=int.from_bytes(os.urandom(4)),
+        threads=suited_threads(workload),
+    )
+
+
+def _progress(plan: LoadPlan, urls: Sequence[str]) -> LoadProgress:
+    what = (
+        f"loading {oxford(urls)} for {format_duration(plan.window.measure_s)} and looking at the "
+        "processes meanwhile; without `--load` inspect sends nothing"
+    )
+    return LoadProgress(messages(), what, plan.window.measure_s)
+
+
+def _look_on(
+    handle: LoadHandle,
+    looks: LoadedPool,
+    told: Callable[[], Mapping[int, int] | None] | None,
+    progress: LoadProgress,
+    asked_to_end: list[int],
+) -> None:
+    began_s = asked_at_s = time.monotonic()
+    # Most is unshared by the first requests: looked at each quarter second it would be over.
+    while not handle.wait(FIRST_EVERY_S if time.monotonic() - began_s < FIRST_S else EVERY_S):
+        if asked_to_end:
+            return
+        live = handle.live()
+        if live is None:
+            continue
+        by_pid = None
+        if told is not None and time.monotonic() - asked_at_s >= _STATUS_EVERY_S:
+            asked_at_s = time.monotonic()
+            by_pid = told()
+        looks.look(live.completed + live.errors, by_pid)
+        progress.show(live)
+
+
+def _status(url: str) -> Callable[[], Mapping[int, int] | None]:
+    """Return what has Apache say how many requests each child served; None where it does not."""
+    target = parse_url(url)
+    address = resolve(target)
+    if not is_loopback(address):
+        raise UsageError(
+            f"`--status {url}` is not on this machine's loopback",
+            hint="such as `http://127.0.0.1/server-status`",
+        )
+
+    def said(patience_s: float = _STATUS_PATIENCE_S) -> Mapping[int, int] | None:
+        answer = ask(
+            address,
+            target.path,
+            Patience(patience_s),
+            body_patience=Patience(patience_s),
+            most_bytes=_MOST_BYTES,
+            host=target.authority,
+            is_tls=target.is_tls,
+        )
+        return served_by_pid(answer.body.decode("utf-8", "replace")) or None
+
+    if said(_PATIENCE_S) is None:
+        raise TargetError(
+            f"`--status {url}` does not tell how many requests each child served",
+            hint="expected Apache's `server-status`, as a page and not `?auto`, with "
+            "`ExtendedStatus On`",
+        )
+    return said
+
+
+def _alone(plan: LoadPlan, urls: Sequence[str], root_pid: int) -> tuple[HighWater, ...]:
+    """Ask for one URL after the other, and return what each left in the workers."""
+    found, before = [], _own_bytes(root_pid)
+    for url, request in zip(urls, plan.workload.requests, strict=True):
+        n = _N_ALONE * max(1, before[0])
+        for _ in range(n):
+            answer = ask(
+                plan.address,
+                request.path,
+                Patience(_PATIENCE_S),
+                body_patience=Patience(_PATIENCE_S),
+                most_bytes=_MOST_BYTES,
+                host=plan.target.authority,
+                is_tls=plan.target.is_tls,
+            )
+            if not answer.status:
+                raise TargetError(f"`{url}`: {answer.words}")
+        after = _own_bytes(root_pid)
+        found.append(HighWater(url=url, n_requests=n, before_bytes=before[1], after_bytes=after[1]))
+        before = after
+    return tuple(found)
+
+
+def _own_bytes(root_pid: int) -> tuple[int, int]:
+    """Return how many workers there are, and what is their own together."""
+    together = pool(WorkerSampler([root_pid]).read())
+    if together.uss_bytes is None:
+        raise UsageError("the memory of its processes may not be seen", hint="`sudo` shows it")
+    return together.n_workers, together.uss_bytes
+
+
+def _lives(seen: UnderLoad) -> list[Life]:
+    return [
+        Life(
+            n_requests=[each.n_requests for each in readings],
+            private_bytes=[each.uss_bytes for each in readings],
+            resident_bytes=[each.rss_bytes for each in readings],
+        )
+        for readings in seen.of_workers().values()
+    ]
+
+
+def _table(
+    found: Growth, bound: MemoryBound, seen: UnderLoad, cost: Respawn | None
+) -> tuple[LifeRow, ...]:
+    if found.curve is None:
+        return ()
+    # The curve is that of the mean; the largest worker decides what fits.
+    last = [each[-1] for each in seen.of_workers().values()]
+    beyond = max((each.uss_bytes - found.curve.at(each.n_requests) for each in last), default=0.0)
+    return life_table(
+        room_bytes=bound.available_bytes - bound.reserve_bytes,
+        once_bytes=bound.once_bytes,
+        curve=found.curve,
+        cost=cost,
+        beyond_bytes=max(0.0, beyond) + bound.kernel_bytes,
+    )
+
+
+def _respawn(pairs: Sequence[str]) -> Respawn | None:
+    if not pairs:
+        return None
+    try:
+        worked = work_out(FORMULAS["respawn"], {"seen": list(pairs)})
+    except UsageError as error:
+        words = str(error).replace("--seen", "--respawn")
+        raise UsageError(words, hint=error.hint.replace("--seen", "--respawn")) from error
+    figures = {each.name: each.value for each in worked.figures}
+    if not math.isfinite(figures["spawn"]):
+        return None
+    return Respawn(serve_s=figures["serve"], spawn_s=figures["spawn"])

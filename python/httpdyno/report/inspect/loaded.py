@@ -1,0 +1,26 @@
+"""What was seen of a server while it was loaded, as it is shown. Pure, and without arrays."""
+
+from dataclasses import dataclass
+
+from httpdyno.advice.curve.finding import Growth, HighWater, LifeRow
+from httpdyno.telemetry.under_load import UnderLoad
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Loaded:
+    """A load, the looks beside it, and what they come to."""
+
+    urls: tuple[str, ...]
+    seconds: float
+    connections: int
+    n_completed: int
+    n_errors: int
+    seen: UnderLoad
+    growth: Growth
+    high_water: tuple[HighWater, ...] = ()
+    """Of each URL, where several were named."""
+    lives: tuple[LifeRow, ...] = ()
+    """Empty where workers' curve, or memory, is not known."""
+    room_bytes: int = 0
+    """For the pool, for `lives`, the reserve taken off."""
+    reserve_bytes: int = 0

@@ -1,0 +1,34 @@
+"""What was seen of a server under load, as JSON: everything in built-in types."""
+
+from dataclasses import asdict
+from typing import Any
+
+import msgspec
+
+from httpdyno.report.inspect.loaded import Loaded
+
+
+def loaded_json(loaded: Loaded) -> dict[str, Any]:
+    """Return the load, all readings, and what they come to."""
+    seen = loaded.seen
+    return {
+        "urls": list(loaded.urls),
+        "seconds": loaded.seconds,
+        "connections": loaded.connections,
+        "completed": loaded.n_completed,
+        "errors": loaded.n_errors,
+        "requests_counted_by": seen.counted_by,
+        "looks_cost_s": seen.looks_cost_s,
+        "n_born": seen.n_born,
+        "readings": [asdict(each) for each in seen.readings],
+        "pool_readings": [asdict(each) for each in seen.pool],
+        "growth": msgspec.to_builtins(loaded.growth),
+        "high_water": [
+            {**msgspec.to_builtins(each), "step_bytes": each.step_bytes}
+            for each in loaded.high_water
+        ],
+        "lives": msgspec.to_builtins(loaded.lives),
+        "room_bytes": loaded.room_bytes,
+        "reserve_bytes": loaded.reserve_bytes,
+        "not_seen": list(seen.hidden),
+    }

@@ -1,0 +1,224 @@
+"""A pool of workers looked at while it is loaded: how large each was after how many requests.
+
+A look costs what `WorkerSampler` says: memory is read in turn, within a bound, so that the server
+is not kept from its work. How many requests a worker has served nobody tells from outside. Where
+the server itself does (Apache's status page), that is taken. Else what the client saw answered
+between two looks is shared out by the CPU time that each worker used in between, which holds where
+all requests cost about the same; of one worker it is exact.
+"""
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from httpdyno.telemetry.pool import pool
+from httpdyno.telemetry.proc_file import content
+from httpdyno.telemetry.worker import EACH_SECOND_S, Sample, Worker, WorkerSampler
+
+EVERY_S = 0.25
+FIRST_S, FIRST_EVERY_S = 2.0, 0.05
+"""At first more often."""
+BY_STATUS = "the server's status page"
+BY_CPU = "answers shared out by CPU time"
+BY_ONE = "answers, all of one worker"
+_NS_PER_S = 1e9
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Reading:
+    """A worker once."""
+
+    pid: int
+    started_ticks: int
+    at_s: float
+    """Since the first look."""
+    n_requests: float
+    """That it had served since the first look; by the status page, since it began."""
+    uss_bytes: int
+    pss_bytes: int
+    rss_bytes: int
+    cpu_s: float
+    """Of its whole life."""
+
+    @property
+    def identity(self) -> tuple[int, int]:
+        """What no other process has while the machine is up."""
+        return self.pid, self.started_ticks
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PoolReading:
+    """All of them once; None where the memory of one is not known."""
+
+    at_s: float
+    n_answered: int
+    n_workers: int
+    pss_bytes: int | None
+    workers_uss_bytes: int | None
+    cpu_s: float
+    """Of those that are there, the roots too."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class UnderLoad:
+    """What was seen of a pool while it was loaded."""
+
+    readings: tuple[Reading, ...]
+    """By time."""
+    pool: tuple[PoolReading, ...]
+    counted_by: str
+    """`BY_STATUS`, `BY_CPU` or `BY_ONE`."""
+    looks_cost_s: float
+    """CPU time of all looks together."""
+    n_born: int
+    """Workers that came after the first look."""
+    hidden: tuple[str, ...] = ()
+
+    def of_workers(self) -> dict[tuple[int, int], list[Reading]]:
+        """Return the readings of each worker, by time."""
+        found: dict[tuple[int, int], list[Reading]] = {}
+        for each in self.readings:
+            found.setdefault(each.identity, []).append(each)
+        return found
+
+
+@dataclass(slots=True)
+class _Served:
+    """A worker's count so far."""
+
+    busy_s: float
+    n_requests: float = 0.0
+    told: int | None = None
+
+
+@dataclass(slots=True)
+class _Seen:
+    readings: list[Reading] = field(default_factory=list)
+    pool: list[PoolReading] = field(default_factory=list)
+    hidden: dict[str, None] = field(default_factory=dict)
+    most_workers: int = 0
+    is_told: bool = False
+
+
+class LoadedPool:
+    """Looks at a pool while somebody loads it. Not for several threads at once."""
+
+    def __init__(self, root_pids: Sequence[int], *, every_s: float = EVERY_S) -> None:
+        """Watch some trees.
+
+        Args:
+            root_pids: The processes whose trees are the server.
+            every_s: How often `look` will be called, which bounds what a look may cost.
+        """
+        self._roots = tuple(root_pids)
+        self._bounded = WorkerSampler(root_pids, memory_s=EACH_SECOND_S * every_s)
+        self._served: dict[tuple[int, int], _Served] = {}
+        self._first: set[tuple[int, int]] = set()
+        self._n_answered = 0
+        self._began_s: float | None = None
+        self._cost_s = 0.0
+        self._seen = _Seen()
+
+    def look(
+        self, n_answered: int, told: Mapping[int, int] | None = None, *, is_whole: bool = False
+    ) -> None:
+        """Look once.
+
+        Args:
+            n_answered: Answers that the client has had since the load began.
+            told: Requests by pid, where the server says them.
+            is_whole: Whether all memory is read, which the first look does anyway.
+        """
+        began_s = time.thread_time()
+        is_first = self._began_s is None
+        sampler = WorkerSampler(self._roots) if is_first or is_whole else self._bounded
+        sample = sampler.read()
+        if self._began_s is None:
+            self._began_s = sample.at_s
+        workers = self._workers(sample)
+        self._count(workers, n_answered, told)
+        if is_first:
+            self._first = {each.identity for each in workers}
+        self._take(sample, workers, n_answered)
+        self._cost_s += time.thread_time() - began_s
+
+    def seen(self) -> UnderLoad:
+        """Return all looks."""
+        seen = self._seen
+        by = BY_STATUS if seen.is_told else BY_ONE if seen.most_workers == 1 else BY_CPU
+        return UnderLoad(
+            readings=tuple(seen.readings),
+            pool=tuple(seen.pool),
+            counted_by=by,
+            looks_cost_s=self._cost_s,
+            n_born=len(self._served.keys() - self._first),
+            hidden=tuple(seen.hidden),
+        )
+
+    def _workers(self, sample: Sample) -> list[Worker]:
+        """Return those that serve: the children, or a root that has none."""
+        living = [each for each in sample.workers if not each.is_zombie]
+        return [each for each in living if each.pid not in self._roots] or living
+
+    def _count(
+        self, workers: Sequence[Worker], n_answered: int, told: Mapping[int, int] | None
+    ) -> None:
+        busy = {each.identity: _busy_s(each) for each in workers}
+        used = {}
+        for key, busy_s in busy.items():
+            # One that was born since counts from this look on: until now it mostly came up.
+            before = self._served.setdefault(key, _Served(busy_s=busy_s))
+            used[key] = max(0.0, busy_s - before.busy_s)
+            before.busy_s = busy_s
+        new, total_s = n_answered - self._n_answered, sum(used.values())
+        self._n_answered = n_answered
+        for key, used_s in used.items():
+            self._served[key].n_requests += new * used_s / total_s if total_s > 0 else 0.0
+            if told is not None and key[0] in told:
+                self._served[key].told = told[key[0]]
+                self._seen.is_told = True
+        self._seen.most_workers = max(self._seen.most_workers, len(workers))
+
+    def _take(self, sample: Sample, workers: Sequence[Worker], n_answered: int) -> None:
+        at_s = sample.at_s - (self._began_s or 0.0)
+        for each in workers:
+            memory = each.memory
+            if memory is None or each.memory_age_s != 0.0:  # not read in this look
+                continue
+            served = self._served[each.identity]
+            if self._seen.is_told and served.told is None:  # not on the page yet
+                continue
+            self._seen.readings.append(
+                Reading(
+                    pid=each.pid,
+                    started_ticks=each.started_ticks,
+                    at_s=at_s,
+                    n_requests=served.n_requests if served.told is None else float(served.told),
+                    uss_bytes=memory.uss_bytes,
+                    pss_bytes=memory.pss_bytes,
+                    rss_bytes=memory.rss_bytes,
+                    cpu_s=served.busy_s,
+                )
+            )
+        self._seen.hidden |= dict.fromkeys(word for each in sample.workers for word in each.hidden)
+        together = pool(sample)
+        self._seen.pool.append(
+            PoolReading(
+                at_s=at_s,
+                n_answered=n_answered,
+                n_workers=len(workers),
+                pss_bytes=together.pss_bytes,
+                workers_uss_bytes=together.workers_uss_bytes,
+                cpu_s=math.fsum(each.cpu_s for each in sample.workers),
+            )
+        )
+
+
+def _busy_s(worker: Worker) -> float:
+    """Return CPU time, to the nanosecond where the kernel tells it of the whole process."""
+    if worker.n_threads == 1:
+        told = content(b"/proc/%d/schedstat" % worker.pid).split()
+        if told:
+            return int(told[0]) / _NS_PER_S
+    return worker.cpu_s

@@ -1,0 +1,77 @@
+"""Workers that are looked at while somebody loads them, each with its requests."""
+
+import subprocess
+import sys
+
+import pytest
+from tests.telemetry.forked import MIB, PAGE_BYTES, forked
+
+from httpdyno.telemetry.status_slots import served_by_pid
+from httpdyno.telemetry.under_load import BY_CPU, BY_ONE, BY_STATUS, LoadedPool
+
+PAGE = """<table border="0"><tr><th>Srv</th><th>PID</th><th>Acc</th><th>M</th></tr>
+
+<tr><td><b>0-0</b></td><td>312</td><td>0/12/40</td><td>_
+</td><td>0.00</td></tr>
+<tr><td><b>1-0</b></td><td>-</td><td>0/0/7</td><td>.
+</td><td>0.00</td></tr>
+<tr><td><b>2-1</b></td><td>313</td><td>1/5/5</td><td><b>W</b>
+</td><td>0.00</td></tr>
+<tr><td><b>2-1</b></td><td>313</td><td>0/2/2</td><td>_
+</td><td>0.00</td></tr>
+</table>"""
+
+
+def test_the_status_page_tells_each_childs_requests():
+    assert served_by_pid(PAGE) == {312: 12, 313: 7}
+    assert served_by_pid("Total Accesses: 12\nScoreboard: _W\n") == {}
+
+
+def test_sizes_are_those_of_the_workers_and_the_root_is_none():
+    with forked(2, [8, 64]) as (parent, pids):
+        looks = LoadedPool([parent])
+        looks.look(0)
+        looks.look(10)
+        seen = looks.seen()
+    by_pid = {key[0]: readings for key, readings in seen.of_workers().items()}
+    assert set(by_pid) == set(pids)
+    first, second = (by_pid[pid][0] for pid in pids)
+    assert second.uss_bytes - first.uss_bytes == pytest.approx(56 * PAGE_BYTES, abs=8 * PAGE_BYTES)
+    assert first.rss_bytes > 2 * MIB
+    assert seen.n_born == 0
+    assert seen.counted_by == BY_CPU
+    assert [each.n_workers for each in seen.pool] == [2, 2]
+    assert all((each.pss_bytes or 0) > 2 * MIB for each in seen.pool)
+
+
+def test_what_one_worker_answered_is_all_that_was_answered():
+    code = "import sys\nfor line in sys.stdin:\n    sum(range(2_000_000))\n    print(flush=True)"
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        looks = LoadedPool([process.pid])
+        looks.look(0)
+        for n in (40, 100):
+            process.stdin.write("\n")
+            process.stdin.flush()
+            process.stdout.readline()
+            looks.look(n, is_whole=True)
+        process.stdin.close()
+    seen = looks.seen()
+    assert [each.n_requests for each in seen.readings] == [0, pytest.approx(40), pytest.approx(100)]
+    assert seen.counted_by == BY_ONE
+
+
+def test_what_the_server_tells_is_taken_and_who_is_not_told_is_left_out():
+    with forked(1, [1, 1]) as (parent, pids):
+        looks = LoadedPool([parent])
+        looks.look(0, {pids[0]: 500})
+        looks.look(10, {pids[0]: 510})
+        seen = looks.seen()
+    assert seen.counted_by == BY_STATUS
+    assert {(each.pid, each.n_requests) for each in seen.readings} <= {
+        (pids[0], 500.0),
+        (pids[0], 510.0),
+    }
