@@ -39,7 +39,9 @@ MIB = 1 << 20
 PILOT_WORKERS = 4
 LEAST_ROOM = 30.0
 """Workers' own memory that a limit has room for at least, so that one of them is about 3 %."""
-LEAST_LIMIT = 256 * MIB
+LEAST_LIMIT = {"leaking": 128 * MIB}
+"""Of those that take many requests to age; else `USUAL_LIMIT`."""
+USUAL_LIMIT = 256 * MIB
 AGE = {"plain": 50, "preloaded": 100, "unsharing": 400, "leaking": 500}
 """Requests of a worker's life."""
 MOST = 400
@@ -85,7 +87,7 @@ def bound(server, kind, arguments):
     limit = (
         arguments.limit * MIB
         if arguments.limit
-        else max(LEAST_LIMIT, once + round(LEAST_ROOM * each))
+        else max(LEAST_LIMIT.get(kind, USUAL_LIMIT), once + round(LEAST_ROOM * each))
     )
     guess = predicted(limit, seen, mapped)
     criterion, true = measured(server, kind, limit, guess.httpdyno)
@@ -212,7 +214,9 @@ def wait_for(port):
 def parsed():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", nargs="+", metavar="SERVER[:KIND]")
-    parser.add_argument("--limit", type=int, metavar="MIB", help="of all pools; else 256, or more")
+    parser.add_argument(
+        "--limit", type=int, metavar="MIB", help="of all pools; else 256 or more, leaking ones 128"
+    )
     parser.add_argument("--leaks", action="store_true")
     parser.add_argument("--runs", type=int, default=20, help="of pools that do not leak")
     parser.add_argument("--leaking", type=int, default=10, help="of pools that do")

