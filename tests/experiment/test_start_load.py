@@ -15,7 +15,7 @@ from httpdyno.experiment.evidence import ArmTotals
 from httpdyno.experiment.start_load import Place, StartLoad, start_seed
 from httpdyno.experiment.window_choice import CycleMoments
 from httpdyno.load import engine
-from httpdyno.model import Configuration, Constant, RequestSpec, WindowRecord, Workload
+from httpdyno.model import Configuration, Constant, Look, RequestSpec, WindowRecord, Workload
 
 
 class Counting:
@@ -325,3 +325,38 @@ def test_where_users_get_into_no_server_all_of_them_are_named():
             assert paths == {"/status/403"}
     assert sorted(load.shut_out) == [Place(0, 0), Place(0, 1)]
     assert len({*load.shut_out.values()}) == 1
+
+
+class Seeing:
+    """An onlooker that saw something."""
+
+    def start(self):
+        """Begin."""
+
+    def stop(self):
+        """Return what was seen."""
+        return Look(seconds=0.5, n_samples=9)
+
+
+@pytest.mark.parametrize("asked", [{"warm_up_s": 0.05}, {"warm_up_s": 0.0, "lead_in_s": 0.0}])
+def test_servers_are_looked_at_in_the_warm_up_or_after_windows_that_had_none(asked):
+    with origin("--service", "fixed:1ms") as server:
+        load = load_of(server.address, server.address, n_blocks=1, **asked)
+        load.onlookers = {Place(0, 1): Seeing()}
+        windows = load.run(lambda _: None)
+    assert len(windows) == 2
+    assert [*load.looks] == [Place(0, 1)]
+    look = load.looks[Place(0, 1)]
+    assert look.answers > 0
+    assert look.clients > 1
+    assert look.client_limit
+
+
+def test_nobody_is_looked_at_where_all_are_warmed_up_together():
+    known = CycleMoments(n=100.0, sum_s=0.1, sum_s2=0.0001)
+    with origin("--service", "fixed:1ms") as server:
+        load = load_of(server.address, server.address, n_blocks=1, warm_up_s=0.05)
+        load.known = {0: known, 1: known}
+        load.onlookers = {Place(0, arm): Seeing() for arm in (0, 1)}
+        load.run(lambda _: None)
+    assert load.looks == {}

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from httpdyno.errors import UsageError
 from httpdyno.experiment.bench import StartRequest
-from httpdyno.experiment.warm_up_look import LOOK_S, WarmUpLooks, looks_in
+from httpdyno.experiment.warm_up_look import LOOK_S, Looking, WarmUpLooks, looks_in
 from httpdyno.experiment.window_choice import (
     PILOT_TAIL_S,
     CycleMoments,
@@ -29,7 +29,6 @@ from httpdyno.load.machine import SPIN_S, suited_threads
 from httpdyno.load.window_plan import WindowPlan
 from httpdyno.model import Look, Measurement, WindowRecord, Workload
 from httpdyno.telemetry.collector import Collector
-from httpdyno.telemetry.look.onlooker import Onlooker
 from httpdyno.telemetry.window import WindowTelemetry
 from httpdyno.units import format_duration
 
@@ -71,7 +70,7 @@ class StartLoad:
     """Paths of the network namespaces that they answer in, but for this process's own."""
     collectors: Mapping[Place, Sequence[Collector]] = field(default_factory=dict)
     """What is read of each arm's server over its windows."""
-    onlookers: Mapping[Place, Onlooker] = field(default_factory=dict)
+    onlookers: Mapping[Place, Looking] = field(default_factory=dict)
     """Who looks at servers that nobody looked at yet, where they are warmed up by themselves."""
     cpus: Sequence[int] = ()
     known: Mapping[int, CycleMoments] = field(default_factory=dict)
