@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benches.bottlenecks.place import Built, NotBuiltError, Place
 
-from httpdyno.experiment.warm_up_look import with_client
+from httpdyno.experiment.looking import with_client
 from httpdyno.load.engine import LoadHandle, start_load
 from httpdyno.load.window_plan import WindowPlan
 from httpdyno.model import Workload

@@ -76,8 +76,8 @@ class ServerBench:
         """What is known of each configuration's cycles, from starts that nothing disturbed."""
         self._sizes: dict[str, ArmSize] = {}
         """What each configuration's server took then."""
-        self._looked_at: set[tuple[int, str]] = set()
-        """The comparisons, and of each the configurations whose servers were looked at."""
+        self._looked_at: set[str] = set()
+        """The configurations whose servers were looked at under load."""
 
     def __enter__(self) -> Self:
         # The stopper outlives every server; servers themselves are spawned by this thread.
@@ -244,7 +244,8 @@ class ServerBench:
     ) -> tuple[list[WindowRecord], Mapping[Place, Look], dict[str, CycleMoments]]:
         """Return the windows, and what was seen of the servers and each configuration's cycles."""
         labels = [arm.label() for arm in requests[0].arms]
-        comparison = requests[0].comparison
+        # A calibration says what a start takes; the start is looked at beside the first candidate.
+        has_choice = len(set(labels)) > 1
         running = {
             Place(start, number): arm.running
             for start, arms in enumerate(starts)
@@ -262,7 +263,7 @@ class ServerBench:
             onlookers={
                 place: Onlooker(each.root_pids, each.networks[0])
                 for place, each in running.items()
-                if (comparison, labels[place.arm]) not in self._looked_at
+                if place.start == 0 and has_choice and labels[place.arm] not in self._looked_at
             },
             seed=self._seed,
             cpus=self._cores.client,
@@ -284,7 +285,7 @@ class ServerBench:
             cut_others_short(starts, {place.start for place in load.shut_out})
             for place, trouble in load.shut_out.items():
                 starts[place.start][place.arm].fail("infeasible", trouble)
-        self._looked_at |= {(comparison, labels[place.arm]) for place in load.looks}
+        self._looked_at |= {labels[place.arm] for place in load.looks}
         return (
             windows,
             load.looks,

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from httpdyno.errors import UsageError
 from httpdyno.experiment.bench import StartRequest
-from httpdyno.experiment.warm_up_look import LOOK_S, Looking, WarmUpLooks, looks_in
+from httpdyno.experiment.looking import LOOK_S, Looking, looks_in
 from httpdyno.experiment.window_choice import (
     PILOT_TAIL_S,
     CycleMoments,
@@ -71,7 +71,7 @@ class StartLoad:
     collectors: Mapping[Place, Sequence[Collector]] = field(default_factory=dict)
     """What is read of each arm's server over its windows."""
     onlookers: Mapping[Place, Looking] = field(default_factory=dict)
-    """Who looks at servers that nobody looked at yet, where they are warmed up by themselves."""
+    """Who looks at servers that nobody looked at yet."""
     cpus: Sequence[int] = ()
     known: Mapping[int, CycleMoments] = field(default_factory=dict)
     """What earlier starts say of the arms' cycles, by arm; without those of which they say
@@ -141,7 +141,7 @@ class StartLoad:
             save(record)
 
         self._play(up, plan, 1, watch.on_edge, keep)
-        if self._first.warm_up_s <= 0 and self.silence is None and not self.shut_out:
+        if self.silence is None and not self.shut_out:
             self._look_afterwards()
         return records
 
@@ -194,20 +194,11 @@ class StartLoad:
             WindowPlan(arm=n, lead_in_s=0.0, measure_s=self._warm_up_s(place.start), tail_s=tail_s)
             for n, place in enumerate(up)
         ]
-        watch = WarmUpLooks([self.onlookers.get(place) for place in up], plan)
-
-        def keep(index: int, measurement: Measurement) -> None:
-            if look := watch.of(index, measurement, self.workload):
-                self.looks[up[index]] = look
-
-        try:
-            self._play(up, plan, 0, watch.on_edge, keep)
-        finally:
-            watch.end_all()
+        self._play(up, plan, 0, None, lambda _index, _measurement: None)
         return self.silence is None and not self.shut_out
 
     def _look_afterwards(self) -> None:
-        """Look at servers whose windows were their first: there was no warm-up to look in."""
+        """Look at servers once all is measured: who looks takes time of their cores."""
         up = [place for place in self._up if place in self.onlookers]
         plan = [WindowPlan(arm=n, lead_in_s=0.0, measure_s=LOOK_S) for n in range(len(up))]
         onlookers = [self.onlookers[place] for place in up]

@@ -36,7 +36,7 @@ class QueueSeen(Record, frozen=True, omit_defaults=True):
 
 
 class Look(Record, frozen=True, omit_defaults=True):
-    """A server under the load of a warm-up, looked at from outside; never while it is measured.
+    """A server under load, looked at from outside; never while it is measured.
 
     Times and counts are of all of its processes over `seconds`, those of the machine are named so.
     """

@@ -74,8 +74,8 @@ class StartRecord(Record, frozen=True):
     ready_s: tuple[float, ...] = ()
     effective: tuple[Effective, ...] = ()
     looks: tuple[Look | None, ...] = ()
-    """What each arm was seen to do while it was warmed up; (n_arms,), or empty where nobody looked:
-    a configuration is looked at in one start of a comparison, or in none where it is known."""
+    """What each arm was seen to do under load after its windows; (n_arms,), or empty where nobody
+    looked: a configuration is looked at in one start of a run."""
     windows: tuple[WindowRecord, ...] = ()
 
 

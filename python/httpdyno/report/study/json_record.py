@@ -49,8 +49,8 @@ class ArmJson(Record, frozen=True):
     limited_by: dict[str, int]
     """Windows by who was the limit in them."""
     bottleneck: Bottleneck | None
-    """What limited the server while it was warmed up, with what says so; null where nobody looked.
-    `look` is what was seen of it then."""
+    """What limited the server under load, with what says so; null where nobody looked: that is done
+    once in a run for each configuration, after a start's windows. `look` is what was seen then."""
     look: Look | None
 
 

@@ -1,4 +1,4 @@
-"""What limited the server, and what the kept changes did inside it: as looks in warm-ups saw it."""
+"""What limited the server, and what kept changes did inside it, as it was looked at under load."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -57,7 +57,7 @@ def limit_rows(outcome: Outcome) -> list[LimitRow]:
             LimitRow(
                 name=name,
                 limit=_WORDS[bottleneck.limit],
-                reason=bottleneck.reason,
+                reason=bottleneck.reason.removeprefix("it cannot be told: "),
                 advice=bottleneck.advice,
                 moved=tuple(f"{each.name} {each.text}" for each in moved),
             )
@@ -66,9 +66,9 @@ def limit_rows(outcome: Outcome) -> list[LimitRow]:
 
 
 def looked_text(outcome: Outcome) -> str:
-    """Return how long servers were looked at: `0.5 s of a warm-up each, of one start`."""
+    """Return how long servers were looked at: `seen in 0.7 s of load each, of one start`."""
     seconds = [look.seconds for look, _ in _seen(outcome).values()]
-    return f"seen in {format_duration(max(seconds, default=0.0))} of a warm-up each, of one start"
+    return f"seen in {format_duration(max(seconds, default=0.0))} of load each, of one start"
 
 
 def _configurations(

@@ -1,8 +1,8 @@
-"""Servers looked at from inside while they are warmed up: the same load, and nothing is measured.
+"""Servers looked at from inside under the load of their windows, when those are through.
 
-What looks takes time of the cores, and so it never looks while a window is timed. An arm is looked
-at once in a comparison: in a start whose arms are warmed up one after the other, as the first one's
-are when it has a configuration that is new.
+What looks takes time of the cores, and so it never looks while a window is timed, and nothing that
+comes before a window is other because of it. A configuration is looked at once in a run: in the
+first start that has it, one server after the other.
 """
 
 import math
@@ -17,9 +17,9 @@ from httpdyno.load.window_plan import WindowPlan
 from httpdyno.model import Look, Measurement, Workload
 
 LOOK_S = 1.0
-"""Of load after the windows, where no warm-up came before them."""
+"""Of load for each look."""
 _SETTLED = 0.3
-"""Of a warm-up: what comes before is the server's first requests, with cold caches."""
+"""Of a window: users come in before."""
 _SPARE_S = 0.02
 """The look ends by so much before the load does."""
 
@@ -34,8 +34,8 @@ class Looking(Protocol):
         """End it, and return what was seen."""
 
 
-class WarmUpLooks:
-    """Looks in some windows that warm up; give `on_edge` to `start_load`."""
+class WindowLooks:
+    """Looks in some windows; give `on_edge` to `start_load`."""
 
     def __init__(self, onlookers: Sequence[Looking | None], plan: Sequence[WindowPlan]) -> None:
         """Look in some windows.
@@ -105,7 +105,7 @@ def looks_in(
         start: Starts the load, with what is to be called at its windows' edges.
         workload: What is asked of them.
     """
-    watch = WarmUpLooks(onlookers, plan)
+    watch = WindowLooks(onlookers, plan)
     handle = start(watch.on_edge)
     try:
         handle.wait(math.inf)

@@ -3,7 +3,7 @@
 import time
 
 from httpdyno.advice.bottleneck import bottleneck
-from httpdyno.experiment.warm_up_look import WarmUpLooks, with_client
+from httpdyno.experiment.looking import WindowLooks, with_client
 from httpdyno.load.window_plan import WindowPlan
 from httpdyno.model import Evidence, Look, Measurement, RequestSpec, Workload
 from httpdyno.model.arrival import Constant
@@ -45,7 +45,7 @@ def measured():
 
 def test_it_looks_within_the_window_and_not_at_its_beginning():
     onlooker = Onlooking()
-    looks = WarmUpLooks([None, onlooker], planned(0.2, 0.2))
+    looks = WindowLooks([None, onlooker], planned(0.2, 0.2))
     looks.on_edge(0, is_opening=True)
     looks.on_edge(0, is_opening=False)
     assert onlooker.times_s == []
@@ -62,7 +62,7 @@ def test_it_looks_within_the_window_and_not_at_its_beginning():
 
 def test_a_window_that_ends_before_it_began_to_look_has_no_look():
     onlooker = Onlooking()
-    looks = WarmUpLooks([onlooker], planned(600.0))
+    looks = WindowLooks([onlooker], planned(600.0))
     looks.on_edge(0, is_opening=True)
     looks.on_edge(0, is_opening=False)
     assert onlooker.times_s == []
@@ -71,7 +71,7 @@ def test_a_window_that_ends_before_it_began_to_look_has_no_look():
 
 def test_nobody_looks_on_when_the_load_was_cut_short():
     onlooker = Onlooking()
-    looks = WarmUpLooks([onlooker], planned(0.1))
+    looks = WindowLooks([onlooker], planned(0.1))
     looks.on_edge(0, is_opening=True)
     time.sleep(0.06)
     looks.end_all()
@@ -84,7 +84,7 @@ class Broken(Onlooking):
 
 
 def test_what_could_not_be_seen_ends_nothing_and_is_told():
-    looks = WarmUpLooks([Broken()], planned(0.1))
+    looks = WindowLooks([Broken()], planned(0.1))
     looks.on_edge(0, is_opening=True)
     time.sleep(0.1)
     looks.on_edge(0, is_opening=False)
