@@ -33,7 +33,6 @@ from httpdyno.units import duration_s
 
 MOST_S = 600.0
 MOST_INERT = 1
-MOST_DIFF_LINES = 6
 _INLINED = "inlined"
 _REFUSED = 2
 _PATCHED = {True: "the proven configuration", False: "not patched: no file changes"}
@@ -48,6 +47,8 @@ class Case:
     """What stands after `adopt`, without what is tried besides."""
     mistakes: Mapping[str, tuple[Level, Level]]
     inert: Mapping[str, tuple[Level, Level]]
+    most_diff_lines: int | None = None
+    """None: as many as what is proven takes. Inlining alone takes five."""
 
     @property
     def files(self) -> dict[str, bytes]:
@@ -68,6 +69,7 @@ class Result:
     final: str = "none"
     is_better: bool = False
     n_diff_lines: int = 0
+    most_diff_lines: int | None = None
     touched: tuple[str, ...] = ()
     """Files of the site that differ after `tune`."""
     is_patched: bool = False
@@ -91,7 +93,7 @@ class Result:
             self.is_better
             and self.took_s <= MOST_S
             and len(self.inert_kept) <= MOST_INERT
-            and self.n_diff_lines <= MOST_DIFF_LINES
+            and (self.most_diff_lines is None or self.n_diff_lines <= self.most_diff_lines)
             and not (self.missed or self.touched or self.differs or self.trouble)
         )
 
@@ -159,6 +161,7 @@ def judged(  # noqa: PLR0913 - what there is to know of a run
         ),
         is_better=bool(final) and final["verdict"] == "better" and not outcome["withdrawn"],
         n_diff_lines=sum(changes_something(line) for line in diff.splitlines()),
+        most_diff_lines=case.most_diff_lines,
         touched=touched,
         is_patched=bool(found),
         differs=tuple(
@@ -182,11 +185,12 @@ def changes_something(line: str) -> bool:
 
 def told(result: Result) -> list[str]:
     """Return the lines that tell of a site. Pure."""
+    most = "" if result.most_diff_lines is None else f" (at most {result.most_diff_lines})"
     rows = {
         "final over start": result.final,
         "mistakes not proven": ", ".join(result.missed),
         f"inert ones kept (at most {MOST_INERT})": ", ".join(result.inert_kept),
-        f"lines of the diff (at most {MOST_DIFF_LINES})": str(result.n_diff_lines),
+        f"lines of the diff{most}": str(result.n_diff_lines),
         "files of the site that differ": ", ".join(result.touched),
         "patched, it has": ", ".join(result.differs) or _PATCHED[result.is_patched],
         "trouble": result.trouble,
@@ -277,6 +281,7 @@ def _planted(folder: Path) -> Case:
         words=(site.front.main, "--with", site.php.main, *gets),
         mistakes=MISTAKES,
         inert=INERT,
+        most_diff_lines=6,
     )
 
 

@@ -13,6 +13,7 @@ CASE = bench.Case(
     words=("nginx",),
     mistakes={"php:pm.max_children": (1, 8), "php:opcache.enable": (False, True)},
     inert={"nginx:listen_backlog": (511, 4096), "nginx:output_buffers": ("2x32k", "4x64k")},
+    most_diff_lines=6,
 )
 START = {knob: found for knob, (found, _) in {**CASE.mistakes, **CASE.inert}.items()}
 RIGHT = {"php:pm.max_children": 16, "php:opcache.enable": True}
@@ -91,3 +92,9 @@ def test_a_run_without_a_final_claim_is_missed():
     found = result(of={**outcome(), "final": None})
     assert not found.is_right
     assert found.final == "none"
+
+
+def test_a_diff_that_nothing_bounds_is_as_long_as_it_takes():
+    unbounded = replace(CASE, most_diff_lines=None)
+    found = bench.judged("shop", unbounded, outcome(), 90.0, diff=DIFF * 4, touched=(), found=RIGHT)
+    assert found.is_right

@@ -39,6 +39,7 @@ def measured():
         completed=60,
         measured_completed=40,
         limited_by="server",
+        client_cpu_s=0.4,
         evidence=Evidence(busy_connections=7.5, offered_per_s=45.0),
     )
 
@@ -97,6 +98,13 @@ def test_what_could_not_be_seen_ends_nothing_and_is_told():
 
 def test_a_look_is_told_what_only_the_client_knows():
     look = with_client(SEEN, measured(), CLOSED)
-    assert look == Look(seconds=0.5, n_samples=9, answers=20.0, clients=7.5, client_limit="server")
+    assert look == Look(
+        seconds=0.5,
+        n_samples=9,
+        answers=20.0,
+        clients=7.5,
+        client_cpu_s=0.1,
+        client_limit="server",
+    )
     scheduled = Workload(requests=CLOSED.requests, arrival=Constant(rate_per_s=45.0))
     assert with_client(SEEN, measured(), scheduled).offered == 22.5

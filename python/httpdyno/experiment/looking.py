@@ -120,10 +120,12 @@ def looks_in(
 def with_client(look: Look, measurement: Measurement, workload: Workload) -> Look:
     """Return a look with what only the client knows. Pure."""
     offered_per_s = measurement.evidence.offered_per_s if workload.is_open_loop else 0.0
+    client_cores = measurement.client_cpu_s / measurement.total_s if measurement.total_s else 0.0
     return structs.replace(
         look,
         answers=measurement.throughput_per_s * look.seconds,
         offered=offered_per_s * look.seconds,
         clients=measurement.evidence.busy_connections,
+        client_cpu_s=client_cores * look.seconds,
         client_limit=measurement.limited_by,
     )

@@ -97,6 +97,8 @@ class Look(Record, frozen=True, omit_defaults=True):
     """Requests that were due in that time by a schedule; 0 in a closed loop."""
     clients: float = 0.0
     """Mean number of requests under way."""
+    client_cpu_s: float = 0.0
+    """CPU time of the load client."""
     client_limit: str = ""
     """The load engine's own verdict on who was the limit."""
     hidden: tuple[str, ...] = ()

@@ -51,6 +51,11 @@ class Facts:
         return self.look.cpu_s / self.look.seconds
 
     @cached_property
+    def client_cores(self) -> float:
+        """Cores that the load client used, on the same machine."""
+        return self.look.client_cpu_s / self.look.seconds
+
+    @cached_property
     def is_cpu_full(self) -> bool:
         """Whether what it may use was used up, by it or by the whole machine."""
         look = self.look
@@ -82,9 +87,10 @@ class Facts:
     def cores_text(self) -> str:
         """Say what the machine's cores did."""
         look = self.look
+        client = f", {of(self.client_cores)} by the load client" if self.client_cores else ""
         return (
             f"{of(look.host_busy)} of {look.host_cpus} cores were busy, "
-            f"{of(self.cpu_cores)} by the server"
+            f"{of(self.cpu_cores)} by the server{client}"
         )
 
     @property

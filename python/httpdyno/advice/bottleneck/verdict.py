@@ -213,16 +213,23 @@ def _where(facts: Facts) -> str:
 _CROWD = 8
 """Ready threads for each core: far more than any pool of the right size has."""
 _TAKEN_OFF = 2.0
+_BOTH = 0.8
+_PART = 0.3
 
 
 def _cpu(facts: Facts) -> Bottleneck | None:
     look = facts.look
     if not facts.is_cpu_full:
         return None
-    if facts.cpu_cores < _MUCH * min(look.cpus, look.host_busy):
+    busy = min(look.cpus, look.host_busy)
+    both = facts.cpu_cores + facts.client_cores
+    # The client's part grows with what the server answers: less time for a request serves both.
+    is_own = facts.cpu_cores >= _MUCH * busy
+    is_shared = both >= _BOTH * busy and facts.cpu_cores >= _PART * busy
+    if not (is_own or is_shared):
         return _unknown(
-            f"the cores were used up, and not by the server: {facts.cores_text}; the load client "
-            "or others had the rest"
+            f"the cores were used up, and not by the server: {facts.cores_text}; "
+            "others had the rest"
         )
     evidence = {
         "server_cores": facts.cpu_cores,
