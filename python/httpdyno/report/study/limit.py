@@ -20,7 +20,7 @@ _WORDS = {
     "listen_queue": "the listen queue",
     "lock": "a lock",
     "load_generator": "the load client",
-    "nothing": "nothing: it had room",
+    "nothing": "nothing",
     "unknown": "cannot be told",
 }
 

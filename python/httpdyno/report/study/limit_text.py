@@ -20,7 +20,7 @@ def limit_lines(outcome: Outcome) -> list[RenderableType]:
     title = Text.assemble(("what limited it", "bold"), f" ({looked_text(outcome)})")
     lines: list[RenderableType] = [Text(), Prose(title)]
     for row in rows:
-        line = Text.assemble((row.name, "cyan"), f": {row.limit}, {row.reason}")
+        line = Text.assemble((row.name, "cyan"), f": {row.limit}; {row.reason}")
         lines.append(Padding(Prose(line), _INDENT))
         if row.moved:
             lines.append(Padding(Prose(Text("; ".join(row.moved))), _DEEPER))

@@ -1,0 +1,94 @@
+"""What limited each configuration, as it was looked at: which rows there are, and what moved."""
+
+import pytest
+from msgspec import structs
+from tests.report.page import shown
+from tests.report.plain import plain_text
+from tests.report.sample import ladder
+
+from httpdyno.advice.bottleneck import bottleneck, differences
+from httpdyno.model import Look
+from httpdyno.report.study.html import outcome_html
+from httpdyno.report.study.limit import limit_rows
+from httpdyno.report.study.text import outcome_text
+
+SLOW = Look(
+    seconds=0.7,
+    n_samples=14,
+    workers=4.0,
+    doing={"disk": 3.5, "running": 0.5},
+    cpu_s=0.2,
+    cpus=2.0,
+    host_cpus=2,
+    host_busy=0.5,
+    write_calls=1400,
+    written_bytes=1_000_000,
+    births=14,
+    answers=100.0,
+    clients=4.0,
+    client_limit="server",
+)
+FAST = structs.replace(
+    SLOW, doing={"running": 4.0}, cpu_s=1.3, host_busy=1.9, write_calls=600, written_bytes=0
+)
+
+
+def with_looks(outcome, looks):
+    """Give the arms of the n-th step such looks; None: nobody looked."""
+    steps = []
+    for step, (a, b) in zip(outcome.steps, looks, strict=True):
+        arms = {
+            name: structs.replace(arm, look=look, bottleneck=look and bottleneck(look))
+            for name, arm, look in (("a", step.comparison.a, a), ("b", step.comparison.b, b))
+        }
+        steps.append(structs.replace(step, comparison=structs.replace(step.comparison, **arms)))
+    return structs.replace(outcome, steps=tuple(steps))
+
+
+def seen():
+    outcome = ladder()
+    looks = [(SLOW, FAST), *[(None, FAST)] * (len(outcome.steps) - 1)]
+    return with_looks(outcome, looks)
+
+
+def test_the_start_and_each_kept_change_have_a_row():
+    outcome = seen()
+    rows = limit_rows(outcome)
+    kept = [step.change for step in outcome.steps if step.kept]
+    assert [row.name for row in rows] == ["start", *kept]
+    assert rows[0].limit == "a disk"
+    assert rows[0].moved == ()
+    assert "disk" in rows[0].reason
+
+
+def test_a_change_says_what_it_moved_also_where_its_before_was_looked_at_elsewhere():
+    rows = limit_rows(seen())
+    assert rows[1].moved[0] == "write calls of an answer 14 → 6.0"
+    assert rows[1].moved[2].startswith("workers that waited for a disk")
+    # The next one's `before` is what the first step was looked at as: nothing moved.
+    assert rows[2].moved == ()
+
+
+def test_where_nobody_looked_there_is_nothing_to_tell():
+    assert limit_rows(ladder()) == []
+    assert "what limited it" not in plain_text(outcome_text(ladder()))
+    assert "What limited it" not in shown(outcome_html(ladder()))
+
+
+def test_terminal_and_page_have_it():
+    text = " ".join(plain_text(outcome_text(seen())).split())
+    assert "start: a disk; of 4.0 busy workers 3.5 waited for a disk" in text
+    assert "write calls of an answer 14 → 6.0" in text
+    page = shown(outcome_html(seen()))
+    assert "What limited it" in page
+    assert "write calls of an answer 14 → 6.0" in page
+
+
+@pytest.mark.parametrize("factor", [1.4, 0.7])
+def test_what_moved_by_less_than_half_is_not_told(factor):
+    after = structs.replace(SLOW, write_calls=int(SLOW.write_calls * factor))
+    assert differences(SLOW, after) == ()
+
+
+def test_without_answers_nothing_can_be_compared():
+    assert differences(SLOW, structs.replace(FAST, answers=0.0)) == ()
