@@ -164,7 +164,8 @@ def test_what_the_kernel_keeps_for_a_worker_is_in_the_bound():
     assert bound is not None
     assert bound.each_bytes == 30 * MIB
     assert 2 * MIB < bound.kernel_bytes < 3 * MIB
-    assert bound.n == (1782 - 210) * MIB // (30 * MIB + bound.kernel_bytes)
+    # The parent takes it too.
+    assert bound.n == ((1782 - 210) * MIB - bound.kernel_bytes) // (30 * MIB + bound.kernel_bytes)
 
 
 def test_without_workers_there_is_nothing_to_bound():

@@ -27,10 +27,9 @@ AVAILABLE = "MemAvailable and what it has"
 CONTROL_GROUP = "the limit of its control group"
 RESERVE_RATIO = 0.1
 """Of what is available: workers grow, and not all of them have met their largest page yet."""
-_KERNEL_BESIDES_BYTES = 64 * 1024
+_KERNEL_BESIDES_BYTES = 80 * 1024
 """For a process besides its page tables: stack, descriptions of it and of its mappings, sockets.
-66 to 94 KiB were seen for a worker of gunicorn and of Apache with mod_perl (Linux 6.18), of which
-the kernel can take caches away."""
+66 to 94 KiB were seen for a worker of gunicorn and of Apache with mod_perl (Linux 6.18)."""
 _THREAD_BYTES = 16 * 1024
 """Of the kernel, the stack of a further thread."""
 
@@ -94,7 +93,10 @@ def memory_bound(
         once_bytes=once_bytes,
         each_bytes=each_bytes,
         kernel_bytes=kernel_bytes,
-        n=_whole(room - once_bytes, each_bytes + kernel_bytes) if each_bytes else None,
+        # The parent is one more process that the kernel keeps something for.
+        n=_whole(room - once_bytes - kernel_bytes, each_bytes + kernel_bytes)
+        if each_bytes
+        else None,
         n_by_parent=_whole(room - (pool.parent_pss_bytes or 0), each_bytes),
         n_by_rss=_whole(room, pool.largest_rss_bytes),
         n_by_child=_whole(room - child.rss_bytes, each_bytes),
