@@ -1,6 +1,7 @@
 """Servers looked at in windows that warm up: when, for how long, and whose figures are added."""
 
 import time
+from threading import Event
 
 from httpdyno.advice.bottleneck import bottleneck
 from httpdyno.experiment.looking import WindowLooks, with_client
@@ -8,6 +9,7 @@ from httpdyno.load.window_plan import WindowPlan
 from httpdyno.model import Evidence, Look, Measurement, RequestSpec, Workload
 from httpdyno.model.arrival import Constant
 
+DEADLINE_S = 10.0
 SEEN = Look(seconds=0.5, n_samples=9)
 CLOSED = Workload(requests=(RequestSpec(path="/"),), connections=2)
 
@@ -17,9 +19,11 @@ class Onlooking:
 
     def __init__(self) -> None:
         self.times_s: list[float] = []
+        self.is_looking = Event()
 
     def start(self):
         self.times_s.append(time.monotonic())
+        self.is_looking.set()
 
     def stop(self):
         self.times_s.append(time.monotonic())
@@ -52,7 +56,7 @@ def test_it_looks_within_the_window_and_not_at_its_beginning():
     assert onlooker.times_s == []
     began_s = time.monotonic()
     looks.on_edge(1, is_opening=True)
-    time.sleep(0.2)
+    assert onlooker.is_looking.wait(DEADLINE_S)
     looks.on_edge(1, is_opening=False)
     started_s, stopped_s = onlooker.times_s
     assert started_s >= began_s + 0.05
@@ -74,9 +78,9 @@ def test_nobody_looks_on_when_the_load_was_cut_short():
     onlooker = Onlooking()
     looks = WindowLooks([onlooker], planned(0.1))
     looks.on_edge(0, is_opening=True)
-    time.sleep(0.06)
+    assert onlooker.is_looking.wait(DEADLINE_S)
     looks.end_all()
-    assert len(onlooker.times_s) in {0, 2}
+    assert len(onlooker.times_s) == 2
 
 
 class Broken(Onlooking):
@@ -85,9 +89,10 @@ class Broken(Onlooking):
 
 
 def test_what_could_not_be_seen_ends_nothing_and_is_told():
-    looks = WindowLooks([Broken()], planned(0.1))
+    onlooker = Broken()
+    looks = WindowLooks([onlooker], planned(0.1))
     looks.on_edge(0, is_opening=True)
-    time.sleep(0.1)
+    assert onlooker.is_looking.wait(DEADLINE_S)
     looks.on_edge(0, is_opening=False)
     look = looks.of(0, measured(), CLOSED)
     assert look is not None
