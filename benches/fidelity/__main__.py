@@ -8,6 +8,7 @@ from the first: it shows what chance does. Figures are those of an idle machine 
 
 Example:
     .venv/bin/python -m benches.fidelity
+    .venv/bin/python -m benches.fidelity --load php --isolation cell --rounds 6
     .venv/bin/python -m benches.fidelity --budget 30s --window 0.1 --rounds 4
 """
 
@@ -70,7 +71,7 @@ def main() -> int:
             return 3
         makers[kind] = maker
     draw = random.Random(arguments.seed)
-    logs = {(load, name): [] for load in PATHS for name in ("next", *makers)}
+    logs = {(load, name): [] for load in arguments.load for name in ("next", *makers)}
     began_s = time.monotonic()
     longest_s = 0.0
     with tempfile.TemporaryDirectory(prefix="fidelity-", dir=arguments.below) as folder:
@@ -102,8 +103,8 @@ def one_start(sites, makers, arguments, draw):
             (address,), (network,) = running.addresses, running.networks
             arms.append(Arm(name=kind, address=address, network=network, pids=running.root_pids))
         put_apart(arms)
-        for load, path in PATHS.items():
-            costs = measured(arms, path, arguments, draw)
+        for load in arguments.load:
+            costs = measured(arms, PATHS[load], arguments, draw)
             for arm, cost_s in zip(arms[1:], costs[1:], strict=True):
                 ratios[load, arm.name] = cost_s / costs[0]
     return ratios
@@ -212,6 +213,7 @@ def parsed():
     parser.add_argument("--connections", type=int, default=4, metavar="N", help="[4]")
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="[1]")
     parser.add_argument("--below", default="/srv", metavar="DIR", help="where the site lies [/srv]")
+    parser.add_argument("--load", nargs="+", choices=tuple(PATHS), default=tuple(PATHS))
     parser.add_argument("--isolation", nargs="+", choices=tuple(AIMS), default=tuple(AIMS))
     return parser.parse_args()
 
