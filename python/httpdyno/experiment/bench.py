@@ -31,6 +31,10 @@ class StartRequest:
     """Above 0 the start is refused where even so its windows take longer than `limit_s`: it takes
     so many such starts to claim anything."""
 
+    is_alone: bool = False
+    """Whether none of the arms comes up in another comparison: all that is to be told of why they
+    differ is looked for now. Else what takes long is kept for those that come up again."""
+
     @property
     def lined_up(self) -> tuple[int, ...]:
         """The arms' numbers in that order; (n_arms,)."""

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from msgspec import structs
 
-from httpdyno.load.engine import Edge, LoadHandle
+from httpdyno.load.engine import Edge, RunningLoad
 from httpdyno.load.window_plan import WindowPlan
 from httpdyno.model import Look, Measurement, Workload
 
@@ -94,8 +94,8 @@ class WindowLooks:
 def looks_in(
     onlookers: Sequence[Looking],
     plan: Sequence[WindowPlan],
-    start: Callable[[Edge], LoadHandle],
-    workload: Workload,
+    start: Callable[[Edge], RunningLoad],
+    workloads: Sequence[Workload],
 ) -> dict[int, Look]:
     """Look at servers under a load that is there for that alone; by window, of those it reached.
 
@@ -103,7 +103,7 @@ def looks_in(
         onlookers: One for each window; (n_windows,).
         plan: The windows; (n_windows,).
         start: Starts the load, with what is to be called at its windows' edges.
-        workload: What is asked of them.
+        workloads: What is asked in each; (n_windows,).
     """
     watch = WindowLooks(onlookers, plan)
     handle = start(watch.on_edge)
@@ -113,7 +113,8 @@ def looks_in(
         handle.stop()
         handle.wait(math.inf)
         watch.end_all()
-    found = {n: watch.of(n, each, workload) for n, each in enumerate(handle.measurements())}
+    seen = zip(handle.measurements(), workloads, strict=False)
+    found = {n: watch.of(n, each, workload) for n, (each, workload) in enumerate(seen)}
     return {n: look for n, look in found.items() if look is not None}
 
 

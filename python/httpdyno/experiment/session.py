@@ -349,6 +349,7 @@ class Session:
             limit_s=self.left_s / max(1, min_starts - number),
             # What cannot fit into the budget is refused before any of it is spent.
             n_needed=0 if self.spent_s else min_starts,
+            is_alone=self.plan.command == "compare",
         )
 
     def _save(self, window: WindowRecord) -> None:

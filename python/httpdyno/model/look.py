@@ -74,6 +74,13 @@ class Look(Record, frozen=True, omit_defaults=True):
     """Calls of read(2) and its like, and of write(2) and its like, on files and sockets alike. recv
     and send, and theirs, are not counted by the kernel."""
     write_calls: int | None = None
+    calls: dict[str, float] = msgspec.field(default_factory=dict)
+    """System calls of an answer by kind (`telemetry.census.kind`), and among them `.htaccess`:
+    opens of such a file, `missing`: looks for a file that there is not. Counted by strace over
+    `n_traced` answers to one client after the other, when all else was seen; empty without."""
+    n_traced: int = 0
+    untraced: str = ""
+    """Why its calls were not counted, where they were to be."""
     queues: tuple[QueueSeen, ...] = ()
     overflows: int | None = None
     """Connections that found a full queue, of its network namespace."""

@@ -92,3 +92,21 @@ def test_what_moved_by_less_than_half_is_not_told(factor):
 
 def test_without_answers_nothing_can_be_compared():
     assert differences(SLOW, structs.replace(FAST, answers=0.0)) == ()
+
+
+def test_system_calls_are_told_where_they_were_counted_before_and_after():
+    """A look at the same configuration in a later comparison has them, the first one not."""
+    before = structs.replace(SLOW, calls={"open": 9.0, ".htaccess": 4.0, "stat": 12.0}, n_traced=20)
+    after = structs.replace(FAST, calls={"open": 1.0, "stat": 12.0}, n_traced=20)
+    outcome = ladder()
+    n_more = len(outcome.steps) - 2
+    outcome = with_looks(outcome, [(before, FAST), (after, None), *[(None, FAST)] * n_more])
+    moved = limit_rows(outcome)[1].moved
+    assert moved[0] == "opens of .htaccess for an answer 4.0 → 0.0"
+    assert moved[1] == "files opened for an answer 9.0 → 1.0"
+    assert "locks" not in " ".join(moved)
+
+
+def test_calls_that_were_counted_on_one_side_only_are_no_difference():
+    before = structs.replace(SLOW, calls={"open": 9.0}, n_traced=20)
+    assert "opened" not in " ".join(each.name for each in differences(before, FAST))

@@ -9,7 +9,7 @@ from httpdyno.units import format_bytes, format_duration
 
 _FACTOR = 1.5
 """A look is short, and of one start: what differs by less may be chance."""
-_MOST = 3
+_MOST = 4
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -41,12 +41,29 @@ def _each(count: Callable[[Look], float | None]) -> Callable[[Facts], float | No
     return value
 
 
+def _calls(*kinds: str) -> Callable[[Facts], float | None]:
+    def value(facts: Facts) -> float | None:
+        calls = facts.look.calls
+        return sum(calls.get(kind, 0.0) for kind in kinds) if calls else None
+
+    return value
+
+
 _FIGURES = (
     _Figure(
         name="processes begun a second",
         value=lambda facts: facts.per_s(facts.look.births),
         least=1.0,
     ),
+    _Figure(name="opens of .htaccess for an answer", value=_calls(".htaccess"), least=0.5),
+    _Figure(name="files opened for an answer", value=_calls("open"), least=1.0),
+    _Figure(
+        name="files looked for (stat, lstat, access) for an answer",
+        value=_calls("stat", "lstat", "access"),
+        least=1.0,
+    ),
+    _Figure(name="locks of files for an answer", value=_calls("lock"), least=1.0),
+    _Figure(name="forced writes (fsync) for an answer", value=_calls("sync"), least=0.1),
     _Figure(
         name="CPU time of an answer in processes that ended",
         value=_each(lambda look: look.spawn_cpu_s),

@@ -95,10 +95,16 @@ def _comparisons(outcome: Outcome) -> list[Comparison]:
 
 
 def _seen(outcome: Outcome) -> dict[str, tuple[Look, Bottleneck]]:
-    """Return what was seen of each configuration that was looked at, by its label."""
+    """Return what was seen of each configuration that was looked at, by its label.
+
+    Of several looks at one the first in which its system calls were counted, or else the first.
+    """
     arms = [arm for compared in _comparisons(outcome) for arm in (compared.a, compared.b)]
-    return {
-        arm.configuration.label(): (arm.look, arm.bottleneck)
+    seen = [
+        (arm.configuration.label(), arm.look, arm.bottleneck)
         for arm in reversed(arms)
         if arm.look is not None and arm.bottleneck is not None
-    }
+    ]
+    # The last one of a name counts.
+    seen.sort(key=lambda each: bool(each[1].calls))
+    return {label: (look, bottleneck) for label, look, bottleneck in seen}

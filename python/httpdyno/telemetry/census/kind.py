@@ -1,7 +1,8 @@
 """What kind of call a call is: by what it asks of the kernel, not by its name of the year. Pure.
 
 `stat`, `lstat` and `fstat` are one call today, `newfstatat`, and differ in its flags: a path, a
-path whose last part is not followed where it is a link, a descriptor.
+path whose last part is not followed where it is a link, a descriptor. `fcntl` does many things, and
+is a lock where it asks for one.
 """
 
 from typing import Literal
@@ -22,6 +23,8 @@ Kind = Literal[
     "poll",
     "accept",
     "socket",
+    "lock",
+    "sync",
     "futex",
     "fork",
     "time",
@@ -47,6 +50,8 @@ NAMES: dict[Kind, tuple[str, ...]] = {
     ),
     "accept": ("accept", "accept4"),
     "socket": ("socket", "socketpair", "connect"),
+    "lock": ("flock",),
+    "sync": ("fsync", "fdatasync", "sync_file_range", "msync", "sync", "syncfs"),
     "futex": ("futex", "futex_waitv"),
     "fork": ("fork", "vfork", "clone", "clone3", "execve", "execveat"),
     "time": ("times", "getrusage", "gettimeofday", "clock_gettime", "time"),
@@ -56,12 +61,16 @@ KINDS: tuple[Kind, ...] = (*NAMES, "other")
 BY_PATH: frozenset[Kind] = frozenset({"stat", "lstat", "open", "access", "readlink"})
 """Those that look for a file."""
 TRANSFERS: frozenset[Kind] = frozenset({"read", "write"})
+_LOCKING = ("F_SETLK", "F_OFD_SETLK")
+"""Commands of fcntl, and how those that wait begin."""
 _KIND_OF: dict[str, Kind] = {name: kind for kind, names in NAMES.items() for name in names}
 
 
 def kind_of(call: Call) -> Kind:
     """Return a call's kind."""
     kind = _KIND_OF.get(call.name, "other")
+    if call.name == "fcntl" and any(word in call.arguments for word in _LOCKING):
+        return "lock"
     if kind != "stat":
         return kind
     if "AT_EMPTY_PATH" in call.arguments and not call.path:

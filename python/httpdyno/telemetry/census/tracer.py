@@ -130,6 +130,11 @@ def _attached(program: str, pids: Sequence[int]) -> Iterator[Tracer]:
                 _let_go(process, pids)
 
 
+def can_trace() -> bool:
+    """Whether there is an strace; it may still be refused."""
+    return shutil.which("strace") is not None
+
+
 def tree_pids(root_pids: Sequence[int]) -> tuple[int, ...]:
     """Return the processes of some trees, without those that have ended: roots first."""
     found: dict[int, None] = {}

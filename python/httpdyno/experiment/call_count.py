@@ -1,0 +1,84 @@
+"""System calls of an answer, counted under strace when all that is measured and seen is through.
+
+One client asks for what the study asks for, one request after the other: many at a time would wait
+for each other, and how often they do so is not what an answer takes.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+
+from msgspec import structs
+
+from httpdyno.errors import RevertError, TargetError
+from httpdyno.load.engine import Edge, LoadHandle
+from httpdyno.load.window_plan import WindowPlan
+from httpdyno.model import Closed, Look, Replay, Workload
+from httpdyno.telemetry.census.record import Census
+from httpdyno.telemetry.census.taken import census_between
+
+N_ANSWERS = 20
+"""Each is some ten times slower under strace."""
+_LONGEST_S = 1.0
+_NO_TIME = "no answer came while strace looked"
+
+
+def traced_workload(workload: Workload) -> Workload | None:
+    """Return the same requests from one client after the other; None for a log's. Pure."""
+    if isinstance(workload.arrival, Replay):
+        return None
+    return structs.replace(
+        workload, arrival=Closed(), connections=1, connections_per_s=0.0, slow=None
+    )
+
+
+def with_calls(
+    look: Look,
+    root_pids: Sequence[int],
+    workload: Workload,
+    start: Callable[[Workload, WindowPlan, Edge], LoadHandle],
+) -> Look:
+    """Return a look with the system calls of an answer, or with why they could not be counted.
+
+    Args:
+        look: What was seen of the server before.
+        root_pids: Its processes; all below them are traced.
+        workload: What the study asks of it.
+        start: Starts a load of this one server.
+    """
+    one_by_one = traced_workload(workload)
+    if one_by_one is None:
+        return structs.replace(look, untraced="requests of a log are not sent twice")
+    completed: list[int] = []
+
+    def load(on_edge: Edge) -> None:
+        window = WindowPlan(arm=0, lead_in_s=0.0, measure_s=_LONGEST_S, n_requests=N_ANSWERS)
+        handle = start(one_by_one, window, on_edge)
+        try:
+            handle.wait(math.inf)
+        finally:
+            handle.stop()
+            handle.wait(math.inf)
+        completed.extend(each.completed for each in handle.measurements() if not each.errors)
+
+    try:
+        found = census_between(root_pids, load)
+    except (TargetError, RevertError) as error:
+        return structs.replace(look, untraced=str(error))
+    if found is None or not sum(completed):
+        return structs.replace(look, untraced=_NO_TIME)
+    return structs.replace(
+        look, calls=calls_of(found, sum(completed)), n_traced=sum(completed), untraced=""
+    )
+
+
+def calls_of(found: Census, n_answers: int) -> dict[str, float]:
+    """Return the system calls of an answer by kind. Pure.
+
+    Args:
+        found: What was counted for all of them together.
+        n_answers: How many they were; above 0.
+    """
+    counts: dict[str, float] = {each.kind: each.calls.mean for each in found.kinds}
+    counts[".htaccess"] = found.htaccess_opens.mean
+    counts["missing"] = found.missing_stats.mean + found.missing_opens.mean
+    return {kind: n / n_answers for kind, n in counts.items() if n}
