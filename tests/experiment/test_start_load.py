@@ -9,10 +9,12 @@ from msgspec import structs
 from tests.load.origin import origin
 
 from httpdyno.errors import UsageError
-from httpdyno.experiment import start_load
+from httpdyno.experiment import arm_load
+from httpdyno.experiment.arm_load import Place
 from httpdyno.experiment.bench import StartRequest, block_order
 from httpdyno.experiment.evidence import ArmTotals
-from httpdyno.experiment.start_load import Place, StartLoad, start_seed
+from httpdyno.experiment.start_load import StartLoad
+from httpdyno.experiment.start_seed import start_seed
 from httpdyno.experiment.window_choice import CycleMoments
 from httpdyno.load import engine
 from httpdyno.model import Configuration, Constant, Look, RequestSpec, WindowRecord, Workload
@@ -41,7 +43,7 @@ def load_of(*addresses, n_blocks=4, **asked):
         warm_up_s=0.05,
     )
     return StartLoad(
-        workload=Workload(connections=4, timeout_s=5.0),
+        workloads=[Workload(connections=4, timeout_s=5.0)] * len(addresses),
         requests=[replace(request, **asked)],
         addresses={Place(0, arm): address for arm, address in enumerate(addresses)},
         seed=3,
@@ -58,7 +60,7 @@ def test_warm_ups_are_of_random_length_so_that_no_event_is_in_step_with_all_star
                 lengths.setdefault(streams[window.arm], set()).add(window.measure_s)
         return engine.start_load(workload, addresses, windows, streams=streams, **settings)
 
-    monkeypatch.setattr(start_load, "start_load", noted)
+    monkeypatch.setattr(arm_load, "start_load", noted)
     known = CycleMoments(n=100.0, sum_s=0.1, sum_s2=0.0001)
     with origin("--service", "fixed:1ms") as server:
         for _ in range(2):
@@ -127,7 +129,7 @@ def test_the_first_starts_windows_wait_until_the_last_user_is_in(monkeypatch):
         plans.append(windows)
         return engine.start_load(workload, addresses, windows, **settings)
 
-    monkeypatch.setattr(start_load, "start_load", noted)
+    monkeypatch.setattr(arm_load, "start_load", noted)
     command = [sys.executable, "-c", EVENT_LOOP]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
@@ -136,7 +138,7 @@ def test_the_first_starts_windows_wait_until_the_last_user_is_in(monkeypatch):
             assert server.stdout is not None
             load = load_of(f"127.0.0.1:{server.stdout.readline().strip()}", n_blocks=1)
             load = replace(load, requests=[replace(load.requests[0], warm_up_s=0.5)])
-            load.workload = structs.replace(load.workload, connections=16)
+            load.workloads = [structs.replace(load.workload, connections=16)] * len(load.workloads)
             (window,) = load.run(lambda _window: None)
         finally:
             server.kill()
@@ -160,7 +162,7 @@ def test_what_cannot_fit_is_refused_with_the_time_that_it_takes():
 
 def test_what_cannot_fit_of_a_fixed_rate_is_not_laid_to_the_servers_latency():
     load = load_of("127.0.0.1:1", warm_up_s=0.0, limit_s=0.5, n_needed=6)
-    load = replace(load, workload=Workload(arrival=Constant(rate_per_s=10.0)))
+    load = replace(load, workloads=[Workload(arrival=Constant(rate_per_s=10.0))] * 2)
     with pytest.raises(UsageError, match=r"600 ms of load, by the study's method; .* 500 ms") as it:
         load.run(lambda _window: None)
     assert it.value.hint.endswith("see `--budget`")
@@ -190,7 +192,7 @@ def test_each_start_draws_from_a_seed_of_its_own(monkeypatch):
         seeds.append(seed)
         raise UsageError("enough")
 
-    monkeypatch.setattr(start_load, "start_load", noted)
+    monkeypatch.setattr(arm_load, "start_load", noted)
     for asked in ({}, {"start": 1}, {"comparison": 2}, {"warm_up_s": 0.0}, {}):
         with pytest.raises(UsageError, match="enough"):
             load_of("127.0.0.1:1", "127.0.0.1:2", **asked).run(lambda _window: None)
@@ -242,7 +244,7 @@ def test_the_engine_has_the_arms_as_they_are_lined_up_and_windows_are_told_by_ar
         had.append(list(addresses))
         return engine.start_load(workload, addresses, windows, **settings)
 
-    monkeypatch.setattr(start_load, "start_load", noted)
+    monkeypatch.setattr(arm_load, "start_load", noted)
     with origin("--service", "fixed:9ms") as slow, origin("--service", "fixed:3ms") as fast:
         load = side_by_side(slow.address, fast.address, n_starts=2)
         requests = [
@@ -265,7 +267,7 @@ def test_starts_whose_cycles_are_known_are_warmed_up_at_the_same_time(monkeypatc
         begun.append(len(windows))
         return engine.start_load(workload, addresses, windows, **settings)
 
-    monkeypatch.setattr(start_load, "start_load", noted)
+    monkeypatch.setattr(arm_load, "start_load", noted)
     with origin("--service", "fixed:3ms") as server:
         load = side_by_side(server.address, server.address, n_starts=2)
         load.run(lambda _window: None)
@@ -289,7 +291,7 @@ def test_users_do_their_first_steps_before_warm_up_and_windows():
     with origin() as one, origin() as other:
         load = load_of(one.address, other.address)
         login = RequestSpec(path="/status/302", method="POST", expect_status=302)
-        load.workload = structs.replace(load.workload, first=(login,))
+        load.workloads = [structs.replace(load.workload, first=(login,))] * len(load.workloads)
         windows = load.run(lambda _window: None)
         for each in (one, other):
             paths = [arrival["path"] for arrival in each.ask("log")["arrivals"]]
@@ -305,7 +307,7 @@ def test_a_server_that_users_do_not_get_into_is_named_and_nothing_of_it_is_measu
     with origin() as good, origin("--service", "fixed:3ms") as bad:
         load = load_of(good.address, bad.address)
         login = RequestSpec(path="/status/302", expect_status=302)
-        load.workload = structs.replace(load.workload, first=(login,))
+        load.workloads = [structs.replace(load.workload, first=(login,))] * len(load.workloads)
         load.addresses = {**load.addresses, Place(0, 1): "127.0.0.1:1"}
         assert load.run(lambda _window: None) == []
     trouble = "4 of 4 users did not get through the first steps: GET /status/302 failed (refused)"
@@ -318,7 +320,7 @@ def test_where_users_get_into_no_server_all_of_them_are_named():
     with origin() as one, origin() as other:
         load = load_of(one.address, other.address)
         login = RequestSpec(path="/status/403", expect_status=302)
-        load.workload = structs.replace(load.workload, first=(login,))
+        load.workloads = [structs.replace(load.workload, first=(login,))] * len(load.workloads)
         assert load.run(lambda _window: None) == []
         for each in (one, other):
             paths = {arrival["path"] for arrival in each.ask("log")["arrivals"]}

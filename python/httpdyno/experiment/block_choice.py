@@ -141,5 +141,5 @@ def choose_blocks(  # noqa: PLR0913 - what is known, what is wanted, and what ma
 def is_long_needed(objective: Objective) -> bool:
     """Tell whether fewer blocks could be too few requests for what is asked of percentiles."""
     asked = {objective.metric, *objective.also}
-    is_percentile = bool(asked - {"throughput_per_s", "cpu_s_per_request"})
+    is_percentile = any(metric.startswith("latency_") for metric in asked)
     return is_percentile or bool(objective.tie_breaker) or objective.max_p99_s is not None

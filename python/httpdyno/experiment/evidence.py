@@ -37,6 +37,10 @@ class ArmFigures:
 
     throughput_per_s: float
     cpu_s_per_request: float
+    pss_bytes: float
+    """Of the server's processes, shared pages counted once."""
+    bytes_per_request: float
+    """Received for each right answer: heads, codings and all."""
     latency_s: dict[str, float]
     error_ratio: float
 
@@ -46,6 +50,10 @@ class ArmFigures:
             return self.throughput_per_s
         if ratio_name == "cpu_per_request":
             return self.cpu_s_per_request
+        if ratio_name == "memory":
+            return self.pss_bytes
+        if ratio_name == "bytes_per_request":
+            return self.bytes_per_request
         return self.latency_s[ratio_name.removeprefix("latency_")]
 
 
@@ -58,6 +66,9 @@ class ArmTotals:
     completed: int
     offered: int
     cpu_s: float
+    bytes_received: int
+    pss_bytes: float
+    """Does not add up: of several starts it is their mean; NaN where it was not read."""
     latency: HistogramData
     n_latencies: int
 
@@ -72,6 +83,8 @@ class ArmTotals:
             completed=sum(each.completed for each in seen),
             offered=sum(each.offered for each in seen),
             cpu_s=math.fsum(window.telemetry.cpu_s for window in windows),
+            bytes_received=sum(each.bytes_received for each in seen),
+            pss_bytes=_mean(float(pss) for w in windows if (pss := w.telemetry.pss_bytes)),
             latency=latency,
             n_latencies=count(latency),
         )
@@ -85,6 +98,8 @@ class ArmTotals:
             completed=sum(each.completed for each in parts),
             offered=sum(each.offered for each in parts),
             cpu_s=math.fsum(each.cpu_s for each in parts),
+            bytes_received=sum(each.bytes_received for each in parts),
+            pss_bytes=_mean(each.pss_bytes for each in parts if not math.isnan(each.pss_bytes)),
             latency=merge(each.latency for each in parts),
             n_latencies=sum(each.n_latencies for each in parts),
         )
@@ -98,9 +113,16 @@ class ArmTotals:
                 self.measured_right / self.measured_s if self.measured_s > 0 else math.nan
             ),
             cpu_s_per_request=self.cpu_s / n if n else math.nan,
+            pss_bytes=self.pss_bytes,
+            bytes_per_request=self.bytes_received / n if n else math.nan,
             latency_s={name: quantile_s(self.latency, q) for name, q in PERCENTILES.items()},
             error_ratio=(self.offered - n) / self.offered if self.offered else 0.0,
         )
+
+
+def _mean(values: Iterable[float]) -> float:
+    known = list(values)
+    return fmean(known) if known else math.nan
 
 
 class _Known:
@@ -165,7 +187,8 @@ def block_log_ratios(
 ) -> list[list[float]]:
     """Return log ratios of each start's blocks; (n_starts, ≤ n_blocks).
 
-    Of throughput or of CPU per request: a window holds too few requests for percentiles.
+    Of throughput, CPU or bytes per request: a window holds too few requests for percentiles, and
+    memory is read once in a start.
     """
     if ratio_name not in _WINDOW_FIGURES:
         return [[] for _ in starts]
@@ -185,6 +208,9 @@ def block_log_ratios(
 _WINDOW_FIGURES: dict[str, Callable[[WindowRecord], float]] = {
     "throughput": lambda window: window.measurement.throughput_per_s,
     "cpu_per_request": lambda window: window.telemetry.cpu_s / max(1, window.measurement.completed),
+    "bytes_per_request": lambda window: (
+        window.measurement.bytes_received / max(1, window.measurement.completed)
+    ),
 }
 
 
@@ -215,6 +241,7 @@ def arm_summary(
         n_starts=len(starts),
         throughput_per_s=_finite(figures.throughput_per_s),
         cpu_s_per_request=_finite(figures.cpu_s_per_request),
+        bytes_per_request=_finite(figures.bytes_per_request),
         error_ratio=figures.error_ratio,
         latency_s={"mean": mean_s(latency), **shown, "max": latency.max_s} if windows else {},
         latency=latency,

@@ -7,7 +7,8 @@ import http.client
 import math
 import ssl
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -19,7 +20,7 @@ from httpdyno.experiment.calibration import N_STARTS
 from httpdyno.experiment.server_bench import ServerBench
 from httpdyno.experiment.start_arm import READY_TIMEOUT_S
 from httpdyno.load.access_log import read_access_log
-from httpdyno.model import Effective, Plan, Replay, RequestSpec, StartRecord, Study
+from httpdyno.model import Configuration, Effective, Plan, Replay, RequestSpec, StartRecord, Study
 from httpdyno.servers.adapter import NotRunning, Prepared, Running, ServerAdapter
 from httpdyno.servers.address import connected, host_header
 from httpdyno.servers.run_data import RunData
@@ -70,13 +71,41 @@ def one_start(adapter: ServerAdapter, study: Study) -> OneStart:
     Raises:
         AdapterError: It cannot run here, or did not come up; with its own words.
     """
-    folder, start = Path(study.folder), study.start_configuration()
-    version = adapter.version(study.server, folder)
+    version = adapter.version(study.server, Path(study.folder))
     requests = _requests(study)
+    with one_server(adapter, study, study.start_configuration()) as up:
+        running = up.running
+        return OneStart(
+            version=version,
+            ready_s=up.ready_s,
+            effective=up.effective,
+            answers=_answers(running, study, requests[:MOST_OF_LOG]),
+            prepare_s=running.prepare_s if isinstance(running, Prepared) else 0.0,
+            n_left_out=max(0, len(requests) - MOST_OF_LOG),
+        )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Up:
+    """A server that is up, alone."""
+
+    running: Running
+    effective: Effective
+    ready_s: float
+
+
+@contextmanager
+def one_server(adapter: ServerAdapter, study: Study, configuration: Configuration) -> Iterator[Up]:
+    """Start a study's server in a configuration, and end it with the block.
+
+    Raises:
+        AdapterError: It cannot run here, or did not come up; with its own words.
+    """
+    folder, of_server = Path(study.folder), study.of_server(configuration)
     with new_run_root() as root, RunData(study.server, root, adapter=adapter) as data:
         data.make()
         began_s = time.monotonic()
-        running = adapter.spawn(study.server, folder, start, root.new_place("check"))
+        running = adapter.spawn(study.server, folder, of_server, root.new_place("check"))
         if isinstance(running, NotRunning):
             raise _not_up(running)
         try:
@@ -84,18 +113,9 @@ def one_start(adapter: ServerAdapter, study: Study) -> OneStart:
             if isinstance(effective, NotRunning):
                 raise _not_up(effective)
             ready_s = time.monotonic() - began_s
-            prepare_s = running.prepare_s if isinstance(running, Prepared) else 0.0
-            answers = _answers(running, study, requests[:MOST_OF_LOG])
+            yield Up(running=running, effective=effective, ready_s=ready_s)
         finally:
             running.stop()
-    return OneStart(
-        version=version,
-        ready_s=ready_s,
-        effective=effective,
-        answers=answers,
-        prepare_s=prepare_s,
-        n_left_out=max(0, len(requests) - MOST_OF_LOG),
-    )
 
 
 def start_of_two(adapter: ServerAdapter, study: Study, *, seed: int) -> StartRecord:
@@ -161,7 +181,7 @@ _STATUS = {
 
 def _requests(study: Study) -> Sequence[RequestSpec]:
     """Return what is asked: what users ask for first, then the rest, once each."""
-    load = study.workload
+    load = study.load_of(study.start_configuration())
     own = read_access_log(load.arrival).requests if isinstance(load.arrival, Replay) else ()
     return tuple(dict.fromkeys(chain(load.first, own or load.requests)))
 

@@ -276,6 +276,8 @@ class _Rehearsal:
     def _everything(self, spec: ServerSpec, configuration: Configuration) -> Mapping[str, str]:
         """Return all that a server gets, under names that tell what each is."""
         folder = Path(self._study.folder)
+        load = self._study.load_of(configuration)
+        configuration = self._study.of_server(configuration)
         rendered = self._adapter.render(spec, folder, configuration)
         variables = Variables.placeholders(spec, configuration, server_user=_USER)
         texts = {f"file {name}": text for name, text in rendered.files.items()}
@@ -290,4 +292,6 @@ class _Rehearsal:
         for source, to in spec.files:
             target: PurePosixPath = inside(to, variables)
             texts[f"copy {source}"] = str(target)
+        if load != self._study.workload:
+            texts["load"] = repr(load)
         return texts

@@ -17,7 +17,9 @@ from typing import Self
 from msgspec import structs
 
 from httpdyno.errors import AdapterError
+from httpdyno.experiment.arm_load import Place
 from httpdyno.experiment.bench import StartRequest
+from httpdyno.experiment.looks_to_take import LooksToTake
 from httpdyno.experiment.machine_room import machine_room
 from httpdyno.experiment.side_by_side import ArmSize, n_side_by_side
 from httpdyno.experiment.silent_server import silence
@@ -29,7 +31,7 @@ from httpdyno.experiment.start_arm import (
     hung_alike,
     see_crashes,
 )
-from httpdyno.experiment.start_load import Place, StartLoad
+from httpdyno.experiment.start_load import StartLoad
 from httpdyno.experiment.window_choice import CycleMoments
 from httpdyno.interruption import cleaning
 from httpdyno.load.core_plan import CorePlan, own_core_plan
@@ -47,6 +49,7 @@ from httpdyno.servers.difference import difference
 from httpdyno.servers.root_folder import ROOT_VARIABLE, full_disk
 from httpdyno.servers.run_data import RunData
 from httpdyno.servers.run_folder import RunRoot, new_run_root
+from httpdyno.telemetry.census.tracer import can_trace
 from httpdyno.telemetry.collector import server_collectors
 from httpdyno.telemetry.host import host_facts
 from httpdyno.telemetry.look.onlooker import Onlooker
@@ -76,8 +79,7 @@ class ServerBench:
         """What is known of each configuration's cycles, from starts that nothing disturbed."""
         self._sizes: dict[str, ArmSize] = {}
         """What each configuration's server took then."""
-        self._looked_at: set[str] = set()
-        """The configurations whose servers were looked at under load."""
+        self._looks = LooksToTake(can_count=can_trace())
 
     def __enter__(self) -> Self:
         # The stopper outlives every server; servers themselves are spawned by this thread.
@@ -116,9 +118,10 @@ class ServerBench:
 
     def configuration_diff(self, start: Configuration, final: Configuration) -> str:
         """Return what differs between the two as the server gets them, environment included."""
-        spec, folder = self._study.server, Path(self._study.folder)
+        study = self._study
+        spec, folder = study.server, Path(study.folder)
         return difference(
-            self._adapter.render(spec, folder, start), self._adapter.render(spec, folder, final)
+            *(self._adapter.render(spec, folder, study.of_server(e)) for e in (start, final))
         )
 
     def n_side_by_side(self, arms: Sequence[Configuration]) -> int:
@@ -132,7 +135,7 @@ class ServerBench:
         return n_side_by_side(
             [self._sizes.get(arm.label()) for arm in arms],
             machine_room(),
-            connections=study.workload.connections,
+            connections=max(study.load_of(arm).connections for arm in arms),
             limit=study.method.side_by_side,
         )
 
@@ -215,7 +218,10 @@ class ServerBench:
                     f"c{request.comparison}-s{request.start}", cpus=self._cores.server
                 )
                 spawned = self._adapter.spawn(
-                    self._study.server, Path(self._study.folder), request.arms[number], place
+                    self._study.server,
+                    Path(self._study.folder),
+                    self._study.of_server(request.arms[number]),
+                    place,
                 )
                 arms[number] = Arm.of(spawned)
         except BaseException:
@@ -244,8 +250,7 @@ class ServerBench:
     ) -> tuple[list[WindowRecord], Mapping[Place, Look], dict[str, CycleMoments]]:
         """Return the windows, and what was seen of the servers and each configuration's cycles."""
         labels = [arm.label() for arm in requests[0].arms]
-        # A calibration says what a start takes; the start is looked at beside the first candidate.
-        has_choice = len(set(labels)) > 1
+        wanted = self._looks.wanted(requests[0])
         running = {
             Place(start, number): arm.running
             for start, arms in enumerate(starts)
@@ -253,7 +258,7 @@ class ServerBench:
             if arm.is_up and arm.running is not None
         }
         load = StartLoad(
-            workload=self._study.workload,
+            workloads=[self._study.load_of(arm) for arm in requests[0].arms],
             requests=requests,
             addresses={place: each.addresses[0] for place, each in running.items()},
             networks={place: each.networks[0] for place, each in running.items()},
@@ -263,7 +268,12 @@ class ServerBench:
             onlookers={
                 place: Onlooker(each.root_pids, each.networks[0])
                 for place, each in running.items()
-                if place.start == 0 and has_choice and labels[place.arm] not in self._looked_at
+                if place.start == 0 and place.arm in wanted
+            },
+            traced={
+                place: each.root_pids
+                for place, each in running.items()
+                if place.start == 0 and wanted.get(place.arm)
             },
             seed=self._seed,
             cpus=self._cores.client,
@@ -279,13 +289,13 @@ class ServerBench:
             place = load.silence.place
             cut_others_short(starts, {place.start})
             arm = starts[place.start][place.arm]
-            sent = self._study.workload.requests
+            sent = load.workloads[place.arm].requests
             arm.fail(*silence(load.silence.measurement, running[place], arm.workers, sent))
         elif load.shut_out:
             cut_others_short(starts, {place.start for place in load.shut_out})
             for place, trouble in load.shut_out.items():
                 starts[place.start][place.arm].fail("infeasible", trouble)
-        self._looked_at |= {labels[place.arm] for place in load.looks}
+        self._looks.took(requests[0], {place.arm: look for place, look in load.looks.items()})
         return (
             windows,
             load.looks,

@@ -4,7 +4,6 @@ In a closed loop the warm-up is looked at as well: its cycles say how long the w
 they are known, all arms of several starts are warmed up at the same time.
 """
 
-import hashlib
 import math
 import random
 import time
@@ -12,20 +11,21 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import NamedTuple
 
 from httpdyno.errors import UsageError
+from httpdyno.experiment.arm_load import ArmLoads, Place
 from httpdyno.experiment.bench import StartRequest
+from httpdyno.experiment.call_count import with_calls
 from httpdyno.experiment.looking import LOOK_S, Looking, looks_in
+from httpdyno.experiment.start_seed import start_seed
 from httpdyno.experiment.window_choice import (
     PILOT_TAIL_S,
     CycleMoments,
     WindowChoice,
     choose_windows,
 )
-from httpdyno.load.engine import Edge, LoadHandle, start_load
+from httpdyno.load.engine import Edge, LoadHandle, RunningLoad
 from httpdyno.load.entrance import entrance_trouble
-from httpdyno.load.machine import SPIN_S, suited_threads
 from httpdyno.load.window_plan import WindowPlan
 from httpdyno.model import Look, Measurement, WindowRecord, Workload
 from httpdyno.telemetry.collector import Collector
@@ -37,14 +37,6 @@ _MOMENT_S = 0.001
 """Of a window that is there for what comes before it."""
 BESIDE_LOAD = 1.2
 """For the time that servers take to come up, about, where a start's load is long."""
-
-
-class Place(NamedTuple):
-    """One server of several starts."""
-
-    start: int
-    """Which of the requests."""
-    arm: int
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -59,7 +51,8 @@ class Silence:
 class StartLoad:
     """The load of starts of the same arms, on those that are up."""
 
-    workload: Workload
+    workloads: Sequence[Workload]
+    """What each arm is asked, the same of all but where a knob is of the load; (n_arms,)."""
     requests: Sequence[StartRequest]
     """Alike in all but the number of the start and the order; (n_starts,)."""
     addresses: Mapping[Place, str]
@@ -72,6 +65,8 @@ class StartLoad:
     """What is read of each arm's server over its windows."""
     onlookers: Mapping[Place, Looking] = field(default_factory=dict)
     """Who looks at servers that nobody looked at yet."""
+    traced: Mapping[Place, Sequence[int]] = field(default_factory=dict)
+    """The processes of those among them whose system calls are counted as well."""
     cpus: Sequence[int] = ()
     known: Mapping[int, CycleMoments] = field(default_factory=dict)
     """What earlier starts say of the arms' cycles, by arm; without those of which they say
@@ -146,6 +141,11 @@ class StartLoad:
         return records
 
     @property
+    def workload(self) -> Workload:
+        """What all arms have in common: all but what knobs of the load set."""
+        return self.workloads[0]
+
+    @property
     def _first(self) -> StartRequest:
         return self.requests[0]
 
@@ -204,8 +204,14 @@ class StartLoad:
         onlookers = [self.onlookers[place] for place in up]
         if up:
             load = partial(self._start, up, plan, 5)
-            found = looks_in(onlookers, plan, load, self.workload)
+            found = looks_in(onlookers, plan, load, [self.workloads[place.arm] for place in up])
             self.looks |= {up[n]: look for n, look in found.items()}
+        for place in self.looks.keys() & self.traced.keys():
+            count = partial(self._start_one, place)
+            pids = self.traced[place]
+            self.looks[place] = with_calls(
+                self.looks[place], pids, self.workloads[place.arm], count
+            )
 
     def _see_how_users_come_in(self, choice: WindowChoice) -> bool:
         """Load each arm with users that begin one after the other; False where it fell silent.
@@ -262,7 +268,7 @@ class StartLoad:
         ]
         return choose_windows(
             arms,
-            n_users=self.workload.connections,
+            n_users=min(each.connections for each in self.workloads),
             n_blocks=n_blocks,
             window_s=request.window_s,
             lead_in_s=request.lead_in_s,
@@ -322,24 +328,25 @@ class StartLoad:
 
     def _start(
         self, up: Sequence[Place], plan: Sequence[WindowPlan], part: int, on_edge: Edge | None
+    ) -> RunningLoad:
+        return self._loads.start(up, plan, part, on_edge)
+
+    def _start_one(
+        self, place: Place, workload: Workload, window: WindowPlan, on_edge: Edge
     ) -> LoadHandle:
-        shares = bool(self.cpus) and self.workload.is_open_loop
-        return start_load(
-            self.workload,
-            [self.addresses[place] for place in up],
-            plan,
-            # Never two on one core while others are free.
-            threads=len(self.cpus) or suited_threads(self.workload),
+        return self._loads.engine_load([place], [window], (6,), on_edge, workload)
+
+    @property
+    def _loads(self) -> ArmLoads:
+        return ArmLoads(
+            workloads=self.workloads,
+            addresses=self.addresses,
+            networks=self.networks,
             cpus=self.cpus,
-            seed=start_seed(self.seed, self._first.comparison, self._first.start, part),
-            # Only the arms of a start draw alike.
-            streams=[place.start for place in up],
-            networks=[self.networks.get(place, "") for place in up],
-            spin_s=SPIN_S if shares else 0.0,
-            on_edge=on_edge,
+            seed=(self.seed, self._first.comparison, self._first.start),
         )
 
-    def _see_entrances(self, up: Sequence[Place], handle: LoadHandle) -> set[int]:
+    def _see_entrances(self, up: Sequence[Place], handle: RunningLoad) -> set[int]:
         """See whether all users did their first steps; return of which arms they have ended."""
         entrances = handle.entrances()
         for number, entrance in entrances.items():
@@ -368,23 +375,10 @@ class StartLoad:
 
 
 @contextmanager
-def _stopped_on_error(handle: LoadHandle) -> Iterator[None]:
+def _stopped_on_error(handle: RunningLoad) -> Iterator[None]:
     try:
         yield
     except BaseException:
         handle.stop()
         handle.wait(math.inf)
         raise
-
-
-def start_seed(seed: int, comparison: int, start: int, part: int = 1) -> int:
-    """Return the engine's seed for one part of a start.
-
-    0 is the warm-up, 1 the windows, 2 the order of starts, 3 what is seen between the former of how
-    users come in, 4 how long the warm-up is.
-
-    Were it the same for each start, all would send the same mix at the same gaps, and what that
-    happens to favour would count as proven. The arms of a start do share it.
-    """
-    text = f"{seed} {comparison} {start} {part}".encode()
-    return int.from_bytes(hashlib.blake2b(text, digest_size=7).digest())

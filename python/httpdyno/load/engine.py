@@ -6,6 +6,7 @@ Everything native is turned into ours here, in both directions, and nowhere else
 import math
 import time
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
 import msgspec
 
@@ -24,6 +25,22 @@ Edge = Callable[[int, bool], None]
 
 _MEASUREMENT = msgspec.msgpack.Decoder(Measurement)
 _LIVE = msgspec.msgpack.Decoder(LiveLoad)
+
+
+class RunningLoad(Protocol):
+    """Load under way: one run of the engine, or several that follow each other."""
+
+    def wait(self, timeout_s: float = math.inf) -> bool:
+        """Wait until it is over; True when it is."""
+
+    def stop(self) -> None:
+        """Send nothing more and end soon."""
+
+    def entrances(self) -> dict[int, Measurement]:
+        """Return what the first steps came to, by arm."""
+
+    def measurements(self) -> list[Measurement]:
+        """Return the windows that ended so far, in order."""
 
 
 class LoadHandle:

@@ -70,6 +70,8 @@ class Knob(Record, frozen=True):
     why: str = ""
     cost: Literal["", "live", "reload", "restart"] = ""
     """What it takes to apply it to a running server; empty where nobody said."""
+    of: Literal["server", "load"] = "server"
+    """What it sets; a knob of the load is one of `model.load_knob`."""
     book_ratio: tuple[float | None, ...] = ()
     """The founding documents' throughput ratio of each level; (n_levels,) or empty."""
 

@@ -7,6 +7,7 @@ import msgspec
 
 from httpdyno.model.base import Level, Record
 from httpdyno.model.knob import Configuration, Knob, level_text
+from httpdyno.model.load_knob import with_load_knobs
 from httpdyno.model.site import Site
 from httpdyno.model.workload import Objective, Workload
 
@@ -157,6 +158,24 @@ class Study(Record, frozen=True):
     def start_configuration(self) -> Configuration:
         """Return the configuration that the study starts from."""
         return Configuration(values={knob.name: knob.start for knob in self.knobs})
+
+    def of_server(self, configuration: Configuration) -> Configuration:
+        """Return the part of a configuration that the server gets."""
+        load = self._load_names
+        if not load:
+            return configuration
+        values = {name: v for name, v in configuration.values.items() if name not in load}
+        return Configuration(values=values)
+
+    def load_of(self, configuration: Configuration) -> Workload:
+        """Return the workload with a configuration's knobs of the load."""
+        load = self._load_names
+        values = {name: v for name, v in configuration.values.items() if name in load}
+        return with_load_knobs(self.workload, values)
+
+    @property
+    def _load_names(self) -> frozenset[str]:
+        return frozenset(knob.name for knob in self.knobs if knob.of == "load")
 
     def knob(self, name: str) -> Knob:
         """Return the knob of that name; KeyError if there is none."""

@@ -45,7 +45,7 @@ def study_candidates(
         )
     used = {name for each in candidates for name in each.values}
     for index, knob in enumerate(knobs):
-        if not knob.levels and knob.name not in used:
+        if not knob.levels and knob.of == "server" and knob.name not in used:
             raise wrong(
                 f"knobs[{index}] ({knob.name}).levels",
                 [],

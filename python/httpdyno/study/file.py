@@ -24,6 +24,7 @@ from httpdyno.study.candidate import study_candidates
 from httpdyno.study.command import GET, check_command, get_of
 from httpdyno.study.complaint import MISSING_HINT, is_possible_number, nearest, typed_study
 from httpdyno.study.knob import Settings, study_knobs
+from httpdyno.study.load_knob import check_load_knobs
 from httpdyno.study.side_command import side_commands
 from httpdyno.study.site import (
     SiteKnobInfos,
@@ -139,6 +140,7 @@ def study_from(
         budget_s=check.duration("budget.time", typed.budget.time),
     )
     check_windows(study.workload, study.method, study.objective, check.wrong)
+    check_load_knobs(study, check.wrong)
     return study
 
 

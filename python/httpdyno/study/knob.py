@@ -8,6 +8,7 @@ import msgspec
 from httpdyno.errors import StudyFileError
 from httpdyno.model.base import Level
 from httpdyno.model.knob import Knob, KnobInfo, level_text
+from httpdyno.model.load_knob import HEADER, LOAD_KNOBS, load_knob_info
 from httpdyno.study.complaint import nearest
 from httpdyno.study.site import Wrong, whole_name
 from httpdyno.study.table import KnobTable
@@ -50,12 +51,13 @@ def study_knobs(
         name = _name(key, table, settings, wrong)
         if name in settings.fixed or any(name == knob.name for knob in knobs):
             raise wrong(f"{key}.name", table.name, "a name that is not set twice")
-        info = settings.infos.get(name)
+        info = _info(key, table, name, settings, wrong)
         start = _start(key, table, info, settings, wrong)
         # What was found may lie outside of what is worth trying; what is written may not.
         if table.start == start:
             check_domain(key, start, info, wrong)
-        if table.levels or not settings.has_candidates:
+        # A knob of the load may be there for `compare` alone.
+        if table.levels or not (settings.has_candidates or table.of == "load"):
             _check_levels(key, table, start, info, wrong)
         knobs.append(
             Knob(
@@ -66,14 +68,25 @@ def study_knobs(
                 unit=table.unit or (info.unit if info else ""),
                 why=table.why,
                 cost=info.cost if info else "",
+                of=table.of,
                 book_ratio=table.book_ratio,
             )
         )
     return tuple(knobs)
 
 
+def _info(
+    key: str, table: KnobTable, name: str, settings: Settings, wrong: Wrong
+) -> KnobInfo | None:
+    if table.of == "server":
+        return settings.infos.get(name)
+    if (info := load_knob_info(name)) is None:
+        raise wrong(f"{key}.name", name, f"{', '.join(LOAD_KNOBS)} or {HEADER}NAME, of the load")
+    return info
+
+
 def _name(key: str, table: KnobTable, settings: Settings, wrong: Wrong) -> str:
-    if not settings.is_site:
+    if not settings.is_site or table.of == "load":
         return table.name
     name = whole_name(table.name, settings.members, settings.infos)
     if name not in settings.infos:
@@ -86,7 +99,7 @@ def _name(key: str, table: KnobTable, settings: Settings, wrong: Wrong) -> str:
 def _start(
     key: str, table: KnobTable, info: KnobInfo | None, settings: Settings, wrong: Wrong
 ) -> Level:
-    if not settings.is_site:
+    if not settings.is_site or table.of == "load":
         is_text = any(isinstance(level, str) for level in table.levels)
         if isinstance(table.start, msgspec.UnsetType):
             raise wrong(f"{key}.start", "", "the value that the server starts with")

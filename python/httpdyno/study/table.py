@@ -170,11 +170,15 @@ class KnobTable(Record, frozen=True):
     start: Level | msgspec.UnsetType = msgspec.UNSET
     """The value to start from. Of a site it may be left out, or be `as found`."""
     levels: tuple[Level, ...] = ()
-    """What is tried, in this order. May be empty where a candidate sets the knob."""
+    """What is tried, in this order. May be empty where a candidate sets the knob, or of the load.
+    """
     title: str = ""
     """What it does, in a few words; of a setting that the server knows there is one already."""
     unit: str = ""
     """Of its numbers, for reports."""
+    of: Literal["server", "load"] = "server"
+    """`load`: it sets the workload of its side, and the server never hears of it: `connections`,
+    `path` (of one request), `requests_per_connection`, `headers.NAME` (empty: none)."""
     why: str = ""
     """Why it is worth trying."""
     book_ratio: tuple[float, ...] = ()
@@ -200,8 +204,9 @@ class ObjectiveTable(Record, frozen=True):
     """`[objective]`: what decides, and what must hold besides."""
 
     metric: str = "throughput_per_s"
-    """What decides: `throughput_per_s`, `cpu_s_per_request`, or `latency_p50_s`, `latency_p90_s`,
-    `latency_p99_s`, `latency_p999_s`."""
+    """What decides: `throughput_per_s`, `cpu_s_per_request`, `pss_bytes` (memory, shared pages
+    counted once), `bytes_per_request`, or `latency_p50_s`, `latency_p90_s`, `latency_p99_s`,
+    `latency_p999_s`."""
     tie_breaker: str = ""
     """Another metric, which decides where the first is proven to lose little."""
     also: tuple[str, ...] = ()
