@@ -3,6 +3,8 @@
 _METRICS = {
     "throughput_per_s": ("throughput", "throughput"),
     "cpu_s_per_request": ("cpu_per_request", "CPU per request"),
+    "pss_bytes": ("memory", "memory"),
+    "bytes_per_request": ("bytes_per_request", "bytes per request"),
     "latency_p50_s": ("latency_p50", "p50 latency"),
     "latency_p90_s": ("latency_p90", "p90 latency"),
     "latency_p99_s": ("latency_p99", "p99 latency"),

@@ -99,6 +99,8 @@ class ArmSummary(Record, frozen=True):
     n_starts: int = 0
     throughput_per_s: float = 0.0
     cpu_s_per_request: float = 0.0
+    bytes_per_request: float = 0.0
+    """0 also in what an earlier version stored."""
     error_ratio: float = 0.0
     latency_s: dict[str, float] = msgspec.field(default_factory=dict)
     """mean, p50, p90, p99, p999, max."""

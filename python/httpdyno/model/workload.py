@@ -120,7 +120,8 @@ class Objective(Record, frozen=True):
     """What decides a comparison, and what must hold besides."""
 
     metric: str = "throughput_per_s"
-    """`throughput_per_s` (more is better), `latency_pNN_s` or `cpu_s_per_request` (less is)."""
+    """`throughput_per_s` (more is better), `latency_pNN_s`, `cpu_s_per_request`, `pss_bytes` or
+    `bytes_per_request` (less is)."""
     tie_breaker: str = ""
     """Another metric, which decides where the first shows no difference; empty for none."""
     second_metric: str = ""

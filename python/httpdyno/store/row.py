@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from httpdyno.model import HostFacts, Outcome, Record, WindowRecord
+from httpdyno.model.metric import RATIO_OF_METRIC
 from httpdyno.stats.histogram import quantile_s
 from httpdyno.store.payload import to_text
 
@@ -101,5 +102,5 @@ def final_columns(outcome: Outcome) -> dict[str, Any]:
 
 def _ratio_name(metric: str) -> str:
     """Return the name that a comparison gives to the ratio of a metric."""
-    names = {"throughput_per_s": "throughput", "cpu_s_per_request": "cpu_per_request"}
-    return names.get(metric, metric.removesuffix("_s"))
+    # What an earlier version stored may have one that is gone.
+    return RATIO_OF_METRIC.get(metric, metric.removesuffix("_s"))

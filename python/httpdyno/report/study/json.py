@@ -130,6 +130,7 @@ def _arm(arm: ArmSummary) -> ArmJson:
         n_starts=arm.n_starts,
         throughput_per_s=arm.throughput_per_s,
         cpu_s_per_request=arm.cpu_s_per_request,
+        bytes_per_request=arm.bytes_per_request,
         error_ratio=arm.error_ratio,
         statuses=arm.statuses,
         errors=arm.errors,

@@ -35,6 +35,8 @@ class ArmJson(Record, frozen=True):
     n_starts: int
     throughput_per_s: float
     cpu_s_per_request: float
+    bytes_per_request: float
+    """Received for each right answer, heads included; 0 in runs of earlier versions."""
     error_ratio: float
     statuses: dict[str, int]
     """Answers by their status, of all windows."""
@@ -73,6 +75,8 @@ class ClaimJson(Record, frozen=True):
     also: tuple[SecondClaim, ...]
     throughput_ratio: RatioJson | None
     cpu_per_request_ratio: RatioJson | None
+    memory_ratio: RatioJson | None
+    bytes_per_request_ratio: RatioJson | None
     latency_p50_ratio: RatioJson | None
     latency_p90_ratio: RatioJson | None
     latency_p99_ratio: RatioJson | None

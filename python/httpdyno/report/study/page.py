@@ -258,9 +258,17 @@ def _tiles(final: Comparison | None) -> list[dict[str, str]]:
             for name in ("p50", _tail(a, b))
         ),
         ("memory", _memory(a), _memory(b)),
+        *_bytes_tile(a, b),
         ("errors", format_percent(a.error_ratio), format_percent(b.error_ratio)),
     ]
     return [{"name": name, "before": before, "after": after} for name, before, after in tiles]
+
+
+def _bytes_tile(a: ArmSummary, b: ArmSummary) -> list[tuple[str, str, str]]:
+    """Return the bytes of a request, where they differ by what can be seen."""
+    sizes = format_bytes(a.bytes_per_request), format_bytes(b.bytes_per_request)
+    is_other = sizes[0] != sizes[1] and min(a.bytes_per_request, b.bytes_per_request) > 0
+    return [("bytes per request", *sizes)] if is_other else []
 
 
 def _tail(a: ArmSummary, b: ArmSummary) -> str:

@@ -76,6 +76,7 @@ VERDICT_STYLES: dict[Verdict, str] = {
     "not_measured": "yellow",
 }
 _KNOB_WIDTH = 22
+_SIZES = frozenset({"memory", "bytes_per_request"})
 _INDENT = (0, 0, 0, 2)
 
 
@@ -244,6 +245,8 @@ def _reasons(comparison: Comparison) -> list[RenderableType]:
     others = [
         f"{RATIO_NAMES[name]} {interval_ratio_text(comparison.ratios[name])} ×"
         for name in RATIO_NAMES
+        # Both sides of these stand in the table, and seldom differ.
+        if name not in _SIZES
         if name in comparison.ratios and name not in said
     ]
     lines: list[RenderableType] = [Padding(Prose(why), _INDENT), *_second_line(comparison)]
@@ -275,7 +278,9 @@ def arms_table(comparison: Comparison, names: tuple[str, str]) -> Table:
     """Return what both arms did, in their own units."""
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
     table.add_column("")
-    for name in ("throughput", "CPU/request", "p50", "p99", "errors", "memory"):
+    has_bytes = "bytes_per_request" in {comparison.metric, *(a.metric for a in comparison.also)}
+    last = ("bytes/request",) if has_bytes else ()
+    for name in ("throughput", "CPU/request", "p50", "p99", "errors", "memory", *last):
         table.add_column(name, justify="right")
     for name, arm in zip(names, (comparison.a, comparison.b), strict=True):
         measured = arm.throughput_per_s > 0
@@ -287,6 +292,7 @@ def arms_table(comparison: Comparison, names: tuple[str, str]) -> Table:
             _latency(arm.latency_s, "p99"),
             format_percent(arm.error_ratio) if measured else NOTHING,
             NOTHING if arm.pss_bytes is None else format_bytes(arm.pss_bytes),
+            *((format_bytes(arm.bytes_per_request),) if has_bytes else ()),
         )
     return table
 
