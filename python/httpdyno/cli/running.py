@@ -34,14 +34,19 @@ def run_and_report(plan: Plan, outputs: Outputs, *, resume: Resumed | None = Non
     Raises:
         HttpdynoError: The study cannot run; what was measured so far is stored.
     """
-    outcome = _run(plan, resume)
+    outcome = outcome_of(plan, resume)
     show_outcome(outcome, outputs)
     if outcome.status == "interrupted":
         return EXIT_INTERRUPTED
     return EXIT_NOT_BORNE_OUT if outcome.withdrawn else 0
 
 
-def _run(plan: Plan, resume: Resumed | None) -> Outcome:
+def outcome_of(plan: Plan, resume: Resumed | None = None) -> Outcome:
+    """Run the plan, or go on with a stored run of it; every window is stored as it ends.
+
+    Raises:
+        HttpdynoError: The study cannot run; what was measured so far is stored.
+    """
     study = plan.study
     adapter = load_target(study)
     missing = adapter.missing(study.server)

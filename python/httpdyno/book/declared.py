@@ -1,0 +1,31 @@
+"""The experiments as they are declared in `experiments.toml`."""
+
+import functools
+from importlib.resources import files
+
+import msgspec
+
+from httpdyno.book.experiment import Experiment
+from httpdyno.model import Record
+
+
+class _File(Record, frozen=True):
+    experiment: tuple[Experiment, ...]
+
+
+@functools.cache
+def experiments() -> tuple[Experiment, ...]:
+    """Return all of them, in the order of the documents."""
+    text = files("httpdyno.book").joinpath("experiments.toml").read_bytes()
+    return msgspec.toml.decode(text, type=_File).experiment
+
+
+def experiment(name: str) -> Experiment | None:
+    """Return the one of that name; None where there is none."""
+    return next((each for each in experiments() if each.name == name), None)
+
+
+def way_of(one: Experiment) -> Experiment:
+    """Return the one that stands for it: itself, but for what was printed twice."""
+    other = experiment(one.same_as) if one.same_as else None
+    return other or one

@@ -1,0 +1,111 @@
+"""What an experiment of the founding documents is declared to be."""
+
+from typing import Literal
+
+import msgspec
+
+from httpdyno.model import Level, Record
+
+Metric = Literal["throughput_per_s", "cpu_s_per_request", "pss_bytes", "bytes_per_request"]
+
+
+class Then(Record, frozen=True):
+    """What was found then, as one figure."""
+
+    says: str
+    """One sentence with the figures that are printed."""
+    ratio: float | None = None
+    """Of `of`; above 0. None where what was found is no ratio."""
+    is_flat: bool = False
+    """Whether the finding is that nothing depends on it, whatever small ratio was printed."""
+    count: float | None = None
+    """A number that was counted: of system calls, of variables."""
+
+
+class Pair(Record, frozen=True, tag_field="kind", tag="pair"):
+    """Two configurations of a bundled study against each other."""
+
+    study: str
+    a: dict[str, Level] = msgspec.field(default_factory=dict)
+    """Knobs that are not as the study starts."""
+    b: dict[str, Level] = msgspec.field(default_factory=dict)
+    metric: Metric = "throughput_per_s"
+    """Its ratio b over a stands beside the one of then."""
+
+
+class Count(Record, frozen=True, tag_field="kind", tag="count"):
+    """System calls of an answer, in a configuration of a bundled study."""
+
+    study: str
+    of: tuple[str, ...]
+    """Kinds of calls, added up."""
+    at: dict[str, Level] = msgspec.field(default_factory=dict)
+    path: str = ""
+    """What is asked for; empty: what the study asks for."""
+
+
+class Said(Record, frozen=True, tag_field="kind", tag="said"):
+    """A number that the running server says of itself, in a configuration of a bundled study."""
+
+    study: str
+    name: str
+    """Of the effective setting."""
+    at: dict[str, Level] = msgspec.field(default_factory=dict)
+
+
+class Recipe(Record, frozen=True, tag_field="kind", tag="recipe"):
+    """A load test of a bundled study's server, as the document ran it."""
+
+    study: str
+    words: tuple[str, ...]
+    """Arguments of `httpdyno load` behind the URL."""
+    figure: Literal["refused", "answered", "little"]
+    """`refused`: the part of requests that came to nothing; `answered`: the part of those that were
+    due that was answered; `little`: mean latency × rate over the connections."""
+    path: str = ""
+    """What is asked for; empty: what the study asks for first."""
+    at: dict[str, Level] = msgspec.field(default_factory=dict)
+    """Knobs that are not as the study starts."""
+
+
+class Stat(Record, frozen=True, tag_field="kind", tag="stat"):
+    """A call of stat() on one core, alone and beside as many busy loops: wall time b over a."""
+
+    n_beside: int = 1
+
+
+class Arithmetic(Record, frozen=True, tag_field="kind", tag="arithmetic"):
+    """Nothing to measure: a formula that is worked out again."""
+
+    formula: str
+    """Of `httpdyno formula`."""
+    given: dict[str, str]
+    """Its inputs, as typed."""
+    figure: str
+    """The name of what stands beside what was said then."""
+
+
+Way = Pair | Count | Said | Recipe | Stat | Arithmetic
+
+
+class Experiment(Record, frozen=True):
+    """One table or measurement of the founding documents, and how it is run today."""
+
+    name: str
+    """As in the book's data."""
+    chapter: str
+    """The document, and where in it."""
+    year: int
+    title: str
+    then: Then
+    way: Way | None = None
+    """None where it cannot be run."""
+    reason: str = ""
+    """Why it cannot be run, where it cannot."""
+    same_as: str = ""
+    """Another one with the same data: it stands for both."""
+    because: str = ""
+    """Why today's figure differs, or does not: one sentence."""
+    artefact: str = ""
+    """What was seen instead of an effect then, where today's absence says so: one sentence."""
+    budget_s: float = 60.0

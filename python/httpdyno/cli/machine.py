@@ -1,0 +1,46 @@
+"""`httpdyno machine`: what this machine takes for a few things that servers do all the time."""
+
+import msgspec
+from rich.table import Table
+from rich.text import Text
+
+from httpdyno.cli.console import results
+from httpdyno.cli.option import JsonOption
+from httpdyno.cli.output import Outputs, write_json
+from httpdyno.telemetry.host import host_facts
+from httpdyno.telemetry.machine_card import machine_card
+from httpdyno.units import format_bytes, format_duration, format_rate
+
+EXAMPLE = """Example:
+
+\b
+  httpdyno machine
+"""
+
+
+def command(*, json: JsonOption = None) -> int:
+    """Say what a system call, a process, a switch, a copy and a round trip take here.
+
+    It takes about a second and a half. Figures swing with what else the machine does: they are
+    there to be compared with another machine's, by their sizes.
+    """
+    outputs = Outputs(json=json)
+    outputs.check()
+    card, host = machine_card(), host_facts()
+    if outputs.json is not None:
+        facts = {"cpu": host.cpu, "n_cpus": host.n_cpus, "kernel": host.kernel}
+        write_json({**msgspec.to_builtins(card), "host": facts}, outputs.json)
+    if outputs.has_text:
+        table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=False)
+        for name, figure in (
+            ("stat() of no file", format_duration(card.stat_s)),
+            ("a process begun and ended", format_duration(card.fork_s)),
+            ("a switch between processes", format_duration(card.switch_s)),
+            ("memory copied", f"{format_bytes(card.copy_bytes_per_s)}/s"),
+            ("round trips over loopback", format_rate(card.round_trips_per_s)),
+        ):
+            table.add_row(name, figure)
+        console = results()
+        console.print(Text(f"{host.n_cpus} × {host.cpu}, {host.kernel}", "bold"))
+        console.print(table)
+    return 0

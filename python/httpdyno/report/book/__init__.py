@@ -1,0 +1,1 @@
+"""The book then and now, for terminals, pages and scripts."""

@@ -1,0 +1,89 @@
+"""Experiments of the book for the terminal."""
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.text import Text
+
+from httpdyno.book.experiment import Arithmetic, Count, Experiment, Pair, Recipe, Said, Stat
+from httpdyno.book.result import Now
+from httpdyno.model import Level, level_text
+from httpdyno.report.book.words import because, word_style
+from httpdyno.report.shared.prose import Prose
+
+_INDENT = (0, 0, 0, 2)
+
+
+def listed(each: Experiment, now: Now | None, reason: str) -> RenderableType:
+    """Return an experiment in a few lines."""
+    head = Text.assemble((each.name, "cyan"), f"  {each.title} ({each.year})")
+    lines: list[RenderableType] = [
+        Prose(head),
+        Padding(Prose(Text(f"then: {each.then.says}")), _INDENT),
+    ]
+    if now is not None:
+        word = Text.assemble("now:  ", (now.word, word_style(now.word)), f"; {now.says}")
+        lines.append(Padding(Prose(word), _INDENT))
+    elif reason:
+        lines.append(Padding(Prose(Text(f"cannot run here: {reason}", "dim")), _INDENT))
+    return Group(*lines)
+
+
+def sheet(each: Experiment, one: Experiment, now: Now | None, reason: str) -> RenderableType:
+    """Return all that is known of an experiment.
+
+    Args:
+        each: The experiment.
+        one: The one that is run for it: itself, but for what was printed twice.
+        now: What was found here last.
+        reason: Why it cannot be run here; empty where it can.
+    """
+    rows = [("where", f"{each.chapter} ({each.year})"), ("then", each.then.says)]
+    if one.name != each.name:
+        rows.append(("same as", one.name))
+    rows.append(("run as", way_words(one)))
+    if reason:
+        rows.append(("not here", reason))
+    if now is not None:
+        rows += [("now", now.says)]
+        if words := because(one, now):
+            rows.append(("because", words))
+        rows += [("inside", moved) for moved in now.moved]
+        rows.append(("measured", f"{now.measured_at}, {now.host}"))
+    lines: list[RenderableType] = [Prose(Text.assemble((each.name, "cyan"), f": {each.title}"))]
+    if now is not None:
+        lines.append(Padding(Text(now.word, word_style(now.word)), _INDENT))
+    lines += [
+        Padding(Prose(Text.assemble((f"{name:<9} ", "dim"), text)), _INDENT) for name, text in rows
+    ]
+    return Group(*lines)
+
+
+def way_words(one: Experiment) -> str:  # noqa: PLR0911 - one for each way
+    """Return how an experiment is run, in words."""
+    match one.way:
+        case None:
+            return "not run"
+        case Pair(study=study, a=a, b=b, metric=metric):
+            knobs = {**a, **b}
+            sides = ", ".join(f"{name} {_level(a, name)} → {_level(b, name)}" for name in knobs)
+            return f"study {study}, {metric}: {sides}"
+        case Count(study=study, of=of, at=at, path=path):
+            asked = f" for {path}" if path else ""
+            return f"study {study}{_at(at)}: {' + '.join(of)} of a request{asked}"
+        case Said(study=study, name=name, at=at):
+            return f"study {study}{_at(at)}: what the server says of {name}"
+        case Recipe(study=study, words=words, path=path):
+            return f"study {study}: httpdyno load URL{path} {' '.join(words)}"
+        case Stat(n_beside=n):
+            return f"perl calls stat() on one core, alone and beside {n} busy loop"
+        case Arithmetic(formula=formula, given=given):
+            return f"httpdyno formula {formula} {' '.join(f'--{k} {v}' for k, v in given.items())}"
+
+
+def _level(side: dict[str, Level], name: str) -> str:
+    return level_text(side[name]) if name in side else "as the study starts"
+
+
+def _at(at: dict[str, Level]) -> str:
+    levels = ", ".join(f"{name}={level_text(value)}" for name, value in at.items())
+    return f" with {levels}" if levels else ""

@@ -1,0 +1,80 @@
+"""The experiments as declared: whole, and of studies, knobs and formulas that there are."""
+
+import math
+
+import pytest
+
+from httpdyno.advice.formula import FORMULAS
+from httpdyno.advice.formula.evaluate import work_out
+from httpdyno.book.declared import experiment, experiments, way_of
+from httpdyno.book.experiment import Arithmetic, Count, Pair, Recipe, Said
+from httpdyno.cli.find_study import bundled_studies, open_study
+
+N = 36
+"""Tables and measurements in the founding documents."""
+FEWEST_RUN = 33
+BY_STUDY = [each for each in experiments() if isinstance(each.way, Pair | Count | Said | Recipe)]
+
+
+def test_all_are_there_once():
+    names = [each.name for each in experiments()]
+    assert len(names) == len(set(names)) == N
+
+
+def test_nearly_all_can_be_run_and_the_others_say_why_not():
+    run = [each for each in experiments() if way_of(each).way is not None]
+    assert len(run) >= FEWEST_RUN
+    for each in experiments():
+        one = way_of(each)
+        assert bool(one.reason) == (one.way is None), each.name
+        assert bool(each.same_as) == (one is not each), each.name
+        assert one.same_as == "", "what stands for others stands for itself"
+
+
+@pytest.mark.parametrize("each", BY_STUDY, ids=lambda each: each.name)
+def test_each_is_of_a_study_that_there_is_and_of_levels_of_its_knobs(each):
+    way = each.way
+    assert way.study in bundled_studies()
+    study = open_study(way.study)
+    sides = [way.a, way.b] if isinstance(way, Pair) else [way.at]
+    start = study.start_configuration()
+    for side in sides:
+        for name, level in side.items():
+            knob = study.knob(name)
+            assert isinstance(level, type(knob.start)), name
+            # A number may be any, a word is one that the study knows.
+            assert (
+                not isinstance(level, str)
+                or level in {knob.start, *knob.levels}
+                or (knob.of == "load")
+            ), name
+    if isinstance(way, Pair):
+        assert start.with_values(way.a) != start.with_values(way.b)
+
+
+@pytest.mark.parametrize("each", experiments(), ids=lambda each: each.name)
+def test_what_was_found_then_can_be_judged(each):
+    then = each.then
+    assert then.says
+    assert (then.ratio is None) != (then.count is None)
+    if then.ratio is not None:
+        assert then.ratio > 0
+        # An effect, or that there is none.
+        assert then.is_flat or abs(math.log(then.ratio)) > 0.005
+    if way_of(each).way is not None and not each.same_as:
+        assert each.because
+
+
+def test_formulas_give_what_was_printed():
+    for each in experiments():
+        if isinstance(each.way, Arithmetic):
+            worked = work_out(FORMULAS[each.way.formula], each.way.given)
+            figures = {figure.name: figure.value for figure in worked.figures}
+            assert figures[each.way.figure] == each.then.count
+
+
+def test_names():
+    assert experiment("nothing") is None
+    again = experiment("perl-bound-load-2001")
+    assert again is not None
+    assert way_of(again).name == "perl-bound-load"
