@@ -7,7 +7,7 @@ SHELL := /bin/sh
 .NOTPARALLEL:
 LINT_RUST := lint-rustfmt lint-clippy lint-rustdoc
 LINT_PYTHON := lint-ruff-format lint-ruff lint-mypy lint-stubs lint-imports
-.PHONY: help setup format lint lint-rust lint-python $(LINT_RUST) $(LINT_PYTHON) check test test-rust test-python docs demo bench-engine bench-power bench-layouts debian-packages clean
+.PHONY: help setup format lint lint-rust lint-python $(LINT_RUST) $(LINT_PYTHON) check test test-rust test-python docs demo bench-engine bench-power bench-layouts bench-eyes debian-packages clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -27,6 +27,7 @@ help:
 	@echo 'make bench-engine     measure the load engine beside others (90 minutes; BENCH_ARGS=--help)'
 	@echo 'make bench-power      measure what a budget proves (5 hours, or parts of it; BENCH_ARGS=--help)'
 	@echo 'make bench-layouts    whether private copies take and serve what people have (as root, minutes)'
+	@echo 'make bench-eyes       what inspect, watch and looks cost a server (22 minutes; BENCH_ARGS=--help)'
 	@echo 'make debian-packages  install the servers that some studies and tests need (as root)'
 	@echo 'make clean            remove everything that was made'
 
@@ -126,6 +127,10 @@ bench-power: setup debian-packages
 bench-layouts: setup debian-packages
 	packaging/unpack-debian-packages packaging/nginx-modules.txt target/nginx-modules
 	$(BIN)/python -m benches.layouts $(BENCH_ARGS)
+
+# Nothing else should run meanwhile. BENCH_ARGS='--only inspect sampling' takes two minutes.
+bench-eyes: setup debian-packages
+	$(BIN)/python -m benches.eyes $(BENCH_ARGS)
 
 debian-packages:
 	packaging/install-debian-packages

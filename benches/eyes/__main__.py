@@ -1,0 +1,151 @@
+"""What it costs to look at a server.
+
+Three parts, on Debian's stock Apache as prefork with mod_perl, which each of them starts for
+itself. Each line has its bound, and whether that is shown: of what has an interval (anytime-valid,
+95 %) all of that has to be within.
+
+`inspect`: how long `httpdyno inspect`, which loads nothing, takes from the shell and back: of the
+server as its package has it, and of a pool of 64 workers; the longest run counts. That its numbers
+are the kernel's is held by tests: each figure of a process by `tests/telemetry/test_worker.py`
+(`test_each_figure_is_that_of_psutil`), a pool's by `tests/real/test_inspect_pool.py`.
+
+`sampling`: what CPU time it takes to look at 256 workers, which rest. The looks of `httpdyno
+watch`, once a second; besides, without a bound, all that the command takes for them, printing lines
+and with a view on a terminal; and an `Onlooker`, which chooses itself how often it looks, over 3 s
+with all that it does at its begin and its end.
+
+`disturbance`: what a server of 16 workers has less of while it is watched once a second, by a
+process that no core is kept for. Windows with a watcher and without one take turns, in an order
+that is drawn. Told are ratios, with over without, one from each batch of windows. Nobody has that
+in `tune` or `compare`: there nothing looks while a window is timed, looks come after the windows of
+a start (`experiment/looking.py`). So the same is told of windows right before which an `Onlooker`
+looked in a second of load, beside windows with such a second in which nobody did.
+
+Figures are those of an idle machine only.
+
+Example:
+    .venv/bin/python -m benches.eyes
+    .venv/bin/python -m benches.eyes --only disturbance --budget 5m --cores apart
+    .venv/bin/python -m benches.eyes --quick
+"""
+
+import argparse
+import os
+import random
+import signal
+import sys
+import time
+from collections.abc import Iterator
+
+from benches.bottlenecks.place import NotBuiltError
+from benches.eyes.disturbance import Shape, looked_before, put_apart, watched
+from benches.eyes.inspecting import inspecting
+from benches.eyes.sampling import sampling
+from benches.eyes.server import apache, missing
+from benches.eyes.told import Line, ratio
+from benches.eyes.watcher import watcher_beside
+
+from httpdyno.errors import HttpdynoError
+from httpdyno.load.core_plan import own_core_plan
+from httpdyno.telemetry.host import host_facts
+from httpdyno.units import duration_s
+
+WITHIN = 0.005
+N_WORKERS = 16
+KINDS = ("watched once a second", "looked at right before")
+QUICK = {"runs": 2, "looks": 3, "budget": 12.0, "pairs": 2, "window": 0.1}
+
+
+def main() -> int:
+    """Measure and tell; 0 where each bound is shown, 1 where one is not, 3 where nothing is."""
+    # What was started is ended, however this one is.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    arguments = parsed()
+    if lacks := missing():
+        print(f"cannot be measured here without {lacks}", file=sys.stderr)
+        return 3
+    host = host_facts()
+    print(f"{host.n_cpus} × {host.cpu}, kernel {host.kernel}, {load()}", flush=True)
+    is_met = True
+    try:
+        for name in arguments.only:
+            for line in PARTS[name](arguments):
+                print(line, flush=True)
+                is_met &= line.is_met
+    except (HttpdynoError, NotBuiltError) as error:
+        print(f"cannot be measured here: {error}", file=sys.stderr)
+        return 3
+    return int(not is_met)
+
+
+def disturbance(arguments: argparse.Namespace) -> Iterator[Line]:
+    """Repeat batches of both kinds, as many as the budget holds."""
+    draw = random.Random(arguments.seed)
+    cores = own_core_plan(cores=arguments.cores)
+    shape = Shape(
+        n_pairs=arguments.pairs,
+        window_s=arguments.window,
+        connections=arguments.connections,
+        cores=cores,
+    )
+    began_s, longest_s = time.monotonic(), 0.0
+    batches = []
+    with apache(N_WORKERS) as server:
+        put_apart(server, cores)
+        with watcher_beside(server.pid, first_s=draw.random()) as watcher:
+            while time.monotonic() - began_s + longest_s <= arguments.budget:
+                batch_s = time.monotonic()
+                batches.append(
+                    (watched(server, watcher, shape, draw), looked_before(server, shape, draw))
+                )
+                longest_s = max(longest_s, time.monotonic() - batch_s)
+    yield Line(
+        text=f"{len(batches)} batches of {shape.n_pairs} pairs each way in "
+        f"{time.monotonic() - began_s:.0f} s, cores {arguments.cores}, {load()}; "
+        f"{watcher.n_looks} looks of {watcher.cpu_s / max(1, watcher.n_looks) * 1e3:.1f} ms of CPU"
+    )
+    for kind, logs in zip(KINDS, zip(*batches, strict=True) if batches else ((), ()), strict=True):
+        yield ratio(f"throughput, {kind}", [each.throughput for each in logs], within=WITHIN)
+        yield ratio(f"CPU per request, {kind}", [each.cost for each in logs], within=WITHIN)
+
+
+PARTS = {
+    "inspect": lambda arguments: inspecting(arguments.runs, arguments.pool),
+    "sampling": lambda arguments: sampling(arguments.looks, arguments.workers),
+    "disturbance": disturbance,
+}
+
+
+def load() -> str:
+    """Return what else runs here, as the kernel sums it up."""
+    return f"load average {os.getloadavg()[0]:.2f}"
+
+
+def parsed() -> argparse.Namespace:
+    """Return what was asked for."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benches.eyes",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--only", nargs="+", choices=tuple(PARTS), default=tuple(PARTS))
+    parser.add_argument("--runs", type=int, default=10, metavar="N", help="of inspect [10]")
+    parser.add_argument("--pool", type=int, default=64, metavar="N", help="workers of it [64]")
+    parser.add_argument("--looks", type=int, default=20, metavar="N", help="each way [20]")
+    parser.add_argument("--workers", type=int, default=256, metavar="N", help="sampled [256]")
+    parser.add_argument("--budget", type=duration_s, default=1200.0, metavar="TIME", help="[20m]")
+    parser.add_argument("--pairs", type=int, default=8, metavar="N", help="of a batch [8]")
+    parser.add_argument("--window", type=float, default=0.5, metavar="S", help="[0.5]")
+    parser.add_argument("--connections", type=int, default=8, metavar="N", help="[8]")
+    parser.add_argument("--cores", choices=("auto", "apart", "shared"), default="auto")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="[1]")
+    parser.add_argument("--quick", action="store_true", help="a few of each, which show little")
+    arguments = parser.parse_args()
+    if arguments.quick:
+        vars(arguments).update(QUICK)
+    return arguments
+
+
+if __name__ == "__main__":
+    os.umask(0o022)
+    sys.exit(main())

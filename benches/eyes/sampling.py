@@ -1,0 +1,133 @@
+"""What CPU time it takes to sample many workers."""
+
+import os
+import select
+import signal
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Iterator
+from threading import Event, Thread
+
+from benches.eyes.server import apache
+from benches.eyes.told import Line, share
+from benches.eyes.watcher import EVERY_S, watcher_of
+
+from httpdyno.errors import HttpdynoError
+from httpdyno.telemetry.look.onlooker import Onlooker
+from httpdyno.telemetry.watched import first_look, next_look
+
+MOST = 0.02
+"""Of a core."""
+ONLOOKER_S = 3.0
+_CPUCLOCK_SCHED = 2
+"""Of <linux/posix-timers.h>, as in `telemetry.process_tree`."""
+_STARTED_S = 20.0
+_SIZE = (50, 120)
+"""Of the terminal: rows and columns."""
+
+
+def sampling(n_looks: int, n_workers: int) -> Iterator[Line]:
+    """Sample an idle pool in each way, for so many seconds each."""
+    with apache(n_workers) as server:
+        of = f"{n_workers} workers"
+        yield share(f"looks of watch at 1 Hz, {of}", _looks(server.pid, n_looks), most=MOST)
+        yield share(f"httpdyno watch, all of it, {of}", _command(server.pid, n_looks))
+        on_terminal = _command(server.pid, n_looks, is_terminal=True)
+        yield share(f"httpdyno watch on a terminal, {of}", on_terminal)
+        n_onlookers = max(1, round(n_looks * EVERY_S / ONLOOKER_S))
+        rates, ratios = zip(*(_onlooker(server.pid) for _ in range(n_onlookers)), strict=True)
+        rate = sum(rates) / len(rates)
+        yield share(f"onlooker at {rate:.1f} Hz, {of}", ratios, most=MOST)
+
+
+def _looks(pid: int, n_looks: int) -> list[float]:
+    """Return the shares of a core that looks take, each with what it makes of those before."""
+    watcher = watcher_of(pid)
+    look = watcher.look()
+    if look is None:
+        raise HttpdynoError("the server has ended")
+    seen, ratios = first_look(look), []
+    due_s = time.monotonic()
+    for _ in range(n_looks):
+        due_s += EVERY_S
+        time.sleep(max(0.0, due_s - time.monotonic()))
+        began_s = time.thread_time()
+        look = watcher.look()
+        if look is None:
+            raise HttpdynoError("the server has ended")
+        seen = next_look(seen, look)
+        ratios.append((time.thread_time() - began_s) / EVERY_S)
+    return ratios
+
+
+def _onlooker(pid: int) -> tuple[float, float]:
+    """Return the looks a second and the share of a core of one that looks for a while."""
+    onlooker = Onlooker([pid])
+    began_s = time.monotonic()
+    onlooker.start()
+    time.sleep(ONLOOKER_S)
+    look = onlooker.stop()
+    return look.n_samples / look.seconds, onlooker.own_cpu_s / (time.monotonic() - began_s)
+
+
+def _command(pid: int, n_looks: int, *, is_terminal: bool = False) -> list[float]:
+    """Return the shares of a core that `httpdyno watch` takes, second by second, once it is up.
+
+    Args:
+        pid: Of the server.
+        n_looks: Seconds.
+        is_terminal: Whether it shows a view on a terminal, or prints lines.
+    """
+    ours, theirs = os.openpty() if is_terminal else os.pipe()
+    if is_terminal:
+        termios.tcsetwinsize(theirs, _SIZE)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "httpdyno", "watch", f"pid:{pid}"],
+        stdin=theirs if is_terminal else subprocess.DEVNULL,
+        stdout=theirs,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "TERM": "xterm-256color"},
+        start_new_session=True,
+    )
+    os.close(theirs)
+    has_begun, is_over = Event(), Event()
+    reader = Thread(target=_read, args=(ours, has_begun, is_over), daemon=True)
+    reader.start()
+    try:
+        if not has_begun.wait(_STARTED_S):
+            raise HttpdynoError("`httpdyno watch` shows nothing")
+        # Each second that is measured has one look in its midst.
+        time.sleep(2.5 * EVERY_S)
+        used_s, at_s, ratios = _cpu_s(process.pid), time.monotonic(), []
+        for _ in range(n_looks):
+            time.sleep(max(0.0, at_s + EVERY_S - time.monotonic()))
+            now_used_s, now_s = _cpu_s(process.pid), time.monotonic()
+            ratios.append((now_used_s - used_s) / (now_s - at_s))
+            used_s, at_s = now_used_s, now_s
+        return ratios
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait()
+        is_over.set()
+        reader.join()
+        os.close(ours)
+
+
+def _read(handle: int, has_begun: Event, is_over: Event) -> None:
+    """Read what is shown, as a terminal does, until it is over."""
+    while not is_over.is_set():
+        if not select.select([handle], [], [], 0.2)[0]:
+            continue
+        try:
+            piece = os.read(handle, 1 << 16)
+        except OSError:  # a terminal whose other side is closed
+            return
+        if not piece:
+            return
+        has_begun.set()
+
+
+def _cpu_s(pid: int) -> float:
+    return time.clock_gettime_ns((~pid << 3) | _CPUCLOCK_SCHED) / 1e9
