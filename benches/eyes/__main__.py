@@ -11,8 +11,8 @@ are the kernel's is held by tests: each figure of a process by `tests/telemetry/
 
 `sampling`: what CPU time it takes to look at 256 workers, which rest. The looks of `httpdyno
 watch`, once a second; besides, without a bound, all that the command takes for them, printing lines
-and with a view on a terminal; and an `Onlooker`, which chooses itself how often it looks, over 3 s
-with all that it does at its begin and its end.
+and with a view on a terminal; and an `Onlooker`, which chooses itself how often it looks, and apart
+from that what it does at its begin and its end.
 
 `disturbance`: what a server of 16 workers has less of while it is watched once a second, by a
 process that no core is kept for. Windows with a watcher and without one take turns, in an order

@@ -3,6 +3,7 @@
 import os
 import select
 import signal
+import statistics
 import subprocess
 import sys
 import termios
@@ -15,12 +16,14 @@ from benches.eyes.told import Line, share
 from benches.eyes.watcher import EVERY_S, watcher_of
 
 from httpdyno.errors import HttpdynoError
+from httpdyno.model import Look
 from httpdyno.telemetry.look.onlooker import Onlooker
 from httpdyno.telemetry.watched import first_look, next_look
 
 MOST = 0.02
 """Of a core."""
-ONLOOKER_S = 3.0
+SHORT_S, LONG_S = 1.0, 3.0
+"""Of onlookers: what they differ in is looking, the rest is their begin and their end."""
 _CPUCLOCK_SCHED = 2
 """Of <linux/posix-timers.h>, as in `telemetry.process_tree`."""
 _STARTED_S = 20.0
@@ -36,10 +39,7 @@ def sampling(n_looks: int, n_workers: int) -> Iterator[Line]:
         yield share(f"httpdyno watch, all of it, {of}", _command(server.pid, n_looks))
         on_terminal = _command(server.pid, n_looks, is_terminal=True)
         yield share(f"httpdyno watch on a terminal, {of}", on_terminal)
-        n_onlookers = max(1, round(n_looks * EVERY_S / ONLOOKER_S))
-        rates, ratios = zip(*(_onlooker(server.pid) for _ in range(n_onlookers)), strict=True)
-        rate = sum(rates) / len(rates)
-        yield share(f"onlooker at {rate:.1f} Hz, {of}", ratios, most=MOST)
+        yield from _onlooking(server.pid, n_looks, of)
 
 
 def _looks(pid: int, n_looks: int) -> list[float]:
@@ -62,14 +62,28 @@ def _looks(pid: int, n_looks: int) -> list[float]:
     return ratios
 
 
-def _onlooker(pid: int) -> tuple[float, float]:
-    """Return the looks a second and the share of a core of one that looks for a while."""
+def _onlooking(pid: int, n_looks: int, of: str) -> Iterator[Line]:
+    n_pairs = max(1, round(n_looks * EVERY_S / (SHORT_S + LONG_S)))
+    pairs = [(_onlooker(pid, SHORT_S), _onlooker(pid, LONG_S)) for _ in range(n_pairs)]
+    rate = statistics.mean(long.n_samples / long.seconds for _, (long, _) in pairs)
+    ratios = [
+        (long_s - short_s) / (long.seconds - short.seconds)
+        for (short, short_s), (long, long_s) in pairs
+    ]
+    rest_s = statistics.mean(
+        short_s - ratio * short.seconds
+        for ratio, ((short, short_s), _) in zip(ratios, pairs, strict=True)
+    )
+    yield share(f"onlooker at {rate:.1f} Hz, {of}", ratios, most=MOST)
+    yield Line(text=f"{'  its begin and its end':<44} {rest_s * 1e3:.0f} ms of CPU")
+
+
+def _onlooker(pid: int, seconds: float) -> tuple[Look, float]:
+    """Return what one that looks for so long saw, and the CPU time that it took."""
     onlooker = Onlooker([pid])
-    began_s = time.monotonic()
     onlooker.start()
-    time.sleep(ONLOOKER_S)
-    look = onlooker.stop()
-    return look.n_samples / look.seconds, onlooker.own_cpu_s / (time.monotonic() - began_s)
+    time.sleep(seconds)
+    return onlooker.stop(), onlooker.own_cpu_s
 
 
 def _command(pid: int, n_looks: int, *, is_terminal: bool = False) -> list[float]:

@@ -22,11 +22,20 @@ class Line:
         return self.text
 
 
-def wall(name: str, seconds: Sequence[float], *, most_s: float) -> Line:
-    """Return what runs took, of which the longest counts."""
-    worst_s = max(seconds)
-    text = f"longest of {len(seconds)} {worst_s:.2f} s, median {statistics.median(seconds):.2f} s"
-    return _line(name, text, f"at most {most_s:g} s", is_met=worst_s <= most_s)
+def wall(name: str, seconds: Sequence[float], cpu_s: Sequence[float], *, most_s: float) -> Line:
+    """Return what runs took, of which the longest counts.
+
+    Args:
+        name: Of what.
+        seconds: From the shell and back; (n,).
+        cpu_s: CPU time of each, which depends less on what else runs; (n,).
+        most_s: The bound.
+    """
+    text = (
+        f"longest of {len(seconds)} {max(seconds):.2f} s, median {statistics.median(seconds):.2f} s"
+        f" with {statistics.median(cpu_s):.2f} s of CPU"
+    )
+    return _line(name, text, f"at most {most_s:g} s", is_met=max(seconds) <= most_s)
 
 
 def share(name: str, ratios: Sequence[float], *, most: float | None = None) -> Line:

@@ -22,8 +22,9 @@ N_WORKERS = 2
     ("longest_s", "word"), [(2.9, "shown"), (3.0, "shown"), (3.1, "not shown")]
 )
 def test_of_runs_the_longest_counts(longest_s, word):
-    line = told.wall("inspect", [0.5, longest_s, 0.6], most_s=3.0)
-    assert str(line).endswith(f"longest of 3 {longest_s:.2f} s, median 0.60 s  at most 3 s: {word}")
+    line = told.wall("inspect", [0.5, longest_s, 0.6], [0.4, 0.5, 9.0], most_s=3.0)
+    text = f"longest of 3 {longest_s:.2f} s, median 0.60 s with 0.50 s of CPU"
+    assert str(line).endswith(f"{text}  at most 3 s: {word}")
     assert line.is_met is (word == "shown")
 
 
