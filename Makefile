@@ -27,7 +27,7 @@ help:
 	@echo 'make bench-engine     measure the load engine beside others (90 minutes; BENCH_ARGS=--help)'
 	@echo 'make bench-power      measure what a budget proves (5 hours, or parts of it; BENCH_ARGS=--help)'
 	@echo 'make bench-layouts    whether private copies take and serve what people have (as root, minutes)'
-	@echo 'make bench-eyes       what inspect, watch and looks cost a server (22 minutes; BENCH_ARGS=--help)'
+	@echo 'make bench-eyes       what inspect, watch and looks cost a server (23 minutes; BENCH_ARGS=--help)'
 	@echo 'make debian-packages  install the servers that some studies and tests need (as root)'
 	@echo 'make clean            remove everything that was made'
 
@@ -128,7 +128,7 @@ bench-layouts: setup debian-packages
 	packaging/unpack-debian-packages packaging/nginx-modules.txt target/nginx-modules
 	$(BIN)/python -m benches.layouts $(BENCH_ARGS)
 
-# Nothing else should run meanwhile. BENCH_ARGS='--only inspect sampling' takes two minutes.
+# Nothing else should run meanwhile. BENCH_ARGS='--only inspect sampling' takes three of them.
 bench-eyes: setup debian-packages
 	$(BIN)/python -m benches.eyes $(BENCH_ARGS)
 

@@ -1,13 +1,14 @@
 """What it costs to look at a server.
 
-Three parts, on Debian's stock Apache as prefork with mod_perl, which each of them starts for
-itself. Each line has its bound, and whether that is shown: of what has an interval (anytime-valid,
-95 %) all of that has to be within.
+Three parts, each on a server of its own: Debian's stock Apache, as prefork with mod_perl. A line
+with a bound says whether that is shown: of what has an interval (anytime-valid, 95 %) all of that
+has to be within.
 
 `inspect`: how long `httpdyno inspect`, which loads nothing, takes from the shell and back: of the
-server as its package has it, and of a pool of 64 workers; the longest run counts. That its numbers
-are the kernel's is held by tests: each figure of a process by `tests/telemetry/test_worker.py`
-(`test_each_figure_is_that_of_psutil`), a pool's by `tests/real/test_inspect_pool.py`.
+server as its package has it, and of a pool of 64 workers. The longest run counts; beside it is told
+what CPU time a run takes. That its numbers are the kernel's is held by tests: each figure of a
+process by `tests/telemetry/test_worker.py` (`test_each_figure_is_that_of_psutil`), the sums of a
+pool by `tests/real/test_inspect_pool.py`.
 
 `sampling`: what CPU time it takes to look at 256 workers, which rest. The looks of `httpdyno
 watch`, once a second; besides, without a bound, all that the command takes for them, printing lines
@@ -32,10 +33,12 @@ Example:
 import argparse
 import os
 import random
+import re
 import signal
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 from benches.bottlenecks.place import NotBuiltError
 from benches.eyes.disturbance import Shape, looked_before, put_apart, watched
@@ -117,8 +120,10 @@ PARTS = {
 
 
 def load() -> str:
-    """Return what else runs here, as the kernel sums it up."""
-    return f"load average {os.getloadavg()[0]:.2f}"
+    """Return what else runs here, as the kernel sums it up; `inspect` reads all connections."""
+    told = re.search(r"^TCP:.* tw (\d+)", Path("/proc/net/sockstat").read_text(), re.MULTILINE)
+    waiting = f", {int(told[1]):,} TCP connections in TIME-WAIT" if told else ""
+    return f"load average {os.getloadavg()[0]:.2f}{waiting}"
 
 
 def parsed() -> argparse.Namespace:

@@ -22,7 +22,7 @@ from httpdyno.telemetry.watched import first_look, next_look
 
 MOST = 0.02
 """Of a core."""
-SHORT_S, LONG_S = 1.0, 3.0
+SHORT_S, LONG_S = 0.5, 3.5
 """Of onlookers: what they differ in is looking, the rest is their begin and their end."""
 _CPUCLOCK_SCHED = 2
 """Of <linux/posix-timers.h>, as in `telemetry.process_tree`."""
@@ -63,7 +63,8 @@ def _looks(pid: int, n_looks: int) -> list[float]:
 
 
 def _onlooking(pid: int, n_looks: int, of: str) -> Iterator[Line]:
-    n_pairs = max(1, round(n_looks * EVERY_S / (SHORT_S + LONG_S)))
+    # Twice as much time as for each other way: what they differ in is less than what they take.
+    n_pairs = max(1, round(2 * n_looks * EVERY_S / (SHORT_S + LONG_S)))
     pairs = [(_onlooker(pid, SHORT_S), _onlooker(pid, LONG_S)) for _ in range(n_pairs)]
     rate = statistics.mean(long.n_samples / long.seconds for _, (long, _) in pairs)
     ratios = [
