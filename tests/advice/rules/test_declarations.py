@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -57,7 +58,7 @@ def test_the_page_has_every_rule():
 
 
 def _rule(name, severity, *seen):
-    words = dict.fromkeys(HEADINGS, "x")
+    words: dict[str, Any] = dict.fromkeys(HEADINGS, "x")
     return Rule(name=name, kinds=("nginx",), severity=severity, look=lambda _: iter(seen), **words)
 
 

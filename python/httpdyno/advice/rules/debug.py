@@ -3,7 +3,17 @@
 import re
 from collections.abc import Iterator, Mapping
 
-from httpdyno.advice.rules.declaration import BOOK, GUNICORN, HTTPD, NGINX, PHP, Rule, Seen
+from httpdyno.advice.rules.declaration import (
+    BOOK,
+    GUNICORN,
+    HTTPD,
+    NGINX,
+    PHP,
+    Proposed,
+    Proposes,
+    Rule,
+    Seen,
+)
 from httpdyno.advice.rules.facts import Facts, where, words
 from httpdyno.model import Reading
 
@@ -16,6 +26,9 @@ _LEVELS: Mapping[str, str] = {
     "uvicorn": "log_level",
 }
 """Kind → the reading."""
+_CALM: Mapping[str, str] = {"apache": "warn", "uvicorn": "info"}
+"""Kind whose level is a knob → what it proposes. Above info uvicorn writes no access log either,
+which would be another question."""
 _NGINX_DEBUG = "--with-debug"
 """Of its build: else it writes no more at that level."""
 _TRUE = frozenset({"1", "on", "yes", "true", "stdout"})
@@ -36,8 +49,11 @@ def _logs(facts: Facts) -> Iterator[Seen]:
         # It counts before the file.
         places = (f"--log-level {flag}, its command line",) if _LOUD.fullmatch(flag) else ()
     if places:
+        calm = _CALM.get(facts.kind)
         yield Seen(
-            what="each request writes lines for debugging into the error log", evidence=places
+            what="each request writes lines for debugging into the error log",
+            evidence=places,
+            proposes=(Proposed(knob=_LEVELS[facts.kind], value=calm),) if calm else (),
         )
 
 
@@ -123,6 +139,9 @@ RULES = (
         wrong="somebody looks for a fault just now",
         source=f"{HTTPD}mod/core.html#loglevel; {NGINX}ngx_core_module.html#error_log",
         look=_logs,
+        proposes=tuple(
+            Proposes(knob=_LEVELS[kind], value=calm, kinds=(kind,)) for kind, calm in _CALM.items()
+        ),
     ),
     Rule(
         name="php-debugging",

@@ -1,10 +1,10 @@
 """What a rule is declared to be, once, for `httpdyno inspect`, its JSON and the documentation."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Literal
 
 from httpdyno.advice.rules.facts import Facts
-from httpdyno.model import Record
+from httpdyno.model import Level, Reading, Record
 
 Severity = Literal["bad", "doubtful", "hint"]
 """`bad`: it does not do what it says, or harms under load. `doubtful`: it mostly costs more than it
@@ -20,6 +20,25 @@ GUNICORN = "docs.gunicorn.org/en/stable/settings.html"
 BOOK = "Bekman and Cholet, Practical mod_perl, 2003, chapter 11"
 
 
+class Proposed(Record, frozen=True):
+    """A value of a knob that is worth a try, by what a rule saw."""
+
+    knob: str
+    """As the server's own table of knobs calls it: `NAME` or `NAME@SCOPE`."""
+    value: Level
+
+
+class Proposes(Record, frozen=True):
+    """A knob that a rule may propose, as it is declared."""
+
+    knob: str
+    """`NAME`, in the table of each kind of server that it is about."""
+    value: str
+    """What it proposes, in words."""
+    kinds: tuple[str, ...] = ()
+    """Of the rule's kinds; empty: all of them."""
+
+
 class Seen(Record, frozen=True):
     """A rule's case in one server, with its numbers."""
 
@@ -31,6 +50,8 @@ class Seen(Record, frozen=True):
     """What to do about this very case; empty: what the rule says."""
     severity: Severity | None = None
     """Where it is not the rule's own."""
+    proposes: tuple[Proposed, ...] = ()
+    """What is worth a try in this very case, of what the rule declares."""
 
 
 Look = Callable[[Facts], Iterator[Seen]]
@@ -59,6 +80,9 @@ class Rule(Record, frozen=True):
     """When the advice is wrong."""
     source: str
     look: Look
+    proposes: tuple[Proposes, ...] = ()
+    """What it proposes to try; empty where no knob stands for what it says, or where load on a
+    copy would not show it."""
 
 
 class Finding(Record, frozen=True):
@@ -72,3 +96,12 @@ class Finding(Record, frozen=True):
     risk: str
     wrong_when: str
     source: str
+    proposes: tuple[Proposed, ...] = ()
+
+
+def where_said(readings: Iterable[Reading], knob: str, value: Level) -> tuple[Proposed, ...]:
+    """Return a value proposed in each scope in which a setting was read."""
+    scopes = dict.fromkeys(each.scope for each in readings)
+    return tuple(
+        Proposed(knob=f"{knob}@{scope}" if scope else knob, value=value) for scope in scopes
+    )

@@ -4,8 +4,9 @@ import re
 from collections.abc import Mapping
 from itertools import pairwise
 
-from httpdyno.model import Reading, Record, Survey
+from httpdyno.model import Member, Reading, Record, Survey
 
+_SOMAXCONN = "net.core.somaxconn"
 _NUMBER = re.compile(r"[+-]?\d+")
 _WORD = re.compile(r'"((?:[^"\\]|\\.)*)"|\'((?:[^\'\\]|\\.)*)\'|(\S+)')
 
@@ -114,6 +115,29 @@ class Facts(Record, frozen=True):
     def has_module(self, *names: str) -> bool:
         """Whether one of these modules is loaded."""
         return not set(names).isdisjoint(self.survey.modules)
+
+
+def configured(
+    member: Member, survey: Survey, *, is_whole: bool, n_cpus: int | None = None
+) -> Facts:
+    """Return what a server's configuration and command line tell, whether it runs or not.
+
+    Args:
+        member: How it is started.
+        survey: What is in force.
+        is_whole: Whether all of its configuration was read.
+        n_cpus: That it may run on; None where that is not known.
+    """
+    somaxconn = survey.reading(_SOMAXCONN)
+    return Facts(
+        kind=member.kind,
+        survey=survey,
+        command=member.command,
+        environment_names=member.environment_names,
+        is_whole=is_whole,
+        n_cpus=n_cpus,
+        somaxconn=int(somaxconn.text) if somaxconn and somaxconn.text.isdecimal() else None,
+    )
 
 
 def is_said(reading: Reading) -> bool:

@@ -30,6 +30,7 @@ def _finding(rule: Rule, seen: Seen) -> Finding:
         risk=rule.risks,
         wrong_when=rule.wrong,
         source=rule.source,
+        proposes=tuple(dict.fromkeys(seen.proposes)),
     )
 
 

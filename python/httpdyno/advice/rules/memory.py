@@ -3,14 +3,24 @@
 from collections.abc import Iterator
 
 from httpdyno.advice.rules.apache.mpm import PREFORK, mpm, threads_each, workers_taken
-from httpdyno.advice.rules.declaration import BOOK, PHP, Rule, Seen
+from httpdyno.advice.rules.declaration import (
+    BOOK,
+    PHP,
+    Proposed,
+    Proposes,
+    Rule,
+    Seen,
+    where_said,
+)
 from httpdyno.advice.rules.facts import Facts, number, where
 from httpdyno.model import Reading, Record
 from httpdyno.units import format_bytes
 
 _MOD_PHP = ("php_module", "php7_module", "php5_module")
+_OF_APACHE, _OF_PHP = "MaxRequestWorkers", "pm.max_children"
 _FAR = 4
 """So many times what is allowed has to fit before that is called far below."""
+_MORE = 2
 
 
 class _Allowed(Record, frozen=True):
@@ -19,6 +29,18 @@ class _Allowed(Record, frozen=True):
     is_static: bool
     """Whether all of them run always."""
     readings: tuple[Reading, ...]
+    knob: str
+    each: int = 1
+    """Of a process: what the knob counts of it."""
+
+    def proposed(self, n_processes: int) -> tuple[Proposed, ...]:
+        """Return so many processes as the knob has them.
+
+        None where memory holds none, or where several pools would have to share them out.
+        """
+        if len(self.readings) != 1 or n_processes < 1:
+            return ()
+        return where_said(self.readings, self.knob, n_processes * self.each)
 
 
 def _allowed(facts: Facts) -> _Allowed | None:
@@ -27,14 +49,20 @@ def _allowed(facts: Facts) -> _Allowed | None:
 
 def _of_apache(facts: Facts) -> _Allowed | None:
     workers, threads = workers_taken(facts), threads_each(facts)
-    reading = facts.reading("MaxRequestWorkers")
+    reading = facts.reading(_OF_APACHE)
     if workers is None or not threads or reading is None:
         return None
-    return _Allowed(processes=max(1, workers // threads), is_static=False, readings=(reading,))
+    return _Allowed(
+        processes=max(1, workers // threads),
+        is_static=False,
+        readings=(reading,),
+        knob=_OF_APACHE,
+        each=threads,
+    )
 
 
 def _of_php(facts: Facts) -> _Allowed | None:
-    readings = facts.said("pm.max_children")
+    readings = facts.said(_OF_PHP)
     numbers = [number(each.text) for each in readings]
     pools = facts.all_of("pool")
     known = [each for each in numbers if each is not None]
@@ -42,7 +70,7 @@ def _of_php(facts: Facts) -> _Allowed | None:
     if not known or len(known) < len(pools):
         return None
     is_static = any(each.text == "static" for each in facts.all_of("pm"))
-    return _Allowed(processes=sum(known), is_static=is_static, readings=readings)
+    return _Allowed(processes=sum(known), is_static=is_static, readings=readings, knob=_OF_PHP)
 
 
 def _over(facts: Facts) -> Iterator[Seen]:
@@ -55,6 +83,7 @@ def _over(facts: Facts) -> Iterator[Seen]:
             f"the largest has {format_bytes(pool.each_bytes)} of its own, of "
             f"{format_bytes(pool.available_bytes)} ({pool.limited_by})",
             evidence=tuple(map(where, allowed.readings)),
+            proposes=allowed.proposed(pool.n_fit),
         )
 
 
@@ -72,6 +101,7 @@ def _below(facts: Facts) -> Iterator[Seen]:
                 *map(where, allowed.readings),
                 *(f"{each.waiting:,} waiting at {each.address}" for each in waiting),
             ),
+            proposes=allowed.proposed(_MORE * allowed.processes),
         )
 
 
@@ -82,6 +112,14 @@ def _threads_of_php(facts: Facts) -> Iterator[Seen]:
         what=f"mod_php runs beside mpm_{mpm(facts)}: threads share a process, and many of PHP's "
         "extensions cannot",
         evidence=tuple(m for m in facts.survey.modules if m.startswith(("php", "mpm_"))),
+    )
+
+
+def _knobs(value: str) -> tuple[Proposes, ...]:
+    one = f"{value}, where one pool has all of them"
+    return (
+        Proposes(knob=_OF_APACHE, value=value, kinds=("apache",)),
+        Proposes(knob=_OF_PHP, value=one, kinds=("php-fpm",)),
     )
 
 
@@ -100,6 +138,7 @@ RULES = (
         wrong="only one worker ever has the large request that it was measured after",
         source=f"{BOOK}; {PHP}install.fpm.configuration.php#pm.max-children",
         look=_over,
+        proposes=_knobs("as many as memory holds"),
     ),
     Rule(
         name="workers-below-memory",
@@ -114,6 +153,7 @@ RULES = (
         wrong="CPUs are busy already: then more workers only make each slower",
         source=BOOK,
         look=_below,
+        proposes=_knobs("twice as many"),
     ),
     Rule(
         name="php-in-threads",

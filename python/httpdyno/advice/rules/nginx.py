@@ -3,12 +3,16 @@
 from collections.abc import Iterator
 
 from httpdyno.advice.rules.compressed_type import is_compressed
-from httpdyno.advice.rules.declaration import NGINX, Rule, Seen
+from httpdyno.advice.rules.declaration import NGINX, Proposes, Rule, Seen, where_said
 from httpdyno.advice.rules.facts import Facts, is_said, number, place, where, words
 
 _KINDS = ("nginx",)
 _DEAR_LEVEL = 6
 """zlib's own default."""
+_CHEAP_LEVEL = 1
+_KEPT = 16
+"""Idle connections to a backend that each worker keeps."""
+_BUFFER = "32k/1s"
 _CORE, _HTTP = f"{NGINX}ngx_core_module.html#", f"{NGINX}http/ngx_http_core_module.html#"
 _GZIP = f"{NGINX}http/ngx_http_gzip_module.html#"
 
@@ -20,6 +24,7 @@ def _one_worker(facts: Facts) -> Iterator[Seen]:
     yield Seen(
         what=f"one worker, and {facts.n_cpus} CPUs that it may run on: it computes on one of them",
         evidence=(where(reading),),
+        proposes=where_said([reading], "worker_processes", facts.n_cpus),
     )
 
 
@@ -46,6 +51,7 @@ def _level(facts: Facts) -> Iterator[Seen]:
                 what=f"answers are compressed at level {level}: more CPU than level {_DEAR_LEVEL} "
                 "takes, for hardly fewer bytes",
                 evidence=(where(reading),),
+                proposes=where_said([reading], "gzip_comp_level", _CHEAP_LEVEL),
             )
 
 
@@ -83,6 +89,7 @@ def _copied(facts: Facts) -> Iterator[Seen]:
         yield Seen(
             what="files are copied through nginx's memory: `sendfile` is off",
             evidence=tuple(map(where, found)),
+            proposes=where_said(found, "sendfile", "on"),
         )
 
 
@@ -101,6 +108,7 @@ def _opened(facts: Facts) -> Iterator[Seen]:
                 for each in backends
                 if each.origin and reading.scope in ("", each.to)
             ),
+            proposes=where_said([reading], "upstream_keepalive", _KEPT),
         )
 
 
@@ -110,6 +118,7 @@ def _logged(facts: Facts) -> Iterator[Seen]:
         yield Seen(
             what="each request writes its line of the access log by a system call of its own",
             evidence=(f"no `buffer=`, {place(reading)}",),
+            proposes=where_said([reading], "access_log_buffer", _BUFFER),
         )
 
 
@@ -128,6 +137,7 @@ RULES = (
         wrong="a control group gives it the time of one CPU, or others need the rest",
         source=f"{_CORE}worker_processes",
         look=_one_worker,
+        proposes=(Proposes(knob="worker_processes", value="as many as it has CPUs to run on"),),
     ),
     Rule(
         name="nginx-open-files",
@@ -155,6 +165,7 @@ RULES = (
         wrong="bytes are dear and CPUs idle, or a cache keeps what is compressed",
         source=f"{_GZIP}gzip_comp_level",
         look=_level,
+        proposes=(Proposes(knob="gzip_comp_level", value=f"{_CHEAP_LEVEL}"),),
     ),
     Rule(
         name="nginx-compressed-twice",
@@ -197,6 +208,7 @@ RULES = (
         wrong="it sends no files, or they lie on such a folder",
         source=f"{_HTTP}sendfile",
         look=_copied,
+        proposes=(Proposes(knob="sendfile", value="on"),),
     ),
     Rule(
         name="nginx-closed-upstream",
@@ -212,6 +224,7 @@ RULES = (
         "would be held by it",
         source=f"{NGINX}http/ngx_http_upstream_module.html#keepalive",
         look=_opened,
+        proposes=(Proposes(knob="upstream_keepalive", value=f"{_KEPT} in each worker"),),
     ),
     Rule(
         name="nginx-unbuffered-log",
@@ -225,5 +238,6 @@ RULES = (
         wrong="requests are few, or something follows the log line by line",
         source=f"{NGINX}http/ngx_http_log_module.html#access_log",
         look=_logged,
+        proposes=(Proposes(knob="access_log_buffer", value=_BUFFER),),
     ),
 )

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator
 
-from httpdyno.advice.rules.declaration import PHP, Rule, Seen
+from httpdyno.advice.rules.declaration import PHP, Proposes, Rule, Seen, where_said
 from httpdyno.advice.rules.facts import Facts, is_said, number, where
 
 _KINDS = ("php-fpm",)
 _FPM = f"{PHP}install.fpm.configuration.php#"
 _FEW = 200
 _VERY_FEW = 20
+_MANY = 5000
 _OFF = frozenset({"0", "off", "no", "false", ""})
 _MIN, _MAX, _START = "pm.min_spare_servers", "pm.max_spare_servers", "pm.start_servers"
 _NOT_READ = {
@@ -70,6 +71,7 @@ def _short(facts: Facts) -> Iterator[Seen]:
             "next one begins with a fork",
             evidence=(where(reading),),
             severity="bad" if n < _VERY_FEW else None,
+            proposes=where_said([reading], "pm.max_requests", _MANY),
         )
 
 
@@ -79,6 +81,7 @@ def _uncompiled(facts: Facts) -> Iterator[Seen]:
         yield Seen(
             what="each request compiles all of its scripts anew: OPcache is off",
             evidence=tuple(map(where, found)),
+            proposes=where_said(found, "opcache.enable", True),
         )
 
 
@@ -123,6 +126,7 @@ RULES = (
         wrong="requests leak so much that a child must not live longer: mend that",
         source=f"{_FPM}pm.max-requests",
         look=_short,
+        proposes=(Proposes(knob="pm.max_requests", value=f"{_MANY:,}"),),
     ),
     Rule(
         name="opcache-off",
@@ -137,5 +141,6 @@ RULES = (
         wrong="this is a machine for development",
         source=f"{PHP}opcache.configuration.php#ini.opcache.enable",
         look=_uncompiled,
+        proposes=(Proposes(knob="opcache.enable", value="on, wherever it is off"),),
     ),
 )

@@ -2,13 +2,15 @@
 
 from collections.abc import Iterator
 
-from httpdyno.advice.rules.declaration import GUNICORN, Rule, Seen
+from httpdyno.advice.rules.declaration import GUNICORN, Proposed, Proposes, Rule, Seen
 from httpdyno.advice.rules.facts import Facts, is_said, number, where
 from httpdyno.units import format_bytes
 
 _KINDS = ("gunicorn",)
 _FEW = 200
 _VERY_FEW = 20
+_MANY = 10_000
+_THREADS = 4
 _VARIABLE = "GUNICORN_CMD_ARGS"
 _LARGE_BYTES = 32 << 20
 """Of its own that an application has in each worker, where preloading is worth a thought."""
@@ -32,11 +34,16 @@ def _n_workers(facts: Facts) -> tuple[int | None, str]:
 def _one(facts: Facts) -> Iterator[Seen]:
     n, how = _n_workers(facts)
     kind, threads = facts.reading("worker_class"), facts.number("threads")
+    n_cpus = facts.n_cpus
     if n != 1 or kind is None or kind.text != "sync" or threads != 1 or not _is_told(facts):
         return
     yield Seen(
         what="one sync worker: one request at a time, and all others wait for it",
         evidence=(how, where(kind)),
+        proposes=(
+            *([] if n_cpus is None else [Proposed(knob="workers", value=2 * n_cpus + 1)]),
+            Proposed(knob="threads", value=_THREADS),
+        ),
     )
 
 
@@ -58,6 +65,7 @@ def _short(facts: Facts) -> Iterator[Seen]:
                 "next one begins with a fork and mostly with all imports",
                 evidence=(where(reading),),
                 severity="bad" if n < _VERY_FEW else None,
+                proposes=(Proposed(knob="max_requests", value=_MANY),),
             )
 
 
@@ -66,12 +74,15 @@ def _together(facts: Facts) -> Iterator[Seen]:
     n, how = _n_workers(facts)
     if reading is None or not is_said(reading) or jitter is None or not _is_told(facts):
         return
-    if (number(reading.text) or 0) > 0 and number(jitter.text) == 0 and n is not None and n > 1:
+    requests = number(reading.text) or 0
+    if requests > 0 and number(jitter.text) == 0 and n is not None and n > 1:
+        tenth = max(1, requests // 10)
         yield Seen(
             what=f"{n:,} workers that began together end together, after {reading.text} requests "
             "each: nothing spreads their ends",
             evidence=(where(reading), how),
-            do=f"set `max_requests_jitter` to a tenth: {max(1, (number(reading.text) or 0) // 10)}",
+            do=f"set `max_requests_jitter` to a tenth: {tenth}",
+            proposes=(Proposed(knob="max_requests_jitter", value=tenth),),
         )
 
 
@@ -84,6 +95,7 @@ def _apart(facts: Facts) -> Iterator[Seen]:
             what=f"{pool.n_workers:,} workers load the application each for itself: the largest "
             f"has {format_bytes(pool.each_bytes)} of its own",
             evidence=(where(reading),),
+            proposes=(Proposed(knob="preload_app", value=True),),
         )
 
 
@@ -102,6 +114,10 @@ RULES = (
         wrong="several such servers stand behind a balancer, one for each CPU",
         source=f"{GUNICORN}#workers",
         look=_one,
+        proposes=(
+            Proposes(knob="workers", value="2 × CPUs + 1, where it is known how many there are"),
+            Proposes(knob="threads", value=f"{_THREADS}"),
+        ),
     ),
     Rule(
         name="no-timeout",
@@ -130,6 +146,7 @@ RULES = (
         wrong="requests leak so much that a worker must not live longer: mend that",
         source=f"{GUNICORN}#max-requests",
         look=_short,
+        proposes=(Proposes(knob="max_requests", value=f"{_MANY:,}"),),
     ),
     Rule(
         name="no-jitter",
@@ -145,6 +162,7 @@ RULES = (
         wrong="load is so uneven that their ends are spread anyway",
         source=f"{GUNICORN}#max-requests-jitter",
         look=_together,
+        proposes=(Proposes(knob="max_requests_jitter", value="a tenth of `max_requests`"),),
     ),
     Rule(
         name="no-preload",
@@ -161,5 +179,6 @@ RULES = (
         wrong="what is large comes with requests: caches, results",
         source=f"{GUNICORN}#preload-app",
         look=_apart,
+        proposes=(Proposes(knob="preload_app", value="true"),),
     ),
 )

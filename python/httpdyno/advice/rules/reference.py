@@ -12,6 +12,11 @@ What `httpdyno inspect` says of settings: what the book (*Practical mod_perl* by
 2003, chapter 11) and the servers' own manuals say that a machine can check. A rule reads what is
 known of a server, and changes nothing. Where what it needs is not known it says nothing.
 
+Where a knob stands for what a rule says, it has that proposed: the study that `httpdyno adopt`
+makes tries it first, with the finding as the reason, and `httpdyno tune` proves whether it helps.
+What only a running server shows (memory, queues, a census) `adopt` does not know: `httpdyno
+inspect` says with which `--knob` it is told.
+
 `bad`: it does not do what it says, or harms under load. `doubtful`: it mostly costs more than it
 gives. `hint`: it costs something, and somebody may want that. None of it is measured: `httpdyno
 tune` and `httpdyno compare` measure.
@@ -42,9 +47,20 @@ def _section(rule: Rule) -> Iterator[str]:
     yield f"**Why it matters.** {rule.matters}"
     yield f"**Evidence needed.** {rule.needs}"
     yield f"**What to do.** {_sentence(rule.do)}"
+    if rule.proposes:
+        yield f"**What it proposes to try.** {_tried(rule)}"
     yield f"**What it risks.** {_sentence(rule.risks)}"
     yield f"**When it is wrong.** {_sentence(rule.wrong)}"
     yield f"**Source.** {_sentence(rule.source)}"
+
+
+def _tried(rule: Rule) -> str:
+    """Return the knobs, and their kind where a rule is of several."""
+    parts = []
+    for each in rule.proposes:
+        kinds = f" ({', '.join(each.kinds)})" if each.kinds else ""
+        parts.append(f"`{each.knob}`{kinds}: {each.value}")
+    return f"{'; '.join(parts)}."
 
 
 def _sentence(words: str) -> str:

@@ -4,13 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import unquote, urlsplit
 
-from httpdyno.advice.rules.facts import CallFacts, Facts, PoolFacts, Queue
-from httpdyno.servers.apache_site.survey import NOT_FOLLOWED
+from msgspec import structs
+
+from httpdyno.advice.rules.facts import CallFacts, Facts, PoolFacts, Queue, configured
+from httpdyno.servers.apache_site.survey import is_whole
 from httpdyno.servers.source.inspection import Inspected
 from httpdyno.telemetry.census.record import Census
 from httpdyno.telemetry.observed import Observed
 
-_SOMAXCONN = "net.core.somaxconn"
 _ENVIRONMENT = "environment"
 _HOSTS = "/etc/hosts"
 
@@ -55,19 +56,14 @@ def facts_of(
     survey, found = seen.survey, seen.found
     if survey is None:
         return None
-    somaxconn = survey.reading(_SOMAXCONN)
+    told = configured(found.member, survey, is_whole=is_whole(survey), n_cpus=surroundings.n_cpus)
     limit = found.open_files_limit
     is_hidden = _ENVIRONMENT in found.hidden
-    return Facts(
-        kind=found.member.kind,
-        survey=survey,
-        command=found.member.command,
-        environment_names=None if is_hidden else found.member.environment_names,
-        is_whole=not any(each.words.startswith(NOT_FOLLOWED) for each in survey.notices),
-        n_cpus=surroundings.n_cpus,
+    return structs.replace(
+        told,
+        environment_names=None if is_hidden else told.environment_names,
         filesystems=dict(surroundings.filesystems),
         open_files_limit=int(limit) if limit.isdecimal() else None,
-        somaxconn=int(somaxconn.text) if somaxconn and somaxconn.text.isdecimal() else None,
         pool=_pool(observed) if observed else None,
         queues=_queues(observed) if observed else (),
         calls=_calls(asked) if asked else None,

@@ -34,9 +34,14 @@ _NOT_SAID = frozenset({"defaultruntimedir", "serverroot"})
 _FROM_TEXT = "what is in force was taken from the text of the files"
 _NOT_RUN = f"{_FROM_TEXT}; nothing was run"
 _NAME = "Apache httpd"
-NOT_FOLLOWED = "an include was not followed"
+_NOT_FOLLOWED = "an include was not followed"
 """So begins the notice of what else may be set somewhere."""
 _NO_INFO = f"`mod_info` is not there, so {_FROM_TEXT}"
+
+
+def is_whole(survey: Survey) -> bool:
+    """Whether all that a configuration includes was read."""
+    return not any(each.words.startswith(_NOT_FOLLOWED) for each in survey.notices)
 
 
 def survey_of(member: Member, files: MemberFiles, seat: Seat | None) -> Survey | NotRunning:
@@ -111,7 +116,7 @@ def _survey(walk: Walked, files: MemberFiles, said: _Said) -> Survey:
     somaxconn = Reading(name=SOMAXCONN, scope="", text=_somaxconn(), evidence="seen")
     found = [r for r in readings(directives, places, scopes) if r.name.lower() != "serverroot"]
     notices = [Notice(words=words) for words in said.words]
-    notices += [Notice(words=f"{NOT_FOLLOWED}: {where}") for where in walk.unknown]
+    notices += [Notice(words=f"{_NOT_FOLLOWED}: {where}") for where in walk.unknown]
     survey = Survey(
         version=said.version,
         readings=(root, somaxconn, *_last_of_each(found)),

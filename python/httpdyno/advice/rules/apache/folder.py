@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from fnmatch import fnmatch
 
-from httpdyno.advice.rules.declaration import BOOK, HTTPD, Rule, Seen
+from httpdyno.advice.rules.declaration import BOOK, HTTPD, Proposed, Proposes, Rule, Seen
 from httpdyno.advice.rules.facts import Facts, where, words
 from httpdyno.model import Reading, Record
 
@@ -14,6 +14,7 @@ _SECTIONS = frozenset(
     {"location", "locationmatch", "files", "filesmatch", "directorymatch", "proxy", "proxymatch"}
     | {"if", "elseif", "else", "limit", "limitexcept"}
 )
+_INLINED = (Proposed(knob="htaccess", value="inlined"),)
 _FOLLOW, _OWNER = "followsymlinks", "symlinksifownermatch"
 
 
@@ -110,10 +111,11 @@ def _overridden(facts: Facts) -> Iterator[Seen]:
             what=f"for each request `.htaccess` is looked for in {_folders(n)} of the path to "
             f"{path}, and in each deeper one",
             evidence=(*counted, *places),
+            proposes=_INLINED,
         )
     # What is seen needs no reading of the configuration.
     if calls is not None and calls.htaccess_opens and not cases:
-        yield Seen(what="each request looks for `.htaccess`", evidence=counted)
+        yield Seen(what="each request looks for `.htaccess`", evidence=counted, proposes=_INLINED)
 
 
 def _down_to(path: str) -> list[str]:
@@ -180,6 +182,13 @@ RULES = (
         wrong="people without access to the configuration need theirs: hosting for others",
         source=f"{BOOK}; {HTTPD}misc/perf-tuning.html#htaccess",
         look=_overridden,
+        proposes=(
+            Proposes(
+                knob="htaccess",
+                value="inlined, which writes what the files say into the configuration and allows "
+                "none, where there are any and it comes to the same",
+            ),
+        ),
     ),
     Rule(
         name="link-checks",

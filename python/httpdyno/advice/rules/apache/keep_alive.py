@@ -3,12 +3,21 @@
 from collections.abc import Iterator
 
 from httpdyno.advice.rules.apache.mpm import PREFORK, mpm, workers_taken
-from httpdyno.advice.rules.declaration import BOOK, HTTPD, Rule, Seen
+from httpdyno.advice.rules.declaration import (
+    BOOK,
+    HTTPD,
+    Proposes,
+    Rule,
+    Seen,
+    where_said,
+)
 from httpdyno.advice.rules.facts import Facts, is_said, number, where
 
 _COMPILED_TIMEOUT_S = 5
 """More than that somebody has asked for."""
 _TOO_LONG_S = 15
+_ENOUGH_S = 2
+"""For the parts of a page."""
 _ON, _OFF = "on", "off"
 
 
@@ -26,6 +35,7 @@ def _held(facts: Facts) -> Iterator[Seen]:
         f"answer: {workers:,} workers take {workers / seconds:,.1f} such visitors a second",
         evidence=(where(timeout),),
         severity="bad" if seconds > _TOO_LONG_S and workers / seconds < 1 else None,
+        proposes=where_said([timeout], "KeepAliveTimeout", _ENOUGH_S),
     )
 
 
@@ -39,6 +49,7 @@ def _closed(facts: Facts) -> Iterator[Seen]:
     yield Seen(
         what="each request makes a connection and a TLS handshake of its own: `KeepAlive` is off",
         evidence=(*map(where, said), *(f"TLS at {each.address}" for each in secured)),
+        proposes=where_said(said, "KeepAlive", True),
     )
 
 
@@ -59,6 +70,7 @@ RULES = (
         wrong="only a proxy with a few connections of its own comes here, or visitors are few",
         source=f"{BOOK}; {HTTPD}mod/core.html#keepalivetimeout",
         look=_held,
+        proposes=(Proposes(knob="KeepAliveTimeout", value=f"{_ENOUGH_S} s"),),
     ),
     Rule(
         name="closed-tls",
@@ -73,5 +85,6 @@ RULES = (
         wrong="each visitor asks for one thing only, as calls of an interface do",
         source=f"{HTTPD}mod/core.html#keepalive",
         look=_closed,
+        proposes=(Proposes(knob="KeepAlive", value="on, wherever it is off"),),
     ),
 )

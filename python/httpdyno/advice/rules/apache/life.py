@@ -3,12 +3,13 @@
 from collections.abc import Iterator
 
 from httpdyno.advice.rules.apache.mpm import threads_each, workers_taken
-from httpdyno.advice.rules.declaration import BOOK, HTTPD, Rule, Seen
+from httpdyno.advice.rules.declaration import BOOK, HTTPD, Proposed, Proposes, Rule, Seen
 from httpdyno.advice.rules.facts import Facts, is_said, number, where
 
 _FEW = 200
 """From there on a birth is less than a hundredth of what a request costs where it is not tiny."""
 _VERY_FEW = 20
+_MANY = 10_000
 
 
 def _short(facts: Facts) -> Iterator[Seen]:
@@ -26,6 +27,7 @@ def _short(facts: Facts) -> Iterator[Seen]:
         f"{processes * n:,} a second",
         evidence=(where(reading),),
         severity="bad" if n < _VERY_FEW else None,
+        proposes=(Proposed(knob="MaxConnectionsPerChild", value=_MANY),),
     )
 
 
@@ -40,11 +42,12 @@ RULES = (
         "looks for dead ones once a second, so a pool takes at most workers × n connections a "
         "second, whatever CPUs there are.",
         needs="One known module, the number written somewhere, and above 0.",
-        do="set `MaxConnectionsPerChild` to 10000, or to 0 where nothing leaks",
+        do=f"set `MaxConnectionsPerChild` to {_MANY}, or to 0 where nothing leaks",
         risks="a leak grows for longer before its process ends",
         wrong="requests leak so much that a process must not live longer: then mend the leak, and "
         "bound it by size until then",
         source=f"{BOOK}; {HTTPD}mod/mpm_common.html#maxconnectionsperchild",
         look=_short,
+        proposes=(Proposes(knob="MaxConnectionsPerChild", value=f"{_MANY:,}"),),
     ),
 )

@@ -3,7 +3,14 @@
 import re
 from collections.abc import Iterator
 
-from httpdyno.advice.rules.declaration import BOOK, HTTPD, Rule, Seen
+from httpdyno.advice.rules.declaration import (
+    BOOK,
+    HTTPD,
+    Proposes,
+    Rule,
+    Seen,
+    where_said,
+)
 from httpdyno.advice.rules.facts import Facts, where, words
 from httpdyno.model import Reading
 
@@ -19,6 +26,7 @@ def _names(facts: Facts) -> Iterator[Seen]:
             what="the name server is asked for the name of each client, and the client waits"
             + (" twice" if any(r.text.lower() == "double" for r in found) else ""),
             evidence=(*_asked(facts), *map(where, found)),
+            proposes=where_said(found, "HostnameLookups", "Off"),
         )
 
 
@@ -67,6 +75,7 @@ RULES = (
         wrong="an application needs `REMOTE_HOST`, and its clients are a few in one network",
         source=f"{BOOK}; {HTTPD}mod/core.html#hostnamelookups",
         look=_names,
+        proposes=(Proposes(knob="HostnameLookups", value="Off, wherever it is on"),),
     ),
     Rule(
         name="access-by-name",

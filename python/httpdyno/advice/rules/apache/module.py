@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from httpdyno.advice.rules.declaration import BOOK, HTTPD, Rule, Seen
+from httpdyno.advice.rules.declaration import BOOK, HTTPD, Proposed, Proposes, Rule, Seen
 from httpdyno.advice.rules.facts import Facts, is_said, where, words
 
 _STATUS, _INFO = "server-status", "server-info"
@@ -62,6 +62,7 @@ def _unseen_status(facts: Facts) -> Iterator[Seen]:
             what="`ExtendedStatus` is on, and nothing shows it: no place has the handler "
             f"`{_STATUS}`",
             evidence=(where(reading),),
+            proposes=(Proposed(knob="ExtendedStatus", value=False),),
         )
 
 
@@ -96,5 +97,6 @@ RULES = (
         wrong="a module of another make reads the scoreboard",
         source=f"{BOOK}; {HTTPD}mod/core.html#extendedstatus",
         look=_unseen_status,
+        proposes=(Proposes(knob="ExtendedStatus", value="off"),),
     ),
 )

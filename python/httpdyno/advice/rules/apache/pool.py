@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from httpdyno.advice.rules.apache.mpm import PREFORK, in_force, most_workers, mpm, threads_each
-from httpdyno.advice.rules.declaration import BOOK, HTTPD, Rule, Seen
+from httpdyno.advice.rules.declaration import BOOK, HTTPD, Proposed, Proposes, Rule, Seen
 from httpdyno.advice.rules.facts import Facts, place
 
 _MPM = f"{HTTPD}mod/mpm_common.html"
@@ -49,6 +49,9 @@ def _inverted(facts: Facts) -> Iterator[Seen]:
             what=f"`{high}` {most:,} is not above `{low}` {fewest:,} by a process: Apache takes "
             f"{taken:,} without a word",
             evidence=_places(facts, low, high),
+            # Not `wide`: it forks half of all that may be, and whether memory holds these is not
+            # known here.
+            proposes=(Proposed(knob="spare_servers", value="narrow"),),
         )
 
 
@@ -109,6 +112,9 @@ RULES = (
         wrong="never: it does not do what it says",
         source=f"{BOOK}; {HTTPD}mod/prefork.html#maxspareservers",
         look=_inverted,
+        proposes=(
+            Proposes(knob="spare_servers", value="narrow: a process idle at least, two at most"),
+        ),
     ),
     Rule(
         name="start-outside-spares",

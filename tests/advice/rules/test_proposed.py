@@ -1,0 +1,174 @@
+"""What rules would have tried: each proposal is a knob of that very server, and a level of it."""
+
+import pytest
+from tests.advice.rules.told import apache, gunicorn, nginx, php_fpm, uvicorn
+
+from httpdyno.advice.rules import RULES
+from httpdyno.advice.rules.facts import CallFacts, Facts, PoolFacts, Queue
+from httpdyno.advice.rules.finding import findings_of
+from httpdyno.advice.rules.reference import rule_reference
+from httpdyno.model import KnobInfo, Level
+from httpdyno.registry import site_adapters
+from httpdyno.servers.apache_site.knob import KNOBS as APACHE
+from httpdyno.servers.gunicorn.knob import KNOBS as GUNICORN
+from httpdyno.servers.nginx.catalogue import TUNABLES
+from httpdyno.servers.php_fpm.knob import KNOBS as PHP_FPM
+from httpdyno.servers.uvicorn.knob import KNOBS as UVICORN
+
+TABLES: dict[str, dict[str, KnobInfo]] = {
+    "apache": {name: each.info for name, each in APACHE.items()},
+    "gunicorn": dict(GUNICORN),
+    "nginx": {name: each.info for name, each in TUNABLES.items()},
+    "php-fpm": {name: each.info for name, each in PHP_FPM.items()},
+    "uvicorn": dict(UVICORN),
+}
+"""Kind → the knobs that it has."""
+ADAPTERS = {each.kind: each for each in site_adapters()}
+MIB = 1 << 20
+HOST = "<VirtualHost *:443>\nServerName shop.example\nSSLEngine on\n{}\n</VirtualHost>"
+OVERRIDDEN = (
+    "<Directory /srv>\nAllowOverride All\n</Directory>\n"
+    "<VirtualHost *:80>\nServerName a.example\nDocumentRoot /srv/a\n</VirtualHost>\n"
+    "<VirtualHost *:81>\nServerName b.example\nDocumentRoot /srv/b\n</VirtualHost>\n"
+)
+INLINED: list[tuple[str, Level]] = [("htaccess", "inlined")]
+ONE_CORE = "worker_processes 1;\nevents {}\nhttp {\n}"
+PROXY = "server { listen 80; location / { proxy_pass http://127.0.0.1:8000; } }"
+TWO_GZIPS = (
+    "gzip on;\ngzip_comp_level 9;\nserver { listen 80; server_name a; gzip_comp_level 8; }\n"
+    + PROXY
+)
+SECOND_POOL = "pm = static\n[two]\nlisten = 9001\npm = static\npm.max_children = 9"
+WAITING = (Queue(address="0.0.0.0:80", waiting=3, backlog=511),)
+
+
+def pool(n_workers, n_fit=None, name="apache2"):
+    return PoolFacts(n_workers=n_workers, names=(name,), n_fit=n_fit, each_bytes=60 * MIB)
+
+
+CASES: list[tuple[str, Facts, list[tuple[str, Level]]]] = [
+    ("kept-workers", apache("KeepAliveTimeout 60"), [("KeepAliveTimeout", 2)]),
+    (
+        "closed-tls",
+        apache("Listen 443\nKeepAlive Off\n" + HOST.format("KeepAlive Off")),
+        [("KeepAlive", True), ("KeepAlive@shop.example", True)],
+    ),
+    (
+        "short-lives",
+        apache("MaxRequestsPerChild 9\nMaxRequestWorkers 50"),
+        [("MaxConnectionsPerChild", 10_000)],
+    ),
+    ("name-lookups", apache("HostnameLookups Double"), [("HostnameLookups", "Off")]),
+    (
+        "name-lookups",
+        apache("Listen 80\n" + HOST.format("HostnameLookups On")),
+        [("HostnameLookups@shop.example", "Off")],
+    ),
+    # Of two folders the knob is one.
+    ("overrides", apache(OVERRIDDEN), INLINED * 2),
+    (
+        "overrides",
+        apache("Listen 80", calls=CallFacts(url="http://127.0.0.1/", htaccess_opens=4)),
+        INLINED,
+    ),
+    ("inverted-spares", apache("MinSpareServers 12"), [("spare_servers", "narrow")]),
+    ("inverted-spares", apache("MaxSpareThreads 9", mpm="event"), [("spare_servers", "narrow")]),
+    ("unseen-status", apache("ExtendedStatus On", "status"), [("ExtendedStatus", False)]),
+    ("debug-log", apache("LogLevel debug"), [("LogLevel", "warn")]),
+    ("debug-log", uvicorn("--log-level", "trace"), [("log_level", "info")]),
+    # It is no knob of these.
+    ("debug-log", gunicorn("loglevel = 'debug'"), []),
+    ("debug-log", php_fpm("[global]\nlog_level = debug"), []),
+    (
+        "workers-over-memory",
+        apache("MaxRequestWorkers 50", pool=pool(9, 12)),
+        [("MaxRequestWorkers", 12)],
+    ),
+    # A process has 25 threads.
+    (
+        "workers-over-memory",
+        apache("MaxRequestWorkers 400", mpm="event", pool=pool(3, 4)),
+        [("MaxRequestWorkers", 100)],
+    ),
+    ("workers-over-memory", apache("MaxRequestWorkers 50", pool=pool(9, 0)), []),
+    ("workers-over-memory", php_fpm("pm = static", pool=pool(5, 3)), [("pm.max_children", 3)]),
+    # Who gets how much of it nobody knows.
+    ("workers-over-memory", php_fpm(SECOND_POOL, pool=pool(5, 3)), []),
+    (
+        "workers-below-memory",
+        apache("MaxRequestWorkers 50", pool=pool(50, 400), queues=WAITING),
+        [("MaxRequestWorkers", 100)],
+    ),
+    (
+        "workers-below-memory",
+        php_fpm("pm = static", pool=pool(5, 40), queues=WAITING),
+        [("pm.max_children", 10)],
+    ),
+    ("nginx-one-worker", nginx(ONE_CORE, n_cpus=4), [("worker_processes", 4)]),
+    (
+        "nginx-dear-compression",
+        nginx(TWO_GZIPS),
+        [("gzip_comp_level", 1), ("gzip_comp_level@a", 1)],
+    ),
+    ("nginx-no-sendfile", nginx("sendfile off;"), [("sendfile", "on")]),
+    ("nginx-closed-upstream", nginx(PROXY), [("upstream_keepalive", 16)]),
+    ("nginx-unbuffered-log", nginx("access_log /x.log;"), [("access_log_buffer", "32k/1s")]),
+    ("php-short-lives", php_fpm("pm.max_requests = 50"), [("pm.max_requests", 5000)]),
+    ("opcache-off", php_fpm("", "opcache.enable = 0"), [("opcache.enable", True)]),
+    ("one-sync-worker", gunicorn("workers = 1", n_cpus=2), [("workers", 5), ("threads", 4)]),
+    ("one-sync-worker", gunicorn("workers = 1"), [("threads", 4)]),
+    ("gunicorn-short-lives", gunicorn("max_requests = 9"), [("max_requests", 10_000)]),
+    (
+        "no-jitter",
+        gunicorn("workers = 4\nmax_requests = 1000"),
+        [("max_requests_jitter", 100)],
+    ),
+    ("no-preload", gunicorn("workers = 4", pool=pool(4, name="python")), [("preload_app", True)]),
+]
+
+
+def proposed(name, facts):
+    found = (each for each in findings_of(facts, RULES) if each.name == name)
+    return [(each.knob, each.value) for finding in found for each in finding.proposes]
+
+
+@pytest.mark.parametrize(("name", "facts", "expected"), CASES)
+def test_what_is_worth_a_try_has_its_value(name, facts, expected):
+    assert name in {each.name for each in findings_of(facts, RULES)}
+    assert proposed(name, facts) == expected
+
+
+@pytest.mark.parametrize(("name", "facts", "expected"), [each for each in CASES if each[2]])
+def test_it_can_be_set_there_and_is_not_in_force(name, facts, expected):
+    declared = next(each for each in RULES if each.name == name).proposes
+    here = ADAPTERS[facts.kind].knobs(facts.survey)
+    for knob, value in expected:
+        bare = knob.partition("@")[0]
+        assert bare in {
+            each.knob for each in declared if facts.kind in (each.kinds or [facts.kind])
+        }
+        # Whether there are files to be inlined a text alone does not say.
+        info = TABLES[facts.kind][bare] if bare == "htaccess" else here[knob]
+        assert info.complaint(value) == ""
+        assert info.default != value
+
+
+@pytest.mark.parametrize("rule", [each for each in RULES if each.proposes], ids=lambda r: r.name)
+def test_what_is_declared_is_a_knob_of_each_kind_and_proposed_in_some_case(rule):
+    for each in rule.proposes:
+        for kind in each.kinds or rule.kinds:
+            assert each.knob in TABLES[kind]
+            assert kind in rule.kinds
+            cases = (
+                found for name, facts, found in CASES if (name, facts.kind) == (rule.name, kind)
+            )
+            assert each.knob in {knob.partition("@")[0] for found in cases for knob, _ in found}
+
+
+def test_the_page_tells_what_is_tried_of_which_kind():
+    page = rule_reference()
+    assert "**What it proposes to try.** `KeepAliveTimeout`: 2 s.\n" in page
+    assert (
+        "`MaxRequestWorkers` (apache): as many as memory holds; `pm.max_children` (php-fpm)" in page
+    )
+    assert page.count("**What it proposes to try.**") == sum(1 for r in RULES if r.proposes)
