@@ -1,3 +1,4 @@
+import pytest
 from msgspec import structs
 
 from httpdyno.advice.proposal import MOST_TRIED, KnobProposal, chosen
@@ -33,11 +34,25 @@ def test_what_may_lose_or_be_stale_is_tried_only_where_that_is_allowed():
     assert [each.name for each in chosen(proposed, infos, allowed=["loss"]).tried] == ["b", "c"]
 
 
-def test_what_a_rule_wants_to_be_allowed_is_tried_only_then():
-    inlining = structs.replace(proposal("a"), needs="inline")
-    infos = {"a": info("visible")}
+@pytest.mark.parametrize("name", ["htaccess", "front:htaccess"])
+def test_files_are_inlined_only_where_somebody_agrees(name):
+    inlining, infos = proposal(name), {name: info("visible")}
     assert [each.blocked for each in chosen([inlining], infos).listed] == ["needs `--allow inline`"]
     assert chosen([inlining], infos, allowed=["inline"]).tried == (inlining,)
+
+
+def test_what_findings_propose_comes_first_and_the_worst_before_the_rest():
+    proposed = [
+        proposal("likely", prior=0.95),
+        structs.replace(proposal("hint"), found_by="x", severity="hint"),
+        structs.replace(proposal("lossy"), found_by="x", severity="bad"),
+        structs.replace(proposal("bad"), found_by="x", severity="bad"),
+        structs.replace(proposal("doubtful"), found_by="x", severity="doubtful"),
+    ]
+    infos = {each.name: info("loss" if each.name == "lossy" else "pure") for each in proposed}
+    found = chosen(proposed, infos)
+    assert [each.name for each in found.tried] == ["bad", "doubtful", "hint", "likely"]
+    assert [each.blocked for each in found.listed] == ["needs `--allow loss`"]
 
 
 def test_what_a_rule_blocked_stays_so():

@@ -1,4 +1,4 @@
-"""What is tried of a gathered site: rules of `advice`, and what a person said. Pure."""
+"""What is tried of a gathered site: rules of `advice`, their findings, what a person said. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,10 +9,17 @@ from httpdyno.adopt.gather import Gathered
 from httpdyno.adopt.rehearsal import RehearsalReport
 from httpdyno.adopt.study_text import Offer
 from httpdyno.advice.knob import rules
+from httpdyno.advice.knob.finding import with_findings
 from httpdyno.advice.proposal import KnobProposal, Offered, Proposals, Shape, chosen
+from httpdyno.advice.rules import RULES
+from httpdyno.advice.rules.declaration import Finding
+from httpdyno.advice.rules.facts import configured
+from httpdyno.advice.rules.finding import findings_of
 from httpdyno.errors import UsageError
 from httpdyno.model import KnobInfo, Level, level_text
+from httpdyno.servers.apache_site.survey import is_whole
 from httpdyno.servers.site.knob_name import knob_name
+from httpdyno.servers.site.snapshot import Found
 from httpdyno.study.site import whole_name
 
 _ASKED = 0.45
@@ -73,15 +80,29 @@ def propose(
             shape=shape,
             others={kind: survey for kind, survey in surveys.items() if kind != member.kind},
         )
-        for rule in rules(member.kind):
-            for each in rule(looked_at):
-                whole = structs.replace(each, name=knob_name(member.name, each.name))
-                known = proposed.get(whole.name)
-                if known is None or whole.prior > known.prior:
-                    proposed[whole.name] = whole
+        reasons = with_findings(looked_at, _likeliest(looked_at), _findings(found, wanted.n_cpus))
+        for name, each in reasons.items():
+            whole = knob_name(member.name, name)
+            proposed[whole] = structs.replace(each, name=whole)
     proposed |= asked
     kept = [each for name, each in proposed.items() if name not in left_out]
     return chosen(kept, infos, allowed=wanted.allowed)
+
+
+def _likeliest(offered: Offered) -> dict[str, KnobProposal]:
+    """Return what the rules of knobs propose; where two do, the likelier."""
+    found: dict[str, KnobProposal] = {}
+    for rule in rules(offered.kind):
+        for each in rule(offered):
+            if each.name not in found or each.prior > found[each.name].prior:
+                found[each.name] = each
+    return found
+
+
+def _findings(found: Found, n_cpus: int) -> tuple[Finding, ...]:
+    """Return what the rules say of a member's settings: nobody looked at its running server."""
+    told = configured(found.member, found.survey, is_whole=is_whole(found.survey), n_cpus=n_cpus)
+    return findings_of(told, RULES)
 
 
 def named(

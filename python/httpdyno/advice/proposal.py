@@ -1,8 +1,9 @@
 """What is proposed to be tried, in which order, and what is not and why. Pure.
 
 Each rule (`advice/knob`) looks at what was found and seen and says a knob's levels with the reason.
-Here they are put together: what is only allowed by name stays out unless it was, and no more than
-twelve are tried, because each costs a step of the budget.
+Here they are put together: what a finding proposes (`advice/knob/finding.py`) comes first, what is
+only allowed by name stays out unless it was, and no more than twelve are tried, because each costs
+a step of the budget.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,6 +12,7 @@ from typing import Literal
 
 from msgspec import structs
 
+from httpdyno.advice.rules.declaration import SEVERITIES, Severity
 from httpdyno.model import Burst, KnobInfo, Level, Record, Survey
 
 MOST_TRIED = 12
@@ -18,6 +20,9 @@ LEAST_PRIOR = 0.3
 """What is less likely to help is listed, and not tried."""
 ASKED_FOR = ("stale", "loss")
 """Effects that are tried only where somebody allowed them."""
+_AGREED: Mapping[str, str] = {"htaccess": "inline"}
+"""Knob → what somebody has to agree to by name, whatever its effect: files that an application
+writes are not heard any more."""
 
 Expects = Literal["cpu", "latency", "throughput", "memory", "reloads"]
 
@@ -35,8 +40,10 @@ class KnobProposal(Record, frozen=True):
     expects: Expects = "throughput"
     prior: float = 0.5
     """How likely it helps, 0 … 1: orders the ladder."""
-    needs: str = ""
-    """What has to be allowed by name, besides what its effect needs, such as `inline`."""
+    found_by: str = ""
+    """The rule of `docs/rules.md` whose finding proposes it; empty where no finding does."""
+    severity: Severity | None = None
+    """Of that finding."""
     blocked: str = ""
     """Why it is shown and not tried, such as `needs --allow stale`; empty where it is tried."""
 
@@ -95,7 +102,9 @@ class Proposals:
 def chosen(
     proposed: Iterable[KnobProposal], knobs: Mapping[str, KnobInfo], *, allowed: Sequence[str] = ()
 ) -> Proposals:
-    """Return what is tried of these: the likeliest first, twelve at most.
+    """Return what is tried of these, twelve at most.
+
+    First what findings propose, the worst first, then the likeliest.
 
     Args:
         proposed: Under the names of the study.
@@ -104,10 +113,9 @@ def chosen(
     """
     tried: list[KnobProposal] = []
     listed: list[KnobProposal] = []
-    for each in sorted(proposed, key=lambda proposal: -proposal.prior):
-        effect = knobs[each.name].effect
+    for each in sorted(proposed, key=_place):
         blocked = each.blocked
-        needed = each.needs or (effect if effect in ASKED_FOR else "")
+        needed = allowance(each.name, knobs[each.name])
         if not blocked and needed and needed not in allowed:
             blocked = f"needs `--allow {needed}`"
         if not blocked and each.prior < LEAST_PRIOR:
@@ -119,3 +127,19 @@ def chosen(
         else:
             tried.append(each)
     return Proposals(tried=tuple(tried), listed=tuple(listed))
+
+
+def allowance(name: str, knob: KnobInfo) -> str:
+    """Return what has to be allowed before a knob is tried: `stale`, `loss`, `inline`; mostly none.
+
+    Args:
+        name: Of the knob, with its member and its scope or without.
+        knob: What it is declared to be.
+    """
+    agreed = _AGREED.get(name) or _AGREED.get(name.partition(":")[2])
+    return agreed or (knob.effect if knob.effect in ASKED_FOR else "")
+
+
+def _place(proposal: KnobProposal) -> tuple[int, float]:
+    found = proposal.severity
+    return len(SEVERITIES) if found is None else SEVERITIES.index(found), -proposal.prior

@@ -5,8 +5,6 @@ Source of what settings do: httpd.apache.org/docs/2.4/mod/.
 
 from collections.abc import Iterator
 
-from msgspec import structs
-
 from httpdyno.advice.knob.rule import (
     LIKELY,
     POSSIBLE,
@@ -57,17 +55,16 @@ def overrides(offered: Offered) -> Iterator[KnobProposal]:
     """Propose that `.htaccess` files are not looked for in each folder for each request.
 
     Once they are inlined, what an application writes into them is not heard: only where somebody
-    agrees to that.
+    agrees to that (`proposal.allowance`).
     """
-    for each in proposals(
+    yield from proposals(
         offered,
         "htaccess",
         lambda found: found == "found",
         lambda _: ("inlined",),
         lambda _: "`.htaccess` files are looked for in each folder and read for each request",
         expects="cpu",
-    ):
-        yield structs.replace(each, needs="inline")
+    )
 
 
 def keeping(offered: Offered) -> Iterator[KnobProposal]:

@@ -83,7 +83,9 @@ def backends(offered: Offered) -> Iterator[KnobProposal]:
         protocols = {backend.protocol for backend in offered.survey.backends if backend.to == to}
         if "fastcgi" in (protocols or {each.protocol for each in offered.survey.backends}):
             yield _kept_by_processes(offered, each)
-        elif not _is_closed_by(offered.others.get("gunicorn")):
+        elif _is_closed_by(offered.others.get("gunicorn")):
+            yield structs.replace(each, blocked="gunicorn's sync workers close each connection")
+        else:
             yield each
 
 
@@ -162,7 +164,7 @@ def logs(offered: Offered) -> Iterator[KnobProposal]:
         offered,
         "access_log_buffer",
         lambda found: found == "none",
-        lambda _: ("256k/5s",),
+        lambda _: ("32k/1s",),
         lambda _: "a line of log is written for each request",
         expects="cpu",
     )

@@ -1,0 +1,94 @@
+"""What an adopted site is proposed, its findings first."""
+
+from tests.advice.rules.told import APACHE, FPM, NGINX
+
+from httpdyno.adopt.gather import Gathered
+from httpdyno.adopt.propose import Wanted, propose
+from httpdyno.adopt.rehearsal import RehearsalReport
+from httpdyno.adopt.study_text import Offer
+from httpdyno.model import Member, RequestSpec, Survey
+from httpdyno.registry import site_adapters
+from httpdyno.servers.site.adapter import MemberFiles
+from httpdyno.servers.site.knob_name import knob_name
+from httpdyno.servers.site.snapshot import Found
+
+ADAPTERS = {each.kind: each for each in site_adapters()}
+PREFORK = "LoadModule mpm_prefork_module m/mod_mpm_prefork.so\nListen 8080\n"
+SLOW = f"""{PREFORK}LoadModule log_config_module m/mod_log_config.so
+MaxRequestWorkers 5
+MaxConnectionsPerChild 100
+KeepAliveTimeout 60
+HostnameLookups On
+"""
+OFFER = Offer(requests=(RequestSpec(path="/"),), connections=64)
+REPORT = RehearsalReport(ready_s=0.1, answered=())
+
+
+def found(kind, main, text):
+    member = Member(name=kind, kind=kind, main=main)
+    files = MemberFiles(texts={main: text.encode()})
+    survey = ADAPTERS[kind].survey(member, files, None)
+    assert isinstance(survey, Survey)
+    return Found(member=member, files=files, survey=survey)
+
+
+def proposed(*members, **wanted):
+    gathered = Gathered(members=members, outside=())
+    infos = {
+        knob_name(each.member.name, name): info
+        for each in members
+        for name, info in ADAPTERS[each.member.kind].knobs(each.survey).items()
+    }
+    return propose(gathered, infos, REPORT, OFFER, Wanted(n_cpus=2, **wanted))
+
+
+def test_findings_come_first_with_their_evidence_and_the_likeliest_after_them():
+    tried = proposed(found("apache", APACHE, SLOW)).tried
+    assert [(each.name, each.levels) for each in tried] == [
+        ("apache:KeepAliveTimeout", (2,)),
+        ("apache:MaxConnectionsPerChild", (10_000,)),
+        ("apache:HostnameLookups", ("Off",)),
+        ("apache:MaxRequestWorkers", (128,)),
+    ]
+    by_name = {each.name: each.why for each in tried}
+    assert by_name["apache:HostnameLookups"] == (
+        "the name server is asked for the name of each client, and the client waits "
+        f"(HostnameLookups On, {APACHE}:7) [name-lookups]"
+    )
+    assert by_name["apache:MaxRequestWorkers"].startswith("5 at a time for 64 clients")
+
+
+def test_what_may_lose_lines_is_tried_only_where_that_is_allowed():
+    one = found("nginx", NGINX, "events {}\nhttp { access_log /x.log; server { listen 80; } }\n")
+    found_so = proposed(one)
+    assert "nginx:access_log_buffer" not in {each.name for each in found_so.tried}
+    [listed] = [each for each in found_so.listed if each.name == "nginx:access_log_buffer"]
+    assert listed.blocked == "needs `--allow loss`"
+    assert listed.why.endswith("[nginx-unbuffered-log]")
+    allowed = proposed(one, allowed=["loss"]).tried
+    assert "nginx:access_log_buffer" in {each.name for each in allowed}
+
+
+def test_what_is_bad_in_one_member_comes_before_what_is_a_hint_in_another():
+    front = "worker_processes 2;\nevents {}\nhttp { sendfile off; server { listen 80; } }\n"
+    pool = "[www]\nlisten = /run/php.sock\npm = static\npm.max_children = 64\npm.max_requests = 5\n"
+    tried = proposed(found("nginx", NGINX, front), found("php-fpm", FPM, pool)).tried
+    assert [(each.name, each.found_by) for each in tried][:2] == [
+        ("php-fpm:pm.max_requests", "php-short-lives"),
+        ("nginx:sendfile", "nginx-no-sendfile"),
+    ]
+
+
+def test_what_a_person_says_of_a_knob_counts_before_its_finding():
+    one = found("apache", APACHE, SLOW)
+    tried = {each.name: each for each in proposed(one, levels={"KeepAliveTimeout": (3,)}).tried}
+    assert tried["apache:KeepAliveTimeout"].levels == (3,)
+    assert tried["apache:KeepAliveTimeout"].why == "asked for by name"
+    left = proposed(one, left_out=["KeepAliveTimeout"]).tried
+    assert "apache:KeepAliveTimeout" not in {each.name for each in left}
+
+
+def test_rules_that_need_a_running_server_are_silent():
+    every = proposed(found("apache", APACHE, SLOW))
+    rules = {each.found_by for each in (*every.tried, *every.listed)}
+    assert rules == {"", "kept-workers", "short-lives", "name-lookups"}
