@@ -15,6 +15,7 @@ from httpdyno.report.inspect.finding import Severity
 from httpdyno.report.inspect.json import inspect_json
 from httpdyno.report.inspect.page import Page, Server
 from httpdyno.report.inspect.text import inspect_text
+from httpdyno.servers.nginx.catalogue import TUNABLES
 from httpdyno.servers.source.find import Found
 from httpdyno.servers.source.inspection import Inspected
 from httpdyno.servers.source.listening import ListeningSocket
@@ -166,7 +167,10 @@ def nginx() -> Server:
         version="1.22.1",
         survey=survey,
         n_files=34,
-        knobs=("gzip@shop.example", "keepalive_timeout", "worker_processes"),
+        knobs={
+            name: TUNABLES[name.partition("@")[0]].info
+            for name in ("gzip@shop.example", "keepalive_timeout", "worker_processes")
+        },
         changed=(SITE,),
         perhaps_changed=(MAIN, "/etc/nginx/mime.types"),
     )

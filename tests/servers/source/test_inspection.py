@@ -93,7 +93,7 @@ def test_what_is_not_understood_is_said_and_the_rest_is_shown():
     assert seen.found.root is not None
     plain: Any = Plain()
     seen = inspected(found(), [plain])
-    assert (seen.trouble, seen.version, seen.knobs) == ("", "1.2.3", ("b", "a"))
+    assert (seen.trouble, seen.version, list(seen.knobs)) == ("", "1.2.3", ["b", "a"])
 
 
 def test_a_backend_with_a_name_that_nobody_listens_at_is_served_by_nobody():

@@ -1,14 +1,16 @@
 """What of a server its owner should know. Pure: what is looked at comes in as it was seen."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from msgspec import structs
 
 from httpdyno.advice.rules import RULES
+from httpdyno.advice.rules.declaration import Proposed
 from httpdyno.advice.rules.facts import Facts
 from httpdyno.advice.rules.finding import findings_of
+from httpdyno.model import KnobInfo
 from httpdyno.report.inspect.facts import NOTHING_KNOWN, Asked, Surroundings, facts_of
 from httpdyno.report.shared.phrase import oxford, plural
 from httpdyno.servers.source.inspection import Inspected
@@ -42,6 +44,8 @@ class Finding:
     wrong_when: str = ""
     """When the advice is wrong."""
     source: str = ""
+    proposes: tuple[Proposed, ...] = ()
+    """What is worth a try, of what can be set there and is not in force."""
 
     def __str__(self) -> str:
         evidence = f" ({self.evidence})" if self.evidence else ""
@@ -66,14 +70,21 @@ def findings(
         *_of_files(seen),
         *_of_processes(observed),
         *_not_seen(seen),
-        *_of_rules(facts_of(seen, observed, surroundings, asked)),
+        *_of_rules(facts_of(seen, observed, surroundings, asked), seen.knobs),
     )
     return tuple(sorted(found, key=lambda each: _SEVERITIES.index(each.severity)))
 
 
-def _of_rules(facts: Facts | None) -> Iterator[Finding]:
+def _of_rules(facts: Facts | None, knobs: Mapping[str, KnobInfo]) -> Iterator[Finding]:
     for each in findings_of(facts, RULES) if facts else ():
-        yield Finding(**structs.asdict(each))
+        possible = tuple(
+            proposed
+            for proposed in each.proposes
+            if (info := knobs.get(proposed.knob))
+            and info.default != proposed.value
+            and not info.complaint(proposed.value)
+        )
+        yield Finding(**structs.asdict(structs.replace(each, proposes=possible)))
 
 
 def _of_files(seen: Inspected) -> Iterator[Finding]:

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from httpdyno.report.inspect.facts import Asked
+from httpdyno.report.inspect.finding import Finding
 from httpdyno.report.inspect.loaded_json import loaded_json
 from httpdyno.report.inspect.page import Page, Server
 from httpdyno.report.inspect.pool_json import pool_json, workers_json
@@ -56,9 +57,13 @@ def _server(server: Server) -> dict[str, Any]:
         "n_files": seen.n_files,
         "changed_files": list(seen.changed),
         "perhaps_changed_files": list(seen.perhaps_changed),
-        "findings": [asdict(each) for each in server.findings],
+        "findings": [_finding(each) for each in server.findings],
         "not_seen": [*found.hidden, *(server.observed.hidden if server.observed else ())],
     }
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    return {**asdict(finding), "proposes": [msgspec.to_builtins(p) for p in finding.proposes]}
 
 
 def _census(asked: Asked) -> dict[str, Any]:

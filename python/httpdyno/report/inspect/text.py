@@ -1,12 +1,13 @@
 """What runs here, as text: a paragraph for each server, labels at the left."""
 
+import shlex
 from collections.abc import Iterator
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from httpdyno.model import Listener, Reading
+from httpdyno.model import Listener, Reading, level_text
 from httpdyno.report.inspect.census_text import CENSUS_LABEL, census_row, census_tables
 from httpdyno.report.inspect.finding import RULE_SEVERITIES, Finding
 from httpdyno.report.inspect.loaded_text import LOADED_LABELS, loaded_rows
@@ -18,6 +19,7 @@ from httpdyno.report.inspect.pool_text import (
     memory_row,
     worker_table,
 )
+from httpdyno.report.inspect.proof import proofs
 from httpdyno.report.shared.phrase import plural
 from httpdyno.report.shared.prose import Prose
 
@@ -53,14 +55,29 @@ def inspect_text(page: Page) -> RenderableType:
         for table in census_tables(server.asked) if server.asked else ():
             parts += [Text(""), table]
         parts.append(Text(""))
-    if page.isolation:
-        reason = f" ({page.isolation_reason})" if page.isolation_reason else ""
-        parts.append(_table([("a private copy", f"possible: {page.isolation}{reason}")]))
-    elif page.isolation_reason:
-        parts.append(_table([("a private copy", f"not possible: {page.isolation_reason}")]))
+    if last := [*_proven(page), *_copied(page)]:
+        parts.append(_table(last))
     else:
         parts.pop()
     return Group(*parts)
+
+
+def _proven(page: Page) -> Iterator[tuple[str, str]]:
+    for proof in proofs(page):
+        tried = ", ".join(f"{each.knob} {level_text(each.value)}" for each in proof.tried)
+        yield (
+            "to prove it",
+            f"`{shlex.join(proof.command)}`, then `httpdyno tune` of the study that it writes; "
+            f"tried: {tried}",
+        )
+
+
+def _copied(page: Page) -> Iterator[tuple[str, str]]:
+    reason = page.isolation_reason
+    if page.isolation:
+        yield "a private copy", f"possible: {page.isolation}{f' ({reason})' if reason else ''}"
+    elif reason:
+        yield "a private copy", f"not possible: {reason}"
 
 
 def _paragraph(server: Server, now_s: float) -> Table:

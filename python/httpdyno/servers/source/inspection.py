@@ -5,13 +5,13 @@ in what the package manager wrote down.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from httpdyno.errors import AdapterError, UsageError
-from httpdyno.model import Backend, Survey
+from httpdyno.model import Backend, KnobInfo, Survey
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.site.adapter import MemberFiles, SiteAdapter
 from httpdyno.servers.source.find import Found, find
@@ -42,8 +42,8 @@ class Inspected:
     """Files that were changed after it read them."""
     perhaps_changed: tuple[str, ...] = ()
     """Files that were changed since it began: whether it read them again is not known."""
-    knobs: tuple[str, ...] = ()
-    """What can be set there, `NAME` or `NAME@SCOPE`."""
+    knobs: Mapping[str, KnobInfo] = field(default_factory=dict)
+    """What can be set there, by `NAME` or `NAME@SCOPE`, with what is in force as default."""
 
 
 def inspected(found: Found, adapters: Sequence[SiteAdapter]) -> Inspected:
@@ -59,7 +59,7 @@ def inspected(found: Found, adapters: Sequence[SiteAdapter]) -> Inspected:
         survey = adapter.survey(found.member, files, None)
         if isinstance(survey, NotRunning):
             return replace(seen, trouble=survey.detail)
-        knobs = tuple(adapter.knobs(survey))
+        knobs = adapter.knobs(survey)
     except AdapterError as error:
         return replace(seen, trouble=f"{error}")
     changed, perhaps = changed_files(found, files)
