@@ -59,6 +59,13 @@ def test_its_value_stands_among_the_levels_that_there_are():
     )
 
 
+def test_what_follows_from_clients_and_cpus_is_told_too():
+    each = added(gunicorn(), finding(("workers", 9), ("threads", 4)))["workers"]
+    assert each.why == "it is so (X 1, /etc/x:3) [some-rule]; 1 on 4 cores, for 64 clients"
+    site = httpd(f"{PREFORK}HostnameLookups On\n")
+    assert added(site, finding(("HostnameLookups", "Off")))["HostnameLookups"].why.endswith("rule]")
+
+
 def test_the_first_finding_gives_the_reason_and_a_second_one_its_value():
     found = added(
         httpd(f"{PREFORK}KeepAliveTimeout 60\n"),

@@ -115,7 +115,7 @@ def test_text_says_it_once_at_the_end_and_json_at_each_finding():
     text = plain_text(inspect_text(page))
     assert " ".join(text[text.index("to prove it") :].split()) == (
         "to prove it `httpdyno adopt --allow loss pid:812`, then `httpdyno tune` of the study that "
-        "it writes; tried: worker_processes 4, sendfile on, access_log_buffer 32k/1s "
+        "it writes; tried: worker_processes=4, sendfile=on, access_log_buffer=32k/1s "
         "a private copy possible: cell"
     )
     found = {each["name"]: each["proposes"] for each in inspect_json(page)["findings"]}

@@ -16,6 +16,8 @@ from httpdyno.model import KnobInfo, Level
 
 _PROCESSES = frozenset({"MaxRequestWorkers", "pm.max_children", "workers"})
 """Knobs that are a number of processes, which takes memory."""
+_BY_LOAD = _PROCESSES | {"threads"}
+"""Knobs whose levels follow from clients and CPUs: what rules of knobs say of these is told too."""
 
 
 def with_findings(
@@ -67,9 +69,11 @@ def _levels(known: KnobProposal, value: Level) -> tuple[Level, ...]:
 
 def _reasoned(proposal: KnobProposal, finding: Finding) -> KnobProposal:
     evidence = f" ({finding.evidence})" if finding.evidence else ""
+    is_by_load = proposal.name.partition("@")[0] in _BY_LOAD
+    besides = f"; {proposal.why}" if proposal.why and is_by_load else ""
     return structs.replace(
         proposal,
-        why=f"{finding.what}{evidence} [{finding.name}]",
+        why=f"{finding.what}{evidence} [{finding.name}]{besides}",
         # What is seen here is likelier to help than what rarely does.
         prior=max(proposal.prior, POSSIBLE),
         found_by=finding.name,

@@ -64,7 +64,7 @@ def inspect_text(page: Page) -> RenderableType:
 
 def _proven(page: Page) -> Iterator[tuple[str, str]]:
     for proof in proofs(page):
-        tried = ", ".join(f"{each.knob} {level_text(each.value)}" for each in proof.tried)
+        tried = ", ".join(f"{each.knob}={level_text(each.value)}" for each in proof.tried)
         yield (
             "to prove it",
             f"`{shlex.join(proof.command)}`, then `httpdyno tune` of the study that it writes; "
