@@ -57,6 +57,17 @@ def test_what_the_host_took_is_told_in_percent_of_a_core():
     )
 
 
+def test_that_children_are_not_counted_is_told_once():
+    start = sample_start()
+    missing = tuple(
+        structs.replace(w, telemetry=structs.replace(w.telemetry, misses_cpu=True))
+        for w in start.windows
+    )
+    [told] = caveat.window_caveats([structs.replace(start, windows=missing), start])
+    assert told.kind == "missed_cpu"
+    assert "CPU per request is too low" in told.message
+
+
 def test_knobs_that_nobody_read_back_are_named_once():
     unread = structs.replace(sample_start(), effective=(Effective(unverified=("b", "a")),) * 2)
     [told] = caveat.window_caveats([unread])

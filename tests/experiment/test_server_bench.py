@@ -39,6 +39,8 @@ class Server:
     """One that comes up only when it is ended, or does what it is told."""
 
     root_pids = (0,)
+    keeper_pids = ()
+    groups = ()
     addresses = ("127.0.0.1:1",)
 
     def __init__(self, comes_up=None):

@@ -53,6 +53,8 @@ class Site:
         ]
         self.addresses = (f"unix:{socket}", "127.0.0.1:1")
         self.networks = ("", "")
+        self.keeper_pids = ()
+        self.groups = ()
 
     @property
     def root_pids(self):
@@ -83,6 +85,8 @@ class Elsewhere:
         self.addresses = (f"127.0.0.1:{port}",)
         self.networks = (network,)
         self.root_pids = (int(network.split("/")[2]),)
+        self.keeper_pids = ()
+        self.groups = ()
 
     def await_ready(self, timeout_s):
         patience, [address], [network] = Patience(timeout_s), self.addresses, self.networks

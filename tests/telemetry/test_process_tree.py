@@ -12,7 +12,7 @@ from typing import NamedTuple
 import pytest
 
 from httpdyno.telemetry import process_tree
-from httpdyno.telemetry.process_tree import ProcessTree, TreeReading
+from httpdyno.telemetry.process_tree import ProcessTree, Usage
 
 DEADLINE_S = 20
 TICKS_S = 0.02
@@ -124,7 +124,7 @@ def root():
 class Beside(NamedTuple):
     """A reading, and what the root said just before and just after that had been used."""
 
-    reading: TreeReading
+    reading: Usage
     least_s: float
     most_s: float
 

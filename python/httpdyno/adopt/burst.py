@@ -17,9 +17,9 @@ from httpdyno.model import Burst, Measurement, RequestSpec, TlsSpec, Workload
 from httpdyno.servers.site.running import SiteRunning
 from httpdyno.sock_diag import listening_sockets
 from httpdyno.study.site import NO_NAME
+from httpdyno.telemetry.account import account_of
 from httpdyno.telemetry.host import cpu_ticks
 from httpdyno.telemetry.kernel_text import tcp_extensions
-from httpdyno.telemetry.process_tree import ProcessTree
 
 BURST_S = 2.0
 _LOOK_S = 0.05
@@ -45,9 +45,9 @@ def burst(
     asked = tuple(_of_host(each, running) for each in requests if each.method == "GET")
     if not asked or duration_s <= 0:
         return None
-    trees = [ProcessTree(pid) for pid in running.root_pids]
+    account = account_of(running)
     network = running.seat.network
-    overflows, cpu_s, machine = _overflows(network), _cpu_s(trees), cpu_ticks()
+    overflows, cpu_s, machine = _overflows(network), account.read().cpu_s, cpu_ticks()
     began_s = time.monotonic()
     waiting: dict[str, int] = {}
     handle = start_load(
@@ -62,7 +62,7 @@ def burst(
             _look(network, waiting)
     finally:
         handle.stop()
-    cpu_s = _cpu_s(trees) - cpu_s
+    cpu_s = account.read().cpu_s - cpu_s
     idle, total = (now - then for now, then in zip(cpu_ticks(), machine, strict=True))
     took_s = time.monotonic() - began_s
     [measured] = handle.measurements()
@@ -141,7 +141,3 @@ def _overflows(network: str) -> int | None:
         text = (Path(network).parent.parent / "net/netstat").read_text()
         return tcp_extensions(text).get(_OVERFLOWS, 0)
     return None
-
-
-def _cpu_s(trees: Sequence[ProcessTree]) -> float:
-    return sum(tree.read().cpu_s for tree in trees)

@@ -23,7 +23,7 @@ from httpdyno.servers.run_folder import new_run_root
 from httpdyno.servers.site.running import SiteRunning
 from httpdyno.servers.site.seating import OpenSeat
 from httpdyno.servers.site.server import SiteServer
-from httpdyno.telemetry.process_tree import ProcessTree
+from httpdyno.telemetry.account import account_of
 
 _READY_S = 20.0
 _ANSWER_S = 10.0
@@ -145,9 +145,7 @@ def rehearse_site(
             safe = [each for each in requests if each.method in _SAFE][:_MOST_REQUESTS]
             answered = tuple(_answered(running, each) for each in safe)
             sent = burst(running, safe, connections, burst_s)
-            trees = [ProcessTree(pid) for pid in running.root_pids]
-            n_processes = sum(tree.read().n_processes for tree in trees)
-            pss = [tree.pss_bytes() for tree in trees]
+            account = account_of(running)
             return RehearsalReport(
                 ready_s=ready_s,
                 answered=answered,
@@ -158,8 +156,8 @@ def rehearse_site(
                 unnamed=next((one.complaint for one in watched), ""),
                 words=tuple(running.last_words().splitlines()[-_MOST_WORDS:]),
                 effective=effective.values,
-                pss_bytes=sum(each or 0 for each in pss) if any(pss) else None,
-                n_processes=n_processes,
+                pss_bytes=account.pss_bytes(),
+                n_processes=account.read().n_processes,
                 isolation=running.seat.kind,
                 burst=sent,
                 prepare_s=running.prepare_s,

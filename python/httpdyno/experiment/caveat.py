@@ -63,6 +63,7 @@ def window_caveats(starts: Sequence[StartRecord]) -> Caveats:
         *_client_limited(windows),
         *_unverified_knobs(starts),
         *_steal(windows),
+        *_missed_cpu(windows),
     )
 
 
@@ -262,3 +263,12 @@ def _steal(windows: Sequence[WindowRecord]) -> Caveats:
         return ()
     share = 100 * stolen_s / total_s
     return _one("steal", f"the machine's host took {share:.0f} % of a core during the windows")
+
+
+def _missed_cpu(windows: Sequence[WindowRecord]) -> Caveats:
+    words = (
+        "some processes of the server ignore how their children end, so the kernel adds what these "
+        "used to no other process's time, and the server is in no control group of its own, which "
+        "would count them: CPU per request is too low by as much as they took"
+    )
+    return _one("missed_cpu", words) if any(w.telemetry.misses_cpu for w in windows) else ()

@@ -49,6 +49,7 @@ from httpdyno.servers.difference import difference
 from httpdyno.servers.root_folder import ROOT_VARIABLE, full_disk
 from httpdyno.servers.run_data import RunData
 from httpdyno.servers.run_folder import RunRoot, new_run_root
+from httpdyno.telemetry.account import account_of
 from httpdyno.telemetry.census.tracer import can_trace
 from httpdyno.telemetry.collector import server_collectors
 from httpdyno.telemetry.host import host_facts
@@ -263,10 +264,10 @@ class ServerBench:
             addresses={place: each.addresses[0] for place, each in running.items()},
             networks={place: each.networks[0] for place, each in running.items()},
             collectors={
-                place: server_collectors(each.root_pids) for place, each in running.items()
+                place: server_collectors(account_of(each)) for place, each in running.items()
             },
             onlookers={
-                place: Onlooker(each.root_pids, each.networks[0])
+                place: Onlooker(each.root_pids, each.networks[0], account=account_of(each))
                 for place, each in running.items()
                 if place.start == 0 and place.arm in wanted
             },

@@ -46,6 +46,7 @@ from httpdyno.model import (
     WindowRecord,
     Workload,
 )
+from httpdyno.telemetry.account import account_found
 from httpdyno.telemetry.collector import Collector, server_collectors
 from httpdyno.telemetry.window import WindowTelemetry
 from httpdyno.units import format_duration
@@ -301,7 +302,7 @@ def _collectors(server: Server, plan: TurnsPlan) -> tuple[Collector, ...]:
     # Where two URLs lead to one process its time cannot be told apart.
     pids = [each.root_pid for each in plan.servers]
     known = server.root_pid and pids.count(server.root_pid) == 1
-    return server_collectors([server.root_pid] if known else [])
+    return server_collectors(account_found([server.root_pid] if known else []))
 
 
 def _follow(

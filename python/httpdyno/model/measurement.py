@@ -22,15 +22,17 @@ stored. So it is with the other ones called NO_… below."""
 
 
 class Telemetry(Record, frozen=True):
-    """The server's process tree over one window, reaped children included."""
+    """The server's processes over one window."""
 
     cpu_s: float
-    """User and system CPU seconds."""
+    """User and system CPU seconds, those of processes included that have ended."""
     pss_bytes: int | None = None
-    """Proportional set size of the tree at the window's end; None when it was not read."""
+    """Proportional set size of all at the window's end; None when it was not read."""
     n_processes: int = 0
     steal_s: float = 0.0
     """CPU time the hypervisor took from this host in the window."""
+    misses_cpu: bool = False
+    """Whether children that nobody waits for are not in `cpu_s`; told after the last window."""
 
 
 class Phases(Record, frozen=True, omit_defaults=True):

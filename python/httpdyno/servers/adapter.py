@@ -70,6 +70,20 @@ class Running(Protocol):
         Each is also its own session and process group id.
         """
 
+    @property
+    def keeper_pids(self) -> tuple[int, ...]:
+        """The parent of each root process, if it takes over what loses its parent in that tree.
+
+        Such a parent has nothing else below it. Empty where they have none.
+        """
+
+    @property
+    def groups(self) -> tuple[Path, ...]:
+        """The control groups of version 2 that all of the server is in, and nothing else.
+
+        Empty where a part of it is in none of its own.
+        """
+
     def await_ready(self, timeout_s: float) -> NotRunning | Effective:
         """Wait until it answers and is all there, then read the effective configuration back.
 

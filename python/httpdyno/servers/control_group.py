@@ -1,8 +1,10 @@
 """A control group for one server, where the kernel has them and this process may make one.
 
 What a group is good for here is its `cgroup.kill`: the kernel ends all members in one step, so that
-no process can fork faster than it is ended. It limits nothing: a group is only made where no
-controller would come with it, because a share of its own would change what is measured.
+no process can fork faster than it is ended. And its `cpu.stat`: the kernel counts there what all
+used that ever ran in it (`telemetry/account.py`). So a server is alone in its group; who starts and
+keeps it is outside. It limits nothing: a group is only made where no controller would come with it,
+because a share of its own would change what is measured.
 
 Source: the kernel's Documentation/admin-guide/cgroup-v2.rst, "Core Interface Files".
 """
@@ -61,6 +63,11 @@ def make_group(name: str) -> Path | None:
         return group
     remove_group(group)
     return None
+
+
+def holds(group: Path, pid: int) -> bool:
+    """Whether a process is in a group: the kernel may have refused to move it there."""
+    return str(pid) in _content(group / "cgroup.procs").split()
 
 
 def is_group(folder: Path) -> bool:

@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 from msgspec import structs
@@ -101,6 +102,17 @@ class Instance:
     def root_pids(self) -> tuple[int, ...]:
         """The process whose tree is the server; also its session and process group id."""
         return (self._process.pid,)
+
+    @property
+    def keeper_pids(self) -> tuple[int, ...]:
+        """Its parent, which takes over what loses its own."""
+        return (self._process.keeper_pid,)
+
+    @property
+    def groups(self) -> tuple[Path, ...]:
+        """The control group that the server is alone in; empty where there is none."""
+        group = self._process.group
+        return () if group is None else (group,)
 
     def await_ready(self, timeout_s: float) -> NotRunning | Effective:
         """Wait until it answers and is all there, then read the effective configuration back."""

@@ -23,7 +23,7 @@ from httpdyno.errors import AdapterError, RevertError
 from httpdyno.interruption import cleaning
 from httpdyno.servers import keeper
 from httpdyno.servers.adapter import Place
-from httpdyno.servers.control_group import end_group, make_group, remove_group
+from httpdyno.servers.control_group import end_group, holds, make_group, remove_group
 from httpdyno.servers.keeper import Entry, Job
 from httpdyno.servers.live_process import (
     MARK,
@@ -148,6 +148,17 @@ class ServerProcess:
                 raise AdapterError(f"no process can be started: {error}") from error
             raise
         return process
+
+    @property
+    def keeper_pid(self) -> int:
+        """The parent of the root process and of all that came from it and lost its own parent."""
+        return self._kept.keeper_pid
+
+    @property
+    def group(self) -> Path | None:
+        """The control group that all that came from it is in, and nothing else; None for none."""
+        group = self._kept.group
+        return group if group is not None and holds(group, self.pid) else None
 
     @property
     def exit_code(self) -> int | None:

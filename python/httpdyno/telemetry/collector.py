@@ -6,12 +6,11 @@ is a class of its own and a line in `server_collectors`; `httpdyno.testing.colle
 of them must do. What works or asks the server while it is loaded is none: it would be measured too.
 """
 
-from collections.abc import Sequence
 from typing import Protocol
 
 from httpdyno.model import Telemetry
+from httpdyno.telemetry.account import Account, AccountCollector
 from httpdyno.telemetry.host import HostCollector
-from httpdyno.telemetry.process_tree import TreeCollector
 
 
 class Collector(Protocol):
@@ -32,11 +31,11 @@ class Collector(Protocol):
         """
 
 
-def server_collectors(root_pids: Sequence[int]) -> tuple[Collector, ...]:
+def server_collectors(account: Account) -> tuple[Collector, ...]:
     """Return the collectors of a server, new ones for each start.
 
     Args:
-        root_pids: The processes whose trees are the server.
+        account: Of the server's processes, for these collectors alone.
     """
-    # The trees come last: reading memory is slow, and what happens meanwhile is not the window's.
-    return (HostCollector(), TreeCollector(root_pids))
+    # The account comes last: memory is slow to read, and what happens meanwhile is no window's.
+    return (HostCollector(), AccountCollector(account))

@@ -15,25 +15,24 @@ What remains: the kernel prints reaped time in ticks, user and system cut apart,
 two ticks (20 ms) too low for each process that reaps children; that does not add up over
 readings. Where children are reaped faster than the tree can be read, a reading may lack what some
 of them used; the next has it. A server that ignores SIGCHLD loses its children's time in the
-kernel already. A process whose parent died first is still followed, and what it used until the
+kernel already. A process whose parent died first becomes the child of the tree's keeper, and stays
+in the tree. Without a keeper it is followed where it was seen before, and what it used until the
 last reading before its own end is kept.
 """
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from msgspec import structs
-
-from httpdyno.model import Telemetry
 from httpdyno.telemetry.proc_file import (
     KERNEL_LISTS_CHILDREN,
     content,
     listed_children,
     scanned_children,
 )
+from httpdyno.telemetry.worker_text import ignores_children
 
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 _ATTEMPTS = 5
@@ -42,11 +41,11 @@ _CPUCLOCK_SCHED = 2
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class TreeReading:
-    """A process tree at one moment."""
+class Usage:
+    """What a server's processes used so far, and how many they are."""
 
     cpu_s: float
-    """CPU seconds since the tree began, reaped children included."""
+    """CPU seconds since they began, those of them included that have ended."""
     n_processes: int
 
 
@@ -65,19 +64,27 @@ class _Process(NamedTuple):
 class ProcessTree:
     """The tree below a root process. Not for several threads at once."""
 
-    def __init__(self, root_pid: int) -> None:
-        self._root = root_pid
+    def __init__(self, root_pid: int, *, keeper_pid: int = 0) -> None:
+        """Watch a tree.
+
+        Args:
+            root_pid: The process that it began with.
+            keeper_pid: The parent of that, which takes over whatever in the tree loses its parent,
+                and has nothing else below it; itself is no part of the tree. 0: nobody does.
+        """
+        self._root = keeper_pid or root_pid
+        self._keeper = keeper_pid
         self._known: dict[int, _Process] = {}
         self._used_s: dict[int, float] = {}
         """What each known process and its reaped children had used at the last reading."""
         self._lost_s = 0.0
         """What processes used that nobody of this tree reaped."""
 
-    def read(self) -> TreeReading:
+    def read(self) -> Usage:
         """Return the tree's CPU time so far; what it was at last when the root is gone."""
         for attempt in range(_ATTEMPTS):
             processes, is_whole = self._walk()
-            own_s = {pid: _own_cpu_s(pid) for pid in processes}
+            own_s = {pid: self._own_cpu_s(pid) for pid in processes}
             vanished = [pid for pid, used_s in own_s.items() if used_s is None]
             is_over = self._root not in processes or attempt == _ATTEMPTS - 1
             if is_over or (is_whole and not vanished):
@@ -85,16 +92,22 @@ class ProcessTree:
         for pid in vanished:
             del processes[pid]
         if self._root not in processes:
-            return TreeReading(cpu_s=sum(self._used_s.values()) + self._lost_s, n_processes=0)
+            return Usage(cpu_s=sum(self._used_s.values()) + self._lost_s, n_processes=0)
         self._keep_orphans_time(processes)
         self._known = processes
         self._used_s = {
             pid: (own_s[pid] or 0.0) + process.reaped_ticks / _TICKS_PER_S
             for pid, process in processes.items()
         }
-        return TreeReading(
-            cpu_s=sum(self._used_s.values()) + self._lost_s, n_processes=len(processes)
+        return Usage(
+            cpu_s=sum(self._used_s.values()) + self._lost_s,
+            n_processes=len(processes) - (self._keeper in processes),
         )
+
+    def pids(self) -> frozenset[int]:
+        """Return the tree's processes."""
+        processes, _ = self._walk()
+        return frozenset(processes) - {self._keeper}
 
     def pss_bytes(self) -> int | None:
         """Return the tree's proportional set size; None where it may not be read.
@@ -103,10 +116,14 @@ class ProcessTree:
         tree really occupies. The kernel walks all page tables for it: about a millisecond for
         each process, so not for every window.
         """
-        processes, _ = self._walk()
-        sizes = [_pss_bytes(pid) for pid in processes]
-        known = [size for size in sizes if size is not None]
-        return sum(known) if known else None
+        return sum_of_pss(self.pids())
+
+    def ignores_children(self) -> bool:
+        """Whether one of its processes ignores how children end, so that their time is lost."""
+        return any(ignores_children(content(b"/proc/%d/status" % pid)) for pid in self.pids())
+
+    def _own_cpu_s(self, pid: int) -> float | None:
+        return 0.0 if pid == self._keeper else _own_cpu_s(pid)
 
     def _walk(self) -> tuple[dict[int, _Process], bool]:
         """Return the processes by pid, and whether none was reaped while they were looked for."""
@@ -130,39 +147,10 @@ class ProcessTree:
                 self._lost_s += self._used_s[pid]
 
 
-class TreeCollector:
-    """CPU time, processes and memory of a server: of all its process trees together."""
-
-    def __init__(self, root_pids: Sequence[int]) -> None:
-        self._trees = [ProcessTree(pid) for pid in root_pids]
-        self._opened_cpu_s = 0.0
-
-    def open(self) -> None:
-        """Take note of the CPU time as a window opens."""
-        self._opened_cpu_s = self._read().cpu_s
-
-    def close(self, seen: Telemetry, *, is_last: bool) -> Telemetry:
-        """Add what was used since; memory after the last window only, since it is slow to read."""
-        now = self._read()
-        return structs.replace(
-            seen,
-            # Reaped time is cut to ticks, so a reading may be a little less than the one before.
-            cpu_s=max(0.0, now.cpu_s - self._opened_cpu_s),
-            n_processes=now.n_processes,
-            pss_bytes=self._pss_bytes() if is_last else None,
-        )
-
-    def _read(self) -> TreeReading:
-        readings = [tree.read() for tree in self._trees]
-        return TreeReading(
-            cpu_s=sum(each.cpu_s for each in readings),
-            n_processes=sum(each.n_processes for each in readings),
-        )
-
-    def _pss_bytes(self) -> int | None:
-        sizes = [tree.pss_bytes() for tree in self._trees]
-        known = [size for size in sizes if size is not None]
-        return sum(known) if known else None
+def sum_of_pss(pids: Iterable[int]) -> int | None:
+    """Return what some processes occupy together; None where that may not be read."""
+    known = [size for pid in pids if (size := _pss_bytes(pid)) is not None]
+    return sum(known) if known else None
 
 
 def _descend(pid: int, found: dict[int, _Process], children_of: Callable[[int], list[int]]) -> bool:

@@ -4,6 +4,7 @@ Source: proc_pid_stat(5), proc_pid_status(5), proc_pid_smaps(5).
 """
 
 import os
+import signal
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -22,6 +23,7 @@ _STATES = {
 }
 ZOMBIE = "zombie"
 DEAD = "dead"
+_CHILD_SIGNAL = 1 << (signal.SIGCHLD - 1)
 
 
 class Stat(NamedTuple):
@@ -96,6 +98,12 @@ def page_table_bytes(text: bytes) -> int | None:
     """Return what the kernel's tables of its pages take, by /proc/PID/status; None of a zombie."""
     _, found, tail = text.partition(b"\nVmPTE:")
     return int(tail.split(None, 1)[0]) * 1024 if found else None
+
+
+def ignores_children(text: bytes) -> bool:
+    """Whether a process ignores SIGCHLD, by /proc/PID/status: its children are reaped unasked."""
+    _, found, tail = text.partition(b"\nSigIgn:")
+    return bool(found) and bool(int(tail.split(None, 1)[0], 16) & _CHILD_SIGNAL)
 
 
 def memory(text: bytes) -> Memory | None:

@@ -126,6 +126,18 @@ class AdapterConformance:
         assert all(os.getsid(pid) == pid for pid in running.root_pids)
         assert {*running.root_pids} <= {process.pid for process in _members(running.root_pids)}
 
+    def test_its_keepers_and_groups_are_its_own(self, starter: Starter) -> None:
+        running, _ = starter.ready()
+        parents = [info.parent for pid in running.root_pids if (info := process_info(pid))]
+        assert running.keeper_pids in {(), tuple(parents)}
+        held = [
+            int(pid)
+            for group in running.groups
+            for pid in (group / "cgroup.procs").read_text().split()
+        ]
+        assert {*running.root_pids} <= {*held} or not running.groups
+        assert not {os.getpid(), *parents} & {*held}
+
     def test_two_run_at_once(self, case: AdapterCase, starter: Starter) -> None:
         one, _ = starter.ready()
         other, _ = starter.ready()

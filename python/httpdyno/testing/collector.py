@@ -11,7 +11,7 @@ from msgspec import structs
 from httpdyno.model import Telemetry
 from httpdyno.telemetry.collector import Collector
 
-TOLD = Telemetry(cpu_s=123.0, pss_bytes=456, n_processes=78, steal_s=9.0)
+TOLD = Telemetry(cpu_s=123.0, pss_bytes=456, n_processes=78, steal_s=9.0, misses_cpu=True)
 """What others told of a window; no collector happens to tell the same."""
 
 

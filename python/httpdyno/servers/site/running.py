@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from httpdyno.interruption import cleaning
 from httpdyno.model import Effective, Member, ValueEvidence
@@ -88,6 +89,18 @@ class SiteRunning:
     def root_pids(self) -> tuple[int, ...]:
         """The members' root processes, the front's first."""
         return tuple(each.process.pid for each in self._members)
+
+    @property
+    def keeper_pids(self) -> tuple[int, ...]:
+        """Their parents, one each, which take over what loses its own."""
+        return tuple(each.process.keeper_pid for each in self._members)
+
+    @property
+    def groups(self) -> tuple[Path, ...]:
+        """The control group of each member; empty where one of them has none."""
+        groups = [each.process.group for each in self._members]
+        own = tuple(group for group in groups if group is not None)
+        return own if len(own) == len(groups) else ()
 
     @property
     def prepare_s(self) -> float:

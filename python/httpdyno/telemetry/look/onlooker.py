@@ -12,6 +12,7 @@ from contextlib import suppress
 from threading import Event, Thread
 
 from httpdyno.model.look import Look, QueueSeen
+from httpdyno.telemetry.account import Account, account_found
 from httpdyno.telemetry.host import cpu_ticks
 from httpdyno.telemetry.kernel_text import tcp_extensions
 from httpdyno.telemetry.look.allowance import cpus, limit_hits
@@ -21,7 +22,6 @@ from httpdyno.telemetry.look.roster import Roster
 from httpdyno.telemetry.look.sampler import Sampler
 from httpdyno.telemetry.look.tally import Tally
 from httpdyno.telemetry.proc_file import content
-from httpdyno.telemetry.process_tree import ProcessTree
 from httpdyno.telemetry.surroundings import HostMemory, host_memory
 
 _EVERY_S = 0.05
@@ -35,20 +35,25 @@ _GOLDEN = 0.6180339887498949
 _KEEPER_CPU_RATIO, _KEEPER_CPU_S = 0.01, 0.02
 """Who keeps children uses less of a core, or less than two ticks."""
 _OWN_NETWORK = "/proc/self/ns/net"
+_MISSED = "CPU time of children that nobody waits for: only a control group of its own counts it"
 
 
 class Onlooker:
     """Looks at a server from `start` to `stop`; once."""
 
-    def __init__(self, root_pids: Sequence[int], network: str = "") -> None:
+    def __init__(
+        self, root_pids: Sequence[int], network: str = "", *, account: Account | None = None
+    ) -> None:
         """Look at some trees.
 
         Args:
             root_pids: The processes whose trees are the server.
             network: A network namespace that its sockets are in, such as `/proc/PID/ns/net`,
                 beside those of these processes.
+            account: What they used, for this onlooker alone; None to open one.
         """
         self._roots = tuple(root_pids)
+        self._account = account or account_found(root_pids)
         self._network = network
         self._has_begun, self._is_over = Event(), Event()
         self._look: Look | None = None
@@ -75,7 +80,8 @@ class Onlooker:
         try:
             ends = Ends(networks_of(self._roots, self._network))
             try:
-                self._look = _Looking(self._roots, ends).until(self._is_over, self._has_begun)
+                looking = _Looking(self._roots, ends, self._account)
+                self._look = looking.until(self._is_over, self._has_begun)
             finally:
                 ends.close()
         except BaseException as error:
@@ -108,14 +114,14 @@ def _name(path: str) -> str:
 class _Looking:
     """All that is read from the first moment to the last."""
 
-    def __init__(self, roots: Sequence[int], ends: Ends) -> None:
+    def __init__(self, roots: Sequence[int], ends: Ends, account: Account) -> None:
         self._roots = roots
         self._ends = ends
         self._roster = Roster(roots)
         self._sampler = Sampler(self._roster, ends)
         self._tally = Tally()
         self._ledger = Ledger()
-        self._trees = [ProcessTree(pid) for pid in roots]
+        self._account = account
         self._queues: dict[int, list[int]] = {}
         self._addresses: dict[int, tuple[str, int]] = {}
         self._states: list[dict[str, int]] = []
@@ -186,7 +192,7 @@ class _Looking:
         return time.thread_time() - began_s
 
     def _cpu_s(self) -> float:
-        return sum(tree.read().cpu_s for tree in self._trees)
+        return self._account.read().cpu_s
 
     def _told(self, seconds: float, cpu_s: float, before: "_Machine", after: "_Machine") -> Look:
         balance = self._ledger.balance(self._roster.last)
@@ -225,7 +231,12 @@ class _Looking:
             swap_ins=max(0, after.memory.swap_ins - before.memory.swap_ins),
             pressure=pressed(before.memory, after.memory, after.at_s - before.at_s),
             memory_limit_hits=after.hits_since(before),
-            hidden=(*self._sampler.hidden, *self._ends.hidden, *sorted(self._ledger.hidden)),
+            hidden=(
+                *self._sampler.hidden,
+                *self._ends.hidden,
+                *sorted(self._ledger.hidden),
+                *([_MISSED] if self._account.misses_children() else ()),
+            ),
         )
 
     def _keepers(self, balance: Balance, seconds: float) -> set[int]:
