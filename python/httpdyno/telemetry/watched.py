@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 
+from httpdyno.telemetry.account import group_cpu_s, lone_group
 from httpdyno.telemetry.pool import Pool, PoolChange, change, pool
 from httpdyno.telemetry.status_text import Status, requests_per_s
 from httpdyno.telemetry.surroundings import HostMemory, Sockets, host_memory, sockets
@@ -23,6 +24,8 @@ class Look:
     """What it says itself; None where it was not asked, or did not answer."""
     no_status: str = ""
     """Why it did not."""
+    group_cpu_s: float | None = None
+    """CPU time of all that ever ran in its control group; None where it is not alone in one."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -35,6 +38,9 @@ class Watched:
     """How long ago the first look was."""
     change: PoolChange | None = None
     """Since the look before; None at the first."""
+    cpu_ratio: float | None = None
+    """CPU seconds per second since the look before: of its control group, or of all that are there;
+    None at the first."""
     swap_ins_per_s: float | None = None
     """Pages of the whole machine; since the look before, as the next one."""
     requests_per_s: float | None = None
@@ -74,12 +80,18 @@ def next_look(before: Watched, look: Look) -> Watched:
     happened = change(before.now.sample, look.sample)
     overflows = look.sockets.overflows
     asked = before.now.status, look.status
+    group_s = before.now.group_cpu_s, look.group_cpu_s
     return _with_status(
         Watched(
             now=look,
             n_looks=before.n_looks + 1,
             since_s=before.since_s + happened.elapsed_s,
             change=happened,
+            cpu_ratio=(
+                happened.pool_cpu_ratio
+                if group_s[0] is None or group_s[1] is None
+                else max(0.0, group_s[1] - group_s[0]) / happened.elapsed_s
+            ),
             swap_ins_per_s=(look.host.swap_ins - before.now.host.swap_ins) / happened.elapsed_s,
             requests_per_s=(
                 requests_per_s(asked[0], asked[1], happened.elapsed_s)
@@ -133,6 +145,7 @@ class Watcher:
         self._inodes = inodes
         self._sampler = WorkerSampler([root_pid], memory_s=memory_s)
         self._ask = ask
+        self._group = lone_group(root_pid)
         self._root_started_ticks: int | None = None
 
     def look(self) -> Look | None:
@@ -150,6 +163,7 @@ class Watcher:
             sockets=sockets(living[0].pid, self._inodes, has_states=False),
             status=None if isinstance(said, str) else said,
             no_status=said if isinstance(said, str) else "",
+            group_cpu_s=group_cpu_s(self._group) if self._group else None,
         )
 
     def _is_another(self, sample: Sample) -> bool:

@@ -29,6 +29,7 @@ from httpdyno.telemetry.worker_text import (
     Memory,
     Stat,
     context_switches,
+    ignores_children,
     memory,
     page_table_bytes,
     stat,
@@ -78,6 +79,8 @@ class Worker:
     page_table_bytes: int | None = None
     """Of the kernel's memory, for its own: in no size of the process, and in its group's limit."""
     n_descriptors: int | None = None
+    ignores_children: bool = False
+    """Whether nobody waits for its children: what they used is in no process's time."""
     memory: Memory | None = None
     """None where it may not be seen or was not read yet, and of zombies."""
     memory_age_s: float | None = None
@@ -221,6 +224,7 @@ class WorkerSampler:
             involuntary_switches=switches[1] if switches else None,
             page_table_bytes=page_table_bytes(status),
             n_descriptors=n_descriptors,
+            ignores_children=ignores_children(status),
             memory=seen.memory if seen and each.state != ZOMBIE else None,
             memory_age_s=at_s - seen.at_s if seen else None,
             hidden=hidden,

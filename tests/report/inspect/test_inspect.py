@@ -266,6 +266,13 @@ def test_a_program_that_was_replaced_is_a_finding():
     assert finding.do == "a restart takes up the new one"
 
 
+def test_children_that_nobody_waits_for_are_a_note():
+    careless = replace(worker(813, 6), ignores_children=True)
+    server = replace(secluded(), observed=observed(worker(ROOT_PID, 1), careless))
+    [note] = (each for each in server.findings if each.name == "children-not-counted")
+    assert (note.severity, note.evidence) == ("note", "nginx (813)")
+
+
 def test_what_rules_say_comes_the_worst_first_in_a_few_lines_each():
     readings = (
         reading("worker_connections", "100000", line=7),

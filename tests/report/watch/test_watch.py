@@ -118,6 +118,15 @@ def view(watched: Watched, **more: object) -> View:
     return View(**{"title": TITLE, "watched": watched, "every_s": 1.0, **more})  # type: ignore[arg-type]
 
 
+def test_a_control_group_of_its_own_tells_the_cpu_time_of_those_too_that_have_ended():
+    groups = (look(100.0, worker(ROOT_PID), group_cpu_s=7.0), look(102.0, worker(ROOT_PID)))
+    gone = next_look(first_look(groups[0]), groups[1])
+    assert gone.cpu_ratio == 0.0
+    seen = next_look(first_look(groups[0]), replace(groups[1], group_cpu_s=9.5))
+    assert "1.25 cores" in plain_text(view(seen))
+    assert watch_json(seen)["pool"]["cpu_ratio"] == 1.25
+
+
 def test_a_view_of_80_columns(golden):
     text = plain_text(view(pair(), n_lines=LINES, keys="q quits"))
     assert len(text.splitlines()) <= LINES

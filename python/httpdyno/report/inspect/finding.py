@@ -137,6 +137,15 @@ def _of_processes(observed: Observed | None) -> Iterator[Finding]:
             what=f"{plural(len(zombies), 'zombie')}: ended, and the parent has not asked how",
             evidence=oxford(zombies) if len(zombies) <= _N_NAMED else f"the first: {zombies[0]}",
         )
+    workers = observed.workers if observed else ()
+    if careless := [f"{each.name} ({each.pid})" for each in workers if each.ignores_children]:
+        yield Finding(
+            name="children-not-counted",
+            severity="note",
+            what="a process of it ignores how its children end: what such children used is in no "
+            "process's CPU time",
+            evidence=oxford(careless) if len(careless) <= _N_NAMED else f"the first: {careless[0]}",
+        )
 
 
 def _not_seen(seen: Inspected) -> Iterator[Finding]:

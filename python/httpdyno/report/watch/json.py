@@ -25,6 +25,7 @@ def watch_json(watched: Watched) -> dict[str, Any]:
             "memory_age_s": look.pool.memory_age_s,
             "states": dict(look.pool.states),
             "zombies": list(look.pool.zombies),
+            "cpu_ratio": watched.cpu_ratio,
             **_rates(happened),
         },
         "queues": [asdict(each) for each in look.sockets.queues],
@@ -42,10 +43,9 @@ def watch_json(watched: Watched) -> dict[str, Any]:
 
 def _rates(happened: PoolChange | None) -> dict[str, Any]:
     if happened is None:
-        names = ("cpu_ratio", "births_per_s", "deaths_per_s", "major_faults_per_s")
+        names = ("births_per_s", "deaths_per_s", "major_faults_per_s")
         return dict.fromkeys(names)
     return {
-        "cpu_ratio": happened.pool_cpu_ratio,
         "births_per_s": happened.births / happened.elapsed_s,
         "deaths_per_s": happened.deaths / happened.elapsed_s,
         "major_faults_per_s": happened.major_faults / happened.elapsed_s,

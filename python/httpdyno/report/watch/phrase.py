@@ -50,8 +50,7 @@ def memory_text(watched: Watched, every_s: float) -> str:
 
 def cpu_text(watched: Watched) -> str:
     """Return the CPU time of all of them, in cores."""
-    happened = watched.change
-    return "– cores" if happened is None else f"{happened.pool_cpu_ratio:.2f} cores"
+    return "– cores" if watched.cpu_ratio is None else f"{watched.cpu_ratio:.2f} cores"
 
 
 def turnover_text(watched: Watched) -> str:
