@@ -57,15 +57,17 @@ def test_what_the_host_took_is_told_in_percent_of_a_core():
     )
 
 
-def test_that_children_are_not_counted_is_told_once():
+@pytest.mark.parametrize("arms", [{0, 1}, {1}])
+def test_that_children_are_not_counted_is_told_once(arms):
     start = sample_start()
     missing = tuple(
-        structs.replace(w, telemetry=structs.replace(w.telemetry, misses_cpu=True))
+        structs.replace(w, telemetry=structs.replace(w.telemetry, misses_cpu=w.arm in arms))
         for w in start.windows
     )
     [told] = caveat.window_caveats([structs.replace(start, windows=missing), start])
     assert told.kind == "missed_cpu"
     assert "CPU per request is too low" in told.message
+    assert ("its ratio may be wrong" in told.message) == (arms == {1})
 
 
 def test_knobs_that_nobody_read_back_are_named_once():

@@ -6,6 +6,7 @@ from tests.real.test_apache_site import SITE, contents, needs
 
 from httpdyno.model import Configuration, Effective, Level, ServerSpec, Site, Survey
 from httpdyno.servers.adapter import NotRunning
+from httpdyno.servers.control_group import parent_group
 from httpdyno.servers.patience import Patience
 from httpdyno.servers.probe import ask
 from httpdyno.servers.run_folder import new_run_root
@@ -13,6 +14,7 @@ from httpdyno.servers.site.isolation import seat_maker
 from httpdyno.servers.site.server import SITE as SITE_ADAPTER
 from httpdyno.servers.site.server import SiteServer
 from httpdyno.servers.site.snapshot import Found, Snapshot
+from httpdyno.telemetry.account import TreeAccount, account_of
 
 pytestmark = pytest.mark.real_server("apache2", "openssl")
 
@@ -50,6 +52,12 @@ def page(running):
     )
 
 
+def has_its_processes_and_no_others(account, arm):
+    """Whether it has as many as the tree, but for those born or ended between the two looks."""
+    tree = TreeAccount(arm.root_pids, arm.keeper_pids)
+    return any(account.read().n_processes == tree.read().n_processes > 1 for _ in range(9))
+
+
 @pytest.mark.parametrize("isolation", ISOLATIONS)
 def test_two_arms_of_a_site_run_side_by_side_as_asked(tree, isolation):
     server = server_of(tree, isolation)
@@ -77,6 +85,8 @@ def test_two_arms_of_a_site_run_side_by_side_as_asked(tree, isolation):
                 asked = {name: str(level) for name, level in values.items()}
                 assert {name: effective.values[name] for name in asked} == asked
                 assert page(arm).status == 200
+                assert bool(arm.groups) == (parent_group() is not None)
+                assert has_its_processes_and_no_others(account_of(arm), arm)
         finally:
             for arm in started:
                 arm.stop()

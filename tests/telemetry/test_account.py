@@ -26,7 +26,9 @@ from httpdyno.telemetry.account import (
     account_of,
     lone_group,
 )
+from httpdyno.telemetry.look.onlooker import Onlooker
 from httpdyno.telemetry.process_tree import ProcessTree, Usage
+from httpdyno.telemetry.watched import Watcher
 from httpdyno.telemetry.worker_text import ignores_children
 from httpdyno.testing.collector import TOLD, CollectorCase, CollectorConformance
 
@@ -297,6 +299,19 @@ def test_without_a_group_it_is_told_that_children_are_missed(tmp_path, monkeypat
         assert seen.cpu_s < BURNED_S / 2, "it is not missed any more: nothing is to be told"
 
 
+@pytest.mark.parametrize("has_group", [pytest.param(True, marks=has_groups), False])
+def test_a_look_takes_the_same_account(tmp_path, monkeypatch, has_group):
+    if not has_group:
+        monkeypatch.setattr(server_process, "make_group", lambda _name: None)
+    with served(tmp_path) as server:
+        onlooker = Onlooker(server.root_pids, account=account_of(server))
+        onlooker.start()
+        server.does("unwaited")
+        seen = onlooker.stop()
+    is_told = any(words.startswith("CPU time of children") for words in seen.hidden)
+    assert (seen.cpu_s >= BURNED_S, is_told) == (has_group, not has_group)
+
+
 @pytest.mark.parametrize(
     ("ignored", "expected"),
     [({signal.SIGCHLD}, True), ({signal.SIGPIPE, signal.SIGHUP}, False), (set(), False)],
@@ -314,6 +329,9 @@ def test_a_server_that_ran_before_has_a_group_where_it_is_alone_in_it():
         assert lone_group(server.pid) == group
         assert isinstance(account_found([server.pid]), GroupAccount)
         assert isinstance(account_found([server.pid, other.pid]), TreeAccount)
+        look = Watcher(server.pid, ()).look()
+        assert look is not None
+        assert look.group_cpu_s is not None
         (group / "cgroup.procs").write_text(str(other.pid))
         assert lone_group(server.pid) is None
 

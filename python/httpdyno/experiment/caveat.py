@@ -266,9 +266,13 @@ def _steal(windows: Sequence[WindowRecord]) -> Caveats:
 
 
 def _missed_cpu(windows: Sequence[WindowRecord]) -> Caveats:
+    missing = {window.arm for window in windows if window.telemetry.misses_cpu}
+    others = {window.arm for window in windows} - missing
     words = (
         "some processes of the server ignore how their children end, so the kernel adds what these "
         "used to no other process's time, and the server is in no control group of its own, which "
         "would count them: CPU per request is too low by as much as they took"
     )
-    return _one("missed_cpu", words) if any(w.telemetry.misses_cpu for w in windows) else ()
+    if others:
+        words += ". That is so of some configurations and not of others, so its ratio may be wrong"
+    return _one("missed_cpu", words) if missing else ()

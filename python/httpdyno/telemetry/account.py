@@ -5,7 +5,8 @@ ever ran in the group, whoever waited for it and whatever became of its parent. 
 any controller. A thread's time comes to it when the thread leaves its core, and at each tick while
 it stays there; so what sleeps or is gone is in it to the microsecond, and of each core that the
 server is at work on just then up to one tick (4 ms at 250 Hz) comes with the next reading, which
-does not add up. A window's edges are where nothing is in flight.
+does not add up. A window's edges are where nothing is in flight. What a server itself moves into
+another group is not in it, and what others do for it, such as a database, is in neither account.
 
 Else its process trees are read (`process_tree.py`), which costs some files for each process. They
 have what lost its parent, where a keeper took it over. They do not have children that nobody waits
