@@ -51,7 +51,7 @@ def test_what_findings_propose_comes_first_and_the_worst_before_the_rest():
     ]
     infos = {each.name: info("loss" if each.name == "lossy" else "pure") for each in proposed}
     found = chosen(proposed, infos)
-    assert [each.name for each in found.tried] == ["bad", "doubtful", "hint", "likely"]
+    assert [each.name for each in found.tried] == ["bad", "doubtful", "likely", "hint"]
     assert [each.blocked for each in found.listed] == ["needs `--allow loss`"]
 
 

@@ -141,5 +141,7 @@ def allowance(name: str, knob: KnobInfo) -> str:
 
 
 def _place(proposal: KnobProposal) -> tuple[int, float]:
+    """Return what comes first: what is wrong, then what is likeliest to help, hints among it."""
     found = proposal.severity
-    return len(SEVERITIES) if found is None else SEVERITIES.index(found), -proposal.prior
+    is_wrong = found is not None and found != "hint"
+    return SEVERITIES.index(found) if is_wrong else len(SEVERITIES), -proposal.prior
