@@ -61,3 +61,15 @@ def test_what_answers_at_an_address(host, asked, answers):
 def test_lines_that_are_cut_short_are_left_out():
     assert list(tcp_sockets(["", "0: 0100007F:1F90", "  sl"])) == []
     assert list(unix_sockets(["", "0000: 00000002 00000000 00010000 0001 01 20"])) == []
+
+
+LISTENING = "   0: 0100007F:1F90 00000000:0000 0A 0:0 00:0 0 1000 0 41 1 0 100 0 0 10 0"
+CONNECTED = "   1: 0100007F:1F90 0100007F:C001 06 0:0 03:9 0 0 0 0 3 0"
+
+
+def test_a_table_is_read_no_further_than_sockets_listen(tmp_path):
+    """The kernel tells them first, and of a busy server tens of thousands of others."""
+    (tmp_path / "unix").write_text("Num\n")
+    rest = [CONNECTED, LISTENING.replace("1F90", "1F91")]
+    (tmp_path / "tcp").write_text("\n".join(["  sl", LISTENING, *rest, ""]))
+    assert [each.port for each in listening_sockets(tmp_path)] == [0x1F90]
