@@ -77,6 +77,7 @@ def measured(*servers, configurations=None, line_up=(), seen=None):
         server=ServerSpec(adapter="fake"),
         folder=".",
         workload=SimpleNamespace(connections=1),
+        of_server=lambda configuration: configuration,
         method=Method(),
     )
     arms = configurations or tuple(

@@ -41,9 +41,9 @@ COMMANDS = {
     "inspect": "Say what runs here and what it is set to, without touching it.",
     "watch": "Show what a server that runs does and occupies, once a second.",
     "knobs": "List what can be set of a server: values, default, cost and risk.",
-    "book": "Measure the experiments of the books on tuning again, then beside now.",
+    "book": "List and measure the experiments of the books on tuning.",
     "formula": "Work out a formula of the books on tuning, put right.",
-    "machine": "Say what a system call, a process and a copy take on this machine.",
+    "machine": "Say what a system call, a process, a switch and a copy take here.",
     "history": "List the runs that are stored, newest first.",
     "doctor": "Check what is installed here, the limits, cores and noise.",
 }

@@ -40,10 +40,10 @@ app = typer.Typer(
 
 @app.callback()
 def overview(context: typer.Context, *, json: JsonOption = None) -> None:
-    """List the experiments of the founding documents: then, and now.
+    """List and measure the experiments of the books on tuning.
 
-    Each is a table or a measurement that is printed there. `run` measures it here; the last result
-    of each is kept.
+    Each is a table or a measurement that is printed there: what was found then stands beside what
+    is found here. `run` measures; the last result of each is kept.
     """
     if context.invoked_subcommand is not None:
         if json is not None:
@@ -83,7 +83,7 @@ def show(
     *,
     json: JsonOption = None,
 ) -> int:
-    """Show an experiment: what was found then, how it is run, what was found here."""
+    """Show an experiment: then, how it is run, and now."""
     outputs = Outputs(json=json)
     outputs.check()
     each = _named(name)
@@ -107,7 +107,7 @@ def show(
 def run(  # noqa: PLR0913 - one parameter for each option
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="NAME…", help="Of experiments.", show_default=False),
+        typer.Argument(metavar="NAME", help="Of experiments.", show_default=False),
     ] = None,
     *,
     run_all: Annotated[bool, typer.Option("--all", help="Every one that can run here.")] = False,

@@ -19,7 +19,7 @@ EXAMPLE = """Example:
 
 
 def command(*, json: JsonOption = None) -> int:
-    """Say what a system call, a process, a switch, a copy and a round trip take here.
+    """Say what a system call, a process, a switch and a copy take here.
 
     It takes about a second and a half. Figures swing with what else the machine does: they are
     there to be compared with another machine's, by their sizes.
