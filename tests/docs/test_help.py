@@ -62,7 +62,7 @@ def test_help_is_as_it_was_read_and_fits_80_columns(path, golden):
     text = command.get_help(context) + "\n"
     assert max(len(line) for line in text.splitlines()) <= COLUMNS
     assert "..." not in re.sub(
-        r"(\[ARGS\]|\{STUDY\}|\[URL\]|\[SOURCE\]|\{SOURCE\})\.\.\.", "", text
+        r"(\[ARGS\]|\{STUDY\}|\[URL\]|\[SOURCE\]|\[NAME\]|\{SOURCE\})\.\.\.", "", text
     )
     golden(f"help/{'-'.join(path)}.txt", text)
 

@@ -78,6 +78,7 @@ def measured(*servers, configurations=None, line_up=(), seen=None):
         folder=".",
         workload=SimpleNamespace(connections=1),
         of_server=lambda configuration: configuration,
+        load_of=lambda _configuration: SimpleNamespace(connections=1),
         method=Method(),
     )
     arms = configurations or tuple(
