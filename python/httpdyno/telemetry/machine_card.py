@@ -89,6 +89,9 @@ def _through_pipes_s() -> float:
     own = os.sched_getaffinity(0)
     pid = os.fork()
     if pid == 0:
+        # Its own ends of the other side would keep it from seeing the end.
+        os.close(here[1])
+        os.close(there[0])
         _echo(core, lambda: os.read(here[0], 1), lambda data: os.write(there[1], data))
     os.close(here[0])
     os.close(there[1])
