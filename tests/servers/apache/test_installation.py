@@ -34,8 +34,9 @@ def test_each_missing_module_is_a_sentence_with_its_package(tmp_path):
 def test_each_missing_perl_module_is_a_sentence_with_its_package(monkeypatch):
     monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
     monkeypatch.setattr(installation, "_output", lambda command: "\n".join(command[3:]))
-    assert missing_perl_modules(("Apache::ASP", "DBD::SQLite")) == (
+    assert missing_perl_modules(("Apache::ASP", "CGI", "DBD::SQLite")) == (
         "the Perl module Apache::ASP is not installed: `apt-get install libapache-asp-perl`",
+        "the Perl module CGI is not installed: `apt-get install libcgi-pm-perl`",
         "the Perl module DBD::SQLite is not installed: `apt-get install libdbd-sqlite3-perl`",
     )
 

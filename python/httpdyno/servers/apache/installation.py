@@ -21,7 +21,7 @@ MODULE_FOLDERS = (
 )
 _USERS = ("www-data", "apache", "http", "daemon", "nobody")
 _DEBIAN_PACKAGES = {"perl": "libapache2-mod-perl2", "php": "libapache2-mod-php"}
-_DEBIAN_PERL = {"DBD::SQLite": "libdbd-sqlite3-perl"}
+_DEBIAN_PERL = {"CGI": "libcgi-pm-perl", "DBD::SQLite": "libdbd-sqlite3-perl"}
 _ASK_S = 10.0
 
 
