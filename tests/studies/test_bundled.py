@@ -5,21 +5,31 @@ import runpy
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
+from tests.conftest import SKIPPED
 
+from httpdyno.cli.app import run
+from httpdyno.experiment.one_start import one_start
+from httpdyno.experiment.planning import make_plan
 from httpdyno.model import level_text
 from httpdyno.registry import load_adapter
 from httpdyno.study.file import load_study
 
-STUDIES = Path(__file__).parents[2] / "python" / "httpdyno" / "studies"
+ROOT = Path(__file__).parents[2]
+STUDIES = ROOT / "python" / "httpdyno" / "studies"
 NAMES = sorted(file.parent.name for file in STUDIES.glob("*/study.toml"))
+PROGRAMS = {"apache": ("apache2",), "gunicorn": ()}
 
 
 def study_of(name):
     return load_study(STUDIES / name, lambda adapter: load_adapter(adapter).knobs())
 
 
-def test_all_three_are_there():
-    assert NAMES == ["asp-bookmarks", "bookmarks", "maxclients"]
+def test_the_project_names_every_study_in_its_readme():
+    told = re.findall(
+        r"^\| \[`([a-z-]+)`\]\((\S+)\)", (ROOT / "README.md").read_text("utf-8"), re.M
+    )
+    assert sorted(told) == [(name, f"python/httpdyno/studies/{name}/README.md") for name in NAMES]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -39,6 +49,59 @@ def test_the_readme_names_every_knob_with_its_start_and_says_how_to_run(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_every_knob_says_why_it_should_help(name):
     assert all(knob.why and knob.title for knob in study_of(name).knobs)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_configuration_renders_and_the_plan_names_every_step(name, capsys):
+    study = study_of(name)
+    assert run(["study", "run", name, "--dry-run"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert ("cannot run here" in said) == bool(
+        load_adapter(study.server.adapter).missing(study.server)
+    )
+    for step in make_plan(study, seed=1).steps:
+        assert (f"{step.to:g}" if study.method.kind == "sweep" else step.label) in said
+
+
+@pytest.mark.parametrize("is_far_end", [False, True], ids=["start", "far-end"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.real_server(*PROGRAMS[study_of(name).server.adapter]))
+        for name in NAMES
+    ],
+)
+def test_a_real_start_has_what_was_asked_and_answers_right(name, is_far_end):
+    study = study_of(name)
+    if is_far_end:
+        study = begun_with(
+            study, {knob.name: knob.levels[-1] for knob in study.knobs if knob.levels}
+        )
+    found = started(study)
+    assert all(answer.is_right for answer in found.answers), found.answers
+    # What is in force is compared with what was asked before any answer; nothing may be left out.
+    assert found.effective.asked.keys() == study.start_configuration().values.keys()
+
+
+@pytest.mark.real_server("apache2")
+def test_a_script_that_loses_its_query_is_no_gain():
+    study = study_of("mount-style")
+    [candidate] = study.candidates
+    [answer] = started(begun_with(study, candidate.values)).answers
+    assert (answer.status, answer.is_right) == (200, False)
+
+
+def begun_with(study, levels):
+    knobs = tuple(replace(knob, start=levels.get(knob.name, knob.start)) for knob in study.knobs)
+    return replace(study, knobs=knobs)
+
+
+def started(study):
+    """Return what one start showed; skip where something of the study is not installed."""
+    adapter = load_adapter(study.server.adapter)
+    if missing := adapter.missing(study.server):
+        pytest.skip(SKIPPED + "; ".join(missing))
+    return one_start(adapter, study)
 
 
 def test_the_bookmarks_workload_asks_as_visitors_that_are_seeded():
