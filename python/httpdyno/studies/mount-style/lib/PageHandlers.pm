@@ -1,0 +1,55 @@
+package PageHandlers;
+
+# The page as handlers, named like the scripts that answer the same; and what the server is set to.
+
+use strict;
+use warnings;
+
+use Apache2::Const -compile => qw(OK);
+use Apache2::RequestIO   ();
+use Apache2::RequestRec  ();
+use Apache2::RequestUtil ();
+use Apache2::SubRequest  ();
+use B                    ();
+use Page                 ();
+
+sub plain {
+    my $r = shift;
+    return answer($r, 'text/html', Page::of_query($r->args));
+}
+
+sub cgi_pm {
+    my $r = shift;
+    return answer($r, 'text/html', Page::of_cgi(CGI->new($r)));
+}
+
+sub answer {
+    my ($r, $type, $text) = @_;
+    $r->content_type($type);
+    $r->print($text);
+    return Apache2::Const::OK;
+}
+
+# One JSON object: knob of the study => value. Apache is asked, by a lookup of the page in this
+# process, and no file of the configuration is read.
+sub settings {
+    my $r    = shift;
+    my $page = $r->lookup_uri('/page');
+    my %text = (
+        mount     => mount_of($page),
+        script    => $page->filename =~ m{(\w+)\.pl\z},
+        setup_env => $page->is_perl_option_enabled('SetupEnv') ? 'true' : 'false',
+    );
+    my $json = join ', ', map {qq("$_": "$text{$_}")} sort keys %text;
+    return answer($r, 'application/json', "{$json}\n");
+}
+
+sub mount_of {
+    my $page = shift;
+    return 'cgi' if $page->handler eq 'cgi-script';
+    my ($code) = @{ $page->get_handlers('PerlResponseHandler') || [] };
+    my $name = $code && ref $code ? B::svref_2object($code)->GV->STASH->NAME : $code // 'nothing';
+    return $name =~ /\AModPerl::(\w+)/ ? lc $1 : 'handler-' . $page->handler;
+}
+
+1;
