@@ -47,6 +47,15 @@ def test_the_readme_names_every_knob_with_its_start_and_says_how_to_run(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_the_commands_of_the_readme_can_be_typed(name, capsys):
+    text = (STUDIES / name / "README.md").read_text("utf-8")
+    commands = re.findall(r"^ {4,}httpdyno ((?:study run|compare) .*)$", text, re.MULTILINE)
+    assert commands
+    for command in commands:
+        assert run([*command.split(), "--dry-run"]) == 0, (command, capsys.readouterr().err)
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_every_knob_says_why_it_should_help(name):
     assert all(knob.why and knob.title for knob in study_of(name).knobs)
 
