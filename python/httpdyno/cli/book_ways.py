@@ -51,9 +51,11 @@ _WARM_S = 0.5
 _LOAD_S = 120.0
 _STAT_CALLS = 100_000
 _STAT = (
-    "use Time::HiRes qw(time times); my $n = {n}; my @c = times; my $t = time; "
-    "stat('/foo') for 1..$n; my @d = times; "
-    "printf '%.9f %.9f', (time - $t) / $n, ($d[0] + $d[1] - $c[0] - $c[1]) / $n"
+    "use Time::HiRes qw(time clock_gettime CLOCK_PROCESS_CPUTIME_ID); my $n = {n}; "
+    "my $used = clock_gettime(CLOCK_PROCESS_CPUTIME_ID); my $began = time; "
+    "stat('/foo') for 1..$n; my $passed = time - $began; "
+    "$used = clock_gettime(CLOCK_PROCESS_CPUTIME_ID) - $used; "
+    "printf '%.12f %.12f', $passed / $n, $used / $n"
 )
 _LOOP = "1 while 1"
 _FEWEST = 6
