@@ -75,6 +75,11 @@ def _requests_without_values(requests: tuple[RequestSpec, ...]) -> tuple[Request
     )
 
 
+def without_passwords(text: str) -> str:
+    """Return a text without the passwords of the URLs in it."""
+    return _text(text, lambda _: KEPT_BACK)
+
+
 def with_digests(what: T, salt: str) -> T:
     """Return the same with digests in the place of secrets, for the store.
 

@@ -4,8 +4,8 @@ import pytest
 from msgspec import structs
 from tests.advice.bottleneck_cases import BUILT, HEALTHY, KEPT
 
-from httpdyno.advice.bottleneck import bottleneck
-from httpdyno.model import Look
+from httpdyno.advice.bottleneck import bottleneck, with_own_words
+from httpdyno.model import LogKind, LogLines, Look
 
 LOOKED_AT = [each for each in KEPT if each.look is not None]
 
@@ -74,3 +74,39 @@ def test_cores_that_server_and_client_use_up_together_are_the_limit_and_those_of
     )
     assert bottleneck(look).limit == "cpu"
     assert bottleneck(structs.replace(look, client_cpu_s=0.1)).limit == "unknown"
+
+
+STARVED = Look(
+    seconds=1.0,
+    n_samples=20,
+    workers=4.0,
+    doing={"sleep": 4.0},
+    cpu_s=0.1,
+    cpus=2.0,
+    host_cpus=2,
+    host_busy=0.3,
+    answers=400.0,
+    clients=16.0,
+    client_limit="server",
+)
+FULL = LogLines(
+    n_lines=1,
+    kinds=(
+        LogKind(
+            form="AH00161: server reached MaxRequestWorkers setting, consider raising it",
+            example="AH00161: server reached MaxRequestWorkers setting, consider raising it",
+            count=1,
+            level="error",
+        ),
+    ),
+)
+
+
+def test_a_servers_own_word_is_told_beside_too_few_workers_and_names_no_limit():
+    found = with_own_words(bottleneck(STARVED), FULL)
+    assert found.limit == "too_few_workers"
+    assert found.reason.endswith('its own log says "server reached MaxRequestWorkers"')
+    idle = bottleneck(structs.replace(STARVED, doing={"idle": 3.0, "running": 1.0}, clients=1.0))
+    assert with_own_words(idle, FULL) == idle
+    quiet = bottleneck(STARVED)
+    assert with_own_words(quiet, LogLines(n_lines=0)) == with_own_words(quiet, None) == quiet

@@ -21,6 +21,7 @@ from httpdyno.model import (
     Closed,
     Configuration,
     Constant,
+    Effective,
     Knob,
     KnobInfo,
     Method,
@@ -118,6 +119,28 @@ def test_arms_are_waited_for_at_the_same_time():
 
     record = measured(Server(comes_up), Server(comes_up))
     assert record.statuses == ("refused", "refused")
+
+
+def test_what_comes_into_the_log_of_a_server_that_is_ready_is_kept_with_its_start(
+    tmp_path, monkeypatch
+):
+    """And neither what it said before, nor that another one does not tell its log."""
+    log = tmp_path / "error.log"
+    log.write_text("ERROR: while it came up\n")
+
+    class Logging(Server):
+        def error_logs(self):
+            return (log,)
+
+    def loaded(*_):
+        log.write_text("ERROR: while it came up\nERROR: under load\n")
+        return [], {}, {}
+
+    monkeypatch.setattr(ServerBench, "_load", loaded)
+    record = measured(Logging(Effective), Server(Effective))
+    told, untold = record.log_lines
+    assert [kind.form for kind in told.kinds] == ["under load"]
+    assert untold is None
 
 
 @pytest.mark.parametrize("line_up", [(), (0, 1), (1, 0)])

@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median, stdev
 
-from httpdyno.advice.bottleneck import bottleneck
+from httpdyno.advice.bottleneck import bottleneck, with_own_words
 from httpdyno.model import (
     ArmSummary,
     Configuration,
     Effective,
     HistogramData,
+    LogLines,
     Look,
     Objective,
     RatioInterval,
@@ -27,6 +28,7 @@ from httpdyno.model import (
 from httpdyno.model.metric import RATIO_OF_METRIC
 from httpdyno.stats.histogram import can_show, count, mean_s, merge, quantile_s
 from httpdyno.stats.sequence import ratio_interval
+from httpdyno.telemetry.log_line import together
 
 PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
 
@@ -231,7 +233,7 @@ def arm_summary(
     status, detail = arm_status(starts, arm)
     totals = ArmTotals.sum([arm_totals(start, arm) for start in starts])
     figures, latency = totals.figures, totals.latency
-    look = _look(starts, arm)
+    look, log = _look(starts, arm), _log(starts, arm)
     sizes = [w.telemetry.pss_bytes for w in windows if w.telemetry.pss_bytes is not None]
     shown = {n: figures.latency_s[n] for n, q in PERCENTILES.items() if can_show(latency, q)}
     return ArmSummary(
@@ -255,13 +257,19 @@ def arm_summary(
             _finite(start_figures(start, arm).throughput_per_s) for start in starts
         ),
         look=look,
-        bottleneck=None if look is None else bottleneck(look),
+        bottleneck=None if look is None else with_own_words(bottleneck(look), log),
+        log=log,
     )
 
 
 def _look(starts: Sequence[StartRecord], arm: int) -> Look | None:
     looks = (start.looks[arm] for start in starts if start.looks)
     return next((look for look in looks if look is not None), None)
+
+
+def _log(starts: Sequence[StartRecord], arm: int) -> LogLines | None:
+    logs = (start.log_lines[arm] for start in starts if start.log_lines)
+    return together([each for each in logs if each is not None])
 
 
 def _added(parts: Iterable[dict[str, int]]) -> dict[str, int]:

@@ -39,6 +39,7 @@ from httpdyno.load.machine import suited_threads
 from httpdyno.model import (
     Configuration,
     HostFacts,
+    LogLines,
     Look,
     StartRecord,
     Study,
@@ -158,6 +159,8 @@ class ServerBench:
         try:
             self._await_ready(arms)
             windows, looks, seen = self._load(requests, starts, save)
+            for arm in arms:
+                arm.read_log()
             see_crashes(arms)
             self._see_full_disk(arms)
             still_s = self._pulse.still_s()
@@ -183,6 +186,7 @@ class ServerBench:
                 ready_s=tuple(arm.ready_s for arm in start),
                 effective=tuple(arm.effective for arm in start),
                 looks=_looks_of(looks, number, len(start)),
+                log_lines=_logs_of(start),
                 windows=tuple(window for window in windows if window.start == request.start),
             )
             for number, (request, start) in enumerate(zip(requests, starts, strict=True))
@@ -337,6 +341,12 @@ def _looks_of(looks: Mapping[Place, Look], start: int, n_arms: int) -> tuple[Loo
     """Return what was seen of a start's arms; (n_arms,), or empty where nobody looked."""
     found = tuple(looks.get(Place(start, arm)) for arm in range(n_arms))
     return () if all(look is None for look in found) else found
+
+
+def _logs_of(arms: Sequence[Arm]) -> tuple[LogLines | None, ...]:
+    """Return what came into the logs of a start's arms; empty where none can be read."""
+    found = tuple(arm.log_lines for arm in arms)
+    return () if all(lines is None for lines in found) else found
 
 
 def _sizes(arms: Sequence[Configuration], windows: Sequence[WindowRecord]) -> dict[str, ArmSize]:

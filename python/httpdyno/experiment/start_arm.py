@@ -5,9 +5,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from httpdyno.experiment.silent_server import crash_words
-from httpdyno.model import Configuration, Effective, TrialStatus
-from httpdyno.servers.adapter import NotRunning, Running
+from httpdyno.model import Configuration, Effective, LogLines, TrialStatus
+from httpdyno.servers.adapter import Logged, NotRunning, Running
 from httpdyno.servers.live_process import children_of
+from httpdyno.telemetry.log_tail import LogTail
 from httpdyno.units import format_duration
 
 READY_TIMEOUT_S = 20.0
@@ -24,6 +25,10 @@ class Arm:
     effective: Effective = field(default_factory=Effective)
     workers: frozenset[int] = frozenset()
     """The root process's children when it was ready."""
+    log_tail: LogTail | None = None
+    """Its error logs since then; None where it does not say where they are."""
+    log_lines: LogLines | None = None
+    """What came into them until its load was over."""
 
     @classmethod
     def of(cls, spawned: Running | NotRunning) -> "Arm":
@@ -44,6 +49,13 @@ class Arm:
             return
         self.effective = answer
         self.workers = children_of(self.running.root_pids)
+        if isinstance(self.running, Logged):
+            self.log_tail = LogTail(self.running.error_logs())
+
+    def read_log(self) -> None:
+        """Keep what came into its error logs; while it is up, once nothing is timed any more."""
+        if self.log_tail is not None:
+            self.log_lines = self.log_tail.lines()
 
     def fail(self, status: TrialStatus, detail: str) -> None:
         """See it as failed, with the words why."""

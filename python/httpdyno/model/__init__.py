@@ -14,6 +14,7 @@ from httpdyno.model.base import Level, Record
 from httpdyno.model.burst import Burst
 from httpdyno.model.knob import Configuration, Knob, KnobInfo, level_text
 from httpdyno.model.load_outcome import LoadOutcome, ReplayedLog
+from httpdyno.model.log import LogKind, LogLevel, LogLines
 from httpdyno.model.look import Bottleneck, Doing, Limit, Look, QueueSeen
 from httpdyno.model.measurement import (
     Batches,
@@ -110,6 +111,9 @@ __all__ = [
     "Listener",
     "LiveLoad",
     "LoadOutcome",
+    "LogKind",
+    "LogLevel",
+    "LogLines",
     "LogPlace",
     "Look",
     "Measurement",

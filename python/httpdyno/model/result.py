@@ -6,6 +6,7 @@ import msgspec
 
 from httpdyno.model.base import Level, Record
 from httpdyno.model.knob import Configuration, level_text
+from httpdyno.model.log import LogLines
 from httpdyno.model.look import Bottleneck, Look
 from httpdyno.model.measurement import HistogramData, HostFacts, Measurement, Telemetry
 from httpdyno.model.site import ValueEvidence
@@ -76,6 +77,9 @@ class StartRecord(Record, frozen=True):
     looks: tuple[Look | None, ...] = ()
     """What each arm was seen to do under load after its windows; (n_arms,), or empty where nobody
     looked: a configuration is looked at in one start of a run."""
+    log_lines: tuple[LogLines | None, ...] = ()
+    """What came into each arm's error logs from when it was ready to the end of the load;
+    (n_arms,), or empty where none can be read."""
     windows: tuple[WindowRecord, ...] = ()
 
 
@@ -121,6 +125,8 @@ class ArmSummary(Record, frozen=True):
     """What the server was seen to do under load; None where nobody looked."""
     bottleneck: Bottleneck | None = None
     """What limited it then."""
+    log: LogLines | None = None
+    """What its error logs said while it was loaded; None where they cannot be read."""
 
 
 class SecondClaim(Record, frozen=True):

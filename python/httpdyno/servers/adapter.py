@@ -116,6 +116,14 @@ class Prepared(Protocol):
         """Their time, of all; 0 where there is none."""
 
 
+@runtime_checkable
+class Logged(Protocol):
+    """A server that says where its errors go."""
+
+    def error_logs(self) -> tuple[Path, ...]:
+        """Return the files that it logs and prints to as long as it runs, as seen from here."""
+
+
 class ServerAdapter(Protocol):
     """One kind of server. Stateless: every start gets all it needs."""
 

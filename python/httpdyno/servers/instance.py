@@ -3,7 +3,7 @@
 import re
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -77,6 +77,7 @@ class Instance:
         place: Place,
         asked: Asked,
         insight: Insight,
+        error_logs: Sequence[Path] = (),
         finish: Callable[[], None] | None = None,
     ) -> None:
         self._process = process
@@ -84,6 +85,7 @@ class Instance:
         self._place = place
         self._asked = asked
         self._insight = insight
+        self._error_logs = tuple(error_logs)
         self._finish = finish
         self._lock = threading.Lock()
         self._last_words: str | None = None
@@ -164,6 +166,10 @@ class Instance:
     def last_words(self) -> str:
         """The end of the server's error log, for messages; never more than a few lines."""
         return self._insight.words() if self._last_words is None else self._last_words
+
+    def error_logs(self) -> tuple[Path, ...]:
+        """Return the files that it logs and prints to as long as it runs, as seen from here."""
+        return (self._process.log, *self._error_logs)
 
     def stop(self) -> None:
         """End the whole tree, free the port and remove the place; idempotent, from any thread.

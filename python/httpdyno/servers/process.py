@@ -75,7 +75,8 @@ class ServerProcess:
         why there is none. Whoever takes it closes it, after the process's end."""
         self._kept = kept
         self._place = place
-        self._log = log
+        self.log = log
+        """Where its errors go, and its output where that is not apart."""
         self._stop_signal = stop_signal
         self._root = os.pidfd_open(kept.pid)
         self._exit_code: int | None = None
@@ -174,11 +175,11 @@ class ServerProcess:
 
     def first_words(self) -> str:
         """The beginning of its log: what it said while it started."""
-        return log_text(self._log)
+        return log_text(self.log)
 
     def last_words(self) -> str:
         """The end of its log."""
-        return log_text(self._log, from_end=True)
+        return log_text(self.log, from_end=True)
 
     def wait(self, timeout_s: float) -> bool:
         """Wait for the root process's end; return whether it came."""
@@ -244,7 +245,7 @@ class ServerProcess:
             return
         # The keeper was killed, or there is something that even root cannot kill.
         left = end_all(self.members)
-        left += end_all(lambda: marked_processes(str(self._log)))
+        left += end_all(lambda: marked_processes(str(self.log)))
         left += end_all(lambda: processes_in([self._place.folder, self._place.memory_folder]))
         if left or not self.wait(_REAP_S):
             pids = " ".join(str(p.pid) for p in left) or str(self.pid)

@@ -28,6 +28,8 @@ class Launch:
     log: Path
     """Where its errors go, and its output where that is not apart."""
     insight: Callable[[ServerProcess], Insight]
+    error_logs: Sequence[Path] = ()
+    """Other files that it logs errors to."""
     output_to: Path | None = None
     files: Mapping[str, str] = field(default_factory=dict)
     """The adapter's own: name relative to the run folder → text."""
@@ -117,5 +119,6 @@ def _spawned(
         place=place,
         asked=asked,
         insight=how.insight(process),
+        error_logs=how.error_logs,
         finish=partial(finish, spec, variables, place, own_environment) if spec.finish else None,
     )

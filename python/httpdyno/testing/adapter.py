@@ -20,11 +20,12 @@ import msgspec
 import pytest
 
 from httpdyno.model import Configuration, Effective, ServerSpec
-from httpdyno.servers.adapter import NotRunning, Place, Running, ServerAdapter
+from httpdyno.servers.adapter import Logged, NotRunning, Place, Running, ServerAdapter
 from httpdyno.servers.address import connected, host_header
 from httpdyno.servers.leftovers import reap_leftovers
 from httpdyno.servers.live_process import ProcessInfo, members_of, process_info
 from httpdyno.servers.run_folder import RunRoot, new_run_root
+from httpdyno.telemetry.log_tail import LogTail
 from httpdyno.testing.server_holder import Held
 
 READY_S = 20.0
@@ -119,6 +120,21 @@ class AdapterConformance:
         assert running.addresses
         for address in running.addresses:
             assert _status(address, case.spec.ready_path) < http.client.INTERNAL_SERVER_ERROR
+
+    def test_its_error_logs_are_files_and_what_comes_into_them_is_told(
+        self, starter: Starter
+    ) -> None:
+        running, _ = starter.ready()
+        if not isinstance(running, Logged):
+            pytest.skip("it does not say where its errors go")
+        files = [path for path in running.error_logs() if path.is_file()]
+        assert files
+        tail = LogTail(running.error_logs())
+        with files[-1].open("a") as log:
+            log.write("ERROR: an end of the world\n")
+        found = tail.lines()
+        assert found is not None
+        assert "an end of the world" in [kind.form for kind in found.kinds]
 
     def test_its_processes_are_leaders_of_sessions_of_their_own(self, starter: Starter) -> None:
         running, _ = starter.ready()

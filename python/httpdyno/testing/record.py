@@ -13,6 +13,8 @@ from httpdyno.model import (
     Knob,
     LadderStep,
     LoadOutcome,
+    LogKind,
+    LogLines,
     Measurement,
     Method,
     Objective,
@@ -166,6 +168,14 @@ def sample_start(comparison: int = 0, start: int = 0, *, n_blocks: int = 2) -> S
         details=("", ""),
         ready_s=(0.2, 0.3),
         effective=(Effective(values={"workers": "1"}), Effective(values={"workers": "2"})),
+        log_lines=(
+            LogLines(
+                n_lines=3,
+                kinds=(LogKind(form="late by # s", example="late by 3 s", count=2, level="error"),),
+                unread_bytes=7,
+            ),
+            None,
+        ),
         windows=tuple(
             sample_window(comparison, start, block, arm)
             for block in range(n_blocks)

@@ -1,6 +1,7 @@
 """What limits a server under a load, named with what says so; or why it cannot be told."""
 
 from httpdyno.advice.bottleneck.difference import Difference, differences
+from httpdyno.advice.bottleneck.own_words import remark_on, with_own_words
 from httpdyno.advice.bottleneck.verdict import bottleneck
 
-__all__ = ["Difference", "bottleneck", "differences"]
+__all__ = ["Difference", "bottleneck", "differences", "remark_on", "with_own_words"]

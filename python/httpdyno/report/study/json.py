@@ -142,6 +142,7 @@ def _arm(arm: ArmSummary) -> ArmJson:
         limited_by=arm.limited_by,
         bottleneck=arm.bottleneck,
         look=arm.look,
+        log=arm.log,
     )
 
 

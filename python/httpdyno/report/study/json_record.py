@@ -5,6 +5,7 @@ from httpdyno.model import (
     Caveat,
     HostFacts,
     Level,
+    LogLines,
     Look,
     Method,
     Objective,
@@ -54,6 +55,9 @@ class ArmJson(Record, frozen=True):
     """What limited the server under load, with what says so; null where nobody looked: that is done
     once in a run for each configuration, after a start's windows. `look` is what was seen then."""
     look: Look | None
+    log: LogLines | None
+    """What came into the server's error logs from when it was ready to the end of its load, by
+    kinds, of all starts; null where none can be read."""
 
 
 class ClaimJson(Record, frozen=True):

@@ -46,7 +46,7 @@ def limit_rows(outcome: Outcome) -> list[LimitRow]:
     """
     seen = _seen(outcome)
     rows = []
-    for name, before, after in _configurations(outcome):
+    for name, before, after in told_configurations(outcome):
         found = seen.get(after.label())
         if found is None:
             continue
@@ -71,10 +71,11 @@ def looked_text(outcome: Outcome) -> str:
     return f"seen in {format_duration(max(seconds, default=0.0))} of load each, of one start"
 
 
-def _configurations(
+def told_configurations(
     outcome: Outcome,
 ) -> Iterator[tuple[str, Configuration | None, Configuration]]:
-    compared = _comparisons(outcome)
+    """Yield the configurations that a run's reasons are told of: name, the one before, itself."""
+    compared = comparisons(outcome)
     if not compared:
         return
     is_compare = outcome.plan.command == "compare"
@@ -89,7 +90,8 @@ def _configurations(
             yield step.change, *arms
 
 
-def _comparisons(outcome: Outcome) -> list[Comparison]:
+def comparisons(outcome: Outcome) -> list[Comparison]:
+    """Return all comparisons of a run, the final one last."""
     steps = [step.comparison for step in outcome.steps]
     return steps if outcome.final is None else [*steps, outcome.final]
 
@@ -99,7 +101,7 @@ def _seen(outcome: Outcome) -> dict[str, tuple[Look, Bottleneck]]:
 
     Of several looks at one the first in which its system calls were counted, or else the first.
     """
-    arms = [arm for compared in _comparisons(outcome) for arm in (compared.a, compared.b)]
+    arms = [arm for compared in comparisons(outcome) for arm in (compared.a, compared.b)]
     seen = [
         (arm.configuration.label(), arm.look, arm.bottleneck)
         for arm in reversed(arms)

@@ -33,6 +33,7 @@ from httpdyno.report.study.finding import (
 )
 from httpdyno.report.study.http_answers import answers_table
 from httpdyno.report.study.limit import limit_rows, looked_text
+from httpdyno.report.study.own_log import LOG_NOTE, LOG_TITLE, log_rows, shown_rows
 from httpdyno.report.study.provenance import provenance
 from httpdyno.report.study.second_text import brief_clause, differing_clause, second_clause
 from httpdyno.report.study.verdict_text import (
@@ -65,6 +66,7 @@ _STAND_INS = {
 def sheet(outcome: Outcome, *, drawn: Drawn) -> dict[str, Any]:
     """Return the template's values."""
     arms = _arms(outcome)
+    logged, more_logged = shown_rows(log_rows(outcome))
     measured = arms if outcome.final is not None and has_figure(outcome.final) else []
     return {
         "outcome": outcome,
@@ -90,6 +92,10 @@ def sheet(outcome: Outcome, *, drawn: Drawn) -> dict[str, Any]:
         "steps": evidence(outcome, drawn),
         "limits": limit_rows(outcome),
         "looked": _capital(looked_text(outcome)),
+        "log_title": _capital(LOG_TITLE),
+        "log_note": _capital(LOG_NOTE),
+        "logged": logged,
+        "more_logged": more_logged,
         "skipped": skipped(outcome),
         "caveats": outcome_caveats(outcome),
         "method": method_sentences(outcome),

@@ -37,6 +37,7 @@ from httpdyno.report.study.finding import (
 )
 from httpdyno.report.study.http_answers import answers_lines, answers_text
 from httpdyno.report.study.limit_text import limit_lines
+from httpdyno.report.study.own_log_text import own_log_lines
 from httpdyno.report.study.second_text import (
     brief_clause,
     mark,
@@ -98,7 +99,7 @@ def outcome_text(outcome: Outcome) -> RenderableType:
     conclusion = _conclusion(outcome) + their_lines(outcome)
     if conclusion:
         parts += [Text(), *conclusion]
-    parts += limit_lines(outcome)
+    parts += limit_lines(outcome) + own_log_lines(outcome)
     caveats = outcome_caveats(outcome)
     if caveats:
         parts += [Text(), *(_caveat_line(caveat) for caveat in caveats)]

@@ -109,6 +109,7 @@ class Apache:
                     *("-D", "DUMP_CONFIG"),
                 ],
                 log=place.folder / "apache.log",
+                error_logs=(place.folder / ERROR_LOG,),
                 output_to=place.folder / _DUMP,
                 files=config_files(spec, study_folder, configuration, variables, installation),
                 folders=(DOCUMENTS,),

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from httpdyno.errors import AdapterError
 from httpdyno.foreign_text import read_regular, reason
+from httpdyno.servers.link import led
 from httpdyno.servers.nginx.tree import Directive, parsed
 from httpdyno.servers.site.adapter import MemberFiles
 
@@ -22,7 +23,6 @@ _LARGEST_BYTES = 64 << 20
 _MAGIC = re.compile(r"[*?\[]")
 _DEEPEST = 64
 """Files inside files. nginx itself ends only when it has no more descriptors."""
-_MOST_LINKS = 40
 
 
 def files_of(main: str, root: str = "") -> MemberFiles:
@@ -133,34 +133,6 @@ def _listing(paths: Iterable[str]) -> Callable[[str], Iterable[str]]:
         for i in range(1, len(parts)):
             names.setdefault("/".join(parts[:i]) or "/", set()).add(parts[i])
     return lambda folder: names.get(folder, set())
-
-
-def led(path: str, root: str) -> str:
-    """Return where the links of a path lead within a root; itself where there are none.
-
-    The kernel would follow an absolute link from our own root.
-    """
-    if not root:
-        return os.path.realpath(path)
-    reached, rest, n_links = "", path.split("/")[::-1], 0
-    while rest:
-        part = rest.pop()
-        if part in {"", "."}:
-            continue
-        if part == "..":
-            reached = posixpath.dirname(reached).rstrip("/")
-            continue
-        try:
-            target = str(Path(f"{root}{reached}/{part}").readlink())
-        except OSError:
-            reached = f"{reached}/{part}"
-            continue
-        n_links += 1
-        if n_links > _MOST_LINKS:
-            break
-        reached = "" if target.startswith("/") else reached
-        rest += target.split("/")[::-1]
-    return reached or "/"
 
 
 def _content(path: str, named_by: Directive | None, root: str) -> bytes:

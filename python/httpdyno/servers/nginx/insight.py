@@ -14,9 +14,10 @@ from pathlib import Path
 from httpdyno.errors import AdapterError
 from httpdyno.model import Effective, Level, level_text
 from httpdyno.servers.adapter import NotRunning
+from httpdyno.servers.link import led
 from httpdyno.servers.nginx.build import Build
 from httpdyno.servers.nginx.catalogue import TUNABLES
-from httpdyno.servers.nginx.include import files_of, led
+from httpdyno.servers.nginx.include import files_of
 from httpdyno.servers.nginx.listen_knob import SOCKET_OPTIONS
 from httpdyno.servers.nginx.paths import is_file
 from httpdyno.servers.nginx.quantity import level_of

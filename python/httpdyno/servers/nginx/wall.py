@@ -15,9 +15,10 @@ from msgspec.structs import replace
 from httpdyno.errors import AdapterError
 from httpdyno.foreign_text import reason
 from httpdyno.model import Edit, Survey
+from httpdyno.servers.link import led
 from httpdyno.servers.nginx.backend import default_port, with_port
 from httpdyno.servers.nginx.build import Build
-from httpdyno.servers.nginx.include import files_of, led
+from httpdyno.servers.nginx.include import files_of
 from httpdyno.servers.nginx.lexer import BOM
 from httpdyno.servers.nginx.listen import Listen, addresses, is_of_the_socket, listens
 from httpdyno.servers.nginx.paths import READ, TEMP_OPTIONS, WRITTEN, is_file

@@ -10,6 +10,7 @@ from httpdyno.interruption import cleaning
 from httpdyno.model import Effective, Member, ValueEvidence
 from httpdyno.servers.adapter import NotRunning, Place
 from httpdyno.servers.instance import Insight, differences
+from httpdyno.servers.link import is_device, seen_file
 from httpdyno.servers.patience import Patience
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.ready import await_answer
@@ -33,12 +34,20 @@ class RunningMember:
     """Knobs that are asked of it, under its own names."""
     evidence: Mapping[str, ValueEvidence] = field(default_factory=dict)
     """How what is in force of them is known."""
+    error_log: str = ""
+    """A file, as seen in its seat; empty where it has none beside what it prints."""
 
     def words(self) -> str:
         """Return the end of what it said."""
         if self.insight is not None:
             return self.insight.words()
         return "\n".join(self.process.last_words().splitlines()[-_WORDS_LINES:])
+
+    def error_logs(self) -> tuple[Path, ...]:
+        """Return the files that it logs and prints to as long as it runs, as seen from here."""
+        if not self.error_log or is_device(self.error_log):
+            return (self.process.log,)
+        return self.process.log, seen_file(self.error_log, self.process.pid)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -145,6 +154,10 @@ class SiteRunning:
             return self._members[0].words()
         said = [(each.member.name, each.words()) for each in self._members]
         return "\n".join(f"{name}: {words}" for name, words in said if words)
+
+    def error_logs(self) -> tuple[Path, ...]:
+        """Return the files that the members log and print to as long as they run."""
+        return tuple(path for each in self._members for path in each.error_logs())
 
     def stop(self) -> None:
         """End the members, front to back, and take the seat and the place down; idempotent.

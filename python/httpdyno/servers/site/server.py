@@ -311,6 +311,7 @@ def _started(each: _Changed, seat: OpenSeat, place: Place, variables: Variables)
             for name, info in each.adapter.knobs(each.found.survey).items()
             if name in each.values
         },
+        error_log=launch.error_log,
     )
 
 

@@ -1,0 +1,51 @@
+"""Where the links of a path lead in the mounts of another process."""
+
+import os
+import posixpath
+from pathlib import Path
+
+_MOST_LINKS = 40
+
+
+def led(path: str, root: str) -> str:
+    """Return where the links of a path lead within a root; itself where there are none.
+
+    The kernel would follow an absolute link from our own root.
+    """
+    if not root:
+        return os.path.realpath(path)
+    reached, rest, n_links = "", path.split("/")[::-1], 0
+    while rest:
+        part = rest.pop()
+        if part in {"", "."}:
+            continue
+        if part == "..":
+            reached = posixpath.dirname(reached).rstrip("/")
+            continue
+        try:
+            target = str(Path(f"{root}{reached}/{part}").readlink())
+        except OSError:
+            reached = f"{reached}/{part}"
+            continue
+        n_links += 1
+        if n_links > _MOST_LINKS:
+            break
+        reached = "" if target.startswith("/") else reached
+        rest += target.split("/")[::-1]
+    return reached or "/"
+
+
+def seen_file(path: str, pid: int) -> Path:
+    """Return a file of a process's own mounts, as it is opened from here; itself no link.
+
+    What it writes through a link is left out, since a link may lead to what is each process's own:
+    `/var/log/nginx/error.log` is `/dev/stderr` in containers.
+    """
+    folder, name = posixpath.split(path)
+    root = f"/proc/{pid}/root"
+    return Path(f"{root}{led(folder, root)}") / name
+
+
+def is_device(path: str) -> bool:
+    """Whether a path is of a device or of a process, such as `/dev/stderr`."""
+    return posixpath.normpath(path).startswith(("/dev/", "/proc/"))

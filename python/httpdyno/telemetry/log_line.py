@@ -1,0 +1,163 @@
+"""Lines of error logs, told by what they say: their level, and which are of one kind. Pure.
+
+Apache, nginx, php-fpm, gunicorn, uvicorn, Python's logging, logfmt and JSON have their levels in
+one of a few ways. Lines of a kind are counted, and one is kept: a server that complains of each
+request writes millions of them.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import islice
+
+from httpdyno.foreign_text import visible
+from httpdyno.model import LogKind, LogLevel, LogLines
+from httpdyno.secret import without_passwords
+
+MOST_KINDS = 8
+MOST_CHARACTERS = 300
+"""Of an example, and of a form."""
+_LOOKED_AT = 2000
+"""Characters of a line, and of those in which its level may stand the first few."""
+_HEAD = 240
+
+_MOST_DIFFERENT = 4000
+"""Lines that differ in more than digits, of which the first are told apart, in some 0.1 s."""
+
+_LEVELS: dict[str, LogLevel] = {
+    **dict.fromkeys(("emerg", "emergency", "alert", "crit", "critical", "fatal"), "critical"),
+    **dict.fromkeys(("panic", "fatal error", "parse error"), "critical"),
+    **dict.fromkeys(("error", "err", "severe"), "error"),
+    **dict.fromkeys(("warn", "warning"), "warning"),
+    **dict.fromkeys(("notice", "info", "debug", "deprecated"), "note"),
+    **dict.fromkeys(("trace", *(f"trace{n}" for n in range(1, 9))), "note"),
+}
+_ORDER: tuple[LogLevel, ...] = ("critical", "error", "warning", "", "note")
+_NAMES = "|".join(sorted((n for n in _LEVELS if " " not in n), key=len, reverse=True))
+_CAPITALS = _NAMES.upper()
+_TOLD = (
+    re.compile(rf"\[(?:[\w.-]+:)?({_NAMES})\]", re.IGNORECASE),
+    re.compile(rf'"(?:level|severity|lvl|levelname)": ?"({_NAMES})"', re.IGNORECASE),
+    re.compile(rf"\b(?:level|lvl|severity)=\"?({_NAMES})\b", re.IGNORECASE),
+    re.compile(r"PHP (Fatal error|Parse error|Warning|Notice|Deprecated):", re.IGNORECASE),
+    re.compile(rf"(?<![\w/.-])({_CAPITALS})(?=[\s:|\],-]|$)"),
+    re.compile(r"^(panic|fatal error|fatal|error|warning): ", re.IGNORECASE),
+)
+_RAISED = re.compile(r"^(?:[\w.]*(?:Error|Exception)(?::|$)|Traceback \(|Uncaught )")
+
+_COLOUR = re.compile(r"\x1b\[[\d;]*m")
+_STAMP = (
+    r"\d{4}[-/]\d\d[-/]\d\d(?:[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?: ?(?:Z|[+-]\d\d:?\d\d))?)?"
+    r"|\d\d:\d\d:\d\d(?:[.,]\d+)?"
+)
+_OPENING = re.compile(
+    rf"(?:\s*(?:{_STAMP}|\[[^\]]*\]))*\s*(?:(?:{_CAPITALS})\b\s*[:|\]-]?\s*)?"
+    r"(?:\d+#\d+:\s*(?:\*\d+\s*)?)?"
+)
+"""Time, level and process, as they stand before what is said."""
+_QUOTED = re.compile(r'"[^"]*"')
+_HEXADECIMAL = re.compile(r"\b(?:0x[\da-f]+|(?=[a-f]*\d)[\da-f-]{8,})\b", re.IGNORECASE)
+_NUMBER = re.compile(r"(?<![A-Z\d])\d+(?:[.,:]\d+)*")
+"""A number after a capital is a part of a name: `AH00161`."""
+_DIGITS = b"0123456789"
+
+
+def level_of(line: str) -> LogLevel:
+    """Return how bad a line is by its own word."""
+    head = line[:_HEAD]
+    for each in _TOLD:
+        if found := each.search(head):
+            return _LEVELS[found[1].lower()]
+    return "error" if _RAISED.search(head) else ""
+
+
+def said(line: str) -> str:
+    """Return a line without time, level and process; all of it where it has nothing else."""
+    bare = _COLOUR.sub("", line)
+    return _OPENING.sub("", bare, count=1).strip() or bare.strip()
+
+
+def form_of(line: str) -> str:
+    """Return what a line has in common with others of its kind."""
+    text = said(line[:_LOOKED_AT])
+    if not text.startswith("{"):  # in JSON all is quoted
+        text = _QUOTED.sub('"…"', text)
+    text = _NUMBER.sub("#", _HEXADECIMAL.sub("#", text))
+    return _shortened(text)
+
+
+def log_lines(texts: Iterable[bytes], *, unread_bytes: int = 0) -> LogLines:
+    """Return what logs say: how many lines, and of which kinds.
+
+    Args:
+        texts: Of each log, or of each part of one, whole lines.
+        unread_bytes: What there is besides.
+    """
+    first: dict[bytes, bytes] = {}
+    counts: Counter[bytes] = Counter()
+    for text in texts:
+        # By whole texts, and by digits alone at first: hundreds of thousands of lines take no time.
+        lines = text.split(b"\n")
+        bare = text.translate(None, _DIGITS).split(b"\n")
+        counts.update(bare)
+        for key, line in zip(bare, lines, strict=True):
+            first.setdefault(key, line)
+    entries = {key: line for key, line in first.items() if line.strip() and not line[:1].isspace()}
+    kinds: dict[tuple[LogLevel, str], LogKind] = {}
+    for key, line in islice(entries.items(), _MOST_DIFFERENT):
+        one = _kind(line, counts[key])
+        known = kinds.get((one.level, one.form))
+        kinds[one.level, one.form] = one if known is None else _added(known, one, n_starts=1)
+    return LogLines(
+        n_lines=sum(counts[key] for key in entries),
+        kinds=_most(kinds.values()),
+        unread_bytes=unread_bytes,
+    )
+
+
+def together(parts: Sequence[LogLines]) -> LogLines | None:
+    """Return what the logs of several starts say; None of none."""
+    if not parts:
+        return None
+    kinds: dict[tuple[LogLevel, str], LogKind] = {}
+    for kind in (kind for part in parts for kind in part.kinds):
+        known = kinds.get((kind.level, kind.form))
+        n_starts = kind.n_starts + (known.n_starts if known else 0)
+        kinds[kind.level, kind.form] = (
+            kind if known is None else _added(known, kind, n_starts=n_starts)
+        )
+    return LogLines(
+        n_lines=sum(part.n_lines for part in parts),
+        n_starts=sum(part.n_starts for part in parts),
+        kinds=_most(kinds.values()),
+        unread_bytes=sum(part.unread_bytes for part in parts),
+    )
+
+
+def worst_first(kinds: Iterable[LogKind]) -> list[LogKind]:
+    """Return the kinds by their level, then by their number."""
+    return sorted(kinds, key=lambda kind: (_ORDER.index(kind.level), -kind.count))
+
+
+def _kind(line: bytes, count: int) -> LogKind:
+    text = _COLOUR.sub("", line[:_LOOKED_AT].decode("utf-8", errors="replace"))
+    text = without_passwords(visible(text)).strip()
+    return LogKind(form=form_of(text), example=_shortened(text), count=count, level=level_of(text))
+
+
+def _added(known: LogKind, other: LogKind, *, n_starts: int) -> LogKind:
+    return LogKind(
+        form=known.form,
+        example=known.example,
+        count=known.count + other.count,
+        n_starts=n_starts,
+        level=known.level,
+    )
+
+
+def _most(kinds: Iterable[LogKind]) -> tuple[LogKind, ...]:
+    return tuple(worst_first(kinds)[:MOST_KINDS])
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= MOST_CHARACTERS else f"{text[: MOST_CHARACTERS - 1]}…"
