@@ -5,7 +5,7 @@ from msgspec import structs
 from tests.advice.bottleneck_cases import BUILT, HEALTHY, KEPT
 
 from httpdyno.advice.bottleneck import bottleneck, with_own_words
-from httpdyno.model import LogKind, LogLines, Look
+from httpdyno.model import AnswerTime, LogKind, LogLines, Look, QueueSeen
 
 LOOKED_AT = [each for each in KEPT if each.look is not None]
 
@@ -110,3 +110,60 @@ def test_a_servers_own_word_is_told_beside_too_few_workers_and_names_no_limit():
     assert with_own_words(idle, FULL) == idle
     quiet = bottleneck(STARVED)
     assert with_own_words(quiet, LogLines(n_lines=0)) == with_own_words(quiet, None) == quiet
+
+
+def time_of(**changes):
+    return bottleneck(structs.replace(STARVED, **changes)).answer_time
+
+
+def test_an_answer_has_its_time_at_a_worker_and_at_the_client():
+    time = time_of()
+    assert time == AnswerTime(worker_s=0.01, client_s=0.04)
+
+
+def test_a_worker_that_waits_for_a_silent_client_is_at_no_request():
+    time = time_of(doing={"client_read": 3.0, "backend": 1.0})
+    assert time == AnswerTime(worker_s=0.0025, client_s=0.04)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        # An event loop that runs, with all connections accepted; and one with time to spare.
+        {"doing": {"running": 4.0}, "connections": {"established": 16.0}},
+        {"doing": {"running": 4.0}},
+        {"doing": {"running": 1.0, "idle": 3.0}},
+        # A proxy and what is behind it are both at a request, so are CGI and its parent.
+        {"clients": 2.0},
+        {"births": 400},
+        {"doing": {"client_read": 4.0}},
+    ],
+)
+def test_where_requests_and_workers_are_not_one_to_one_nothing_is_told(changes):
+    assert time_of(**changes) is None
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        # As many are accepted as there are workers: the others wait in the queue.
+        {
+            "connections": {"established": 16.0},
+            "queues": (QueueSeen(address="127.0.0.1:1", backlog=100, mean=12.0, most=12),),
+        },
+        {"clients": 4.0},
+    ],
+)
+def test_a_worker_that_only_runs_is_told_of_where_it_must_have_one_request(changes):
+    assert time_of(doing={"running": 4.0}, **changes) is not None
+
+
+@pytest.mark.parametrize("kept", LOOKED_AT, ids=[each.name for each in LOOKED_AT])
+def test_no_answer_of_a_known_server_takes_longer_than_its_client_saw(kept):
+    time = bottleneck(kept.look).answer_time
+    has_one_each = kept.name in {
+        *("cpu", "too_few_workers", "too_many_workers", "slow_clients", "disk"),
+        *("memory", "lock", "gunicorn sync flat out, 11 users"),
+    }
+    assert (time is not None) == has_one_each
+    assert time is None or 0 < time.worker_s <= time.client_s

@@ -15,7 +15,14 @@ from httpdyno.model.burst import Burst
 from httpdyno.model.knob import Configuration, Knob, KnobInfo, level_text
 from httpdyno.model.load_outcome import LoadOutcome, ReplayedLog
 from httpdyno.model.log import LogKind, LogLevel, LogLines
-from httpdyno.model.look import Bottleneck, Doing, Limit, Look, QueueSeen
+from httpdyno.model.look import (
+    AnswerTime,
+    Bottleneck,
+    Doing,
+    Limit,
+    Look,
+    QueueSeen,
+)
 from httpdyno.model.measurement import (
     Batches,
     Cycles,
@@ -80,6 +87,7 @@ from httpdyno.model.workload import FORM_TYPE, Objective, RequestSpec, TlsSpec, 
 
 __all__ = [
     "FORM_TYPE",
+    "AnswerTime",
     "ArmSummary",
     "Arrival",
     "Backend",

@@ -132,6 +132,16 @@ Limit = Literal[
 reason says why."""
 
 
+class AnswerTime(Record, frozen=True):
+    """What an answer takes on average, on either side, by Little's law."""
+
+    worker_s: float
+    """Workers at requests, over answers a second: for so long one had a worker."""
+    client_s: float
+    """Requests under way, over answers a second. What is more than the former was spent in queues
+    and on the wire."""
+
+
 class Bottleneck(Record, frozen=True, omit_defaults=True):
     """What limits a server under a load, with what says so."""
 
@@ -142,3 +152,5 @@ class Bottleneck(Record, frozen=True, omit_defaults=True):
     """The figures that it rests on, by name with unit."""
     advice: str = ""
     """What may help; empty where nothing follows."""
+    answer_time: AnswerTime | None = None
+    """None where it cannot be seen that a request in service has a worker for itself."""

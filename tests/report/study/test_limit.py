@@ -7,9 +7,10 @@ from tests.report.plain import plain_text
 from tests.report.sample import ladder
 
 from httpdyno.advice.bottleneck import bottleneck, differences
-from httpdyno.model import Look
+from httpdyno.model import AnswerTime, Look
 from httpdyno.report.study.html import outcome_html
-from httpdyno.report.study.limit import limit_rows
+from httpdyno.report.study.json import outcome_json
+from httpdyno.report.study.limit import answer_time_text, limit_rows
 from httpdyno.report.study.text import outcome_text
 
 SLOW = Look(
@@ -82,6 +83,30 @@ def test_terminal_and_page_have_it():
     page = shown(outcome_html(seen()))
     assert "What limited it" in page
     assert "write calls of an answer 14 → 6.0" in page
+
+
+@pytest.mark.parametrize(
+    ("worker_s", "client_s", "words"),
+    [
+        (
+            0.0041,
+            0.012,
+            "an answer takes 4.1 ms of a worker and 12 ms at the client: "
+            "7.9 ms in queues and on the wire",
+        ),
+        (0.0118, 0.012, "an answer takes 12 ms of a worker, and hardly any time in queues"),
+    ],
+)
+def test_an_answers_time_is_told_by_where_it_goes(worker_s, client_s, words):
+    assert answer_time_text(AnswerTime(worker_s=worker_s, client_s=client_s)) == words
+
+
+def test_terminal_page_and_json_have_an_answers_time():
+    outcome, words = seen(), "an answer takes 28 ms of a worker, and hardly any time in queues"
+    assert words in " ".join(plain_text(outcome_text(outcome)).split())
+    assert words in shown(outcome_html(outcome))
+    arm = outcome_json(outcome)["steps"][0]["before_arm"]
+    assert arm["bottleneck"]["answer_time"] == {"worker_s": 0.028, "client_s": 0.028}
 
 
 @pytest.mark.parametrize("factor", [1.4, 0.7])

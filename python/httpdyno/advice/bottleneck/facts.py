@@ -2,7 +2,7 @@
 
 from functools import cached_property
 
-from httpdyno.model import Look
+from httpdyno.model import AnswerTime, Look
 from httpdyno.units import format_number, format_percent
 
 
@@ -44,6 +44,47 @@ class Facts:
     def unserved(self) -> float:
         """Requests under way that no worker was at: they wait somewhere."""
         return max(self.waiting, self.look.clients - self.busy)
+
+    @cached_property
+    def serving(self) -> float:
+        """Workers that were at a request, in place of waiting for one or for a silent client."""
+        return self.busy - self.at("client_read")
+
+    @cached_property
+    def answer_time(self) -> AnswerTime | None:
+        """What an answer takes of a worker, and at the client, by Little's law.
+
+        None where too little was seen, or a request may be in service without a worker at it, as in
+        an event loop, or with several, as behind a proxy or CGI.
+        """
+        look = self.look
+        has_several = (
+            self.serving > _ONE_EACH * look.clients
+            or self.per_answer(look.births) >= _BIRTHS_PER_ANSWER
+        )
+        is_seen = self.serving * look.n_samples >= _SIGHTINGS and look.answers > 0
+        if not is_seen or has_several or not self._has_each_a_worker:
+            return None
+        per_s = self.per_s(look.answers)
+        return AnswerTime(
+            worker_s=min(self.serving, look.clients) / per_s, client_s=look.clients / per_s
+        )
+
+    @property
+    def _has_each_a_worker(self) -> bool:
+        """Whether a request in service has a worker for itself, by all that can be seen."""
+        look = self.look
+        if self.serving >= _NEARLY * look.clients:
+            return True
+        if not self.are_all_busy:
+            # Those under way without a worker may be in a loop that waits for them in one place.
+            return False
+        if look.connections:
+            accepted = look.connections.get("established", 0.0) - self.waiting
+            if accepted <= _ONE_EACH * self.workers + 1:
+                return True
+        # An event loop runs or waits for any event, and for nothing else.
+        return self.serving - self.at("running") >= _BLOCKED * self.serving
 
     @cached_property
     def cpu_cores(self) -> float:
@@ -104,6 +145,13 @@ _ALL_BUSY = 0.92
 _FULL = 0.9
 """Of the cores: more is seldom seen, since client and server wait for each other."""
 _LEFT = 0.8
+_NEARLY = 0.8
+_ONE_EACH = 1.1
+"""For each: more is no chance of the samples."""
+_BLOCKED = 0.2
+_SIGHTINGS = 10
+_BIRTHS_PER_ANSWER = 0.5
+"""Processes for each answer: they wait for one another."""
 _MISSED = 0.02
 """Of the requests that were due: less are those under way at the edges."""
 

@@ -8,6 +8,8 @@ was seen. A wrong word is worse than none: each test leaves a band between yes a
 
 from collections.abc import Callable
 
+from msgspec import structs
+
 from httpdyno.advice.bottleneck.facts import Facts, of, percent
 from httpdyno.model import Bottleneck, Limit, Look
 
@@ -33,11 +35,9 @@ def bottleneck(look: Look) -> Bottleneck:
         return _unknown(f"it was looked at {look.n_samples} times, which is too few{hidden}")
     if not look.answers:
         return _unknown("it gave no right answer meanwhile")
-    for test in _TESTS:
-        found = test(facts)
-        if found is not None:
-            return found
-    return _unknown(_seen(facts))
+    told = (test(facts) for test in _TESTS)
+    found = next((each for each in told if each is not None), None) or _unknown(_seen(facts))
+    return structs.replace(found, answer_time=facts.answer_time)
 
 
 def _load_generator(facts: Facts) -> Bottleneck | None:

@@ -4,7 +4,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from httpdyno.advice.bottleneck import differences
-from httpdyno.model import Bottleneck, Comparison, Configuration, Look, Outcome
+from httpdyno.advice.bottleneck.facts import of
+from httpdyno.model import (
+    AnswerTime,
+    Bottleneck,
+    Comparison,
+    Configuration,
+    Look,
+    Outcome,
+)
 from httpdyno.units import format_duration
 
 _WORDS = {
@@ -24,6 +32,9 @@ _WORDS = {
     "unknown": "cannot be told",
 }
 
+_LITTLE = 0.05
+"""Of what the client sees: less may be chance."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LimitRow:
@@ -35,6 +46,8 @@ class LimitRow:
     """In words."""
     reason: str
     advice: str
+    time: str = ""
+    """What an answer takes of a worker and at the client; empty where that is not known."""
     moved: tuple[str, ...] = ()
     """What the change did: `write calls of an answer 14 → 6.1`."""
 
@@ -59,10 +72,32 @@ def limit_rows(outcome: Outcome) -> list[LimitRow]:
                 limit=_WORDS[bottleneck.limit],
                 reason=bottleneck.reason.removeprefix("it cannot be told: "),
                 advice=bottleneck.advice,
+                time=answer_time_text(bottleneck.answer_time),
                 moved=tuple(f"{each.name} {each.text}" for each in moved),
             )
         )
     return rows
+
+
+def answer_time_text(time: AnswerTime | None) -> str:
+    """Return in words where an answer's time goes; empty where that is not known."""
+    if time is None:
+        return ""
+    worker, elsewhere_s = _rough(time.worker_s), time.client_s - time.worker_s
+    if elsewhere_s < _LITTLE * time.client_s:
+        return f"an answer takes {worker} of a worker, and hardly any time in queues"
+    return (
+        f"an answer takes {worker} of a worker and {_rough(time.client_s)} at the client: "
+        f"{_rough(elsewhere_s)} in queues and on the wire"
+    )
+
+
+def _rough(seconds: float) -> str:
+    """Write a time with the digits that a few samples carry."""
+    for least_s, unit in ((1.0, "s"), (1e-3, "ms")):
+        if seconds >= least_s:
+            return f"{of(seconds / least_s)} {unit}"
+    return f"{of(seconds * 1e6)} µs"
 
 
 def looked_text(outcome: Outcome) -> str:
