@@ -12,6 +12,7 @@ from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.apache import Apache
 from httpdyno.servers.apache.installation import server_user
 from httpdyno.servers.run_folder import new_run_root
+from httpdyno.telemetry.status_text import status
 from httpdyno.testing.adapter import READY_S, AdapterCase, AdapterConformance
 
 pytestmark = pytest.mark.real_server("apache2")
@@ -161,3 +162,28 @@ def test_a_module_that_is_not_there_is_missing_in_words(case):
     assert "the Perl module No::Such is not installed: `apt-get install libno-such-perl`" in (
         sentences
     )
+
+
+def test_the_status_page_that_a_study_has_is_found_and_none_is_added(case):
+    place = "<Location /status>\nSetHandler server-status\n</Location>\n"
+    settings = {"modules": "dir mime status"}
+    found = []
+    with new_run_root() as root:
+        for text in (BASE, BASE + place):
+            (case.study_folder / "base.conf.j2").write_text(text)
+            running = case.adapter.spawn(
+                replace(case.spec, settings=settings),
+                case.study_folder,
+                Configuration(values={"htaccess": False, "MaxRequestWorkers": 3}),
+                root.new_place("own"),
+            )
+            assert not isinstance(running, NotRunning)
+            try:
+                assert isinstance(running.await_ready(READY_S), Effective)
+                found.append([status(page.text(READY_S)) for page in running.status_pages()])
+            finally:
+                running.stop()
+    assert found[0] == []
+    [said] = found[1]
+    assert said is not None
+    assert (said.server, sum(said.states.values())) == ("Apache", 3)

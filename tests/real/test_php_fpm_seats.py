@@ -21,6 +21,7 @@ from httpdyno.servers.php_fpm.fastcgi import ask
 from httpdyno.servers.php_fpm.insight import PhpFpmInsight
 from httpdyno.servers.run_folder import new_run_root
 from httpdyno.servers.site.text import edited_files
+from httpdyno.telemetry.status_text import status
 
 pytestmark = pytest.mark.real_server("php-fpm8.2", "ss")
 
@@ -135,6 +136,9 @@ def test_what_was_asked_is_in_force_and_theirs_are_untouched(place, own_folders,
         # What php-fpm would have refused was put right.
         assert found.values["pm.spare_servers@shop"] == "1/1/2"
         assert insight.status("other").n_total == 3
+        said = [status(page.text(DEADLINE_S)) for page in insight.status_pages()]
+        assert all(each is not None and each.server == "php-fpm" for each in said)
+        assert [sum(each.states.values()) for each in said if each is not None][-1] == 3
     after = {path: path.read_bytes() for path in own_folders.iterdir() if path.is_file()}
     assert after == before
     assert not Path("/run/shop.sock").exists()

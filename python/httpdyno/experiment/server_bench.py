@@ -21,6 +21,7 @@ from httpdyno.experiment.arm_load import Place
 from httpdyno.experiment.bench import StartRequest
 from httpdyno.experiment.looks_to_take import LooksToTake
 from httpdyno.experiment.machine_room import machine_room
+from httpdyno.experiment.own_account import looking_at
 from httpdyno.experiment.side_by_side import ArmSize, n_side_by_side
 from httpdyno.experiment.silent_server import silence
 from httpdyno.experiment.standstill import Pulse, sleepless_s
@@ -54,7 +55,6 @@ from httpdyno.telemetry.account import account_of
 from httpdyno.telemetry.census.tracer import can_trace
 from httpdyno.telemetry.collector import server_collectors
 from httpdyno.telemetry.host import host_facts
-from httpdyno.telemetry.look.onlooker import Onlooker
 
 _NOT_FOR_WANT_OF_ROOM = ("complete", "infeasible")
 
@@ -271,7 +271,7 @@ class ServerBench:
                 place: server_collectors(account_of(each)) for place, each in running.items()
             },
             onlookers={
-                place: Onlooker(each.root_pids, each.networks[0], account=account_of(each))
+                place: looking_at(each)
                 for place, each in running.items()
                 if place.start == 0 and place.arm in wanted
             },

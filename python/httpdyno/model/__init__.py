@@ -21,6 +21,7 @@ from httpdyno.model.look import (
     Doing,
     Limit,
     Look,
+    OwnAccount,
     QueueSeen,
 )
 from httpdyno.model.measurement import (
@@ -131,6 +132,7 @@ __all__ = [
     "Objective",
     "Origin",
     "Outcome",
+    "OwnAccount",
     "Pages",
     "Phases",
     "Plan",

@@ -35,6 +35,20 @@ class QueueSeen(Record, frozen=True, omit_defaults=True):
     most: int
 
 
+class OwnAccount(Record, frozen=True):
+    """What a server said of itself on its status page, without the request that asked for it."""
+
+    server: str
+    """`Apache`, `nginx` or `php-fpm`."""
+    of: str
+    """What the states are of: `workers`, `connections` or `processes`."""
+    n_answers: int
+    """How often it said so."""
+    states: dict[str, float]
+    """Mean number by state. A page that takes a free worker comes when one is free, so it makes a
+    full pool look less full than it is."""
+
+
 class Look(Record, frozen=True, omit_defaults=True):
     """A server under load, looked at from outside; never while it is measured.
 
@@ -108,6 +122,8 @@ class Look(Record, frozen=True, omit_defaults=True):
     """CPU time of the load client."""
     client_limit: str = ""
     """The load engine's own verdict on who was the limit."""
+    own: tuple[OwnAccount, ...] = ()
+    """What its status pages said; empty where its configuration has none."""
     hidden: tuple[str, ...] = ()
     """What could not be seen, and why."""
 

@@ -25,6 +25,7 @@ from httpdyno.servers.ready import (
 )
 from httpdyno.servers.render import MEMORY_PLACEHOLDER, RUN_PLACEHOLDER
 from httpdyno.servers.run_folder import remove_place
+from httpdyno.servers.status_page import StatusPage, status_pages_of
 
 _APPLICATION_S = 5.0
 _POLL_S = 0.005
@@ -170,6 +171,10 @@ class Instance:
     def error_logs(self) -> tuple[Path, ...]:
         """Return the files that it logs and prints to as long as it runs, as seen from here."""
         return (self._process.log, *self._error_logs)
+
+    def status_pages(self) -> tuple[StatusPage, ...]:
+        """Return the status pages that its configuration in force has."""
+        return status_pages_of(self._insight)
 
     def stop(self) -> None:
         """End the whole tree, free the port and remove the place; idempotent, from any thread.

@@ -4,6 +4,7 @@ import ctypes
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -28,6 +29,16 @@ def within(network: str, act: Callable[[], T]) -> T:
         return act()
     with ThreadPoolExecutor(max_workers=1) as thread:
         return thread.submit(_entered, network, act).result()
+
+
+def network_of(pid: int) -> str:
+    """Return the path of a process's network namespace; empty where it is this process's own."""
+    theirs = Path(f"/proc/{pid}/ns/net")
+    try:
+        is_ours = theirs.readlink() == Path("/proc/self/ns/net").readlink()
+    except OSError:
+        return ""
+    return "" if is_ours else str(theirs)
 
 
 def _entered(network: str, act: Callable[[], T]) -> T:

@@ -7,10 +7,10 @@ from tests.report.plain import plain_text
 from tests.report.sample import ladder
 
 from httpdyno.advice.bottleneck import bottleneck, differences
-from httpdyno.model import AnswerTime, Look
+from httpdyno.model import AnswerTime, Look, OwnAccount
 from httpdyno.report.study.html import outcome_html
 from httpdyno.report.study.json import outcome_json
-from httpdyno.report.study.limit import answer_time_text, limit_rows
+from httpdyno.report.study.limit import answer_time_text, limit_rows, own_account_text
 from httpdyno.report.study.text import outcome_text
 
 SLOW = Look(
@@ -107,6 +107,36 @@ def test_terminal_page_and_json_have_an_answers_time():
     assert words in shown(outcome_html(outcome))
     arm = outcome_json(outcome)["steps"][0]["before_arm"]
     assert arm["bottleneck"]["answer_time"] == {"worker_s": 0.028, "client_s": 0.028}
+
+
+@pytest.mark.parametrize(
+    ("account", "words"),
+    [
+        (
+            OwnAccount(
+                server="Apache",
+                of="workers",
+                n_answers=3,
+                states={"_ waiting": 1.0, "W answering": 9.0, "R reading": 0.01},
+            ),
+            "Apache's own status page: W answering 90 %, _ waiting 10 % of its workers' time",
+        ),
+        (
+            OwnAccount(server="nginx", of="connections", n_answers=3, states={"writing": 1.5}),
+            "nginx's own status page, mean connections: writing 1.5",
+        ),
+        (
+            OwnAccount(server="php-fpm", of="processes", n_answers=1, states={}),
+            "php-fpm's own status page: no other processes",
+        ),
+    ],
+)
+def test_what_a_server_says_of_itself_is_one_line(account, words):
+    assert own_account_text(account) == words
+    looks = [(structs.replace(SLOW, own=(account,)), FAST), *[(None, None)] * 5]
+    outcome = with_looks(ladder(), looks)
+    assert words in " ".join(plain_text(outcome_text(outcome)).split())
+    assert words in shown(outcome_html(outcome))
 
 
 @pytest.mark.parametrize("factor", [1.4, 0.7])

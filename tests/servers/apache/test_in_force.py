@@ -8,6 +8,7 @@ from httpdyno.servers.apache.in_force import (
     directives,
     effective,
     processes_at_start,
+    status_paths,
 )
 from httpdyno.servers.instance import differences
 
@@ -178,3 +179,26 @@ def test_as_many_processes_start_as_were_seen_to(mpm, dump, words, n_processes):
 )
 def test_what_a_threaded_module_makes_of_a_number_is_in_force(dump, words, name, value):
     assert effective(dump, words, {}, mpm="event").values[name] == value
+
+
+def test_places_of_the_scoreboard_are_found_by_path_alone():
+    dump = """
+<Location "/server-status">
+  SetHandler server-status
+</Location>
+<VirtualHost *:80>
+  <Location /own>
+    SetHandler "server-status"
+  </Location>
+</VirtualHost>
+<LocationMatch "/any">
+  SetHandler server-status
+</LocationMatch>
+<Location /info>
+  SetHandler server-info
+</Location>
+<Location ~ "/a b">
+  SetHandler server-status
+</Location>
+"""
+    assert status_paths(dump) == ("/server-status?auto", "/own?auto")

@@ -12,8 +12,9 @@ from httpdyno.model import (
     Configuration,
     Look,
     Outcome,
+    OwnAccount,
 )
-from httpdyno.units import format_duration
+from httpdyno.units import format_duration, format_percent
 
 _WORDS = {
     "cpu": "CPU",
@@ -32,6 +33,7 @@ _WORDS = {
     "unknown": "cannot be told",
 }
 
+_TOLD_RATIO = 0.005
 _LITTLE = 0.05
 """Of what the client sees: less may be chance."""
 
@@ -48,6 +50,8 @@ class LimitRow:
     advice: str
     time: str = ""
     """What an answer takes of a worker and at the client; empty where that is not known."""
+    own: tuple[str, ...] = ()
+    """What its status pages said."""
     moved: tuple[str, ...] = ()
     """What the change did: `write calls of an answer 14 → 6.1`."""
 
@@ -73,6 +77,7 @@ def limit_rows(outcome: Outcome) -> list[LimitRow]:
                 reason=bottleneck.reason.removeprefix("it cannot be told: "),
                 advice=bottleneck.advice,
                 time=answer_time_text(bottleneck.answer_time),
+                own=tuple(own_account_text(each) for each in look.own),
                 moved=tuple(f"{each.name} {each.text}" for each in moved),
             )
         )
@@ -90,6 +95,20 @@ def answer_time_text(time: AnswerTime | None) -> str:
         f"an answer takes {worker} of a worker and {_rough(time.client_s)} at the client: "
         f"{_rough(elsewhere_s)} in queues and on the wire"
     )
+
+
+def own_account_text(account: OwnAccount) -> str:
+    """Return what a server says of itself: `W answering 97 %, … of its workers' time`."""
+    total = sum(account.states.values())
+    told = sorted(account.states.items(), key=lambda item: -item[1])
+    told = [(name, n) for name, n in told if n >= _TOLD_RATIO * total]
+    page = f"{account.server}'s own status page"
+    if not told:
+        return f"{page}: no other {account.of}"
+    if account.of == "connections":
+        return f"{page}, mean connections: {', '.join(f'{name} {of(n)}' for name, n in told)}"
+    shares = ", ".join(f"{name} {format_percent(n / total)}" for name, n in told)
+    return f"{page}: {shares} of its {account.of}' time"
 
 
 def _rough(seconds: float) -> str:

@@ -26,6 +26,7 @@ REFUSED = re.compile(r"AH00526|AH00534|AH0001[46]|Syntax error|Configuration Fai
 QUIET = re.compile(r"\[\w+:(?:notice|info|debug|trace\d)\]")
 """Lines of its log that say of no trouble."""
 _OPENS = re.compile(r"<(\w+)\s*([^>]*)>")
+_LOCATION = re.compile(r'<Location\s+"?(/[^"\s]*)"?\s*>', re.IGNORECASE)
 _TRANSPARENT = frozenset({"ifmodule", "ifdefine", "ifversion", "ifdirective", "iffile"})
 _MIN_SPARE_DEFAULT = 5
 PREFORK = "prefork"
@@ -69,6 +70,17 @@ def directives(dump: str) -> list[Directive]:
             Directive(name=name, arguments=arguments.strip(), section=inner[-1] if inner else "")
         )
     return found
+
+
+def status_paths(dump: str) -> tuple[str, ...]:
+    """Return the paths at which mod_status says its scoreboard for programs, `/status?auto`."""
+    return tuple(
+        f"{place[1]}?auto"
+        for directive in directives(dump)
+        if directive.name.lower() == "sethandler"
+        and directive.arguments.strip('"').lower() == "server-status"
+        and (place := _LOCATION.fullmatch(directive.section))
+    )
 
 
 def adjustments(words: str) -> dict[str, int]:

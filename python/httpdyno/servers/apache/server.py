@@ -36,6 +36,7 @@ from httpdyno.servers.process import ServerProcess, log_text
 from httpdyno.servers.render import Variables, rendered_configuration
 from httpdyno.servers.spawn import Launch, spawned
 from httpdyno.servers.staging import last_lines
+from httpdyno.servers.status_page import HttpStatusPage, StatusPage
 
 _DUMP = "dump.txt"
 _DUMP_BYTES = 1 << 24
@@ -149,6 +150,12 @@ class _Insight:
 
     def effective(self) -> Effective | NotRunning:
         return self._in_force()
+
+    def status_pages(self) -> tuple[StatusPage, ...]:
+        dump = self._said()[0]
+        listens = [e.arguments for e in in_force.directives(dump) if e.name.lower() == "listen"]
+        paths = dict.fromkeys(in_force.status_paths(dump))
+        return tuple(HttpStatusPage(address=listens[0], path=path) for path in paths if listens)
 
     def _in_force(self) -> Effective:
         return in_force.effective(*self._said(), self._asked, mpm=self._mpm)

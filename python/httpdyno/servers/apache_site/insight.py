@@ -16,9 +16,12 @@ from httpdyno.servers.apache_site.in_force import (
 )
 from httpdyno.servers.apache_site.setting import is_threaded, number_of
 from httpdyno.servers.live_process import child_pids
+from httpdyno.servers.network import network_of
 from httpdyno.servers.process import ServerProcess, log_text
 from httpdyno.servers.site.adapter import Seat
+from httpdyno.servers.site.listener import reached_at
 from httpdyno.servers.staging import last_lines
+from httpdyno.servers.status_page import HttpStatusPage, StatusPage
 from httpdyno.sock_diag import listening_sockets
 
 DUMP = "apache-dump.txt"
@@ -80,6 +83,21 @@ class SiteInsight:
             values=with_backlog(values, seen),
             asked={name: level_text(level) for name, level in started.asked.items()},
             source=f"{_SOURCE}, {_SOCKETS}" if seen else _SOURCE,
+        )
+
+    def status_pages(self) -> tuple[StatusPage, ...]:
+        """Return each place of mod_status, at each address that speaks plain HTTP."""
+        started, network = self._started, network_of(self._process.pid)
+        return tuple(
+            HttpStatusPage(
+                address=reached_at(started.seat.port(listener.address)),
+                path=path,
+                host=next(iter(listener.names), ""),
+                network=network,
+            )
+            for path in dict.fromkeys(study.status_paths(self._dump()))
+            for listener in started.found.listeners
+            if not listener.is_tls
         )
 
     def _now(self) -> Survey:

@@ -15,6 +15,7 @@ from httpdyno.errors import AdapterError
 from httpdyno.model import Effective, Level, level_text
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.link import led
+from httpdyno.servers.network import network_of
 from httpdyno.servers.nginx.build import Build
 from httpdyno.servers.nginx.catalogue import TUNABLES
 from httpdyno.servers.nginx.include import files_of
@@ -22,10 +23,12 @@ from httpdyno.servers.nginx.listen_knob import SOCKET_OPTIONS
 from httpdyno.servers.nginx.paths import is_file
 from httpdyno.servers.nginx.quantity import level_of
 from httpdyno.servers.nginx.scope import Conf, conf_of
+from httpdyno.servers.nginx.status import status_pages
 from httpdyno.servers.nginx.upstream import name_for
 from httpdyno.servers.nginx.worker import open_files_limit, workers
 from httpdyno.servers.process import ServerProcess, log_text
 from httpdyno.servers.staging import last_lines
+from httpdyno.servers.status_page import StatusPage
 from httpdyno.sock_diag import ListeningSocket, listening_sockets
 
 _QUIET = re.compile(r"\[(?:notice|info|debug)\]")
@@ -103,6 +106,11 @@ class NginxInsight:
             source=_SOURCE,
         )
 
+    def status_pages(self) -> tuple[StatusPage, ...]:
+        """Return the places of `stub_status` in what it reads."""
+        conf = self._read()
+        return () if conf is None else status_pages(conf, network_of(self._process.pid))
+
     def _read(self) -> Conf | None:
         """Return the files that it reads, from its own mount namespace; once."""
         if self._conf is None and self._has_begun():
@@ -151,7 +159,7 @@ class NginxInsight:
     def _sockets_seen(self, conf: Conf, n_workers: int) -> dict[str, str]:
         pid = self._process.pid
         try:
-            found = listening_sockets(_network(pid))
+            found = listening_sockets(network_of(pid))
         except AdapterError:
             return {}
         of: dict[str, list[ListeningSocket]] = {}
@@ -188,13 +196,3 @@ class NginxInsight:
 def _level(conf: Conf, name: str) -> Level | None:
     reading = next(iter(TUNABLES[name].readings(conf)), None)
     return None if reading is None else level_of(TUNABLES[name].info, reading.text)
-
-
-def _network(pid: int) -> str:
-    """Return the network namespace of a process; empty where it is our own."""
-    theirs = Path(f"/proc/{pid}/ns/net")
-    try:
-        is_ours = theirs.readlink() == Path("/proc/self/ns/net").readlink()
-    except OSError:
-        return ""
-    return "" if is_ours else str(theirs)

@@ -20,11 +20,12 @@ from httpdyno.servers.php_fpm.fastcgi import ask
 from httpdyno.servers.php_fpm.frame import Frame, status_address, status_path
 from httpdyno.servers.php_fpm.in_force import PhpSays
 from httpdyno.servers.php_fpm.knob import KNOBS
-from httpdyno.servers.php_fpm.status import PoolStatus, pool_status
+from httpdyno.servers.php_fpm.status import PoolStatus, PoolStatusPage, pool_status
 from httpdyno.servers.php_fpm.survey import pool_names
 from httpdyno.servers.process import ServerProcess, log_text
 from httpdyno.servers.site.adapter import Seat
 from httpdyno.servers.staging import last_lines
+from httpdyno.servers.status_page import StatusPage
 
 _READY = "ready to handle connections"
 _REFUSED_CODE = 78
@@ -116,10 +117,25 @@ class PhpFpmInsight:
         Raises:
             OSError: It does not answer.
         """
+        page = self._status_page(pool)
+        return pool_status(page.address, page.path, _ANSWER_S, page.network)
+
+    def status_pages(self) -> tuple[StatusPage, ...]:
+        """Return the page of each pool: a copy always has one, for what it is asked at its start.
+
+        Raises:
+            OSError: It has ended.
+        """
+        return tuple(self._status_page(pool) for pool in pool_names(self._survey))
+
+    def _status_page(self, pool: str) -> PoolStatusPage:
         apart = status_address(self._survey, self._frame, pool)
-        network = self._network
-        address = apart or self._reachable(pool)
-        return pool_status(address, status_path(self._survey, pool), _ANSWER_S, network)
+        return PoolStatusPage(
+            address=apart or self._reachable(pool),
+            path=status_path(self._survey, pool),
+            network=self._network,
+            is_apart=bool(apart),
+        )
 
     def php(self, pool: str) -> PhpSays | None:
         """Let a child of a pool say what PHP has in force; None where it does not."""

@@ -3,6 +3,8 @@
 Source: the manual of PHP, install.fpm.configuration, `pm.status_path`.
 """
 
+from dataclasses import dataclass
+
 import msgspec
 
 from httpdyno.servers.php_fpm.fastcgi import ask
@@ -27,17 +29,41 @@ class PoolStatus(msgspec.Struct, frozen=True, kw_only=True):
     """How often all children that may be were there, and more were wanted."""
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PoolStatusPage:
+    """The status page of a pool, for whoever wants it as text."""
+
+    address: str
+    path: str
+    network: str
+    is_apart: bool
+    """Whether another process than the pool's children answers for it."""
+
+    def text(self, timeout_s: float) -> str:
+        """Ask once, and return the page as JSON.
+
+        Raises:
+            OSError: It does not answer in time, or with something else.
+        """
+        return _asked(self.address, self.path, timeout_s, self.network).decode("utf-8", "replace")
+
+
 def pool_status(address: str, path: str, timeout_s: float, network: str = "") -> PoolStatus:
     """Ask a pool's status page.
 
     Raises:
         OSError: It does not answer in time, or with something else.
     """
+    body = _asked(address, path, timeout_s, network)
+    try:
+        return msgspec.json.decode(body, type=PoolStatus)
+    except msgspec.DecodeError as error:
+        raise ConnectionError(f"its status page is not understood: {error}") from error
+
+
+def _asked(address: str, path: str, timeout_s: float, network: str) -> bytes:
     parameters = {"SCRIPT_NAME": path, "SCRIPT_FILENAME": path, "QUERY_STRING": "json"}
     answer = ask(address, parameters, timeout_s=timeout_s, network=network)
     if answer.status != _OK:
         raise ConnectionError(f"its status page answers {answer.status}")
-    try:
-        return msgspec.json.decode(answer.body, type=PoolStatus)
-    except msgspec.DecodeError as error:
-        raise ConnectionError(f"its status page is not understood: {error}") from error
+    return answer.body

@@ -18,6 +18,7 @@ from httpdyno.servers.run_folder import remove_place
 from httpdyno.servers.site.beside import Beside
 from httpdyno.servers.site.knob_name import knob_name
 from httpdyno.servers.site.seating import OpenSeat
+from httpdyno.servers.status_page import StatusPage, status_pages_of
 
 _POLL_S = 0.005
 _WORDS_LINES = 5
@@ -158,6 +159,10 @@ class SiteRunning:
     def error_logs(self) -> tuple[Path, ...]:
         """Return the files that the members log and print to as long as they run."""
         return tuple(path for each in self._members for path in each.error_logs())
+
+    def status_pages(self) -> tuple[StatusPage, ...]:
+        """Return the status pages that the members' configurations in force have."""
+        return tuple(page for each in self._members for page in status_pages_of(each.insight))
 
     def stop(self) -> None:
         """End the members, front to back, and take the seat and the place down; idempotent.

@@ -1,0 +1,80 @@
+"""A server's own status page, where its configuration in force has one; nobody adds one."""
+
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+from httpdyno.servers.patience import Patience
+from httpdyno.servers.probe import ask
+
+_MOST_BYTES = 1 << 20
+_OK = 200
+
+
+class StatusPage(Protocol):
+    """What can be asked how a server is."""
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether none of those that the page tells of answers for it."""
+
+    def text(self, timeout_s: float) -> str:
+        """Ask once, and return the page.
+
+        Raises:
+            TimeoutError: There is no answer in time: all that could answer are busy.
+            OSError: There is another answer, or none will come.
+        """
+
+
+@runtime_checkable
+class SaysStatus(Protocol):
+    """A server, or what an adapter knows of one, that may have status pages."""
+
+    def status_pages(self) -> tuple[StatusPage, ...]:
+        """Return those that its configuration in force has, where they may be asked from here.
+
+        Whether they answer is not known.
+        """
+
+
+def status_pages_of(what: object) -> tuple[StatusPage, ...]:
+    """Return the status pages of a server, or of what is known of one; none where it says none."""
+    return what.status_pages() if isinstance(what, SaysStatus) else ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HttpStatusPage:
+    """A page that is asked over HTTP, by a connection of its own each time."""
+
+    address: str
+    path: str
+    """With its query."""
+    host: str = ""
+    network: str = ""
+    """Path of the network namespace that the address is in; empty is this process's."""
+    is_apart: bool = False
+
+    def text(self, timeout_s: float) -> str:
+        """Ask once, and return the page.
+
+        Raises:
+            OSError: It does not answer in time (`TimeoutError`), or with something else.
+        """
+        answer = ask(
+            self.address,
+            self.path,
+            Patience(timeout_s),
+            body_patience=Patience(timeout_s),
+            most_bytes=_MOST_BYTES,
+            network=self.network,
+            host=self.host,
+        )
+        if answer.status == _OK and answer.is_whole:
+            return answer.body.decode("utf-8", errors="replace")
+        if not answer.status and answer.words in _LATE:
+            raise TimeoutError(answer.words)
+        raise ConnectionError(f"it answers `{answer.words}`")
+
+
+_LATE = frozenset({"timed out", "it said nothing"})
+"""What `ask` calls it where nothing came in time."""
