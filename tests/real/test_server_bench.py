@@ -132,6 +132,26 @@ def test_a_start_gives_each_arms_windows_with_the_cpu_time_they_cost(study):
     assert all(w.telemetry.pss_bytes for w in last.values())
 
 
+def test_what_an_application_complains_of_under_load_is_kept_with_its_start(study, tmp_path):
+    told = APPLICATION.replace(
+        '    path = environ["PATH_INFO"]\n',
+        '    path = environ["PATH_INFO"]\n'
+        '    if MOOD == "slow" and path == "/":\n'
+        '        print("WARNING: slow by", time.time(), file=environ["wsgi.errors"])\n',
+    )
+    assert told != APPLICATION
+    (tmp_path / "moods.py").write_text(told, encoding="utf-8")
+    record = _start(study, "good", "slow")
+    good, slow = record.log_lines
+    assert good is not None
+    assert slow is not None
+    assert not [kind for kind in good.kinds if kind.level == "warning"]
+    [kind] = [kind for kind in slow.kinds if kind.level == "warning"]
+    completed = sum(w.measurement.completed for w in record.windows if w.arm == 1)
+    assert kind.form == "slow by #"
+    assert kind.count >= completed > 0
+
+
 def test_what_is_made_once_is_there_for_each_start_and_gone_after_an_interruption(study, tmp_path):
     once = "echo made | tee -a {shared}/data >> " + f"{tmp_path}/made"
     copied = "cat {shared}/data >> " + f"{tmp_path}/copied"

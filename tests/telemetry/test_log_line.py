@@ -49,6 +49,8 @@ def test_a_line_has_its_level_and_what_it_says(line, level, what):
         (GUNICORN, GUNICORN.replace("813", "9").replace("10:00:01", "11:12:13")),
         (APACHE, APACHE.replace("812", "99999")),
         ("at 0x7f3a90 of run/0001-c1-s0", "at 0x1b of run/0042-c3-s17"),
+        ("slow by 1764000000.5 s", "slow by 0.25 s"),
+        ("request 3f2b8c1e-77aa-4c1d: gone", "request 0011ffee-12ab-ffff: gone"),
     ],
 )
 def test_numbers_and_quotes_make_no_other_kind(one, other):
@@ -83,6 +85,7 @@ def test_of_lines_that_are_all_different_the_first_are_told_apart_and_all_are_co
     found = log_lines(["\n".join(words).encode()])
     assert (found.n_lines, len(found.kinds)) == (9000, MOST_KINDS)
     assert found.kinds[0].example == words[0]
+    assert found.unread_bytes == 5000 * len(words[0].encode())
 
 
 def test_what_is_kept_is_short_steers_no_terminal_and_holds_no_password_of_a_url():

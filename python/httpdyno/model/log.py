@@ -31,4 +31,5 @@ class LogLines(Record, frozen=True, omit_defaults=True):
     kinds: tuple[LogKind, ...] = ()
     """The worst first, then the most frequent; a few."""
     unread_bytes: int = 0
-    """Of logs that grew too much: their middle."""
+    """Of logs that grew too much: their middle, and what differs too much to be told apart. Where
+    it is not 0, of a kind there are at least so many."""

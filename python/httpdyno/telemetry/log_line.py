@@ -17,7 +17,7 @@ from httpdyno.secret import without_passwords
 MOST_KINDS = 8
 MOST_CHARACTERS = 300
 """Of an example, and of a form."""
-_LOOKED_AT = 2000
+_LOOKED_AT = 1000
 """Characters of a line, and of those in which its level may stand the first few."""
 _HEAD = 240
 
@@ -56,7 +56,10 @@ _OPENING = re.compile(
 )
 """Time, level and process, as they stand before what is said."""
 _QUOTED = re.compile(r'"[^"]*"')
-_HEXADECIMAL = re.compile(r"\b(?:0x[\da-f]+|(?=[a-f]*\d)[\da-f-]{8,})\b", re.IGNORECASE)
+_HEXADECIMAL = re.compile(
+    r"\b(?:0x[\da-f]+|(?=[\da-f-]{0,16}[a-f])(?=[a-f-]{0,16}\d)[\da-f-]{8,})\b", re.IGNORECASE
+)
+"""Addresses and identifiers; of digits alone is a number."""
 _NUMBER = re.compile(r"(?<![A-Z\d])\d+(?:[.,:]\d+)*")
 """A number after a capital is a part of a name: `AH00161`."""
 _DIGITS = b"0123456789"
@@ -104,14 +107,15 @@ def log_lines(texts: Iterable[bytes], *, unread_bytes: int = 0) -> LogLines:
             first.setdefault(key, line)
     entries = {key: line for key, line in first.items() if line.strip() and not line[:1].isspace()}
     kinds: dict[tuple[LogLevel, str], LogKind] = {}
-    for key, line in islice(entries.items(), _MOST_DIFFERENT):
-        one = _kind(line, counts[key])
+    for key in islice(entries, _MOST_DIFFERENT):
+        one = _kind(entries[key], counts[key])
         known = kinds.get((one.level, one.form))
         kinds[one.level, one.form] = one if known is None else _added(known, one, n_starts=1)
     return LogLines(
         n_lines=sum(counts[key] for key in entries),
         kinds=_most(kinds.values()),
-        unread_bytes=unread_bytes,
+        unread_bytes=unread_bytes
+        + sum(len(entries[key]) * counts[key] for key in islice(entries, _MOST_DIFFERENT, None)),
     )
 
 
@@ -141,7 +145,9 @@ def worst_first(kinds: Iterable[LogKind]) -> list[LogKind]:
 
 def _kind(line: bytes, count: int) -> LogKind:
     text = _COLOUR.sub("", line[:_LOOKED_AT].decode("utf-8", errors="replace"))
-    text = without_passwords(visible(text)).strip()
+    text = visible(text).strip()
+    if "@" in text:  # of most lines that is soon known
+        text = without_passwords(text)
     return LogKind(form=form_of(text), example=_shortened(text), count=count, level=level_of(text))
 
 
