@@ -17,7 +17,8 @@ _REACHED = re.compile(
 )
 _ALSO_IDLE = re.compile(r"MaxRequestWorkers")
 _ALONE = (
-    "by itself no sign of too few workers: a pool that cannot grow writes it though many are free"
+    "by itself no sign of too few workers: Apache writes it once fewer than MinSpareServers (or "
+    "MinSpareThreads) are free, in a small pool while all of them are"
 )
 
 
