@@ -26,9 +26,7 @@ _MOST_PAGES = 3
 
 def looking_at(running: Running) -> Looking:
     """Return who looks at a server, and asks it where it has a status page."""
-    onlooker = Onlooker(
-        running.root_pids, running.networks[0], account=account_of(running)
-    )
+    onlooker = Onlooker(running.root_pids, running.networks[0], account=account_of(running))
     pages: Sequence[StatusPage] = ()
     with suppress(OSError, AdapterError):  # it has just ended
         pages = status_pages_of(running)[:_MOST_PAGES]
