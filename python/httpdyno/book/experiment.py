@@ -45,11 +45,10 @@ class Count(Record, frozen=True, tag_field="kind", tag="count"):
 
 
 class Said(Record, frozen=True, tag_field="kind", tag="said"):
-    """A number that the running server says of itself, in a configuration of a bundled study."""
+    """A number that a bundled study's server answers with: the first word of the answer."""
 
     study: str
-    name: str
-    """Of the effective setting."""
+    path: str
     at: dict[str, Level] = msgspec.field(default_factory=dict)
 
 

@@ -8,8 +8,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from http.client import HTTPConnection
 from typing import Any
 
 import msgspec
@@ -49,6 +51,7 @@ from httpdyno.units import format_duration, format_number
 CONFIDENCE = 0.95
 _WARM_S = 0.5
 _LOAD_S = 120.0
+_ANSWER_S = 10.0
 _STAT_CALLS = 100_000
 _STAT = (
     "use Time::HiRes qw(time clock_gettime CLOCK_PROCESS_CPUTIME_ID); my $n = {n}; "
@@ -211,11 +214,12 @@ def _said(each: Experiment, _budget_s: float, _seed: int) -> _Found:
     way = each.way
     assert isinstance(way, Said)  # noqa: S101 - by the table below
     study, server = _up(way.study, way.at)
-    with server as up:
-        text = up.effective.values.get(way.name)
-    if text is None:
-        raise AdapterError(f"the server of study {way.study} does not say `{way.name}`")
-    return _counted(each, float(text), f"{text}, as the server says", _version(study))
+    with server as up, closing(HTTPConnection(up.running.addresses[0], timeout=_ANSWER_S)) as asked:
+        asked.request("GET", way.path)
+        number, _, words = asked.getresponse().read().decode().strip().partition(" ")
+    if not number.isdecimal():
+        raise TargetError(f"{way.path} of study {way.study} answers with no number: {number}")
+    return _counted(each, float(number), f"{number}: {words}", _version(study))
 
 
 def _counted(each: Experiment, n: float, says: str, version: str = "") -> _Found:

@@ -70,8 +70,8 @@ def way_words(one: Experiment) -> str:  # noqa: PLR0911 - one for each way
         case Count(study=study, of=of, at=at, path=path):
             asked = f" for {path}" if path else ""
             return f"study {study}{_at(at)}: {' + '.join(of)} of a request{asked}"
-        case Said(study=study, name=name, at=at):
-            return f"study {study}{_at(at)}: what the server says of {name}"
+        case Said(study=study, path=path, at=at):
+            return f"study {study}{_at(at)}: what {path} answers"
         case Recipe(study=study, words=words, path=path):
             return f"study {study}: httpdyno load URL{path} {' '.join(words)}"
         case Stat(n_beside=n):

@@ -23,6 +23,12 @@ sub cgi_pm {
     return answer($r, 'text/html', Page::of_cgi(CGI->new($r)));
 }
 
+# How many variables a handler has in its environment, and which.
+sub variables {
+    my $r = shift;
+    return answer($r, 'text/plain', join(' ', scalar keys %ENV, sort keys %ENV) . "\n");
+}
+
 sub answer {
     my ($r, $type, $text) = @_;
     $r->content_type($type);
