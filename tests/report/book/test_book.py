@@ -50,7 +50,7 @@ def test_a_line_has_then_and_now():
 
 def test_a_sheet_says_how_it_is_run_and_why_it_came_out_so():
     text = flat(sheet(CGI, CGI, NOW, ""))
-    assert "study mount-style, throughput_per_s: mount cgi → registry" in text
+    assert "study mount-style, throughput: mount cgi → registry" in text
     assert CGI.because in text
     assert "processes begun a second 120 → 0.0" in text
     again = BY_NAME["perl-bound-load-2001"]

@@ -7,6 +7,7 @@ from rich.text import Text
 from httpdyno.book.experiment import Arithmetic, Count, Experiment, Pair, Recipe, Said, Stat
 from httpdyno.book.result import Now
 from httpdyno.model import Level, level_text
+from httpdyno.model.metric import METRIC_NAMES
 from httpdyno.report.book.words import because, word_style
 from httpdyno.report.shared.prose import Prose
 
@@ -64,9 +65,12 @@ def way_words(one: Experiment) -> str:  # noqa: PLR0911 - one for each way
         case None:
             return "not run"
         case Pair(study=study, a=a, b=b, metric=metric):
-            knobs = {**a, **b}
-            sides = ", ".join(f"{name} {_level(a, name)} → {_level(b, name)}" for name in knobs)
-            return f"study {study}, {metric}: {sides}"
+            both = {name: value for name, value in a.items() if b.get(name) == value}
+            changed = dict.fromkeys(name for name in (*a, *b) if name not in both)
+            sides = ", ".join(
+                f"{name} {_side(a, name)}→ {_side(b, name)}".strip() for name in changed
+            )
+            return f"study {study}{_at(both)}, {METRIC_NAMES[metric]}: {sides}"
         case Count(study=study, of=of, at=at, path=path):
             asked = f" for {path}" if path else ""
             return f"study {study}{_at(at)}: {' + '.join(of)} of a request{asked}"
@@ -80,8 +84,9 @@ def way_words(one: Experiment) -> str:  # noqa: PLR0911 - one for each way
             return f"httpdyno formula {formula} {' '.join(f'--{k} {v}' for k, v in given.items())}"
 
 
-def _level(side: dict[str, Level], name: str) -> str:
-    return level_text(side[name]) if name in side else "as the study starts"
+def _side(side: dict[str, Level], name: str) -> str:
+    """Return a level with a space behind it; nothing where it is as the study starts."""
+    return f"{level_text(side[name])} " if name in side else ""
 
 
 def _at(at: dict[str, Level]) -> str:
