@@ -103,6 +103,13 @@ def test_the_threaded_modules_come_up_with_their_own_defaults(case, mpm):
     assert isinstance(effective, Effective)
 
 
+@pytest.mark.parametrize("mpm", ["prefork", "worker", "event"])
+def test_the_module_that_runs_the_processes_may_be_a_knob(case, mpm):
+    effective = started(case, {"mpm": mpm})
+    assert isinstance(effective, Effective)
+    assert effective.values["mpm"] == mpm
+
+
 def test_a_virtual_host_that_sets_the_knob_otherwise_is_refused(case):
     base = case.study_folder / "base.conf.j2"
     base.write_text(BASE + "<VirtualHost *>\nKeepAlive On\n</VirtualHost>\n")

@@ -49,6 +49,14 @@ def test_the_mpm_comes_first_and_nothing_is_loaded_twice():
     )
 
 
+def test_an_mpm_that_is_a_knob_is_loaded_and_is_no_directive(tmp_path):
+    event = Configuration(values={"level": 1, "mpm": "event", "MaxRequestWorkers": 50})
+    text = files(tmp_path, event)["httpd.conf"]
+    assert "LoadModule mpm_event_module /modules/mod_mpm_event.so\n" in text
+    assert "prefork" not in text
+    assert text.endswith("# httpdyno's overlay\nMaxRequestWorkers 50\n")
+
+
 @pytest.mark.parametrize(("workers", "limit"), [(5, "256"), (256, "256"), (300, "300")])
 def test_the_servers_limit_is_large_enough(workers, limit):
     found = overlay(spec(), Configuration(values={"MaxRequestWorkers": workers}))

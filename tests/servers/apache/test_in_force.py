@@ -202,3 +202,10 @@ def test_places_of_the_scoreboard_are_found_by_path_alone():
 </Location>
 """
     assert status_paths(dump) == ("/server-status?auto", "/own?auto")
+
+
+def test_the_mpm_is_what_the_log_says_and_asked_for_only_where_it_is_a_knob():
+    words = "[Tue Nov 24 22:00:00.1 2026] [mpm_event:notice] [pid 7:tid 7] AH00489: Apache/2.4.71\n"
+    found = effective("", words, {"mpm": "worker"}, mpm="worker")
+    assert differences(found.values, found.asked) == "mpm is event where worker was asked"
+    assert "mpm" not in effective("", words, {}).values

@@ -1,13 +1,13 @@
 """Writing an instance's own httpd.conf: frame, the study's base file, overlay of knobs."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from httpdyno.model import Configuration, Level, ServerSpec, level_text
 from httpdyno.servers.apache.in_force import PREFORK
 from httpdyno.servers.apache.installation import Installation
-from httpdyno.servers.apache.knob import KNOBS
+from httpdyno.servers.apache.knob import KNOBS, MPM
 from httpdyno.servers.render import Variables, render_file
 
 CONFIG = "httpd.conf"
@@ -21,14 +21,22 @@ _ALWAYS = ("authz_core", "info")
 _TYPES = Path("/etc/mime.types")
 
 
-def multi_processing(spec: ServerSpec) -> str:
-    """Return the module that is to run its processes: `prefork`, `worker` or `event`."""
-    return str(spec.settings.get("mpm", PREFORK))
+_NO_LEVELS: Mapping[str, Level] = {}
 
 
-def wanted_modules(spec: ServerSpec) -> tuple[str, ...]:
+def multi_processing(spec: ServerSpec, levels: Mapping[str, Level] = _NO_LEVELS) -> str:
+    """Return the module that is to run its processes: `prefork`, `worker` or `event`.
+
+    Args:
+        spec: The target, of which it is a setting.
+        levels: Of a configuration, of which it may be a knob instead.
+    """
+    return str(levels.get(MPM.name, spec.settings.get(MPM.name, PREFORK)))
+
+
+def wanted_modules(spec: ServerSpec, levels: Mapping[str, Level] = _NO_LEVELS) -> tuple[str, ...]:
     """Return the modules that the study needs, the MPM first."""
-    mpm = multi_processing(spec)
+    mpm = multi_processing(spec, levels)
     own = str(spec.settings.get("modules", "")).split()
     return tuple(dict.fromkeys((f"mpm_{mpm}", *_ALWAYS, *own)))
 
@@ -46,8 +54,9 @@ def config_files(
         AdapterError: The base file cannot be rendered.
     """
     files = {}
-    lines = [*_frame(variables), *_load_lines(spec, installation)]
-    if "mime" in wanted_modules(spec):
+    modules = wanted_modules(spec, configuration.values)
+    lines = [*_frame(variables), *_load_lines(modules, installation)]
+    if "mime" in modules:
         lines.append(f"TypesConfig {_TYPES if _TYPES.is_file() else '/dev/null'}")
     if spec.base:
         files[BASE] = render_file(study_folder / spec.base, variables, name=spec.base)
@@ -62,12 +71,18 @@ def overlay(spec: ServerSpec, configuration: Configuration) -> dict[str, str]:
     """Return the directives that httpdyno sets, as directive → argument."""
     directives = asked(configuration.values)
     workers = configuration.values.get("MaxRequestWorkers")
-    is_prefork = multi_processing(spec) == PREFORK
+    is_prefork = multi_processing(spec, configuration.values) == PREFORK
     if is_prefork and isinstance(workers, int) and "ServerLimit" not in directives:
         # Without it Apache would clip the workers to the limit.
         limit = max(workers, _SERVER_LIMIT_DEFAULT)
         directives = {"ServerLimit": str(limit), **directives}
     return directives
+
+
+def asked_of_server(levels: Mapping[str, Level]) -> dict[str, str]:
+    """Return what is asked of the running server: its directives, and its MPM where a knob is."""
+    mpm = {name: level_text(level) for name, level in levels.items() if name == MPM.name}
+    return {**asked(levels), **mpm}
 
 
 def asked(levels: Mapping[str, Level]) -> dict[str, str]:
@@ -99,9 +114,9 @@ def _frame(variables: Variables) -> list[str]:
     return lines
 
 
-def _load_lines(spec: ServerSpec, installation: Installation) -> list[str]:
+def _load_lines(modules: Iterable[str], installation: Installation) -> list[str]:
     return [
         f"LoadModule {name}_module {installation.module_file(name)}"
-        for name in wanted_modules(spec)
+        for name in modules
         if name not in installation.built_in
     ]

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from httpdyno.model import Effective
-from httpdyno.servers.apache.knob import KNOBS
+from httpdyno.servers.apache.knob import KNOBS, MPM
 
 _ADJUSTED = re.compile(
     r"(?:WARNING|AH\d{5}): (\w+) of (-?\d+) .*?"
@@ -25,6 +25,7 @@ REFUSED = re.compile(r"AH00526|AH00534|AH0001[46]|Syntax error|Configuration Fai
 """Words of a server that does not take its configuration."""
 QUIET = re.compile(r"\[\w+:(?:notice|info|debug|trace\d)\]")
 """Lines of its log that say of no trouble."""
+_MPM_SAYS = re.compile(r"\[mpm_(\w+):")
 _OPENS = re.compile(r"<(\w+)\s*([^>]*)>")
 _LOCATION = re.compile(r'<Location\s+"?(/[^"\s]*)"?\s*>', re.IGNORECASE)
 _TRANSPARENT = frozenset({"ifmodule", "ifdefine", "ifversion", "ifdirective", "iffile"})
@@ -88,13 +89,22 @@ def adjustments(words: str) -> dict[str, int]:
     return {match[1]: int(match[3]) for match in _ADJUSTED.finditer(words)}
 
 
+def running_mpm(words: str) -> str:
+    """Return the module that says in Apache's log that it runs the processes; empty before that.
+
+    It says so with the level `notice`, which no LogLevel keeps out of a file.
+    """
+    found = _MPM_SAYS.search(words)
+    return found[1] if found else ""
+
+
 def effective(dump: str, words: str, asked: Mapping[str, str], *, mpm: str = PREFORK) -> Effective:
     """Return what is in force of the knobs, and what was asked of them.
 
     Args:
         dump: What it printed for `-D DUMP_CONFIG`; it reads its configuration twice.
         words: What Apache wrote to its error output and log.
-        asked: Directive → argument, as Apache writes it.
+        asked: Directive → argument, as Apache writes it; and the MPM, where it is a knob.
         mpm: The module that runs its processes.
     """
     names = {name.lower(): name for name in KNOBS}
@@ -114,6 +124,8 @@ def effective(dump: str, words: str, asked: Mapping[str, str], *, mpm: str = PRE
         other = _canonical(name, directive.arguments)
         if name in asked and other != values.get(name):
             values[name] = f"{values.get(name, 'not set')} ({other} in {directive.section})"
+    if MPM.name in asked:
+        values[MPM.name] = running_mpm(words)
     return Effective(
         values=values,
         asked=dict(asked),

@@ -160,4 +160,14 @@ _DECLARED = (
     ),
 )
 
+MPM = KnobInfo(
+    name="mpm",
+    summary="the multi-processing module: processes (prefork), or threads in processes",
+    kind="choice",
+    default="prefork",
+    choices=("prefork", "worker", "event"),
+    source="httpd.apache.org/docs/2.4/mpm.html",
+)
+"""No directive: which module is loaded. Where it is no knob, it is a setting of the study."""
+
 KNOBS = {knob.name: replace(knob, source=knob.source + knob.name.lower()) for knob in _DECLARED}

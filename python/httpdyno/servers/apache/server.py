@@ -1,8 +1,8 @@
 """Adapter for Apache httpd.
 
 Settings of a study: `modules` (names separated by spaces, as in `perl dir mime`), `mpm` (prefork,
-worker or event) and `perl_modules` (Perl modules that its application needs, to say which packages
-are missing).
+worker or event; it may be a knob instead) and `perl_modules` (Perl modules that its application
+needs, to say which packages are missing).
 
 The stop signal is TERM: idle children end within milliseconds of it, while the graceful WINCH
 takes seconds. `apache2 -k stop` is never used: it reads a pid file, and pid files lie.
@@ -18,7 +18,7 @@ from httpdyno.servers.apache.config import (
     CONFIG,
     DOCUMENTS,
     ERROR_LOG,
-    asked,
+    asked_of_server,
     config_files,
     multi_processing,
     wanted_modules,
@@ -30,7 +30,7 @@ from httpdyno.servers.apache.installation import (
     missing_perl_modules,
     server_user,
 )
-from httpdyno.servers.apache.knob import KNOBS
+from httpdyno.servers.apache.knob import KNOBS, MPM
 from httpdyno.servers.instance import Asked
 from httpdyno.servers.process import ServerProcess, log_text
 from httpdyno.servers.render import Variables, rendered_configuration
@@ -40,6 +40,7 @@ from httpdyno.servers.status_page import HttpStatusPage, StatusPage
 
 _DUMP = "dump.txt"
 _DUMP_BYTES = 1 << 24
+_KNOBS: Mapping[str, KnobInfo] = {**KNOBS, MPM.name: MPM}
 _IN_USE = "Address already in use"
 
 
@@ -53,7 +54,7 @@ class Apache:
 
     def knobs(self) -> Mapping[str, KnobInfo]:
         """Return what can be set, by name."""
-        return KNOBS
+        return _KNOBS
 
     def settings(self) -> Mapping[str, str]:
         """Return what it reads of a study's settings."""
@@ -116,11 +117,14 @@ class Apache:
                 folders=(DOCUMENTS,),
                 user=user,
                 insight=lambda process: _Insight(
-                    process, place, asked(configuration.values), multi_processing(spec)
+                    process,
+                    place,
+                    asked_of_server(configuration.values),
+                    multi_processing(spec, configuration.values),
                 ),
             )
 
-        wanted = Asked(spec=spec, configuration=configuration, known=frozenset(KNOBS))
+        wanted = Asked(spec=spec, configuration=configuration, known=frozenset(_KNOBS))
         return spawned(wanted, study_folder, place, server_user=user, launch=launch)
 
 
@@ -144,7 +148,10 @@ class _Insight:
         return exit_code == 1 and _IN_USE not in words and bool(in_force.REFUSED.search(words))
 
     def lacking(self) -> str:
-        wanted = in_force.processes_at_start(self._mpm, *self._said())
+        said = self._said()
+        if MPM.name in self._asked and not in_force.running_mpm(said[1]):
+            return "which module runs its processes is not in its log"
+        wanted = in_force.processes_at_start(self._mpm, *said)
         running = self._process.n_children()
         return f"{running} of {wanted} processes are up" if running < wanted else ""
 
