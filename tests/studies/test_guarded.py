@@ -1,0 +1,28 @@
+"""Bundled studies notice wrong answers, and knobs that are not in force."""
+
+import pytest
+
+from httpdyno.cli.find_study import bundled_studies, open_study
+from httpdyno.registry import load_adapter
+
+NAMES = sorted(bundled_studies())
+WITHOUT_LENGTH = {"asp-bookmarks", "bookmarks"}
+"""Their pages tell of sessions and times, and have no one length."""
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_application_with_knobs_of_its_own_says_what_they_are(name):
+    study = open_study(name)
+    known = load_adapter(study.server.adapter).knobs()
+    own = [knob.name for knob in study.knobs if knob.name not in known]
+    assert bool(study.server.effective_path) == bool(own)
+
+
+@pytest.mark.parametrize("name", sorted(set(NAMES) - WITHOUT_LENGTH))
+def test_an_answer_of_another_length_is_wrong_or_the_readme_says_why_not(name):
+    workload = open_study(name).workload
+    itself = [workload.requests[step.request] for step in workload.mix]
+    lengths = [request.expect_length for request in (*workload.first, *itself)]
+    assert any(lengths)
+    readme = bundled_studies()[name].with_name("README.md").read_text("utf-8")
+    assert all(lengths) or "no `expect_length`" in readme
