@@ -1,6 +1,6 @@
 package Roots;
 
-# A request that costs some milliseconds of processor time: square roots, and their sum.
+# A request that costs a millisecond or two of processor time: square roots, and their sum.
 
 use strict;
 use warnings;
@@ -10,7 +10,7 @@ use Apache2::MPM         ();
 use Apache2::RequestIO   ();
 use Apache2::RequestRec  ();
 
-my $ROUNDS = 50_000;
+my $ROUNDS = 20_000;
 
 # By least and most spare processes and the most of all, as Apache says them of itself.
 my %POOL = ('8 16 50' => 'elastic', '50 51 50' => 'alive', '8 10 10' => 'ten');

@@ -6,6 +6,7 @@ use strict;
 use warnings;
 
 use Apache2::Const -compile => qw(OK);
+use Apache2::Directive   ();
 use Apache2::RequestIO  ();
 use Apache2::RequestRec ();
 
@@ -19,6 +20,16 @@ sub handler {
     my $head = sprintf "The sum of square roots is %.3f.\n", $sum;
     $r->content_type('text/plain');
     $r->print($head, '.' x ($BYTES - length $head));
+    return Apache2::Const::OK;
+}
+
+# Answers with what Apache has in force, from the tree of directives in this process.
+sub settings {
+    my $r    = shift;
+    my $said = Apache2::Directive::conftree()->as_hash;
+    my $text = lc $said->{KeepAlive} eq 'on' ? $said->{KeepAliveTimeout} : 'off';
+    $r->content_type('application/json');
+    $r->print(qq({"keep_alive": "$text"}\n));
     return Apache2::Const::OK;
 }
 
