@@ -160,6 +160,14 @@ def test_what_cannot_fit_is_refused_with_the_time_that_it_takes():
         assert load_of(slow.address, limit_s=0.5).run(lambda _window: None)
 
 
+def test_what_only_the_first_start_takes_to_learn_is_not_asked_for_of_all():
+    with origin("--service", "fixed:150ms") as slow:
+        # Its windows take 0.9 s, and what comes before them as long again: it is that once.
+        load = load_of(slow.address, n_blocks=1, limit_s=1.4, n_needed=6)
+        (window,) = load.run(lambda _window: None)
+    assert window.measurement.total_s < 1.4
+
+
 def test_what_cannot_fit_of_a_fixed_rate_is_not_laid_to_the_servers_latency():
     load = load_of("127.0.0.1:1", warm_up_s=0.0, limit_s=0.5, n_needed=6)
     load = replace(load, workloads=[Workload(arrival=Constant(rate_per_s=10.0))] * 2)

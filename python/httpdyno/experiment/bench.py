@@ -28,8 +28,8 @@ class StartRequest:
     limit_s: float = math.inf
     """What the start may take: where latencies demand long windows, it has fewer of them."""
     n_needed: int = 0
-    """Above 0 the start is refused where even so its windows take longer than `limit_s`: it takes
-    so many such starts to claim anything."""
+    """Above 0 the start is refused where even so it and later ones would take longer than `limit_s`
+    each: it takes so many such starts to claim anything."""
 
     is_alone: bool = False
     """Whether none of the arms comes up in another comparison: all that is to be told of why they

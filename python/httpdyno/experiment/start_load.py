@@ -33,6 +33,8 @@ from httpdyno.telemetry.window import WindowTelemetry
 from httpdyno.units import format_duration
 
 _POLL_S = 0.05
+_LONGEST_WARM_UP = 2.0
+"""Times what was asked."""
 _MOMENT_S = 0.001
 """Of a window that is there for what comes before it."""
 BESIDE_LOAD = 1.2
@@ -232,7 +234,7 @@ class StartLoad:
         """
         request = self.requests[start]
         text = start_seed(self.seed, request.comparison, request.start, 4)
-        return request.warm_up_s * (1 + random.Random(text).random())
+        return request.warm_up_s * (1 + random.Random(text).random() * (_LONGEST_WARM_UP - 1))
 
     def _warm_up_together(self) -> None:
         """Load all arms of all starts at once: their cycles are known, so nothing is learnt."""
@@ -277,9 +279,15 @@ class StartLoad:
 
     def _require_time(self, choice: WindowChoice, warm_up_s: float) -> None:
         """Refuse what cannot fit before it is begun, not when the budget is gone."""
-        load_s = warm_up_s + choice.n_blocks * len(self._up) * choice.window_s
+        windows_s = choice.n_blocks * len(self._up) * choice.window_s
         n, limit_s = self._first.n_needed, self._first.limit_s
-        if n == 0 or load_s <= limit_s:
+        if n == 0:
+            return
+        # What is learnt of cycles, one arm after the other, is learnt once. The arms of later
+        # starts are warmed up all together, for twice as long as asked at the most.
+        later_s = min(warm_up_s, _LONGEST_WARM_UP * self._first.warm_up_s)
+        load_s = windows_s + (warm_up_s + (n - 1) * later_s) / n
+        if load_s <= limit_s:
             return
         why, advice = "by the study's method", ""
         if choice.cycle_s > 0:
