@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -24,6 +25,13 @@ def workers(n, work):
             os._exit(0)
 """
 PARENT = "say()\nsignal.pause()\n"
+ACCEPTING = """
+def work():
+    while True:
+        connection, _ = listener.accept()
+        while connection.recv(100):
+            connection.sendall(b"x")
+"""
 
 
 @contextmanager
@@ -45,6 +53,14 @@ def waiting(code: str, *arguments: str) -> Iterator[tuple[int, int]]:
             os.killpg(server.pid, signal.SIGKILL)
 
 
+def served(port: int) -> socket.socket:
+    """Return a connection that was answered once, so that somebody reads from it again."""
+    client = socket.create_connection(("127.0.0.1", port))
+    client.sendall(b"x")
+    assert client.recv(1) == b"x"
+    return client
+
+
 def looked_at(pid: int, seconds: float = 0.3, network: str = "") -> Look:
     """Return what is seen of a server in so much time."""
     onlooker = Onlooker([pid], network)
@@ -60,6 +76,11 @@ def seen_at(pid: int, doing: dict[str, float]) -> Look:
     while (look := looked_at(pid)).doing != doing and time.monotonic() < deadline_s:
         pass
     return look
+
+
+def mean(seen: Look, doing: str) -> float:
+    """Return the mean number that did something."""
+    return seen.doing.get(doing, 0.0)
 
 
 def await_true(condition: Callable[[], bool]) -> None:
