@@ -27,6 +27,7 @@ REST = b"0x7f01 0x2 0x0 0x0 0x0 0x7ffd27b5bc08 0x7fdb23dd82ad\n"
         (73, Kind.FILE_LOCK),
         (65, Kind.SEMAPHORE),
         (61, Kind.CHILD),
+        (435, Kind.CHILD),
         (230, Kind.SLEEP),
         (74, Kind.DISK),
         (2, Kind.OTHER),

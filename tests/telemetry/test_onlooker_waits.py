@@ -1,5 +1,6 @@
 """Servers that wait, each in its way: what each worker is seen to wait for from outside."""
 
+import os
 import socket
 
 import pytest
@@ -137,6 +138,24 @@ signal.pause()
     with waiting(code) as (pid, port), served(port):
         seen = seen_at(pid, {"child": 1.0, "sleep": 1.0})
     assert seen.doing == {"child": 1.0, "sleep": 1.0}
+
+
+def test_a_worker_waits_for_its_child_to_begin(tmp_path):
+    # As popen and system begin one; nobody opens the pipe's other end.
+    code = """
+def work():
+    connection, _ = listener.accept()
+    connection.sendall(connection.recv(1))
+    opens = (os.POSIX_SPAWN_OPEN, 0, sys.argv[1], os.O_RDONLY, 0)
+    os.posix_spawn("/bin/true", ["true"], {}, file_actions=[opens])
+workers(1, work)
+say()
+signal.pause()
+"""
+    os.mkfifo(tmp_path / "pipe")
+    with waiting(code, str(tmp_path / "pipe")) as (pid, port), served(port):
+        seen = seen_at(pid, {"child": 1.0, "other": 1.0})
+    assert seen.doing == {"child": 1.0, "other": 1.0}
 
 
 def test_a_zombie_is_one():

@@ -69,8 +69,8 @@ _X86_64 = {
     Kind.RECORD_LOCK: (72,),
     Kind.FILE_LOCK: (73,),
     Kind.SEMAPHORE: (65, 220),
-    # wait4, waitid, vfork
-    Kind.CHILD: (61, 247, 58),
+    # wait4, waitid, vfork; clone and clone3, which wait as vfork does: posix_spawn calls them
+    Kind.CHILD: (61, 247, 58, 56, 435),
     # nanosleep, clock_nanosleep, pause
     Kind.SLEEP: (35, 230, 34),
     # fsync, fdatasync, msync, sync, syncfs, sync_file_range
@@ -89,7 +89,7 @@ _AARCH64 = {
     Kind.RECORD_LOCK: (25,),
     Kind.FILE_LOCK: (32,),
     Kind.SEMAPHORE: (193, 192),
-    Kind.CHILD: (260, 95),
+    Kind.CHILD: (260, 95, 220, 435),
     Kind.SLEEP: (101, 115),
     Kind.DISK: (82, 83, 227, 81, 267, 84),
 }
