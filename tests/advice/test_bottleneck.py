@@ -167,3 +167,50 @@ def test_no_answer_of_a_known_server_takes_longer_than_its_client_saw(kept):
     }
     assert (time is not None) == has_one_each
     assert time is None or 0 < time.worker_s <= time.client_s
+
+
+UNSEEN = Look(
+    seconds=1.0,
+    n_samples=20,
+    workers=2.0,
+    doing={"other": 1.9, "running": 0.1},
+    cpu_s=0.1,
+    cpus=2.0,
+    host_cpus=2,
+    host_busy=0.3,
+    answers=100.0,
+    clients=16.0,
+    client_limit="server",
+    hidden=("what workers wait for: not visible without root",),
+)
+
+
+def test_workers_of_whom_nobody_knows_what_they_wait_for_are_not_too_few():
+    found = bottleneck(UNSEEN)
+    assert found.limit == "unknown"
+    assert "what workers wait for: not visible without root" in found.reason
+    seen = structs.replace(UNSEEN, doing={"sleep": 1.9, "running": 0.1}, hidden=())
+    assert bottleneck(seen).limit == "too_few_workers"
+
+
+@pytest.mark.parametrize(("workers", "doing"), [(0.0, {}), (2.0, {"zombie": 2.0})])
+def test_of_a_server_of_which_no_process_was_seen_nothing_is_said(workers, doing):
+    found = bottleneck(structs.replace(UNSEEN, workers=workers, doing=doing, hidden=()))
+    assert (found.limit, found.reason) == (
+        "unknown",
+        "it cannot be told: none of its processes was seen",
+    )
+
+
+def test_a_queue_whose_length_is_not_known_is_not_said_to_hold_none():
+    look = structs.replace(UNSEEN, doing={"idle": 1.9, "running": 0.1}, overflows=50)
+    found = bottleneck(look)
+    assert found.limit == "listen_queue"
+    assert "holds" not in found.reason
+    assert "backlog" not in found.evidence
+
+
+def test_processes_that_came_and_went_unseen_are_not_denied():
+    # Each answer of this server takes a process of its own: looks see half of them.
+    [look] = [each.look for each in BUILT if each.name == "spawning" and each.look is not None]
+    assert "at least" in bottleneck(look).reason

@@ -36,6 +36,11 @@ class Facts:
         return self.busy >= _ALL_BUSY * self.workers
 
     @cached_property
+    def are_all_known_busy(self) -> bool:
+        """Whether that is so of those alone of whom it is known what they are at."""
+        return self.busy - self.at("other") >= _ALL_BUSY * self.workers
+
+    @cached_property
     def waiting(self) -> float:
         """Connections in the listen queues, mean."""
         return sum(queue.mean for queue in self.look.queues)

@@ -31,10 +31,13 @@ def bottleneck(look: Look) -> Bottleneck:
     """Return what limited a server while it was looked at."""
     facts = Facts(look)
     if look.n_samples < _SEEN:
-        hidden = f" ({'; '.join(look.hidden)})" if look.hidden else ""
-        return _unknown(f"it was looked at {look.n_samples} times, which is too few{hidden}")
+        return _unknown(
+            f"it was looked at {look.n_samples} times, which is too few{_not_seen(look)}"
+        )
     if not look.answers:
         return _unknown("it gave no right answer meanwhile")
+    if facts.workers < _TOLD:
+        return _unknown(f"none of its processes was seen{_not_seen(look)}")
     told = (test(facts) for test in _TESTS)
     found = next((each for each in told if each is not None), None) or _unknown(_seen(facts))
     return structs.replace(found, answer_time=facts.answer_time)
@@ -112,9 +115,10 @@ def _spawning(facts: Facts) -> Bottleneck | None:
         return None
     return Bottleneck(
         limit="spawning",
-        reason=f"{of(facts.per_s(look.births))} processes came and {of(deaths_per_s)} went a "
-        f"second, {per_answer:.2g} for an answer; {percent(ratio)} of the server's CPU time was "
-        "of those that ended",
+        # Who came and went between two samples was not seen.
+        reason=f"at least {of(facts.per_s(look.births))} processes came and {of(deaths_per_s)} "
+        f"went a second, {per_answer:.2g} for an answer; {percent(ratio)} of the server's CPU time "
+        "was of those that ended",
         evidence={
             "births_per_s": facts.per_s(look.births),
             "births_per_answer": per_answer,
@@ -134,12 +138,14 @@ def _listen_queue(facts: Facts) -> Bottleneck | None:
     is_full = facts.per_answer(overflows) >= _OVERFLOWS_PER_ANSWER
     if not is_full or facts.are_all_busy or facts.is_cpu_full:
         return None
-    backlog = min((queue.backlog for queue in look.queues), default=0)
+    backlogs = [queue.backlog for queue in look.queues]
+    holds = f" (it holds {min(backlogs):,})" if backlogs else ""
+    known = {"backlog": float(min(backlogs))} if backlogs else {}
     return Bottleneck(
         limit="listen_queue",
-        reason=f"{overflows:,} connections found the listen queue full (it holds {backlog:,}) "
-        f"though {of(facts.at('idle'))} of {facts.workers_text} were free on average",
-        evidence={"overflows": overflows, "backlog": backlog, "idle_workers": facts.at("idle")},
+        reason=f"{overflows:,} connections found the listen queue full{holds} though "
+        f"{of(facts.at('idle'))} of {facts.workers_text} were free on average",
+        evidence={"overflows": overflows, "idle_workers": facts.at("idle"), **known},
         advice="a longer backlog, and net.core.somaxconn not below it",
     )
 
@@ -261,8 +267,8 @@ _AT_RANDOM = 0.1
 
 
 def _too_few_workers(facts: Facts) -> Bottleneck | None:
-    # What waits only now and then is no queue.
-    if not (facts.are_all_busy and facts.unserved >= 1 and facts.has_cpu_left):
+    # What waits only now and then is no queue. Who waits for nobody knows what may be free.
+    if not (facts.are_all_known_busy and facts.unserved >= 1 and facts.has_cpu_left):
         return None
     if facts.look.unclear >= _WAITING:
         return None
@@ -333,7 +339,12 @@ def _seen(facts: Facts) -> str:
     doing = sorted(facts.look.doing.items(), key=lambda item: -item[1])
     seen = ", ".join(f"{of(n)} {name.replace('_', ' ')}" for name, n in doing if n >= _TOLD)
     workers = f"{facts.workers_text} ({seen})" if seen else facts.workers_text
-    return f"{workers}, {of(facts.look.clients)} requests under way, {facts.cores_text}"
+    under_way = f"{of(facts.look.clients)} requests under way"
+    return f"{workers}, {under_way}, {facts.cores_text}{_not_seen(facts.look)}"
+
+
+def _not_seen(look: Look) -> str:
+    return f" ({'; '.join(look.hidden)})" if look.hidden else ""
 
 
 _TOLD = 0.05
