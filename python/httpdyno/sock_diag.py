@@ -15,7 +15,7 @@ import socket
 import struct
 import sys
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -105,8 +105,8 @@ class Diagnosis:
         self._diag.close()
 
     def listening(self) -> tuple[ListeningSocket, ...]:
-        """Return the TCP and the unix sockets that listen."""
-        return self._told(lambda diag: (*_listening(diag), *_listening_unix(diag)))
+        """Return the TCP and the unix sockets that listen; the latter where the kernel tells."""
+        return self._told(lambda diag: (*_listening(diag), *_if_told(_listening_unix, diag)))
 
     def connection_states(self, ports: Collection[int]) -> Mapping[str, int]:
         """Return what `connection_states` does."""
@@ -117,13 +117,22 @@ class Diagnosis:
 
         The kernel goes through those of the whole machine: some 2 ms where there are none.
         """
-        return self._told(lambda diag: (*_connections(diag), *_unix_connections(diag)))
+        return self._told(lambda diag: (*_connections(diag), *_if_told(_unix_connections, diag)))
 
     def _told(self, ask: Callable[[socket.socket], _Told]) -> _Told:
         try:
             return ask(self._diag)
         except OSError as error:
             raise _untold(self._network, error) from error
+
+
+def _if_told(
+    ask: Callable[[socket.socket], Iterable[_Told]], diag: socket.socket
+) -> tuple[_Told, ...]:
+    """Return what a kernel says that may lack the part that says it, such as unix_diag."""
+    with suppress(FileNotFoundError):
+        return tuple(ask(diag))
+    return ()
 
 
 def listening_sockets(network: str = "") -> tuple[ListeningSocket, ...]:

@@ -82,7 +82,9 @@ class Ends:
         """Begin a sample: read the listen queues."""
         self.look_anew()
         self._listening = {
-            each.inode: each for diagnosis in self._diagnoses for each in _listening(diagnosis)
+            each.inode: each
+            for diagnosis in self._diagnoses
+            for each in self._told_listening(diagnosis)
         }
 
     def look_anew(self) -> None:
@@ -107,15 +109,18 @@ class Ends:
             if inode in self._listening:
                 yield self._listening[inode]
 
-    def learn(self, pid: int) -> bool:
-        """Find out where a process listens; return whether it holds a client's connection."""
-        inodes = set(_sockets_of(pid))
+    def learn(self, pids: Iterable[int]) -> set[int]:
+        """Find out where processes listen; return those that hold a client's connection."""
+        held = {pid: set(_sockets_of(pid)) for pid in pids}
         self._strange.clear()  # they may be connected by now
-        new = (inodes & self._listening.keys()) - self._mine
+        new = (set().union(*held.values()) & self._listening.keys()) - self._mine
         if new:
             self._mine |= new
             self._known.clear()  # whose clients they are may have changed
-        return self._has_client(inodes) or (self.ask() and self._has_client(inodes))
+        found = {pid for pid, inodes in held.items() if self._has_client(inodes)}
+        if self.ask():
+            found |= {pid for pid, inodes in held.items() if self._has_client(inodes)}
+        return found
 
     def holds_client(self, pid: int) -> bool:
         """Return whether a process holds a client's connection that is known."""
@@ -166,19 +171,20 @@ class Ends:
         self._known[inode] = found
         return found
 
+    def _told_listening(self, diagnosis: Diagnosis) -> tuple[ListeningSocket, ...]:
+        try:
+            return diagnosis.listening()
+        except AdapterError as error:
+            if str(error) not in self.hidden:
+                self.hidden = (*self.hidden, str(error))
+            return ()
+
     def _ports(self) -> frozenset[int]:
         tcp = (each.address for each in self.queues() if not each.address.startswith("unix:"))
         return frozenset(int(address.rpartition(":")[2]) for address in tcp)
 
     def _unix_addresses(self) -> frozenset[str]:
         return frozenset(each.address for each in self.queues())
-
-
-def _listening(diagnosis: Diagnosis) -> tuple[ListeningSocket, ...]:
-    try:
-        return diagnosis.listening()
-    except AdapterError:
-        return ()
 
 
 def _sockets_of(pid: int) -> Iterator[int]:

@@ -178,11 +178,9 @@ class _Looking:
             members = list(self._roster.members.values())
             if self._ledger.read(members):
                 break
-        for each in members:
-            if each.pid not in self._known or each.has_children:
-                self._known.add(each.pid)
-                if self._ends.learn(each.pid):
-                    self._holds_clients.add(each.pid)
+        due = [each.pid for each in members if each.pid not in self._known or each.has_children]
+        self._known.update(due)
+        self._holds_clients |= self._ends.learn(due)
         self._cpus = self._cpus or cpus([each.pid for each in members])
         return time.thread_time() - began_s
 
