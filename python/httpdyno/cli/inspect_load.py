@@ -15,6 +15,7 @@ from httpdyno.cli.load.options import RequestOptions
 from httpdyno.cli.load.progress import LoadProgress, interruptions
 from httpdyno.cli.load.request import requests_from
 from httpdyno.cli.load_asked import DEFAULT_CONNECTIONS, DEFAULT_DURATION, LoadAsked
+from httpdyno.cli.standard_streams import tell
 from httpdyno.errors import EngineError, TargetError, UsageError
 from httpdyno.load.engine import LoadHandle, start_load
 from httpdyno.load.machine import suited_threads
@@ -54,9 +55,10 @@ def looked_under_load(asked: LoadAsked, root_pid: int) -> tuple[Loaded, Observed
     plan = _plan(asked)
     cost = _respawn(asked.respawn)
     told = _status(asked.status) if asked.status else None
+    # Before the engine runs: whoever asks for an end is heard at once.
+    steps = _alone(plan, asked.urls, root_pid) if len(asked.urls) > 1 else ()
     looks = LoadedPool([root_pid])
     with interruptions() as asked_to_end, _progress(plan, asked.urls) as progress:
-        steps = _alone(plan, asked.urls, root_pid) if len(asked.urls) > 1 else ()
         looks.look(0, told() if told else None)
         handle = start_load(
             plan.workload, [plan.address], [plan.window], threads=plan.threads, seed=plan.seed
@@ -187,6 +189,7 @@ def _alone(plan: LoadPlan, urls: Sequence[str], root_pid: int) -> tuple[HighWate
     found, before = [], _own_bytes(root_pid)
     for url, request in zip(urls, plan.workload.requests, strict=True):
         n = _N_ALONE * max(1, before[0])
+        tell(f"asking for {url} alone, {n:,} times, one after the other")
         for _ in range(n):
             answer = ask(
                 plan.address,
@@ -230,8 +233,15 @@ def _table(
     if found.curve is None:
         return ()
     # The curve is that of the mean; the largest worker decides what fits.
-    last = [each[-1] for each in seen.of_workers().values()]
-    beyond = max((each.uss_bytes - found.curve.at(each.n_requests) for each in last), default=0.0)
+    ends = [(each[0], each[-1]) for each in seen.of_workers().values()]
+    # A status page counts from a worker's beginning, the curve from when it was first seen.
+    beyond = max(
+        (
+            last.uss_bytes - found.curve.at(last.n_requests - first.n_requests)
+            for first, last in ends
+        ),
+        default=0.0,
+    )
     return life_table(
         room_bytes=bound.available_bytes - bound.reserve_bytes,
         once_bytes=bound.once_bytes,

@@ -1,0 +1,74 @@
+"""What `inspect --load` does before the load, and what it makes of what it saw."""
+
+import os
+import signal
+
+import pytest
+
+from httpdyno.advice.curve.finding import Growth, PrivateCurve
+from httpdyno.cli import inspect_load
+from httpdyno.cli.inspect_load import _table, looked_under_load
+from httpdyno.cli.load_asked import LoadAsked
+from httpdyno.servers.probe import Answer
+from httpdyno.telemetry.memory_bound import AVAILABLE, MemoryBound
+from httpdyno.telemetry.under_load import BY_STATUS, Reading, UnderLoad
+
+KIB, MIB = 1 << 10, 1 << 20
+
+
+def test_who_asks_for_an_end_while_urls_are_asked_for_alone_is_heard_at_once(monkeypatch, capsys):
+    asked = []
+
+    def ask(_address, path, *_, **__):
+        asked.append(path)
+        os.kill(os.getpid(), signal.SIGINT)
+        return Answer(status=200, words="HTTP/1.1 200 OK")
+
+    monkeypatch.setattr(inspect_load, "ask", ask)
+    urls = ["http://127.0.0.1:1/first", "http://127.0.0.1:1/second"]
+    with pytest.raises(KeyboardInterrupt):
+        looked_under_load(LoadAsked(urls=urls), os.getpid())
+    assert asked == ["/first"]
+    assert "asking for http://127.0.0.1:1/first alone" in capsys.readouterr().err
+
+
+def seen_from(n_began: int) -> UnderLoad:
+    """Return two workers that leak, one of them larger, of which so many requests were known."""
+    readings = [
+        Reading(
+            pid=pid,
+            started_ticks=1,
+            at_s=n / 100,
+            n_requests=n_began + n,
+            uss_bytes=10 * MIB + n * KIB + above,
+            pss_bytes=0,
+            rss_bytes=0,
+            cpu_s=0.0,
+        )
+        for pid, above in ((1, 0), (2, 6 * MIB))
+        for n in (0, 1000)
+    ]
+    return UnderLoad(
+        readings=tuple(readings), pool=(), counted_by=BY_STATUS, looks_cost_s=0.0, n_born=0
+    )
+
+
+def test_what_a_worker_served_before_it_was_seen_makes_no_room():
+    curve = PrivateCurve(start_bytes=13 * MIB, rise_bytes=0.0, n_scale=1.0, leak_bytes=KIB)
+    found = Growth(verdict="leak", reason="", n_workers=2, n_requests=1000, curve=curve)
+    bound = MemoryBound(
+        available_bytes=1 << 30,
+        limited_by=AVAILABLE,
+        reserve_bytes=0,
+        once_bytes=0,
+        each_bytes=MIB,
+        kernel_bytes=0,
+        n=None,
+        n_by_parent=None,
+        n_by_rss=None,
+        n_by_child=None,
+        n_by_shared=None,
+    )
+    fresh = _table(found, bound, seen_from(0), None)
+    assert fresh[0].each_bytes == pytest.approx(16 * MIB, rel=0.01)
+    assert _table(found, bound, seen_from(12_000), None) == fresh
