@@ -72,7 +72,7 @@ def test_what_the_server_tells_is_taken_and_who_is_not_told_is_left_out():
         looks.look(10, {pids[0]: 510})
         seen = looks.seen()
     assert seen.counted_by == BY_STATUS
-    assert {(each.pid, each.n_requests) for each in seen.readings} <= {
-        (pids[0], 500.0),
-        (pids[0], 510.0),
-    }
+    counts = [(each.pid, each.n_requests) for each in seen.readings]
+    # All memory is read in the first look; in the second what its time allows.
+    assert counts[0] == (pids[0], 500.0)
+    assert set(counts[1:]) <= {(pids[0], 510.0)}
