@@ -31,7 +31,6 @@ class Member:
     """As it was at its last turn."""
     threads: tuple[int, ...]
     has_children: bool
-    has_had_children: bool
     turn: int
 
     @property
@@ -117,12 +116,10 @@ class Roster:
                 stat=now,
                 threads=threads,
                 has_children=has_children,
-                has_had_children=has_children,
                 turn=pid % TURNS,
             )
         else:
             before.stat, before.threads, before.has_children = now, threads, has_children
-            before.has_had_children |= has_children
         return children
 
     def _gone(self, member: Member) -> None:
