@@ -5,7 +5,9 @@ import sys
 
 import pytest
 from tests.telemetry.forked import MIB, PAGE_BYTES, forked
+from tests.telemetry.waiting_server import await_true
 
+from httpdyno.telemetry.proc_file import content
 from httpdyno.telemetry.status_slots import served_by_pid
 from httpdyno.telemetry.under_load import BY_CPU, BY_ONE, BY_STATUS, LoadedPool
 
@@ -63,6 +65,27 @@ def test_what_one_worker_answered_is_all_that_was_answered():
     seen = looks.seen()
     assert [each.n_requests for each in seen.readings[-2:]] == pytest.approx([40, 100])
     assert seen.counted_by == BY_ONE
+
+
+def test_answers_that_come_when_the_work_is_done_are_shared_out_at_the_end():
+    # The client may read them after the last look that saw CPU time.
+    code = "import sys\nfor line in sys.stdin:\n    sum(range(2_000_000))\n    print(flush=True)"
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        looks = LoadedPool([process.pid])
+        looks.look(0)
+        process.stdin.write("\n")
+        process.stdin.flush()
+        process.stdout.readline()
+        await_true(lambda: b") S " in content(b"/proc/%d/stat" % process.pid))
+        looks.look(40)
+        looks.look(55)
+        looks.look(70, is_whole=True)
+        process.stdin.close()
+    assert [each.n_requests for each in looks.seen().readings] == pytest.approx([0, 40, 40, 70])
 
 
 def test_what_the_server_tells_is_taken_and_who_is_not_told_is_left_out():

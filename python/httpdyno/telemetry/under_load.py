@@ -116,6 +116,8 @@ class LoadedPool:
         self._served: dict[tuple[int, int], _Served] = {}
         self._first: set[tuple[int, int]] = set()
         self._n_answered = 0
+        self._used_s: dict[tuple[int, int], float] = {}
+        """CPU time of each worker, when there was some last."""
         self._began_s: float | None = None
         self._cost_s = 0.0
         self._seen = _Seen()
@@ -128,7 +130,8 @@ class LoadedPool:
         Args:
             n_answered: Answers that the client has had since the load began.
             told: Requests by pid, where the server says them.
-            is_whole: Whether all memory is read, which the first look does anyway.
+            is_whole: Whether all memory is read, which the first look does anyway, and all answers
+                are shared out: at the end.
         """
         began_s = time.thread_time()
         is_first = self._began_s is None
@@ -137,7 +140,7 @@ class LoadedPool:
         if self._began_s is None:
             self._began_s = sample.at_s
         workers = self._workers(sample)
-        self._count(workers, n_answered, told)
+        self._count(workers, n_answered, told, is_last=is_whole)
         if is_first:
             self._first = {each.identity for each in workers}
         self._take(sample, workers, n_answered)
@@ -162,7 +165,12 @@ class LoadedPool:
         return [each for each in living if each.pid not in self._roots] or living
 
     def _count(
-        self, workers: Sequence[Worker], n_answered: int, told: Mapping[int, int] | None
+        self,
+        workers: Sequence[Worker],
+        n_answered: int,
+        told: Mapping[int, int] | None,
+        *,
+        is_last: bool,
     ) -> None:
         busy = {each.identity: _busy_s(each) for each in workers}
         used = {}
@@ -171,10 +179,13 @@ class LoadedPool:
             before = self._served.setdefault(key, _Served(busy_s=busy_s))
             used[key] = max(0.0, busy_s - before.busy_s)
             before.busy_s = busy_s
+        # CPU time comes in pieces: where none was seen yet, the answers wait for the next look. At
+        # the last one they are of who worked before: the client was late to read them.
+        if is_last and not any(used.values()):
+            used = {key: self._used_s.get(key, 0.0) for key in used}
         new, total_s = n_answered - self._n_answered, sum(used.values())
-        # CPU time comes in pieces: where none was seen yet, the answers wait for the next look.
         if total_s > 0:
-            self._n_answered = n_answered
+            self._n_answered, self._used_s = n_answered, used
         for key, used_s in used.items():
             self._served[key].n_requests += new * used_s / total_s if total_s > 0 else 0.0
             if told is not None and key[0] in told:
