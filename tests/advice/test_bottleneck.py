@@ -169,6 +169,12 @@ def test_no_answer_of_a_known_server_takes_longer_than_its_client_saw(kept):
     assert time is None or 0 < time.worker_s <= time.client_s
 
 
+@pytest.mark.parametrize(("n", "times"), [(0, "0 times"), (1, "once"), (4, "4 times")])
+def test_how_often_it_was_looked_at_is_said(n, times):
+    found = bottleneck(Look(seconds=0.7, n_samples=n, answers=1.0))
+    assert found.reason == f"it cannot be told: it was looked at {times}, which is too few"
+
+
 UNSEEN = Look(
     seconds=1.0,
     n_samples=20,

@@ -31,9 +31,8 @@ def bottleneck(look: Look) -> Bottleneck:
     """Return what limited a server while it was looked at."""
     facts = Facts(look)
     if look.n_samples < _SEEN:
-        return _unknown(
-            f"it was looked at {look.n_samples} times, which is too few{_not_seen(look)}"
-        )
+        times = "once" if look.n_samples == 1 else f"{look.n_samples} times"
+        return _unknown(f"it was looked at {times}, which is too few{_not_seen(look)}")
     if not look.answers:
         return _unknown("it gave no right answer meanwhile")
     if facts.workers < _TOLD:
