@@ -220,3 +220,14 @@ def test_processes_that_came_and_went_unseen_are_not_denied():
     # Each answer of this server takes a process of its own: looks see half of them.
     [look] = [each.look for each in BUILT if each.name == "spawning" and each.look is not None]
     assert "at least" in bottleneck(look).reason
+
+
+@pytest.mark.parametrize(
+    ("births", "forks", "is_each"), [(40, 130, True), (40, 60, False), (10, 130, False)]
+)
+def test_processes_that_looks_missed_are_named_where_the_machine_began_as_many(
+    births, forks, is_each
+):
+    [look] = [each.look for each in BUILT if each.name == "spawning" and each.look is not None]
+    missed = structs.replace(look, births=births, deaths=births, host_forks=forks, answers=120.0)
+    assert (bottleneck(missed).limit == "spawning") is is_each

@@ -26,7 +26,12 @@ ROOT: Any = typer.main.get_command(app_with(COMMANDS))
 FIGURES: dict[str, list[str | float]] = {
     "load_generator": [verdict._MUCH, facts._MISSED],
     "memory": [f"({verdict._FAULTS_PER_ANSWER:g})"],
-    "spawning": [f"({verdict._BIRTHS_PER_ANSWER:g})", verdict._SPAWN_RATIO],
+    "spawning": [
+        f"({verdict._BIRTHS_PER_ANSWER:g})",
+        f"({verdict._SEEN_BIRTHS_PER_ANSWER:g})",
+        f"({verdict._FORKS_PER_ANSWER:g})",
+        verdict._SPAWN_RATIO,
+    ],
     "nothing": [facts._MISSED],
     "keep_alive": [verdict._MUCH],
     "slow_clients": [verdict._MUCH],

@@ -39,6 +39,8 @@ while True:
         seen = looked_at(pid, 0.6)
     assert seen.births > 2
     assert abs(seen.births - seen.deaths) <= 1
+    assert seen.host_forks is not None
+    assert seen.host_forks >= seen.births
     assert seen.spawn_cpu_s is not None
     # The child that is alive at the end is not in it; ticks are cut.
     assert 0.5 * seen.cpu_s < seen.spawn_cpu_s <= seen.cpu_s + 0.03

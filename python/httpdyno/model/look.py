@@ -76,7 +76,8 @@ class Look(Record, frozen=True, omit_defaults=True):
     switches_voluntary: int = 0
     switches_involuntary: int = 0
     births: int = 0
-    """Processes that came."""
+    """Processes that came, of those that were seen: who lives for less than the time between two
+    samples may be in none."""
     deaths: int = 0
     spawn_cpu_s: float | None = None
     """CPU time of processes that began and ended within; None where that is not known."""
@@ -105,6 +106,9 @@ class Look(Record, frozen=True, omit_defaults=True):
     """Mean number of the machine's CPUs that ran anything, the client's too."""
     host_run_queue: float = 0.0
     """Mean number of threads that ran or were ready, on the whole machine."""
+    host_forks: int | None = None
+    """Processes and threads that were begun, on the whole machine: as many processes came at most.
+    None where it is not told."""
     swap_ins: int = 0
     """Pages read back from swap, by the whole machine."""
     pressure: dict[str, float] = msgspec.field(default_factory=dict)

@@ -45,6 +45,14 @@ def cpu_ticks() -> tuple[int, int]:
     return sum(fields[_IDLE_FIELD - 1 : _IDLE_FIELD + 1]), sum(fields)
 
 
+def forks() -> int | None:
+    """Return how many processes and threads were begun since this host started; None: not told."""
+    for line in _text("/proc/stat").splitlines():
+        if line.startswith("processes "):
+            return int(line.split()[1])
+    return None
+
+
 def _cpu_fields() -> list[int]:
     handle = os.open("/proc/stat", os.O_RDONLY | os.O_CLOEXEC)
     try:

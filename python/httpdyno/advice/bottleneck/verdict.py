@@ -93,6 +93,9 @@ def _memory(facts: Facts) -> Bottleneck | None:
 
 
 _BIRTHS_PER_ANSWER = 0.5
+_SEEN_BIRTHS_PER_ANSWER, _FORKS_PER_ANSWER = 0.2, 0.8
+"""Seen, where the whole machine began about one for each answer: of processes that live for less
+than the time between two samples half or more are not seen."""
 _SPAWN_RATIO = 0.3
 _SHORT_LIFE_S = 1.0
 
@@ -101,7 +104,9 @@ def _spawning(facts: Facts) -> Bottleneck | None:
     look = facts.look
     per_answer = facts.per_answer(look.births)
     ratio = (look.spawn_cpu_s or 0.0) / look.cpu_s if look.cpu_s else 0.0
-    is_each = per_answer >= _BIRTHS_PER_ANSWER and ratio >= _SPAWN_RATIO
+    forks_per_answer = facts.per_answer(look.host_forks or 0)
+    may_be_each = per_answer >= _SEEN_BIRTHS_PER_ANSWER and forks_per_answer >= _FORKS_PER_ANSWER
+    is_each = (per_answer >= _BIRTHS_PER_ANSWER or may_be_each) and ratio >= _SPAWN_RATIO
     deaths_per_s = facts.per_s(look.deaths)
     # A pool whose workers die within a second waits for new ones, whatever the cores do.
     is_dying = (
@@ -122,6 +127,7 @@ def _spawning(facts: Facts) -> Bottleneck | None:
             "births_per_s": facts.per_s(look.births),
             "births_per_answer": per_answer,
             "spawn_cpu_ratio": ratio,
+            **({"machine_births_per_answer": forks_per_answer} if look.host_forks else {}),
         },
         advice="let processes live longer: a persistent pool in place of CGI, a higher number of "
         "requests for each",

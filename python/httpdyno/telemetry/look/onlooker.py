@@ -13,7 +13,7 @@ from threading import Event, Thread
 
 from httpdyno.model.look import Look, QueueSeen
 from httpdyno.telemetry.account import Account, account_found
-from httpdyno.telemetry.host import cpu_ticks
+from httpdyno.telemetry.host import cpu_ticks, forks
 from httpdyno.telemetry.kernel_text import tcp_extensions
 from httpdyno.telemetry.look.allowance import cpus, limit_hits
 from httpdyno.telemetry.look.end import Ends
@@ -226,6 +226,7 @@ class _Looking:
             host_cpus=os.sysconf("SC_NPROCESSORS_ONLN"),
             host_busy=(1 - idle / total) * os.sysconf("SC_NPROCESSORS_ONLN") if total else 0.0,
             host_run_queue=self._run_queue / self._tally.n_samples,
+            host_forks=after.forks_since(before),
             swap_ins=max(0, after.memory.swap_ins - before.memory.swap_ins),
             pressure=pressed(before.memory, after.memory, after.at_s - before.at_s),
             memory_limit_hits=after.hits_since(before),
@@ -267,6 +268,7 @@ class _Machine:
     def __init__(self, roots: Sequence[int]) -> None:
         self.at_s = time.monotonic()
         self.ticks = cpu_ticks()
+        self._forks = forks()
         self.memory = host_memory()
         self._hits = limit_hits(roots)
         self._overflows = {
@@ -279,6 +281,12 @@ class _Machine:
     def overflows_since(self, before: "_Machine") -> int | None:
         """Return the growth in all network namespaces; None where nothing is told."""
         return _growth(before._overflows, self._overflows, sum)
+
+    def forks_since(self, before: "_Machine") -> int | None:
+        """Return how many were begun; None where it is not told."""
+        if self._forks is None or before._forks is None:
+            return None
+        return self._forks - before._forks
 
     def hits_since(self, before: "_Machine") -> int | None:
         """Return the growth of the group that has most; None where nothing is told."""
