@@ -18,7 +18,7 @@ class Seeing:
 
     def stop(self):
         """Return what was seen."""
-        return Look(seconds=0.5, n_samples=9)
+        return Look(seconds=0.5, n_samples=9, workers=2.0)
 
 
 def with_loads(load, **of_second):
@@ -51,7 +51,7 @@ def test_what_is_asked_for_is_that_of_the_arm():
 def test_collectors_and_looks_see_the_windows_of_their_arm():
     with origin() as one, origin() as other:
         load = with_loads(load_of(one.address, other.address, n_blocks=2), connections=1)
-        load.onlookers = {Place(0, 1): Seeing()}
+        load.onlookers = {Place(0, 1): Seeing}
         load.run(lambda _window: None)
     assert [load.collectors[Place(0, arm)][0].n_windows for arm in (0, 1)] == [2, 2]
     assert load.looks[Place(0, 1)].clients < 1.1

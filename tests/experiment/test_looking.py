@@ -3,8 +3,11 @@
 import time
 from threading import Event
 
+import pytest
+from msgspec import structs
+
 from httpdyno.advice.bottleneck import bottleneck
-from httpdyno.experiment.looking import WindowLooks, with_client
+from httpdyno.experiment.looking import WindowLooks, wants_longer, with_client
 from httpdyno.load.window_plan import WindowPlan
 from httpdyno.model import Evidence, Look, Measurement, RequestSpec, Workload
 from httpdyno.model.arrival import Constant
@@ -113,3 +116,18 @@ def test_a_look_is_told_what_only_the_client_knows():
     )
     scheduled = Workload(requests=CLOSED.requests, arrival=Constant(rate_per_s=45.0))
     assert with_client(SEEN, measured(), scheduled).offered == 22.5
+
+
+@pytest.mark.parametrize(
+    ("seen", "is_longer"),
+    [
+        ({"workers": 5.0}, False),
+        ({"workers": 0.2}, True),
+        ({"workers": 5.0, "deaths": 3}, True),
+        ({"workers": 5.0, "births": 2, "deaths": 2}, True),
+        # A process for each answer: CGI.
+        ({"workers": 5.0, "births": 100, "deaths": 100}, False),
+    ],
+)
+def test_a_pool_that_changes_by_a_clock_wants_a_longer_look(seen, is_longer):
+    assert wants_longer(structs.replace(SEEN, answers=100.0, **seen)) == is_longer

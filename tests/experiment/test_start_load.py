@@ -9,7 +9,7 @@ from msgspec import structs
 from tests.load.origin import origin
 
 from httpdyno.errors import UsageError
-from httpdyno.experiment import arm_load
+from httpdyno.experiment import arm_load, start_load
 from httpdyno.experiment.arm_load import Place
 from httpdyno.experiment.bench import StartRequest, block_order
 from httpdyno.experiment.evidence import ArmTotals
@@ -345,14 +345,14 @@ class Seeing:
 
     def stop(self):
         """Return what was seen."""
-        return Look(seconds=0.5, n_samples=9)
+        return Look(seconds=0.5, n_samples=9, workers=2.0)
 
 
 @pytest.mark.parametrize("asked", [{"warm_up_s": 0.05}, {"warm_up_s": 0.0, "lead_in_s": 0.0}])
 def test_servers_are_looked_at_after_their_windows(asked):
     with origin("--service", "fixed:1ms") as server:
         load = load_of(server.address, server.address, n_blocks=1, **asked)
-        load.onlookers = {Place(0, 1): Seeing()}
+        load.onlookers = {Place(0, 1): Seeing}
         windows = load.run(lambda _: None)
     assert len(windows) == 2
     assert [*load.looks] == [Place(0, 1)]
@@ -360,3 +360,20 @@ def test_servers_are_looked_at_after_their_windows(asked):
     assert look.answers > 0
     assert look.clients > 1
     assert look.client_limit
+
+
+def test_a_pool_whose_workers_are_replaced_is_looked_at_for_longer(monkeypatch):
+    monkeypatch.setattr(start_load, "LONG_LOOK_S", 0.3)
+    monkeypatch.setattr(start_load, "LOOK_S", 0.1)
+    seen = [Look(seconds=0.07, n_samples=2, workers=0.0), Look(seconds=0.2, n_samples=6)]
+
+    class Once(Seeing):
+        def stop(self):
+            return seen.pop(0)
+
+    with origin("--service", "fixed:1ms") as server:
+        load = load_of(server.address, n_blocks=1)
+        load.onlookers = {Place(0, 0): Once}
+        load.run(lambda _: None)
+    assert seen == []
+    assert load.looks[Place(0, 0)].n_samples == 6

@@ -18,6 +18,8 @@ from httpdyno.model import Look, Measurement, Workload
 
 LOOK_S = 1.0
 """Of load for each look."""
+LONG_LOOK_S = 4.0
+"""Of load for a look at a pool whose workers end and are replaced."""
 _SETTLED = 0.3
 """Of a window: users come in before."""
 _SPARE_S = 0.02
@@ -116,6 +118,20 @@ def looks_in(
     seen = zip(handle.measurements(), workloads, strict=False)
     found = {n: watch.of(n, each, workload) for n, (each, workload) in enumerate(seen)}
     return {n: look for n, look in found.items() if look is not None}
+
+
+def wants_longer(look: Look) -> bool:
+    """Whether a look must be longer to tell of the server and not of a moment; pure.
+
+    Who replaces workers does that by a clock: Apache's parent looks once a second, so a second
+    holds a full pool, an empty one, or any part of either. Where each answer takes a process of
+    its own, it is the answers that begin them, and a second holds many.
+    """
+    n_changes = look.births + look.deaths
+    return look.workers < _HARDLY_ANY or 0 < n_changes < look.answers / 2
+
+
+_HARDLY_ANY = 0.5
 
 
 def with_client(look: Look, measurement: Measurement, workload: Workload) -> Look:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -271,7 +272,7 @@ class ServerBench:
                 place: server_collectors(account_of(each)) for place, each in running.items()
             },
             onlookers={
-                place: looking_at(each)
+                place: partial(looking_at, each)
                 for place, each in running.items()
                 if place.start == 0 and place.arm in wanted
             },

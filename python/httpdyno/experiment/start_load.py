@@ -16,7 +16,7 @@ from httpdyno.errors import UsageError
 from httpdyno.experiment.arm_load import ArmLoads, Place
 from httpdyno.experiment.bench import StartRequest
 from httpdyno.experiment.call_count import with_calls
-from httpdyno.experiment.looking import LOOK_S, Looking, looks_in
+from httpdyno.experiment.looking import LONG_LOOK_S, LOOK_S, Looking, looks_in, wants_longer
 from httpdyno.experiment.start_seed import start_seed
 from httpdyno.experiment.window_choice import (
     PILOT_TAIL_S,
@@ -65,8 +65,8 @@ class StartLoad:
     """Paths of the network namespaces that they answer in, but for this process's own."""
     collectors: Mapping[Place, Sequence[Collector]] = field(default_factory=dict)
     """What is read of each arm's server over its windows."""
-    onlookers: Mapping[Place, Looking] = field(default_factory=dict)
-    """Who looks at servers that nobody looked at yet."""
+    onlookers: Mapping[Place, Callable[[], Looking]] = field(default_factory=dict)
+    """Who looks at servers that nobody looked at yet, a new one for each look."""
     traced: Mapping[Place, Sequence[int]] = field(default_factory=dict)
     """The processes of those among them whose system calls are counted as well."""
     cpus: Sequence[int] = ()
@@ -201,19 +201,26 @@ class StartLoad:
 
     def _look_afterwards(self) -> None:
         """Look at servers once all is measured: who looks takes time of their cores."""
-        up = [place for place in self._up if place in self.onlookers]
-        plan = [WindowPlan(arm=n, lead_in_s=0.0, measure_s=LOOK_S) for n in range(len(up))]
-        onlookers = [self.onlookers[place] for place in up]
-        if up:
-            load = partial(self._start, up, plan, 5)
-            found = looks_in(onlookers, plan, load, [self.workloads[place.arm] for place in up])
-            self.looks |= {up[n]: look for n, look in found.items()}
+        self._look([place for place in self._up if place in self.onlookers], LOOK_S)
+        self._look([p for p, look in self.looks.items() if wants_longer(look)], LONG_LOOK_S)
         for place in self.looks.keys() & self.traced.keys():
             count = partial(self._start_one, place)
             pids = self.traced[place]
-            self.looks[place] = with_calls(
-                self.looks[place], pids, self.workloads[place.arm], count
-            )
+            seen, load = self.looks[place], self.workloads[place.arm]
+            self.looks[place] = with_calls(seen, pids, load, count)
+
+    def _look(self, up: Sequence[Place], load_s: float) -> None:
+        """Look at servers, one after the other; what was seen of them before is replaced."""
+        if not up:
+            return
+        plan = [WindowPlan(arm=n, lead_in_s=0.0, measure_s=load_s) for n in range(len(up))]
+        found = looks_in(
+            [self.onlookers[place]() for place in up],
+            plan,
+            partial(self._start, up, plan, 5),
+            [self.workloads[place.arm] for place in up],
+        )
+        self.looks |= {up[n]: look for n, look in found.items()}
 
     def _see_how_users_come_in(self, choice: WindowChoice) -> bool:
         """Load each arm with users that begin one after the other; False where it fell silent.
