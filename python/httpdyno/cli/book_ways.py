@@ -238,7 +238,8 @@ def _recipe(each: Experiment, _budget_s: float, seed: int) -> _Found:
         told = _load(up, path, (*way.words, "--seed", str(seed)))
     values, says = _RECIPES[way.figure](told)
     low, high = min(values), max(values)
-    word = judged(each.then, low, high)
+    # Nothing at all is no ratio to be judged: what was found then is not there.
+    word = judged(each.then, low, high) if low > 0 else "no longer"
     figures = {"ratio": sum(values) / len(values), "low": low, "high": high}
     return _Found(word=word, says=says, version=_version(study), figures=figures)
 
