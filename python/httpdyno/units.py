@@ -242,14 +242,14 @@ def format_change(ratio: float) -> str:
     return f"{_three_digits(ratio)} times" if times else format_percent(ratio - 1)
 
 
-def format_bytes(n_bytes: float) -> str:
+def format_bytes(n_bytes: float, /, *, toward: Toward = "nearest") -> str:
     """Return a size with its best binary unit: `12.3 MiB`."""
     size = float(n_bytes)
     for unit in ("B", "KiB", "MiB"):
         if abs(size) < 1024:  # noqa: PLR2004
-            return f"{_three_digits(size)} {unit}"
+            return f"{_three_digits(size, toward)} {unit}"
         size /= 1024
-    return f"{_three_digits(size)} GiB"
+    return f"{_three_digits(size, toward)} GiB"
 
 
 _LEAST_PERCENT = 0.01

@@ -179,3 +179,42 @@ def test_doubts_about_the_windows_of_a_curve_are_told(sweep_study):
     )
     told = [each for each in outcome.caveats if each.kind == "client_limited"]
     assert [each.message.startswith("on the curve: in ") for each in told] == [True]
+
+
+def of_pool(study, pool, levels):
+    """Return a sweep over such levels of a pool's size, or of its workers' lives."""
+    knob = Knob(name="workers", start=levels[-1], levels=levels, pool=pool)
+    return structs.replace(study, knobs=(knob,))
+
+
+def swept(study, throughput_per_s=lambda _values: 300.0, **bench):
+    fake = FakeBench(throughput_per_s=throughput_per_s, window_sd=0.002, drift_sd=0.0, **bench)
+    plan = make_plan(study, seed=5)
+    outcome = run_plan(plan, bench=fake, store=MemoryStore(), run_id="1", watch=lambda _event: None)
+    assert outcome.sweep is not None
+    return outcome.sweep.pool
+
+
+def test_a_sweep_over_workers_says_what_the_pool_takes_once_and_for_each(sweep_study):
+    pool = swept(
+        of_pool(sweep_study, "workers", (1, 2, 4, 16, 64)),
+        n_processes=lambda values: values["workers"] + 2,
+        pss_bytes=lambda values: (38 << 20) + values["workers"] * (4 << 20),
+    )
+    assert pool.memory.once_bytes == pytest.approx(38 << 20)
+    assert pool.memory.each_bytes == pytest.approx(4 << 20)
+    assert (pool.n_levels, pool.births, pool.reason) == (5, None, "")
+
+
+def test_a_sweep_over_lives_says_what_a_birth_costs_and_0_is_for_ever(sweep_study):
+    study = of_pool(sweep_study, "requests", (0, 10, 50, 500))
+    pool = swept(
+        study, throughput_per_s=lambda values: 1 / (0.004 + 0.02 / (values["workers"] or 1e12))
+    )
+    assert pool.births.spawn_low_s < 0.02 < pool.births.spawn_high_s
+    assert pool.births.serve_s == pytest.approx(0.004, rel=0.01)
+    assert pool.births.spawn_high_s / pool.births.spawn_low_s < 1.2
+
+
+def test_a_knob_that_sets_nothing_of_a_pool_says_nothing_of_it(sweep_study):
+    assert swept(sweep_study) is None

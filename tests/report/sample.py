@@ -15,6 +15,8 @@ from httpdyno.model import (
     Method,
     Outcome,
     Plan,
+    PoolCurve,
+    PoolLine,
     RatioInterval,
     Step,
     Sweep,
@@ -174,6 +176,17 @@ def sweep() -> Outcome:
             best=16,
             knee=8,
             rule=KNEE_RULE,
+            pool=PoolCurve(
+                memory=PoolLine(
+                    once_bytes=38.2e6,
+                    once_low_bytes=36.9e6,
+                    once_high_bytes=39.6e6,
+                    each_bytes=4.13e6,
+                    each_low_bytes=3.94e6,
+                    each_high_bytes=4.31e6,
+                ),
+                n_levels=9,
+            ),
         ),
         final=comparison(
             2,

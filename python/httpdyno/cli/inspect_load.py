@@ -5,7 +5,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from httpdyno.advice.curve.finding import Growth, HighWater, LifeRow, Respawn
+from httpdyno.advice.curve.finding import Growth, HighWater, LifeRow
 from httpdyno.advice.curve.growth import Life, growth
 from httpdyno.advice.curve.pool import life_table
 from httpdyno.advice.formula import FORMULAS
@@ -22,7 +22,7 @@ from httpdyno.load.machine import suited_threads
 from httpdyno.load.plan import LoadPlan, load_plan
 from httpdyno.load.target import is_loopback, parse_url, resolve
 from httpdyno.load.window_plan import WindowPlan
-from httpdyno.model import Closed, TlsSpec, Workload
+from httpdyno.model import Closed, Respawn, TlsSpec, Workload
 from httpdyno.report.inspect.loaded import Loaded
 from httpdyno.report.shared.phrase import oxford
 from httpdyno.servers.patience import Patience

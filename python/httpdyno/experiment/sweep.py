@@ -7,6 +7,7 @@ from statistics import fmean
 
 from msgspec import structs
 
+from httpdyno.advice.curve.swept import swept_pool
 from httpdyno.errors import TargetError, UsageError
 from httpdyno.experiment import caveat
 from httpdyno.experiment.calibration import StartCost
@@ -274,13 +275,15 @@ def sweep_of(starts: Sequence[StartRecord], study: Study) -> Sweep:
         )
         for arm in range(len(arms))
     )
+    knob = study.knob(study.method.knob)
     return Sweep(
-        knob=study.method.knob,
-        unit=study.knob(study.method.knob).unit,
+        knob=knob.name,
+        unit=knob.unit,
         points=points,
         best=levels[best],
         knee=knee(levels, known, levels[best]),
         rule=KNEE_RULE,
+        pool=swept_pool(knob, points, is_keep_alive=study.load_of(arms[0]).keep_alive),
     )
 
 

@@ -12,6 +12,7 @@ from httpdyno.model.arrival import (
 )
 from httpdyno.model.base import Level, Record
 from httpdyno.model.burst import Burst
+from httpdyno.model.curve import PoolCurve, PoolLine, Respawn
 from httpdyno.model.knob import Configuration, Knob, KnobInfo, level_text
 from httpdyno.model.load_outcome import LoadOutcome, ReplayedLog
 from httpdyno.model.log import LogKind, LogLevel, LogLines
@@ -137,6 +138,8 @@ __all__ = [
     "Phases",
     "Plan",
     "Poisson",
+    "PoolCurve",
+    "PoolLine",
     "Portion",
     "QueueSeen",
     "RateStage",
@@ -146,6 +149,7 @@ __all__ = [
     "Replay",
     "ReplayedLog",
     "RequestSpec",
+    "Respawn",
     "RunStatus",
     "RunSummary",
     "SecondClaim",

@@ -7,6 +7,10 @@ import msgspec
 
 from httpdyno.model.base import Level, Record
 
+PoolRole = Literal["", "workers", "requests", "connections"]
+"""What a knob sets of a pool of processes: how many work, or after how many requests or connections
+one is replaced (0: never); empty where none of these."""
+
 
 class KnobInfo(Record, frozen=True):
     """What a server adapter declares of a setting, once, for CLI, validation and docs."""
@@ -34,6 +38,8 @@ class KnobInfo(Record, frozen=True):
     """How it is known what is in force."""
     changes_at_rest: bool = False
     """With it a server changes while nobody asks it anything, and the longer, the more."""
+    pool: PoolRole = ""
+    """What it sets of a pool of processes."""
 
     def complaint(self, value: Level) -> str:
         """Return what is wrong with the value, as `expected …`; empty when nothing is."""
@@ -72,6 +78,8 @@ class Knob(Record, frozen=True):
     """What it takes to apply it to a running server; empty where nobody said."""
     of: Literal["server", "load"] = "server"
     """What it sets; a knob of the load is one of `model.load_knob`."""
+    pool: PoolRole = ""
+    """What it sets of a pool of processes; empty where nobody said."""
     book_ratio: tuple[float | None, ...] = ()
     """The founding documents' throughput ratio of each level; (n_levels,) or empty."""
 

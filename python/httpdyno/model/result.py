@@ -5,6 +5,7 @@ from typing import Literal
 import msgspec
 
 from httpdyno.model.base import Level, Record
+from httpdyno.model.curve import PoolCurve
 from httpdyno.model.knob import Configuration, level_text
 from httpdyno.model.log import LogLines
 from httpdyno.model.look import Bottleneck, Look
@@ -249,6 +250,9 @@ class Sweep(Record, frozen=True):
     knee: Level
     rule: str
     """How the knee was chosen, in words."""
+    pool: PoolCurve | None = None
+    """What it says of the server's pool; None where the knob sets neither the number of workers nor
+    the length of their lives, and in what an earlier version stored."""
 
 
 class Outcome(Record, frozen=True):

@@ -69,6 +69,7 @@ def study_knobs(
                 why=table.why,
                 cost=info.cost if info else "",
                 of=table.of,
+                pool=info.pool if info else "",
                 book_ratio=table.book_ratio,
             )
         )

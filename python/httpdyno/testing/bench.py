@@ -44,6 +44,8 @@ class FakeBench:
     cpu_s_per_request: Effect = lambda _values: 0.001
     status: Callable[[Mapping[str, Level]], TrialStatus] = lambda _values: "complete"
     error_ratio: Effect = lambda _values: 0.0
+    pss_bytes: Effect = lambda _values: 1 << 20
+    n_processes: Effect = lambda _values: 0
     start_sd: float = 0.005
     window_sd: float = 0.02
     drift_sd: float = 0.05
@@ -137,7 +139,9 @@ class FakeBench:
                 else HistogramData(),
             ),
             telemetry=Telemetry(
-                cpu_s=self.cpu_s_per_request(values) * (offered - failed), pss_bytes=1 << 20
+                cpu_s=self.cpu_s_per_request(values) * (offered - failed),
+                pss_bytes=round(self.pss_bytes(values)),
+                n_processes=round(self.n_processes(values)),
             ),
         )
 

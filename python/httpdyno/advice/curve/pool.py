@@ -5,8 +5,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from httpdyno.advice.curve.finding import LifeRow, PoolLine, PrivateCurve, Respawn
+from httpdyno.advice.curve.finding import LifeRow, PrivateCurve
 from httpdyno.errors import UsageError
+from httpdyno.model import PoolLine, Respawn
 from httpdyno.stats.least_squares import LineFit, fit_line
 
 CONFIDENCE = 0.95
@@ -14,12 +15,13 @@ LIVES = (25, 100, 400, 1600, 6400)
 """Of a table of lengths of life: each four times the one before."""
 
 
-def pool_line(n_workers: Sequence[int], pss_bytes: Sequence[float]) -> PoolLine:
+def pool_line(n_workers: Sequence[float], pss_bytes: Sequence[float]) -> PoolLine:
     """Return what a pool takes once and for each worker.
 
     Args:
         n_workers: Of pools at the same age; (n_pools,).
-        pss_bytes: Of each pool, the parent included; (n_pools,).
+        pss_bytes: Of each pool, the parent included, above 0; the error of each is a share of it;
+            (n_pools,).
 
     Raises:
         UsageError: All have the same number, or more workers take no more.
@@ -27,9 +29,12 @@ def pool_line(n_workers: Sequence[int], pss_bytes: Sequence[float]) -> PoolLine:
     if len(set(n_workers)) < 2:  # noqa: PLR2004 - a line takes two points
         raise UsageError("a line takes pools of two sizes or more")
     n, pss = np.array(n_workers, dtype=float), np.array(pss_bytes, dtype=float)
-    line = fit_line(n, pss, np.ones_like(n), confidence=CONFIDENCE)
+    line = fit_line(n, pss, 1 / pss, confidence=CONFIDENCE)
     if line.slope <= 0:
-        raise UsageError("more workers take no more memory: measure further apart")
+        raise UsageError(
+            "more workers take no more memory",
+            hint="Measure further apart, at the same age of the workers.",
+        )
     return PoolLine(
         once_bytes=line.intercept,
         once_low_bytes=_finite(line.intercept_low),

@@ -226,4 +226,5 @@ def _sweep(outcome: Outcome, sweep: Sweep) -> SweepJson:
         best=sweep.best,
         knee=sweep.knee,
         rule=sweep.rule,
+        pool=sweep.pool,
     )

@@ -9,6 +9,7 @@ from httpdyno.model import (
     Look,
     Method,
     Objective,
+    PoolCurve,
     Record,
     SecondClaim,
     TrialStatus,
@@ -159,6 +160,9 @@ class SweepJson(Record, frozen=True):
     best: Level
     knee: Level
     rule: str
+    pool: PoolCurve | None
+    """What a worker takes of memory, or what a birth costs, or why that is not known; null where
+    the knob sets neither the number of workers nor the length of their lives."""
 
 
 class PlanJson(Record, frozen=True):

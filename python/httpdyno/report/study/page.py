@@ -34,6 +34,7 @@ from httpdyno.report.study.finding import (
 from httpdyno.report.study.http_answers import answers_table
 from httpdyno.report.study.limit import limit_rows, looked_text
 from httpdyno.report.study.own_log import LOG_NOTE, LOG_TITLE, log_rows, shown_rows
+from httpdyno.report.study.pool_text import pool_text
 from httpdyno.report.study.provenance import provenance
 from httpdyno.report.study.second_text import brief_clause, differing_clause, second_clause
 from httpdyno.report.study.verdict_text import (
@@ -231,6 +232,8 @@ def _sweep_hero(outcome: Outcome) -> dict[str, Any]:
             "lines": [],
         }
     lines = [f"rule: {sweep.rule}"]
+    if pool := pool_text(sweep):
+        lines.append(pool)
     if outcome.final is not None:
         lines.append(
             f"{final_label(outcome)}: {verdict_badge(outcome.final)}, "

@@ -8,7 +8,9 @@ from rich.text import Text
 
 from httpdyno.model import Sweep, SweepPoint, level_text
 from httpdyno.report.shared.phrase import NOTHING
+from httpdyno.report.shared.prose import Prose
 from httpdyno.report.study.http_answers import answers_text
+from httpdyno.report.study.pool_text import pool_text
 from httpdyno.report.study.verdict_text import (
     has_run,
     of_best_text,
@@ -34,10 +36,12 @@ def sweep_chart(sweep: Sweep) -> RenderableType:
     table.add_column("")
     for point in sweep.points:
         table.add_row(*_sweep_row(sweep, point, top))
+    pool = pool_text(sweep)
     return Group(
         Text(f"{sweep.knob}, throughput", "bold"),
         table,
         Text(f"knee: {level_text(sweep.knee)}, {sweep.rule}"),
+        *([Prose(Text(pool))] if pool else []),
         *(
             Text(f"{level_text(p.level)}: {status_badge(p.arm.status)}: {p.arm.detail}", "red")
             for p in sweep.points

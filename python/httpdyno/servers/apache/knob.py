@@ -18,6 +18,7 @@ _DECLARED = (
         minimum=1,
         maximum=20_000,
         source=_MPM,
+        pool="workers",
     ),
     KnobInfo(
         name="ServerLimit",
@@ -68,6 +69,7 @@ _DECLARED = (
         maximum=1_000_000_000,
         source=_MPM,
         changes_at_rest=True,
+        pool="connections",
     ),
     KnobInfo(
         name="ListenBacklog",

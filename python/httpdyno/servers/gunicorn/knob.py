@@ -18,6 +18,7 @@ _DECLARED = (
         maximum=1024,
         effect="memory",
         risk="what a process keeps in memory is not shared",
+        pool="workers",
     ),
     KnobInfo(
         name="worker_class",
@@ -59,6 +60,7 @@ _DECLARED = (
         minimum=0,
         maximum=1_000_000_000,
         risk="0 lets a leak grow",
+        pool="requests",
     ),
     KnobInfo(
         name="max_requests_jitter",

@@ -100,6 +100,7 @@ SETTINGS = (
             scale="log",
             cost="reload",
             evidence="seen",
+            pool="workers",
         ),
         "1",
         context="main",

@@ -21,6 +21,7 @@ _DECLARED = (
         risk="what a process keeps in memory is not shared",
         evidence="seen",
         source="production",
+        pool="workers",
     ),
     KnobInfo(
         name="loop",
@@ -87,6 +88,7 @@ _DECLARED = (
         scale="log",
         risk="with one worker nobody begins another",
         source="resource-limits",
+        pool="requests",
     ),
     KnobInfo(
         name="access_log",
