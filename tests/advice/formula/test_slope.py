@@ -144,3 +144,34 @@ def test_sizes_that_show_nothing_are_refused(seen, words):
 def test_private_memory_that_stays_the_same_has_no_leak():
     found = worked("unsharing", "0=2MB,10=2MB,100=2MB,1000=2MB,2000=2MB")
     assert figures(found)["leak"] == 0
+
+
+def test_pools_on_a_line_say_what_is_there_once_and_what_each_worker_adds():
+    found = worked("pool-line", ["4=54.1MB", "16=101.8MB", "64=294MB"], workers="256")
+    values = figures(found)
+    assert values["once"] == pytest.approx(38e6, rel=0.01)
+    assert values["each"] == pytest.approx(4e6, rel=0.01)
+    assert values["size"] == pytest.approx(values["once"] + 256 * values["each"])
+    assert found.fitted["each_low"] < 4e6 < found.fitted["each_high"]
+
+
+def test_two_pools_make_a_line_without_an_interval():
+    found = worked("pool-line", "4=54MB,16=102MB")
+    assert figures(found)["each"] == pytest.approx(4e6)
+    assert found.fitted["each_low"] is None
+    assert "two pairs give a line and no interval" in found.caveats
+
+
+@pytest.mark.parametrize(
+    ("seen", "words"),
+    [
+        ("4=54MB", "at two numbers of workers"),
+        ("4=54MB,4=55MB", "at two numbers of workers"),
+        ("4=0B,16=55MB", "has a figure of 0"),
+        ("4=60MB,16=55MB", "more workers take no more memory"),
+    ],
+)
+def test_pools_that_show_no_line_are_refused(seen, words):
+    with pytest.raises(UsageError, match=words) as refused:
+        worked("pool-line", seen)
+    assert refused.value.hint
