@@ -27,13 +27,17 @@ from httpdyno.telemetry.account import (
     lone_group,
 )
 from httpdyno.telemetry.look.onlooker import Onlooker
-from httpdyno.telemetry.process_tree import ProcessTree, Usage
+from httpdyno.telemetry.process_tree import Memory, ProcessTree, Usage
 from httpdyno.telemetry.watched import Watcher
 from httpdyno.telemetry.worker_text import ignores_children
 from httpdyno.testing.collector import TOLD, CollectorCase, CollectorConformance
 
 has_groups = pytest.mark.skipif(parent_group() is None, reason="no control group can be made here")
-FIGURES = frozenset({"cpu_s", "n_processes", "pss_bytes", "misses_cpu"})
+FIGURES = frozenset(
+    {"cpu_s", "n_processes", "pss_bytes", "misses_cpu", "swapped_bytes", "major_faults"}
+)
+NOBODY = 1 << 22
+"""No process has this number or a higher one."""
 
 # Burns CPU time in ways that trees lose, or not, and says when it is done.
 SERVER = f"""
@@ -145,8 +149,8 @@ def group_of_files(tmp_path):
     group = tmp_path / "group"
     (group / "inner").mkdir(parents=True)
     (group / "cpu.stat").write_text("usage_usec 1250000\nuser_usec 1000000\nsystem_usec 250000\n")
-    (group / "cgroup.procs").write_text("7\n8\n")
-    (group / "inner/cgroup.procs").write_text("9\n")
+    (group / "cgroup.procs").write_text(f"{NOBODY}\n{NOBODY + 1}\n")
+    (group / "inner/cgroup.procs").write_text(f"{NOBODY + 2}\n")
     return group
 
 
@@ -161,7 +165,7 @@ def test_a_group_that_is_gone_keeps_its_last_figure(group_of_files):
     account.read()
     shutil.rmtree(group_of_files)
     assert account.read() == Usage(cpu_s=1.25, n_processes=0)
-    assert account.pss_bytes() is None
+    assert account.memory() is None
 
 
 def test_all_groups_of_a_server_count(group_of_files, tmp_path):
@@ -193,7 +197,7 @@ def test_reaped_time_cut_to_ticks_never_makes_a_window_negative(monkeypatch):
 
 
 def test_memory_is_read_after_the_last_window_only(group_of_files, monkeypatch):
-    monkeypatch.setattr("httpdyno.telemetry.account.sum_of_pss", len)
+    monkeypatch.setattr("httpdyno.telemetry.account.memory_of", lambda pids: Memory(len(pids), 0))
     collector = AccountCollector(GroupAccount([group_of_files]))
     for is_last, expected in ((False, None), (True, 3)):
         collector.open()
@@ -218,12 +222,12 @@ class TestTrees(CollectorConformance):
             collector.open()
             worked(workers)
             seen = collector.close(TOLD, is_last=True)
-            alone = ProcessTree(workers[0].pid).pss_bytes()
+            alone = ProcessTree(workers[0].pid).memory()
         assert seen.cpu_s >= 2 * BURNED_S
         assert seen.n_processes == 2
         assert seen.pss_bytes is not None
         assert alone is not None
-        assert seen.pss_bytes > alone > 0
+        assert seen.pss_bytes > alone.pss_bytes > 0
 
 
 @has_groups
@@ -262,6 +266,7 @@ def test_a_servers_group_has_what_its_tree_loses(tmp_path, way):
     with served(tmp_path) as server:
         account = account_of(server)
         assert isinstance(account, GroupAccount)
+        assert account.groups() == server.groups == TreeAccount(server.root_pids).groups()
         before = account.read()
         server.does(way)
         after = account.read()
@@ -275,14 +280,14 @@ def test_without_a_group_the_keeper_has_what_left_the_tree(tmp_path, monkeypatch
     with served(tmp_path) as server:
         account = account_of(server)
         assert isinstance(account, TreeAccount)
-        before, alone = account.read(), account.pss_bytes()
+        before, alone = account.read(), account.memory()
         server.does("detached")
-        after, both = account.read(), account.pss_bytes()
+        after, both = account.read(), account.memory()
         assert after.cpu_s - before.cpu_s >= BURNED_S
         assert (before.n_processes, after.n_processes) == (1, 2)
         assert alone is not None
         assert both is not None
-        assert both > alone
+        assert both.pss_bytes > alone.pss_bytes
 
 
 def test_without_a_group_it_is_told_that_children_are_missed(tmp_path, monkeypatch):

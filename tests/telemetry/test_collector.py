@@ -1,14 +1,90 @@
-"""What all collectors must do, tried on the host's; and that a window's figures are told once."""
+"""What all collectors must do, tried on those that need no account; figures are told once."""
+
+from pathlib import Path
 
 import pytest
-from tests.telemetry.burner import burners
+from tests.telemetry.burner import burners, ended, worked
 
-from httpdyno.telemetry import process_tree
+from httpdyno.telemetry import process_tree, shortage
 from httpdyno.telemetry.account import TreeAccount
 from httpdyno.telemetry.collector import server_collectors
 from httpdyno.telemetry.host import HostCollector
-from httpdyno.telemetry.process_tree import Usage
+from httpdyno.telemetry.process_tree import Memory, Usage
+from httpdyno.telemetry.shortage import ShortageCollector
 from httpdyno.testing.collector import TOLD, CollectorCase, CollectorConformance
+
+POOL, FRONT = Path("/cg/pool"), Path("/cg/front")
+
+
+class TestShortageCollector(CollectorConformance):
+    @pytest.fixture
+    def case(self):
+        with burners(2) as workers:
+            account = TreeAccount([each.pid for each in workers])
+            yield CollectorCase(
+                make=lambda: ShortageCollector(account.groups()),
+                fields=frozenset({"swap_ins", "memory_wait_s"}),
+                work=lambda: worked(workers),
+                end=lambda: ended(workers),
+            )
+
+    @pytest.fixture
+    def kernel(self, monkeypatch):
+        """Return what files hold, to be changed as time goes on."""
+        files = {
+            b"/proc/pressure/memory": pressure(1.0),
+            b"/proc/swaps": b"Filename Type Size Used Priority\n/swap file 9 1 -2\n",
+            b"/proc/vmstat": b"nr_free_pages 5\npswpin 100\npswpout 7\n",
+        }
+        monkeypatch.setattr(shortage, "content", lambda path: files.get(path, b""))
+        return files
+
+    def test_what_waited_in_its_own_group_is_told_and_not_that_of_the_machine(self, kernel):
+        kernel[b"/cg/pool/memory.pressure"] = pressure(4.0)
+        collector = ShortageCollector([POOL])
+        collector.open()
+        kernel[b"/cg/pool/memory.pressure"] = pressure(4.25)
+        kernel[b"/proc/pressure/memory"] = pressure(9.0)
+        kernel[b"/proc/vmstat"] = b"pswpout 9\npswpin 130\n"
+        assert collector.close(TOLD, is_last=False).memory_wait_s == 0.25
+
+    def test_of_two_groups_the_one_that_waited_longer_counts(self, kernel):
+        kernel |= {
+            b"/cg/pool/memory.pressure": pressure(4),
+            b"/cg/front/memory.pressure": pressure(0),
+        }
+        collector = ShortageCollector([POOL, FRONT])
+        collector.open()
+        kernel[b"/cg/front/memory.pressure"] = pressure(0.125)
+        assert collector.close(TOLD, is_last=False).memory_wait_s == 0.125
+
+    @pytest.mark.parametrize("groups", [[POOL], [POOL, FRONT], []])
+    def test_without_a_group_that_tells_the_machine_does(self, kernel, groups):
+        collector = ShortageCollector(groups)
+        collector.open()
+        kernel[b"/proc/pressure/memory"] = pressure(1.5)
+        kernel[b"/proc/vmstat"] = b"nr_free_pages 5\npswpin 130\n"
+        seen = collector.close(TOLD, is_last=False)
+        assert (seen.memory_wait_s, seen.swap_ins) == (0.5, 30)
+
+    def test_a_kernel_that_tells_no_waiting_is_not_taken_for_one_without_any(self, kernel):
+        del kernel[b"/proc/pressure/memory"]
+        collector = ShortageCollector([])
+        collector.open()
+        assert collector.close(TOLD, is_last=False).memory_wait_s is None
+
+    def test_a_machine_without_swap_is_not_asked_for_what_came_back(self, kernel):
+        kernel[b"/proc/swaps"] = b"Filename Type Size Used Priority\n"
+        collector = ShortageCollector([])
+        collector.open()
+        kernel[b"/proc/vmstat"] = b"nr_free_pages 5\npswpin 130\n"
+        assert collector.close(TOLD, is_last=False).swap_ins == 0
+
+
+def pressure(waited_s):
+    """Return what such a file says."""
+    averages = "avg10=0.00 avg60=0.00 avg300=0.00"
+    return f"some {averages} total={round(waited_s * 1e6)}\nfull {averages} total=3\n".encode()
 
 
 class TestHostCollector(CollectorConformance):
@@ -49,15 +125,16 @@ def test_memory_is_read_after_all_counters_of_a_window(monkeypatch):
 
         return reading
 
-    monkeypatch.setattr(process_tree.ProcessTree, "pss_bytes", noted("memory", 1))
+    monkeypatch.setattr(process_tree.ProcessTree, "memory", noted("memory", Memory(1, 0)))
     cpu = noted("cpu", Usage(cpu_s=1.0, n_processes=1))
     monkeypatch.setattr(process_tree.ProcessTree, "read", cpu)
     monkeypatch.setattr("httpdyno.telemetry.host.steal_s", noted("steal", 1.0))
+    monkeypatch.setattr(shortage, "waited_s", noted("waited", 1.0))
     collectors = server_collectors(TreeAccount([1, 2]))
     for collector in collectors:
         collector.open()
     read.clear()
     for collector in collectors:
         collector.close(TOLD, is_last=True)
-    assert sorted(read[:-2]) == ["cpu", "cpu", "steal"]
+    assert {*read[:-2]} == {"cpu", "steal", "waited"}
     assert read[-2:] == ["memory", "memory"]

@@ -242,14 +242,14 @@ def test_without_the_kernels_lists_the_tree_is_the_same(root, monkeypatch):
 
 def test_memory_is_that_of_the_whole_tree(root):
     tree = ProcessTree(root.pid)
-    alone = tree.pss_bytes()
+    alone = tree.memory()
     root.does("child 0")
-    both = tree.pss_bytes()
+    both = tree.memory()
     assert alone is not None
     assert both is not None
-    assert both > 1_000_000
+    assert both.pss_bytes > 1_000_000
     # A forked child shares nearly all, so it adds little: that is what PSS is for.
-    assert both < 1.9 * alone
+    assert both.pss_bytes < 1.9 * alone.pss_bytes
 
 
 def test_a_root_that_is_gone_keeps_its_last_figure():
@@ -260,7 +260,7 @@ def test_a_root_that_is_gone_keeps_its_last_figure():
     gone = tree.read()
     assert gone.n_processes == 0
     assert gone.cpu_s == last.cpu_s
-    assert tree.pss_bytes() is None
+    assert tree.memory() is None
 
 
 @pytest.mark.parametrize("lists_children", [True, False])

@@ -146,6 +146,7 @@ def rehearse_site(
             answered = tuple(_answered(running, each) for each in safe)
             sent = burst(running, safe, connections, burst_s)
             account = account_of(running)
+            memory = account.memory()
             return RehearsalReport(
                 ready_s=ready_s,
                 answered=answered,
@@ -156,7 +157,7 @@ def rehearse_site(
                 unnamed=next((one.complaint for one in watched), ""),
                 words=tuple(running.last_words().splitlines()[-_MOST_WORDS:]),
                 effective=effective.values,
-                pss_bytes=account.pss_bytes(),
+                pss_bytes=memory.pss_bytes if memory else None,
                 n_processes=account.read().n_processes,
                 isolation=running.seat.kind,
                 burst=sent,

@@ -21,7 +21,7 @@ NO_VALUES = HistogramData()
 stored. So it is with the other ones called NO_… below."""
 
 
-class Telemetry(Record, frozen=True):
+class Telemetry(Record, frozen=True, omit_defaults=True):
     """The server's processes over one window."""
 
     cpu_s: float
@@ -33,6 +33,15 @@ class Telemetry(Record, frozen=True):
     """CPU time the hypervisor took from this host in the window."""
     misses_cpu: bool = False
     """Whether children that nobody waits for are not in `cpu_s`; told after the last window."""
+    swapped_bytes: int | None = None
+    """Of all in swap, shared pages by their shares; read together with `pss_bytes`."""
+    major_faults: int = 0
+    """Pages of theirs for which a disk had to be read."""
+    swap_ins: int = 0
+    """Pages that this machine read back from swap, whosever they are."""
+    memory_wait_s: float | None = None
+    """For how long some task waited for memory: of the server's own control group, or where it has
+    none of the one that it is in, or of the machine. None where nobody tells."""
 
 
 class Phases(Record, frozen=True, omit_defaults=True):

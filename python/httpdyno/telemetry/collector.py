@@ -11,6 +11,7 @@ from typing import Protocol
 from httpdyno.model import Telemetry
 from httpdyno.telemetry.account import Account, AccountCollector
 from httpdyno.telemetry.host import HostCollector
+from httpdyno.telemetry.shortage import ShortageCollector
 
 
 class Collector(Protocol):
@@ -38,4 +39,4 @@ def server_collectors(account: Account) -> tuple[Collector, ...]:
         account: Of the server's processes, for these collectors alone.
     """
     # The account comes last: memory is slow to read, and what happens meanwhile is no window's.
-    return (HostCollector(), AccountCollector(account))
+    return (HostCollector(), ShortageCollector(account.groups()), AccountCollector(account))

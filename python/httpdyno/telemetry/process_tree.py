@@ -47,6 +47,18 @@ class Usage:
     cpu_s: float
     """CPU seconds since they began, those of them included that have ended."""
     n_processes: int
+    major_faults: int = 0
+    """Pages for which a disk had to be read, of those that are there and of children that they
+    reaped."""
+
+
+class Memory(NamedTuple):
+    """What processes take together, shared pages by their shares."""
+
+    pss_bytes: int
+    """In memory."""
+    swapped_bytes: int
+    """In swap."""
 
 
 class _Process(NamedTuple):
@@ -59,6 +71,8 @@ class _Process(NamedTuple):
     started_ticks: int
     reaped_ticks: int
     n_threads: int
+    major_faults: int
+    reaped_faults: int
 
 
 class ProcessTree:
@@ -102,6 +116,10 @@ class ProcessTree:
         return Usage(
             cpu_s=sum(self._used_s.values()) + self._lost_s,
             n_processes=len(processes) - (self._keeper in processes),
+            major_faults=sum(
+                each.reaped_faults + (0 if each.pid == self._keeper else each.major_faults)
+                for each in processes.values()
+            ),
         )
 
     def pids(self) -> frozenset[int]:
@@ -109,14 +127,14 @@ class ProcessTree:
         processes, _ = self._walk()
         return frozenset(processes) - {self._keeper}
 
-    def pss_bytes(self) -> int | None:
-        """Return the tree's proportional set size; None where it may not be read.
+    def memory(self) -> Memory | None:
+        """Return what the tree takes of memory; None where it may not be read.
 
         Shared pages count in proportion to how many processes share them, so the sum is what the
         tree really occupies. The kernel walks all page tables for it: about a millisecond for
         each process, so not for every window.
         """
-        return sum_of_pss(self.pids())
+        return memory_of(self.pids())
 
     def ignores_children(self) -> bool:
         """Whether one of its processes ignores how children end, so that their time is lost."""
@@ -147,10 +165,23 @@ class ProcessTree:
                 self._lost_s += self._used_s[pid]
 
 
-def sum_of_pss(pids: Iterable[int]) -> int | None:
-    """Return what some processes occupy together; None where that may not be read."""
-    known = [size for pid in pids if (size := _pss_bytes(pid)) is not None]
-    return sum(known) if known else None
+def memory_of(pids: Iterable[int]) -> Memory | None:
+    """Return what some processes take together; None where that may not be read."""
+    return sum_of_memory(_memory(pid) for pid in pids)
+
+
+def sum_of_memory(parts: Iterable[Memory | None]) -> Memory | None:
+    """Return the sum of those that are known; None where none is."""
+    known = [each for each in parts if each is not None]
+    if not known:
+        return None
+    return Memory(sum(each.pss_bytes for each in known), sum(each.swapped_bytes for each in known))
+
+
+def faults_of(pids: Iterable[int]) -> int:
+    """Return the major faults of some processes and of children that they reaped."""
+    known = [process for pid in pids if (process := _process(pid)) is not None]
+    return sum(each.major_faults + each.reaped_faults for each in known)
 
 
 def _descend(pid: int, found: dict[int, _Process], children_of: Callable[[int], list[int]]) -> bool:
@@ -184,6 +215,8 @@ def _process(pid: int) -> _Process | None:
         started_ticks=int(fields[19]),
         reaped_ticks=int(fields[13]) + int(fields[14]),
         n_threads=int(fields[17]),
+        major_faults=int(fields[9]),
+        reaped_faults=int(fields[10]),
     )
 
 
@@ -204,8 +237,12 @@ def _own_cpu_s(pid: int) -> float | None:
         return None
 
 
-def _pss_bytes(pid: int) -> int | None:
-    for line in content(b"/proc/%d/smaps_rollup" % pid).splitlines():
-        if line.startswith(b"Pss:"):
-            return int(line.split()[1]) * 1024
-    return None
+def _memory(pid: int) -> Memory | None:
+    text = content(b"/proc/%d/smaps_rollup" % pid)
+    pss = _kib(text, b"\nPss:")
+    return None if pss is None else Memory(pss * 1024, (_kib(text, b"\nSwapPss:") or 0) * 1024)
+
+
+def _kib(text: bytes, name: bytes) -> int | None:
+    _, found, rest = text.partition(name)
+    return int(rest.split(None, 1)[0]) if found else None

@@ -11,7 +11,17 @@ from msgspec import structs
 from httpdyno.model import Telemetry
 from httpdyno.telemetry.collector import Collector
 
-TOLD = Telemetry(cpu_s=123.0, pss_bytes=456, n_processes=78, steal_s=9.0, misses_cpu=True)
+TOLD = Telemetry(
+    cpu_s=123.0,
+    pss_bytes=456,
+    n_processes=78,
+    steal_s=9.0,
+    misses_cpu=True,
+    swapped_bytes=67,
+    major_faults=1_234_567,
+    swap_ins=89,
+    memory_wait_s=45.0,
+)
 """What others told of a window; no collector happens to tell the same."""
 
 
