@@ -31,6 +31,7 @@ from httpdyno.model import (
 from httpdyno.model.measurement import Measurement
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.telemetry.host import host_facts
+from httpdyno.testing.record import sample_window
 
 DEADLINE_S = 10.0
 ROOM = Room(memory_bytes=1600.0, n_processes=1000.0, n_descriptors=1000.0)
@@ -251,3 +252,49 @@ def test_how_many_starts_are_up_at_once(study, monkeypatch, changes, is_known, e
         bench._sizes = {arm.label(): ArmSize(pss_bytes=100, n_processes=1) for arm in arms}
         bench._cycles = {arm.label(): CycleMoments() for arm in arms}
     assert bench.n_side_by_side(arms) == expected
+
+
+class Up(Server):
+    """One that is up, and says nothing of itself."""
+
+    networks = ("",)
+
+    def __init__(self):
+        super().__init__(Effective)
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"), [((4, 64), ("complete", "infeasible")), ((4, 4), ("complete",) * 2)]
+)
+def test_an_arm_that_swaps_while_the_other_does_not_is_infeasible(monkeypatch, values, expected):
+    """What a configuration is measured against itself for is nobody's fault."""
+
+    class Load:
+        """Windows in which the second arm swaps."""
+
+        silence, shut_out, looks, known, seen = None, {}, {}, {}, {}
+
+        def __init__(self, **_asked):
+            pass
+
+        def run(self, save):
+            return [swapping_window(arm, block) for block in range(2) for arm in range(2)]
+
+    def swapping_window(arm, block):
+        window = sample_window(block=block, arm=arm)
+        seen = structs.replace(
+            window.telemetry,
+            pss_bytes=1000 if arm else 10,
+            swapped_bytes=0,
+            swap_ins=40 * arm,
+            major_faults=40 * arm,
+        )
+        return structs.replace(window, telemetry=seen)
+
+    monkeypatch.setattr(server_bench, "StartLoad", Load)
+    full = Room(memory_bytes=50.0, n_processes=1.0, n_descriptors=1.0)
+    monkeypatch.setattr(server_bench, "machine_room", lambda: full)
+    arms = tuple(Configuration(values={"n": n}) for n in values)
+    record = measured(Up(), Up(), configurations=arms)
+    assert record.statuses == expected
+    assert record.details[1].startswith("80 pages came back from swap") == (values == (4, 64))

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Sequence
 from msgspec import structs
 
 from httpdyno.experiment.littles_law import little_doubt
+from httpdyno.experiment.memory_shortage import is_short, lack_text, pages_read, wait_ratio
 from httpdyno.model import Caveat, HostFacts, Method, Site, StartRecord, WindowRecord
 from httpdyno.units import format_duration
 
@@ -22,6 +23,9 @@ _NOT_THE_CLIENT = {"", "server", "server_or_connections", "rate", "connections"}
 
 _MOST_STOLEN = 0.05
 """Of a core that the machine's host may take."""
+
+_MOST_SHORT = 0.1
+"""Of the windows, in which a server lacked memory."""
 
 _LITTLE = "little"
 """The kind of a doubt by Little's law."""
@@ -64,6 +68,7 @@ def window_caveats(starts: Sequence[StartRecord]) -> Caveats:
         *_unverified_knobs(starts),
         *_steal(windows),
         *_missed_cpu(windows),
+        *_short_memory(starts),
     )
 
 
@@ -276,3 +281,18 @@ def _missed_cpu(windows: Sequence[WindowRecord]) -> Caveats:
     if others:
         words += ". That is so of some configurations and not of others, so its ratio may be wrong"
     return _one("missed_cpu", words) if missing else ()
+
+
+def _short_memory(starts: Sequence[StartRecord]) -> Caveats:
+    """Return the doubt that servers lacked memory which no configuration alone is to blame for."""
+    windows = [w for s in starts for w in s.windows if s.statuses[w.arm] == "complete"]
+    short = [window for window in windows if is_short(window)]
+    if len(short) <= len(windows) * _MOST_SHORT:
+        return ()
+    what = lack_text(sum(map(pages_read, short)), wait_ratio(short))
+    return _one(
+        "short_memory",
+        f"in {len(short)} of {len(windows)} windows memory was short ({what}), and no one "
+        "configuration is proven to be the cause: these are figures of a machine that lacks "
+        "memory; end what else runs, or have fewer servers up at the same time",
+    )

@@ -22,6 +22,7 @@ from httpdyno.experiment.arm_load import Place
 from httpdyno.experiment.bench import StartRequest
 from httpdyno.experiment.looks_to_take import LooksToTake
 from httpdyno.experiment.machine_room import machine_room
+from httpdyno.experiment.memory_shortage import blamed, memory_seen
 from httpdyno.experiment.own_account import looking_at
 from httpdyno.experiment.side_by_side import ArmSize, n_side_by_side
 from httpdyno.experiment.silent_server import silence
@@ -164,6 +165,7 @@ class ServerBench:
                 arm.read_log()
             see_crashes(arms)
             self._see_full_disk(arms)
+            _see_short_memory(requests[0].arms, starts, windows)
             still_s = self._pulse.still_s()
             if still_s:
                 blame_nobody(arms, still_s)
@@ -348,6 +350,28 @@ def _logs_of(arms: Sequence[Arm]) -> tuple[LogLines | None, ...]:
     """Return what came into the logs of a start's arms; empty where none can be read."""
     found = tuple(arm.log_lines for arm in arms)
     return () if all(lines is None for lines in found) else found
+
+
+def _see_short_memory(
+    configurations: Sequence[Configuration],
+    starts: Sequence[Sequence[Arm]],
+    windows: Sequence[WindowRecord],
+) -> None:
+    """See those as infeasible that lack memory by their own fault; all of them are still up."""
+    if any(arm.running is not None and not arm.is_up for start in starts for arm in start):
+        return  # what one that failed holds beside them nobody knows
+    labels = [each.label() for each in configurations]
+    seen = {
+        label: memory_seen([w for w in windows if labels[w.arm] == label])
+        for label in dict.fromkeys(labels[window.arm] for window in windows)
+    }
+    if not any(each.n_short for each in seen.values()):
+        return
+    for label, words in blamed(seen, machine_room().memory_bytes).items():
+        for start in starts:
+            for number, arm in enumerate(start):
+                if labels[number] == label and arm.is_up:
+                    arm.fail("infeasible", words)
 
 
 def _sizes(arms: Sequence[Configuration], windows: Sequence[WindowRecord]) -> dict[str, ArmSize]:
