@@ -33,7 +33,7 @@ def test_the_first_line_and_the_exit_code_say_whether_the_best_stands(
     monkeypatch, capsys, found, code, first
 ):
     outcome = structs.replace(ladder(), **found)
-    monkeypatch.setattr(running, "_run", lambda _plan, _resume: outcome)
+    monkeypatch.setattr(running, "outcome_of", lambda _plan, _resume: outcome)
     assert running.run_and_report(outcome.plan, Outputs()) == code
     assert capsys.readouterr().out.startswith(f"asp-bookmarks: {first}")
 
