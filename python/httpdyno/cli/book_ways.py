@@ -270,7 +270,7 @@ def _answered(told: dict[str, Any]) -> tuple[list[float], str]:
 
 def _little(told: dict[str, Any]) -> tuple[list[float], str]:
     latency_s, rate = told["latency_s"]["mean"], told["throughput_per_s"]
-    n = told["workload"]["connections"]
+    n = told["provenance"]["workload"]["connections"]
     under_way = latency_s * rate
     words = (
         f"{format_duration(latency_s)} × {_number(rate)}/s: {under_way:.2f} of {n} were under way"
