@@ -111,9 +111,9 @@ def _listening_lines(path: Path) -> Iterator[str]:
     be a hundred thousand others: reading them all took half a second at 65,000.
     """
     try:
-        with path.open(encoding="ascii", errors="replace") as table:
-            next(table, "")
-            for line in table:
+        with path.open("rb") as table:
+            next(table, b"")
+            for line in map(bytes.decode, table):
                 if line.split(None, 4)[3:4] != [_TCP_LISTEN]:
                     return
                 yield line
