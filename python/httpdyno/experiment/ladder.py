@@ -199,7 +199,7 @@ def _worth_another_try(done: Sequence[Tried]) -> list[Rung]:
     wanted = [
         each.rung.step
         for number, each in enumerate(done)
-        if each.step.comparison.verdict in {"inconclusive", "equivalent"}
+        if each.step.comparison.verdict in _MAY_BE_OPEN
         and number < max(last_kept.values(), default=0)
         and number > max(last_kept.get(name, -1) for name in each.rung.step.values)
     ]
@@ -219,6 +219,7 @@ def _within_reach(
 ) -> list[Rung]:
     """Return the undecided step that needs the least time; none where all are out of reach.
 
+    One that is equivalent in the metric is undecided while its tie breaker is.
     Its comparison goes on where it was: the interval holds at any length of the sequence. Without
     a limit of time, what is open is so because it cannot be decided.
     """
@@ -229,9 +230,11 @@ def _within_reach(
         return []
     terms = terms_of(session.plan.study, standing.may_lose_ratio)
     states = {
-        number: claim(session.sound_so_far(each.step.comparison.index), terms)
+        number: state
         for number, each in enumerate(done)
-        if each.step.comparison.verdict == "inconclusive" and _is_now(each, standing)
+        if each.step.comparison.verdict in _MAY_BE_OPEN and _is_now(each, standing)
+        for state in [claim(session.sound_so_far(each.step.comparison.index), terms)]
+        if not state.is_decided
     }
     number = nearest(states, left_s, cost.start_s)
     if number is None:
@@ -245,6 +248,7 @@ def _is_now(tried: Tried, standing: Standing) -> bool:
     return tried.arms == (standing.best, standing.best.with_values(tried.rung.step.values))
 
 
+_MAY_BE_OPEN = frozenset({"inconclusive", "equivalent"})
 _FINAL_AFTER_STEPS = 2
 """What is set aside for the final claim, in times that its fewest starts take, where a step is
 tried again or goes on: it is worth more then."""
