@@ -387,25 +387,3 @@ def test_a_run_that_was_cut_while_a_step_went_on_ends_as_the_whole_one(slight):
         for outcome in (whole, again)
     ]
     assert told[0] == told[1]
-
-
-def test_an_equivalent_step_goes_on_while_its_tie_breaker_is_open(slight):
-    """Where workers wait, what saves CPU time shows in no throughput, and takes longer to show."""
-    noisy = np.random.default_rng(11)
-    bench = FakeBench(
-        throughput_per_s=lambda values: 400.0 * (0.5 if values["bad"] else 1.0),
-        # So noisy that some starts can neither show a difference of it nor that there is none.
-        cpu_s_per_request=lambda _values: 0.001 * math.exp(noisy.normal(0, 0.05)),
-        start_sd=0.0,
-        window_sd=0.0,
-    )
-    objective = structs.replace(slight.study.objective, tie_breaker="cpu_s_per_request")
-    study = structs.replace(slight.study, objective=objective)
-    events: list[Event] = []
-    _run(structs.replace(slight, study=study), bench, MemoryStore(), events.append)
-    tried = [event.step.comparison for event in events if isinstance(event, StepDone)]
-    went_on = [each for each in tried if [one.index for one in tried].count(each.index) > 1]
-    first, again = went_on[:2]
-    assert first.verdict == "equivalent"
-    assert again.index == first.index, "it goes on where it was"
-    assert again.n_starts > first.n_starts

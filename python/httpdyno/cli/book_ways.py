@@ -240,7 +240,8 @@ def _recipe(each: Experiment, _budget_s: float, seed: int) -> _Found:
     low, high = min(values), max(values)
     # Nothing at all is no ratio to be judged: what was found then is not there.
     word = judged(each.then, low, high) if low > 0 else "no longer"
-    figures = {"ratio": sum(values) / len(values), "low": low, "high": high}
+    # One run has no interval, and none is told.
+    figures = {"ratio": sum(values) / len(values)}
     return _Found(word=word, says=says, version=_version(study), figures=figures)
 
 
@@ -347,7 +348,7 @@ def _arithmetic(each: Experiment, _budget_s: float, _seed: int) -> _Found:
     assert isinstance(way, Arithmetic)  # noqa: S101 - by the table below
     worked = work_out(FORMULAS[way.formula], way.given)
     value = next(figure.value for figure in worked.figures if figure.name == way.figure)
-    return _counted(each, float(value), worked.answer)
+    return _counted(each, float(value), f"{value:g}. {worked.answer}")
 
 
 def _version(study: Study) -> str:
