@@ -250,7 +250,9 @@ def test_how_many_starts_are_up_at_once(study, monkeypatch, changes, is_known, e
     bench = ServerBench(adapter=cast(Any, adapter), study=study, seed=1)
     if is_known:
         bench._sizes = {arm.label(): ArmSize(pss_bytes=100, n_processes=1) for arm in arms}
-        bench._cycles = {arm.label(): CycleMoments() for arm in arms}
+        bench._cycles.add(
+            [arm.label() for arm in arms], {number: CycleMoments() for number in range(len(arms))}
+        )
     assert bench.n_side_by_side(arms) == expected
 
 

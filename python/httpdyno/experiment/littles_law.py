@@ -51,6 +51,12 @@ class LittleCheck:
         return math.log(self.credited_per_s / self.by_cycles_per_s)
 
     @property
+    def is_unsteady(self) -> bool:
+        """Whether the two differ by more than chance does, in windows that are to be steady."""
+        is_comparable = self.is_whole and self.fresh_ratio is None and self.by_cycles_per_s > 0
+        return is_comparable and abs(self.log_ratio) > TOLERANCE + self.chance
+
+    @property
     def complaint(self) -> str:
         """What is wrong, in a sentence; empty where all is well."""
         name = self.name
@@ -68,7 +74,7 @@ class LittleCheck:
                 f"requests of {name} that had no answer in time might have added "
                 f"{self.open_ratio:.0%} to its throughput"
             )
-        if self.fresh_ratio is None and abs(self.log_ratio) > TOLERANCE + self.chance:
+        if self.is_unsteady:
             return (
                 f"{name} was credited with {self.credited_per_s:.4g}/s, but its users' cycles make "
                 f"{self.by_cycles_per_s:.4g}/s (Little's law)"

@@ -20,6 +20,7 @@ from msgspec import structs
 from httpdyno.errors import AdapterError
 from httpdyno.experiment.arm_load import Place
 from httpdyno.experiment.bench import StartRequest
+from httpdyno.experiment.known_cycles import KnownCycles
 from httpdyno.experiment.looks_to_take import LooksToTake
 from httpdyno.experiment.machine_room import machine_room
 from httpdyno.experiment.memory_shortage import blamed, memory_seen
@@ -79,8 +80,7 @@ class ServerBench:
         self._cores = cores
         self._pulse = Pulse()
         self._since_s = sleepless_s()
-        self._cycles: dict[str, CycleMoments] = {}
-        """What is known of each configuration's cycles, from starts that nothing disturbed."""
+        self._cycles = KnownCycles()
         self._sizes: dict[str, ArmSize] = {}
         """What each configuration's server took then."""
         self._looks = LooksToTake(can_count=can_trace())
@@ -130,10 +130,10 @@ class ServerBench:
 
     def n_side_by_side(self, arms: Sequence[Configuration]) -> int:
         """Return how many starts of these arms may be up at the same time."""
-        study, labels = self._study, {arm.label() for arm in arms}
+        study, labels = self._study, [arm.label() for arm in arms]
         # How long windows must be is learnt by a start that has the machine for itself.
         is_credited = not study.workload.is_open_loop
-        is_unknown = is_credited and not labels <= self._cycles.keys()
+        is_unknown = is_credited and not self._cycles.has(labels)
         if study.method.is_fresh or is_unknown or self._changes_at_rest():
             return 1
         return n_side_by_side(
@@ -170,7 +170,7 @@ class ServerBench:
             if still_s:
                 blame_nobody(arms, still_s)
             else:
-                self._cycles.update(seen)
+                self._cycles.add(_labels(requests), seen)
                 self._sizes.update(_sizes(requests[0].arms, windows))
         finally:
             self._end(arms)
@@ -178,7 +178,7 @@ class ServerBench:
         # What it slept through is nobody's time: a budget is for measuring.
         passed_s, self._since_s = now_s - self._since_s, now_s
         duration_s = max(0.0, passed_s - before_s - still_s) / len(requests)
-        return [
+        records = [
             StartRecord(
                 comparison=request.comparison,
                 start=request.start,
@@ -194,6 +194,9 @@ class ServerBench:
             )
             for number, (request, start) in enumerate(zip(requests, starts, strict=True))
         ]
+        if not still_s:
+            self._cycles.judge(_labels(requests), records)
+        return records
 
     def _make_data(self) -> None:
         if self._data is not None and self._data.make():
@@ -255,9 +258,8 @@ class ServerBench:
         requests: Sequence[StartRequest],
         starts: Sequence[Sequence[Arm]],
         save: Callable[[WindowRecord], None],
-    ) -> tuple[list[WindowRecord], Mapping[Place, Look], dict[str, CycleMoments]]:
-        """Return the windows, and what was seen of the servers and each configuration's cycles."""
-        labels = [arm.label() for arm in requests[0].arms]
+    ) -> tuple[list[WindowRecord], Mapping[Place, Look], Mapping[int, CycleMoments]]:
+        """Return the windows, and what was seen of the servers and each arm's cycles."""
         wanted = self._looks.wanted(requests[0])
         running = {
             Place(start, number): arm.running
@@ -285,11 +287,7 @@ class ServerBench:
             },
             seed=self._seed,
             cpus=self._cores.client,
-            known={
-                number: self._cycles[label]
-                for number, label in enumerate(labels)
-                if label in self._cycles
-            },
+            known=self._cycles.of(_labels(requests)),
             is_disturbed=self._pulse.stood_still,
         )
         windows = load.run(save)
@@ -304,14 +302,7 @@ class ServerBench:
             for place, trouble in load.shut_out.items():
                 starts[place.start][place.arm].fail("infeasible", trouble)
         self._looks.took(requests[0], {place.arm: look for place, look in load.looks.items()})
-        return (
-            windows,
-            load.looks,
-            {
-                labels[number]: load.known.get(number, CycleMoments()) + moments
-                for number, moments in load.seen.items()
-            },
-        )
+        return windows, load.looks, load.seen
 
     def _see_full_disk(self, arms: Sequence[Arm]) -> None:
         """Give up where a server failed and had no room: that is no fault of its configuration.
@@ -338,6 +329,10 @@ class ServerBench:
         ending, self._ending = self._ending, []
         for future in ending:
             future.result()
+
+
+def _labels(requests: Sequence[StartRequest]) -> list[str]:
+    return [arm.label() for arm in requests[0].arms]
 
 
 def _looks_of(looks: Mapping[Place, Look], start: int, n_arms: int) -> tuple[Look | None, ...]:

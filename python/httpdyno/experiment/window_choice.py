@@ -10,7 +10,7 @@ length where few are long; so it says how long it takes to forget how one began.
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from httpdyno.load.window_plan import WindowPlan
 from httpdyno.model import Cycles
@@ -76,6 +76,10 @@ class CycleMoments:
             sum_s2=self.sum_s2 + other.sum_s2,
             entrance_s=min(self.entrance_s, other.entrance_s),
         )
+
+    def settling_for(self, times: float) -> "CycleMoments":
+        """Return moments by which users take so many times as long to forget how they began."""
+        return replace(self, sum_s2=self.sum_s2 * times)
 
     @property
     def mean_s(self) -> float:
