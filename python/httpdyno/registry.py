@@ -13,6 +13,7 @@ from pathlib import Path
 from httpdyno.errors import AdapterError, UsageError
 from httpdyno.model import KnobInfo, Site, Study
 from httpdyno.servers.adapter import ServerAdapter
+from httpdyno.servers.companions.server import WithCompanions
 from httpdyno.servers.site.adapter import SiteAdapter
 from httpdyno.servers.site.isolation import seat_maker
 from httpdyno.servers.site.server import SiteServer
@@ -86,7 +87,7 @@ def site_adapter(kind: str) -> SiteAdapter:
 
 
 def load_target(study: Study) -> ServerAdapter:
-    """Return what starts a study's servers: its adapter, or private copies of its site.
+    """Return what starts a study's servers: its adapters, or private copies of its site.
 
     Raises:
         UsageError: Nothing is called so.
@@ -94,7 +95,11 @@ def load_target(study: Study) -> ServerAdapter:
         AdapterError: It is registered, but cannot be imported.
     """
     if study.site is None:
-        return load_adapter(study.server.adapter)
+        adapter, others = load_adapter(study.server.adapter), study.server.companions
+        if not others:
+            return adapter
+        found = {each.name: load_adapter(each.spec.adapter) for each in others}
+        return WithCompanions(adapter, found)
     return site_server(study.site, Path(study.folder))
 
 

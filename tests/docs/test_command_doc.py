@@ -24,6 +24,7 @@ def test_a_study_of_the_page_is_read_as_it_stands(text, tmp_path):
     raw = {**WHOLE, **tomllib.loads(text.replace("/srv", str(tmp_path)))}
     for name in ("api", "shop"):
         (tmp_path / name).mkdir()
+    (tmp_path / "nginx.conf.j2").write_text("")
     study = study_from(raw, tmp_path / "study.toml", lambda name: load_adapter(name).knobs())
     adapter = load_adapter(study.server.adapter)
     assert set(study.server.settings) <= set(adapter.settings())

@@ -11,7 +11,7 @@ from httpdyno.experiment import rehearsal
 from httpdyno.experiment.planning import compare_plan, make_plan
 from httpdyno.experiment.rehearsal import rehearse
 from httpdyno.model import Study
-from httpdyno.registry import load_adapter
+from httpdyno.registry import load_adapter, load_target
 from httpdyno.servers.adapter import Rendered
 
 STUDY = """
@@ -72,7 +72,7 @@ def rehearsed(study):
 @pytest.mark.parametrize("name", bundled_studies())
 def test_every_level_of_the_bundled_studies_does_something(name):
     found = open_study(name)
-    notes = rehearse(make_plan(found, seed=1), load_adapter(found.server.adapter))
+    notes = rehearse(make_plan(found, seed=1), load_target(found))
     assert all("cannot run here" in note for note in notes)
 
 

@@ -12,7 +12,7 @@ from httpdyno.cli.app import run
 from httpdyno.experiment.one_start import one_start
 from httpdyno.experiment.planning import make_plan
 from httpdyno.model import level_text
-from httpdyno.registry import load_adapter
+from httpdyno.registry import load_adapter, load_target
 from httpdyno.study.file import load_study
 
 ROOT = Path(__file__).parents[2]
@@ -65,9 +65,7 @@ def test_every_configuration_renders_and_the_plan_names_every_step(name, capsys)
     study = study_of(name)
     assert run(["study", "run", name, "--dry-run"]) == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert ("cannot run here" in said) == bool(
-        load_adapter(study.server.adapter).missing(study.server)
-    )
+    assert ("cannot run here" in said) == bool(load_target(study).missing(study.server))
     for step in make_plan(study, seed=1).steps:
         assert (f"{step.to:g}" if study.method.kind == "sweep" else step.label) in said
 
@@ -108,7 +106,7 @@ def begun_with(study, levels):
 
 def started(study):
     """Return what one start showed; skip where something of the study is not installed."""
-    adapter = load_adapter(study.server.adapter)
+    adapter = load_target(study)
     if missing := adapter.missing(study.server):
         pytest.skip(SKIPPED + "; ".join(missing))
     return one_start(adapter, study)

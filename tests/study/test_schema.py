@@ -48,7 +48,9 @@ def test_every_section_has_an_example():
 def test_the_examples_are_two_whole_studies(tmp_path):
     (tmp_path / "app").mkdir()
     (tmp_path / "snapshot").mkdir()
-    (tmp_path / "shop.ini.j2").write_text("", encoding="utf-8")
+    (tmp_path / "data").mkdir()
+    for name in ("shop.ini.j2", "redis.conf.j2"):
+        (tmp_path / name).write_text("", encoding="utf-8")
     infos = {
         "php:pm.max_children": KnobInfo(
             name="pm.max_children", summary="", kind="integer", default=5

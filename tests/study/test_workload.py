@@ -17,11 +17,12 @@ from httpdyno.model import (
     RequestSpec,
     Sessions,
     Stages,
+    TlsSpec,
     VisitStep,
     Workload,
 )
 from httpdyno.study.schema import study_schema
-from httpdyno.study.workload import check_windows, form_body, study_workload
+from httpdyno.study.workload import check_windows, encrypted, form_body, study_workload
 
 
 def wrong(key: str, value: object, expected: str) -> StudyFileError:
@@ -52,6 +53,26 @@ def test_a_study_says_all_that_the_command_line_does(tmp_path):
     assert (seen.users.new_ratio, seen.users.n_returning) == (0.3, 100)
     assert seen.slow is not None
     assert read(tmp_path, 'rate = "5/s"\npoisson = true').arrival == Poisson(rate_per_s=5.0)
+
+
+def encrypted_by(text: str, *, is_tls: bool) -> Workload:
+    table = msgspec.convert(tomllib.loads(text), WorkloadTable)
+    workload = study_workload(table, Path("study.toml"), wrong)
+    return encrypted(workload, table, wrong, is_tls=is_tls)
+
+
+def test_clients_of_a_server_with_tls_speak_it_whatever_certificate_it_shows():
+    assert encrypted_by("", is_tls=False).tls is None
+    assert encrypted_by("", is_tls=True).tls == TlsSpec(server_name="localhost", is_verified=False)
+    asked = encrypted_by('tls_version = "1.2"\ntls_resumption = false', is_tls=True).tls
+    assert asked is not None
+    assert (asked.versions, asked.resumes, asked.is_verified) == ("1.2", False, False)
+
+
+@pytest.mark.parametrize("text", ['tls_version = "1.3"', "tls_resumption = true"])
+def test_how_tls_is_spoken_is_nothing_to_a_server_without(text):
+    with pytest.raises(StudyFileError, match=r"server\.tls = true"):
+        encrypted_by(text, is_tls=False)
 
 
 def test_keep_alive_is_said_as_before(tmp_path):

@@ -16,7 +16,7 @@ from httpdyno.load.window_plan import WindowPlan
 from httpdyno.model import Burst, Measurement, RequestSpec, TlsSpec, Workload
 from httpdyno.servers.site.running import SiteRunning
 from httpdyno.sock_diag import listening_sockets
-from httpdyno.study.site import NO_NAME
+from httpdyno.study.workload import NO_NAME
 from httpdyno.telemetry.account import account_of
 from httpdyno.telemetry.host import cpu_ticks
 from httpdyno.telemetry.kernel_text import tcp_extensions

@@ -217,7 +217,7 @@ def _facts(study: Study) -> Table:
 def _server_text(study: Study) -> str:
     """Return the adapter; of a site its members, front to back, with what they are set by."""
     if study.site is None:
-        return study.server.adapter
+        return study.server.words
     return ", ".join(
         f"{member.name} ({member.kind}: {member.main or ' '.join(member.command)})"
         for member in study.site.members

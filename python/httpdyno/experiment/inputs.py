@@ -97,13 +97,15 @@ def _said(value: object) -> str:
 def _sources(study: Study) -> Iterator[str]:
     """Return what the study names, relative to its folder or absolute."""
     server, workload = study.server, study.workload
-    yield from (study.file, server.base)
+    yield study.file
+    for each in (server, *(companion.spec for companion in server.companions)):
+        yield each.base
+        yield from (source for source, _ in each.files)
+        yield from (template.source for template in each.templates)
     if isinstance(config := server.settings.get("config"), str):
         yield str(Path(server.folder) / config)
     if study.site is not None:
         yield study.site.snapshot
-    yield from (source for source, _ in server.files)
-    yield from (template.source for template in server.templates)
     yield from (request.body_file for request in (*workload.first, *workload.requests))
     if isinstance(workload.arrival, Replay):
         yield workload.arrival.log

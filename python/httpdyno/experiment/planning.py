@@ -172,7 +172,7 @@ def plan_lines(plan: Plan) -> list[str]:
     study, method = plan.study, plan.study.method
     lines = [
         f"study     {study.name}: {study.title}",
-        f"server    {study.server.adapter}",
+        f"server    {study.server.words}",
         f"workload  {_workload_line(study)}",
         f"decides   {_objective_line(study)}, margin ±{study.objective.margin_ratio:.1%}, "
         f"confidence {study.objective.confidence:.0%}{_together(study)} at every look",

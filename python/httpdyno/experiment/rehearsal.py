@@ -105,7 +105,12 @@ def _check_cores(study: Study) -> None:
 
 def _check_files(study: Study) -> None:
     """Refuse what cannot be copied before each start: nothing, a FIFO, a device, a whole disk."""
-    for source, _ in study.server.files:
+    for server in (study.server, *(each.spec for each in study.server.companions)):
+        _check_files_of(study, server)
+
+
+def _check_files_of(study: Study, server: ServerSpec) -> None:
+    for source, _ in server.files:
         path = Path(study.folder) / source
         if not is_there(path):
             raise StudyFileError(
@@ -113,7 +118,7 @@ def _check_files(study: Study) -> None:
                 hint="Install the package it comes from, or correct its path.",
             )
         n_bytes = 0
-        for number, each in enumerate(_files(path, study.server.excluded.get(source, ()))):
+        for number, each in enumerate(_files(path, server.excluded.get(source, ()))):
             info = each.stat() if is_there(each) else each.lstat()
             if not (stat.S_ISREG(info.st_mode) or stat.S_ISLNK(info.st_mode)):
                 raise StudyFileError(
@@ -142,7 +147,8 @@ def _files(path: Path, excluded: tuple[str, ...]) -> Iterator[Path]:
 
 def _check_variables(study: Study) -> None:
     """Refuse a variable that the server is to get from here and that is not set here."""
-    for name in study.server.pass_environment:
+    servers = (study.server, *(each.spec for each in study.server.companions))
+    for name in (name for server in servers for name in server.pass_environment):
         if name not in os.environ:
             raise UsageError(
                 f"study {study.name}: server.pass_environment names `{name}`, which is not set",

@@ -112,7 +112,14 @@ class RequestTable(FirstTable, frozen=True):
 class WorkloadTable(TrafficTable, frozen=True):
     """`[workload]`."""
 
+    target: str = ""
+    """Which server is loaded, where there are companions: the name of one, or a template of it;
+    empty is the server itself."""
     first: tuple[FirstTable, ...] = ()
     """What each user asks for once, before its measured requests; its cookies stay."""
+    tls_version: Literal["any", "1.2", "1.3"] | None = None
+    """Of a server that speaks TLS: the version that clients speak."""
+    tls_resumption: bool | None = None
+    """Of a server that speaks TLS: whether later connections take up a former session."""
     requests: tuple[RequestTable, ...] = (RequestTable(),)
     """The mix, or the steps of a visit."""

@@ -75,7 +75,9 @@ from httpdyno.model.site import (
 )
 from httpdyno.model.study import (
     Candidate,
+    Companion,
     Method,
+    Peer,
     Plan,
     ServerSpec,
     SideCommand,
@@ -100,6 +102,7 @@ __all__ = [
     "Caveat",
     "ChangeSet",
     "Closed",
+    "Companion",
     "Comparison",
     "Configuration",
     "Constant",
@@ -135,6 +138,7 @@ __all__ = [
     "Outcome",
     "OwnAccount",
     "Pages",
+    "Peer",
     "Phases",
     "Plan",
     "Poisson",

@@ -43,6 +43,22 @@ class SideCommand(Record, frozen=True):
     """Whom it runs as, where that is not the member's user."""
 
 
+class Peer(Record, frozen=True):
+    """Where another server of the study is, for the templates of this one."""
+
+    address: str
+    """`ip:port`."""
+    run: str
+    """Its folder on disk."""
+    memory: str
+    """Its folder in memory."""
+
+    @property
+    def port(self) -> str:
+        """The port alone."""
+        return self.address.rpartition(":")[2]
+
+
 class ServerSpec(Record, frozen=True):
     """The target server of a study, before any knob is set."""
 
@@ -73,6 +89,8 @@ class ServerSpec(Record, frozen=True):
     """Answers below 500 once the server is ready."""
     ready_status: int | None = None
     """The status of that answer, where it must be one."""
+    is_tls: bool = False
+    """Whether its listener speaks TLS; the certificate that it shows is not checked."""
     effective_path: str = ""
     """Where the application says its own settings, as a JSON object; compared with the knobs."""
     writable: tuple[str, ...] = ()
@@ -84,6 +102,35 @@ class ServerSpec(Record, frozen=True):
     """Further ones, each with a time of its own."""
     finish: tuple[SideCommand, ...] = ()
     """Run once the server of a start has ended, whatever came of it."""
+    companions: tuple["Companion", ...] = ()
+    """Further servers, started and measured and ended with it; theirs have none."""
+    loaded: str = ""
+    """The companion that is loaded, a template of its name; empty, or `server`, is this one."""
+    peers: dict[str, Peer] = msgspec.field(default_factory=dict)
+    """Those of a start that are named in its templates. A study has none."""
+    shape: tuple[str, ...] = ()
+    """Knobs that say which servers there are, and which is loaded: none of them need tell. A study
+    has none."""
+
+    @property
+    def words(self) -> str:
+        """Which servers there are, for people: their adapters, with companions' names."""
+        parts = [self.adapter]
+        for side, words in (("front", "in front of it"), ("behind", "behind it")):
+            names = [f"{c.name} ({c.spec.adapter})" for c in self.companions if c.side == side]
+            parts += [f"{words} {', '.join(names)}"] if names else []
+        return "; ".join(parts)
+
+
+class Companion(Record, frozen=True):
+    """A further server of a study, such as a proxy or a database."""
+
+    name: str
+    spec: ServerSpec
+    side: Literal["behind", "front"] = "behind"
+    """Whether it is started before the server, which may name it, or after it, and names it."""
+    when: str = ""
+    """A template that says `true` or `false`: whether it is there; empty is always."""
 
 
 class Method(Record, frozen=True):

@@ -157,7 +157,12 @@ class Instance:
                 patience,
             )
         return await_answer(
-            address, spec.ready_path, process.is_alive, patience, status=spec.ready_status
+            address,
+            spec.ready_path,
+            process.is_alive,
+            patience,
+            status=spec.ready_status,
+            is_tls=spec.is_tls,
         )
 
     def is_alive(self) -> bool:
@@ -238,17 +243,22 @@ class Instance:
     def _with_application(self, effective: Effective) -> NotRunning | Effective:
         """Add what the application says of its own knobs, and compare."""
         path = self._asked.spec.effective_path
-        levels = self._asked.configuration.values
+        levels, shape = self._asked.configuration.values, self._asked.spec.shape
         own = {n: level_text(level) for n, level in levels.items() if n not in self._asked.known}
         if not path:
-            unseen = tuple(name for name in own if name not in effective.asked)
+            unseen = tuple(name for name in own if name not in {*effective.asked, *shape})
             effective = structs.replace(effective, unverified=unseen)
         else:
-            said = application_settings(self.addresses[0], path, timeout_s=_APPLICATION_S)
+            said = application_settings(
+                self.addresses[0],
+                path,
+                timeout_s=_APPLICATION_S,
+                is_tls=self._asked.spec.is_tls,
+            )
             if isinstance(said, str):
                 return NotRunning(status="refused", detail=said)
             said = {name: text for name, text in said.items() if name not in self._asked.known}
-            untold = [name for name in own if name not in said and name not in effective.asked]
+            untold = [name for name in own if name not in {*said, *effective.asked, *shape}]
             if untold:
                 return NotRunning(
                     status="refused",

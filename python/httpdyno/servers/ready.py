@@ -119,11 +119,12 @@ def accepts(address: str, network: str = "") -> bool:
 
 
 def application_settings(
-    address: str, path: str, *, timeout_s: float, network: str = ""
+    address: str, path: str, *, timeout_s: float, network: str = "", is_tls: bool = False
 ) -> dict[str, str] | str:
     """Return what the application says of its settings as name → text, or what was wrong.
 
     The address is one of the network namespace at the path `network`; empty is this process's.
+    With TLS whatever certificate is shown is taken.
     """
     patience = Patience(timeout_s)
     answer = ask(
@@ -133,6 +134,7 @@ def application_settings(
         body_patience=patience,
         most_bytes=_SETTINGS_BYTES,
         network=network,
+        is_tls=is_tls,
     )
     if not answer.status:
         return f"no answer to GET {path}: {answer.words}"

@@ -11,6 +11,7 @@ that don't exist, and keep their trailing newline. These names are there:
 `address`, `port`   where the instance listens: `127.0.0.1:PORT` and `PORT`
 `python`            the Python interpreter that runs httpdyno
 `server_user`       the user that answers requests (Apache's when started by root)
+`peer.NAME`         another server of the study: its `address`, `port`, `run` and `memory`
 ==================  =======================================================================
 
 On command lines and in environment variables `{port}`, `{knob.NAME}` and so on do as well, in texts
@@ -25,7 +26,7 @@ and `PORT` in the place of what differs from start to start.
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
@@ -33,7 +34,7 @@ from msgspec.structs import replace
 
 from httpdyno.errors import AdapterError
 from httpdyno.foreign_text import read_regular, reason
-from httpdyno.model import Configuration, Level, ServerSpec, SideCommand, level_text
+from httpdyno.model import Configuration, Level, Peer, ServerSpec, SideCommand, level_text
 from httpdyno.servers.adapter import Rendered
 
 RUN_PLACEHOLDER = "RUN"
@@ -46,19 +47,22 @@ LOOPBACK = "127.0.0.1"
 
 _TEMPLATE = re.compile(r"\{\{|\{%|\{#")
 _PLACEHOLDER = re.compile(
-    r"(?<!\$)\{(?:(port|address|run|memory|shared|python|server_user)|(knob|setting)\.([^{}\s]+))\}"
+    r"(?<!\$)\{(?:(port|address|run|memory|shared|python|server_user)|(knob|setting)\.([^{}\s]+)"
+    r"|peer\.([^{}\s.]+)\.(address|port|run|memory))\}"
 )
-_NAMES = "`knob.…`, `setting.…`, `run`, `memory`, `address`, `port`, `python`, `server_user`"
+_NAMES = (
+    "`knob.…`, `setting.…`, `run`, `memory`, `address`, `port`, `python`, `server_user`, `peer.…`"
+)
 
 
 class _Names:
     """Names of one kind for templates; an unknown one is an error that says which there are."""
 
-    def __init__(self, kind: str, values: Mapping[str, Level]) -> None:
+    def __init__(self, kind: str, values: Mapping[str, Level | Peer]) -> None:
         self._kind = kind
         self._values = values
 
-    def __getitem__(self, name: str) -> Level:
+    def __getitem__(self, name: str) -> Level | Peer:
         if name not in self._values:
             from jinja2 import UndefinedError  # noqa: PLC0415 - heavy
 
@@ -82,6 +86,8 @@ class Variables:
     server_user: str
     shared: str = ""
     """The folder of what was made once for a run; empty where nothing was."""
+    peers: Mapping[str, Peer] = field(default_factory=dict)
+    """The other servers of the study that were begun before this one."""
 
     @property
     def address(self) -> str:
@@ -101,6 +107,7 @@ class Variables:
             port=PORT_PLACEHOLDER,
             server_user=server_user,
             shared=SHARED_PLACEHOLDER if is_shared(spec) else "",
+            peers=spec.peers,
         )
 
     def names(self) -> dict[str, object]:
@@ -114,6 +121,7 @@ class Variables:
             "address": self.address,
             "python": sys.executable,
             "server_user": self.server_user,
+            "peer": _Names("peer", self.peers),
             **({"shared": self.shared} if self.shared else {}),
         }
 
@@ -158,6 +166,14 @@ def render_argument(text: str, variables: Variables, *, source: str) -> str:
                     hint='Say `each = "run"` in a [[server.prepare]].',
                 )
             return str(names[found[1]])
+        if found[4]:
+            if found[4] not in variables.peers:
+                there = ", ".join(sorted(variables.peers)) or "none"
+                raise AdapterError(
+                    f"`{source}` uses `{found[0]}`, but no server of that name was begun before it",
+                    hint=f"There are: {there}.",
+                )
+            return str(getattr(variables.peers[found[4]], found[5]))
         values = variables.knobs if found[2] == "knob" else variables.settings
         if found[3] not in values:
             there = ", ".join(sorted(values)) or "none"

@@ -94,6 +94,7 @@ def _spawned(
         port=str(port.number),
         server_user=server_user,
         shared=str(place.shared or ""),
+        peers=spec.peers,
     )
     how = launch(variables)
     for folder in how.folders:

@@ -21,14 +21,12 @@ from httpdyno.model.study import Method, ServerSpec, Study
 from httpdyno.model.workload import Objective, second_metric_of
 from httpdyno.study.also import with_also
 from httpdyno.study.candidate import study_candidates
-from httpdyno.study.command import GET, check_command, get_of
 from httpdyno.study.complaint import MISSING_HINT, is_possible_number, nearest, typed_study
 from httpdyno.study.knob import Settings, study_knobs
 from httpdyno.study.load_knob import check_load_knobs
-from httpdyno.study.side_command import side_commands
+from httpdyno.study.server import infos_of, server_from, with_companions
 from httpdyno.study.site import (
     SiteKnobInfos,
-    check_ready,
     no_site_knobs,
     reached,
     site_from,
@@ -38,11 +36,10 @@ from httpdyno.study.site import (
 from httpdyno.study.table import (
     MethodTable,
     ObjectiveTable,
-    ServerTable,
     SiteTable,
     StudyFile,
 )
-from httpdyno.study.workload import check_windows, study_workload
+from httpdyno.study.workload import check_windows, encrypted, study_workload
 from httpdyno.units import duration_s
 
 KnobInfos = Callable[[str], Mapping[str, KnobInfo]]
@@ -110,7 +107,7 @@ def study_from(
     has_candidates = bool(typed.candidates)
     if site is None:
         settings = Settings(
-            infos=knob_infos(server.adapter),
+            infos=infos_of(server, knob_infos),
             fixed=frozenset(server.settings),
             has_candidates=has_candidates,
         )
@@ -122,6 +119,8 @@ def study_from(
     workload = study_workload(typed.workload, file, check.wrong)
     if typed.site is not None:
         workload = reached(workload, typed.site)
+    is_tls = server.is_tls or workload.tls is not None
+    workload = encrypted(workload, typed.workload, check.wrong, is_tls=is_tls)
     study = Study(
         name=typed.name,
         title=typed.title,
@@ -215,13 +214,18 @@ class _Checker:
 
     def format(self, typed: StudyFile) -> None:
         """Refuse tables that the file's format has not, and both or neither of the targets."""
-        for name in ("site", "candidates"):
+        for name in ("site", "candidates", "companions"):
             if typed.format == 1 and getattr(typed, name):
                 raise StudyFileError(
                     f"`{self._file}`: {name} is not a key of format 1", hint="write `format = 2`"
                 )
         if typed.candidates and typed.method.kind != "ladder":
             raise self.wrong("method.kind", typed.method.kind, "ladder, where there are candidates")
+        if typed.site is not None and typed.workload.target:
+            key = "workload.target"
+            raise self.wrong(key, typed.workload.target, "none beside [site], which has `listener`")
+        if typed.site is not None and typed.companions:
+            raise self.wrong("companions", "companions", "none beside [site], which has members")
         if typed.server is not None and typed.site is not None:
             raise StudyFileError(
                 f"`{self._file}`: [server] and [site] exclude each other",
@@ -240,48 +244,9 @@ class _Checker:
                 f"{'' if typed.format == 1 else ' or `site`'}",
                 hint=MISSING_HINT,
             )
-        return self.server(typed.server)
-
-    def server(self, table: ServerTable) -> ServerSpec:
         folder = self._file.parent
-        ready_path, ready_status = get_of(table, self.wrong)
-        check_ready("server.ready_path", ready_path, ready_status, self.wrong)
-        check_command(table, folder, self.wrong)
-        if table.effective_path:
-            check_ready("server.effective_path", table.effective_path, None, self.wrong)
-        for index, template in enumerate(table.templates):
-            self._existing(f"server.templates[{index}].source", template.source, folder)
-        if table.base:
-            self._existing("server.base", table.base, folder)
-        for index, entry in enumerate(table.files):
-            # Files of packages (absolute) may not be installed yet; `doctor` and the adapter tell.
-            if not Path(entry.from_).is_absolute():
-                self._existing(f"server.files[{index}].from", entry.from_, folder)
-        return ServerSpec(
-            adapter=table.adapter,
-            base=table.base,
-            command=table.command,
-            folder=table.folder,
-            stop=table.stop,
-            ready="" if table.ready.startswith(GET) else table.ready,
-            files=tuple((entry.from_, entry.to) for entry in table.files),
-            excluded={entry.from_: entry.exclude for entry in table.files if entry.exclude},
-            templates=table.templates,
-            settings=table.settings,
-            environment=table.environment,
-            pass_environment=table.pass_environment,
-            ready_path=ready_path,
-            ready_status=ready_status,
-            effective_path=table.effective_path,
-            prepare=tuple(part for part in table.prepare if isinstance(part, str)),
-            before=side_commands("server.prepare", table.prepare, self.duration, self.wrong),
-            finish=side_commands("server.finish", table.finish, self.duration, self.wrong),
-            writable=table.writable,
-        )
-
-    def _existing(self, key: str, name: str, folder: Path) -> None:
-        if not is_there(folder / name):
-            raise self.wrong(key, name, f"a file in {folder}")
+        server = server_from(typed.server, folder, self.duration, self.wrong)
+        return with_companions(server, typed, folder, self.duration, self.wrong)
 
     def objective(self, table: ObjectiveTable, *, is_open_loop: bool) -> Objective:
         for name, metric in (("metric", table.metric), ("tie_breaker", table.tie_breaker)):

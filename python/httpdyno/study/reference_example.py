@@ -38,6 +38,31 @@ to = "app"
 source = "shop.ini.j2"
 to = "{{ run }}/shop.ini"
 """,
+    "[[companions]]": """
+[[companions]]              # the server's templates have it as {{ peer.db.port }}
+name = "db"
+adapter = "command"
+command = ["redis-server", "{run}/redis.conf"]
+ready = "tcp"
+""",
+    "[[companions.templates]]": """
+[[companions.templates]]    # in it: port {{ port }}
+source = "redis.conf.j2"
+to = "redis.conf"
+""",
+    "[[companions.files]]": """
+[[companions.files]]
+from = "data"
+to = "data"
+""",
+    "[[companions.prepare]]": """
+[[companions.prepare]]
+run = ["mkdir", "{memory}/snapshots"]
+""",
+    "[[companions.finish]]": """
+[[companions.finish]]
+run = ["rm", "-f", "{run}/data/dump.rdb"]
+""",
     "[site]": """
 [site]
 listener = "443"
@@ -161,6 +186,8 @@ _OF_SITES = (
 _OF_SERVERS = (
     *("[server]", "[[server.prepare]]", "[[server.finish]]"),
     *("[[server.files]]", "[[server.templates]]", "[[candidates]]"),
+    *("[[companions]]", "[[companions.prepare]]", "[[companions.finish]]"),
+    *("[[companions.files]]", "[[companions.templates]]"),
 )
 
 SERVER = "".join(text for key, text in EXAMPLES.items() if key not in _OF_SITES)

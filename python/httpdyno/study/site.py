@@ -14,10 +14,9 @@ from httpdyno.model.study import ServerSpec
 from httpdyno.model.workload import RequestSpec, TlsSpec, Workload
 from httpdyno.study.side_command import NOT_OF_A_COPY, OF_A_COPY, Duration, site_commands
 from httpdyno.study.table import MemberTable, SiteTable
+from httpdyno.study.workload import NO_NAME
 from httpdyno.units import duration_s
 
-NO_NAME = "localhost"
-"""What TLS is told where a site has no name."""
 SITE_ADAPTER = "site"
 """The adapter of all sites: it asks the adapters of their members."""
 

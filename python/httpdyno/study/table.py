@@ -76,6 +76,8 @@ class ServerTable(Record, frozen=True):
     """Answers below 500 once the server is ready."""
     ready_status: int | None = None
     """The status of that answer, where it must be one."""
+    tls: bool = False
+    """Whether its listener speaks TLS; the certificate that it shows is not checked."""
     effective_path: str = ""
     """Where the application says its own settings, as a JSON object; compared with the knobs."""
     prepare: tuple[str | SideCommandTable, ...] = ()
@@ -94,6 +96,19 @@ class ServerTable(Record, frozen=True):
     """Variables of the server, by name; `{knob.NAME}` or `{{ knob.NAME }}` puts a knob in."""
     pass_environment: tuple[str, ...] = ()
     """Variables that it gets from the shell of httpdyno; their values are never stored."""
+
+
+class CompanionTable(ServerTable, frozen=True, kw_only=True):
+    """`[[companions]]`: a further server of the study."""
+
+    name: str
+    """A word: what templates of servers that are begun later call it (`peer.NAME.address`), and
+    what its knobs begin with (`NAME:SETTING`)."""
+    side: Literal["behind", "front"] = "behind"
+    """`behind` is begun before the server, which may name it; `front` after it, and may name the
+    server as `peer.server`."""
+    when: str = ""
+    """Whether it is there: a template that says `true` or `false`; empty is always."""
 
 
 class MemberTable(Record, frozen=True):
@@ -266,6 +281,8 @@ class StudyFile(Record, frozen=True):
     """What may be changed, in the order in which a ladder tries it."""
     server: ServerTable | None = None
     """A server that is made for each start from the files of the study."""
+    companions: tuple[CompanionTable, ...] = ()
+    """Further servers, such as a proxy or a database: begun, measured and ended with it."""
     site: SiteTable | None = None
     """Servers of your own, in place of `server`: private copies of them are measured."""
     candidates: tuple[CandidateTable, ...] = ()

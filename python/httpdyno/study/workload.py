@@ -14,8 +14,17 @@ from httpdyno.load.traffic import workload_from
 from httpdyno.load.traffic_table import FirstTable, RequestTable, WorkloadTable
 from httpdyno.model.arrival import Replay, Sessions, Stages, length_s
 from httpdyno.model.study import Method
-from httpdyno.model.workload import FORM_TYPE, Objective, RequestSpec, VisitStep, Workload
+from httpdyno.model.workload import (
+    FORM_TYPE,
+    Objective,
+    RequestSpec,
+    TlsSpec,
+    VisitStep,
+    Workload,
+)
 
+NO_NAME = "localhost"
+"""What TLS is told where a server has no name."""
 Wrong = Callable[[str, object, str], StudyFileError]
 """From a key, its value and what was expected to the complaint."""
 
@@ -45,6 +54,30 @@ def study_workload(table: WorkloadTable, file: Path, wrong: Wrong) -> Workload:
         raise wrong("workload.replay", workload.arrival.log, f"an access log in {file.parent}")
     arrival = msgspec.structs.replace(workload.arrival, log=str(log.resolve()))
     return msgspec.structs.replace(workload, arrival=arrival)
+
+
+def encrypted(workload: Workload, table: WorkloadTable, wrong: Wrong, *, is_tls: bool) -> Workload:
+    """Return the workload with the TLS that its clients speak, where the server does.
+
+    Raises:
+        StudyFileError: It says how, and the server does not.
+    """
+    asked = {"tls_version": table.tls_version, "tls_resumption": table.tls_resumption}
+    if not is_tls:
+        for key, value in asked.items():
+            if value is not None:
+                raise wrong(f"workload.{key}", value, "a server that speaks TLS: server.tls = true")
+        return workload
+    # A server of a study shows a certificate that nobody signed, or the real host's.
+    tls = workload.tls or TlsSpec(server_name=NO_NAME, is_verified=False)
+    return msgspec.structs.replace(
+        workload,
+        tls=msgspec.structs.replace(
+            tls,
+            versions=table.tls_version or tls.versions,
+            resumes=tls.resumes if table.tls_resumption is None else table.tls_resumption,
+        ),
+    )
 
 
 def check_windows(workload: Workload, method: Method, objective: Objective, wrong: Wrong) -> None:

@@ -1,0 +1,123 @@
+"""Several servers that run as one: waited for, told of and ended together."""
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from httpdyno.interruption import cleaning
+from httpdyno.model import Effective
+from httpdyno.servers.adapter import Logged, NotRunning, Prepared, Running
+from httpdyno.servers.companions.names import SEPARATOR, SERVER
+from httpdyno.servers.patience import Patience
+from httpdyno.servers.status_page import StatusPage, status_pages_of
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Part:
+    """One of them."""
+
+    name: str
+    """`server`, or a companion's."""
+    running: Running
+
+    def named(self, words: str) -> str:
+        """Return words of it, which say whose they are where it is a companion."""
+        return words if self.name == SERVER or not words else f"{self.name}: {words}"
+
+
+class Together:
+    """All of them, in the order in which they were begun; owns them."""
+
+    def __init__(self, parts: Sequence[Part], *, loaded: str, shape: Mapping[str, str]) -> None:
+        self._parts = tuple(parts)
+        # Whoever is loaded comes first wherever one of several is asked for.
+        self._by_load = sorted(self._parts, key=lambda part: part.name != loaded)
+        self._shape = dict(shape)
+        self._lock = threading.Lock()
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """Where they listen, the one that is loaded first."""
+        return tuple(a for part in self._by_load for a in part.running.addresses)
+
+    @property
+    def networks(self) -> tuple[str, ...]:
+        """The network namespace of each address."""
+        return tuple(n for part in self._by_load for n in part.running.networks)
+
+    @property
+    def root_pids(self) -> tuple[int, ...]:
+        """Their root processes, those of the one that is loaded first."""
+        return tuple(pid for part in self._by_load for pid in part.running.root_pids)
+
+    @property
+    def keeper_pids(self) -> tuple[int, ...]:
+        """The keeper of each root process; empty where one of them has none."""
+        keepers = tuple(pid for part in self._by_load for pid in part.running.keeper_pids)
+        return keepers if len(keepers) == len(self.root_pids) else ()
+
+    @property
+    def groups(self) -> tuple[Path, ...]:
+        """The control groups of all; empty where one of them has none."""
+        groups = [part.running.groups for part in self._by_load]
+        return tuple(group for own in groups for group in own) if all(groups) else ()
+
+    @property
+    def prepare_s(self) -> float:
+        """What the study's commands before all of them took."""
+        return sum(p.running.prepare_s for p in self._parts if isinstance(p.running, Prepared))
+
+    def await_ready(self, timeout_s: float) -> NotRunning | Effective:
+        """Wait for each, back to front, and read back what is in force in all of them."""
+        patience = Patience(timeout_s)
+        values, asked, sources = dict(self._shape), dict(self._shape), []
+        unverified: list[str] = []
+        for part in self._parts:
+            found = part.running.await_ready(max(0.0, timeout_s - patience.spent_s))
+            if isinstance(found, NotRunning):
+                return NotRunning(status=found.status, detail=part.named(found.detail))
+            whole = _whole_names(part.name)
+            values |= {whole(name): text for name, text in found.values.items()}
+            asked |= {whole(name): text for name, text in found.asked.items()}
+            unverified += [whole(name) for name in found.unverified]
+            sources += [part.named(found.source)] if found.source else []
+        return Effective(
+            values=values, asked=asked, source=", ".join(sources), unverified=tuple(unverified)
+        )
+
+    def is_alive(self) -> bool:
+        """Whether all of them run."""
+        return all(part.running.is_alive() for part in self._parts)
+
+    def last_words(self) -> str:
+        """Return the ends of their error logs, the loaded one's first."""
+        said = [part.named(part.running.last_words()) for part in self._by_load]
+        return "\n".join(words for words in said if words)
+
+    def error_logs(self) -> tuple[Path, ...]:
+        """Return the files that they log and print to as long as they run, as seen from here."""
+        logged = (p.running for p in self._by_load if isinstance(p.running, Logged))
+        return tuple(path for running in logged for path in running.error_logs())
+
+    def status_pages(self) -> tuple[StatusPage, ...]:
+        """Return the status pages that their configurations in force have."""
+        return tuple(page for p in self._by_load for page in status_pages_of(p.running))
+
+    def stop(self) -> None:
+        """End all of them, front to back, and remove their places; idempotent.
+
+        Raises:
+            RevertError: A process could not be ended, or a file not be removed.
+            AdapterError: What the study runs after a start failed.
+        """
+        with cleaning(), self._lock, ExitStack() as stack:
+            # Called in the opposite order, all of them whatever one of them raises.
+            for part in self._parts:
+                stack.callback(part.running.stop)
+
+
+def _whole_names(part: str) -> Callable[[str], str]:
+    """Return what makes a study's name of a server's own."""
+    return lambda name: name if part == SERVER else f"{part}{SEPARATOR}{name}"

@@ -1,0 +1,181 @@
+"""A study's server with its companions, as experiments see a server.
+
+Each is what its own adapter makes of it, in a place of its own beside that of the server. Those
+behind are begun first, then the server, then those in front of it: so that whoever sends requests
+on knows where to. All of them are the server that is measured, whichever is loaded: what moves from
+one to another is saved by none.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from msgspec import structs
+
+from httpdyno.model import Companion, Configuration, KnobInfo, Peer, ServerSpec, level_text
+from httpdyno.servers.adapter import NotRunning, Place, Rendered, Running, ServerAdapter
+from httpdyno.servers.companions.names import (
+    SEPARATOR,
+    SERVER,
+    known_knobs,
+    loaded_name,
+    own_values,
+    shaping_knobs,
+    those_there,
+)
+from httpdyno.servers.companions.running import Part, Together
+from httpdyno.servers.run_folder import remove_place
+
+_PLACEHOLDER = "{}-{}"
+"""Of a peer's address and folders in what is rendered for diffs: (name, what)."""
+
+
+class WithCompanions:
+    """A `ServerAdapter` of several."""
+
+    def __init__(self, adapter: ServerAdapter, others: Mapping[str, ServerAdapter]) -> None:
+        """Take the adapter of the server, and those of its companions by their names."""
+        self._adapter = adapter
+        self._others = others
+
+    @property
+    def name(self) -> str:
+        """As in study files."""
+        return self._adapter.name
+
+    def knobs(self) -> Mapping[str, KnobInfo]:
+        """Return what can be set in all of them; companions' begin with their names."""
+        return known_knobs(
+            self._adapter.knobs(), {name: each.knobs() for name, each in self._others.items()}
+        )
+
+    def settings(self) -> Mapping[str, str]:
+        """Return what the server reads of its settings."""
+        return self._adapter.settings()
+
+    def missing(self, spec: ServerSpec) -> tuple[str, ...]:
+        """Return what is not installed for any of them."""
+        of_all = [self._adapter.missing(spec)]
+        of_all += [self._others[each.name].missing(each.spec) for each in spec.companions]
+        return tuple(dict.fromkeys(what for found in of_all for what in found))
+
+    def complaint(self, spec: ServerSpec, study_folder: Path, configuration: Configuration) -> str:
+        """Return in words what is known to be wrong with one of them."""
+        for name, adapter, own, values in self._parts(spec, configuration):
+            if words := adapter.complaint(own, study_folder, values):
+                return words if name == SERVER else f"companion {name}: {words}"
+        return ""
+
+    def version(self, spec: ServerSpec | None = None, study_folder: Path | None = None) -> str:
+        """Return the version lines of all of them, the server's first."""
+        lines = [self._adapter.version(spec, study_folder)]
+        if spec is not None:
+            lines += [
+                f"{each.name}: {self._others[each.name].version(each.spec, study_folder)}"
+                for each in spec.companions
+            ]
+        return ", ".join(lines)
+
+    def render(
+        self, spec: ServerSpec, study_folder: Path, configuration: Configuration
+    ) -> Rendered:
+        """Return the files of all that are there, a companion's below its name."""
+        files: dict[str, str] = {"which server is loaded": ""}
+        environment: dict[str, str] = {}
+        prepare: tuple[str, ...] = ()
+        for name, adapter, own, values in self._parts(spec, configuration):
+            rendered = adapter.render(own, study_folder, values)
+            before = "" if name == SERVER else f"{name}/"
+            files |= {f"{before}{file}": text for file, text in rendered.files.items()}
+            environment |= {
+                f"{before}{variable}": text for variable, text in rendered.environment.items()
+            }
+            prepare += rendered.prepare
+        files["which server is loaded"] = f"{loaded_name(spec, configuration.values)}\n"
+        return Rendered(files=files, environment=environment, prepare=prepare)
+
+    def spawn(
+        self, spec: ServerSpec, study_folder: Path, configuration: Configuration, place: Place
+    ) -> Running | NotRunning:
+        """Begin all that are there, back to front; does not wait for readiness."""
+        loaded = loaded_name(spec, configuration.values)
+        parts: list[Part] = []
+        peers: dict[str, Peer] = {}
+        try:
+            for name, adapter, own, values in self._parts(spec, configuration):
+                home = _home(place, name)
+                running = adapter.spawn(
+                    structs.replace(own, peers=dict(peers)), study_folder, values, home
+                )
+                if isinstance(running, NotRunning):
+                    _end(parts, place)
+                    words = running.detail if name == SERVER else f"{name}: {running.detail}"
+                    return NotRunning(status=running.status, detail=words)
+                parts.append(Part(name=name, running=running))
+                peers[name] = Peer(
+                    address=running.addresses[0],
+                    run=str(home.folder),
+                    memory=str(home.memory_folder),
+                )
+        except BaseException:
+            _end(parts, place)
+            raise
+        shape = {name: level_text(configuration.values[name]) for name in shaping_knobs(spec)}
+        return Together(parts, loaded=loaded, shape=shape)
+
+    def _parts(
+        self, spec: ServerSpec, configuration: Configuration
+    ) -> Iterator[tuple[str, ServerAdapter, ServerSpec, Configuration]]:
+        """Yield name, adapter, target and configuration of each that is there, back to front."""
+        there = those_there(spec, configuration.values)
+        taken = frozenset(self._adapter.knobs())
+        shape = shaping_knobs(spec)
+        peers: dict[str, Peer] = {}
+
+        def part(
+            name: str, adapter: ServerAdapter, own: ServerSpec
+        ) -> tuple[str, ServerAdapter, ServerSpec, Configuration]:
+            whose = "" if name == SERVER else name
+            values = own_values(configuration, whose, taken)
+            # Plain knobs are the server's to tell of: a companion has its own.
+            told = tuple(values.values) if whose else shape
+            untold = tuple(n for n in told if f"{whose}{SEPARATOR}{n}" not in configuration.values)
+            known = structs.replace(own, companions=(), loaded="", shape=untold, peers=dict(peers))
+            peers[name] = Peer(
+                address=_PLACEHOLDER.format(name.upper(), "ADDRESS"),
+                run=_PLACEHOLDER.format(name.upper(), "RUN"),
+                memory=_PLACEHOLDER.format(name.upper(), "MEMORY"),
+            )
+            return name, adapter, known, values
+
+        for each in _on(there, "behind"):
+            yield part(each.name, self._others[each.name], each.spec)
+        yield part(SERVER, self._adapter, spec)
+        for each in _on(there, "front"):
+            yield part(each.name, self._others[each.name], each.spec)
+
+
+def _on(companions: tuple[Companion, ...], side: str) -> Iterator[Companion]:
+    return (each for each in companions if each.side == side)
+
+
+def _home(place: Place, name: str) -> Place:
+    """Return where one of them lives: the server in the place, a companion in one beside it."""
+    if name == SERVER:
+        return place
+    beside = replace(
+        place,
+        folder=place.folder.with_name(f"{place.folder.name}-{name}"),
+        memory_folder=place.memory_folder.with_name(f"{place.memory_folder.name}-{name}"),
+    )
+    for folder in (beside.folder, beside.memory_folder):
+        folder.mkdir(mode=0o700)
+    return beside
+
+
+def _end(parts: list[Part], place: Place) -> None:
+    try:
+        for part in reversed(parts):
+            part.running.stop()
+    finally:
+        remove_place(place)
