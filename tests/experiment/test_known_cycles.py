@@ -85,6 +85,20 @@ def test_one_that_comes_to_rest_late_is_given_time_until_the_law_holds(known):
     assert lengths[-1] > lengths[0]
 
 
+@pytest.mark.parametrize(("earlier", "expected"), [(0, 1.0), (1, 4.0)])
+def test_what_one_comparison_took_no_other_one_takes_and_a_calibration_takes_nothing(
+    known, earlier, expected
+):
+    late = ran(known, 20, rest_s=0.45)
+    again = [structs.replace(start, comparison=earlier) for start in late]
+    fresh = KnownCycles()
+    fresh.judge(LABELS, again[:3])
+    fresh.judge(LABELS, again[:3])
+    assert fresh.settling(LABELS[1]) == expected
+    fresh.judge(LABELS, [structs.replace(late[0], comparison=2)])
+    assert fresh.settling(LABELS[1]) == 1.0
+
+
 def test_what_never_comes_to_rest_is_not_waited_for_for_ever(known):
     def credited_too_much(window):
         cycles = structs.replace(

@@ -5,18 +5,21 @@ for a loop whose cycles do not hang on one another. Where a server takes longer 
 its cycles say, because a neighbour of the machine does something or the server's own period beats
 with them, the throughput by Little's law differs from the credited one and nothing is claimed. More
 starts of the same kind would differ alike. So users then settle for twice as long, and windows are
-longer; what was measured stays in, and weighs less the longer the later windows are.
+longer; what was measured stays in, and weighs less the longer the later windows are. It costs that
+comparison its time, and no other one: a server that comes to rest late in one seldom does in the
+next, and where nothing is to be claimed, as in a calibration, nothing is refused.
 """
 
 from collections.abc import Mapping, Sequence
 
 from httpdyno.experiment.littles_law import little_check
+from httpdyno.experiment.session import CALIBRATION_INDEX
 from httpdyno.experiment.window_choice import CycleMoments
 from httpdyno.model import StartRecord
 
 LONGER = 2.0
 """Each time."""
-MOST = 8.0
+MOST = 4.0
 """What takes longer than that has no steady throughput, and the law says so in the claim."""
 _FEWEST = 3
 """Starts of which chance is known well enough."""
@@ -59,9 +62,11 @@ class KnownCycles:
         for start in starts:
             if start.comparison != self._comparison:
                 self._comparison = start.comparison
-                self._unjudged = {}
+                self._unjudged, self._settling = {}, {}
             for label in dict.fromkeys(labels):
                 self._unjudged.setdefault(label, []).append(start)
+        if self._comparison == CALIBRATION_INDEX:
+            return
         for number, label in enumerate(labels):
             unjudged = self._unjudged.get(label, [])
             if len(unjudged) < _FEWEST:
