@@ -221,3 +221,17 @@ def test_a_kernel_that_tells_nothing_of_unix_sockets_tells_of_others(diagnosis, 
         address = f"127.0.0.1:{server.getsockname()[1]}"
         assert address in [each.address for each in diagnosis.listening()]
         assert found(diagnosis, client).peer == address
+
+
+def test_who_gave_a_question_up_has_the_answer_to_the_next_one(monkeypatch, diagnosis):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        with monkeypatch.context() as patched:
+            patched.setattr(socket.socket, "recv", interrupted)
+            with pytest.raises(AdapterError):
+                diagnosis.connections()
+        assert address in {each.address for each in diagnosis.listening()}
+
+
+def interrupted(*_):
+    raise TimeoutError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT))

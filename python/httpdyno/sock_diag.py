@@ -23,14 +23,12 @@ from typing import TypeVar
 
 from httpdyno.errors import AdapterError
 from httpdyno.foreign_text import reason
+from httpdyno.netlink import answers
 
 _NETLINK_SOCK_DIAG = 4
 _SOCK_DIAG_BY_FAMILY, _TCPDIAG_GETSOCK = 20, 18
-_NLM_F_REQUEST_DUMP = 0x301
-_NLMSG_ERROR, _NLMSG_DONE = 2, 3
 _TCP_LISTEN = 10
 _CLONE_NEWNET = 0x4000_0000
-_HEADER = struct.Struct("=IHHII")
 # inet_diag_req_v2: family, protocol, extensions, states, then the id of one socket, here none.
 _REQUEST = struct.Struct("=BBBxI48x")
 # inet_diag_req: family, lengths, extensions, the id of one socket, here none; states, a table.
@@ -56,7 +54,6 @@ _MAPPED = b"\0" * 10 + b"\xff\xff"
 """Begins an IPv4 address that is written as one of IPv6."""
 UNNAMED = "unix"
 """What a unix socket without a name is called."""
-_ANSWER_BYTES = 1 << 16
 _TIMEOUT_S = 5.0
 _Told = TypeVar("_Told")
 
@@ -287,20 +284,7 @@ def _answers(
     diag: socket.socket, body: bytes, *, kind: int = _SOCK_DIAG_BY_FAMILY
 ) -> Iterator[bytes]:
     """Yield what the kernel says of each socket."""
-    length = _HEADER.size + len(body)
-    diag.send(_HEADER.pack(length, kind, _NLM_F_REQUEST_DUMP, 1, 0) + body)
-    while True:
-        answer = diag.recv(_ANSWER_BYTES)
-        at = 0
-        while at + _HEADER.size <= len(answer):
-            length, kind, *_ = _HEADER.unpack_from(answer, at)
-            if kind == _NLMSG_DONE:
-                return
-            if kind == _NLMSG_ERROR:
-                (number,) = struct.unpack_from("=i", answer, at + _HEADER.size)
-                raise OSError(-number, os.strerror(-number))
-            yield answer[at + _HEADER.size : at + length]
-            at += (length + 3) & ~3
+    return iter(answers(diag, kind, body))
 
 
 def _unix_attributes(answer: bytes) -> tuple[int, dict[int, bytes]]:
