@@ -55,7 +55,8 @@ class Roster:
         self.deaths = 0
         self.last: dict[tuple[int, int], Stat] = {}
         """Of those that went, by identity: as they were seen last."""
-        self._roots = tuple(root_pids)
+        self._roots: dict[int, int | None] = dict.fromkeys(root_pids)
+        """When each started; None before it was seen."""
         self._n_updates = 0
 
     def update(self, *, is_whole: bool = False) -> None:
@@ -104,9 +105,12 @@ class Roster:
         now, before = _stat(pid), self.members.get(pid)
         if before is not None and (now is None or now.started_ticks != before.stat.started_ticks):
             self._gone(before)
-            before = None
-        if now is None:
+            # Whoever has its number now is the server's only if one of the server's tells of it.
             return []
+        if now is None or self._roots.get(pid) not in (None, now.started_ticks):
+            return []
+        if pid in self._roots:
+            self._roots[pid] = now.started_ticks
         children = children_of(pid, now.n_threads) if children_of else []
         has_children = bool(children) if children_of else before is not None and before.has_children
         threads = (pid,) if now.n_threads == 1 else _threads(pid)

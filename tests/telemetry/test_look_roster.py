@@ -1,0 +1,73 @@
+"""Who belongs to a server, where numbers of processes are given anew; with a made-up /proc."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from httpdyno.telemetry.look import roster
+from httpdyno.telemetry.look.roster import TURNS, Roster
+from httpdyno.telemetry.worker_text import stat
+
+ROOT, WORKER, STRANGER = 100, 108, 1
+ANY = stat(Path(f"/proc/{os.getpid()}/stat").read_bytes())
+
+
+@pytest.fixture
+def there(monkeypatch):
+    """Return the processes that there are, which a test may change: pid → (parent, start)."""
+    found = {ROOT: (STRANGER, 10), WORKER: (ROOT, 20)}
+
+    def stat_of(pid):
+        if pid not in found:
+            return None
+        parent, started_ticks = found[pid]
+        return ANY._replace(parent=parent, started_ticks=started_ticks, n_threads=1)
+
+    def children_of(pid, _):
+        return [each for each, (parent, _) in found.items() if parent == pid]
+
+    monkeypatch.setattr(roster, "KERNEL_LISTS_CHILDREN", True)
+    monkeypatch.setattr(roster, "_stat", stat_of)
+    monkeypatch.setattr(roster, "_listed", children_of)
+    return found
+
+
+def updated(seen):
+    for _ in range(TURNS):
+        seen.update()
+    return {pid: each.stat.started_ticks for pid, each in seen.members.items()}
+
+
+def test_a_stranger_with_the_number_of_one_who_died_is_none_of_the_servers(there):
+    seen = Roster([ROOT])
+    assert updated(seen) == {ROOT: 10, WORKER: 20}
+    there[WORKER] = (STRANGER, 30)
+    assert updated(seen) == {ROOT: 10}
+    assert (seen.births, seen.deaths) == (0, 1)
+
+
+def test_a_child_with_the_number_of_one_who_died_is_another(there):
+    seen = Roster([ROOT])
+    updated(seen)
+    there[WORKER] = (ROOT, 30)
+    assert updated(seen) == {ROOT: 10, WORKER: 30}
+    assert (seen.births, seen.deaths) == (1, 1)
+    assert set(seen.last) == {(WORKER, 20)}
+
+
+def test_a_stranger_with_the_servers_own_number_is_not_it(there):
+    seen = Roster([ROOT])
+    updated(seen)
+    there[ROOT] = (STRANGER, 40)
+    del there[WORKER]
+    assert updated(seen) == {}
+    assert seen.deaths == 2
+
+
+def test_who_is_left_behind_by_its_parent_stays_the_servers(there):
+    seen = Roster([ROOT])
+    updated(seen)
+    del there[ROOT]
+    there[WORKER] = (STRANGER, 20)
+    assert updated(seen) == {WORKER: 20}
