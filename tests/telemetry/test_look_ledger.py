@@ -1,8 +1,11 @@
 """Made-up accounts of processes that come and go, and what the kernel's texts say."""
 
+import math
+from pathlib import Path
+
 import pytest
 
-from httpdyno.telemetry.look.allowance import cpus, hits, quotas
+from httpdyno.telemetry.look.allowance import cpus, hits, quota_of, quotas
 from httpdyno.telemetry.look.ledger import (
     Account,
     Transfers,
@@ -91,6 +94,33 @@ def test_quotas_are_in_cpus(tmp_path):
     (free / "cpu.cfs_period_us").write_text("100000\n")
     folders = [(str(old), 1), (str(new), 2), (str(free), 2), (str(free), 1), ("/nowhere", 2)]
     assert quotas(folders) == [1.5, 0.5]
+
+
+def group(tmp_path, path, quota=""):
+    """Return a control group with those above it, the nearest first."""
+    (tmp_path / path).mkdir(parents=True, exist_ok=True)
+    if quota:
+        (tmp_path / path / "cpu.max").write_text(f"{quota} 100000\n")
+    parts = Path(path).parts
+    return [(str(tmp_path.joinpath(*parts[:n])), 2) for n in range(len(parts), -1, -1)]
+
+
+def test_a_group_has_no_more_cpus_than_any_above_it(tmp_path):
+    group(tmp_path, "slice", 150_000)
+    group(tmp_path, "slice/unit", 400_000)
+    inner = group(tmp_path, "slice/unit/workers", 300_000)
+    assert quota_of([inner]) == quota_of([inner, inner[1:]]) == 1.5
+    assert quota_of([]) == quota_of([group(tmp_path, "free")]) == math.inf
+
+
+def test_groups_side_by_side_have_their_quotas_each(tmp_path):
+    first, second = group(tmp_path, "a", 50_000), group(tmp_path, "b", 100_000)
+    assert quota_of([first, second]) == 1.5
+    assert quota_of([first, group(tmp_path, "free")]) == math.inf
+    group(tmp_path, "a/up", 70_000)
+    assert quota_of([first, group(tmp_path, "a/up/in")]) == 0.5
+    (tmp_path / "cpu.max").write_text("120000 100000\n")
+    assert quota_of([first, second]) == 1.2
 
 
 def test_limits_that_were_met_are_counted_by_group(tmp_path):

@@ -1,9 +1,10 @@
 """What a server may have of this machine: how many CPUs, and whether its memory's limit was met."""
 
+import math
 import os
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from httpdyno.telemetry.kernel_text import counters, group_folders
 
@@ -14,7 +15,36 @@ def cpus(pids: Collection[int]) -> float:
     for pid in pids:
         with suppress(OSError):
             allowed |= os.sched_getaffinity(pid)
-    return min([len(allowed), *quotas(_folders(pids, "cpu"))])
+    return min(len(allowed), quota_of(_groups(pids, "cpu")))
+
+
+def quota_of(groups: Iterable[Sequence[tuple[str, int]]]) -> float:
+    """Return how many CPUs the quotas of some control groups leave to all of them together.
+
+    A group has no more than each of those above it; of two that are side by side each has its own.
+
+    Args:
+        groups: Each with those above it, as `quotas` takes them.
+    """
+    own, version_of = set[str](), dict[str, int]()
+    for group in groups:
+        above = {_above(folder) for folder, _ in group}
+        own |= {folder for folder, _ in group if folder not in above}
+        version_of |= group
+    below: dict[str, float] = {}
+    left = math.inf
+    for folder in sorted(version_of, key=lambda each: -len(PurePosixPath(each).parts)):
+        inside = math.inf if folder in own else below[folder]
+        quota = min([inside, *quotas([(folder, version_of[folder])])])
+        if (above_it := _above(folder)) in version_of:
+            below[above_it] = below.get(above_it, 0.0) + quota
+        else:
+            left = min(left, quota)
+    return left
+
+
+def _above(folder: str) -> str:
+    return str(PurePosixPath(folder).parent)
 
 
 def quotas(folders: Iterable[tuple[str, int]]) -> list[float]:
@@ -38,7 +68,7 @@ def quotas(folders: Iterable[tuple[str, int]]) -> list[float]:
 
 def limit_hits(pids: Collection[int]) -> dict[str, int]:
     """Return how often control groups of some processes met their memory's limit, by folder."""
-    return hits(_folders(pids, "memory"))
+    return hits(dict.fromkeys(each for group in _groups(pids, "memory") for each in group))
 
 
 def hits(folders: Iterable[tuple[str, int]]) -> dict[str, int]:
@@ -60,13 +90,11 @@ def hits(folders: Iterable[tuple[str, int]]) -> dict[str, int]:
     return found
 
 
-def _folders(pids: Collection[int], controller: str) -> list[tuple[str, int]]:
-    """Return the folders of their groups and those above, each once."""
+def _groups(pids: Collection[int], controller: str) -> list[list[tuple[str, int]]]:
+    """Return the folders of each of their groups with those above it."""
     mounts = _text("/proc/self/mountinfo")
     groups = {_text(f"/proc/{pid}/cgroup") for pid in pids}
-    return list(
-        dict.fromkeys(each for text in groups for each in group_folders(mounts, text, controller))
-    )
+    return [list(group_folders(mounts, text, controller)) for text in groups]
 
 
 def _text(path: str) -> str:
