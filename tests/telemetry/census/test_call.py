@@ -161,3 +161,9 @@ def test_every_kind_has_a_place_in_the_order():
     assert len(set(KINDS)) == len(KINDS)
     names = [name for kind in NAMES.values() for name in kind]
     assert len(set(names)) == len(names)
+
+
+def test_who_is_begun_in_a_namespace_of_its_own_has_the_number_that_its_lines_have():
+    flags = "child_stack=NULL, flags=CLONE_CHILD_SETTID|SIGCHLD"
+    [[begun]] = trace([[f"900 clone({flags}) = 7 /* 907 in strace's PID NS */"]]).parts
+    assert (begun.thread, begun.result) == (900, 907)

@@ -3,6 +3,7 @@
 import contextlib
 import ctypes
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -241,3 +242,35 @@ def test_a_tree_is_a_root_and_all_below():
     finally:
         os.killpg(child.pid, signal.SIGKILL)
         child.wait()
+
+
+def test_who_is_begun_in_a_namespace_of_its_own_takes_part():
+    unshare = shutil.which("unshare")
+    assert unshare is not None
+    new = [unshare, "--pid", "--fork", "--kill-child"]
+    if subprocess.run([*new, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("this user may make no namespace of process numbers")
+    code = (
+        "import os, socket, sys\n"
+        "listener = socket.create_server(('127.0.0.1', 0))\n"
+        "print(listener.getsockname()[1], flush=True)\n"
+        "while True:\n"
+        "    connection, _ = listener.accept()\n"
+        "    with connection:\n"
+        "        connection.recv(65_536)\n"
+        "        if os.fork() == 0:\n"
+        "            os.access('/nowhere', os.R_OK)\n"
+        "            os._exit(0)\n"
+        "        os.wait()\n"
+        "        connection.sendall(b'HTTP/1.0 200 OK\\r\\nContent-Length: 3\\r\\n\\r\\nok\\n')\n"
+    )
+    command = [*new, sys.executable, "-I", "-S", "-c", code]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            port = int(process.stdout.readline())
+            seen = census_of([process.pid], lambda: ask(port), 2)
+        finally:
+            process.kill()
+    # The child speaks with nobody: it takes part because one that does began it.
+    assert seen.of("access") == PerRequest(mean=1, low=1, high=1)

@@ -18,6 +18,7 @@ _RESTARTED = re.compile(r"<\.\.\. resuming interrupted (\w+) \.\.\.>")
 _RESULT = re.compile(r"(0x[0-9a-f]+|-?\d+)(?:<([^>]*)>)?(?: (E[A-Z0-9]+) )?")
 _FILE = re.compile(r"(?:\d+|AT_FDCWD)<([^>]*)>")
 _STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
+_AS_SEEN_HERE = re.compile(r"/\* (\d+) in strace's PID NS \*/")
 _BY_THE_KERNEL = "? ERESTART"
 _NO_CALL = ("--- ", "+++ ", "[ ")
 _CUT_OFF = ("<detached ...>", "<unavailable>", "<ptrace(")
@@ -119,11 +120,13 @@ def _made(thread: int, name: str, arguments: str, result: str) -> Call:
     # After a stop the kernel goes on with what waited by a call of its own name.
     restarted = _RESTARTED.match(arguments)
     match = _RESULT.match(result + " ")
+    # Who is begun in a namespace of its own has one number there and another in each line here.
+    here = _AS_SEEN_HERE.search(result)
     return Call(
         thread=thread,
         name=restarted[1] if restarted else name,
         arguments="" if restarted else arguments,
-        result=_number(match[1]) if match else None,
+        result=_number(here[1] if here else match[1]) if match else None,
         error=(match[3] or "") if match else "",
         made=(match[2] or "") if match else "",
     )

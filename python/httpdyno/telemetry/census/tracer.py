@@ -44,6 +44,8 @@ _OPTIONS = (
 )
 """Threads and children too; files of descriptors; nothing of what is read and written, which may be
 secret; and of what is waited for all descriptors."""
+_OWN_NUMBERS = "--pidns-translation"
+"""For those whose processes have other numbers than here, as in a container: both are written."""
 _YAMA = Path("/proc/sys/kernel/yama/ptrace_scope")
 
 
@@ -155,9 +157,19 @@ def threads_of(pids: Sequence[int]) -> dict[int, int]:
 
 def _command(program: str, calls: int, pids: Sequence[int]) -> list[str]:
     words = [program, *_OPTIONS, "-o", f"/proc/self/fd/{calls}"]
+    if {*map(_numbers_of, pids)} - {"", _numbers_of(os.getpid())}:
+        words.append(_OWN_NUMBERS)
     for pid in pids:
         words += ["-p", str(pid)]
     return [sys.executable, "-I", "-S", "-c", _PROGRAM, str(os.getpid()), *words]
+
+
+def _numbers_of(pid: int) -> str:
+    """Return the namespace that a process's number is of in its own eyes; empty if not told."""
+    try:
+        return os.readlink(f"/proc/{pid}/ns/pid")  # noqa: PTH115 - a name, and no path
+    except OSError:  # it is gone, or may not be traced either
+        return ""
 
 
 def _strace() -> str:
