@@ -4,6 +4,7 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 
 import pytest
 from tests.namespace import may_make_networks, serving_elsewhere
@@ -18,8 +19,10 @@ from tests.telemetry.waiting_server import (
 )
 
 from httpdyno.telemetry.kernel_text import Pressure
+from httpdyno.telemetry.look import onlooker
+from httpdyno.telemetry.look.end import Ends
 from httpdyno.telemetry.look.onlooker import Onlooker, pressed, running_threads
-from httpdyno.telemetry.surroundings import HostMemory
+from httpdyno.telemetry.surroundings import HostMemory, listen_overflows
 
 
 def test_what_was_born_and_died_is_counted_with_its_cpu_time():
@@ -120,6 +123,61 @@ def test_a_server_in_another_network_is_seen():
     assert [each.address for each in seen.queues] == ["127.0.0.1:8080"]
     # It may still be on its way there; were its sockets not told, nobody knew what it waits for.
     assert mean(seen, "idle") > 1.5
+
+
+_OVERFLOWING = """
+import socket, sys
+from tests.namespace import leave_network
+leave_network()
+listening = socket.create_server(("127.0.0.1", 0), backlog=0)
+clients = [socket.socket() for _ in range(4)]
+print("there", flush=True)
+sys.stdin.readline()
+for each in clients:
+    each.setblocking(False)
+    each.connect_ex(listening.getsockname())
+print("full", flush=True)
+sys.stdin.readline()
+"""
+
+
+@pytest.mark.skipif(not may_make_networks(), reason="needs network namespaces")
+def test_full_queues_are_those_of_the_network_that_the_server_listens_in():
+    with subprocess.Popen(
+        [sys.executable, "-c", _OVERFLOWING], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdin is not None
+        assert process.stdout.readline() == b"there\n"
+        # Who was begun here may listen there.
+        looking = Onlooker([os.getpid()], f"/proc/{process.pid}/ns/net")
+        looking.start()
+        process.stdin.write(b"\n")
+        process.stdin.flush()
+        assert process.stdout.readline() == b"full\n"
+        seen = looking.stop()
+        process.stdin.close()
+    assert seen.overflows is not None
+    assert seen.overflows > 0
+    assert listen_overflows([f"/proc/{process.pid}/ns/net", "/run/netns/none"]) == {}
+
+
+def test_who_looks_and_does_not_come_back_is_not_waited_for(monkeypatch):
+    class Stuck(Ends):
+        def begin(self):
+            is_over.wait()
+            super().begin()
+
+    is_over = threading.Event()
+    monkeypatch.setattr(onlooker, "Ends", Stuck)
+    looking = Onlooker([os.getpid()], patience_s=0.05)
+    try:
+        looking.start()
+        seen = looking.stop()
+    finally:
+        is_over.set()
+    assert (seen.n_samples, seen.hidden) == (0, ("nothing: who looks took over 50.0 ms to end",))
+    await_true(lambda: looking.own_cpu_s > 0)
 
 
 def test_what_may_not_be_seen_is_named():

@@ -5,7 +5,8 @@ out and named.
 """
 
 import os
-from collections.abc import Collection, Mapping
+import re
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +19,7 @@ from httpdyno.telemetry.worker import not_visible
 _RESOURCES = ("cpu", "memory", "io")
 _PROC = "/proc"
 _NO_LIMIT_BYTES = 1 << 60
+_NETWORK = re.compile(r"(/proc/[^/]+)/ns/net")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -74,6 +76,21 @@ def memory_limit_bytes(pid: int) -> int | None:
     limits = (int(text) for text in texts if text.isdigit())
     # Without a limit version 2 says `max`, version 1 the most pages that fit into a number.
     return min((limit for limit in limits if limit < _NO_LIMIT_BYTES), default=None)
+
+
+def listen_overflows(networks: Iterable[str]) -> dict[str, int]:
+    """Return how many connections found a full queue in network namespaces, where that is told.
+
+    Args:
+        networks: Their paths, `/proc/PID/ns/net`; an empty one is this process's own.
+    """
+    found = {}
+    for network in networks:
+        held = _NETWORK.fullmatch(network or f"{_PROC}/self/ns/net")
+        told = tcp_extensions(_text(f"{held[1]}/net/netstat")) if held else {}
+        if "ListenOverflows" in told:
+            found[network] = told["ListenOverflows"]
+    return found
 
 
 def sockets(pid: int, inodes: Collection[int], *, has_states: bool = True) -> Sockets:

@@ -7,14 +7,13 @@ does. Its own CPU time decides: where a look takes long, there are fewer.
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from threading import Event, Thread
 
 from httpdyno.model.look import Look, QueueSeen
 from httpdyno.telemetry.account import Account, account_found
 from httpdyno.telemetry.host import cpu_ticks, forks
-from httpdyno.telemetry.kernel_text import tcp_extensions
 from httpdyno.telemetry.look.allowance import cpus, limit_hits
 from httpdyno.telemetry.look.end import Ends
 from httpdyno.telemetry.look.ledger import Balance, Ledger
@@ -22,7 +21,8 @@ from httpdyno.telemetry.look.roster import Roster
 from httpdyno.telemetry.look.sampler import Sampler
 from httpdyno.telemetry.look.tally import Tally
 from httpdyno.telemetry.proc_file import content
-from httpdyno.telemetry.surroundings import HostMemory, host_memory
+from httpdyno.telemetry.surroundings import HostMemory, host_memory, listen_overflows
+from httpdyno.units import format_duration
 
 _EVERY_S = 0.05
 _SAMPLES_CPU_RATIO = 0.015
@@ -35,6 +35,8 @@ _GOLDEN = 0.6180339887498949
 _KEEPER_CPU_RATIO, _KEEPER_CPU_S = 0.01, 0.02
 """Who keeps children uses less of a core, or less than two ticks."""
 _OWN_NETWORK = "/proc/self/ns/net"
+_PATIENCE_S = 20.0
+"""A sample takes milliseconds; but the kernel may be asked several things, for 5 s each."""
 _MISSED = "CPU time of children that nobody waits for: only a control group of its own counts it"
 
 
@@ -42,7 +44,12 @@ class Onlooker:
     """Looks at a server from `start` to `stop`; once."""
 
     def __init__(
-        self, root_pids: Sequence[int], network: str = "", *, account: Account | None = None
+        self,
+        root_pids: Sequence[int],
+        network: str = "",
+        *,
+        account: Account | None = None,
+        patience_s: float = _PATIENCE_S,
     ) -> None:
         """Look at some trees.
 
@@ -51,10 +58,12 @@ class Onlooker:
             network: A network namespace that its sockets are in, such as `/proc/PID/ns/net`,
                 beside those of these processes.
             account: What they used, for this onlooker alone; None to open one.
+            patience_s: How long its beginning and its end are waited for.
         """
         self._roots = tuple(root_pids)
         self._account = account or account_found(root_pids)
         self._network = network
+        self._patience_s = patience_s
         self._has_begun, self._is_over = Event(), Event()
         self._look: Look | None = None
         self._error: BaseException | None = None
@@ -65,12 +74,16 @@ class Onlooker:
     def start(self) -> None:
         """Begin to look; what happens from when this returns is seen."""
         self._thread.start()
-        self._has_begun.wait()
+        self._has_begun.wait(self._patience_s)
 
     def stop(self) -> Look:
         """End it; return what was seen, without what only the client knows."""
         self._is_over.set()
-        self._thread.join()
+        self._thread.join(self._patience_s)
+        if self._thread.is_alive():
+            # A file of /proc may wait for a process that holds its own memory's lock.
+            words = f"nothing: who looks took over {format_duration(self._patience_s)} to end"
+            return Look(seconds=0.0, n_samples=0, hidden=(words,))
         if self._error is not None:
             raise self._error
         assert self._look is not None  # noqa: S101 - one of both is set
@@ -78,9 +91,10 @@ class Onlooker:
 
     def _run(self) -> None:
         try:
-            ends = Ends(networks_of(self._roots, self._network))
+            networks = networks_of(self._roots, self._network)
+            ends = Ends(networks)
             try:
-                looking = _Looking(self._roots, ends, self._account)
+                looking = _Looking(self._roots, networks, ends, self._account)
                 self._look = looking.until(self._is_over, self._has_begun)
             finally:
                 ends.close()
@@ -114,8 +128,11 @@ def _name(path: str) -> str:
 class _Looking:
     """All that is read from the first moment to the last."""
 
-    def __init__(self, roots: Sequence[int], ends: Ends, account: Account) -> None:
+    def __init__(
+        self, roots: Sequence[int], networks: Sequence[str], ends: Ends, account: Account
+    ) -> None:
         self._roots = roots
+        self._networks = networks
         self._ends = ends
         self._roster = Roster(roots)
         self._sampler = Sampler(self._roster, ends)
@@ -135,7 +152,7 @@ class _Looking:
         """Look until it is over; say when it has begun."""
         self._roster.update()
         self._ends.begin()
-        opened_s, cpu_s, before = time.monotonic(), self._cpu_s(), _Machine(self._roots)
+        opened_s, cpu_s, before = time.monotonic(), self._cpu_s(), self._machine()
         ledger_cost_s = self._read_ledger()
         self._ledger.begin()
         has_begun.set()
@@ -155,7 +172,7 @@ class _Looking:
             is_over.wait(max(0.0, sample_at_s - time.monotonic()))
         self._read_ledger()
         seconds = time.monotonic() - opened_s
-        used_s, after = self._cpu_s() - cpu_s, _Machine(self._roots)
+        used_s, after = self._cpu_s() - cpu_s, self._machine()
         self._read_states()
         return self._told(seconds, used_s, before, after)
 
@@ -191,6 +208,9 @@ class _Looking:
 
     def _cpu_s(self) -> float:
         return self._account.read().cpu_s
+
+    def _machine(self) -> "_Machine":
+        return _Machine(self._roots, self._networks)
 
     def _told(self, seconds: float, cpu_s: float, before: "_Machine", after: "_Machine") -> Look:
         balance = self._ledger.balance(self._roster.last)
@@ -265,18 +285,13 @@ def _ledger_distance_s(cost_s: float) -> float:
 class _Machine:
     """Counters of the machine at one moment."""
 
-    def __init__(self, roots: Sequence[int]) -> None:
+    def __init__(self, roots: Sequence[int], networks: Iterable[str]) -> None:
         self.at_s = time.monotonic()
         self.ticks = cpu_ticks()
         self._forks = forks()
         self.memory = host_memory()
         self._hits = limit_hits(roots)
-        self._overflows = {
-            _name(f"/proc/{pid}/ns/net"): told["ListenOverflows"]
-            for pid in roots
-            if "ListenOverflows"
-            in (told := tcp_extensions(content(b"/proc/%d/net/netstat" % pid).decode()))
-        }
+        self._overflows = listen_overflows(networks)
 
     def overflows_since(self, before: "_Machine") -> int | None:
         """Return the growth in all network namespaces; None where nothing is told."""
