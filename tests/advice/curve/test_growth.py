@@ -46,6 +46,15 @@ def test_a_leak_of_a_kibibyte_is_found_with_an_interval_that_holds_it(step, othe
     assert all(run.late_high_bytes - run.late_low_bytes < KIB for run in runs)
 
 
+@pytest.mark.parametrize("leak", [40.0, 160.0, 250.0])
+def test_what_leaves_less_than_matters_is_no_leak_however_well_it_is_known(leak):
+    rng = np.random.default_rng(16)
+    runs = [grown(aged(rng, leak=leak, n_requests=30_000)) for _ in range(5)]
+    assert {run.verdict for run in runs} <= {"flat", "growing"}
+    assert leak > 200 or {run.verdict for run in runs} == {"flat"}
+    assert all(leak <= run.late_high_bytes <= 1.2 * leak for run in runs)
+
+
 def test_too_short_a_look_at_a_leak_asks_for_more_requests():
     rng = np.random.default_rng(9)
     short = grown(aged(rng, leak=KIB, step=MALLOC_STEP, n_requests=150))

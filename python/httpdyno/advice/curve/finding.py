@@ -9,7 +9,7 @@ PAGE_BYTES = 4096
 """What sizes of processes are known to."""
 
 GrowthVerdict = Literal["leak", "flat", "growing", "cannot_tell"]
-"""`growing`: it does so late, but slows or jumps, as what ends does too."""
+"""`growing`: it does so late, but slows or jumps, as what ends does too, or maybe by too little."""
 
 
 class PrivateCurve(Record, frozen=True):

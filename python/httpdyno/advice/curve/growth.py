@@ -20,7 +20,8 @@ from httpdyno.units import format_bytes
 
 CONFIDENCE = 0.95
 LEAST_LEAK_BYTES = 256.0
-"""A request. What is proven to be less is called flat: in a worker's 10,000 requests 2.5 MB."""
+"""A request: in a worker's 10,000 requests 2.5 MB. What is proven to be less is called flat, and
+only what is proven to be more a leak."""
 _LEAST_RISE_BYTES = 16 * PAGE_BYTES
 """Less has no shape."""
 _LEAST_POINTS = 5
@@ -56,7 +57,6 @@ def growth(lives: Sequence[Life]) -> Growth:
             more_requests=_round(mean_age) if len(seen) >= LEAST_SERIES else None,
             curve=_curve(seen, 0.0),
         )
-    is_leak = late.is_lasting
     verdict, reason, more = _said(late)
     return Growth(
         verdict=verdict,
@@ -68,14 +68,21 @@ def growth(lives: Sequence[Life]) -> Growth:
         late_high_bytes=late.high if math.isfinite(late.high) else None,
         step_bytes=late.step,
         more_requests=more,
-        curve=_curve(seen, late.value if is_leak else 0.0),
+        curve=_curve(seen, late.value if verdict == "leak" else 0.0),
     )
 
 
 def _said(late: LateSlope) -> tuple[GrowthVerdict, str, int | None]:
     ends = f"{_size(late.low)} … {_size(late.high)} a request, 95 % over {late.n_series} workers"
-    if late.is_lasting:
+    if late.is_lasting and late.low >= LEAST_LEAK_BYTES:
         return "leak", f"each request leaves {_size(late.value)} ({ends})", None
+    if 0 < late.low <= late.high <= LEAST_LEAK_BYTES:
+        words = f"it grows by {_size(late.value)} a request, and by no more than {_size(late.high)}"
+        return "flat", words, None
+    if late.is_lasting:
+        least = _size(LEAST_LEAK_BYTES)
+        words = f"it still grows by {_size(late.value)} a request ({ends}), maybe by under {least}"
+        return "growing", words, _round(2 * late.n_late)
     if late.low > 0:
         how = "slows" if late.kept <= 0 else "comes in a few jumps"
         words = f"it still grows by {_size(late.value)} a request ({ends}), but that {how}"
