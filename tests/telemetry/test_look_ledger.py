@@ -129,8 +129,11 @@ def test_limits_that_were_met_are_counted_by_group(tmp_path):
     new.mkdir()
     (old / "memory.failcnt").write_text("7\n")
     (new / "memory.events").write_text("low 0\nhigh 1\nmax 3\noom 0\n")
-    found = hits([(str(old), 1), (str(new), 2), ("/nowhere", 1)])
-    assert found == {str(old): 7, str(new): 3}
+    groups = [(str(old), 1), (str(new), 2), ("/nowhere", 1)]
+    assert hits(groups) == {str(old): 7, str(new): 3}
+    # A unit beside the server, below the same slice, met its own limit.
+    (new / "memory.events.local").write_text("low 0\nhigh 0\nmax 1\noom 0\n")
+    assert hits(groups) == {str(old): 7, str(new): 1}
 
 
 def test_nobody_has_no_cpus():

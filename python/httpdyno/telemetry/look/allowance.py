@@ -84,7 +84,9 @@ def hits(folders: Iterable[tuple[str, int]]) -> dict[str, int]:
             if told.isdigit():
                 found[folder] = int(told)
         else:
-            events = counters(_text(f"{folder}/memory.events"))
+            # The other file counts what groups below met of limits of their own, too.
+            own = _text(f"{folder}/memory.events.local")
+            events = counters(own or _text(f"{folder}/memory.events"))
             if "max" in events:
                 found[folder] = events["max"]
     return found
