@@ -141,18 +141,19 @@ def lock(place: Place) -> Built:
 
 
 def load_generator(place: Place) -> Built:
-    """The load has a quarter of a core, nginx has a whole one."""
+    """Answers that take long to read: each of their bytes is a chunk. Each side has a core."""
     cores = sorted(os.sched_getaffinity(0))
     taskset = shutil.which("taskset")
     if len(cores) < 2 or not taskset:  # noqa: PLR2004 - one for each side
         raise NotBuiltError("it takes two cores and `taskset`")
     port = free_port()
-    pid = servers.nginx(place, port, prefix=(taskset, "-c", str(cores[1])))
-    for _ in range(3):
-        burner = [taskset, "-c", str(cores[0]), sys.executable, "-S", "-c", "while True: pass"]
-        place.started(burner, port=None)
-    workload = closed(32, path="/style.css")
-    return Built(pids=(pid,), port=port, workload=workload, client_cpus=(cores[0],))
+    command = [
+        *(taskset, "-c", str(cores[1]), sys.executable, "-S", str(PROGRAMS / "pool.py")),
+        *("--port", str(port), "--workers", "8", "--keep-alive"),
+        *("--answer", "100000", "--bytewise"),
+    ]
+    pid = place.started(command, port=port)
+    return Built(pids=(pid,), port=port, workload=closed(8), client_cpus=(cores[0],))
 
 
 def nothing(place: Place) -> Built:

@@ -24,7 +24,8 @@ def test_no_look_at_a_known_server_has_a_wrong_word(kept):
 
 def test_most_are_named():
     named = [each for each in BUILT if said(each) in each.accepted]
-    assert len(named) >= 12
+    # The one of the load client was built with others on its core, which are no limit of its own.
+    assert len(named) >= 11
     healthy = [each for each in HEALTHY if said(each) in each.accepted]
     assert len(healthy) >= 20
 
@@ -74,6 +75,61 @@ def test_cores_that_server_and_client_use_up_together_are_the_limit_and_those_of
     )
     assert bottleneck(look).limit == "cpu"
     assert bottleneck(structs.replace(look, client_cpu_s=0.1)).limit == "unknown"
+
+
+BEHIND = Look(
+    seconds=1.0,
+    n_samples=20,
+    workers=8.0,
+    doing={"client_read": 6.7, "idle": 1.3},
+    cpu_s=0.1,
+    cpus=1.0,
+    host_cpus=2,
+    host_busy=1.1,
+    answers=350.0,
+    clients=7.8,
+    client_cpu_s=1.0,
+    client_lost_ratio=0.0,
+    client_limit="client_cpu",
+)
+
+
+@pytest.mark.parametrize("limit", ["client_cpu", "client_schedule"])
+def test_a_client_whose_cores_others_took_is_not_the_limit(limit):
+    look = structs.replace(BEHIND, client_limit=limit)
+    assert bottleneck(look).limit == "load_generator"
+    taken = structs.replace(look, host_busy=2.0, client_cpu_s=0.3, client_lost_ratio=0.7)
+    found = bottleneck(taken)
+    assert found.limit == "unknown"
+    assert found.evidence["others_cores"] == pytest.approx(1.6)
+    assert "others took 1.6 of 2 cores" in found.reason
+    # They ran beside it, and it lost nothing by them; where that is not known, it may have.
+    assert bottleneck(structs.replace(look, host_busy=2.0)).limit == "load_generator"
+    unsure = structs.replace(look, host_busy=2.0, client_lost_ratio=None)
+    assert bottleneck(unsure).limit == "unknown"
+    # A quota took it, and nobody else ran.
+    quota = structs.replace(look, host_busy=0.4, client_cpu_s=0.3, client_lost_ratio=0.7)
+    assert bottleneck(quota).limit == "load_generator"
+
+
+def test_a_client_without_open_files_is_the_limit_whatever_others_take():
+    look = structs.replace(BEHIND, client_limit="descriptors", host_busy=2.0, client_lost_ratio=0.7)
+    assert bottleneck(look).limit == "load_generator"
+
+
+def test_a_full_queue_is_the_servers_own_or_it_is_not_told():
+    look = structs.replace(
+        BEHIND,
+        host_busy=0.4,
+        client_cpu_s=0.2,
+        client_limit="network",
+        overflows=30,
+        queues=(QueueSeen(address="127.0.0.1:80", backlog=16, mean=0.5, most=16),),
+    )
+    assert bottleneck(structs.replace(look, doing={"idle": 8.0})).limit == "listen_queue"
+    empty = (QueueSeen(address="127.0.0.1:80", backlog=16, mean=0.1, most=3),)
+    assert bottleneck(structs.replace(look, doing={"idle": 8.0}, queues=empty)).limit == "unknown"
+    assert bottleneck(structs.replace(look, doing={"idle": 8.0}, queues=())).limit == "listen_queue"
 
 
 STARVED = Look(

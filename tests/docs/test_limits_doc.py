@@ -24,7 +24,7 @@ HEADINGS = dict(re.findall(r"^### (.*): `(\w+)`$", PAGE, re.MULTILINE))
 LINES = re.findall(r"^\$ (httpdyno [^#\n]*)|`(httpdyno [a-z][^`]*)`", PAGE, re.MULTILINE)
 ROOT: Any = typer.main.get_command(app_with(COMMANDS))
 FIGURES: dict[str, list[str | float]] = {
-    "load_generator": [verdict._MUCH, facts._MISSED],
+    "load_generator": [verdict._MUCH, facts._MISSED, verdict._LOST, f"({verdict._OTHERS:g})"],
     "memory": [f"({verdict._FAULTS_PER_ANSWER:g})"],
     "spawning": [
         f"({verdict._BIRTHS_PER_ANSWER:g})",

@@ -47,7 +47,13 @@ def measured():
         measured_completed=40,
         limited_by="server",
         client_cpu_s=0.4,
-        evidence=Evidence(busy_connections=7.5, offered_per_s=45.0),
+        evidence=Evidence(
+            busy_connections=7.5,
+            offered_per_s=45.0,
+            client_wait_ratio=0.25,
+            client_frozen_ratio=0.125,
+            client_throttled_ratio=0.25,
+        ),
     )
 
 
@@ -112,6 +118,7 @@ def test_a_look_is_told_what_only_the_client_knows():
         answers=20.0,
         clients=7.5,
         client_cpu_s=0.1,
+        client_lost_ratio=0.5,
         client_limit="server",
     )
     scheduled = Workload(requests=CLOSED.requests, arrival=Constant(rate_per_s=45.0))

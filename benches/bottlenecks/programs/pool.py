@@ -144,12 +144,11 @@ def serve(listener: socket.socket, arguments: argparse.Namespace) -> None:
     """Take one connection after the other."""
     work = work_of(arguments.work)
     body = bytes(arguments.answer)
+    sized = b"Content-Length: %d\r\n" % len(body)
+    if arguments.bytewise:
+        body, sized = b"1\r\n\0\r\n" * len(body) + b"0\r\n\r\n", b"Transfer-Encoding: chunked\r\n"
     how = b"keep-alive" if arguments.keep_alive else b"close"
-    answer = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\nConnection: %s\r\n\r\n%b" % (
-        len(body),
-        how,
-        body,
-    )
+    answer = b"HTTP/1.1 200 OK\r\n%bConnection: %b\r\n\r\n%b" % (sized, how, body)
     while True:
         connection, _ = listener.accept()
         with connection, suppress(ConnectionError):
@@ -187,6 +186,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1, help="of each worker")
     parser.add_argument("--work", default="none")
     parser.add_argument("--answer", type=int, default=100, help="bytes")
+    parser.add_argument("--bytewise", action="store_true", help="each byte of it is a chunk")
     parser.add_argument("--keep-alive", action="store_true")
     arguments = parser.parse_args()
     listener = socket.socket()

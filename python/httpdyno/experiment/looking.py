@@ -136,13 +136,19 @@ _HARDLY_ANY = 0.5
 
 def with_client(look: Look, measurement: Measurement, workload: Workload) -> Look:
     """Return a look with what only the client knows. Pure."""
-    offered_per_s = measurement.evidence.offered_per_s if workload.is_open_loop else 0.0
+    evidence = measurement.evidence
+    offered_per_s = evidence.offered_per_s if workload.is_open_loop else 0.0
+    # These three overlap: what a quota or the machine's host takes shows as a stop, if it lasts.
+    held_back = max(
+        evidence.client_frozen_ratio, evidence.client_throttled_ratio, evidence.client_stolen_ratio
+    )
     client_cores = measurement.client_cpu_s / measurement.total_s if measurement.total_s else 0.0
     return structs.replace(
         look,
         answers=measurement.throughput_per_s * look.seconds,
         offered=offered_per_s * look.seconds,
-        clients=measurement.evidence.busy_connections,
+        clients=evidence.busy_connections,
         client_cpu_s=client_cores * look.seconds,
+        client_lost_ratio=evidence.client_wait_ratio + held_back,
         client_limit=measurement.limited_by,
     )

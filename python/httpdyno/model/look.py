@@ -124,6 +124,9 @@ class Look(Record, frozen=True, omit_defaults=True):
     """Mean number of requests under way."""
     client_cpu_s: float = 0.0
     """CPU time of the load client."""
+    client_lost_ratio: float | None = None
+    """Part of the time in which its busiest thread could have run and had no CPU; None where that
+    was not kept."""
     client_limit: str = ""
     """The load engine's own verdict on who was the limit."""
     own: tuple[OwnAccount, ...] = ()

@@ -102,6 +102,11 @@ class Facts:
         return self.look.client_cpu_s / self.look.seconds
 
     @cached_property
+    def others_cores(self) -> float:
+        """Cores that neither the server nor the load client used."""
+        return max(0.0, self.look.host_busy - self.cpu_cores - self.client_cores)
+
+    @cached_property
     def is_cpu_full(self) -> bool:
         """Whether what it may use was used up, by it or by the whole machine."""
         look = self.look

@@ -23,6 +23,10 @@ _CLIENT = {
     "descriptors": "it ran out of open files",
     "ports": "it ran out of local ports",
 }
+_STARVED = frozenset({"client_cpu", "client_schedule"})
+"""Those that come also of what others take."""
+_OTHERS, _LOST = 0.1, 0.05
+"""Cores, and a part of a thread's time: one who looks and the kernel itself take less."""
 _ENOUGH = frozenset({"rate", "connections"})
 """The client's own words for a server that could have done more."""
 
@@ -52,6 +56,13 @@ def _load_generator(facts: Facts) -> Bottleneck | None:
         return _unknown(
             f"the load client ran short ({because}), and the server used {of(facts.cpu_cores)} of "
             f"{of(look.cpus)} cores: on one machine either may have kept the other from more"
+        )
+    has_lost = look.client_lost_ratio is None or look.client_lost_ratio >= _LOST
+    if look.client_limit in _STARVED and has_lost and facts.others_cores >= _OTHERS:
+        return _unknown(
+            f"the load client ran short ({because}), because others took "
+            f"{of(facts.others_cores)} of {look.host_cpus} cores, or of itself",
+            {"others_cores": facts.others_cores, "client_cores": facts.client_cores},
         )
     return Bottleneck(
         limit="load_generator",
@@ -142,6 +153,9 @@ def _listen_queue(facts: Facts) -> Bottleneck | None:
     overflows = look.overflows or 0
     is_full = facts.per_answer(overflows) >= _OVERFLOWS_PER_ANSWER
     if not is_full or facts.are_all_busy or facts.is_cpu_full:
+        return None
+    # The kernel counts the queues of all servers of a network namespace together.
+    if look.queues and not any(each.most >= _HALF * each.backlog for each in look.queues):
         return None
     backlogs = [queue.backlog for queue in look.queues]
     holds = f" (it holds {min(backlogs):,})" if backlogs else ""
