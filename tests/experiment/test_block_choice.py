@@ -70,6 +70,12 @@ def test_what_a_start_takes_is_shared_by_those_beside_it(durations_s, room, expe
     assert blocks_of(last) == 0
 
 
+def test_looks_at_servers_are_no_part_of_what_the_next_start_takes():
+    start = structs.replace(start_of([0.1] * 4), duration_s=17.0, looked_s=10.0)
+    without = structs.replace(start, duration_s=7.0, looked_s=0.0)
+    assert start_times([start], 4) == start_times([without], 4)
+
+
 def test_what_a_start_takes_is_its_windows_and_what_is_beside_them():
     start = structs.replace(start_of([0.1] * 4), duration_s=7.0)
     load_s = sum(window.measurement.total_s for window in start.windows)

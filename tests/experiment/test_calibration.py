@@ -3,9 +3,11 @@
 import math
 
 import pytest
+from msgspec import structs
 from scipy import stats
 
-from httpdyno.experiment.calibration import _spread_at_most
+from httpdyno.experiment.calibration import _spread_at_most, start_cost
+from httpdyno.testing.record import sample_start, sample_window
 
 
 @pytest.mark.parametrize("n", [2, 3, 6, 12])
@@ -18,3 +20,16 @@ def test_the_spread_of_a_start_is_bounded_as_few_starts_allow(n):
 def test_two_starts_that_happen_to_agree_promise_no_more_than_what_both_strayed_by():
     # Both arms are the same, so that both starts favour one of them is noise, too.
     assert _spread_at_most([0.03, 0.03]) > 0.06
+
+
+@pytest.mark.parametrize(("looks_s", "n_blocks"), [(0.0, 4), (20.0, 4), (30.0, 3), (500.0, 1)])
+def test_what_is_looked_at_leaves_less_time_for_windows(study, looks_s, n_blocks):
+    """A start of two arms takes 2 s and 0.7 s for each block; two comparisons have six each."""
+    windows = tuple(sample_window(arm=arm, block=block) for block in (0, 1) for arm in (0, 1))
+    load_s = sum(window.measurement.total_s for window in windows)
+    start = structs.replace(sample_start(), windows=windows, duration_s=2.0 + load_s)
+    budget_s = (2 * 6 * (2.0 + 4 * load_s / 2) + start.duration_s + 25.0) / 0.92
+    cost = start_cost(
+        [start], structs.replace(study, budget_s=budget_s), n_comparisons=2, looks_s=looks_s
+    )
+    assert cost.n_blocks == n_blocks

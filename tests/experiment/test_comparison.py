@@ -179,3 +179,20 @@ def test_a_doubt_that_chance_may_have_made_ends_nothing_before_twice_the_fewest_
     assert can_be_decided(early, MAX_STARTS)
     assert not can_be_decided(late, MAX_STARTS)
     assert early.starts_needed is None, "nobody knows what it takes"
+
+
+def test_looks_at_servers_are_no_reason_to_refuse_a_budget(quick):
+    """They take 60 s of the first start, and nothing of the five others that are needed."""
+    arms = quick.start_configuration(), quick.start_configuration().replaced("good", 1)
+    plan = compare_plan(quick, *arms, seed=1, budget_s=100.0)
+    bench = GivenBench(log_ratio=scattered(0.0), look_s=30.0)
+    session = Session(
+        plan=plan, bench=bench, store=MemoryStore(), run_id="1", watch=lambda _event: None
+    )
+    allowance = Allowance(
+        time_s=session.left_s, limit_s=session.left_s, n_blocks=2, must_decide=True, is_last=True
+    )
+    result = run_comparison(session, session.begin("comparison", arms), arms, allowance)
+    assert result.n_starts >= quick.method.min_starts
+    assert session.looked_s(result.index) == 60.0
+    assert session.spent_s <= 100.0

@@ -7,6 +7,7 @@ from tests.experiment.test_start_load import load_of
 from tests.load.origin import origin
 
 from httpdyno.experiment.arm_load import Place
+from httpdyno.experiment.looks_afterwards import Wanted
 from httpdyno.model import Look
 
 
@@ -51,10 +52,10 @@ def test_what_is_asked_for_is_that_of_the_arm():
 def test_collectors_and_looks_see_the_windows_of_their_arm():
     with origin() as one, origin() as other:
         load = with_loads(load_of(one.address, other.address, n_blocks=2), connections=1)
-        load.onlookers = {Place(0, 1): Seeing}
+        load.wanted = Wanted(onlookers={Place(0, 1): Seeing})
         load.run(lambda _window: None)
     assert [load.collectors[Place(0, arm)][0].n_windows for arm in (0, 1)] == [2, 2]
-    assert load.looks[Place(0, 1)].clients < 1.1
+    assert load.looked.looks[Place(0, 1)].clients < 1.1
 
 
 def test_an_arm_that_gives_no_answer_ends_the_load_and_is_named():

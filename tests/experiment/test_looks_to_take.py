@@ -1,6 +1,10 @@
-"""Which servers of a run are looked at, and whose system calls are counted."""
+"""Which servers of a run are looked at, whose system calls are counted, and what that takes."""
+
+import pytest
 
 from httpdyno.experiment.bench import StartRequest
+from httpdyno.experiment.look_cost import COUNT_S, LookCost
+from httpdyno.experiment.looking import LOOK_S
 from httpdyno.experiment.looks_to_take import LooksToTake
 from httpdyno.model import Configuration, Look
 
@@ -64,3 +68,45 @@ def test_who_was_not_up_is_looked_at_in_a_later_start():
     looks = LooksToTake(can_count=True)
     looks.took(request(1, START, KEPT), {0: COUNTED})
     assert looks.wanted(request(1, START, KEPT)) == {1: False}
+
+
+FIRST, SECOND, FINAL = (START, DROPPED), (START, KEPT), (START, KEPT)
+
+
+@pytest.mark.parametrize(
+    ("seen", "ahead", "is_alone", "expected_s"),
+    [
+        ((), [(START, START)], False, 0.0),
+        ((), [FIRST], False, 12.0),
+        ((), [FIRST], True, 22.0),
+        ((), [FIRST, SECOND], False, 13.0),
+        ((), [FIRST, SECOND, FINAL], False, 24.0),
+        ((), [FIRST, SECOND, (KEPT, BOTH), (START, BOTH)], False, 36.0),
+        ((), [(START, DROPPED, KEPT), FINAL], False, 25.0),
+        ((FIRST,), [], False, 0.0),
+        ((FIRST,), [SECOND], False, 1.0),
+        ((FIRST, SECOND), [FINAL], False, 11.0),
+        ((FIRST, SECOND, FINAL), [FINAL], False, 0.0),
+    ],
+)
+def test_what_looks_take_follows_from_what_is_compared(seen, ahead, is_alone, expected_s):
+    """A look takes 1 s here, and to count a server's calls 10 s."""
+    cost = LookCost(n_looks=2, looks_s=2.0, n_counts=1, counts_s=10.0)
+    looks = LooksToTake(can_count=True, cost=cost)
+    for number, arms in enumerate(seen, 1):
+        done(looks, request(number, *arms))
+    assert looks.expected_s(ahead, is_alone=is_alone) == pytest.approx(expected_s)
+    took_s = 0.0
+    for number, arms in enumerate(ahead, 10):
+        wanted = done(looks, request(number, *arms, is_alone=is_alone))
+        took_s += len(wanted) + 10.0 * sum(wanted.values())
+    assert took_s == pytest.approx(expected_s), "it comes as it was said, whatever was asked"
+
+
+def test_looks_take_what_those_before_them_took():
+    assert LookCost().expected_s(2, 1) == pytest.approx(2 * LOOK_S + COUNT_S)
+    looks = LooksToTake(can_count=True)
+    cost = LookCost(n_looks=2, looks_s=10.0, n_counts=1, counts_s=3.0)
+    looks.took(request(1, *FIRST), {0: COUNTED, 1: SEEN}, cost)
+    assert looks.expected_s([SECOND]) == pytest.approx(5.0)
+    assert looks.expected_s([SECOND, FINAL]) == pytest.approx(5.0 + 5.0 + 3.0)

@@ -12,6 +12,7 @@ from httpdyno.errors import AdapterError
 from httpdyno.experiment import server_bench
 from httpdyno.experiment.bench import StartRequest
 from httpdyno.experiment.caveat import shared_cores
+from httpdyno.experiment.looks_afterwards import Looked
 from httpdyno.experiment.machine_room import Room
 from httpdyno.experiment.server_bench import ServerBench
 from httpdyno.experiment.side_by_side import ArmSize
@@ -135,7 +136,7 @@ def test_what_comes_into_the_log_of_a_server_that_is_ready_is_kept_with_its_star
 
     def loaded(*_):
         log.write_text("ERROR: while it came up\nERROR: under load\n")
-        return [], {}, {}
+        return [], Looked(), {}
 
     monkeypatch.setattr(ServerBench, "_load", loaded)
     record = measured(Logging(Effective), Server(Effective))
@@ -274,7 +275,7 @@ def test_an_arm_that_swaps_while_the_other_does_not_is_infeasible(monkeypatch, v
     class Load:
         """Windows in which the second arm swaps."""
 
-        silence, shut_out, looks, known, seen = None, {}, {}, {}, {}
+        silence, shut_out, looked, known, seen = None, {}, Looked(), {}, {}
 
         def __init__(self, **_asked):
             pass

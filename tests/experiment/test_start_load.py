@@ -9,10 +9,11 @@ from msgspec import structs
 from tests.load.origin import origin
 
 from httpdyno.errors import UsageError
-from httpdyno.experiment import arm_load, start_load
+from httpdyno.experiment import arm_load, looks_afterwards
 from httpdyno.experiment.arm_load import Place
 from httpdyno.experiment.bench import StartRequest, block_order
 from httpdyno.experiment.evidence import ArmTotals
+from httpdyno.experiment.looks_afterwards import Wanted
 from httpdyno.experiment.start_load import StartLoad
 from httpdyno.experiment.start_seed import start_seed
 from httpdyno.experiment.window_choice import CycleMoments
@@ -352,19 +353,19 @@ class Seeing:
 def test_servers_are_looked_at_after_their_windows(asked):
     with origin("--service", "fixed:1ms") as server:
         load = load_of(server.address, server.address, n_blocks=1, **asked)
-        load.onlookers = {Place(0, 1): Seeing}
+        load.wanted = Wanted(onlookers={Place(0, 1): Seeing})
         windows = load.run(lambda _: None)
     assert len(windows) == 2
-    assert [*load.looks] == [Place(0, 1)]
-    look = load.looks[Place(0, 1)]
+    assert [*load.looked.looks] == [Place(0, 1)]
+    look = load.looked.looks[Place(0, 1)]
     assert look.answers > 0
     assert look.clients > 1
     assert look.client_limit
 
 
 def test_a_pool_whose_workers_are_replaced_is_looked_at_for_longer(monkeypatch):
-    monkeypatch.setattr(start_load, "LONG_LOOK_S", 0.3)
-    monkeypatch.setattr(start_load, "LOOK_S", 0.1)
+    monkeypatch.setattr(looks_afterwards, "LONG_LOOK_S", 0.3)
+    monkeypatch.setattr(looks_afterwards, "LOOK_S", 0.1)
     seen = [Look(seconds=0.07, n_samples=2, workers=0.0), Look(seconds=0.2, n_samples=6)]
 
     class Once(Seeing):
@@ -373,7 +374,10 @@ def test_a_pool_whose_workers_are_replaced_is_looked_at_for_longer(monkeypatch):
 
     with origin("--service", "fixed:1ms") as server:
         load = load_of(server.address, n_blocks=1)
-        load.onlookers = {Place(0, 0): Once}
+        load.wanted = Wanted(onlookers={Place(0, 0): Once})
         load.run(lambda _: None)
     assert seen == []
-    assert load.looks[Place(0, 0)].n_samples == 6
+    assert load.looked.looks[Place(0, 0)].n_samples == 6
+    cost = load.looked.cost
+    assert (cost.n_looks, cost.n_counts) == (1, 0)
+    assert cost.looks_s >= 0.4

@@ -218,3 +218,11 @@ def test_a_sweep_over_lives_says_what_a_birth_costs_and_0_is_for_ever(sweep_stud
 
 def test_a_knob_that_sets_nothing_of_a_pool_says_nothing_of_it(sweep_study):
     assert swept(sweep_study) is None
+
+
+def test_what_is_looked_at_once_is_not_asked_for_of_each_round(sweep_study):
+    """Six looks of 10 s are in the first round: six such rounds would take twice the budget."""
+    outcome = _run(structs.replace(sweep_study, budget_s=240.0), look_s=10.0)
+    assert outcome.sweep.knee == 8
+    assert outcome.final.n_starts >= sweep_study.method.min_starts
+    assert outcome.duration_s <= 240.0 * 1.05

@@ -32,11 +32,11 @@ class DearBench(FakeBench):
         return structs.replace(record, duration_s=record.duration_s + more_s)
 
 
-def _run(study, budget_s, throughput):
+def _run(study, budget_s, throughput, **bench):
     seen: list[Event] = []
     outcome = run_plan(
         make_plan(study, seed=3, budget_s=budget_s),
-        bench=DearBench(throughput_per_s=throughput, window_sd=0.2, start_sd=0.1),
+        bench=DearBench(throughput_per_s=throughput, window_sd=0.2, start_sd=0.1, **bench),
         store=MemoryStore(),
         run_id="1",
         watch=seen.append,
@@ -44,10 +44,22 @@ def _run(study, budget_s, throughput):
     return outcome, seen
 
 
-@pytest.mark.parametrize("budget_s", [60.0, 90.0, 110.0])
+@pytest.mark.parametrize(
+    ("budget_s", "look_s", "count_s"),
+    [
+        *((60.0, 0.0, 0.0), (90.0, 0.0, 0.0), (110.0, 0.0, 0.0)),
+        *((75.0, 4.0, 0.0), (90.0, 1.0, 8.0), (110.0, 4.0, 6.0), (150.0, 8.0, 8.0)),
+    ],
+)
 @pytest.mark.parametrize("gain", [1.0, 1.5])
-def test_a_step_that_was_begun_has_its_fewest_starts(study, budget_s, gain):
-    outcome, _ = _run(study, budget_s, lambda values: 400 * gain ** values["good"])
+def test_a_step_that_was_begun_has_its_fewest_starts(study, budget_s, look_s, count_s, gain):
+    outcome, _ = _run(
+        study,
+        budget_s,
+        lambda values: 400 * gain ** values["good"],
+        look_s=look_s,
+        count_s=count_s,
+    )
     assert outcome.steps
     assert [s.comparison.n_starts >= 6 for s in outcome.steps] == [True] * len(outcome.steps)
     assert outcome.duration_s <= budget_s * 1.05

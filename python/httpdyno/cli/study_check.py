@@ -17,6 +17,7 @@ from httpdyno.experiment.rehearsal import rehearse
 from httpdyno.model import Plan, StartRecord
 from httpdyno.registry import load_target
 from httpdyno.report.shared.phrase import plural
+from httpdyno.telemetry.census.tracer import can_trace
 from httpdyno.units import format_bytes, format_duration, format_guess
 
 EXAMPLE = """Example:
@@ -68,7 +69,7 @@ def _document(found: OneStart, plan: Plan, record: StartRecord | None) -> dict[s
         "effective": found.effective.values,
         "unverified": list(found.effective.unverified),
         "start_s": record and record.duration_s,
-        "whole_s": record and whole_s(plan, record),
+        "whole_s": record and whole_s(plan, record, can_count=can_trace()),
         "budget_s": plan.study.budget_s,
     }
 
@@ -134,7 +135,7 @@ def _costs(plan: Plan, record: StartRecord) -> list[RenderableType]:
     ]
     if failed:
         return [Text(f"under load it did not hold: {failed[0]}", "red")]
-    least_s, most_s = whole_s(plan, record)
+    least_s, most_s = whole_s(plan, record, can_count=can_trace())
     start = format_duration(record.duration_s)
     what = "levels" if study.method.kind == "sweep" else "steps"
     between = f"{format_guess(least_s)} to {format_guess(most_s)}"

@@ -58,6 +58,19 @@ class Bench(Protocol):
         the time spent.
         """
 
+    def looks_s(
+        self, comparisons: Sequence[Sequence[Configuration]], *, is_alone: bool = False
+    ) -> float:
+        """Return what looking at servers is expected to take, were these compared in this order.
+
+        Each is looked at once, in the first start that has it, when its windows are through; none
+        of what was looked at already is in it.
+
+        Args:
+            comparisons: That begin, with their arms.
+            is_alone: As in a request.
+        """
+
     def configuration_diff(self, start: Configuration, final: Configuration) -> str:
         """Return what differs between the two as the server gets them, as a unified diff."""
 

@@ -51,7 +51,7 @@ def start_times(last: Sequence[StartRecord], room: int) -> StartTimes:
         last: Starts that were up at the same time; (≥ 1,).
         room: How many of the next ones may be.
     """
-    mean_s = math.fsum(start.duration_s for start in last) / len(last)
+    mean_s = math.fsum(start.measuring_s for start in last) / len(last)
     windows = [window for start in last for window in start.windows]
     load_s = math.fsum(window.measurement.total_s for window in windows) / len(last)
     # All else than the windows is done for all of them at the same time.

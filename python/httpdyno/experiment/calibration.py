@@ -13,6 +13,7 @@ from httpdyno.experiment.event import Stage
 from httpdyno.experiment.evidence import arm_summary, log_ratios, noise
 from httpdyno.experiment.limit import limit_broken
 from httpdyno.experiment.outcome import GrowingOutcome
+from httpdyno.experiment.planning import comparisons_ahead
 from httpdyno.experiment.session import CALIBRATION_INDEX, Session
 from httpdyno.model import Record, StartRecord, Study
 from httpdyno.model.metric import RATIO_OF_METRIC
@@ -32,7 +33,8 @@ class StartCost(Record, frozen=True):
 
     n_blocks: int
     first_s: float
-    """Expected time of a comparison's first start, which is alone, with that many blocks."""
+    """Expected time of a comparison's first start, which is alone, with that many blocks. What is
+    looked at in it is not in it: that comes once for each configuration (`Session.looks_s`)."""
     start_s: float
     """The same of each of the others, of which several are up side by side."""
     figures: dict[str, float]
@@ -69,7 +71,8 @@ def calibrate(session: Session, outcome: GrowingOutcome, *, n_comparisons: int) 
         )
     ]
     outcome.doubt(*session.dropped_caveats(CALIBRATION_INDEX))
-    cost = start_cost(starts, study, n_comparisons=n_comparisons)
+    looks_s = session.looks_s(*comparisons_ahead(session.plan))
+    cost = start_cost(starts, study, n_comparisons=n_comparisons, looks_s=looks_s)
     outcome.note(calibration=cost.figures)
     seen = caveat.within("in the calibration", caveat.window_caveats(starts))
     broken = limit_broken(arm_summary(starts, 0, start), study.objective)
@@ -90,13 +93,16 @@ def calibration_words(cost: StartCost, budget_s: float) -> str:
     )
 
 
-def start_cost(starts: Sequence[StartRecord], study: Study, *, n_comparisons: int) -> StartCost:
+def start_cost(
+    starts: Sequence[StartRecord], study: Study, *, n_comparisons: int, looks_s: float = 0.0
+) -> StartCost:
     """Return the blocks per start that let every comparison have its starts within the budget.
 
     Args:
         starts: The A/A starts; (≥ 1,).
         study: Its method gives the most blocks that a start may have.
         n_comparisons: Comparisons to come.
+        looks_s: What looks at their servers take, in all.
     """
     method = study.method
     window_s = [w.measurement.total_s for start in starts for w in start.windows]
@@ -106,7 +112,7 @@ def start_cost(starts: Sequence[StartRecord], study: Study, *, n_comparisons: in
     alone_s = overheads_s[0]
     overhead_s = fmean(overheads_s[1:]) if len(starts) > 1 else alone_s
     left_s = study.budget_s * SAFETY - math.fsum(start.duration_s for start in starts)
-    left_s -= n_comparisons * (alone_s - overhead_s)
+    left_s -= n_comparisons * (alone_s - overhead_s) + looks_s
     per_start_s = left_s / max(1, n_comparisons * method.min_starts)
     affordable = (per_start_s - overhead_s) / block_s if block_s > 0 else 1
     n_blocks = max(1, int(min(method.blocks_per_start, affordable)))

@@ -345,7 +345,8 @@ def comparison(
         second = second and _unmeasured(second)
         also = tuple(_unmeasured(each) for each in also)
     left = (state.starts_needed or 0) - len(starts)
-    per_start_s = duration_s / len(starts) if starts else 0.0
+    measuring_s = math.fsum(start.measuring_s for start in starts)
+    per_start_s = measuring_s / len(starts) if starts else 0.0
     undecided = state.verdict in {"inconclusive", "not_measured"}
     needed_s = left * per_start_s if undecided and state.starts_needed and left > 0 else None
     reason = state.reason

@@ -36,6 +36,8 @@ class Allowance:
     """Refuse to go on when the fewest starts cannot fit: there is nothing else to gain."""
     n_alike: int = 1
     """Comparisons of its size that there must be time for, it among them, where it must decide."""
+    looks_s: float = 0.0
+    """What looks at servers take in those that come after it."""
     is_last: bool = False
     """Nothing comes after it: what it does not use decides nothing else."""
     is_left_over: bool = False
@@ -77,7 +79,7 @@ def run_comparison(
         n_blocks, next_s = next_start(starts, more, (n_blocks, room), (allowance, terms))
         is_first = len(starts) == 1 and not session.n_stored(index)
         if is_first and allowance.must_decide and not state.is_decided:
-            require_budget(session, more[0], next_s, n_comparisons=allowance.n_alike)
+            require_budget(session, more[0], next_s, allowance)
         went_on = session.went_on(index)
         times_s, rules = (used_s, next_s), (allowance, terms)
         is_over = not went_on and _is_over(state, times_s, starts, rules)
@@ -214,7 +216,7 @@ def _needed(state: Claim, allowance: Allowance) -> int | None:
 
 
 def require_budget(
-    session: Session, first: StartRecord, next_s: float, *, n_comparisons: int = 1
+    session: Session, first: StartRecord, next_s: float, allowance: Allowance
 ) -> None:
     """Refuse a budget in which nothing can be claimed, once the cost of a start is known.
 
@@ -222,13 +224,13 @@ def require_budget(
         UsageError: With the time that it takes.
     """
     study = session.plan.study
-    n_starts = study.method.min_starts * n_comparisons
-    more_s = (n_starts - 1) * next_s
+    n_starts = study.method.min_starts * allowance.n_alike
+    more_s = (n_starts - 1) * next_s + allowance.looks_s
     if more_s > session.left_s:
         needed_s = first.duration_s + more_s
         raise UsageError(
             f"a budget of {format_duration(study.budget_s)} is too short to claim anything: "
-            f"a start of all arms takes {format_duration(first.duration_s)}, "
+            f"a start of all arms takes {format_duration(first.measuring_s)}, "
             f"and it takes {n_starts} of them",
             hint=f"it takes about {format_duration(needed_s / (1 - CLOSING_RATIO) * 1.05)}; "
             "see `--budget`",

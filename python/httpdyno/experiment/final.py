@@ -19,12 +19,12 @@ FINAL_LOG_RATIO = 0.05
 
 
 def fewest_s(session: Session, cost: StartCost) -> float:
-    """Return the time that a comparison's fewest starts take."""
+    """Return the time that a comparison's fewest starts take, without looks at their servers."""
     return cost.first_s + (session.plan.study.method.min_starts - 1) * cost.start_s
 
 
 def final_reserve_s(session: Session, cost: StartCost) -> float:
-    """Return the time that is kept for the final claim."""
+    """Return the time that is kept for the starts of the final claim."""
     return fewest_s(session, cost) * 1.1
 
 
@@ -48,6 +48,7 @@ def final_comparison(
     was_begun = session.has_stored(FINAL, (start, best))
     index = session.begin(FINAL, (start, best))
     is_until_decided = session.plan.study.is_until_decided
+    needed_s = fewest_s(session, cost) + session.looks_s((start, best))
     left_s = max(0.0, min(session.left_s, final_reserve_s(session, cost)))
     session.watch(
         Stage(
@@ -60,14 +61,14 @@ def final_comparison(
     # Where decisions end the run and no time, none is left over for more than that.
     precise = None if is_until_decided else FINAL_LOG_RATIO
     # Its time was set aside; what went wrong on the way may have used some of it up.
-    is_affordable = fewest_s(session, cost) <= session.overtime_s
+    is_affordable = needed_s <= session.overtime_s
     arms = start, best
     if not is_affordable and not was_begun:
-        result = unaffordable(session, index, arms, fewest_s(session, cost))
+        result = unaffordable(session, index, arms, needed_s)
         session.watch(FinalDone(comparison=result))
         return result
     allowance = Allowance(
-        time_s=max(session.left_s, fewest_s(session, cost)),
+        time_s=max(session.left_s, needed_s),
         limit_s=session.left_s,
         whole_s=session.overtime_s,
         n_blocks=cost.n_blocks,

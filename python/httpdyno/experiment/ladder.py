@@ -2,19 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from statistics import fmean
 from typing import Any
 
 from msgspec import structs
 
 from httpdyno.errors import UsageError
 from httpdyno.experiment import caveat
-from httpdyno.experiment.calibration import (
-    N_STARTS,
-    StartCost,
-    calibrate,
-    calibration_words,
-)
+from httpdyno.experiment.calibration import StartCost, calibrate, calibration_words
 from httpdyno.experiment.claim import MAY_LOSE, claim, worst_ratio
 from httpdyno.experiment.comparison import Allowance, nearest, run_comparison, terms_of
 from httpdyno.experiment.event import Notice, Stage, StepDone
@@ -26,23 +20,20 @@ from httpdyno.experiment.final import (
 )
 from httpdyno.experiment.limit import limit_broken
 from httpdyno.experiment.outcome import GrowingOutcome
+from httpdyno.experiment.planning import comparisons_ahead
+from httpdyno.experiment.rung_time import (
+    FINAL_AFTER_STEPS,
+    Arms,
+    Rung,
+    final_s,
+    has_time,
+    learnt,
+    share_of,
+)
 from httpdyno.experiment.session import Session
 from httpdyno.model import Comparison, Configuration, LadderStep, Objective, Step, Study
 from httpdyno.model.metric import RATIO_OF_METRIC
 from httpdyno.units import format_duration
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Rung:
-    """A step that is about to be tried."""
-
-    step: Step
-    attempt: int
-    to_come: int
-    """Rungs that still want time, this one included."""
-    stage: str
-    index: int | None = None
-    """The comparison that goes on; None begins one."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -51,7 +42,7 @@ class Tried:
 
     rung: Rung
     step: LadderStep
-    arms: tuple[Configuration, Configuration]
+    arms: Arms
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -100,8 +91,8 @@ def run_ladder(session: Session, outcome: GrowingOutcome) -> None:
     session.watch(Notice(message=calibration_words(cost, plan.study.budget_s)))
     climbed = climb(session, cost, lambda done: outcome.note(steps=done))
     steps, best = climbed.steps, climbed.best
-    cost = learnt(cost, steps)
-    _leave_out(session, outcome, cost, climbed.not_tried)
+    cost = learnt(session, cost, steps)
+    _leave_out(session, outcome, cost, climbed)
     # What decided the steps decides the whole: the metric alone, unless its tie breaker kept some.
     is_by_tie = any(step.kept and step.comparison.decided_by for step in steps)
     objective = plan.study.objective
@@ -139,8 +130,8 @@ def climb(
         Rung(
             step=step,
             attempt=1,
-            to_come=len(steps) - number + 1,
             stage=f"step {number} of {len(steps)}",
+            later=steps[number:],
         )
         for number, step in enumerate(steps, 1)
     ]
@@ -150,13 +141,14 @@ def climb(
         arms = (standing.best, standing.best.with_values(rung.step.values))
         if arms[0] == arms[1]:
             continue
-        now = learnt(cost, [each.step for each in done])
+        now = learnt(session, cost, [each.step for each in done])
         is_begun = rung.index is not None or session.has_stored(rung.stage, arms)
-        if not is_begun and not _has_time(session, now, rung):
+        if not is_begun and not has_time(session, now, rung, arms):
             not_tried = () if is_again else (rung.step, *(each.step for each in waiting))
             break
         if rung.attempt == 1:
-            rung = replace(rung, to_come=rung.to_come + len(_worth_another_try(done)))
+            again = (each.step for each in _worth_another_try(done))
+            rung = replace(rung, later=(*rung.later, *again))
         tried = _climb_one(session, now, rung, standing, arms)
         if rung.index is not None:
             done = [each for each in done if each.step.comparison.index != rung.index]
@@ -170,19 +162,6 @@ def climb(
         if not waiting:
             waiting = _within_reach(session, now, done, standing)
     return Climbed(steps=tuple(each.step for each in done), best=standing.best, not_tried=not_tried)
-
-
-def learnt(cost: StartCost, steps: Sequence[LadderStep]) -> StartCost:
-    """Return what a start costs by the calibration's starts and those of the steps together.
-
-    The calibration knows what starts with other numbers of windows cost, of the start alone; a
-    step whose starts were taken for cheaper than they are would be given up half-measured.
-    """
-    whole = [step.comparison for step in steps if step.comparison.verdict != "failed"]
-    n_later = N_STARTS + sum(result.n_starts - 1 for result in whole)
-    total_s = N_STARTS * cost.start_s + sum(result.duration_s - cost.first_s for result in whole)
-    step_s = fmean(result.duration_s for result in whole) if whole else 0.0
-    return structs.replace(cost, start_s=max(0.0, total_s) / n_later, step_s=step_s)
 
 
 def _worth_another_try(done: Sequence[Tried]) -> list[Rung]:
@@ -207,8 +186,8 @@ def _worth_another_try(done: Sequence[Tried]) -> list[Rung]:
         Rung(
             step=step,
             attempt=2,
-            to_come=len(wanted) - place,
             stage=f"again {place + 1} of {len(wanted)}",
+            later=tuple(wanted[place + 1 :]),
         )
         for place, step in enumerate(wanted)
     ]
@@ -225,7 +204,7 @@ def _within_reach(
     """
     if session.plan.study.is_until_decided:
         return []
-    left_s = session.left_s - final_reserve_s(session, cost) * _FINAL_AFTER_STEPS
+    left_s = session.left_s - final_s(session, cost, FINAL_AFTER_STEPS, standing.best)
     if left_s < cost.start_s:
         return []
     terms = terms_of(session.plan.study, standing.may_lose_ratio)
@@ -240,7 +219,7 @@ def _within_reach(
     if number is None:
         return []
     again = done[number]
-    return [replace(again.rung, to_come=1, index=again.step.comparison.index)]
+    return [replace(again.rung, later=(), index=again.step.comparison.index)]
 
 
 def _is_now(tried: Tried, standing: Standing) -> bool:
@@ -249,18 +228,6 @@ def _is_now(tried: Tried, standing: Standing) -> bool:
 
 
 _MAY_BE_OPEN = frozenset({"inconclusive", "equivalent"})
-_FINAL_AFTER_STEPS = 2
-"""What is set aside for the final claim, in times that its fewest starts take, where a step is
-tried again or goes on: it is worth more then."""
-
-
-def _has_time(session: Session, cost: StartCost, rung: Rung) -> bool:
-    return session.left_s - _final_s(session, cost, rung) >= fewest_s(session, cost)
-
-
-def _final_s(session: Session, cost: StartCost, rung: Rung) -> float:
-    is_first = rung.attempt == 1 and rung.index is None
-    return final_reserve_s(session, cost) * (1 if is_first else _FINAL_AFTER_STEPS)
 
 
 def _climb_one(
@@ -268,22 +235,16 @@ def _climb_one(
     cost: StartCost,
     rung: Rung,
     standing: Standing,
-    arms: tuple[Configuration, Configuration],
+    arms: Arms,
 ) -> LadderStep:
     study, step = session.plan.study, rung.step
-    final_s = _final_s(session, cost, rung)
-    expected_s = fewest_s(session, cost)
-    steps_s = session.left_s - final_s
-    # What cannot have its fewest starts is not begun: it gets no share, and is not waited for.
-    to_come = max(1, int(min(rung.to_come, steps_s / expected_s)))
-    share_s = max(steps_s / to_come, expected_s)
-    typical_s = max(cost.step_s, expected_s)
+    share = share_of(session, cost, rung, arms)
     index = rung.index
     if index is None:
         index = session.begin(rung.stage, arms)
     else:
         session.stage = rung.stage
-    left_s = max(0.0, min(typical_s * to_come + final_s, session.left_s))
+    left_s = max(0.0, min(share.expected_s + share.after_s, session.left_s))
     session.watch(
         Stage(
             name=session.stage,
@@ -297,12 +258,12 @@ def _climb_one(
         index,
         arms,
         Allowance(
-            time_s=share_s,
-            limit_s=steps_s - (to_come - 1) * expected_s,
-            whole_s=steps_s,
+            time_s=share.time_s,
+            limit_s=share.limit_s,
+            whole_s=share.whole_s,
             n_blocks=cost.n_blocks,
             is_left_over=rung.index is not None,
-            after_s=typical_s * (to_come - 1) + final_s,
+            after_s=share.after_s,
             may_lose_ratio=standing.may_lose_ratio,
         ),
     )
@@ -321,7 +282,7 @@ def _climb_one(
     )
 
 
-def _change(study: Study, step: Step, arms: tuple[Configuration, Configuration]) -> dict[str, Any]:
+def _change(study: Study, step: Step, arms: Arms) -> dict[str, Any]:
     """Return what a step changes, as keyword arguments of `LadderStep`."""
     changes = arms[0].changes(arms[1])
     if step.candidate:
@@ -343,9 +304,12 @@ def _metric_ratio(result: Comparison) -> float:
 
 def _require_time(session: Session, cost: StartCost) -> None:
     """Refuse a budget in which not even one step could be proven."""
-    needed_s = fewest_s(session, cost) + final_reserve_s(session, cost)
+    ahead = comparisons_ahead(session.plan)
+    first_s = session.looks_s(*ahead[:1], *ahead[-1:])
+    needed_s = fewest_s(session, cost) + final_reserve_s(session, cost) + first_s
     if session.left_s < needed_s and not session.goes_on:
-        whole_s = session.spent_s + (len(session.plan.steps) + 1.1) * fewest_s(session, cost)
+        starts_s = (len(session.plan.steps) + 1.1) * fewest_s(session, cost)
+        whole_s = session.spent_s + starts_s + session.looks_s(*ahead)
         raise UsageError(
             f"a budget of {format_duration(session.plan.study.budget_s)} is too short to prove "
             f"even one step: a start of both arms takes {format_duration(cost.start_s)}, and "
@@ -355,13 +319,15 @@ def _require_time(session: Session, cost: StartCost) -> None:
 
 
 def _leave_out(
-    session: Session, outcome: GrowingOutcome, cost: StartCost, left: tuple[Step, ...]
+    session: Session, outcome: GrowingOutcome, cost: StartCost, climbed: Climbed
 ) -> None:
     """Say which steps were left out for want of time, and how much more they take."""
+    best, left = climbed.best, climbed.not_tried
     if not left:
         outcome.note(not_tried=(), needed_s=None)
         return
-    needed_s = len(left) * fewest_s(session, cost)
+    looks_s = session.looks_s(*((best, best.with_values(step.values)) for step in left))
+    needed_s = len(left) * fewest_s(session, cost) + looks_s
     names = ", ".join(step.label for step in left)
     words = f"not tried for want of time: {names}; about {format_duration(needed_s)} more would do"
     session.watch(Notice(message=words))

@@ -17,6 +17,8 @@ from secrets import token_hex
 from httpdyno.errors import AdapterError
 from httpdyno.experiment.bench import StartRequest, block_order
 from httpdyno.experiment.calibration import N_STARTS
+from httpdyno.experiment.looks_to_take import LooksToTake
+from httpdyno.experiment.planning import comparisons_ahead
 from httpdyno.experiment.server_bench import ServerBench
 from httpdyno.experiment.start_arm import READY_TIMEOUT_S
 from httpdyno.load.access_log import read_access_log
@@ -135,19 +137,21 @@ def start_of_two(adapter: ServerAdapter, study: Study, *, seed: int) -> StartRec
     return record
 
 
-def whole_s(plan: Plan, record: StartRecord) -> tuple[float, float]:
+def whole_s(plan: Plan, record: StartRecord, *, can_count: bool) -> tuple[float, float]:
     """Return what the fewest starts of a whole plan take: all side by side, and one by one.
 
-    Where the fewest do not decide, it takes more.
+    Where the fewest do not decide, it takes more. What is looked at besides is in both.
 
     Args:
         plan: Of a ladder or a sweep.
         record: A start of two, alone.
+        can_count: Whether system calls can be counted here.
     """
+    looks_s = LooksToTake(can_count=can_count).expected_s(comparisons_ahead(plan))
     method, n_steps, start_s = plan.study.method, len(plan.steps), record.duration_s
     if method.kind == "sweep":
         # All levels are up in each start; the final claim has two.
-        one_by_one_s = method.min_starts * (n_steps / 2 + 1) * start_s
+        one_by_one_s = method.min_starts * (n_steps / 2 + 1) * start_s + looks_s
         return one_by_one_s, one_by_one_s
     load_s = sum(window.measurement.total_s for window in record.windows)
     coming_up_s = max(0.0, start_s - load_s)
@@ -159,7 +163,8 @@ def whole_s(plan: Plan, record: StartRecord) -> tuple[float, float]:
 
     n_comparisons = n_steps + 1
     least_s = together_s(N_STARTS) + n_comparisons * together_s(method.min_starts)
-    return least_s, (N_STARTS + method.min_starts * n_comparisons) * start_s
+    most_s = (N_STARTS + method.min_starts * n_comparisons) * start_s
+    return least_s + looks_s, most_s + looks_s
 
 
 def _not_up(failed: NotRunning) -> AdapterError:

@@ -103,6 +103,24 @@ def versus_plan(
     return Plan(study=study, seed=seed, steps=steps, reference=a, command="compare")
 
 
+def comparisons_ahead(plan: Plan) -> tuple[tuple[Configuration, ...], ...]:
+    """Return what a plan compares, in order, were nothing kept on the way but the last step.
+
+    Nobody knows what will be kept. A final claim is in it, for which there must be time.
+    """
+    study = plan.study
+    if plan.compare is not None:
+        return (plan.compare,)
+    reference = plan.reference or study.start_configuration()
+    pairs = tuple((reference, reference.with_values(step.values)) for step in plan.steps)
+    if plan.reference is not None:
+        return pairs
+    final = tuple(pair for pair in pairs if pair[0] != pair[1])[-1:]
+    if study.method.kind == "sweep":
+        return (tuple(candidate for _, candidate in pairs), *final)
+    return pairs + final
+
+
 def with_budget(plan: Plan, budget_s: float) -> Plan:
     """Return a plan with another budget for the whole of it.
 

@@ -14,6 +14,8 @@ from pathlib import Path, PurePosixPath
 from msgspec import structs
 
 from httpdyno.errors import AdapterError, HttpdynoError, StudyFileError, UsageError
+from httpdyno.experiment.looks_to_take import LooksToTake
+from httpdyno.experiment.planning import comparisons_ahead
 from httpdyno.foreign_text import is_there
 from httpdyno.load.access_log import read_access_log
 from httpdyno.load.check import check_workload
@@ -61,17 +63,19 @@ def rehearse(plan: Plan, adapter: ServerAdapter) -> tuple[str, ...]:
 
 
 def least_s(plan: Plan) -> float:
-    """Return the time of the windows alone that the first claim needs, one in each start.
+    """Return the time of windows and looks alone that the first claim needs.
 
-    Of several candidates each has a claim of its own.
+    A window in each start, and a look at each configuration. Of several candidates each has a claim
+    of its own.
     """
     method = plan.study.method
-    n_arms = 2
-    if plan.reference is not None:
-        n_arms = 2 * len(plan.steps)
-    elif method.kind == "sweep" and plan.compare is None:
-        n_arms = len(plan.steps)
-    return method.min_starts * n_arms * (method.warm_up_s + method.lead_in_s + method.window_s)
+    claims = comparisons_ahead(plan)
+    if plan.reference is None:
+        claims = claims[:1]
+    n_arms = sum(map(len, claims))
+    window_s = method.warm_up_s + method.lead_in_s + method.window_s
+    looks_s = LooksToTake(can_count=False).expected_s(claims)
+    return method.min_starts * n_arms * window_s + looks_s
 
 
 def _check_budget(plan: Plan) -> None:
@@ -79,8 +83,8 @@ def _check_budget(plan: Plan) -> None:
     if budget_s < needed_s:
         raise UsageError(
             f"a budget of {format_duration(budget_s)} is too short: the windows of "
-            f"{plan.study.method.min_starts} starts alone, which a claim needs, take "
-            f"{format_duration(needed_s)}",
+            f"{plan.study.method.min_starts} starts alone, which a claim needs, and a look at each "
+            f"server take {format_duration(needed_s)}",
             hint=f"give several times that, such as `--budget {max(30, round(5 * needed_s))}s`",
         )
 

@@ -21,6 +21,7 @@ from httpdyno.errors import AdapterError
 from httpdyno.experiment.arm_load import Place
 from httpdyno.experiment.bench import StartRequest
 from httpdyno.experiment.known_cycles import KnownCycles
+from httpdyno.experiment.looks_afterwards import Looked, Wanted
 from httpdyno.experiment.looks_to_take import LooksToTake
 from httpdyno.experiment.machine_room import machine_room
 from httpdyno.experiment.memory_shortage import blamed, memory_seen
@@ -44,7 +45,6 @@ from httpdyno.model import (
     Configuration,
     HostFacts,
     LogLines,
-    Look,
     StartRecord,
     Study,
     WindowRecord,
@@ -149,6 +149,12 @@ class ServerBench:
             knobs[knob.name].changes_at_rest for knob in self._study.knobs if knob.name in knobs
         )
 
+    def looks_s(
+        self, comparisons: Sequence[Sequence[Configuration]], *, is_alone: bool = False
+    ) -> float:
+        """Return what looking at servers is expected to take, were these compared in this order."""
+        return self._looks.expected_s(comparisons, is_alone=is_alone)
+
     def measure_starts(
         self, requests: Sequence[StartRequest], save: Callable[[WindowRecord], None]
     ) -> list[StartRecord]:
@@ -160,7 +166,7 @@ class ServerBench:
         arms = [arm for start in starts for arm in start]
         try:
             self._await_ready(arms)
-            windows, looks, seen = self._load(requests, starts, save)
+            windows, looked, seen = self._load(requests, starts, save)
             for arm in arms:
                 arm.read_log()
             see_crashes(arms)
@@ -184,11 +190,12 @@ class ServerBench:
                 start=request.start,
                 began_at=began_at,
                 duration_s=duration_s,
+                looked_s=looked.cost.total_s / len(requests),
                 statuses=tuple(arm.status for arm in start),
                 details=tuple(arm.detail for arm in start),
                 ready_s=tuple(arm.ready_s for arm in start),
                 effective=tuple(arm.effective for arm in start),
-                looks=_looks_of(looks, number, len(start)),
+                looks=looked.of_start(number, len(start)),
                 log_lines=_logs_of(start),
                 windows=tuple(window for window in windows if window.start == request.start),
             )
@@ -258,7 +265,7 @@ class ServerBench:
         requests: Sequence[StartRequest],
         starts: Sequence[Sequence[Arm]],
         save: Callable[[WindowRecord], None],
-    ) -> tuple[list[WindowRecord], Mapping[Place, Look], Mapping[int, CycleMoments]]:
+    ) -> tuple[list[WindowRecord], Looked, Mapping[int, CycleMoments]]:
         """Return the windows, and what was seen of the servers and each arm's cycles."""
         wanted = self._looks.wanted(requests[0])
         running = {
@@ -275,16 +282,18 @@ class ServerBench:
             collectors={
                 place: server_collectors(account_of(each)) for place, each in running.items()
             },
-            onlookers={
-                place: partial(looking_at, each)
-                for place, each in running.items()
-                if place.start == 0 and place.arm in wanted
-            },
-            traced={
-                place: each.root_pids
-                for place, each in running.items()
-                if place.start == 0 and wanted.get(place.arm)
-            },
+            wanted=Wanted(
+                onlookers={
+                    place: partial(looking_at, each)
+                    for place, each in running.items()
+                    if place.start == 0 and place.arm in wanted
+                },
+                traced={
+                    place: each.root_pids
+                    for place, each in running.items()
+                    if place.start == 0 and wanted.get(place.arm)
+                },
+            ),
             seed=self._seed,
             cpus=self._cores.client,
             known=self._cycles.of(_labels(requests)),
@@ -301,8 +310,9 @@ class ServerBench:
             cut_others_short(starts, {place.start for place in load.shut_out})
             for place, trouble in load.shut_out.items():
                 starts[place.start][place.arm].fail("infeasible", trouble)
-        self._looks.took(requests[0], {place.arm: look for place, look in load.looks.items()})
-        return windows, load.looks, load.seen
+        looks = {place.arm: look for place, look in load.looked.looks.items()}
+        self._looks.took(requests[0], looks, load.looked.cost)
+        return windows, load.looked, load.seen
 
     def _see_full_disk(self, arms: Sequence[Arm]) -> None:
         """Give up where a server failed and had no room: that is no fault of its configuration.
@@ -333,12 +343,6 @@ class ServerBench:
 
 def _labels(requests: Sequence[StartRequest]) -> list[str]:
     return [arm.label() for arm in requests[0].arms]
-
-
-def _looks_of(looks: Mapping[Place, Look], start: int, n_arms: int) -> tuple[Look | None, ...]:
-    """Return what was seen of a start's arms; (n_arms,), or empty where nobody looked."""
-    found = tuple(looks.get(Place(start, arm)) for arm in range(n_arms))
-    return () if all(look is None for look in found) else found
 
 
 def _logs_of(arms: Sequence[Arm]) -> tuple[LogLines | None, ...]:

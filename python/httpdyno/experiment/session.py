@@ -5,6 +5,7 @@ on does the same again: what it begins is found among what is stored, by what wa
 stored starts are taken before any new one is made.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -172,6 +173,14 @@ class Session:
     def n_side_by_side(self, arms: tuple[Configuration, ...]) -> int:
         """Return how many starts of these arms may be up at the same time."""
         return self.bench.n_side_by_side(arms)
+
+    def looks_s(self, *comparisons: tuple[Configuration, ...]) -> float:
+        """Return what looks at servers are expected to take, were these compared in this order."""
+        return self.bench.looks_s(comparisons, is_alone=self.plan.command == "compare")
+
+    def looked_s(self, index: int) -> float:
+        """Return what looks took of the starts of a comparison that were used."""
+        return math.fsum(start.looked_s for start in self.sound_so_far(index))
 
     def _stored_start(
         self, index: int, number: int, arms: tuple[Configuration, ...]

@@ -10,13 +10,11 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 
 from httpdyno.errors import UsageError
 from httpdyno.experiment.arm_load import ArmLoads, Place
 from httpdyno.experiment.bench import StartRequest
-from httpdyno.experiment.call_count import with_calls
-from httpdyno.experiment.looking import LONG_LOOK_S, LOOK_S, Looking, looks_in, wants_longer
+from httpdyno.experiment.looks_afterwards import Looked, Wanted, look_afterwards
 from httpdyno.experiment.start_seed import start_seed
 from httpdyno.experiment.window_choice import (
     PILOT_TAIL_S,
@@ -27,7 +25,7 @@ from httpdyno.experiment.window_choice import (
 from httpdyno.load.engine import Edge, LoadHandle, RunningLoad
 from httpdyno.load.entrance import entrance_trouble
 from httpdyno.load.window_plan import WindowPlan
-from httpdyno.model import Look, Measurement, WindowRecord, Workload
+from httpdyno.model import Measurement, WindowRecord, Workload
 from httpdyno.telemetry.collector import Collector
 from httpdyno.telemetry.window import WindowTelemetry
 from httpdyno.units import format_duration
@@ -65,10 +63,8 @@ class StartLoad:
     """Paths of the network namespaces that they answer in, but for this process's own."""
     collectors: Mapping[Place, Sequence[Collector]] = field(default_factory=dict)
     """What is read of each arm's server over its windows."""
-    onlookers: Mapping[Place, Callable[[], Looking]] = field(default_factory=dict)
-    """Who looks at servers that nobody looked at yet, a new one for each look."""
-    traced: Mapping[Place, Sequence[int]] = field(default_factory=dict)
-    """The processes of those among them whose system calls are counted as well."""
+    wanted: Wanted = field(default_factory=Wanted)
+    """What is to be looked at when the windows are through."""
     cpus: Sequence[int] = ()
     known: Mapping[int, CycleMoments] = field(default_factory=dict)
     """What earlier starts say of the arms' cycles, by arm; without those of which they say
@@ -80,8 +76,8 @@ class StartLoad:
     shut_out: dict[Place, str] = field(default_factory=dict)
     """The arms whose users did not all get through their first steps, with the trouble; that ends
     the load too."""
-    looks: dict[Place, Look] = field(default_factory=dict)
-    """What was seen of them."""
+    looked: Looked = field(default_factory=Looked)
+    """What was seen of them then."""
     seen: dict[int, CycleMoments] = field(default_factory=dict)
     """What these starts say of them."""
 
@@ -139,7 +135,13 @@ class StartLoad:
 
         self._play(up, plan, 1, watch.on_edge, keep)
         if self.silence is None and not self.shut_out:
-            self._look_afterwards()
+            self.looked = look_afterwards(
+                self.wanted,
+                up,
+                lambda place: self.workloads[place.arm],
+                self._look,
+                self._start_one,
+            )
         return records
 
     @property
@@ -198,29 +200,6 @@ class StartLoad:
         ]
         self._play(up, plan, 0, None, lambda _index, _measurement: None)
         return self.silence is None and not self.shut_out
-
-    def _look_afterwards(self) -> None:
-        """Look at servers once all is measured: who looks takes time of their cores."""
-        self._look([place for place in self._up if place in self.onlookers], LOOK_S)
-        self._look([p for p, look in self.looks.items() if wants_longer(look)], LONG_LOOK_S)
-        for place in self.looks.keys() & self.traced.keys():
-            count = partial(self._start_one, place)
-            pids = self.traced[place]
-            seen, load = self.looks[place], self.workloads[place.arm]
-            self.looks[place] = with_calls(seen, pids, load, count)
-
-    def _look(self, up: Sequence[Place], load_s: float) -> None:
-        """Look at servers, one after the other; what was seen of them before is replaced."""
-        if not up:
-            return
-        plan = [WindowPlan(arm=n, lead_in_s=0.0, measure_s=load_s) for n in range(len(up))]
-        found = looks_in(
-            [self.onlookers[place]() for place in up],
-            plan,
-            partial(self._start, up, plan, 5),
-            [self.workloads[place.arm] for place in up],
-        )
-        self.looks |= {up[n]: look for n, look in found.items()}
 
     def _see_how_users_come_in(self, choice: WindowChoice) -> bool:
         """Load each arm with users that begin one after the other; False where it fell silent.
@@ -345,6 +324,9 @@ class StartLoad:
         self, up: Sequence[Place], plan: Sequence[WindowPlan], part: int, on_edge: Edge | None
     ) -> RunningLoad:
         return self._loads.start(up, plan, part, on_edge)
+
+    def _look(self, up: Sequence[Place], plan: Sequence[WindowPlan], on_edge: Edge) -> RunningLoad:
+        return self._start(up, plan, 5, on_edge)
 
     def _start_one(
         self, place: Place, workload: Workload, window: WindowPlan, on_edge: Edge

@@ -21,7 +21,7 @@ from httpdyno.experiment.evidence import (
 from httpdyno.experiment.final import final_comparison, withdrawn
 from httpdyno.experiment.limit import limit_broken
 from httpdyno.experiment.outcome import GrowingOutcome
-from httpdyno.experiment.planning import sweep_levels
+from httpdyno.experiment.planning import comparisons_ahead, sweep_levels
 from httpdyno.experiment.session import CLOSING_RATIO, Session
 from httpdyno.model import (
     ArmSummary,
@@ -139,10 +139,11 @@ def measure_curve(session: Session, on_round: Callable[[Sweep], object]) -> Curv
         if not usable:
             _require_rounds(session, starts, 0.0, 0.0)
             continue
-        round_s = fmean(start.duration_s for start in usable)
+        round_s = fmean(start.measuring_s for start in usable)
         n_runs = sum(status == "complete" for status in usable[-1].statuses)
         pair_s = round_s * 2 / n_runs
-        final_s = pair_s * method.min_starts
+        looks_s = session.looks_s(*comparisons_ahead(session.plan)[1:])
+        final_s = pair_s * method.min_starts + looks_s
         _require_rounds(session, usable, round_s, final_s)
         curve = sweep_of(starts, study)
         on_round(curve)

@@ -46,6 +46,7 @@ def run_versus(session: Session, outcome: GrowingOutcome) -> None:
             n_blocks=plan.study.method.blocks_per_start,
             must_decide=True,
             n_alike=to_come,
+            looks_s=session.looks_s(*(arms_of(plan, each) for each in plan.steps[number:])),
             is_last=to_come == 1,
             after_s=0.0 if plan.study.is_until_decided else _after_s(session, to_come),
         )
@@ -162,7 +163,9 @@ def _within_reach(session: Session, done: Sequence[LadderStep]) -> int | None:
     whole = [each.comparison for each in done if each.comparison.n_starts > 1]
     if session.plan.study.is_until_decided or not whole:
         return None
-    start_s = fmean(each.duration_s / each.n_starts for each in whole)
+    start_s = fmean(
+        (each.duration_s - session.looked_s(each.index)) / each.n_starts for each in whole
+    )
     if session.left_s < start_s:
         return None
     terms = terms_of(session.plan.study, objective=session.plan.objective)

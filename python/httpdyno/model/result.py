@@ -78,10 +78,17 @@ class StartRecord(Record, frozen=True):
     looks: tuple[Look | None, ...] = ()
     """What each arm was seen to do under load after its windows; (n_arms,), or empty where nobody
     looked: a configuration is looked at in one start of a run."""
+    looked_s: float = 0.0
+    """What of its duration that took; 0 also in what an earlier version stored."""
     log_lines: tuple[LogLines | None, ...] = ()
     """What came into each arm's error logs from when it was ready to the end of the load;
     (n_arms,), or empty where none can be read."""
     windows: tuple[WindowRecord, ...] = ()
+
+    @property
+    def measuring_s(self) -> float:
+        """What it took without the looks: as another start of the same arms takes."""
+        return self.duration_s - self.looked_s
 
 
 class RatioInterval(Record, frozen=True):

@@ -14,11 +14,14 @@ import numpy as np
 from msgspec import structs
 
 from httpdyno.experiment.bench import StartRequest
+from httpdyno.experiment.look_cost import LookCost
+from httpdyno.experiment.looks_to_take import LooksToTake
 from httpdyno.model import (
     Configuration,
     HistogramData,
     HostFacts,
     Level,
+    Look,
     Measurement,
     StartRecord,
     Telemetry,
@@ -59,11 +62,25 @@ class FakeBench:
 
     n_at_once: int = 1
     """Starts that may be up side by side."""
+    look_s: float = 0.0
+    """Of a look at a server, after its windows."""
+    count_s: float = 0.0
+    """Of counting its system calls besides."""
+
+    def __post_init__(self) -> None:
+        cost = LookCost(n_looks=1, looks_s=self.look_s, n_counts=1, counts_s=self.count_s)
+        self._looks = LooksToTake(can_count=True, cost=cost)
 
     def n_side_by_side(self, arms: Sequence[Configuration]) -> int:
         """Return `n_at_once`."""
         del arms
         return self.n_at_once
+
+    def looks_s(
+        self, comparisons: Sequence[Sequence[Configuration]], *, is_alone: bool = False
+    ) -> float:
+        """Return what looking at servers takes, were these compared in this order."""
+        return self._looks.expected_s(comparisons, is_alone=is_alone)
 
     def measure_starts(
         self, requests: Sequence[StartRequest], save: Callable[[WindowRecord], None]
@@ -71,7 +88,23 @@ class FakeBench:
         """Draw each start's windows; those that are measured together begin together."""
         at = _EPOCH + timedelta(seconds=next(_batches))
         records = [self.measure_start(request, save) for request in requests]
-        return [structs.replace(each, began_at=at.isoformat()) for each in records]
+        looked_s = self._looked_s(requests[0]) / len(requests)
+        return [
+            structs.replace(
+                each,
+                began_at=at.isoformat(),
+                duration_s=each.duration_s + looked_s,
+                looked_s=looked_s,
+            )
+            for each in records
+        ]
+
+    def _looked_s(self, request: StartRequest) -> float:
+        """Look at what was not looked at yet; return what it takes."""
+        wanted = self._looks.wanted(request)
+        seen = Look(seconds=self.look_s, n_samples=1, calls={"read": 1.0}, n_traced=1)
+        self._looks.took(request, dict.fromkeys(wanted, seen))
+        return len(wanted) * self.look_s + sum(wanted.values()) * self.count_s
 
     def measure_start(
         self, request: StartRequest, save: Callable[[WindowRecord], None]

@@ -1,0 +1,87 @@
+"""Servers of a start looked at when all of its windows are through: who looks takes their time."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from httpdyno.experiment.arm_load import Place
+from httpdyno.experiment.call_count import with_calls
+from httpdyno.experiment.look_cost import LookCost
+from httpdyno.experiment.looking import LONG_LOOK_S, LOOK_S, Looking, looks_in, wants_longer
+from httpdyno.load.engine import Edge, LoadHandle, RunningLoad
+from httpdyno.load.window_plan import WindowPlan
+from httpdyno.model import Look, Workload
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Wanted:
+    """What is to be looked at of servers that are up."""
+
+    onlookers: Mapping[Place, Callable[[], Looking]] = field(default_factory=dict)
+    """Who looks at servers that nobody looked at yet, a new one for each look."""
+    traced: Mapping[Place, Sequence[int]] = field(default_factory=dict)
+    """The processes of those among them whose system calls are counted as well."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Looked:
+    """What was seen, and what that took."""
+
+    looks: Mapping[Place, Look] = field(default_factory=dict)
+    cost: LookCost = field(default_factory=LookCost)
+
+    def of_start(self, start: int, n_arms: int) -> tuple[Look | None, ...]:
+        """Return what was seen of a start's arms; (n_arms,), or empty where nobody looked."""
+        found = tuple(self.looks.get(Place(start, arm)) for arm in range(n_arms))
+        return () if all(look is None for look in found) else found
+
+
+StartAll = Callable[[Sequence[Place], Sequence[WindowPlan], Edge], RunningLoad]
+StartOne = Callable[[Place, Workload, WindowPlan, Edge], LoadHandle]
+
+
+def look_afterwards(
+    wanted: Wanted,
+    up: Sequence[Place],
+    workload_of: Callable[[Place], Workload],
+    start: StartAll,
+    start_one: StartOne,
+) -> Looked:
+    """Look at servers under load, one after the other, longer at those that want it.
+
+    Args:
+        wanted: What is to be looked at.
+        up: The servers that run, in the order of the engine's own.
+        workload_of: What each is asked.
+        start: Starts the load of windows of some of them.
+        start_one: Starts a load of one of them.
+    """
+
+    def looked(places: Sequence[Place], load_s: float) -> dict[Place, Look]:
+        if not places:
+            return {}
+        plan = [WindowPlan(arm=n, lead_in_s=0.0, measure_s=load_s) for n in range(len(places))]
+        found = looks_in(
+            [wanted.onlookers[place]() for place in places],
+            plan,
+            partial(start, places, plan),
+            [workload_of(place) for place in places],
+        )
+        return {places[n]: look for n, look in found.items()}
+
+    began_s = time.monotonic()
+    looks = looked([place for place in up if place in wanted.onlookers], LOOK_S)
+    looks |= looked([place for place in looks if wants_longer(looks[place])], LONG_LOOK_S)
+    seen_s = time.monotonic()
+    traced = [place for place in looks if place in wanted.traced]
+    for place in traced:
+        one = partial(start_one, place)
+        looks[place] = with_calls(looks[place], wanted.traced[place], workload_of(place), one)
+    cost = LookCost(
+        n_looks=len(looks),
+        looks_s=seen_s - began_s,
+        n_counts=len(traced),
+        counts_s=time.monotonic() - seen_s,
+    )
+    return Looked(looks=looks, cost=cost)
