@@ -4,6 +4,7 @@ import sys
 import time
 import tomllib
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from msgspec import structs
@@ -16,6 +17,8 @@ from httpdyno.servers.cell.wish import CellWish
 from httpdyno.servers.command.site import NodeSite
 from httpdyno.servers.command.site_knob import VARIABLE
 from httpdyno.servers.gunicorn.site import GunicornSite
+from httpdyno.servers.gunicorn.statsd import udp_sockets
+from httpdyno.servers.network import within
 from httpdyno.servers.patience import Patience
 from httpdyno.servers.probe import ask
 from httpdyno.servers.run_folder import new_run_root
@@ -162,14 +165,19 @@ def test_a_variable_is_in_force_where_the_processes_that_listen_have_it(folder):
         assert second.values == {"env.SLOW": "yes", "env.FIXED": "no"}
 
 
-def test_gunicorn_runs_with_a_configuration_that_is_executed_and_not_edited(folder):
+def test_gunicorn_runs_with_a_configuration_that_is_executed_and_not_edited(folder, monkeypatch):
+    monkeypatch.setenv("GUNICORN_CMD_ARGS", "--statsd-host=127.0.0.1:8126 --keep-alive 3")
     (folder / "shop.py").write_text(WSGI)
     (folder / "gunicorn.conf.py").write_text(CONFIG)
     before = contents(folder)
     member = Member(
         name="shop",
         kind="gunicorn",
-        command=(sys.executable, "-m", "gunicorn", "shop", "--threads", "2"),
+        environment_names=("GUNICORN_CMD_ARGS",),
+        command=(
+            *(sys.executable, "-m", "gunicorn", "shop", "--threads", "2"),
+            *("--statsd-host", "127.0.0.1:8125"),
+        ),
         folder=str(folder),
     )
     changed = {"workers": 2, "preload_app": False, "threads": 3}
@@ -184,7 +192,14 @@ def test_gunicorn_runs_with_a_configuration_that_is_executed_and_not_edited(fold
         wanted = {"workers": "2", "preload_app": "false", "threads": "3"}
         assert {name: in_second.values[name] for name in wanted} == in_second.asked == wanted
         assert in_second.values["timeout"] == "17"
+        assert in_first.values["keepalive"] == "3"
+        tables = [within(each.network, _udp_table) for each in (first, second)]
+        assert [udp_sockets(table) for table in tables] == [{}, {}], "no statsd, whatever says so"
     assert contents(folder) == before
+
+
+def _udp_table():
+    return Path("/proc/thread-self/net/udp").read_text(encoding="ascii")
 
 
 def test_uvicorn_runs_with_its_flags_and_further_ones(folder):

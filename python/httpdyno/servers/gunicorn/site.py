@@ -45,6 +45,8 @@ _LARGEST_BYTES = 1 << 20
 _SHORT = {"workers": "-w", "worker_class": "-k", "timeout": "-t"}
 _DEFAULTS: dict[str, Level] = {"sendfile": True}
 _BIND = ("-b", "--bind")
+_STATSD = ("--statsd-host",)
+"""A copy's figures are not to be among those of the server; arguments hold over its overlay."""
 _TOLD = ("reload", "loglevel")
 """What is no knob, and rules look at it, where the file says it."""
 _FILES = ("pidfile", "errorlog", "accesslog")
@@ -186,10 +188,10 @@ class GunicornSite:
             raise AdapterError(f"`{error.filename}` cannot be written: {error.strerror}") from error
         theirs = [each.address for each in survey.listeners]
         own = [seat.port(address) for address in theirs]
-        if own != theirs:
-            # Each `--bind` of a command line is a further one.
-            words = with_values(member.command, lambda _: None, *_BIND)
-            member = replace(member, command=tuple(words))
+        # Each `--bind` of a command line is a further one.
+        taken = (*_STATSD, *(_BIND if own != theirs else ()))
+        words = with_values(member.command, lambda _: None, *taken)
+        member = replace(member, command=tuple(words))
         command = [
             *started_with(member, seat, changes, own[0] if own else ""),
             *("--config", str(path), "--pid", f"{folder}/gunicorn.pid", "--error-logfile", "-"),
@@ -197,7 +199,7 @@ class GunicornSite:
         ]
         return SiteLaunch(
             command=command,
-            environment={"PYTHONDONTWRITEBYTECODE": "1"},
+            environment={"PYTHONDONTWRITEBYTECODE": "1", **_without_statsd(member)},
             folder=member.folder or "/",
             user=member.user,
             insight=lambda process: GunicornInsight(process, folder, levels),
@@ -230,6 +232,13 @@ def _variables(member: Member) -> dict[str, str]:
         return {}
     names = {_VARIABLE, "WEB_CONCURRENCY", "PORT"} & set(member.environment_names)
     return {name: os.environ[name] for name in names if name in os.environ}
+
+
+def _without_statsd(member: Member) -> dict[str, str]:
+    """Return its variable of arguments without statsd, where it sends some by it."""
+    words = shlex.split(_variables(member).get(_VARIABLE, ""))
+    left = with_values(words, lambda _: None, *_STATSD)
+    return {} if left == words else {_VARIABLE: shlex.join(left)}
 
 
 def _reading(name: str, words: Sequence[str], assigned: Assigned | None) -> Reading:
