@@ -3,6 +3,9 @@
 import json
 import re
 import shutil
+import socket
+import sys
+import time
 import urllib.request
 
 import pytest
@@ -10,7 +13,9 @@ from tests.conftest import PROGRAM_PATH
 from tests.real.foreground import await_children, free_port, started_in
 
 from httpdyno.cli.app import run
+from httpdyno.cli.statsd_status import statsd_status_of
 from httpdyno.cli.status_page import status_page
+from httpdyno.errors import TargetError
 from httpdyno.telemetry.watched import Watcher, first_look, next_look
 
 N_WORKERS = 3
@@ -159,3 +164,60 @@ def test_php_fpm_says_what_its_processes_do(nginx, start, own_folders, query, ca
     assert said["status"]["remarks"][0] == "0 waiting in its queue"
     [queue] = said["queues"]
     assert queue["address"] == f"unix:{own_folders}/fpm.sock"
+
+
+APPLICATION = """
+import time
+
+def application(environ, start_response):
+    time.sleep(0.02)
+    start_response("200 OK", [("Content-Length", "0")])
+    return []
+"""
+
+
+def free_udp_port():
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def started_gunicorn(start, folder, *more):
+    """Start a gunicorn of one worker, which sleeps for each answer; give its pid and its port."""
+    (folder / "slow.py").write_text(APPLICATION)
+    port = free_port()
+    words = ["-m", "gunicorn", "--bind", f"127.0.0.1:{port}", "--no-control-socket", *more]
+    return start([sys.executable, *words, "slow:application"], port), port
+
+
+@pytest.mark.real_server
+def test_gunicorn_says_by_statsd_what_its_workers_do(start, own_folders, capsys):
+    place = f"127.0.0.1:{free_udp_port()}"
+    more = ("--statsd-host", place, "--statsd-prefix", "shop")
+    pid, port = started_gunicorn(start, own_folders, *more)
+    with statsd_status_of(pid) as said, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
+        assert said().n_requests == 0
+        for _ in range(N_REQUESTS):
+            urllib.request.urlopen(f"http://127.0.0.1:{port}", timeout=10).close()
+            # Another server's, which sends to the same place.
+            other.sendto(b"gunicorn.requests:1|c|@1.0", ("127.0.0.1", int(place.split(":")[1])))
+        deadline_s, took_s, n_answers = time.monotonic() + 10, 0.0, 0
+        while n_answers < N_REQUESTS and time.monotonic() < deadline_s:
+            now = said()
+            n_answers, took_s = now.n_requests or 0, now.answer_s or took_s
+    assert n_answers == N_REQUESTS
+    assert 0.02 <= took_s < 1
+    words = ["watch", f"pid:{pid}", "--once", "--every", "100ms", "--status", "statsd"]
+    assert run([*words, "--json", "-"]) == 0
+    assert json.loads(capsys.readouterr().out)["status"]["server"] == "gunicorn"
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as listener:
+        listener.bind(("127.0.0.1", int(place.split(":")[1])))
+        assert run(words) == 3
+    assert f"{place} cannot be heard" in capsys.readouterr().err
+
+
+@pytest.mark.real_server
+def test_a_gunicorn_without_statsd_cannot_be_heard(start, own_folders):
+    pid, _ = started_gunicorn(start, own_folders)
+    with pytest.raises(TargetError, match="sends no statsd"), statsd_status_of(pid):
+        pass

@@ -1,6 +1,8 @@
 """`httpdyno watch`: a server that runs, seen once a second, without touching it."""
 
 import math
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Annotated
 
 import typer
@@ -8,6 +10,7 @@ import typer
 from httpdyno.cli.console import results
 from httpdyno.cli.named_source import ConfigOption, PidOption, ServerOption, named_source
 from httpdyno.cli.output import Outputs, write_json
+from httpdyno.cli.statsd_status import STATSD, statsd_status_of
 from httpdyno.cli.status_page import status_page
 from httpdyno.cli.watching import ENDED, Watching
 from httpdyno.errors import AdapterError, TargetError, UsageError
@@ -18,6 +21,7 @@ from httpdyno.report.watch.view import View
 from httpdyno.servers.source.find import Found, find, running
 from httpdyno.servers.source.machine import this_machine
 from httpdyno.servers.source.words import Source
+from httpdyno.telemetry.status_text import Status
 from httpdyno.telemetry.watched import Watcher
 from httpdyno.telemetry.worker import EACH_SECOND_S
 from httpdyno.units import duration_s
@@ -63,9 +67,10 @@ def command(  # noqa: PLR0913 - a parameter for each option
         str | None,
         typer.Option(
             "--status",
-            metavar="URL",
+            metavar="URL|statsd",
             help="Ask for the server's own status page with each look: Apache's "
-            "`server-status?auto`, nginx's stub_status, php-fpm's. Without it nothing is asked.",
+            "`server-status?auto`, nginx's stub_status, php-fpm's. `statsd`: hear what gunicorn "
+            "sends of itself, where nobody else does. Without it nothing is asked.",
         ),
     ] = None,
     once: Annotated[
@@ -91,19 +96,25 @@ def command(  # noqa: PLR0913 - a parameter for each option
     every_s = duration_s(every)
     _check(every_s, has_count=n_looks is not None, is_once=once, has_json=json is not None)
     found = _sole(named_source(source or [], pid=pid, server=server, config=config))
-    watching = Watching(
-        watcher=_watcher(found, every_s, status=status, is_once=once),
-        title=_title(found),
-        every_s=every_s,
-    )
-    if once:
-        _once(watching, found, outputs)
-        return 0
-    console = results()
-    if console.is_terminal and not console.is_dumb_terminal:
-        watching.view(console, n_looks)
-    else:
-        watching.lines(n_looks)
+    root_pid = _root_pid(found)
+    with _asking(root_pid, status, every_s) as ask:
+        watching = Watching(
+            watcher=Watcher(
+                root_pid,
+                {each.inode for each in found.listens},
+                memory_s=math.inf if once else EACH_SECOND_S * every_s,
+                ask=ask,
+            ),
+            title=_title(found),
+            every_s=every_s,
+        )
+        console = results()
+        if once:
+            _once(watching, found, outputs)
+        elif console.is_terminal and not console.is_dumb_terminal:
+            watching.view(console, n_looks)
+        else:
+            watching.lines(n_looks)
     return 0
 
 
@@ -165,15 +176,19 @@ def _sole(source: Source | None) -> Found:
     return live[0]
 
 
-def _watcher(found: Found, every_s: float, *, status: str | None, is_once: bool) -> Watcher:
+def _root_pid(found: Found) -> int:
     if found.root is None:
         raise AssertionError("only what runs is watched")
-    return Watcher(
-        found.root.pid,
-        {each.inode for each in found.listens},
-        memory_s=math.inf if is_once else EACH_SECOND_S * every_s,
-        ask=None if status is None else status_page(status, every_s),
-    )
+    return found.root.pid
+
+
+def _asking(
+    pid: int, status: str | None, every_s: float
+) -> AbstractContextManager[Callable[[], Status | str] | None]:
+    """Return what has it say its status, for as long as it is entered."""
+    if status == STATSD:
+        return statsd_status_of(pid)
+    return nullcontext(None if status is None else status_page(status, every_s))
 
 
 def _title(found: Found) -> str:

@@ -1,5 +1,7 @@
 """What a server's own status page says, told by its content: Apache, nginx, php-fpm. Pure.
 
+gunicorn has no page: what it sends of itself (`statsd.py`) comes to the same.
+
 Source: Apache 2.4's mod_status (`?auto`, modules/generators/mod_status.c), nginx's
 ngx_http_stub_status_module, PHP's sapi/fpm/fpm/fpm_status.c.
 """
@@ -14,6 +16,7 @@ from typing import Any
 APACHE = "Apache"
 NGINX = "nginx"
 PHP_FPM = "php-fpm"
+GUNICORN = "gunicorn"
 PAGES = "Apache's `server-status?auto`, nginx's stub_status, or php-fpm's status page"
 """All that is understood, for messages."""
 
@@ -46,17 +49,22 @@ class Status:
     """
 
     server: str
-    """`APACHE`, `NGINX` or `PHP_FPM`."""
+    """`APACHE`, `NGINX`, `PHP_FPM` or `GUNICORN`."""
     of: str
     """What the states are of: `workers`, `connections` or `processes`."""
     states: Mapping[str, int]
-    """How many of them do what."""
+    """How many of them do what; empty where that is not told."""
     answering: str
     """The state that the one which answers this is in."""
     n_requests: int | None
     """So far; None where it is not counted (Apache's `ExtendedStatus Off`)."""
     uptime_s: float | None
     """None where it is not told."""
+    counts_itself: bool = True
+    """Whether the request that asked is among those that are counted."""
+    answer_s: float | None = None
+    """What an answer took of a worker since the status before, in the mean; None where it is not
+    told."""
     remarks: tuple[str, ...] = ()
     """Figures of this kind of server only."""
 
@@ -81,11 +89,11 @@ def status(text: str) -> Status | None:
 
 
 def requests_per_s(before: Status, after: Status, elapsed_s: float) -> float | None:
-    """Return the rate without the page's own request; None where the server began anew."""
+    """Return the rate without a page's own request; None where the server began anew."""
     if before.n_requests is None or after.n_requests is None or elapsed_s <= 0:
         return None
     n = after.n_requests - before.n_requests
-    return max(0, n - 1) / elapsed_s if n >= 0 else None
+    return max(0, n - after.counts_itself) / elapsed_s if n >= 0 else None
 
 
 def _apache(fields: Mapping[str, str]) -> Status:

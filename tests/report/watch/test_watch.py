@@ -134,6 +134,16 @@ def test_a_view_of_80_columns(golden):
     golden("report/watch.txt", text)
 
 
+def test_what_answers_take_of_workers_is_told_where_the_server_says_it():
+    told = [replace(said(n, W=0), states={}, answer_s=0.05, counts_itself=False) for n in (7, 37)]
+    looks = [
+        look(at_s, worker(ROOT_PID), status=each)
+        for at_s, each in zip((1.0, 3.0), told, strict=True)
+    ]
+    line = watch_line(next_look(first_look(looks[0]), looks[1]), 1.0)
+    assert "15/s requests; an answer takes a worker 50.0 ms, 0.75 workers at work" in line
+
+
 def test_a_view_without_a_terminal_has_all_it_can(golden):
     golden("report/watch_once.txt", plain_text(view(pair())))
 

@@ -64,6 +64,7 @@ def _status(watched: Watched) -> dict[str, Any] | None:
         "state_ratios": dict(watched.state_ratios),
         "n_requests": said.n_requests,
         "requests_per_s": watched.requests_per_s,
+        "answer_s": said.answer_s,
         "uptime_s": said.uptime_s,
         "remarks": list(said.remarks),
     }

@@ -6,7 +6,13 @@ from httpdyno.report.shared.phrase import plural
 from httpdyno.telemetry.pool import Pool
 from httpdyno.telemetry.status_text import Status
 from httpdyno.telemetry.watched import Watched
-from httpdyno.units import format_bytes, format_guess, format_number, format_percent
+from httpdyno.units import (
+    format_bytes,
+    format_duration,
+    format_guess,
+    format_number,
+    format_percent,
+)
 
 _WHOLE_FROM_PER_S = 10.0
 _OLD_LOOKS = 2.0
@@ -105,6 +111,8 @@ def status_texts(watched: Watched) -> Iterator[str]:
     if told := [f"{name} {format_percent(ratio)}" for name, ratio in shares if ratio]:
         looks = plural(watched.n_statuses, "look")
         yield f"{', '.join(told)} of the {said.of}' time by {looks}"
+    if said.answer_s is not None:
+        yield f"an answer takes a worker {format_duration(said.answer_s)}{_busy(watched, said)}"
     yield from said.remarks
 
 
@@ -119,6 +127,13 @@ def _rate(watched: Watched, said: Status) -> str:
     if said.n_requests is None:
         return "does not count requests (`ExtendedStatus On` does)"
     return f"{per_s(watched.requests_per_s)} requests"
+
+
+def _busy(watched: Watched, said: Status) -> str:
+    """Return how many workers that keeps at work in the mean, where the rate is known."""
+    if watched.requests_per_s is None or said.answer_s is None:
+        return ""
+    return f", {watched.requests_per_s * said.answer_s:.2f} {said.of} at work"
 
 
 def _n_processes(pool: Pool) -> int:

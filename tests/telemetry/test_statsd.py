@@ -1,0 +1,55 @@
+"""What gunicorn sends as statsd, as it writes it, and packets of others."""
+
+import pytest
+
+from httpdyno.telemetry.statsd import Told, statsd_status
+from httpdyno.telemetry.status_text import requests_per_s
+
+ANSWER = (b"gunicorn.request.duration:20.5|ms", b"gunicorn.requests:1|c|@1.0")
+
+
+def told(*packets: bytes) -> Told:
+    found = Told()
+    for packet in packets:
+        found.add(packet)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("packets", "n_requests", "answer_s", "remarks"),
+    [
+        ((), 0, None, ()),
+        (ANSWER, 1, 0.0205, ()),
+        ((*ANSWER, b"gunicorn.request.duration:0.5|ms"), 1, 0.0105, ()),
+        ((b"shop.eu.gunicorn.requests:1|c|@1.0|#a:b,c",) * 3, 3, None, ()),
+        ((b"gunicorn.requests:2|c|@1.0\ngunicorn.request.duration:4|ms",), 2, 0.004, ()),
+        (
+            (b"gunicorn.request.status.503:1|c|@1.0", b"gunicorn.request.status.200:1|c|@1.0"),
+            0,
+            None,
+            ("answers of 5xx: 1",),
+        ),
+        ((b"gunicorn.log.exception:1|c|@1.0",), 0, None, ("lines of exception in its log: 1",)),
+        ((b"gunicorn.workers:4|g", b"gunicorn.backlog:3|h"), 0, None, ()),
+        ((b"ungunicorn.requests:1|c", b"shop.requests:1|c", b"gunicorn.requests:x|c"), 0, None, ()),
+        (
+            (b"gunicorn.requests:-1|c", b"gunicorn.requests:" + b"9" * 99 + b"|c", b"\xff"),
+            0,
+            None,
+            (),
+        ),
+    ],
+)
+def test_packets_come_to_a_status(packets, n_requests, answer_s, remarks):
+    status = statsd_status(Told(), told(*packets), 0)
+    assert (status.n_requests, status.remarks) == (n_requests, remarks)
+    assert status.answer_s == (answer_s and pytest.approx(answer_s))
+
+
+def test_an_answers_time_is_of_those_since_the_last_status_and_no_request_is_its_own():
+    before = told(*ANSWER)
+    now = before + told(b"gunicorn.request.duration:100|ms", b"gunicorn.requests:1|c|@1.0")
+    first, second = statsd_status(Told(), before, 0), statsd_status(before, now, 7)
+    assert second.answer_s == pytest.approx(0.1)
+    assert requests_per_s(first, second, 2.0) == pytest.approx(0.5)
+    assert second.remarks == ("packets that came too fast and are in no figure: 7",)
