@@ -6,7 +6,16 @@ from tests.experiment.cycles import start_of
 
 from httpdyno.experiment import evidence
 from httpdyno.experiment.claim import Terms, claim
-from httpdyno.model import Cycles, HistogramData, Objective
+from httpdyno.model import (
+    Configuration,
+    Cycles,
+    HistogramData,
+    Objective,
+    Pages,
+    Phases,
+    Portion,
+)
+from httpdyno.model.metric import RATIO_OF_METRIC
 from httpdyno.stats.histogram import merge
 from httpdyno.testing.record import sample_start, sample_window
 
@@ -46,7 +55,9 @@ def test_the_totals_of_all_starts_are_those_of_all_windows():
     together = evidence.ArmTotals.sum([evidence.arm_totals(start, 0) for start in starts])
     of_windows = evidence.ArmTotals.of(windows)
     assert together.completed == of_windows.completed
-    assert together.latency.counts == of_windows.latency.counts
+    counts = {name: data.counts for name, data in of_windows.times.items()}
+    assert {name: data.counts for name, data in together.times.items()} == counts
+    assert counts["latency"]
     for name in ("throughput", "cpu_per_request", "latency_p50"):
         assert together.figures.value(name) == pytest.approx(of_windows.figures.value(name))
 
@@ -90,6 +101,59 @@ def test_one_thin_start_does_not_end_a_comparison_that_was_carried_for_long():
     told = claim(starts_with(*(280,) * 30), terms)
     assert told.verdict == "not_measured"
     assert "a start holds 280 requests, too few requests for its p99 latency" in told.reason
+
+
+def with_times(start, slower):
+    """Return a start whose arms differ in pages, first bytes and usual users, not in requests."""
+
+    def taking(seconds):
+        bounds = tuple(round(seconds * share * 1e9) for share in (0.5, 1.0, 1.5))
+        return HistogramData(bounds_ns=bounds, counts=(40, 40, 40), sum_s=1.0, max_s=2 * seconds)
+
+    def window(each):
+        seconds = 0.1 * (slower if each.arm == 1 else 1.0)
+        seen = structs.replace(
+            each.measurement,
+            phases=Phases(first_byte=taking(seconds)),
+            pages=Pages(time=taking(2 * seconds)),
+            by_population={
+                "usual": Portion(latency=taking(3 * seconds)),
+                "slow": Portion(latency=taking(9.0)),
+            },
+        )
+        return structs.replace(each, measurement=seen)
+
+    return structs.replace(start, windows=tuple(map(window, start.windows)))
+
+
+@pytest.mark.parametrize("metric", ["first_byte_p50_s", "page_p90_s", "usual_p50_s"])
+def test_what_an_objective_names_is_claimed_of_and_nothing_of_it_is_told_otherwise(metric):
+    starts = [with_times(sample_start(start=n), 0.8 + 0.001 * (n % 3)) for n in range(8)]
+    objective = Objective(metric=metric, max_error_ratio=0.1)
+    state = claim(starts, Terms(objective=objective, min_starts=6))
+    assert state.verdict == "better"
+    assert state.interval is not None
+    assert state.interval.low <= 0.801 <= state.interval.high
+    name = RATIO_OF_METRIC[metric]
+    assert name in evidence.ratio_intervals(starts, objective)
+    assert name not in evidence.ratio_intervals(starts, Objective())
+    summary = evidence.arm_summary(starts, 0, Configuration(values={}))
+    assert summary.times_s[name] > 0
+    assert not any(key.startswith("latency") for key in summary.times_s)
+
+
+def test_a_figure_that_no_window_has_is_not_claimed_of():
+    starts = [sample_start(start=n) for n in range(8)]
+    terms = Terms(objective=Objective(metric="page_p50_s", max_error_ratio=0.1), min_starts=6)
+    state = claim(starts, terms)
+    assert state.verdict == "not_measured"
+    assert "a start holds 0 pages, too few pages for its p50 page time" in state.reason
+
+
+def test_the_time_to_the_first_byte_is_stored_where_it_is_asked_for():
+    seen = with_times(sample_start(), 1.0).windows[0].measurement
+    assert seen.lean(has_first_byte=True).phases == Phases(first_byte=seen.phases.first_byte)
+    assert seen.lean().phases == Phases()
 
 
 def test_throughput_is_what_cycles_credit_and_else_what_ended():

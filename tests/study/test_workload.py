@@ -55,6 +55,21 @@ def test_a_study_says_all_that_the_command_line_does(tmp_path):
     assert read(tmp_path, 'rate = "5/s"\npoisson = true').arrival == Poisson(rate_per_s=5.0)
 
 
+@pytest.mark.parametrize(
+    ("metric", "text", "words"),
+    [
+        ("page_p90_s", "", "requests with `objects`"),
+        ("usual_p50_s", "", "some are `slow`"),
+    ],
+)
+def test_an_objective_is_about_what_the_workload_has(tmp_path, metric, text, words):
+    workload = read(tmp_path, text)
+    with pytest.raises(StudyFileError, match=words):
+        check_windows(workload, Method(), Objective(metric=metric), wrong)
+    has_all = 'slow = "1Mbit:50%"\n[[requests]]\npath = "/a"\nobjects = ["/b"]'
+    check_windows(read(tmp_path, has_all), Method(), Objective(metric=metric), wrong)
+
+
 def encrypted_by(text: str, *, is_tls: bool) -> Workload:
     table = msgspec.convert(tomllib.loads(text), WorkloadTable)
     workload = study_workload(table, Path("study.toml"), wrong)

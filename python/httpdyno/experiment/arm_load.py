@@ -10,7 +10,7 @@ from httpdyno.load.engine import Edge, LoadHandle, RunningLoad, start_load
 from httpdyno.load.in_turn import LoadsInTurn
 from httpdyno.load.machine import SPIN_S, suited_threads
 from httpdyno.load.window_plan import WindowPlan
-from httpdyno.model import Workload
+from httpdyno.model import Measurement, Workload
 
 
 class Place(NamedTuple):
@@ -85,3 +85,11 @@ class ArmLoads:
 
 def _of_window(on_edge: Edge, number: int, _window: int, is_opening: bool) -> None:
     on_edge(number, is_opening)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Silence:
+    """An arm that gave no right answer in a whole window: its silence would eat the budget."""
+
+    place: Place
+    measurement: Measurement

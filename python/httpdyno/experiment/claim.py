@@ -233,8 +233,9 @@ def _claim(
     ratios = log_ratios(starts, name)
     confidence = objective.confidence_of(metric)
     if len(starts) >= min_starts and not carries(starts, name):
+        what = "pages" if metric.startswith("page_") else "requests"
         words = (
-            f"a start holds {smallest_count(starts):,} requests, too few requests for its "
+            f"a start holds {smallest_count(starts, name):,} {what}, too few {what} for its "
             f"{METRIC_NAMES[metric]}; a longer `method.window` or more `blocks_per_start` has more"
         )
         return Claim(verdict="not_measured", reason=words, n_starts=len(starts))

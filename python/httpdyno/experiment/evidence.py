@@ -19,18 +19,19 @@ from httpdyno.model import (
     HistogramData,
     LogLines,
     Look,
+    Measurement,
     Objective,
+    Portion,
     RatioInterval,
     StartRecord,
     TrialStatus,
     WindowRecord,
 )
-from httpdyno.model.metric import RATIO_OF_METRIC
+from httpdyno.model.measurement import NO_VALUES
+from httpdyno.model.metric import QUANTILES, RATIO_OF_METRIC, distribution_of, is_on_demand
 from httpdyno.stats.histogram import can_show, count, mean_s, merge, quantile_s
 from httpdyno.stats.sequence import ratio_interval
 from httpdyno.telemetry.log_line import together
-
-PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -43,7 +44,8 @@ class ArmFigures:
     """Of the server's processes, shared pages counted once."""
     bytes_per_request: float
     """Received for each right answer: heads, codings and all."""
-    latency_s: dict[str, float]
+    times_s: dict[str, float]
+    """Percentiles by the keys of their ratios."""
     error_ratio: float
 
     def value(self, ratio_name: str) -> float:
@@ -56,7 +58,7 @@ class ArmFigures:
             return self.pss_bytes
         if ratio_name == "bytes_per_request":
             return self.bytes_per_request
-        return self.latency_s[ratio_name.removeprefix("latency_")]
+        return self.times_s.get(ratio_name, math.nan)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -71,14 +73,19 @@ class ArmTotals:
     bytes_received: int
     pss_bytes: float
     """Does not add up: of several starts it is their mean; NaN where it was not read."""
-    latency: HistogramData
-    n_latencies: int
+    times: dict[str, HistogramData]
+    """By what they are of: `latency`, and what an objective names besides."""
+    n_times: dict[str, int]
 
     @classmethod
     def of(cls, windows: Sequence[WindowRecord]) -> "ArmTotals":
         """Return those of one arm's windows."""
         seen = [window.measurement for window in windows]
-        latency = merge(each.latency for each in seen)
+        times = {
+            name: merge(map(times_of, seen))
+            for name, times_of in _TIMES.items()
+            if any(times_of(each).counts for each in seen)
+        }
         return cls(
             measured_s=math.fsum(each.measured_s for each in seen),
             measured_right=math.fsum(each.measured_right for each in seen),
@@ -87,8 +94,8 @@ class ArmTotals:
             cpu_s=math.fsum(window.telemetry.cpu_s for window in windows),
             bytes_received=sum(each.bytes_received for each in seen),
             pss_bytes=_mean(float(pss) for w in windows if (pss := w.telemetry.pss_bytes)),
-            latency=latency,
-            n_latencies=count(latency),
+            times=times,
+            n_times={name: count(data) for name, data in times.items()},
         )
 
     @classmethod
@@ -102,8 +109,11 @@ class ArmTotals:
             cpu_s=math.fsum(each.cpu_s for each in parts),
             bytes_received=sum(each.bytes_received for each in parts),
             pss_bytes=_mean(each.pss_bytes for each in parts if not math.isnan(each.pss_bytes)),
-            latency=merge(each.latency for each in parts),
-            n_latencies=sum(each.n_latencies for each in parts),
+            times={
+                name: merge(each.times[name] for each in parts if name in each.times)
+                for name in dict.fromkeys(name for each in parts for name in each.times)
+            },
+            n_times=dict(sum((Counter(each.n_times) for each in parts), Counter())),
         )
 
     @property
@@ -117,9 +127,25 @@ class ArmTotals:
             cpu_s_per_request=self.cpu_s / n if n else math.nan,
             pss_bytes=self.pss_bytes,
             bytes_per_request=self.bytes_received / n if n else math.nan,
-            latency_s={name: quantile_s(self.latency, q) for name, q in PERCENTILES.items()},
+            times_s={
+                f"{of}_{name}": quantile_s(data, q)
+                for of, data in self.times.items()
+                for name, q in QUANTILES.items()
+            },
             error_ratio=(self.offered - n) / self.offered if self.offered else 0.0,
         )
+
+
+_TIMES: dict[str, Callable[[Measurement], HistogramData]] = {
+    "latency": lambda seen: seen.latency,
+    "first_byte": lambda seen: seen.phases.first_byte,
+    "page": lambda seen: seen.pages.time,
+    "usual": lambda seen: _latency_of(seen.by_population.get("usual")),
+}
+
+
+def _latency_of(portion: Portion | None) -> HistogramData:
+    return NO_VALUES if portion is None or portion.latency is None else portion.latency
 
 
 def _mean(values: Iterable[float]) -> float:
@@ -232,10 +258,16 @@ def arm_summary(
     windows = [window for start in starts for window in arm_windows(start, arm)]
     status, detail = arm_status(starts, arm)
     totals = ArmTotals.sum([arm_totals(start, arm) for start in starts])
-    figures, latency = totals.figures, totals.latency
+    figures, latency = totals.figures, totals.times.get("latency", NO_VALUES)
     look, log = _look(starts, arm), _log(starts, arm)
     sizes = [w.telemetry.pss_bytes for w in windows if w.telemetry.pss_bytes is not None]
-    shown = {n: figures.latency_s[n] for n, q in PERCENTILES.items() if can_show(latency, q)}
+    shown = {
+        key: figures.times_s[key]
+        for of, data in totals.times.items()
+        for name, q in QUANTILES.items()
+        if can_show(data, q) and (key := f"{of}_{name}")
+    }
+    own = {n.removeprefix("latency_"): s for n, s in shown.items() if n.startswith("latency_")}
     return ArmSummary(
         configuration=configuration,
         status=status,
@@ -245,8 +277,9 @@ def arm_summary(
         cpu_s_per_request=_finite(figures.cpu_s_per_request),
         bytes_per_request=_finite(figures.bytes_per_request),
         error_ratio=figures.error_ratio,
-        latency_s={"mean": mean_s(latency), **shown, "max": latency.max_s} if windows else {},
+        latency_s={"mean": mean_s(latency), **own, "max": latency.max_s} if windows else {},
         latency=latency,
+        times_s={name: s for name, s in shown.items() if not name.startswith("latency_")},
         pss_bytes=fmean(sizes) if sizes else None,
         n_processes=fmean([w.telemetry.n_processes for w in windows]) if windows else 0.0,
         effective=_effective(starts, arm),
@@ -308,25 +341,28 @@ LEAST_TAIL = 2
 that must not end a comparison which has had enough for long."""
 
 
-def _counts(starts: Sequence[StartRecord]) -> list[int]:
-    """Return the fewest latencies that any arm has, of each start; (n_starts,)."""
+def _counts(starts: Sequence[StartRecord], of: str = "latency") -> list[int]:
+    """Return the fewest values of a distribution that any arm has, of each start; (n_starts,)."""
     return [
-        min((arm_totals(start, arm).n_latencies for arm in range(len(start.statuses))), default=0)
+        min(
+            (arm_totals(start, arm).n_times.get(of, 0) for arm in range(len(start.statuses))),
+            default=0,
+        )
         for start in starts
     ]
 
 
-def smallest_count(starts: Sequence[StartRecord]) -> int:
-    """Return the fewest latencies that any arm has in any start."""
-    return min(_counts(starts), default=0)
+def smallest_count(starts: Sequence[StartRecord], ratio_name: str) -> int:
+    """Return the fewest values that any arm has in any start of what a percentile is of."""
+    return min(_counts(starts, distribution_of(ratio_name)[0]), default=0)
 
 
 def carries(starts: Sequence[StartRecord], ratio_name: str) -> bool:
     """Tell whether the starts hold enough requests for that ratio."""
-    q = PERCENTILES.get(ratio_name.removeprefix("latency_"))
-    if q is None:
+    of, name = distribution_of(ratio_name)
+    if not of:
         return True
-    tails = [n * (1 - q) for n in _counts(starts)]
+    tails = [n * (1 - QUANTILES[name]) for n in _counts(starts, of)]
     return bool(tails) and median(tails) >= MIN_TAIL_PER_START and min(tails) >= LEAST_TAIL
 
 
@@ -340,7 +376,7 @@ def ratio_intervals(
     """
     result = {}
     for metric, name in RATIO_OF_METRIC.items():
-        if not carries(starts, name):
+        if (is_on_demand(metric) and metric not in objective.named) or not carries(starts, name):
             continue
         confidence = objective.confidence_of(metric)
         interval = ratio_interval(log_ratios(starts, name), confidence=confidence)

@@ -49,6 +49,7 @@ from httpdyno.model import (
     Study,
     WindowRecord,
 )
+from httpdyno.model.metric import keeps_first_byte
 from httpdyno.servers.adapter import ServerAdapter
 from httpdyno.servers.difference import difference
 from httpdyno.servers.root_folder import ROOT_VARIABLE, full_disk
@@ -296,6 +297,7 @@ class ServerBench:
             ),
             seed=self._seed,
             cpus=self._cores.client,
+            has_first_byte=keeps_first_byte(self._study.objective.named),
             known=self._cycles.of(_labels(requests)),
             is_disturbed=self._pulse.stood_still,
         )

@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 
 from httpdyno.errors import UsageError
-from httpdyno.experiment.arm_load import ArmLoads, Place
+from httpdyno.experiment.arm_load import ArmLoads, Place, Silence
 from httpdyno.experiment.bench import StartRequest
 from httpdyno.experiment.looks_afterwards import Looked, Wanted, look_afterwards
 from httpdyno.experiment.start_seed import start_seed
@@ -39,14 +39,6 @@ BESIDE_LOAD = 1.2
 """For the time that servers take to come up, about, where a start's load is long."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Silence:
-    """An arm that gave no right answer in a whole window: its silence would eat the budget."""
-
-    place: Place
-    measurement: Measurement
-
-
 @dataclass(kw_only=True)
 class StartLoad:
     """The load of starts of the same arms, on those that are up."""
@@ -66,6 +58,8 @@ class StartLoad:
     wanted: Wanted = field(default_factory=Wanted)
     """What is to be looked at when the windows are through."""
     cpus: Sequence[int] = ()
+    has_first_byte: bool = False
+    """Whether the time to the first byte is kept of each window."""
     known: Mapping[int, CycleMoments] = field(default_factory=dict)
     """What earlier starts say of the arms' cycles, by arm; without those of which they say
     nothing."""
@@ -127,7 +121,7 @@ class StartLoad:
                 start=self.requests[place.start].start,
                 block=block,
                 arm=place.arm,
-                measurement=measurement.lean(),
+                measurement=measurement.lean(has_first_byte=self.has_first_byte),
                 telemetry=watch.of(index),
             )
             records.append(record)

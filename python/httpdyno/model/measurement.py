@@ -330,15 +330,19 @@ class Measurement(Record, frozen=True, omit_defaults=True):
         """Requests of the whole window that did not get the right answer."""
         return sum(self.errors.values())
 
-    def lean(self) -> "Measurement":
+    def lean(self, *, has_first_byte: bool = False) -> "Measurement":
         """Return what a comparison of many windows needs and stores of it.
 
         Of each request only counts, and those only where some failed: which one must be said.
+
+        Args:
+            has_first_byte: Whether the time to the first byte is kept.
         """
         parts = self.by_request if self.measured_errors else ()
         by_request = tuple(structs.replace(each, latency=None) for each in parts)
+        phases = Phases(first_byte=self.phases.first_byte) if has_first_byte else NO_PHASES
         return structs.replace(
-            self, phases=NO_PHASES, by_request=by_request, batches=NO_BATCHES, trace=NO_TRACE
+            self, phases=phases, by_request=by_request, batches=NO_BATCHES, trace=NO_TRACE
         )
 
 

@@ -1,5 +1,7 @@
 """The metrics that an objective may have, and how they are called."""
 
+from collections.abc import Iterable
+
 _METRICS = {
     "throughput_per_s": ("throughput", "throughput"),
     "cpu_s_per_request": ("cpu_per_request", "CPU per request"),
@@ -9,8 +11,20 @@ _METRICS = {
     "latency_p90_s": ("latency_p90", "p90 latency"),
     "latency_p99_s": ("latency_p99", "p99 latency"),
     "latency_p999_s": ("latency_p999", "p99.9 latency"),
+    "first_byte_p50_s": ("first_byte_p50", "p50 time to the first byte"),
+    "first_byte_p90_s": ("first_byte_p90", "p90 time to the first byte"),
+    "page_p50_s": ("page_p50", "p50 page time"),
+    "page_p90_s": ("page_p90", "p90 page time"),
+    "usual_p50_s": ("usual_p50", "p50 latency of the usual users"),
+    "usual_p90_s": ("usual_p90", "p90 latency of the usual users"),
 }
 """Of each the key of its ratio, which has no unit, and its name in words."""
+
+QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
+
+ON_DEMAND = ("first_byte", "page", "usual")
+"""Distributions that are kept, and their ratios made, where an objective names them: of the time to
+an answer's first byte, of pages with all their objects, and of those users who are not slow."""
 
 
 def metric_named(text: str) -> str:
@@ -27,6 +41,23 @@ RATIO_OF_METRIC = {metric: ratio for metric, (ratio, _) in _METRICS.items()}
 
 RATIO_NAMES = dict(_METRICS.values())
 """The same in words, by such a key."""
+
+
+def distribution_of(ratio: str) -> tuple[str, str]:
+    """Return which distribution a ratio is a percentile of, and its name; empty for none."""
+    of, _, name = ratio.rpartition("_")
+    return (of, name) if name in QUANTILES and of in {"latency", *ON_DEMAND} else ("", "")
+
+
+def is_on_demand(metric: str) -> bool:
+    """Whether a metric is looked at only where an objective names it."""
+    return distribution_of(RATIO_OF_METRIC[metric])[0] in ON_DEMAND
+
+
+def keeps_first_byte(metrics: Iterable[str]) -> bool:
+    """Whether one of these metrics is about the time to the first byte."""
+    return any(metric.startswith("first_byte_") for metric in metrics)
+
 
 MORE_IS_BETTER = frozenset({"throughput"})
 """Of the ratios; of all others less is better."""

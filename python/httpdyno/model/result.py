@@ -117,6 +117,8 @@ class ArmSummary(Record, frozen=True):
     latency_s: dict[str, float] = msgspec.field(default_factory=dict)
     """mean, p50, p90, p99, p999, max."""
     latency: HistogramData = HistogramData()
+    times_s: dict[str, float] = msgspec.field(default_factory=dict)
+    """Percentiles of what an objective names beside the latency, by the keys of their ratios."""
     pss_bytes: float | None = None
     n_processes: float = 0.0
     start_throughputs_per_s: tuple[float, ...] = ()

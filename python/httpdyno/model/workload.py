@@ -120,8 +120,8 @@ class Objective(Record, frozen=True):
     """What decides a comparison, and what must hold besides."""
 
     metric: str = "throughput_per_s"
-    """`throughput_per_s` (more is better), `latency_pNN_s`, `cpu_s_per_request`, `pss_bytes` or
-    `bytes_per_request` (less is)."""
+    """`throughput_per_s` (more is better), `latency_pNN_s`, `cpu_s_per_request`, `pss_bytes`,
+    `bytes_per_request`, `first_byte_pNN_s`, `page_pNN_s` or `usual_pNN_s` (less is)."""
     tie_breaker: str = ""
     """Another metric, which decides where the first shows no difference; empty for none."""
     second_metric: str = ""
@@ -142,6 +142,11 @@ class Objective(Record, frozen=True):
     def second(self) -> str:
         """The metric that has a claim of its own beside the first; empty where none has."""
         return self.tie_breaker or self.second_metric
+
+    @property
+    def named(self) -> frozenset[str]:
+        """All metrics that have a claim."""
+        return frozenset(filter(None, (self.metric, self.tie_breaker, *self.beside)))
 
     @property
     def beside(self) -> tuple[str, ...]:

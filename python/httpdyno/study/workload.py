@@ -106,7 +106,17 @@ def check_windows(workload: Workload, method: Method, objective: Objective, wron
 
 
 def _check_objective(workload: Workload, objective: Objective, wrong: Wrong) -> None:
-    """Refuse throughput where the schedule decides it: both sides have the rate that is offered."""
+    """Refuse figures that the workload has none of, and throughput where the schedule decides it.
+
+    Both sides have the rate then that is offered.
+    """
+    for metric in sorted(objective.named):
+        if metric.startswith("page_") and not workload.has_pages:
+            raise wrong(
+                "objective.metric", metric, "a workload with pages: requests with `objects`"
+            )
+        if metric.startswith("usual_") and workload.slow is None:
+            raise wrong("objective.metric", metric, "a workload in which some are `slow`")
     if not workload.is_open_loop:
         return
     for key, metric in (("metric", objective.metric), ("tie_breaker", objective.tie_breaker)):

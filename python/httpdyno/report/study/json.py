@@ -135,6 +135,7 @@ def _arm(arm: ArmSummary) -> ArmJson:
         statuses=arm.statuses,
         errors=arm.errors,
         latency_s=_finite(arm.latency_s),
+        times_s=_finite(arm.times_s),
         pss_bytes=arm.pss_bytes,
         n_processes=arm.n_processes,
         start_throughputs_per_s=arm.start_throughputs_per_s,

@@ -45,6 +45,8 @@ class ArmJson(Record, frozen=True):
     errors: dict[str, int]
     """Requests that did not get the right answer, by kind, of all windows."""
     latency_s: dict[str, float]
+    times_s: dict[str, float]
+    """Percentiles of what the objective names besides, such as `page_p90`."""
     pss_bytes: float | None
     n_processes: float
     start_throughputs_per_s: tuple[float, ...]
@@ -86,6 +88,12 @@ class ClaimJson(Record, frozen=True):
     latency_p90_ratio: RatioJson | None
     latency_p99_ratio: RatioJson | None
     latency_p999_ratio: RatioJson | None
+    first_byte_p50_ratio: RatioJson | None
+    first_byte_p90_ratio: RatioJson | None
+    page_p50_ratio: RatioJson | None
+    page_p90_ratio: RatioJson | None
+    usual_p50_ratio: RatioJson | None
+    usual_p90_ratio: RatioJson | None
     book_ratio: float | None
     """The founding documents' figure."""
     n_starts: int

@@ -19,7 +19,7 @@ from httpdyno.model import (
     Outcome,
     Verdict,
 )
-from httpdyno.model.metric import RATIO_NAMES
+from httpdyno.model.metric import METRIC_NAMES, RATIO_NAMES, is_on_demand
 from httpdyno.report.shared.phrase import NOTHING
 from httpdyno.report.shared.prose import Prose
 from httpdyno.report.study.also_text import also_claims, also_words
@@ -279,8 +279,12 @@ def arms_table(comparison: Comparison, names: tuple[str, str]) -> Table:
     """Return what both arms did, in their own units."""
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
     table.add_column("")
-    has_bytes = "bytes_per_request" in {comparison.metric, *(a.metric for a in comparison.also)}
-    last = ("bytes/request",) if has_bytes else ()
+    told = {comparison.metric, decider(comparison), *(a.metric for a in comparison.also)}
+    has_bytes = "bytes_per_request" in told
+    times = [
+        ratio_key(metric) for metric in METRIC_NAMES if metric in told and is_on_demand(metric)
+    ]
+    last = (*(("bytes/request",) if has_bytes else ()), *map(short_name, times))
     for name in ("throughput", "CPU/request", "p50", "p99", "errors", "memory", *last):
         table.add_column(name, justify="right")
     for name, arm in zip(names, (comparison.a, comparison.b), strict=True):
@@ -294,6 +298,7 @@ def arms_table(comparison: Comparison, names: tuple[str, str]) -> Table:
             format_percent(arm.error_ratio) if measured else NOTHING,
             NOTHING if arm.pss_bytes is None else format_bytes(arm.pss_bytes),
             *((format_bytes(arm.bytes_per_request),) if has_bytes else ()),
+            *(_latency(arm.times_s, name) for name in times),
         )
     return table
 

@@ -56,7 +56,7 @@ def metric_name(metric: str) -> str:
 def short_name(ratio: str) -> str:
     """Return what a ratio is of, as narrow places have it: `CPU`, `rate`, `p99`."""
     names = {"cpu_per_request": "CPU", "throughput": "rate"}
-    return names.get(ratio, ratio.removeprefix("latency_"))
+    return names.get(ratio, ratio.removeprefix("latency_").replace("_", " "))
 
 
 STATUS_BADGES: dict[TrialStatus, str] = {"infeasible": "broke a limit"}
