@@ -6,6 +6,7 @@ from tests.experiment.cycles import start_of
 
 from httpdyno.experiment import evidence
 from httpdyno.experiment.claim import Terms, claim
+from httpdyno.experiment.limit import limit_broken
 from httpdyno.model import (
     Configuration,
     Cycles,
@@ -148,6 +149,15 @@ def test_a_figure_that_no_window_has_is_not_claimed_of():
     state = claim(starts, terms)
     assert state.verdict == "not_measured"
     assert "a start holds 0 pages, too few pages for its p50 page time" in state.reason
+
+
+@pytest.mark.parametrize(("most", "is_broken"), [(None, False), (1 << 40, False), (1, True)])
+def test_a_limit_on_memory_is_for_the_largest_that_a_window_saw(most, is_broken):
+    arm = evidence.arm_summary([sample_start()], 0, Configuration(values={}))
+    sizes = [w.telemetry.pss_bytes or 0 for w in sample_start().windows if w.arm == 0]
+    assert arm.largest_pss_bytes == max(sizes)
+    words = limit_broken(arm, Objective(max_error_ratio=1.0, max_memory_bytes=most))
+    assert ("of memory; the limit is 1.00 B" in words) == is_broken
 
 
 def test_the_time_to_the_first_byte_is_stored_where_it_is_asked_for():

@@ -63,6 +63,12 @@ def _study(folder, text=GOOD):
     return study_from(tomllib.loads(text), folder / "study.toml", lambda _adapter: INFOS)
 
 
+def test_memory_has_a_limit_in_bytes(folder):
+    text = GOOD.replace('max_p99 = "200ms"', 'max_memory = "1.5MiB"')
+    assert _study(folder, text).objective.max_memory_bytes == 3 << 19
+    assert _study(folder).objective.max_memory_bytes is None
+
+
 def test_a_study_is_read_with_units_converted_and_defaults_filled_in(folder):
     (folder / "study.toml").write_text(GOOD, encoding="utf-8")
     study = load_study(folder, lambda _adapter: INFOS)
@@ -148,6 +154,7 @@ def test_a_study_has_its_second_metric_before_anything_is_measured(folder, metri
         ),
         ('metric = "latency_p99_s"', 'metric = "speed"', "objective.metric is 'speed'; expected"),
         ('max_p99 = "200ms"', 'tie_breaker = "x"', "objective.tie_breaker is 'x'; expected"),
+        ('max_p99 = "200ms"', 'max_memory = "much"', "objective.max_memory is 'much'; expected a"),
         (
             'max_p99 = "200ms"',
             'tie_breaker = "latency_p99_s"',

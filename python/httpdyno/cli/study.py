@@ -36,7 +36,7 @@ from httpdyno.report.shared.workload_text import workload_text
 from httpdyno.secret import without_values
 from httpdyno.study.reference import study_reference
 from httpdyno.study.schema import study_schema
-from httpdyno.units import format_duration
+from httpdyno.units import format_bytes, format_duration
 
 app = typer.Typer(no_args_is_help=False, rich_markup_mode=None)
 
@@ -193,6 +193,8 @@ def _facts(study: Study) -> Table:
     limits = [f"errors at most {objective.max_error_ratio:.2%}"]
     if objective.max_p99_s is not None:
         limits.append(f"p99 at most {format_duration(objective.max_p99_s)}")
+    if objective.max_memory_bytes is not None:
+        limits.append(f"memory at most {format_bytes(objective.max_memory_bytes)}")
     counts = Counter(f"{each.method} {each.path}" for each in load.requests)
     requests = ", ".join(f"{text} ({n} ×)" if n > 1 else text for text, n in counts.items())
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=False)

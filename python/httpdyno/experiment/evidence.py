@@ -281,6 +281,7 @@ def arm_summary(
         latency=latency,
         times_s={name: s for name, s in shown.items() if not name.startswith("latency_")},
         pss_bytes=fmean(sizes) if sizes else None,
+        largest_pss_bytes=max(sizes, default=None),
         n_processes=fmean([w.telemetry.n_processes for w in windows]) if windows else 0.0,
         effective=_effective(starts, arm),
         limited_by=dict(Counter(w.measurement.limited_by for w in windows)),

@@ -2,7 +2,7 @@
 
 from httpdyno.model import ArmSummary, Objective
 from httpdyno.stats.histogram import quantile_s
-from httpdyno.units import format_beside, format_duration, format_percent
+from httpdyno.units import format_beside, format_bytes, format_duration, format_percent
 
 
 def limit_broken(arm: ArmSummary, objective: Objective) -> str:
@@ -17,5 +17,11 @@ def limit_broken(arm: ArmSummary, objective: Objective) -> str:
         return (
             f"p99 latency is {format_beside(p99_s, objective.max_p99_s, format_duration)}; "
             f"the limit is {format_duration(objective.max_p99_s)}"
+        )
+    held, most = arm.largest_pss_bytes, objective.max_memory_bytes
+    if held is not None and most is not None and held > most:
+        return (
+            f"its processes took {format_beside(held, most, format_bytes)} of memory; "
+            f"the limit is {format_bytes(most)}"
         )
     return ""

@@ -120,6 +120,8 @@ class ArmSummary(Record, frozen=True):
     times_s: dict[str, float] = msgspec.field(default_factory=dict)
     """Percentiles of what an objective names beside the latency, by the keys of their ratios."""
     pss_bytes: float | None = None
+    largest_pss_bytes: int | None = None
+    """In any window. None also in what an earlier version stored."""
     n_processes: float = 0.0
     start_throughputs_per_s: tuple[float, ...] = ()
     """One for each start; (n_starts,)."""

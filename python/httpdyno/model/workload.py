@@ -132,6 +132,8 @@ class Objective(Record, frozen=True):
     """Further metrics with a claim each, which decide nothing: neither of those above."""
     max_error_ratio: float = 0.001
     max_p99_s: float | None = None
+    max_memory_bytes: int | None = None
+    """What the server's processes may take together, shared pages counted once."""
     margin_ratio: float = 0.01
     """Differences within ±this are `equivalent`: too small to matter."""
     confidence: float = 0.95

@@ -40,7 +40,7 @@ from httpdyno.study.table import (
     StudyFile,
 )
 from httpdyno.study.workload import check_windows, encrypted, study_workload
-from httpdyno.units import duration_s
+from httpdyno.units import duration_s, memory_bytes
 
 KnobInfos = Callable[[str], Mapping[str, KnobInfo]]
 """From an adapter's name to what it can set; raises HttpdynoError for an unknown adapter."""
@@ -208,6 +208,15 @@ class _Checker:
             raise self.wrong(key, text, "more than zero")
         return seconds
 
+    def size(self, key: str, text: str | None) -> int | None:
+        if text is None:
+            return None
+        try:
+            n_bytes = memory_bytes(text)
+        except UsageError as error:
+            raise self.wrong(key, text, "a size such as `512MiB`") from error
+        return n_bytes
+
     def at_least(self, key: str, value: float, least: float) -> None:
         if value < least:
             raise self.wrong(key, value, f"at least {least:g}")
@@ -269,6 +278,7 @@ class _Checker:
             ),
             max_error_ratio=table.max_error_ratio,
             max_p99_s=self.duration("objective.max_p99", table.max_p99) if table.max_p99 else None,
+            max_memory_bytes=self.size("objective.max_memory", table.max_memory),
             margin_ratio=table.margin,
             confidence=table.confidence,
         )

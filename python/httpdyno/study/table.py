@@ -221,14 +221,17 @@ class ObjectiveTable(Record, frozen=True):
     metric: str = "throughput_per_s"
     """What decides: `throughput_per_s`, `cpu_s_per_request`, `pss_bytes` (memory, shared pages
     counted once), `bytes_per_request`, or `latency_p50_s`, `latency_p90_s`, `latency_p99_s`,
-    `latency_p999_s`; of `p50` and `p90` also `first_byte_p50_s` (until an answer begins), `page_p50_s`
-    (pages with all their objects) and `usual_p50_s` (users who are not slow)."""
+    `latency_p999_s`; with `p50` and `p90` also `first_byte_p50_s` (until an answer begins),
+    `page_p50_s` (pages with all their objects) and `usual_p50_s` (users who are not slow)."""
     tie_breaker: str = ""
     """Another metric, which decides where the first is proven to lose little."""
     also: tuple[str, ...] = ()
     """Further metrics that each have a claim of their own, and decide nothing."""
     max_error_ratio: float = 0.001
     """Requests that may fail, as a share of all: beyond it a change is not kept."""
+    max_memory: str | None = None
+    """What the server's processes may take together, such as `512MiB`, shared pages counted once; a
+    change that takes more is not kept."""
     max_p99: str | None = None
     """The p99 latency beyond which a change is not kept."""
     margin: float = 0.01
