@@ -1,6 +1,8 @@
 """The engine's loads of the arms of some starts: one for all of them, or one for each window."""
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
@@ -93,3 +95,14 @@ class Silence:
 
     place: Place
     measurement: Measurement
+
+
+@contextmanager
+def stopped_on_error(handle: RunningLoad) -> Iterator[None]:
+    """Stop a load where whoever waits for it cannot go on."""
+    try:
+        yield
+    except BaseException:
+        handle.stop()
+        handle.wait(math.inf)
+        raise

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from statistics import fmean, median, stdev
 
 from httpdyno.advice.bottleneck import bottleneck, with_own_words
+from httpdyno.experiment.phase_figures import phase_figures
 from httpdyno.model import (
     ArmSummary,
     Configuration,
@@ -282,6 +283,7 @@ def arm_summary(
         times_s={name: s for name, s in shown.items() if not name.startswith("latency_")},
         pss_bytes=fmean(sizes) if sizes else None,
         largest_pss_bytes=max(sizes, default=None),
+        phases=phase_figures(w.measurement.beside for w in windows),
         n_processes=fmean([w.telemetry.n_processes for w in windows]) if windows else 0.0,
         effective=_effective(starts, arm),
         limited_by=dict(Counter(w.measurement.limited_by for w in windows)),

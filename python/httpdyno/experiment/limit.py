@@ -11,6 +11,11 @@ def limit_broken(arm: ArmSummary, objective: Objective) -> str:
         failed = format_beside(arm.error_ratio, objective.max_error_ratio, format_percent)
         limit = format_percent(objective.max_error_ratio)
         return f"{failed} of requests failed; the limit is {limit}"
+    for name, phase in arm.phases.items():
+        if phase.error_ratio > objective.max_error_ratio:
+            failed = format_beside(phase.error_ratio, objective.max_error_ratio, format_percent)
+            limit = format_percent(objective.max_error_ratio)
+            return f"{failed} of requests failed in phase {name}; the limit is {limit}"
     # From however few requests: a limit that needs a large sample to bind would protect nobody.
     p99_s = quantile_s(arm.latency, 0.99)
     if objective.max_p99_s is not None and p99_s > objective.max_p99_s:

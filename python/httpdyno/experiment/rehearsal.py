@@ -73,7 +73,7 @@ def least_s(plan: Plan) -> float:
     if plan.reference is None:
         claims = claims[:1]
     n_arms = sum(map(len, claims))
-    window_s = method.warm_up_s + method.lead_in_s + method.window_s
+    window_s = method.warm_up_s + method.turn_s
     looks_s = LooksToTake(can_count=False).expected_s(claims)
     return method.min_starts * n_arms * window_s + looks_s
 

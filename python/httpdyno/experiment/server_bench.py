@@ -45,12 +45,13 @@ from httpdyno.model import (
     Configuration,
     HostFacts,
     LogLines,
+    SideCommand,
     StartRecord,
     Study,
     WindowRecord,
 )
 from httpdyno.model.metric import keeps_first_byte
-from httpdyno.servers.adapter import ServerAdapter
+from httpdyno.servers.adapter import Acting, Running, ServerAdapter
 from httpdyno.servers.difference import difference
 from httpdyno.servers.root_folder import ROOT_VARIABLE, full_disk
 from httpdyno.servers.run_data import RunData
@@ -297,6 +298,9 @@ class ServerBench:
             ),
             seed=self._seed,
             cpus=self._cores.client,
+            phases=self._study.method.phases,
+            decides=self._study.method.decides,
+            act=lambda place, command: acted(running[place], command),
             has_first_byte=keeps_first_byte(self._study.objective.named),
             known=self._cycles.of(_labels(requests)),
             is_disturbed=self._pulse.stood_still,
@@ -341,6 +345,11 @@ class ServerBench:
         ending, self._ending = self._ending, []
         for future in ending:
             future.result()
+
+
+def acted(running: Running, command: SideCommand) -> str:
+    """Run a command at a server; return what was wrong with it."""
+    return running.act(command) if isinstance(running, Acting) else "no command can be run at it"
 
 
 def _labels(requests: Sequence[StartRequest]) -> list[str]:

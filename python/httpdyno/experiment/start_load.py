@@ -7,15 +7,16 @@ they are known, all arms of several starts are warmed up at the same time.
 import math
 import random
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 
-from httpdyno.errors import UsageError
-from httpdyno.experiment.arm_load import ArmLoads, Place, Silence
+from httpdyno.experiment.arm_load import ArmLoads, Place, Silence, stopped_on_error
 from httpdyno.experiment.bench import StartRequest
 from httpdyno.experiment.looks_afterwards import Looked, Wanted, look_afterwards
+from httpdyno.experiment.phases import Act, PhasedWindows
 from httpdyno.experiment.start_seed import start_seed
+from httpdyno.experiment.start_time import require_time
 from httpdyno.experiment.window_choice import (
     PILOT_TAIL_S,
     CycleMoments,
@@ -25,18 +26,17 @@ from httpdyno.experiment.window_choice import (
 from httpdyno.load.engine import Edge, LoadHandle, RunningLoad
 from httpdyno.load.entrance import entrance_trouble
 from httpdyno.load.window_plan import WindowPlan
-from httpdyno.model import Measurement, WindowRecord, Workload
+from httpdyno.model import Measurement, Phase, Telemetry, WindowRecord, Workload
 from httpdyno.telemetry.collector import Collector
 from httpdyno.telemetry.window import WindowTelemetry
-from httpdyno.units import format_duration
 
 _POLL_S = 0.05
+_FIRST_PHASE = 10
+"""What is drawn for windows of phases is drawn apart, and apart for each."""
 _LONGEST_WARM_UP = 2.0
 """Times what was asked."""
 _MOMENT_S = 0.001
 """Of a window that is there for what comes before it."""
-BESIDE_LOAD = 1.2
-"""For the time that servers take to come up, about, where a start's load is long."""
 
 
 @dataclass(kw_only=True)
@@ -58,6 +58,11 @@ class StartLoad:
     wanted: Wanted = field(default_factory=Wanted)
     """What is to be looked at when the windows are through."""
     cpus: Sequence[int] = ()
+    phases: Sequence[Phase] = ()
+    """What each turn of an arm goes through; empty is a window of a steady load."""
+    decides: str = ""
+    """The phase that is compared."""
+    act: Act = lambda _place, _command: ""
     has_first_byte: bool = False
     """Whether the time to the first byte is kept of each window."""
     known: Mapping[int, CycleMoments] = field(default_factory=dict)
@@ -114,20 +119,32 @@ class StartLoad:
         )
         records: list[WindowRecord] = []
 
-        def keep(index: int, measurement: Measurement) -> None:
-            block, place = turns[index]
+        def keep(block: int, place: Place, seen: Measurement, telemetry: Telemetry) -> None:
             record = WindowRecord(
                 comparison=self._first.comparison,
                 start=self.requests[place.start].start,
                 block=block,
                 arm=place.arm,
-                measurement=measurement.lean(has_first_byte=self.has_first_byte),
-                telemetry=watch.of(index),
+                measurement=seen.lean(has_first_byte=self.has_first_byte),
+                telemetry=telemetry,
             )
             records.append(record)
             save(record)
 
-        self._play(up, plan, 1, watch.on_edge, keep)
+        if self.phases:
+            phased = PhasedWindows(
+                phases=self.phases,
+                decides=self.decides,
+                measure_s=choice.measure_s,
+                tail_s=choice.tail_s,
+                act=self.act,
+                play=self._play_one,
+            )
+            self.shut_out |= phased.run(turns, keep)
+        else:
+            self._play(
+                up, plan, 1, watch.on_edge, lambda n, seen: keep(*turns[n], seen, watch.of(n))
+            )
         if self.silence is None and not self.shut_out:
             self.looked = look_afterwards(
                 self.wanted,
@@ -137,6 +154,21 @@ class StartLoad:
                 self._start_one,
             )
         return records
+
+    def _play_one(
+        self, place: Place, plan: WindowPlan, number: int
+    ) -> tuple[Measurement, Telemetry] | None:
+        """Play one window by itself; None where the arm fell silent, or users did not get in."""
+        found: list[tuple[Measurement, Telemetry]] = []
+        watch = WindowTelemetry([self.collectors.get(place, ())], [0])
+        self._play(
+            [place],
+            [plan],
+            _FIRST_PHASE + number,
+            watch.on_edge,
+            lambda n, seen: found.append((seen, watch.of(n))),
+        )
+        return found[0] if found else None
 
     @property
     def workload(self) -> Workload:
@@ -156,6 +188,14 @@ class StartLoad:
         )
 
     @property
+    def _turn_s(self) -> float:
+        """What a turn takes by what is asked."""
+        request = self._first
+        if not self.phases:
+            return request.lead_in_s + request.window_s
+        return sum(request.window_s + phase.pause_s for phase in self.phases)
+
+    @property
     def _is_credited(self) -> bool:
         return not self.workload.is_open_loop
 
@@ -163,7 +203,8 @@ class StartLoad:
     def _is_learning(self) -> bool:
         """Whether the warm-up is to show how long cycles are."""
         is_known = all(place.arm in self.known for place in self._up)
-        return self._is_credited and self._first.warm_up_s > 0 and not is_known
+        is_asked = self._first.warm_up_s > 0 and not self.phases
+        return self._is_credited and is_asked and not is_known
 
     def _turns(self, n_blocks: int) -> list[tuple[int, Place]]:
         """Return the block and place of each window, in order; (n_windows,).
@@ -223,7 +264,7 @@ class StartLoad:
             for place in self._up:
                 window = WindowPlan(arm=0, lead_in_s=0.0, measure_s=self._warm_up_s(place.start))
                 handle = self._start([place], [window], 0, None)
-                stack.enter_context(_stopped_on_error(handle))
+                stack.enter_context(stopped_on_error(handle))
                 handles.append(handle)
             for place, handle in zip(self._up, handles, strict=True):
                 handle.wait(math.inf)
@@ -233,7 +274,7 @@ class StartLoad:
         request = self._first
         n_blocks = len(request.order)
         # A study that wants neither warm-up nor lead-in asks for what fresh servers do at first.
-        is_fresh = request.warm_up_s <= 0 and request.lead_in_s <= 0
+        is_fresh = bool(self.phases) or (request.warm_up_s <= 0 and request.lead_in_s <= 0)
         if not self._is_credited or is_fresh:
             return WindowChoice(
                 n_blocks=n_blocks,
@@ -242,7 +283,7 @@ class StartLoad:
                 measure_s=request.window_s,
                 tail_s=PILOT_TAIL_S if self._is_credited else 0.0,
                 cycle_s=0.0,
-                window_s=request.lead_in_s + request.window_s,
+                window_s=self._turn_s,
             )
         arms = [
             self.known.get(arm, CycleMoments()) + self.seen.get(arm, CycleMoments())
@@ -267,19 +308,7 @@ class StartLoad:
         # starts are warmed up all together, for twice as long as asked at the most.
         later_s = min(warm_up_s, _LONGEST_WARM_UP * self._first.warm_up_s)
         load_s = windows_s + (warm_up_s + (n - 1) * later_s) / n
-        if load_s <= limit_s:
-            return
-        why, advice = "by the study's method", ""
-        if choice.cycle_s > 0:
-            cycle = format_duration(choice.cycle_s)
-            why = f"because the server takes about {cycle} for a cycle of request and pause"
-            advice = ". More connections shorten windows where latencies vary much."
-        raise UsageError(
-            f"one start takes {format_duration(load_s)} of load, {why}; the budget "
-            f"leaves {format_duration(limit_s)} for each of {n} starts",
-            hint=f"{n} such starts take about {format_duration(n * load_s * BESIDE_LOAD)}; "
-            f"see `--budget`{advice}",
-        )
+        require_time(load_s, limit_s, n, cycle_s=choice.cycle_s)
 
     def _play(
         self,
@@ -291,7 +320,7 @@ class StartLoad:
     ) -> None:
         """Have the engine run windows; hand on each as it ends, until an arm falls silent."""
         handle = self._start(up, plan, part, on_edge)
-        with _stopped_on_error(handle):
+        with stopped_on_error(handle):
             n_seen, is_over = 0, False
             entered: set[int] = set()
             while not is_over:
@@ -353,7 +382,7 @@ class StartLoad:
         moment = WindowPlan(arm=0, lead_in_s=0.0, measure_s=_MOMENT_S)
         for place in others:
             alone = self._start([place], [moment], 0, None)
-            with _stopped_on_error(alone):
+            with stopped_on_error(alone):
                 alone.wait(math.inf)
             self._see_entrances([place], alone)
 
@@ -363,13 +392,3 @@ class StartLoad:
             self.seen[place.arm] = self.seen.get(place.arm, CycleMoments()) + moments
         if measurement.completed == 0 and measurement.offered > 0:
             self.silence = Silence(place=place, measurement=measurement)
-
-
-@contextmanager
-def _stopped_on_error(handle: RunningLoad) -> Iterator[None]:
-    try:
-        yield
-    except BaseException:
-        handle.stop()
-        handle.wait(math.inf)
-        raise

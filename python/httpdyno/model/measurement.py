@@ -268,6 +268,17 @@ class Evidence(Record, frozen=True, forbid_unknown_fields=False):
 NO_EVIDENCE = Evidence()
 
 
+class PhaseSeen(Record, frozen=True, omit_defaults=True):
+    """What a phase of a turn saw that does not decide."""
+
+    measured_s: float
+    offered: int
+    completed: int
+    errors: dict[str, int] = msgspec.field(default_factory=dict)
+    latency: HistogramData = NO_VALUES
+    cpu_s: float = 0.0
+
+
 class Measurement(Record, frozen=True, omit_defaults=True):
     """One window of load. `offered == completed + sum(errors)`."""
 
@@ -314,6 +325,8 @@ class Measurement(Record, frozen=True, omit_defaults=True):
     """Of a closed-loop window that was asked for them."""
     limited_by: str = ""
     evidence: Evidence = NO_EVIDENCE
+    beside: dict[str, PhaseSeen] = msgspec.field(default_factory=dict)
+    """The other phases of the same turn, by their names; empty where a study has none."""
 
     @property
     def throughput_per_s(self) -> float:

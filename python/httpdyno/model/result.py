@@ -102,6 +102,17 @@ class RatioInterval(Record, frozen=True):
     confidence: float
 
 
+class PhaseFigures(Record, frozen=True):
+    """One phase of an arm's turns over all its starts; 0 where there is nothing to divide by."""
+
+    throughput_per_s: float = 0.0
+    """Right answers that ended in the measured part."""
+    cpu_s_per_request: float = 0.0
+    error_ratio: float = 0.0
+    latency_s: dict[str, float] = msgspec.field(default_factory=dict)
+    """p50, p90, p99 where there are enough for it, and max."""
+
+
 class ArmSummary(Record, frozen=True):
     """What one arm of a comparison did over all its starts."""
 
@@ -120,6 +131,8 @@ class ArmSummary(Record, frozen=True):
     times_s: dict[str, float] = msgspec.field(default_factory=dict)
     """Percentiles of what an objective names beside the latency, by the keys of their ratios."""
     pss_bytes: float | None = None
+    phases: dict[str, PhaseFigures] = msgspec.field(default_factory=dict)
+    """What the phases saw that do not decide."""
     largest_pss_bytes: int | None = None
     """In any window. None also in what an earlier version stored."""
     n_processes: float = 0.0

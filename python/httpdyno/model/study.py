@@ -133,6 +133,17 @@ class Companion(Record, frozen=True):
     """A template that says `true` or `false`: whether it is there; empty is always."""
 
 
+class Phase(Record, frozen=True):
+    """A part of each turn, with a window of its own."""
+
+    name: str
+    pause_s: float = 0.0
+    """Without load, before the window."""
+    command: SideCommand | None = None
+    """Run at the server: before that pause, or `at_s` after the window began."""
+    at_s: float | None = None
+
+
 class Method(Record, frozen=True):
     """How the question is answered."""
 
@@ -153,11 +164,22 @@ class Method(Record, frozen=True):
     earlier versions stored."""
     cores: Literal["auto", "apart", "shared"] = "auto"
     """Whether load client and servers have cores of their own. `auto`: from four cores on."""
+    phases: tuple[Phase, ...] = ()
+    """What each turn of an arm goes through; empty is a window of a steady load."""
+    decides: str = ""
+    """The phase whose window is compared; the others are told beside it."""
+
+    @property
+    def turn_s(self) -> float:
+        """What a turn of an arm takes by what is asked: windows, lead-in, pauses."""
+        if self.phases:
+            return sum(self.window_s + phase.pause_s for phase in self.phases)
+        return self.lead_in_s + self.window_s
 
     @property
     def is_fresh(self) -> bool:
-        """Whether it asks for what fresh servers do at first."""
-        return self.warm_up_s <= 0 and self.lead_in_s <= 0
+        """Whether it asks for what fresh servers do at first, or after what a phase does."""
+        return bool(self.phases) or (self.warm_up_s <= 0 and self.lead_in_s <= 0)
 
 
 class Candidate(Record, frozen=True):

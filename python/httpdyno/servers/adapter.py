@@ -11,7 +11,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from httpdyno.model import Configuration, Effective, KnobInfo, ServerSpec, TrialStatus
+from httpdyno.model import (
+    Configuration,
+    Effective,
+    KnobInfo,
+    ServerSpec,
+    SideCommand,
+    TrialStatus,
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -114,6 +121,14 @@ class Prepared(Protocol):
     @property
     def prepare_s(self) -> float:
         """Their time, of all; 0 where there is none."""
+
+
+@runtime_checkable
+class Acting(Protocol):
+    """A server at which a study's own command can be run while it is up."""
+
+    def act(self, command: SideCommand) -> str:
+        """Run it in the server's folder, to its end; return what was wrong with it, in words."""
 
 
 @runtime_checkable

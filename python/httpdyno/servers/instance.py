@@ -10,7 +10,7 @@ from typing import Protocol
 
 from msgspec import structs
 
-from httpdyno.model import Configuration, Effective, ServerSpec, level_text
+from httpdyno.model import Configuration, Effective, ServerSpec, SideCommand, level_text
 from httpdyno.servers.adapter import NotRunning, Place
 from httpdyno.servers.listening import listening
 from httpdyno.servers.patience import Patience
@@ -79,6 +79,7 @@ class Instance:
         asked: Asked,
         insight: Insight,
         error_logs: Sequence[Path] = (),
+        act: Callable[[SideCommand], str] | None = None,
         finish: Callable[[], None] | None = None,
     ) -> None:
         self._process = process
@@ -87,6 +88,7 @@ class Instance:
         self._asked = asked
         self._insight = insight
         self._error_logs = tuple(error_logs)
+        self._act = act
         self._finish = finish
         self._lock = threading.Lock()
         self._last_words: str | None = None
@@ -164,6 +166,10 @@ class Instance:
             status=spec.ready_status,
             is_tls=spec.is_tls,
         )
+
+    def act(self, command: SideCommand) -> str:
+        """Run a command of the study in its folder; return what was wrong with it."""
+        return "no command can be run at it" if self._act is None else self._act(command)
 
     def is_alive(self) -> bool:
         """Whether the root process still runs."""

@@ -16,7 +16,7 @@ from httpdyno.servers.port import HeldPort
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.render import Variables
 from httpdyno.servers.run_folder import remove_place
-from httpdyno.servers.staging import environment, finish, hand_over, stage, writable_folders
+from httpdyno.servers.staging import act, environment, finish, hand_over, stage, writable_folders
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -121,5 +121,6 @@ def _spawned(
         asked=asked,
         insight=how.insight(process),
         error_logs=how.error_logs,
+        act=partial(act, variables, place, own_environment),
         finish=partial(finish, spec, variables, place, own_environment) if spec.finish else None,
     )

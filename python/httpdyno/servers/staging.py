@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 from httpdyno.errors import AdapterError
-from httpdyno.model import ServerSpec, TrialStatus
+from httpdyno.model import ServerSpec, SideCommand, TrialStatus
 from httpdyno.servers.adapter import NotRunning, Place
 from httpdyno.servers.patience import Patience
 from httpdyno.servers.process import ServerProcess
@@ -16,6 +16,7 @@ from httpdyno.servers.render import (
     Variables,
     diff_name,
     inside,
+    render_argument,
     rendered_commands,
     rendered_environment,
     rendered_templates,
@@ -235,6 +236,20 @@ def finish(spec: ServerSpec, variables: Variables, place: Place, own: Mapping[st
             f"a command of server.finish failed: {said}",
             hint="What it was to clear away may still be there.",
         )
+
+
+def act(variables: Variables, place: Place, own: Mapping[str, str], command: SideCommand) -> str:
+    """Run a command of the study while its server is up; return what was wrong with it.
+
+    Args:
+        variables: Of the start.
+        place: Of the start.
+        own: The server's environment.
+        command: As the study says it.
+    """
+    run = tuple(render_argument(part, variables, source="method.phases") for part in command.run)
+    wrong = command_trouble(run, command.timeout_s, place, own, log="phase.log")
+    return "" if wrong is None else wrong.detail
 
 
 def failure(outcomes: Iterable[NotRunning | None]) -> str:

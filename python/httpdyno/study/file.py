@@ -24,6 +24,7 @@ from httpdyno.study.candidate import study_candidates
 from httpdyno.study.complaint import MISSING_HINT, is_possible_number, nearest, typed_study
 from httpdyno.study.knob import Settings, study_knobs
 from httpdyno.study.load_knob import check_load_knobs
+from httpdyno.study.phase import phases_from
 from httpdyno.study.server import infos_of, server_from, with_companions
 from httpdyno.study.site import (
     SiteKnobInfos,
@@ -228,6 +229,8 @@ class _Checker:
                 raise StudyFileError(
                     f"`{self._file}`: {name} is not a key of format 1", hint="write `format = 2`"
                 )
+        if typed.site is not None and any(phase.run for phase in typed.method.phases):
+            raise self.wrong("method.phases", "run", "no command beside [site]")
         if typed.candidates and typed.method.kind != "ladder":
             raise self.wrong("method.kind", typed.method.kind, "ladder, where there are candidates")
         if typed.site is not None and typed.workload.target:
@@ -312,6 +315,9 @@ class _Checker:
             warm_up_s=self.duration("method.warm_up", table.warm_up),
             blocks_per_start=table.blocks_per_start,
             min_starts=table.min_starts,
-            side_by_side=table.side_by_side,
+            # What a phase does to a machine its neighbour would feel.
+            side_by_side=1 if table.phases else table.side_by_side,
             cores=table.cores,
+            phases=phases_from(table, self.duration, self.wrong),
+            decides=table.decides or (table.phases[-1].name if table.phases else ""),
         )

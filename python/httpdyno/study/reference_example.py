@@ -165,6 +165,14 @@ max_p99 = "300ms"
 kind = "ladder"
 min_starts = 8
 """,
+    "[[method.phases]]": """
+[[method.phases]]           # without any: windows of a steady load
+name = "warm"
+
+[[method.phases]]           # the last one decides, unless `method.decides` names another
+name = "idle, then all at once"
+pause = "5s"
+""",
     "[budget]": """
 [budget]
 time = "10m"

@@ -240,6 +240,21 @@ class ObjectiveTable(Record, frozen=True):
     """That no verdict is a wrong `better` or `worse`, however often one looks."""
 
 
+class PhaseTable(Record, frozen=True):
+    """`[[method.phases]]`: a part of each turn, with a window of its own."""
+
+    name: str
+    """A word, such as `cold`."""
+    run: tuple[str, ...] = ()
+    """A command in the server's run folder before the window, such as one that empties a cache."""
+    timeout: str = "20s"
+    """As long the command may take."""
+    pause: str = "0s"
+    """Without load, before the window and after the command."""
+    at: str | None = None
+    """Run the command so long after the window began instead, such as a restart under load."""
+
+
 class MethodTable(Record, frozen=True):
     """`[method]`."""
 
@@ -263,6 +278,11 @@ class MethodTable(Record, frozen=True):
     """Starts that may be up at the same time; 1 where a server changes while it rests."""
     cores: Literal["auto", "apart", "shared"] = "auto"
     """Whether load client and server have cores of their own. `auto`: from four cores on."""
+    phases: tuple[PhaseTable, ...] = ()
+    """What each turn of a server goes through, in this order, in place of a window of steady load:
+    each phase has a window whose users all begin with it."""
+    decides: str = ""
+    """The phase that is compared, the others are told beside it; empty is the last one."""
 
 
 class BudgetTable(Record, frozen=True):

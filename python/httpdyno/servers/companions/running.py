@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from httpdyno.interruption import cleaning
-from httpdyno.model import Effective
-from httpdyno.servers.adapter import Logged, NotRunning, Prepared, Running
+from httpdyno.model import Effective, SideCommand
+from httpdyno.servers.adapter import Acting, Logged, NotRunning, Prepared, Running
 from httpdyno.servers.companions.names import SEPARATOR, SERVER
 from httpdyno.servers.patience import Patience
 from httpdyno.servers.status_page import StatusPage, status_pages_of
@@ -86,6 +86,11 @@ class Together:
         return Effective(
             values=values, asked=asked, source=", ".join(sources), unverified=tuple(unverified)
         )
+
+    def act(self, command: SideCommand) -> str:
+        """Run a command at the server that the study is about; return what was wrong with it."""
+        server = next(part.running for part in self._parts if part.name == SERVER)
+        return server.act(command) if isinstance(server, Acting) else "no command can be run at it"
 
     def is_alive(self) -> bool:
         """Whether all of them run."""

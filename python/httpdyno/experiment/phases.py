@@ -1,0 +1,115 @@
+"""Windows of a start in phases: cold and warm, idle and then a burst, a restart under load.
+
+In each turn an arm goes through all phases of the study, in their order, before the other arm does.
+Each window is a load of its own, whose users all begin when it does: that is what is asked, how a
+server meets those who come after what the phase does to it. One phase decides, and is the window
+of the comparison; what the others saw is kept beside it.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from threading import Event, Thread
+
+from msgspec import structs
+
+from httpdyno.experiment.arm_load import Place
+from httpdyno.load.window_plan import WindowPlan
+from httpdyno.model import Measurement, Phase, PhaseSeen, SideCommand, Telemetry
+
+Act = Callable[[Place, SideCommand], str]
+"""Runs a command at a server, and returns what was wrong with it."""
+Play = Callable[[Place, WindowPlan, int], tuple[Measurement, Telemetry] | None]
+"""Plays one window; None where the load is over. The number is of the window in the start."""
+Keep = Callable[[int, Place, Measurement, Telemetry], None]
+"""Takes what decides of a block and a place."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PhasedWindows:
+    """Plays the phases of a study."""
+
+    phases: Sequence[Phase]
+    decides: str
+    """Which of them is the comparison's window."""
+    measure_s: float
+    tail_s: float
+    act: Act
+    play: Play
+    wait: Callable[[float], None] = time.sleep
+
+    def run(self, turns: Sequence[tuple[int, Place]], keep: Keep) -> dict[Place, str]:
+        """Play all phases of all turns; return whose command failed, with its words."""
+        number = 0
+        for block, place in turns:
+            seen: dict[str, tuple[Measurement, Telemetry]] = {}
+            for phase in self.phases:
+                found = self._phase(phase, place, number)
+                number += 1
+                if isinstance(found, str):
+                    return {place: f"phase {phase.name}: {found}"}
+                if found is None:
+                    return {}
+                seen[phase.name] = found
+            measurement, telemetry = seen.pop(self.decides)
+            beside = {name: _seen(*each) for name, each in seen.items()}
+            keep(block, place, structs.replace(measurement, beside=beside), telemetry)
+        return {}
+
+    def _phase(
+        self, phase: Phase, place: Place, number: int
+    ) -> tuple[Measurement, Telemetry] | str | None:
+        command = phase.command
+        if command is not None and phase.at_s is None:
+            words = self.act(place, command)
+            if words:
+                return words
+        if phase.pause_s > 0:
+            self.wait(phase.pause_s)
+        plan = WindowPlan(
+            arm=0, lead_in_s=0.0, measure_s=self.measure_s, spread_s=0.0, tail_s=self.tail_s
+        )
+        if command is None or phase.at_s is None:
+            return self.play(place, plan, number)
+        meanwhile = _Meanwhile(partial(self.act, place, command), phase.at_s)
+        try:
+            found = self.play(place, plan, number)
+        finally:
+            words = meanwhile.ended()
+        return words or found
+
+
+@dataclass
+class _Meanwhile:
+    """Runs something some time after it was made, in a thread of its own."""
+
+    work: Callable[[], str]
+    at_s: float
+    words: str = ""
+    _is_over: Event = field(default_factory=Event)
+
+    def __post_init__(self) -> None:
+        self._thread = Thread(target=self._run, name="phase")
+        self._thread.start()
+
+    def ended(self) -> str:
+        """Wait for its end, without beginning what was not begun; return what was wrong."""
+        self._is_over.set()
+        self._thread.join()
+        return self.words
+
+    def _run(self) -> None:
+        if not self._is_over.wait(self.at_s):
+            self.words = self.work()
+
+
+def _seen(measurement: Measurement, telemetry: Telemetry) -> PhaseSeen:
+    return PhaseSeen(
+        measured_s=measurement.measured_s,
+        offered=measurement.measured_offered,
+        completed=measurement.measured_completed,
+        errors=measurement.errors,
+        latency=measurement.latency,
+        cpu_s=telemetry.cpu_s,
+    )

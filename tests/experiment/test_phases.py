@@ -1,0 +1,161 @@
+"""Phases of a turn: each in its order, one decides, and what one cannot have done is no window."""
+
+import threading
+from dataclasses import replace
+
+import pytest
+from msgspec import structs
+
+from httpdyno.experiment.arm_load import Place
+from httpdyno.experiment.limit import limit_broken
+from httpdyno.experiment.phase_figures import phase_figures
+from httpdyno.experiment.phases import PhasedWindows
+from httpdyno.model import (
+    ArmSummary,
+    Configuration,
+    HistogramData,
+    Measurement,
+    Objective,
+    Phase,
+    PhaseFigures,
+    PhaseSeen,
+    SideCommand,
+    Telemetry,
+)
+
+EMPTY = SideCommand(run=("rm", "-rf", "{run}/cache"))
+RESTART = SideCommand(run=("kill", "-USR1", "1"))
+TURNS = [(0, Place(0, 1)), (0, Place(0, 0)), (1, Place(0, 0))]
+
+
+def seen(completed):
+    return Measurement(
+        opened_s=0.0,
+        measured_s=0.5,
+        total_s=0.5,
+        offered=completed,
+        completed=completed,
+        measured_offered=completed,
+        measured_completed=completed,
+    )
+
+
+class Server:
+    """Writes down what is done to it."""
+
+    def __init__(self, words="", plays=None):
+        self.did = []
+        self._words = words
+        self._plays = plays
+
+    def act(self, place, command):
+        self.did.append(("act", place.arm, command.run[0]))
+        return self._words
+
+    def wait(self, seconds):
+        self.did.append(("wait", seconds))
+
+    def play(self, place, plan, number):
+        assert (plan.lead_in_s, plan.spread_s, plan.measure_s) == (0.0, 0.0, 0.5)
+        self.did.append(("play", place.arm, number))
+        if self._plays is not None and number >= self._plays:
+            return None
+        return seen(100 + number), Telemetry(cpu_s=0.1 * number)
+
+
+def phased(server, phases, decides="warm"):
+    return PhasedWindows(
+        phases=phases,
+        decides=decides,
+        measure_s=0.5,
+        tail_s=0.0,
+        act=server.act,
+        play=server.play,
+        wait=server.wait,
+    )
+
+
+def test_each_turn_goes_through_all_phases_and_one_of_them_is_kept():
+    server, kept = Server(), []
+    phases = [Phase(name="cold", command=EMPTY), Phase(name="warm"), Phase(name="old", pause_s=3)]
+    trouble = phased(server, phases).run(TURNS, lambda *each: kept.append(each))
+    assert trouble == {}
+    assert server.did[:5] == [
+        ("act", 1, "rm"),
+        ("play", 1, 0),
+        ("play", 1, 1),
+        ("wait", 3),
+        ("play", 1, 2),
+    ]
+    assert [(block, place.arm) for block, place, _, _ in kept] == [(0, 1), (0, 0), (1, 0)]
+    assert [each.completed for _, _, each, _ in kept] == [101, 104, 107]
+    assert [each.cpu_s for _, _, _, each in kept] == pytest.approx([0.1, 0.4, 0.7])
+    _, _, last, _ = kept[-1]
+    assert {name: each.completed for name, each in last.beside.items()} == {"cold": 106, "old": 108}
+    assert last.beside["old"].cpu_s == pytest.approx(0.8)
+
+
+def test_what_a_phase_cannot_do_ends_the_load_with_its_words():
+    server, kept = Server(words="no such folder"), []
+    phases = [Phase(name="cold", command=EMPTY), Phase(name="warm")]
+    trouble = phased(server, phases).run(TURNS, lambda *each: kept.append(each))
+    assert trouble == {Place(0, 1): "phase cold: no such folder"}
+    assert server.did == [("act", 1, "rm")]
+    assert kept == []
+
+
+def test_a_load_that_is_over_keeps_no_half_turn():
+    server, kept = Server(plays=1), []
+    phases = [Phase(name="cold"), Phase(name="warm")]
+    assert phased(server, phases).run(TURNS, lambda *each: kept.append(each)) == {}
+    assert kept == []
+
+
+def test_a_command_under_load_is_run_while_the_window_is_played():
+    server, ran = Server(), threading.Event()
+    kept = []
+
+    def play(place, plan, number):
+        assert ran.wait(10), "the command begins while the window is played"
+        return Server().play(place, plan, number)
+
+    def act(place, command):
+        ran.set()
+        return server.act(place, command)
+
+    phases = [Phase(name="warm", command=RESTART, at_s=0.0)]
+    windows = replace(phased(server, phases), act=act, play=play)
+    assert windows.run(TURNS[:1], lambda *each: kept.append(each)) == {}
+    assert server.did == [("act", 1, "kill")]
+    assert len(kept) == 1
+
+
+def test_a_command_whose_time_never_came_is_not_run():
+    server = Server()
+    phases = [Phase(name="warm", command=RESTART, at_s=3600.0)]
+    assert phased(server, phases).run(TURNS[:1], lambda *_: None) == {}
+    assert server.did == [("play", 1, 0)]
+
+
+def test_phases_are_told_by_what_they_saw_over_all_turns():
+    latency = HistogramData(
+        bounds_ns=(1_000_000, 9_000_000), counts=(30, 10), sum_s=0.1, max_s=0.01
+    )
+    turn = {
+        "cold": PhaseSeen(measured_s=0.5, offered=50, completed=40, latency=latency, cpu_s=0.2),
+    }
+    [(name, figures)] = phase_figures([turn, turn]).items()
+    assert name == "cold"
+    assert figures.throughput_per_s == 80
+    assert figures.cpu_s_per_request == pytest.approx(0.005)
+    assert figures.error_ratio == pytest.approx(0.2)
+    assert figures.latency_s["p50"] == 0.001
+
+
+def test_failures_of_a_phase_that_does_not_decide_break_the_limit_too():
+    arm = ArmSummary(
+        configuration=Configuration(values={}), phases={"cold": PhaseFigures(error_ratio=0.5)}
+    )
+    assert "failed in phase cold" in limit_broken(arm, Objective())
+    fine = structs.replace(arm, phases={"cold": PhaseFigures(error_ratio=0.0)})
+    assert limit_broken(fine, Objective()) == ""

@@ -1,0 +1,83 @@
+"""`[[method.phases]]` of a study file."""
+
+import pytest
+
+from httpdyno.errors import StudyFileError
+from httpdyno.model import Phase, SideCommand
+from httpdyno.study.file import load_study
+
+STUDY = """
+format = 2
+name = "shop"
+title = "The shop"
+
+[server]
+adapter = "apache"
+base = "app.conf"
+
+[[knobs]]
+name = "cache"
+start = "off"
+levels = ["disk"]
+
+[method]
+window = "500ms"
+decides = "cold"
+
+[[method.phases]]
+name = "cold"
+run = ["rm", "-rf", "{run}/cache"]
+
+[[method.phases]]
+name = "expired"
+pause = "2500ms"
+
+[[method.phases]]
+name = "restart"
+run = ["kill", "-USR1", "1"]
+at = "200ms"
+timeout = "5s"
+"""
+
+
+def read(folder, text):
+    (folder / "app.conf").write_text("")
+    (folder / "study.toml").write_text(text)
+    return load_study(folder, lambda _: {})
+
+
+def test_phases_are_read_in_their_order_and_starts_come_one_by_one(tmp_path):
+    method = read(tmp_path, STUDY).method
+    assert method.phases == (
+        Phase(name="cold", command=SideCommand(run=("rm", "-rf", "{run}/cache"))),
+        Phase(name="expired", pause_s=2.5),
+        Phase(
+            name="restart",
+            command=SideCommand(run=("kill", "-USR1", "1"), timeout_s=5.0),
+            at_s=0.2,
+        ),
+    )
+    assert (method.decides, method.side_by_side) == ("cold", 1)
+    assert method.is_fresh
+    assert method.turn_s == 3 * 0.5 + 2.5
+
+
+def test_the_last_phase_decides_where_nothing_is_said(tmp_path):
+    assert read(tmp_path, STUDY.replace('decides = "cold"\n', "")).method.decides == "restart"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('decides = "cold"', 'decides = "warm"', "cold, expired, restart"),
+        ('name = "expired"', 'name = "cold"', "a word of its own"),
+        ('name = "expired"', 'name = ""', "a word of its own"),
+        ('run = ["kill", "-USR1", "1"]\n', "", "a command"),
+        ('pause = "2500ms"', 'pause = "soon"', "a duration"),
+        ('decides = "cold"', 'kind = "sweep"\nknob = "cache"', "expected ladder"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(tmp_path, old, new, words):
+    assert old in STUDY
+    with pytest.raises(StudyFileError, match=words):
+        read(tmp_path, STUDY.replace(old, new, 1))
