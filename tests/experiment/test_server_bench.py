@@ -26,6 +26,7 @@ from httpdyno.model import (
     Knob,
     KnobInfo,
     Method,
+    Objective,
     RequestSpec,
     ServerSpec,
 )
@@ -83,6 +84,7 @@ def measured(*servers, configurations=None, line_up=(), seen=None):
         of_server=lambda configuration: configuration,
         load_of=lambda _configuration: SimpleNamespace(connections=1),
         method=Method(),
+        objective=Objective(),
     )
     arms = configurations or tuple(
         Configuration(values={"n": number}) for number in range(len(servers))

@@ -11,6 +11,7 @@ import pytest
 
 from httpdyno.experiment import server_bench
 from httpdyno.experiment.bench import StartRequest
+from httpdyno.experiment.looks_afterwards import Looked
 from httpdyno.experiment.server_bench import ServerBench
 from httpdyno.experiment.standstill import Gaps
 from httpdyno.experiment.window_choice import CycleMoments
@@ -123,7 +124,7 @@ def test_what_hung_while_nobody_looked_did_not_hang(study, monkeypatch, still_s,
 def test_no_later_window_is_chosen_by_latencies_of_a_disturbed_start(study, monkeypatch):
     slow = CycleMoments(n=8, sum_s=200.0, sum_s2=5000.0)
     monkeypatch.setattr(server_bench, "Pulse", lambda: _StoodStill(0.0, 25.0, 0.0, 0.0))
-    monkeypatch.setattr(ServerBench, "_load", lambda *_: ([], {}, {0: slow}))
+    monkeypatch.setattr(ServerBench, "_load", lambda *_: ([], Looked(), {0: slow}))
     request = request_of(study, warm_up_s=0.1)
     labels = [arm.label() for arm in request.arms]
     with ServerBench(adapter=_Deaf(), study=study, seed=1) as bench:  # type: ignore[arg-type]

@@ -171,9 +171,10 @@ class _Rehearsal:
     def check_settings(self) -> None:
         """Refuse a setting that neither the adapter nor any template reads."""
         study, known = self._study, self._adapter.settings()
-        start = study.start_configuration()
         for name in study.server.settings:
-            if name not in known and not self._is_setting_read(name, start):
+            if name not in known and not any(
+                self._is_setting_read(name, each) for each in self._contexts("")
+            ):
                 server = study.server.adapter
                 hint = nearest(name, known) or f"settings are {', '.join(sorted(known))}"
                 if name in self._adapter.knobs():

@@ -107,7 +107,8 @@ class Variables:
             port=PORT_PLACEHOLDER,
             server_user=server_user,
             shared=SHARED_PLACEHOLDER if is_shared(spec) else "",
-            peers=spec.peers,
+            peers=spec.peers
+            or {each.name: peer_placeholder(each.name) for each in spec.companions},
         )
 
     def names(self) -> dict[str, object]:
@@ -124,6 +125,12 @@ class Variables:
             "peer": _Names("peer", self.peers),
             **({"shared": self.shared} if self.shared else {}),
         }
+
+
+def peer_placeholder(name: str) -> Peer:
+    """Return where a server is in what is rendered for diffs."""
+    upper = name.upper()
+    return Peer(address=f"{upper}-ADDRESS", run=f"{upper}-RUN", memory=f"{upper}-MEMORY")
 
 
 def is_shared(spec: ServerSpec) -> bool:

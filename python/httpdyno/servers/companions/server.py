@@ -24,10 +24,8 @@ from httpdyno.servers.companions.names import (
     those_there,
 )
 from httpdyno.servers.companions.running import Part, Together
+from httpdyno.servers.render import peer_placeholder
 from httpdyno.servers.run_folder import remove_place
-
-_PLACEHOLDER = "{}-{}"
-"""Of a peer's address and folders in what is rendered for diffs: (name, what)."""
 
 
 class WithCompanions:
@@ -141,11 +139,7 @@ class WithCompanions:
             told = tuple(values.values) if whose else shape
             untold = tuple(n for n in told if f"{whose}{SEPARATOR}{n}" not in configuration.values)
             known = structs.replace(own, companions=(), loaded="", shape=untold, peers=dict(peers))
-            peers[name] = Peer(
-                address=_PLACEHOLDER.format(name.upper(), "ADDRESS"),
-                run=_PLACEHOLDER.format(name.upper(), "RUN"),
-                memory=_PLACEHOLDER.format(name.upper(), "MEMORY"),
-            )
+            peers[name] = peer_placeholder(name)
             return name, adapter, known, values
 
         for each in _on(there, "behind"):
