@@ -52,6 +52,24 @@ class TestSweep(MethodConformance):
         return lambda values: 100.0 * min(values["workers"], 4)
 
 
+class TestTable(MethodConformance):
+    @pytest.fixture
+    def plan(self, study):
+        return make_plan(
+            structs.replace(study, method=structs.replace(study.method, kind="table")),
+            seed=11,
+            budget_s=250.0,
+        )
+
+    @pytest.fixture
+    def throughput_per_s(self):
+        return lambda values: 400 * GOOD[values["good"]] * (0.7 if values["bad"] else 1.0)
+
+    def test_the_final_claim_rests_on_starts_that_nothing_was_chosen_by(self, whole, store):
+        """There is none: what each row proves rests on starts of its own."""
+        assert whole.final is None
+
+
 class TestPair(MethodConformance):
     @pytest.fixture
     def plan(self, study):

@@ -104,6 +104,14 @@ def test_a_variable_that_the_adapter_sets_is_a_difference(study):
         rehearse(plan, OfVariables([]))
 
 
+def test_a_table_s_row_that_does_nothing_by_itself_is_refused(study):
+    text = STUDY.replace("{{ knob.mood }}", "{{ knob.mood if knob.workers == 2 else 'good' }}")
+    assert rehearsed(study(text.replace('colour = "red"\n', ""), base="")) == ()
+    table = text.replace('colour = "red"\n', "") + '[method]\nkind = "table"\n'
+    with pytest.raises(StudyFileError, match="mood good → bad changes nothing"):
+        rehearsed(study(table, base=""))
+
+
 @pytest.mark.parametrize(
     ("before", "after", "said"),
     [

@@ -1,10 +1,12 @@
 import pytest
 from msgspec import structs
+from tests.report.plain import plain_text
 
 from httpdyno.errors import TargetError, UsageError
-from httpdyno.experiment.planning import make_plan, sweep_levels
+from httpdyno.experiment.planning import make_plan, plan_lines, sweep_levels
 from httpdyno.experiment.run import run_plan
 from httpdyno.model import Knob, Level, Method
+from httpdyno.report.study.text import outcome_text
 from httpdyno.testing.bench import FakeBench
 from httpdyno.testing.memory_store import MemoryStore
 
@@ -150,13 +152,42 @@ def test_levels_that_fail_one_after_the_other_do_not_use_more_than_the_budget(sw
     assert bench.starts_measured == 2
 
 
-def test_levels_of_a_sweep_are_numbers_in_order(sweep_study):
+def test_levels_that_are_numbers_ascend_and_words_keep_their_order(sweep_study):
     assert sweep_levels(sweep_study) == (1, 2, 4, 8, 16, 64)
-    words = structs.replace(
-        sweep_study, knobs=(Knob(name="workers", start="few", levels=("many",)),)
+    knob = Knob(name="workers", start="few", levels=("many", "lots"))
+    words = structs.replace(sweep_study, knobs=(knob,))
+    assert sweep_levels(words) == ("few", "many", "lots")
+    given = structs.replace(knob, levels=("many", "few", "lots"))
+    assert sweep_levels(structs.replace(sweep_study, knobs=(given,))) == ("many", "few", "lots")
+    assert any("few, many, lots" in line for line in plan_lines(make_plan(words, seed=1)))
+
+
+@pytest.mark.parametrize(
+    ("rates", "start", "taken"),
+    [
+        ({"off": 300.0, "brotli": 200.0, "deflate": 400.0}, "off", "deflate"),
+        # Nothing is fewer among words: of what ties, the start stays.
+        ({"off": 400.0, "brotli": 200.0, "deflate": 400.5}, "off", "off"),
+        ({False: 400.5, True: 400.0}, True, True),
+    ],
+)
+def test_of_words_the_best_is_taken_and_the_start_wins_ties(sweep_study, rates, start, taken):
+    knob = Knob(name="coding", start=start, levels=tuple(rates))
+    method = structs.replace(sweep_study.method, knob="coding")
+    study = structs.replace(sweep_study, knobs=(knob,), method=method)
+    bench = FakeBench(throughput_per_s=lambda values: rates[values["coding"]])
+    plan = make_plan(study, seed=5)
+    outcome = run_plan(
+        plan, bench=bench, store=MemoryStore(), run_id="1", watch=lambda _event: None
     )
-    with pytest.raises(UsageError, match="a sweep needs numbers"):
-        make_plan(words, seed=1)
+    assert outcome.sweep is not None
+    assert [point.level for point in outcome.sweep.points] == list(rates)
+    assert outcome.sweep.knee == taken
+    assert outcome.configuration.values == {"coding": taken}
+    assert (outcome.final is None) == (taken == start)
+    told = plain_text(outcome_text(outcome))
+    assert "knee" not in told
+    assert "curve" not in told
 
 
 def test_doubts_about_the_windows_of_a_curve_are_told(sweep_study):

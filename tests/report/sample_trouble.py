@@ -9,12 +9,15 @@ from httpdyno.model import (
     ArmSummary,
     Configuration,
     Effective,
+    Knob,
     Member,
+    Method,
     Outcome,
     RatioInterval,
     Site,
     Step,
 )
+from httpdyno.stats.knee import CHOICE_RULE
 
 
 def half_failing(whole: ArmSummary) -> ArmSummary:
@@ -214,6 +217,68 @@ def versus() -> Outcome:
     return structs.replace(whole, plan=plan, steps=steps, final=None, configuration=best)
 
 
+def table() -> Outcome:
+    """Return a ladder's first three changes, each against the start; two are levels of one knob."""
+    whole = versus()
+    study = structs.replace(whole.plan.study, method=Method(kind="table"))
+    steps = tuple(
+        structs.replace(
+            step, candidate="", changed={}, knob=knob, before=before, after=after, book_ratio=book
+        )
+        for step, book in zip(whole.steps, (1.94, 1.16, None), strict=True)
+        for knob, (before, after) in step.changed.items()
+    )
+    planned = tuple(Step(knob=step.knob, to=step.after) for step in steps)
+    plan = structs.replace(whole.plan, command="tune", study=study, steps=planned)
+    return structs.replace(whole, plan=plan, steps=steps)
+
+
+def words() -> Outcome:
+    """Return a sweep over three words, of which one was refused."""
+    whole = sample.sweep()
+    assert whole.sweep is not None
+    levels, books = ("off", "brotli-4", "brotli-99"), (1.0, 0.9, None)
+    knob = Knob(name="coding", start=levels[0], levels=levels[1:], title="how text is coded")
+    study = structs.replace(
+        whole.plan.study,
+        name="coding",
+        knobs=(knob,),
+        method=Method(kind="sweep", knob=knob.name),
+        book_figure="",
+    )
+    of_1, of_256, refused = (whole.sweep.points[number] for number in (0, 8, 9))
+    points = tuple(
+        structs.replace(
+            point,
+            level=level,
+            arm=structs.replace(point.arm, configuration=Configuration(values={"coding": level})),
+            ratio_to_best=None if level == "brotli-4" else point.ratio_to_best,
+        )
+        for level, point in zip(levels, (of_1, of_256, refused), strict=True)
+    )
+    sweep = structs.replace(
+        whole.sweep,
+        knob=knob.name,
+        unit="",
+        points=points,
+        best="brotli-4",
+        knee="brotli-4",
+        rule=CHOICE_RULE,
+        pool=None,
+    )
+    planned = tuple(
+        Step(knob=knob.name, to=level, book_ratio=book)
+        for level, book in zip(levels, books, strict=True)
+    )
+    return structs.replace(
+        whole,
+        plan=structs.replace(whole.plan, study=study, steps=planned),
+        sweep=sweep,
+        final=None,
+        configuration=Configuration(values={"coding": "brotli-4"}),
+    )
+
+
 def versus_none() -> Outcome:
     """Return the same where it was interrupted after one that makes no difference."""
     whole = versus()
@@ -264,6 +329,8 @@ def all_outcomes() -> dict[str, Outcome]:
         **sample.all_outcomes(),
         **sample_second.all_outcomes(),
         "candidates": candidates(),
+        "table": table(),
+        "words": words(),
         "versus": versus(),
         "versus_none": versus_none(),
         "own_site": own_site(),

@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from httpdyno.model import RatioInterval
+from httpdyno.model import Level, RatioInterval
 from httpdyno.stats.knee import knee
 from httpdyno.stats.verdict import distance_to_decision, verdict
 
@@ -58,7 +58,7 @@ def test_an_error_brings_a_decision_nearer_and_never_farther(ratio, error, wante
 
 
 def test_the_knee_is_the_smallest_level_that_touches_the_best():
-    ratios: dict[float, RatioInterval] = {
+    ratios: dict[Level, RatioInterval] = {
         1: _interval(0.10, 0.12),
         2: _interval(0.5, 0.6),
         4: _interval(0.95, 1.01),

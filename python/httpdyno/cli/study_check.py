@@ -137,14 +137,16 @@ def _costs(plan: Plan, record: StartRecord) -> list[RenderableType]:
         return [Text(f"under load it did not hold: {failed[0]}", "red")]
     least_s, most_s = whole_s(plan, record, can_count=can_trace())
     start = format_duration(record.duration_s)
-    what = "levels" if study.method.kind == "sweep" else "steps"
+    what = {"sweep": "levels and the final claim", "table": "rows"}.get(
+        study.method.kind, "steps and the final claim"
+    )
     between = f"{format_guess(least_s)} to {format_guess(most_s)}"
     about = format_guess(most_s) if least_s == most_s else between
     lines: list[RenderableType] = [
         Text(f"a start of two, with all of its windows, takes {start}"),
         Text(
-            f"{study.method.min_starts} starts each, the fewest, for {len(plan.steps)} {what} and "
-            f"the final claim take about {about}; more where those do not decide"
+            f"{study.method.min_starts} starts each, the fewest, for {len(plan.steps)} {what} "
+            f"take about {about}; more where those do not decide"
         ),
     ]
     if study.is_until_decided:

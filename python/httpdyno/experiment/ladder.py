@@ -2,13 +2,17 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from msgspec import structs
 
 from httpdyno.errors import UsageError
 from httpdyno.experiment import caveat
-from httpdyno.experiment.calibration import StartCost, calibrate, calibration_words
+from httpdyno.experiment.calibration import (
+    StartCost,
+    calibrate,
+    calibration_words,
+)
+from httpdyno.experiment.change import change_of
 from httpdyno.experiment.claim import MAY_LOSE, claim, worst_ratio
 from httpdyno.experiment.comparison import Allowance, nearest, run_comparison, terms_of
 from httpdyno.experiment.event import Notice, Stage, StepDone
@@ -31,7 +35,7 @@ from httpdyno.experiment.rung_time import (
     share_of,
 )
 from httpdyno.experiment.session import Session
-from httpdyno.model import Comparison, Configuration, LadderStep, Objective, Step, Study
+from httpdyno.model import Comparison, Configuration, LadderStep, Objective, Step
 from httpdyno.model.metric import RATIO_OF_METRIC
 from httpdyno.units import format_duration
 
@@ -273,28 +277,13 @@ def _climb_one(
         result = structs.replace(result, reason=f"{result.reason}; not kept: {broken}")
     kept = result.verdict == "better" and not broken
     return LadderStep(
-        **_change(study, step, arms),
+        **change_of(study, step, arms),
         comparison=result,
         kept=kept,
         attempt=rung.attempt,
         book_ratio=step.book_ratio,
         running_ratio=standing.running_ratio * (_metric_ratio(result) if kept else 1.0),
     )
-
-
-def _change(study: Study, step: Step, arms: Arms) -> dict[str, Any]:
-    """Return what a step changes, as keyword arguments of `LadderStep`."""
-    changes = arms[0].changes(arms[1])
-    if step.candidate:
-        title = study.candidate(step.candidate).title
-        return {"candidate": step.candidate, "title": title, "changed": changes}
-    before, after = changes[step.knob]
-    return {
-        "knob": step.knob,
-        "title": study.knob(step.knob).title,
-        "before": before,
-        "after": after,
-    }
 
 
 def _metric_ratio(result: Comparison) -> float:

@@ -29,7 +29,11 @@ class MethodRun(Protocol):
         """
 
 
-METHODS: Mapping[str, MethodRun] = {"ladder": run_ladder, "sweep": run_sweep}
+METHODS: Mapping[str, MethodRun] = {
+    "ladder": run_ladder,
+    "sweep": run_sweep,
+    "table": run_versus,
+}
 """By `method.kind` of the study."""
 
 

@@ -143,7 +143,7 @@ def whole_s(plan: Plan, record: StartRecord, *, can_count: bool) -> tuple[float,
     Where the fewest do not decide, it takes more. What is looked at besides is in both.
 
     Args:
-        plan: Of a ladder or a sweep.
+        plan: Of a ladder, a sweep or a table.
         record: A start of two, alone.
         can_count: Whether system calls can be counted here.
     """
@@ -161,6 +161,9 @@ def whole_s(plan: Plan, record: StartRecord, *, can_count: bool) -> tuple[float,
         later = n_starts - 1
         return start_s + later * load_s + math.ceil(later / method.side_by_side) * coming_up_s
 
+    if plan.reference is not None:
+        # Each has starts of its own, and nothing comes before or after.
+        return n_steps * together_s(method.min_starts), method.min_starts * n_steps * start_s
     n_comparisons = n_steps + 1
     least_s = together_s(N_STARTS) + n_comparisons * together_s(method.min_starts)
     most_s = (N_STARTS + method.min_starts * n_comparisons) * start_s

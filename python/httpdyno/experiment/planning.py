@@ -14,6 +14,7 @@ from httpdyno.model import (
     Configuration,
     Constant,
     Knob,
+    Level,
     Plan,
     Poisson,
     Replay,
@@ -34,14 +35,21 @@ def make_plan(study: Study, *, seed: int, budget_s: float | None = None) -> Plan
         UsageError: It makes no sense, or decisions cannot end what the study asks.
     """
     require_whole_replay(study)
-    plan = Plan(study=study, seed=seed, steps=STEPS[study.method.kind](study))
+    kind = study.method.kind
+    plan = Plan(
+        study=study,
+        seed=seed,
+        steps=STEPS[kind](study),
+        reference=study.start_configuration() if kind == "table" else None,
+    )
     return plan if budget_s is None else with_budget(plan, budget_s)
 
 
 def ladder_steps(study: Study) -> tuple[Step, ...]:
-    """Return what a ladder tries, in this order: the candidates, then each level of each knob.
+    """Return what is tried, in this order: the candidates, then each level of each knob.
 
-    A candidate sets the ground that single knobs are then tried on.
+    In a ladder a candidate sets the ground that single knobs are then tried on; in a table each
+    is a row.
     """
     candidates = tuple(
         Step(candidate=each.name, set=each.values, book_ratio=each.book_ratio)
@@ -56,7 +64,7 @@ def ladder_steps(study: Study) -> tuple[Step, ...]:
 
 
 def sweep_steps(study: Study) -> tuple[Step, ...]:
-    """Return the levels of the swept knob, ascending."""
+    """Return the levels of the swept knob, in their order."""
     swept = study.knob(study.method.knob)
     books = dict(zip(swept.levels, _book_ratios(swept), strict=True))
     return tuple(
@@ -68,6 +76,7 @@ def sweep_steps(study: Study) -> tuple[Step, ...]:
 STEPS: Mapping[str, Callable[[Study], tuple[Step, ...]]] = {
     "ladder": ladder_steps,
     "sweep": sweep_steps,
+    "table": ladder_steps,
 }
 """What is known to be tried, by `method.kind`."""
 
@@ -166,23 +175,15 @@ def require_whole_replay(study: Study) -> None:
         )
 
 
-def sweep_levels(study: Study) -> tuple[float, ...]:
-    """Return the levels of a sweep, the start among them, ascending.
+def sweep_levels(study: Study) -> tuple[Level, ...]:
+    """Return the levels of a sweep, the start among them: numbers ascending, others as given.
 
-    Raises:
-        UsageError: The knob's levels are not numbers.
+    A start that is not among the levels comes first.
     """
     knob = study.knob(study.method.knob)
-    numbers: set[float] = set()
-    for level in (knob.start, *knob.levels):
-        if isinstance(level, bool | str):
-            raise UsageError(
-                f"knob {knob.name} of study {study.name} has level `{level_text(level)}`; "
-                "a sweep needs numbers",
-                hint='Use `method.kind = "ladder"` for knobs that are not numbers.',
-            )
-        numbers.add(level)
-    return tuple(sorted(numbers))
+    levels = knob.levels if knob.start in knob.levels else (knob.start, *knob.levels)
+    numbers = [level for level in levels if not isinstance(level, bool | str)]
+    return tuple(sorted(numbers)) if len(numbers) == len(levels) else levels
 
 
 def plan_lines(plan: Plan) -> list[str]:
@@ -208,20 +209,32 @@ def plan_lines(plan: Plan) -> list[str]:
             f"b         {plan.compare[1].label()}",
         ]
     if plan.reference is not None:
-        return [
-            *lines,
-            f"each      with {plan.objective.confidence:.2%} confidence, so that all "
-            f"{len(plan.steps)} verdicts have {study.objective.confidence:.0%} together",
-            f"a         {plan.reference.label()}",
-            *(f"{step.candidate:<9} {step.whole_label.partition(': ')[2]}" for step in plan.steps),
-        ]
+        return [*lines, *_each_line(plan, plan.reference)]
     lines.append(f"start     {study.start_configuration().label()}")
     if method.kind == "sweep":
-        return [*lines, f"sweep     {method.knob}: {', '.join(f'{s.to:g}' for s in plan.steps)}"]
+        levels = ", ".join(level_text(step.to) for step in plan.steps)
+        return [*lines, f"sweep     {method.knob}: {levels}"]
     return lines + [
         f"step {number:<4} {step.whole_label if step.candidate else step.label}"
         for number, step in enumerate(plan.steps, 1)
     ]
+
+
+def _each_line(plan: Plan, reference: Configuration) -> list[str]:
+    """Return what is compared with the same reference, and with which confidence."""
+    whole = plan.study.objective.confidence
+    first = (
+        f"each      with {plan.objective.confidence:.2%} confidence, so that all "
+        f"{len(plan.steps)} verdicts have {whole:.0%} together"
+    )
+    name = "a" if plan.command == "compare" else "start"
+    rows = [
+        f"{step.candidate:<9} {Configuration(values=step.values).label()}"
+        if step.candidate
+        else f"row       {step.label}"
+        for step in plan.steps
+    ]
+    return [first, f"{name:<9} {reference.label()}", *rows]
 
 
 def _starts_note(study: Study) -> str:

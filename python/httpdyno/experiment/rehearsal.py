@@ -53,10 +53,11 @@ def rehearse(plan: Plan, adapter: ServerAdapter) -> tuple[str, ...]:
     rehearsal.check_application()
     if plan.compare is not None:
         rehearsal.check_comparison(*plan.compare)
-    elif plan.reference is not None:
+        return ()
+    if plan.reference is not None:
         for step in plan.steps:
             rehearsal.check_comparison(plan.reference, plan.reference.with_values(step.values))
-    else:
+    if plan.reference is None or plan.command == "tune":
         rehearsal.check_knobs()
         rehearsal.check_candidates()
     return ()

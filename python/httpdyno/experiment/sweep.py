@@ -1,4 +1,7 @@
-"""One knob over its levels: all levels stand by, and every block loads each of them once."""
+"""One knob over its levels: all levels stand by, and every block loads each of them once.
+
+Levels that are numbers make a curve, with a knee. Words and true or false make none.
+"""
 
 import math
 from collections.abc import Callable, Sequence
@@ -33,10 +36,11 @@ from httpdyno.model import (
     Study,
     Sweep,
     SweepPoint,
+    is_of_words,
     level_text,
 )
 from httpdyno.model.metric import RATIO_OF_METRIC
-from httpdyno.stats.knee import KNEE_RULE, knee
+from httpdyno.stats.knee import CHOICE_RULE, KNEE_RULE, choice, knee
 from httpdyno.stats.sequence import mean_interval, ratio_interval
 from httpdyno.units import format_duration
 
@@ -79,7 +83,8 @@ def run_sweep(session: Session, outcome: GrowingOutcome) -> None:
     )
     final = final_comparison(session, outcome, cost, best, study.objective)
     broken = outcome.conclude(final)
-    what = f"{study.method.knob} {level_text(knee)}, the curve's knee,"
+    name = "the best level" if curve.sweep.is_of_words else "the curve's knee"
+    what = f"{study.method.knob} {level_text(knee)}, {name},"
     is_tie = _wins_tie(final, knee, start.values[study.method.knob])
     outcome.settle(best, withdrawn="" if is_tie and not broken else withdrawn(final, broken, what))
 
@@ -90,16 +95,17 @@ def _wins_tie(final: Comparison | None, knee: Level, start: Level) -> bool:
     As with other tie breakers, little may be lost by it, and that is proven.
     """
     interval = final.ratios.get(RATIO_OF_METRIC[final.metric]) if final else None
-    if final is None or interval is None or isinstance(knee, str) or isinstance(start, str):
+    if final is None or interval is None or is_of_words((knee, start)):
         return False
     if caveat.is_unsteady(final.caveats):
         return False  # its figures contradict each other, so they prove nothing
     is_tie = final.verdict in {"equivalent", "inconclusive"}
-    return is_tie and knee < start and interval.low >= 1 - MAY_LOSE
+    is_fewer = float(knee) < float(start)
+    return is_tie and is_fewer and interval.low >= 1 - MAY_LOSE
 
 
 def sweep_arms(study: Study) -> tuple[Configuration, ...]:
-    """Return the configurations of all levels, ascending."""
+    """Return the configurations of all levels, in their order."""
     start = study.start_configuration()
     return tuple(start.replaced(study.method.knob, level) for level in sweep_levels(study))
 
@@ -160,7 +166,8 @@ def measure_curve(session: Session, on_round: Callable[[Sweep], object]) -> Curv
         )
         is_late = round_s > curve_left_s
         if len(usable) >= method.min_starts and (is_late or _is_fine(curve)):
-            seen = caveat.within("on the curve", caveat.window_caveats(starts))
+            where = "among the levels" if curve.is_of_words else "on the curve"
+            seen = caveat.within(where, caveat.window_caveats(starts))
             return Curve(
                 sweep=curve, pair_s=pair_s, caveats=(*session.dropped_caveats(index), *seen)
             )
@@ -254,7 +261,7 @@ def sweep_of(starts: Sequence[StartRecord], study: Study) -> Sweep:
     grand = fmean(common)
     confidence = 1 - (1 - study.objective.confidence) / len(runs)
     correction = math.sqrt(len(runs) / (len(runs) - 1)) if len(runs) > 1 else 1.0
-    curves: dict[float, tuple[float, float]] = {}
+    curves: dict[Level, tuple[float, float]] = {}
     for arm in runs:
         centred = [value - common[s] for s, value in enumerate(logs[arm])]
         middle = fmean(centred)
@@ -277,13 +284,16 @@ def sweep_of(starts: Sequence[StartRecord], study: Study) -> Sweep:
         for arm in range(len(arms))
     )
     knob = study.knob(study.method.knob)
+    chosen, rule = knee(levels, known, levels[best]), KNEE_RULE
+    if is_of_words(levels):
+        chosen, rule = choice(knob.start, known, levels[best]), CHOICE_RULE
     return Sweep(
         knob=knob.name,
         unit=knob.unit,
         points=points,
         best=levels[best],
-        knee=knee(levels, known, levels[best]),
-        rule=KNEE_RULE,
+        knee=chosen,
+        rule=rule,
         pool=swept_pool(knob, points, is_keep_alive=study.load_of(arms[0]).keep_alive),
     )
 

@@ -1,4 +1,4 @@
-"""Several configurations, each against the same reference.
+"""Several configurations, each against the same reference: those of a `compare`, or a table's rows.
 
 One comparison after the other, each with starts of its own. The risk of a wrong word is shared out
 (Bonferroni), so that with the study's confidence none of the verdicts is wrong, however often one
@@ -9,6 +9,7 @@ against another.
 from collections.abc import Sequence
 from statistics import fmean
 
+from httpdyno.experiment.change import change_of
 from httpdyno.experiment.claim import claim
 from httpdyno.experiment.comparison import (
     Allowance,
@@ -121,19 +122,17 @@ def _compared(
 
 def _with(done: Sequence[LadderStep], step: LadderStep) -> tuple[LadderStep, ...]:
     """Return the steps with one more, or with what one of them came to since."""
-    by_name = {each.candidate: each for each in done}
-    return tuple({**by_name, step.candidate: step}.values())
+    by_label = {each.label: each for each in done}
+    return tuple({**by_label, step.label: step}.values())
 
 
 def _told(session: Session, step: Step, arms: Arms, result: Comparison) -> LadderStep:
     study = session.plan.study
-    titles = {each.name: each.title for each in study.candidates}
     broken = limit_broken(result.b, study.objective) if result.verdict == "better" else ""
     return LadderStep(
-        candidate=step.candidate,
-        title=titles.get(step.candidate, ""),
-        changed=arms[0].changes(arms[1]),
+        **change_of(study, step, arms),
         comparison=result,
+        book_ratio=step.book_ratio,
         kept=result.verdict == "better" and not broken,
     )
 

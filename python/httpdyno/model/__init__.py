@@ -13,7 +13,7 @@ from httpdyno.model.arrival import (
 from httpdyno.model.base import Level, Record
 from httpdyno.model.burst import Burst
 from httpdyno.model.curve import PoolCurve, PoolLine, Respawn
-from httpdyno.model.knob import Configuration, Knob, KnobInfo, level_text
+from httpdyno.model.knob import Configuration, Knob, KnobInfo, is_of_words, level_text
 from httpdyno.model.load_outcome import LoadOutcome, ReplayedLog
 from httpdyno.model.log import LogKind, LogLevel, LogLines
 from httpdyno.model.look import (
@@ -191,5 +191,6 @@ __all__ = [
     "Visits",
     "WindowRecord",
     "Workload",
+    "is_of_words",
     "level_text",
 ]

@@ -1,6 +1,6 @@
 """Knobs and configurations."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Literal
 
 import msgspec
@@ -108,6 +108,11 @@ class Configuration(Record, frozen=True):
     def label(self) -> str:
         """Return `name=value, …` for messages and logs."""
         return ", ".join(f"{name}={level_text(value)}" for name, value in self.values.items())
+
+
+def is_of_words(levels: Iterable[Level]) -> bool:
+    """Tell whether levels are words, or true and false: nothing lies between two of them."""
+    return any(isinstance(level, bool | str) for level in levels)
 
 
 def level_text(value: Level) -> str:

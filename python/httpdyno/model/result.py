@@ -6,7 +6,7 @@ import msgspec
 
 from httpdyno.model.base import Level, Record
 from httpdyno.model.curve import PoolCurve
-from httpdyno.model.knob import Configuration, level_text
+from httpdyno.model.knob import Configuration, is_of_words, level_text
 from httpdyno.model.log import LogLines
 from httpdyno.model.look import Bottleneck, Look
 from httpdyno.model.measurement import HistogramData, HostFacts, Measurement, Telemetry
@@ -265,18 +265,29 @@ class SweepPoint(Record, frozen=True):
 
 
 class Sweep(Record, frozen=True):
-    """A curve with intervals, and its knee."""
+    """A curve with intervals, and its knee; of levels that are words no curve, and a choice."""
 
     knob: str
     unit: str
     points: tuple[SweepPoint, ...]
     best: Level
     knee: Level
+    """Of levels that are words: the best of them, or the start."""
     rule: str
-    """How the knee was chosen, in words."""
+    """How that was chosen, in words."""
     pool: PoolCurve | None = None
     """What it says of the server's pool; None where the knob sets neither the number of workers nor
     the length of their lives, and in what an earlier version stored."""
+
+    @property
+    def is_of_words(self) -> bool:
+        """Whether nothing lies between two levels."""
+        return is_of_words(point.level for point in self.points)
+
+    @property
+    def word(self) -> str:
+        """What `knee` is called: of words the best."""
+        return "best" if self.is_of_words else "knee"
 
 
 class Outcome(Record, frozen=True):

@@ -147,7 +147,7 @@ class Phase(Record, frozen=True):
 class Method(Record, frozen=True):
     """How the question is answered."""
 
-    kind: Literal["ladder", "sweep"] = "ladder"
+    kind: Literal["ladder", "sweep", "table"] = "ladder"
     knob: str = ""
     """The knob that a sweep walks over."""
     window_s: float = 0.05
@@ -183,7 +183,7 @@ class Method(Record, frozen=True):
 
 
 class Candidate(Record, frozen=True):
-    """Several knobs at once: one step of a ladder, one verdict, one revert."""
+    """Several knobs at once: one step of a ladder or row of a table, one verdict, one revert."""
 
     name: str
     values: dict[str, Level]
@@ -296,8 +296,8 @@ class Plan(Record, frozen=True):
     study: Study
     seed: int
     steps: tuple[Step, ...] = ()
-    """What is known to be tried: a ladder's steps, or the levels of a sweep. None where the method
-    proposes what it tries as it goes."""
+    """What is known to be tried: steps of a ladder, rows of a table, levels of a sweep. None where
+    it is proposed as the run goes."""
     compare: tuple[Configuration, Configuration] | None = None
     """Set when the question is just: is the second better than the first?"""
     reference: Configuration | None = None

@@ -231,8 +231,9 @@ class _Checker:
                 )
         if typed.site is not None and any(phase.run for phase in typed.method.phases):
             raise self.wrong("method.phases", "run", "no command beside [site]")
-        if typed.candidates and typed.method.kind != "ladder":
-            raise self.wrong("method.kind", typed.method.kind, "ladder, where there are candidates")
+        if typed.candidates and typed.method.kind not in {"ladder", "table"}:
+            expected = "ladder or table, where there are candidates"
+            raise self.wrong("method.kind", typed.method.kind, expected)
         if typed.site is not None and typed.workload.target:
             key = "workload.target"
             raise self.wrong(key, typed.workload.target, "none beside [site], which has `listener`")

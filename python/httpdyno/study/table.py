@@ -201,7 +201,7 @@ class KnobTable(Record, frozen=True):
 
 
 class CandidateTable(Record, frozen=True):
-    """`[[candidates]]`: several knobs at once, one step of a ladder."""
+    """`[[candidates]]`: several knobs at once, one step of a ladder or row of a table."""
 
     name: str
     """What it is called in reports and in `compare --b NAME`."""
@@ -258,11 +258,11 @@ class PhaseTable(Record, frozen=True):
 class MethodTable(Record, frozen=True):
     """`[method]`."""
 
-    kind: Literal["ladder", "sweep"] = "ladder"
-    """`ladder` tries one change after the other and keeps what is proven; `sweep` walks over one
-    knob."""
+    kind: Literal["ladder", "sweep", "table"] = "ladder"
+    """`ladder` tries one change after the other and keeps what is proven; `table` compares each
+    with the start, and none builds on another; `sweep` walks over one knob."""
     knob: str = ""
-    """The knob that a sweep walks over."""
+    """The knob that a sweep walks over: numbers ascending, words in the order given."""
     window: str = "50ms"
     """How long one arm is measured at a time; lengthened where latencies ask for it."""
     lead_in: str = "20ms"
@@ -310,7 +310,7 @@ class StudyFile(Record, frozen=True):
     site: SiteTable | None = None
     """Servers of your own, in place of `server`: private copies of them are measured."""
     candidates: tuple[CandidateTable, ...] = ()
-    """Several knobs at once, each one step of a ladder with one verdict."""
+    """Several knobs at once, each one step of a ladder, or row of a table, with one verdict."""
     workload: WorkloadTable = WorkloadTable()
     """What is asked of the server, and how."""
     objective: ObjectiveTable = ObjectiveTable()

@@ -61,6 +61,9 @@ def test_headlines_say_the_verdict_before_the_number() -> None:
         "CPU per request is proven better: 0.91 × (0.88 … 0.94; 99 % confidence)",
         "candidates": "ran out of time before 1 step: about 60 s more would try it; "
         "of 3 tried, 2 kept, 1 without a difference",
+        "table": "2 of 3 are better than the start, by throughput: "
+        "state_dir → memory 2.43 × (2.35 … 2.51), asp_debug → 0 1.16 × (1.13 … 1.19)",
+        "words": "the best of coding is brotli-4, at 3,180/s",
         "versus": "2 of 3 are better than a, by throughput: b1 2.43 × (2.35 … 2.51), "
         "memory 1.16 × (1.13 … 1.19)",
         "versus_none": "interrupted after 1 of 3 candidates; none of 3 is proven better than a: "

@@ -10,7 +10,7 @@ from httpdyno.report.shared.drawing import NARROW, WIDE
 from httpdyno.report.shared.phrase import NOTHING
 from httpdyno.report.shared.template import Drawn
 from httpdyno.report.study import chart, sweep_chart
-from httpdyno.report.study.finding import versus_note
+from httpdyno.report.study.finding import reference_name, row_name, versus_note
 from httpdyno.report.study.http_answers import errors_text
 from httpdyno.report.study.json import book_ratios
 from httpdyno.report.study.second_text import mark, marks_text
@@ -24,6 +24,7 @@ from httpdyno.report.study.verdict_text import (
     ratio_text,
     shown_ratios,
     status_badge,
+    taken_word,
     verdict_words,
 )
 from httpdyno.units import format_duration, format_rate
@@ -57,15 +58,17 @@ def main_figure(outcome: Outcome, drawn: Drawn) -> dict[str, Any] | None:
         return _sweep_figure(outcome, drawn)
     if not any(of_objective(step.comparison) for step in outcome.steps):
         return None
+    title = "The ladder"
     caption = (
         "Each bar starts where the changes kept before it ended; its dot is what the change "
         "did, the line through the dot its interval. The last row is final against start, "
         "measured afresh."
     )
     if outcome.plan.reference is not None:
+        title = f"Each against {reference_name(outcome)}"
         caption = (
-            "Each dot is what a candidate did against a, the line through it its interval: "
-            f"{versus_note(outcome)}."
+            f"Each dot is what a {row_name(outcome)} did against {reference_name(outcome)}, "
+            f"the line through it its interval: {versus_note(outcome)}."
         )
     elif outcome.final is None:
         caption = caption.rpartition(" The last row")[0]
@@ -75,7 +78,7 @@ def main_figure(outcome: Outcome, drawn: Drawn) -> dict[str, Any] | None:
     if marks:
         caption = f"{caption} In the table: {marks}."
     return _figure(
-        "The ladder" if outcome.plan.reference is None else "Each against a",
+        title,
         caption,
         lambda width: chart.ladder_svg(outcome, width=width),
         _ladder_table(outcome),
@@ -133,8 +136,11 @@ def _sweep_figure(outcome: Outcome, drawn: Drawn) -> dict[str, Any] | None:
     if sweep is None:
         return None
     book = book_ratios(outcome)
-    caption = f"Lines through the dots are intervals. Knee: {sweep.rule}."
-    if book:
+    word = taken_word(sweep)
+    caption = f"Lines through the dots are intervals. {word.capitalize()}: {sweep.rule}."
+    if book and sweep.is_of_words:
+        caption += " Open diamonds are the published figures, scaled to the same best."
+    elif book:
         caption += " The dashed curve is the published one, scaled to the same best."
     names = ("throughput", "interval", "of best", "CPU/request", "p99", "errors", "book")
     head = [sweep.knob, "status", *names]
@@ -155,7 +161,7 @@ def _sweep_figure(outcome: Outcome, drawn: Drawn) -> dict[str, Any] | None:
         for point in sweep.points
     ]
     return _figure(
-        "The curve",
+        "The levels" if sweep.is_of_words else "The curve",
         caption,
         lambda width: sweep_chart.sweep_svg(sweep, book, width=width),
         {"head": head, "rows": rows, "text_columns": 2},
@@ -168,7 +174,8 @@ def cost_figure(outcome: Outcome, drawn: Drawn) -> dict[str, Any] | None:
     sweep = outcome.sweep
     if sweep is None:
         return None
-    caption = "What a level costs besides; the dotted line is the knee."
+    what = "what is taken" if sweep.is_of_words else "the knee"
+    caption = f"What a level costs besides; the dotted line is {what}."
     return _figure(
         "What it costs",
         caption,

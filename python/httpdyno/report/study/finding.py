@@ -43,18 +43,19 @@ def headline(outcome: Outcome) -> str:
 
 
 def versus_headline(outcome: Outcome) -> str:
-    """Return how several candidates came out against one reference."""
+    """Return how several candidates, or a table's rows, came out against one reference."""
     n, better = len(outcome.plan.steps), versus_order(outcome)
+    a, row = reference_name(outcome), row_name(outcome)
     cut = "" if outcome.status == "complete" else f"{outcome.status}; "
     if len(outcome.steps) < n:
-        cut = f"{outcome.status} after {len(outcome.steps)} of {plural(n, 'candidate')}; "
+        cut = f"{outcome.status} after {len(outcome.steps)} of {plural(n, row)}; "
     if not better:
-        return f"{cut}none of {n} is proven better than a: {tally_text(outcome)}"
-    parts = [f"{step.name} {ratio_bounds_text(deciding(step.comparison))}" for step in better]
+        return f"{cut}none of {n} is proven better than {a}: {tally_text(outcome)}"
+    parts = [f"{step.label} {ratio_bounds_text(deciding(step.comparison))}" for step in better]
     names = {metric_name(decider(step.comparison)) for step in better}
     metric = names.pop() if len(names) == 1 else "their metrics"
     are = "is" if len(better) == 1 else "are"
-    return f"{cut}{len(better)} of {n} {are} better than a, by {metric}: {', '.join(parts)}"
+    return f"{cut}{len(better)} of {n} {are} better than {a}, by {metric}: {', '.join(parts)}"
 
 
 def versus_order(outcome: Outcome) -> list[LadderStep]:
@@ -65,18 +66,28 @@ def versus_order(outcome: Outcome) -> list[LadderStep]:
 
 
 def best_name(outcome: Outcome) -> str:
-    """Return the name of the candidate that several comparisons settled on; `a` where on none."""
+    """Return what several comparisons with one settled on; that one where on none of them."""
     better = versus_order(outcome)
-    return better[0].name if better else "a"
+    return better[0].label if better else reference_name(outcome)
+
+
+def reference_name(outcome: Outcome) -> str:
+    """Return what all rows are compared with: the `a` of a command line, or the study's start."""
+    return "a" if outcome.plan.command == "compare" else "the start"
+
+
+def row_name(outcome: Outcome) -> str:
+    """Return what is compared with that: what a command line gave, or a table's rows."""
+    return "candidate" if outcome.plan.command == "compare" else "row"
 
 
 def versus_note(outcome: Outcome) -> str:
     """Return what holds with what confidence where several were compared with one."""
     each, whole = outcome.plan.objective.confidence, outcome.plan.study.objective.confidence
     return (
-        f"each against a, with {confidences_text([each])} confidence, so that with "
-        f"{confidences_text([whole])} none of {len(outcome.plan.steps)} verdicts is wrong; "
-        "nothing is claimed of one candidate against another"
+        f"each against {reference_name(outcome)}, with {confidences_text([each])} confidence, so "
+        f"that with {confidences_text([whole])} none of {len(outcome.plan.steps)} verdicts is "
+        f"wrong; nothing is claimed of one {row_name(outcome)} against another"
     )
 
 
@@ -147,13 +158,13 @@ def _claim(comparison: Comparison, *, candidate: str) -> str:
 def undecided_text(outcome: Outcome) -> str:
     """Return which steps are undecided and the time that would do; empty when none is."""
     undecided = {
-        step.name: step.comparison.needed_s
+        step.name if outcome.plan.reference is None else f"{step.label}:": step.comparison.needed_s
         for step in _last_tries(outcome)
         if needed_text(step.comparison)
     }
     if not undecided:
         return ""
-    times = [f"{knob} {format_guess(time_s or 0.0)}" for knob, time_s in undecided.items()]
+    times = [f"{label} {format_guess(time_s or 0.0)}" for label, time_s in undecided.items()]
     return f"undecided, and about how much longer would decide: {', '.join(times)}"
 
 
@@ -208,7 +219,10 @@ def _sweep_headline(outcome: Outcome) -> str:
         return f"{outcome.status}: no level was measured"
     rates = {level_text(p.level): p.arm.throughput_per_s for p in sweep.points}
     knee, best = level_text(sweep.knee), level_text(sweep.best)
-    text = f"the knee of {sweep.knob} is {knee}, at {format_rate(rates.get(knee, 0.0))}"
+    text = f"the {sweep.word} of {sweep.knob} is {knee}, at {format_rate(rates.get(knee, 0.0))}"
+    if sweep.is_of_words and best != knee:
+        text = f"no level of {sweep.knob} is proven above the start, {knee}, "
+        text += f"at {format_rate(rates.get(knee, 0.0))}"
     if best != knee:
         text += f"; the best is {best}, at {format_rate(rates.get(best, 0.0))}"
     return text if outcome.status == "complete" else f"{outcome.status}; so far {text}"
@@ -241,7 +255,7 @@ def arm_names(outcome: Outcome) -> tuple[str, str]:
     """Return what the two arms of the final comparison are called."""
     if outcome.plan.command == "compare":
         return "a", "b"
-    return "start", "final" if outcome.sweep is None else "knee"
+    return "start", "final" if outcome.sweep is None else outcome.sweep.word
 
 
 def final_label(outcome: Outcome) -> str:
@@ -253,7 +267,7 @@ def final_label(outcome: Outcome) -> str:
 def changes_title(outcome: Outcome) -> str:
     """Return what the changes are, as far as it was proven."""
     if outcome.plan.reference is not None:
-        return f"from a to {best_name(outcome)}"
+        return f"from {reference_name(outcome)} to {best_name(outcome)}"
     if outcome.plan.command == "compare":
         return "from a to b"
     if outcome.final is None:
@@ -325,7 +339,8 @@ def _confidence_words(outcome: Outcome) -> str:
         own += f"{_also_words(objective)}, so that with {whole} all are right"
     if outcome.sweep is None:
         return f"{own}{_final_confidence(outcome)}"
-    curve = f"{always}, on the curve with {whole} confidence for all levels together"
+    where = ", on the curve" if outcome.sweep.word == "knee" else ""
+    curve = f"{always}{where} with {whole} confidence for all levels together"
     return f"{curve}; for {final_label(outcome)}, {own}" if outcome.final is not None else curve
 
 

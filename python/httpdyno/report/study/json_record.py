@@ -167,6 +167,7 @@ class SweepJson(Record, frozen=True):
     points: tuple[PointJson, ...]
     best: Level
     knee: Level
+    """Of levels that are words: the best of them, or the start."""
     rule: str
     pool: PoolCurve | None
     """What a worker takes of memory, or what a birth costs, or why that is not known; null where
@@ -186,7 +187,7 @@ class PlanJson(Record, frozen=True):
     steps: tuple[str, ...]
     start: dict[str, Level]
     reference: dict[str, Level] | None
-    """What each step is compared with, where several candidates are; None elsewhere."""
+    """What each step is compared with, where all have the same reference; None elsewhere."""
     confidence_of_each: float
     """Of each comparison, where several share the objective's risk."""
     book_figure: str

@@ -10,6 +10,7 @@ from httpdyno.report.shared.phrase import NOTHING, plural
 from httpdyno.report.shared.template import Drawn
 from httpdyno.report.shared.workload_text import workload_text
 from httpdyno.report.study.also_text import also_clauses
+from httpdyno.report.study.arms_text import rows_page
 from httpdyno.report.study.effective import effective_table
 from httpdyno.report.study.evidence import drawn_confidence, evidence, skipped
 from httpdyno.report.study.figure import (
@@ -30,6 +31,8 @@ from httpdyno.report.study.finding import (
     n_tried,
     out_of_time_text,
     outcome_caveats,
+    reference_name,
+    row_name,
 )
 from httpdyno.report.study.http_answers import answers_table
 from httpdyno.report.study.limit import limit_rows, looked_text
@@ -78,6 +81,7 @@ def sheet(outcome: Outcome, *, drawn: Drawn) -> dict[str, Any]:
         "tiles": _tiles(outcome.final),
         "main_figure": main_figure(outcome, drawn),
         "cost": cost_figure(outcome, drawn),
+        "rows": rows_page(outcome),
         "changes_title": _capital(changes_title(outcome)),
         "changes": _changes(outcome),
         "diff": diff_lines(outcome.overlay_diff),
@@ -111,7 +115,7 @@ def _capital(text: str) -> str:
 
 def _evidence_title(outcome: Outcome) -> str:
     if outcome.plan.reference is not None:
-        return "Every candidate's evidence"
+        return f"Every {row_name(outcome)}'s evidence"
     return "Every step's evidence" if outcome.steps else "The evidence"
 
 
@@ -157,7 +161,8 @@ def _plain_figure(outcome: Outcome) -> tuple[str, str]:
         return "failed", ""
     n_kept = sum(step.kept for step in outcome.steps)
     if outcome.plan.reference is not None:
-        return str(n_kept), f"of {plural(len(outcome.plan.steps), 'candidate')} better than a"
+        rows = plural(len(outcome.plan.steps), row_name(outcome))
+        return str(n_kept), f"of {rows} better than {reference_name(outcome)}"
     planned = plural(len(outcome.plan.steps), "step")
     if outcome.not_tried:
         return str(n_tried(outcome)), f"of {planned} tried"
@@ -303,7 +308,7 @@ def _changes(outcome: Outcome) -> dict[str, Any] | None:
 
 def _arm_heads(outcome: Outcome) -> tuple[str, str]:
     if outcome.plan.reference is not None:
-        return "a", best_name(outcome)
+        return reference_name(outcome), best_name(outcome)
     return ("a", "b") if _is_compare(outcome) else ("from", "to")
 
 

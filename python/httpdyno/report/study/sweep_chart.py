@@ -10,11 +10,14 @@ import altair as alt
 
 from httpdyno.model import Level, Sweep, level_text
 from httpdyno.report.shared.drawing import AFTER, BOOK, INK, WIDE, Chart, chart_of, svg_of
-from httpdyno.report.study.verdict_text import has_run, p99_of, throughput_bounds
+from httpdyno.report.study.verdict_text import has_run, p99_of, taken_word, throughput_bounds
 
 
 def sweep_svg(sweep: Sweep, book: dict[Level, float], *, width: int = WIDE) -> str:
-    """Return throughput over the levels, with intervals, the knee, and the book's curve."""
+    """Return throughput over the levels, with intervals, the knee, and the book's curve.
+
+    Between levels that are words nothing is drawn.
+    """
     rows = sweep_rows(sweep, book)
     x = _level_axis([row["level"] for row in rows], sweep)
     y = alt.Y(
@@ -27,19 +30,21 @@ def sweep_svg(sweep: Sweep, book: dict[Level, float], *, width: int = WIDE) -> s
     base = chart_of(rows)
     ran = base.transform_filter("datum.throughput != null")
     bounded = ran.transform_filter("datum.low != null")
-    layers = [
+    between = [
         bounded.mark_area(color=AFTER, opacity=0.14).encode(x=x, y="low:Q", y2="high:Q"),
         ran.mark_line(color=AFTER, strokeWidth=2.2).encode(x=x, y=y),
+    ]
+    diamond: dict[str, Any] = {"shape": "diamond", "filled": False, "size": 55, "color": BOOK}
+    published = base.transform_filter("datum.book != null")
+    layers = [
+        *([] if sweep.is_of_words else between),
         bounded.mark_rule(color=AFTER, strokeWidth=2).encode(x=x, y="low:Q", y2="high:Q"),
         ran.mark_point(size=60, filled=True, opacity=1, color=AFTER).encode(x=x, y=y),
-        base.transform_filter("datum.book != null")
-        .mark_line(
-            color=BOOK,
-            strokeDash=[5, 4],
-            strokeWidth=1.6,
-            point={"shape": "diamond", "filled": False, "size": 55, "color": BOOK},
-        )
-        .encode(x=x, y="book:Q"),
+        (
+            published.mark_point(**diamond)
+            if sweep.is_of_words
+            else published.mark_line(color=BOOK, strokeDash=[5, 4], strokeWidth=1.6, point=diamond)
+        ).encode(x=x, y="book:Q"),
         base.transform_filter("datum.throughput == null")
         .mark_point(shape="cross", size=90, filled=True, angle=45, color="var(--worse)")
         .encode(x=x, y=alt.datum(0)),
@@ -81,20 +86,23 @@ def cost_svg(sweep: Sweep, *, width: int = WIDE) -> str:
                 title=fields[field],
                 axis=alt.Axis(format=",~f", tickCount=4, tickSize=0, minExtent=44),
             ),
+            is_line=not sweep.is_of_words,
         ).properties(width=width - 76, height=110)
         for field in drawn
     ]
     return svg_of(alt.vconcat(*panels, spacing=14), f"what the levels of {sweep.knob} cost")
 
 
-def _cost_panel(base: alt.Chart, x: alt.X, y: alt.Y) -> Chart:
-    line = base.mark_line(color=AFTER, strokeWidth=2.2, point={"size": 50, "color": AFTER})
+def _cost_panel(base: alt.Chart, x: alt.X, y: alt.Y, *, is_line: bool) -> Chart:
+    line = base.mark_point(size=50, filled=True, opacity=1, color=AFTER)
+    if is_line:
+        line = base.mark_line(color=AFTER, strokeWidth=2.2, point={"size": 50, "color": AFTER})
     knee = base.transform_filter("datum.is_knee").mark_rule(color=INK, strokeDash=[3, 3])
     return alt.layer(line.encode(x=x, y=y), knee.encode(x=x))
 
 
 def _knee(sweep: Sweep) -> str:
-    return f"knee {level_text(sweep.knee)}"
+    return f"{taken_word(sweep)} {level_text(sweep.knee)}"
 
 
 def _level_axis(levels: Sequence[Level], sweep: Sweep) -> alt.X:

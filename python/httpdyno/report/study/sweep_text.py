@@ -16,6 +16,7 @@ from httpdyno.report.study.verdict_text import (
     of_best_text,
     rate_bounds_text,
     status_badge,
+    taken_word,
     throughput_bounds,
 )
 from httpdyno.units import format_duration, format_rate
@@ -40,7 +41,7 @@ def sweep_chart(sweep: Sweep) -> RenderableType:
     return Group(
         Text(f"{sweep.knob}, throughput", "bold"),
         table,
-        Text(f"knee: {level_text(sweep.knee)}, {sweep.rule}"),
+        Text(f"{taken_word(sweep)}: {level_text(sweep.knee)}, {sweep.rule}"),
         *([Prose(Text(pool))] if pool else []),
         *(
             Text(f"{level_text(p.level)}: {status_badge(p.arm.status)}: {p.arm.detail}", "red")
@@ -61,7 +62,7 @@ def _sweep_row(sweep: Sweep, point: SweepPoint, top: float) -> list[RenderableTy
         return [level, Text(status_badge(point.arm.status), "red"), NOTHING, NOTHING, NOTHING, ""]
     marks = [
         name
-        for name, marked in (("knee", sweep.knee), ("best", sweep.best))
+        for name, marked in ((taken_word(sweep), sweep.knee), ("best", sweep.best))
         if level_text(marked) == level
     ]
     return [

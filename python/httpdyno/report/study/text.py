@@ -3,7 +3,6 @@
 Everything here returns something that rich can print; nothing here prints.
 """
 
-import math
 from collections.abc import Sequence
 
 from rich.console import Group, RenderableType
@@ -12,17 +11,16 @@ from rich.table import Table
 from rich.text import Text
 
 from httpdyno.model import (
-    ArmSummary,
     Caveat,
     Comparison,
     LadderStep,
     Outcome,
     Verdict,
 )
-from httpdyno.model.metric import METRIC_NAMES, RATIO_NAMES, is_on_demand
-from httpdyno.report.shared.phrase import NOTHING
+from httpdyno.model.metric import RATIO_NAMES
 from httpdyno.report.shared.prose import Prose
 from httpdyno.report.study.also_text import also_claims, also_words
+from httpdyno.report.study.arms_text import ROWS_NOTE, arms_table, more_of, row_arms
 from httpdyno.report.study.finding import (
     arm_names,
     changes_title,
@@ -31,6 +29,7 @@ from httpdyno.report.study.finding import (
     next_command,
     not_tried_text,
     outcome_caveats,
+    reference_name,
     so_far,
     undecided_text,
     versus_note,
@@ -61,12 +60,11 @@ from httpdyno.report.study.verdict_text import (
     short_name,
     shown_ratios,
     shown_verdict,
-    status_badge,
     step_name,
     verdict_badge,
     words_without_figure,
 )
-from httpdyno.units import format_bytes, format_duration, format_percent, format_rate
+from httpdyno.units import format_duration
 
 VERDICT_STYLES: dict[Verdict, str] = {
     "better": "green",
@@ -87,9 +85,9 @@ def outcome_text(outcome: Outcome) -> RenderableType:
     if outcome.message and outcome.status != "failed":
         parts.append(Text(outcome.message))
     if outcome.steps and outcome.plan.reference is not None:
-        note = versus_note(outcome)
-        parts += [Text(), ladder_table(outcome.steps, is_ladder=False), Text(note)]
-        parts += _failures(outcome)
+        table = ladder_table(outcome.steps, against=reference_name(outcome))
+        parts += [Text(), table, Text(versus_note(outcome)), *_failures(outcome)]
+        parts += _rows_lines(outcome)
     elif outcome.steps:
         parts += [Text(), ladder_table(outcome.steps), *_failures(outcome)]
     if outcome.not_tried:
@@ -107,11 +105,12 @@ def outcome_text(outcome: Outcome) -> RenderableType:
     return Group(*(Prose(part) if isinstance(part, Text) else part for part in parts))
 
 
-def ladder_table(steps: Sequence[LadderStep], *, is_ladder: bool = True) -> Table:
+def ladder_table(steps: Sequence[LadderStep], *, against: str = "") -> Table:
     """Return the ladder: one change to a row, against the best so far.
 
-    Or, where it is none, candidates: one to a row, each against the same.
+    Or, where all are compared with the same, one to a row, `against` that.
     """
+    is_ladder = not against
     has_book = any(step.book_ratio is not None for step in steps)
     key = ratio_key(steps[0].comparison.metric)
     others = _other_ratios(key)
@@ -130,7 +129,7 @@ def ladder_table(steps: Sequence[LadderStep], *, is_ladder: bool = True) -> Tabl
         table.add_row(*_ladder_row(step, others, has_book=has_book, is_ladder=is_ladder))
     explained = ", ".join(f"{short_name(name)}: {RATIO_NAMES[name]}" for name in others)
     marks = marks_text([step.comparison for step in steps], others)
-    of = "the best so far; total: the kept ones multiplied" if is_ladder else "a"
+    of = "the best so far; total: the kept ones multiplied" if is_ladder else against
     table.caption = Text(
         f"ratio: {RATIO_NAMES[key]} over that of {of}; {explained}, as "
         f"ratios{f'; {marks}' if marks else ''}"
@@ -214,7 +213,9 @@ def comparison_lines(
     if book_ratio is not None:
         lines.append(Padding(Prose(Text(f"published: {ratio_text(book_ratio)} ×")), _INDENT))
     if comparison.a.throughput_per_s > 0 or comparison.b.throughput_per_s > 0:
-        lines += [Text(), Padding(arms_table(comparison, names), _INDENT)]
+        arms = list(zip(names, (comparison.a, comparison.b), strict=True))
+        table = arms_table(arms, more=more_of(comparison))
+        lines += [Text(), Padding(table, _INDENT)]
     answers = answers_lines(list(zip(names, (comparison.a, comparison.b), strict=True)))
     if answers:
         table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=False)
@@ -275,40 +276,13 @@ def _second_line(comparison: Comparison) -> list[RenderableType]:
     return [*lines]
 
 
-def arms_table(comparison: Comparison, names: tuple[str, str]) -> Table:
-    """Return what both arms did, in their own units."""
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
-    table.add_column("")
-    told = {comparison.metric, decider(comparison), *(a.metric for a in comparison.also)}
-    has_bytes = "bytes_per_request" in told
-    times = [
-        ratio_key(metric) for metric in METRIC_NAMES if metric in told and is_on_demand(metric)
-    ]
-    last = (*(("bytes/request",) if has_bytes else ()), *map(short_name, times))
-    for name in ("throughput", "CPU/request", "p50", "p99", "errors", "memory", *last):
-        table.add_column(name, justify="right")
-    for name, arm in zip(names, (comparison.a, comparison.b), strict=True):
-        measured = arm.throughput_per_s > 0
-        table.add_row(
-            name,
-            format_rate(arm.throughput_per_s) if measured else _unmeasured(arm),
-            format_duration(arm.cpu_s_per_request) if measured else NOTHING,
-            _latency(arm.latency_s, "p50"),
-            _latency(arm.latency_s, "p99"),
-            format_percent(arm.error_ratio) if measured else NOTHING,
-            NOTHING if arm.pss_bytes is None else format_bytes(arm.pss_bytes),
-            *((format_bytes(arm.bytes_per_request),) if has_bytes else ()),
-            *(_latency(arm.times_s, name) for name in times),
-        )
-    return table
-
-
-def _unmeasured(arm: ArmSummary) -> str:
-    return "not measured" if arm.status == "complete" else status_badge(arm.status)
-
-
-def _latency(latency_s: dict[str, float], name: str) -> str:
-    return format_duration(latency_s.get(name, math.nan))
+def _rows_lines(outcome: Outcome) -> list[RenderableType]:
+    """Return the figures behind ratios to one reference, in their own units."""
+    arms = row_arms(outcome)
+    if not arms:
+        return []
+    table = arms_table(arms, more=more_of(outcome.steps[0].comparison))
+    return [Text(), table, Text(ROWS_NOTE, "dim")]
 
 
 def _failures(outcome: Outcome) -> list[RenderableType]:

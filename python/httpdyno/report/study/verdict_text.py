@@ -306,6 +306,11 @@ def of_best_text(point: SweepPoint, sweep: Sweep) -> str:
     return interval_ratio_text(point.ratio_to_best)
 
 
+def taken_word(sweep: Sweep) -> str:
+    """Return what is said of the level that a sweep comes to."""
+    return "taken" if sweep.is_of_words else "knee"
+
+
 def p99_of(point: SweepPoint) -> float | None:
     """Return a level's p99 in seconds; None where the sample does not carry one."""
     return point.latency_p99_s if has_run(point) and point.latency_p99_s > 0 else None

@@ -1,0 +1,99 @@
+"""What arms did, in their own units, an arm to a row: for a terminal and for a page."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from rich.table import Table
+
+from httpdyno.model import ArmSummary, Comparison, Outcome
+from httpdyno.model.metric import METRIC_NAMES, RATIO_OF_METRIC, is_on_demand
+from httpdyno.report.shared.phrase import NOTHING
+from httpdyno.report.study.finding import reference_name
+from httpdyno.report.study.verdict_text import short_name, status_badge
+from httpdyno.units import format_bytes, format_duration, format_percent, format_rate
+
+Arms = Sequence[tuple[str, ArmSummary]]
+
+ROWS_NOTE = (
+    "each row had starts of the reference beside it; its figures here are those beside the first"
+)
+_BYTES = "bytes_per_request"
+_NAME_WIDTH = 16
+_HEAD = ("throughput", "CPU/request", "p50", "p99", "errors", "memory")
+
+
+def arms_table(arms: Arms, *, more: Sequence[str]) -> Table:
+    """Return what arms did, in their own units."""
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
+    table.add_column("", max_width=_NAME_WIDTH, overflow="fold")
+    for name in _head(more):
+        table.add_column(name, justify="right", no_wrap=True)
+    for name, arm in arms:
+        table.add_row(name, *_cells(arm, more=more))
+    return table
+
+
+def row_arms(outcome: Outcome) -> list[tuple[str, ArmSummary]]:
+    """Return the arms of all comparisons with one reference, that of the first before them.
+
+    Empty for other outcomes, and where nothing was measured.
+    """
+    if outcome.plan.reference is None or not outcome.steps:
+        return []
+    rows = [(step.label, step.comparison.b) for step in outcome.steps]
+    first = outcome.steps[0].comparison.a
+    arms = [(reference_name(outcome).removeprefix("the "), first), *rows]
+    return arms if any(arm.throughput_per_s > 0 for _, arm in arms) else []
+
+
+def rows_page(outcome: Outcome) -> dict[str, Any] | None:
+    """Return the same for a page; None for other outcomes."""
+    arms = row_arms(outcome)
+    if not arms:
+        return None
+    more = more_of(outcome.steps[0].comparison)
+    return {
+        "head": ["", *_head(more)],
+        "rows": [[name, *_cells(arm, more=more)] for name, arm in arms],
+        "text_columns": 1,
+        "caption": f"{ROWS_NOTE.capitalize()}.",
+    }
+
+
+def more_of(comparison: Comparison) -> tuple[str, ...]:
+    """Return the metrics that something is claimed of, and that have no column otherwise."""
+    told = {comparison.metric, comparison.decided_by, *(each.metric for each in comparison.also)}
+    return tuple(m for m in METRIC_NAMES if m in told and (m == _BYTES or is_on_demand(m)))
+
+
+def _head(more: Sequence[str]) -> tuple[str, ...]:
+    names = ("bytes/request" if m == _BYTES else short_name(RATIO_OF_METRIC[m]) for m in more)
+    return (*_HEAD, *names)
+
+
+def _cells(arm: ArmSummary, *, more: Sequence[str]) -> tuple[str, ...]:
+    is_measured = arm.throughput_per_s > 0
+    return (
+        format_rate(arm.throughput_per_s) if is_measured else _unmeasured(arm),
+        format_duration(arm.cpu_s_per_request) if is_measured else NOTHING,
+        _latency(arm.latency_s, "p50"),
+        _latency(arm.latency_s, "p99"),
+        format_percent(arm.error_ratio) if is_measured else NOTHING,
+        NOTHING if arm.pss_bytes is None else format_bytes(arm.pss_bytes),
+        *(_cell(arm, metric) for metric in more),
+    )
+
+
+def _cell(arm: ArmSummary, metric: str) -> str:
+    if metric == _BYTES:
+        return format_bytes(arm.bytes_per_request)
+    return _latency(arm.times_s, RATIO_OF_METRIC[metric])
+
+
+def _unmeasured(arm: ArmSummary) -> str:
+    return "not measured" if arm.status == "complete" else status_badge(arm.status)
+
+
+def _latency(latency_s: dict[str, float], name: str) -> str:
+    return format_duration(latency_s.get(name, math.nan))
