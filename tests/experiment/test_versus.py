@@ -105,6 +105,20 @@ def test_a_budget_that_cannot_hold_the_fewest_starts_of_all_is_refused(versus):
         _run(with_budget(versus, 60.0))
 
 
+def test_later_ones_that_take_longer_leave_the_verdicts_that_are_there(versus):
+    class Slowing(FakeBench):
+        def measure_start(self, request, save):
+            record = super().measure_start(request, save)
+            slow = 3 if request.comparison == len(versus.steps) else 1
+            return structs.replace(record, duration_s=record.duration_s * slow)
+
+    outcome = _run(with_budget(versus, 150.0), Slowing(throughput_per_s=_throughput))
+    assert outcome.status == "complete"
+    verdicts = [step.comparison.verdict for step in outcome.steps]
+    assert verdicts == ["better", "better", "better", "not_measured"]
+    assert outcome.steps[3].comparison.needed_s
+
+
 def test_a_candidate_that_is_refused_leaves_the_others_their_verdicts(versus):
     bench = FakeBench(
         throughput_per_s=_throughput,

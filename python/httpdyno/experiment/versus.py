@@ -32,20 +32,23 @@ def run_versus(session: Session, outcome: GrowingOutcome) -> None:
     """Compare each of the plan's candidates with its reference, in their order.
 
     What one does not use goes to the next ones. The time that is left in the end goes to those
-    that are undecided, first to the one that needs the least.
+    that are undecided, first to the one that needs the least. A budget that cannot hold the fewest
+    starts of all is refused once the first start has shown what one takes; where later ones take
+    longer, what is proven by then stays, and what was not measured says so.
     """
     plan = session.plan
+    name = row_name(plan)
     done: list[LadderStep] = []
     for number, step in enumerate(plan.steps, 1):
         arms = arms_of(plan, step)
-        index = session.begin(f"candidate {number} of {len(plan.steps)}", arms)
+        index = session.begin(f"{name} {number} of {len(plan.steps)}", arms)
         to_come = len(plan.steps) - number + 1
         allowance = Allowance(
             time_s=session.left_s / to_come,
             limit_s=session.left_s / to_come,
             whole_s=session.overtime_s / to_come,
             n_blocks=plan.study.method.blocks_per_start,
-            must_decide=True,
+            must_decide=number == 1,
             n_alike=to_come,
             looks_s=session.looks_s(*(arms_of(plan, each) for each in plan.steps[number:])),
             is_last=to_come == 1,
@@ -55,7 +58,7 @@ def run_versus(session: Session, outcome: GrowingOutcome) -> None:
         done.append(_compared(session, outcome, (step, index, arms), allowance, done))
     while (place := _within_reach(session, done)) is not None:
         step, index = plan.steps[place], done[place].comparison.index
-        session.stage = f"candidate {place + 1} goes on"
+        session.stage = f"{name} {place + 1} goes on"
         _tell(session, step)
         allowance = Allowance(
             time_s=session.left_s,
@@ -69,6 +72,11 @@ def run_versus(session: Session, outcome: GrowingOutcome) -> None:
     reference = plan.reference or plan.study.start_configuration()
     best = best_of(done, reference)
     outcome.settle(best, (reference, best))
+
+
+def row_name(plan: Plan) -> str:
+    """Return what is compared with the reference: what a command line named, or a table's rows."""
+    return "candidate" if plan.command == "compare" else "row"
 
 
 def arms_of(plan: Plan, step: Step) -> Arms:
