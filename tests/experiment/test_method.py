@@ -70,6 +70,20 @@ class TestTable(MethodConformance):
         assert whole.final is None
 
 
+class TestFactorial(MethodConformance):
+    @pytest.fixture
+    def plan(self, study):
+        knobs = (Knob(name="good", start=0, levels=(1,)), study.knobs[1])
+        method = structs.replace(study.method, kind="factorial")
+        return make_plan(
+            structs.replace(study, knobs=knobs, method=method), seed=11, budget_s=250.0
+        )
+
+    @pytest.fixture
+    def throughput_per_s(self):
+        return lambda values: 400 * GOOD[values["good"]] * (0.7 if values["bad"] else 1.0)
+
+
 class TestPair(MethodConformance):
     @pytest.fixture
     def plan(self, study):

@@ -4,6 +4,7 @@ import math
 
 from msgspec import structs
 from tests.report import sample, sample_figures, sample_second
+from tests.report.sample_factorial import factorial
 
 from httpdyno.model import (
     ArmSummary,
@@ -331,6 +332,7 @@ def all_outcomes() -> dict[str, Outcome]:
         "candidates": candidates(),
         "table": table(),
         "words": words(),
+        "factorial": factorial(),
         "versus": versus(),
         "versus_none": versus_none(),
         "own_site": own_site(),

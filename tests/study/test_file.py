@@ -165,6 +165,11 @@ def test_a_study_has_its_second_metric_before_anything_is_measured(folder, metri
             'kind = "sweep"\nknob = "workers"',
             "objective is 'latency_p99_s'; expected throughput_per_s alone",
         ),
+        (
+            'window = "500ms"',
+            'kind = "factorial"',
+            "expected one level beside the start, of a factorial",
+        ),
         ("format = 1", "format = 3", "format is 3; invalid enum value"),
         ('base = "server.conf.j2"', 'base = "gone.conf"', "server.base is 'gone.conf'; expected a"),
         ('name = "debug"', 'name = "workers"', "expected a name that is not set twice"),

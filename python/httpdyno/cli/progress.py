@@ -16,6 +16,7 @@ from httpdyno.experiment.event import (
     FinalDone,
     Notice,
     PointDone,
+    RoundDone,
     Stage,
     StartDone,
     StartsBegun,
@@ -97,7 +98,7 @@ class RunProgress(LiveDisplay):
             # The verdict of what is over comes at once.
             case StartDone() if event.allowed_s > 0 and self._is_look_due():
                 return [Text(f"  {whole_seconds(event.elapsed_s)}  {_standing(event)}")]
-            case PointDone():
+            case PointDone() | RoundDone():
                 return [Text(_round_text(event))]
             case _:
                 return []
@@ -119,7 +120,7 @@ class RunProgress(LiveDisplay):
                 if event.stage != self._stage:
                     self._enter_stage(event.stage)
                 self._look, self._batch = event, ""
-            case PointDone():
+            case PointDone() | RoundDone():
                 self._round, self._batch = _round_text(event), ""
             case _:
                 return
@@ -165,7 +166,9 @@ def _standing(event: StartDone, since_s: float = 0.0) -> str:
     return f"{standing_text(event.n_starts, event.interval, event.second)}  {outlook}"
 
 
-def _round_text(event: PointDone) -> str:
+def _round_text(event: PointDone | RoundDone) -> str:
+    if isinstance(event, RoundDone):
+        return f"round {event.n_starts}  {event.n_arms} combinations"
     measured = [point for point in event.points if point.arm.throughput_per_s > 0]
     n_starts = max((point.arm.n_starts for point in measured), default=0)
     text = f"round {n_starts}  {plural(len(measured), 'level')}"

@@ -137,9 +137,11 @@ def _costs(plan: Plan, record: StartRecord) -> list[RenderableType]:
         return [Text(f"under load it did not hold: {failed[0]}", "red")]
     least_s, most_s = whole_s(plan, record, can_count=can_trace())
     start = format_duration(record.duration_s)
-    what = {"sweep": "levels and the final claim", "table": "rows"}.get(
-        study.method.kind, "steps and the final claim"
-    )
+    what = {
+        "sweep": "levels and the final claim",
+        "factorial": "knobs in all combinations and the final claim",
+        "table": "rows",
+    }.get(study.method.kind, "steps and the final claim")
     between = f"{format_guess(least_s)} to {format_guess(most_s)}"
     about = format_guess(most_s) if least_s == most_s else between
     lines: list[RenderableType] = [

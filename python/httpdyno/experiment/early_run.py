@@ -17,7 +17,7 @@ def early_numbers(stage: str, plan: Plan) -> range:
         plan: Of the run.
     """
     n_steps = len(plan.steps)
-    final = 2 if plan.study.method.kind == "sweep" else 2 * n_steps + 1
+    final = 2 if plan.study.method.is_all_at_once else 2 * n_steps + 1
     match stage.split():
         case ["step", number, *_]:
             return range(int(number), int(number) + 1)

@@ -84,6 +84,17 @@ class PointDone:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class RoundDone:
+    """A round of all combinations of a factorial ended."""
+
+    n_starts: int
+    """That gave a figure for each."""
+    n_arms: int
+    elapsed_s: float
+    left_s: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class FinalDone:
     """Final against start, on fresh starts."""
 
@@ -97,4 +108,14 @@ class Notice:
     message: str
 
 
-Event = Stage | StartsBegun | WindowDone | StartDone | StepDone | PointDone | FinalDone | Notice
+Event = (
+    Stage
+    | StartsBegun
+    | WindowDone
+    | StartDone
+    | StepDone
+    | PointDone
+    | RoundDone
+    | FinalDone
+    | Notice
+)

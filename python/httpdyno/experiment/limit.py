@@ -1,5 +1,7 @@
 """The objective's limits, which make no change better but forbid it; pure."""
 
+from msgspec import structs
+
 from httpdyno.model import ArmSummary, Objective
 from httpdyno.stats.histogram import quantile_s
 from httpdyno.units import format_beside, format_bytes, format_duration, format_percent
@@ -30,3 +32,9 @@ def limit_broken(arm: ArmSummary, objective: Objective) -> str:
             f"the limit is {format_bytes(most)}"
         )
     return ""
+
+
+def within_limits(summary: ArmSummary, objective: Objective) -> ArmSummary:
+    """Return an arm's summary; one that breaks a limit of the objective is `infeasible`."""
+    broken = limit_broken(summary, objective) if summary.status == "complete" else ""
+    return structs.replace(summary, status="infeasible", detail=broken) if broken else summary

@@ -9,6 +9,7 @@ is stored, and then measures. `httpdyno.testing.method` has what every method mu
 from collections.abc import Mapping
 from typing import Protocol
 
+from httpdyno.experiment.factorial import run_factorial
 from httpdyno.experiment.ladder import run_ladder
 from httpdyno.experiment.outcome import GrowingOutcome
 from httpdyno.experiment.pair import run_pair
@@ -33,6 +34,7 @@ METHODS: Mapping[str, MethodRun] = {
     "ladder": run_ladder,
     "sweep": run_sweep,
     "table": run_versus,
+    "factorial": run_factorial,
 }
 """By `method.kind` of the study."""
 

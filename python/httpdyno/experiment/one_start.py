@@ -18,7 +18,7 @@ from httpdyno.errors import AdapterError
 from httpdyno.experiment.bench import StartRequest, block_order
 from httpdyno.experiment.calibration import N_STARTS
 from httpdyno.experiment.looks_to_take import LooksToTake
-from httpdyno.experiment.planning import comparisons_ahead
+from httpdyno.experiment.planning import comparisons_ahead, n_at_once
 from httpdyno.experiment.server_bench import ServerBench
 from httpdyno.experiment.start_arm import READY_TIMEOUT_S
 from httpdyno.load.access_log import read_access_log
@@ -143,15 +143,15 @@ def whole_s(plan: Plan, record: StartRecord, *, can_count: bool) -> tuple[float,
     Where the fewest do not decide, it takes more. What is looked at besides is in both.
 
     Args:
-        plan: Of a ladder, a sweep or a table.
+        plan: Of a ladder, a table, a sweep or a factorial.
         record: A start of two, alone.
         can_count: Whether system calls can be counted here.
     """
     looks_s = LooksToTake(can_count=can_count).expected_s(comparisons_ahead(plan))
     method, n_steps, start_s = plan.study.method, len(plan.steps), record.duration_s
-    if method.kind == "sweep":
-        # All levels are up in each start; the final claim has two.
-        one_by_one_s = method.min_starts * (n_steps / 2 + 1) * start_s + looks_s
+    if method.is_all_at_once:
+        # All are up in each start; the final claim has two.
+        one_by_one_s = method.min_starts * (n_at_once(plan) / 2 + 1) * start_s + looks_s
         return one_by_one_s, one_by_one_s
     load_s = sum(window.measurement.total_s for window in record.windows)
     coming_up_s = max(0.0, start_s - load_s)

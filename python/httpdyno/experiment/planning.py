@@ -49,7 +49,7 @@ def ladder_steps(study: Study) -> tuple[Step, ...]:
     """Return what is tried, in this order: the candidates, then each level of each knob.
 
     In a ladder a candidate sets the ground that single knobs are then tried on; in a table each
-    is a row.
+    is a row; in a factorial, which has no candidates, each knob has one.
     """
     candidates = tuple(
         Step(candidate=each.name, set=each.values, book_ratio=each.book_ratio)
@@ -77,6 +77,7 @@ STEPS: Mapping[str, Callable[[Study], tuple[Step, ...]]] = {
     "ladder": ladder_steps,
     "sweep": sweep_steps,
     "table": ladder_steps,
+    "factorial": ladder_steps,
 }
 """What is known to be tried, by `method.kind`."""
 
@@ -127,6 +128,8 @@ def comparisons_ahead(plan: Plan) -> tuple[tuple[Configuration, ...], ...]:
     final = tuple(pair for pair in pairs if pair[0] != pair[1])[-1:]
     if study.method.kind == "sweep":
         return (tuple(candidate for _, candidate in pairs), *final)
+    if study.method.kind == "factorial":
+        return (factorial_arms(study), *final)
     return pairs + final
 
 
@@ -144,6 +147,11 @@ def with_budget(plan: Plan, budget_s: float) -> Plan:
     if budget_s <= 0:
         raise UsageError(f"the budget is {budget_s:g} s; expected more than zero")
     is_of_method = plan.compare is None and plan.reference is None
+    if math.isinf(budget_s) and is_of_method and study.method.kind == "factorial":
+        raise UsageError(
+            f"study {study.name} is a factorial, which goes on until its budget is spent",
+            hint="give it a `--budget`, and two of its combinations to `httpdyno compare`",
+        )
     if math.isinf(budget_s) and is_of_method and study.method.kind == "sweep":
         raise UsageError(
             f"study {study.name} is a sweep, which draws a curve: there is nothing to be decided, "
@@ -186,6 +194,22 @@ def sweep_levels(study: Study) -> tuple[Level, ...]:
     return tuple(sorted(numbers)) if len(numbers) == len(levels) else levels
 
 
+def n_at_once(plan: Plan) -> int:
+    """Return how many arms each start has of a method whose arms are all up at once."""
+    n_steps = len(plan.steps)
+    return 2**n_steps if plan.study.method.kind == "factorial" else n_steps
+
+
+def factorial_arms(study: Study) -> tuple[Configuration, ...]:
+    """Return all combinations: in number c, knob j is at its other level where bit j of c is 1."""
+    steps = ladder_steps(study)
+    start = study.start_configuration()
+    return tuple(
+        start.with_values({s.knob: s.to for j, s in enumerate(steps) if number >> j & 1})
+        for number in range(2 ** len(steps))
+    )
+
+
 def plan_lines(plan: Plan) -> list[str]:
     """Return what the plan will do, a line each, for people."""
     study, method = plan.study, plan.study.method
@@ -214,6 +238,12 @@ def plan_lines(plan: Plan) -> list[str]:
     if method.kind == "sweep":
         levels = ", ".join(level_text(step.to) for step in plan.steps)
         return [*lines, f"sweep     {method.knob}: {levels}"]
+    if method.kind == "factorial":
+        n_arms = 2 ** len(plan.steps)
+        return [
+            *lines,
+            f"knobs     {', '.join(step.label for step in plan.steps)}: all {n_arms} combinations",
+        ]
     return lines + [
         f"step {number:<4} {step.whole_label if step.candidate else step.label}"
         for number, step in enumerate(plan.steps, 1)
@@ -239,7 +269,7 @@ def _each_line(plan: Plan, reference: Configuration) -> list[str]:
 
 def _starts_note(study: Study) -> str:
     method = study.method
-    is_one_by_one = method.side_by_side == 1 or method.is_fresh or method.kind == "sweep"
+    is_one_by_one = method.side_by_side == 1 or method.is_fresh or method.is_all_at_once
     return "" if is_one_by_one else f"; up to {method.side_by_side} side by side"
 
 

@@ -319,8 +319,9 @@ class Session:
         if disturbance(record):
             return TargetError(f"disturbed in {times}: {words}", hint=resume)
         if reference is None:
-            knob = self.plan.study.method.knob
-            return TargetError(f"no level of {knob} runs, in {times}: {words}", hint=resume)
+            method = self.plan.study.method
+            what = f"level of {method.knob}" if method.kind == "sweep" else "combination"
+            return TargetError(f"no {what} runs, in {times}: {words}", hint=resume)
         is_start = reference == self.plan.study.start_configuration()
         name = "starting" if is_start else "reference"
         return TargetError(

@@ -8,8 +8,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from msgspec import structs
-
 from httpdyno.advice.curve.swept import swept_pool
 from httpdyno.errors import TargetError, UsageError
 from httpdyno.experiment import caveat
@@ -22,12 +20,11 @@ from httpdyno.experiment.evidence import (
     start_figures,
 )
 from httpdyno.experiment.final import final_comparison, withdrawn
-from httpdyno.experiment.limit import limit_broken
+from httpdyno.experiment.limit import within_limits
 from httpdyno.experiment.outcome import GrowingOutcome
 from httpdyno.experiment.planning import comparisons_ahead, sweep_levels
 from httpdyno.experiment.session import CLOSING_RATIO, Session
 from httpdyno.model import (
-    ArmSummary,
     Comparison,
     Configuration,
     Level,
@@ -249,7 +246,8 @@ def sweep_of(starts: Sequence[StartRecord], study: Study) -> Sweep:
     """
     arms, levels = sweep_arms(study), sweep_levels(study)
     summaries = [
-        _summary(starts, arm, configuration, study) for arm, configuration in enumerate(arms)
+        within_limits(arm_summary(starts, arm, configuration), study.objective)
+        for arm, configuration in enumerate(arms)
     ]
     runs = [arm for arm, summary in enumerate(summaries) if summary.status == "complete"]
     if not runs:
@@ -296,17 +294,6 @@ def sweep_of(starts: Sequence[StartRecord], study: Study) -> Sweep:
         rule=rule,
         pool=swept_pool(knob, points, is_keep_alive=study.load_of(arms[0]).keep_alive),
     )
-
-
-def _summary(
-    starts: Sequence[StartRecord], arm: int, configuration: Configuration, study: Study
-) -> ArmSummary:
-    """Return a level's summary; one that breaks the objective's limits is `infeasible`."""
-    summary = arm_summary(starts, arm, configuration)
-    broken = limit_broken(summary, study.objective)
-    if summary.status == "complete" and broken:
-        return structs.replace(summary, status="infeasible", detail=broken)
-    return summary
 
 
 def _exp(value: float) -> float:

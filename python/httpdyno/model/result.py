@@ -290,6 +290,45 @@ class Sweep(Record, frozen=True):
         return "best" if self.is_of_words else "knee"
 
 
+class Effect(Record, frozen=True):
+    """What a knob changes on the mean over all combinations of the others; or an interaction."""
+
+    knobs: tuple[str, ...]
+    """One: its effect. Two: by what the effect of one is larger with the other than without it."""
+    verdict: Verdict
+    """Of an interaction: whether both together bring more or less than each brings alone."""
+    ratio: RatioInterval | None
+    """Other level over start; of two knobs a ratio of such ratios. None where nothing is bound."""
+
+
+class SimpleEffect(Record, frozen=True):
+    """What a knob changes where another one is at one level; on the mean over any further ones."""
+
+    knob: str
+    given: str
+    is_given_changed: bool
+    """Whether that one is at its other level, not at its start."""
+    ratio: RatioInterval | None
+
+
+class Factorial(Record, frozen=True):
+    """Every combination of knobs with two levels: effects, interactions, and what each comes to."""
+
+    levels: dict[str, tuple[Level, Level]]
+    """Knob → (start, other level)."""
+    metric: str
+    n_starts: int
+    """That gave a figure for every combination."""
+    arms: tuple[ArmSummary, ...]
+    """(2^k,): in number c, knob j is at its other level where bit j of c is 1."""
+    effects: tuple[Effect, ...]
+    """Of each knob, then of each pair; they and the simple effects hold together."""
+    simple: tuple[SimpleEffect, ...]
+    """Four of each pair."""
+    doubt: str = ""
+    """Why nothing is claimed of these figures; empty where something may be."""
+
+
 class Outcome(Record, frozen=True):
     """Everything a study found; what reports are made of."""
 
@@ -303,6 +342,7 @@ class Outcome(Record, frozen=True):
     final: Comparison | None = None
     """Final over start on fresh starts; for `compare`, the comparison itself."""
     sweep: Sweep | None = None
+    factorial: Factorial | None = None
     calibration: dict[str, float] = msgspec.field(default_factory=dict)
     configuration: Configuration = Configuration()
     """What the run settled on: of a ladder what its steps kept, of a sweep the knee, of `compare`

@@ -147,7 +147,7 @@ class Phase(Record, frozen=True):
 class Method(Record, frozen=True):
     """How the question is answered."""
 
-    kind: Literal["ladder", "sweep", "table"] = "ladder"
+    kind: Literal["ladder", "sweep", "table", "factorial"] = "ladder"
     knob: str = ""
     """The knob that a sweep walks over."""
     window_s: float = 0.05
@@ -180,6 +180,11 @@ class Method(Record, frozen=True):
     def is_fresh(self) -> bool:
         """Whether it asks for what fresh servers do at first, or after what a phase does."""
         return bool(self.phases) or (self.warm_up_s <= 0 and self.lead_in_s <= 0)
+
+    @property
+    def is_all_at_once(self) -> bool:
+        """Whether all that is compared is up in each start, not two at a time."""
+        return self.kind in {"sweep", "factorial"}
 
 
 class Candidate(Record, frozen=True):

@@ -53,6 +53,9 @@ _LEAST_STARTS = 6
 
 CURVE = "throughput_per_s"
 
+_FACTORS = (2, 4)
+"""One has no interactions, and five are 32 servers at a time."""
+
 
 def load_study(
     path: Path, knob_infos: KnobInfos, site_knob_infos: SiteKnobInfos = no_site_knobs
@@ -305,6 +308,8 @@ class _Checker:
         if table.kind == "sweep" and (objective.metric, objective.tie_breaker) != (CURVE, ""):
             value = objective.tie_breaker or objective.metric
             raise self.wrong("objective", value, f"{CURVE} alone: a sweep's curve is of it")
+        if table.kind == "factorial":
+            self._factorial(knobs, objective)
         self.at_least("method.blocks_per_start", table.blocks_per_start, 1)
         self.at_least("method.min_starts", table.min_starts, _LEAST_STARTS)
         self.at_least("method.side_by_side", table.side_by_side, 1)
@@ -322,3 +327,18 @@ class _Checker:
             phases=phases_from(table, self.duration, self.wrong),
             decides=table.decides or (table.phases[-1].name if table.phases else ""),
         )
+
+    def _factorial(self, knobs: tuple[Knob, ...], objective: ObjectiveTable) -> None:
+        """Refuse what has no full design of two levels, or none that anybody could wait for."""
+        low, high = _FACTORS
+        if not low <= len(knobs) <= high:
+            names = [knob.name for knob in knobs]
+            raise self.wrong("knobs", names, f"{low} to {high} knobs, of a factorial")
+        for knob in knobs:
+            others = [level for level in knob.levels if level != knob.start]
+            if len(others) != 1:
+                expected = "one level beside the start, of a factorial"
+                raise self.wrong(f"knobs ({knob.name}).levels", list(knob.levels), expected)
+        if objective.tie_breaker:
+            expected = "none: a factorial's effects are of one metric"
+            raise self.wrong("objective.tie_breaker", objective.tie_breaker, expected)

@@ -258,9 +258,10 @@ class PhaseTable(Record, frozen=True):
 class MethodTable(Record, frozen=True):
     """`[method]`."""
 
-    kind: Literal["ladder", "sweep", "table"] = "ladder"
+    kind: Literal["ladder", "sweep", "table", "factorial"] = "ladder"
     """`ladder` tries one change after the other and keeps what is proven; `table` compares each
-    with the start, and none builds on another; `sweep` walks over one knob."""
+    with the start, and none builds on another; `sweep` walks over one knob; `factorial` measures
+    every combination of two to four knobs with one level each."""
     knob: str = ""
     """The knob that a sweep walks over: numbers ascending, words in the order given."""
     window: str = "50ms"

@@ -53,7 +53,7 @@ class MethodConformance:
             assert second.requests[0].arms == cut_short.configurations
             assert _timeless(stored) == _timeless(store)
             assert stored.begun == []
-            for part in ("steps", "final", "sweep", "configuration", "not_tried"):
+            for part in ("steps", "final", "sweep", "factorial", "configuration", "not_tried"):
                 assert getattr(again, part) == getattr(whole, part)
 
     def test_what_was_found_is_found_again_without_measuring(

@@ -64,6 +64,9 @@ def test_headlines_say_the_verdict_before_the_number() -> None:
         "table": "2 of 3 are better than the start, by throughput: "
         "state_dir → memory 2.43 × (2.35 … 2.51), asp_debug → 0 1.16 × (1.13 … 1.19)",
         "words": "the best of coding is brotli-4, at 3,180/s",
+        "factorial": "2 of 2 effects proven (keep_alive → true 1.119 × (1.096 … 1.142), "
+        "mpm → event 1.34 × (1.31 … 1.38)), 1 of 1 interactions; "
+        "the best combination: better: 1.50 × the throughput of the start (1.47 … 1.54)",
         "versus": "2 of 3 are better than a, by throughput: b1 2.43 × (2.35 … 2.51), "
         "memory 1.16 × (1.13 … 1.19)",
         "versus_none": "interrupted after 1 of 3 candidates; none of 3 is proven better than a: "

@@ -1,7 +1,7 @@
 """What arms did, in their own units, an arm to a row: for a terminal and for a page."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Any
 
 from rich.table import Table
@@ -27,10 +27,10 @@ def arms_table(arms: Arms, *, more: Sequence[str]) -> Table:
     """Return what arms did, in their own units."""
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
     table.add_column("", max_width=_NAME_WIDTH, overflow="fold")
-    for name in _head(more):
+    for name in cells_head(more):
         table.add_column(name, justify="right", no_wrap=True)
     for name, arm in arms:
-        table.add_row(name, *_cells(arm, more=more))
+        table.add_row(name, *unit_cells(arm, more))
     return table
 
 
@@ -54,8 +54,8 @@ def rows_page(outcome: Outcome) -> dict[str, Any] | None:
         return None
     more = more_of(outcome.steps[0].comparison)
     return {
-        "head": ["", *_head(more)],
-        "rows": [[name, *_cells(arm, more=more)] for name, arm in arms],
+        "head": ["", *cells_head(more)],
+        "rows": [[name, *unit_cells(arm, more)] for name, arm in arms],
         "text_columns": 1,
         "caption": f"{ROWS_NOTE.capitalize()}.",
     }
@@ -64,15 +64,22 @@ def rows_page(outcome: Outcome) -> dict[str, Any] | None:
 def more_of(comparison: Comparison) -> tuple[str, ...]:
     """Return the metrics that something is claimed of, and that have no column otherwise."""
     told = {comparison.metric, comparison.decided_by, *(each.metric for each in comparison.also)}
+    return more_columns(told)
+
+
+def more_columns(told: Set[str]) -> tuple[str, ...]:
+    """Return those of the metrics that have no column otherwise."""
     return tuple(m for m in METRIC_NAMES if m in told and (m == _BYTES or is_on_demand(m)))
 
 
-def _head(more: Sequence[str]) -> tuple[str, ...]:
+def cells_head(more: Sequence[str]) -> tuple[str, ...]:
+    """Return what `unit_cells` are of."""
     names = ("bytes/request" if m == _BYTES else short_name(RATIO_OF_METRIC[m]) for m in more)
     return (*_HEAD, *names)
 
 
-def _cells(arm: ArmSummary, *, more: Sequence[str]) -> tuple[str, ...]:
+def unit_cells(arm: ArmSummary, more: Sequence[str]) -> tuple[str, ...]:
+    """Return an arm's figures, in their own units, with those of further metrics."""
     is_measured = arm.throughput_per_s > 0
     return (
         format_rate(arm.throughput_per_s) if is_measured else _unmeasured(arm),

@@ -79,6 +79,8 @@ def _arms(outcome: Outcome) -> Iterator[ArmSummary]:
         yield from (comparison.a, comparison.b)
     if outcome.sweep is not None:
         yield from (point.arm for point in outcome.sweep.points)
+    if outcome.factorial is not None:
+        yield from outcome.factorial.arms
 
 
 def _names(told: list[Effective]) -> list[str]:

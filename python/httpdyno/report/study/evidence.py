@@ -38,7 +38,8 @@ def evidence(outcome: Outcome, drawn: Drawn) -> list[dict[str, Any]]:
         for step in outcome.steps
     ]
     if outcome.final is not None:
-        is_ladder = outcome.plan.command != "compare" and outcome.sweep is None
+        is_all_at_once = outcome.plan.study.method.is_all_at_once
+        is_ladder = outcome.plan.command != "compare" and not is_all_at_once
         line = "all kept changes together" if is_ladder else "two configurations"
         cards.append(
             {

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 
 from msgspec import structs
 
-from httpdyno.model import Caveat, Comparison, LadderStep, Objective, Outcome, level_text
+from httpdyno.model import Caveat, Comparison, Factorial, LadderStep, Objective, Outcome, level_text
 from httpdyno.report.shared.phrase import plural
+from httpdyno.report.study.factorial_words import effects_headline
 from httpdyno.report.study.second_text import confidences_text, differing_clause
 from httpdyno.report.study.verdict_text import (
     bounds_text,
@@ -35,11 +36,20 @@ def headline(outcome: Outcome) -> str:
         return _withdrawn_headline(outcome)
     if outcome.sweep is not None:
         return _sweep_headline(outcome)
+    if outcome.factorial is not None:
+        return _factorial_headline(outcome, outcome.factorial)
     if outcome.final is not None:
         return _final_headline(outcome, outcome.final)
-    if outcome.plan.reference is not None:
-        return versus_headline(outcome)
-    return _unclaimed_headline(outcome)
+    is_versus = outcome.plan.reference is not None
+    return (versus_headline if is_versus else _unclaimed_headline)(outcome)
+
+
+def _factorial_headline(outcome: Outcome, found: Factorial) -> str:
+    cut = "" if outcome.status == "complete" else f"{outcome.status}; so far "
+    text = f"{cut}{effects_headline(found)}"
+    if outcome.final is None:
+        return f"{text}; no combination is better than the start" if not cut else text
+    return f"{text}; the best combination: {_claim(outcome.final, candidate='the best')}"
 
 
 def versus_headline(outcome: Outcome) -> str:
@@ -255,6 +265,8 @@ def arm_names(outcome: Outcome) -> tuple[str, str]:
     """Return what the two arms of the final comparison are called."""
     if outcome.plan.command == "compare":
         return "a", "b"
+    if outcome.factorial is not None:
+        return "start", "best"
     return "start", "final" if outcome.sweep is None else outcome.sweep.word
 
 
@@ -301,11 +313,12 @@ def method_sentences(outcome: Outcome) -> tuple[str, str]:
     """Return how the figures were made, in two sentences."""
     method, objective = outcome.plan.study.method, outcome.plan.study.objective
     arms = "the levels" if outcome.sweep is not None else "both configurations"
+    arms = "all combinations" if outcome.factorial is not None else arms
     n_windows = int(outcome.calibration.get("n_blocks", method.blocks_per_start))
     windows = f"{plural(n_windows, 'window')} of {format_duration(method.window_s)} each"
     if not outcome.plan.study.workload.is_open_loop:
         windows = f"up to {windows}, fewer and longer ones where latencies demanded it"
-    is_one_by_one = method.side_by_side == 1 or method.is_fresh or outcome.sweep is not None
+    is_one_by_one = method.side_by_side == 1 or method.is_fresh or method.is_all_at_once
     together = "" if is_one_by_one else f", at most {method.side_by_side} such starts at a time"
     first = (
         f"Private instances of {arms} stood side by side and were loaded in turn, in random "
@@ -337,6 +350,9 @@ def _confidence_words(outcome: Outcome) -> str:
         part = confidences_text([objective.confidence_of(objective.metric)])
         own = f"{always}, of {metric_name(objective.metric)} with {part} confidence"
         own += f"{_also_words(objective)}, so that with {whole} all are right"
+    if outcome.factorial is not None:
+        effects = f"{always}, of all effects and interactions with {whole} confidence together"
+        return f"{effects}; for {final_label(outcome)}, {own}" if outcome.final else effects
     if outcome.sweep is None:
         return f"{own}{_final_confidence(outcome)}"
     where = ", on the curve" if outcome.sweep.word == "knee" else ""

@@ -13,6 +13,7 @@ from httpdyno.model import (
     ArmSummary,
     Comparison,
     Configuration,
+    Factorial,
     LadderStep,
     Level,
     Outcome,
@@ -22,15 +23,20 @@ from httpdyno.model import (
     level_text,
 )
 from httpdyno.model.metric import RATIO_NAMES
+from httpdyno.report.study.factorial_words import interaction_sentences
 from httpdyno.report.study.finding import headline
 from httpdyno.report.study.json_record import (
     ArmJson,
     ChangeJson,
+    EffectJson,
+    FactorialJson,
+    FactorJson,
     FinalJson,
     OutcomeJson,
     PlanJson,
     PointJson,
     RatioJson,
+    SimpleEffectJson,
     StepJson,
     SweepJson,
 )
@@ -64,6 +70,7 @@ def outcome_json(outcome: Outcome) -> dict[str, Any]:
         steps=tuple(_step(step) for step in outcome.steps),
         final=None if outcome.final is None else _final(outcome, outcome.final),
         sweep=None if outcome.sweep is None else _sweep(outcome, outcome.sweep),
+        factorial=None if outcome.factorial is None else _factorial(outcome.factorial),
         calibration=_finite(outcome.calibration),
         configuration=outcome.configuration.values,
         overlay_diff=outcome.overlay_diff,
@@ -202,6 +209,32 @@ def _final(outcome: Outcome, final: Comparison) -> FinalJson:
 def book_ratios(outcome: Outcome) -> dict[Level, float]:
     """Return the founding documents' ratio of each level of a sweep that has one."""
     return {s.to: s.book_ratio for s in outcome.plan.steps if s.book_ratio is not None}
+
+
+def _factorial(found: Factorial) -> FactorialJson:
+    return FactorialJson(
+        knobs=tuple(
+            FactorJson(knob=knob, start=start, to=to) for knob, (start, to) in found.levels.items()
+        ),
+        metric=found.metric,
+        n_starts=found.n_starts,
+        effects=tuple(
+            EffectJson(knobs=each.knobs, verdict=each.verdict, ratio=_ratio(each.ratio))
+            for each in found.effects
+        ),
+        simple_effects=tuple(
+            SimpleEffectJson(
+                knob=each.knob,
+                given=each.given,
+                is_given_changed=each.is_given_changed,
+                ratio=_ratio(each.ratio),
+            )
+            for each in found.simple
+        ),
+        sentences=tuple(interaction_sentences(found)),
+        doubt=found.doubt,
+        arms=tuple(_arm(arm) for arm in found.arms),
+    )
 
 
 def _sweep(outcome: Outcome, sweep: Sweep) -> SweepJson:

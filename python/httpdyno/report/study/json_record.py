@@ -174,6 +174,50 @@ class SweepJson(Record, frozen=True):
     the knob sets neither the number of workers nor the length of their lives."""
 
 
+class EffectJson(Record, frozen=True):
+    """What a knob changes; or of two knobs, their interaction."""
+
+    knobs: tuple[str, ...]
+    """One: on the mean over all combinations of the others. Two: by what the effect of one is
+    larger with the other than without it."""
+    verdict: Verdict
+    """Of an interaction: whether both together bring more (better) or less than each alone."""
+    ratio: RatioJson | None
+
+
+class SimpleEffectJson(Record, frozen=True):
+    """What a knob changes where another one is at one level."""
+
+    knob: str
+    given: str
+    is_given_changed: bool
+    """Whether that one is at its other level, not at its start."""
+    ratio: RatioJson | None
+
+
+class FactorJson(Record, frozen=True):
+    """A knob of a factorial, with both levels."""
+
+    knob: str
+    start: Level
+    to: Level
+
+
+class FactorialJson(Record, frozen=True):
+    """Every combination of knobs with two levels. All intervals of it hold together."""
+
+    knobs: tuple[FactorJson, ...]
+    metric: str
+    n_starts: int
+    effects: tuple[EffectJson, ...]
+    simple_effects: tuple[SimpleEffectJson, ...]
+    sentences: tuple[str, ...]
+    """What the proven interactions mean."""
+    doubt: str
+    """Why nothing is claimed; empty where something may be."""
+    arms: tuple[ArmJson, ...]
+
+
 class PlanJson(Record, frozen=True):
     """What the run set out to do."""
 
@@ -213,6 +257,7 @@ class OutcomeJson(Record, frozen=True):
     steps: tuple[StepJson, ...]
     final: FinalJson | None
     sweep: SweepJson | None
+    factorial: FactorialJson | None
     calibration: dict[str, float]
     configuration: dict[str, Level]
     overlay_diff: str

@@ -13,6 +13,7 @@ from httpdyno.report.study.also_text import also_clauses
 from httpdyno.report.study.arms_text import rows_page
 from httpdyno.report.study.effective import effective_table
 from httpdyno.report.study.evidence import drawn_confidence, evidence, skipped
+from httpdyno.report.study.factorial_text import factorial_page
 from httpdyno.report.study.figure import (
     cost_figure,
     latency_figure,
@@ -82,6 +83,7 @@ def sheet(outcome: Outcome, *, drawn: Drawn) -> dict[str, Any]:
         "main_figure": main_figure(outcome, drawn),
         "cost": cost_figure(outcome, drawn),
         "rows": rows_page(outcome),
+        "factorial": factorial_page(outcome.factorial) if outcome.factorial else None,
         "changes_title": _capital(changes_title(outcome)),
         "changes": _changes(outcome),
         "diff": diff_lines(outcome.overlay_diff),
@@ -159,6 +161,10 @@ def _plain_figure(outcome: Outcome) -> tuple[str, str]:
     """Return the large figure of an outcome that rests on no final comparison."""
     if outcome.status == "failed":
         return "failed", ""
+    if outcome.factorial is not None:
+        single = [each for each in outcome.factorial.effects if len(each.knobs) == 1]
+        n_proven = sum(each.verdict in {"better", "worse"} for each in single)
+        return str(n_proven), f"of {plural(len(single), 'effect')} proven"
     n_kept = sum(step.kept for step in outcome.steps)
     if outcome.plan.reference is not None:
         rows = plural(len(outcome.plan.steps), row_name(outcome))

@@ -21,6 +21,7 @@ from httpdyno.model.metric import RATIO_NAMES
 from httpdyno.report.shared.prose import Prose
 from httpdyno.report.study.also_text import also_claims, also_words
 from httpdyno.report.study.arms_text import ROWS_NOTE, arms_table, more_of, row_arms
+from httpdyno.report.study.factorial_text import factorial_lines
 from httpdyno.report.study.finding import (
     arm_names,
     changes_title,
@@ -94,6 +95,8 @@ def outcome_text(outcome: Outcome) -> RenderableType:
         parts.append(Text(not_tried_text(outcome)))
     if outcome.sweep is not None:
         parts += [Text(), sweep_chart(outcome.sweep)]
+    if outcome.factorial is not None:
+        parts += factorial_lines(outcome.factorial)
     conclusion = _conclusion(outcome) + their_lines(outcome)
     if conclusion:
         parts += [Text(), *conclusion]

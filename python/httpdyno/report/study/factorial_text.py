@@ -1,0 +1,72 @@
+"""A factorial for a terminal and for a page: its effects as rows, each combination in units."""
+
+from typing import Any
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from httpdyno.model import Factorial, Verdict
+from httpdyno.report.study.arms_text import arms_table, cells_head, more_columns, unit_cells
+from httpdyno.report.study.factorial_words import (
+    effect_name,
+    effect_word,
+    effects_note,
+    factorial_arms,
+    interaction_sentences,
+    unfit_lines,
+)
+from httpdyno.report.study.verdict_text import bounds_text, interval_ratio_text
+
+_STYLES: dict[Verdict, str] = {"better": "green", "worse": "red", "inconclusive": "yellow"}
+_NAME_WIDTH = 40
+
+
+def factorial_lines(found: Factorial) -> list[RenderableType]:
+    """Return the effects and interactions, what interactions mean, and each combination."""
+    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="")
+    table.add_column("effect", max_width=_NAME_WIDTH, overflow="fold")
+    table.add_column("ratio", justify="right")
+    table.add_column("interval")
+    table.add_column("verdict")
+    for each in found.effects:
+        verdict = Text(effect_word(each), _STYLES.get(each.verdict, ""))
+        cells = interval_ratio_text(each.ratio), bounds_text(each.ratio), verdict
+        table.add_row(effect_name(found, each), *cells)
+    lines: list[RenderableType] = [Text(), table, Text(effects_note(found), "dim")]
+    if sentences := interaction_sentences(found):
+        lines += [Text(), *map(Text, sentences)]
+    lines += [Text(), arms_table(factorial_arms(found), more=_more(found))]
+    return [*lines, *(Text(line, "red") for line in unfit_lines(found))]
+
+
+def factorial_page(found: Factorial) -> dict[str, Any]:
+    """Return the same for a page."""
+    rows = [
+        [
+            effect_name(found, each),
+            effect_word(each),
+            interval_ratio_text(each.ratio),
+            bounds_text(each.ratio),
+        ]
+        for each in found.effects
+    ]
+    more = _more(found)
+    arms = [[name, *unit_cells(arm, more)] for name, arm in factorial_arms(found)]
+    note = effects_note(found)
+    return {
+        "effects": {
+            "head": ["effect", "verdict", "ratio", "interval"],
+            "rows": rows,
+            "text_columns": 2,
+        },
+        "note": f"{note[:1].upper()}{note[1:]}.",
+        "sentences": interaction_sentences(found),
+        "unfit": unfit_lines(found),
+        "arms": {"head": ["", *cells_head(more)], "rows": arms, "text_columns": 1},
+    }
+
+
+def _more(found: Factorial) -> tuple[str, ...]:
+    """Return the metric, where it has no column otherwise."""
+    return more_columns({found.metric})
