@@ -29,6 +29,7 @@ from httpdyno.model import (
     Objective,
     RequestSpec,
     ServerSpec,
+    Workload,
 )
 from httpdyno.model.measurement import Measurement
 from httpdyno.servers.adapter import NotRunning
@@ -80,9 +81,11 @@ def measured(*servers, configurations=None, line_up=(), seen=None):
     study = SimpleNamespace(
         server=ServerSpec(adapter="fake"),
         folder=".",
-        workload=SimpleNamespace(connections=1),
+        workload=Workload(requests=()),
         of_server=lambda configuration: configuration,
-        load_of=lambda _configuration: SimpleNamespace(connections=1),
+        load_of=lambda _configuration: Workload(requests=()),
+        start_configuration=lambda: Configuration(values={"n": 0}),
+        may_differ=(),
         method=Method(),
         objective=Objective(),
     )

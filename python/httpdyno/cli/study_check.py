@@ -71,6 +71,8 @@ def _document(found: OneStart, plan: Plan, record: StartRecord | None) -> dict[s
         "start_s": record and record.duration_s,
         "whole_s": record and whole_s(plan, record, can_count=can_trace()),
         "budget_s": plan.study.budget_s,
+        "uncompared": list(record.uncompared) if record else [],
+        "varied": list(record.varied) if record else [],
     }
 
 
@@ -98,7 +100,7 @@ def _sheet(found: OneStart, plan: Plan, record: StartRecord | None) -> Renderabl
         say = f"{plural(wrong, 'answer')} of {len(found.answers)} not as expected"
         parts += [Text(), Text(f"{say}: correct the requests, or what answers them")]
         return Group(*parts)
-    return Group(*parts, Text(), *_costs(plan, record))
+    return Group(*parts, *_unlike(record), Text(), *_costs(plan, record))
 
 
 def _ready(found: OneStart) -> str:
@@ -124,6 +126,21 @@ def _answers(answers: tuple[Answered, ...]) -> Table:
             Text(words),
         )
     return table
+
+
+def _unlike(record: StartRecord) -> list[RenderableType]:
+    """Return what is answered otherwise each time, and the way out where that is too much."""
+    lines: list[RenderableType] = [Text(), *map(Text, record.varied)] if record.varied else []
+    if record.uncompared:
+        lines += [
+            Text(),
+            *(Text(each, "yellow") for each in record.uncompared),
+            Text(
+                "other answers there are not noticed; name what may differ, and the rest is "
+                'compared: `may_differ = ["PATTERN"]` in [workload]'
+            ),
+        ]
+    return lines
 
 
 def _costs(plan: Plan, record: StartRecord) -> list[RenderableType]:

@@ -66,6 +66,7 @@ def window_caveats(starts: Sequence[StartRecord]) -> Caveats:
         *_starved_users(windows),
         *_client_limited(windows),
         *_unverified_knobs(starts),
+        *_uncompared(starts),
         *_steal(windows),
         *_missed_cpu(windows),
         *_short_memory(starts),
@@ -259,6 +260,11 @@ def _unverified_knobs(starts: Sequence[StartRecord]) -> Caveats:
         "the study has no `effective_path`"
     )
     return _one("unverified_knobs", words) if names else ()
+
+
+def _uncompared(starts: Sequence[StartRecord]) -> Caveats:
+    notes = dict.fromkeys(note for start in starts for note in start.uncompared)
+    return tuple(Caveat(kind="uncompared_answers", message=each) for each in notes)
 
 
 def _steal(windows: Sequence[WindowRecord]) -> Caveats:

@@ -306,6 +306,7 @@ _STATUS_WORDS = {
     "crashed": "crashed",
     "hung": "stopped answering",
     "unstable": "was unstable",
+    "unlike": "answers unlike the start",
     "infeasible": "broke a limit",
 }
 

@@ -3,36 +3,30 @@
 It claims nothing: it says whether the study can run, and what that will cost.
 """
 
-import http.client
 import math
-import ssl
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
-from secrets import token_hex
 
 from httpdyno.errors import AdapterError
+from httpdyno.experiment.answer.ask import (
+    MOST_OF_LOG,
+    Question,
+    Visitor,
+    asked_requests,
+)
 from httpdyno.experiment.bench import StartRequest, block_order
 from httpdyno.experiment.calibration import N_STARTS
 from httpdyno.experiment.looks_to_take import LooksToTake
 from httpdyno.experiment.planning import comparisons_ahead, n_at_once
 from httpdyno.experiment.server_bench import ServerBench
 from httpdyno.experiment.start_arm import READY_TIMEOUT_S
-from httpdyno.load.access_log import read_access_log
-from httpdyno.model import Configuration, Effective, Plan, Replay, RequestSpec, StartRecord, Study
+from httpdyno.model import Configuration, Effective, Plan, RequestSpec, StartRecord, Study
 from httpdyno.servers.adapter import NotRunning, Prepared, Running, ServerAdapter
-from httpdyno.servers.address import connected, host_header
 from httpdyno.servers.run_data import RunData
 from httpdyno.servers.run_folder import new_run_root
-
-MOST_OF_LOG = 50
-"""Requests of a replayed log that are asked: a log may hold many thousands."""
-
-_MOST_BYTES = 64 << 20
-_REDIRECT_OR_OK = range(200, 400)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -74,14 +68,16 @@ def one_start(adapter: ServerAdapter, study: Study) -> OneStart:
         AdapterError: It cannot run here, or did not come up; with its own words.
     """
     version = adapter.version(study.server, Path(study.folder))
-    requests = _requests(study)
+    load = study.load_of(study.start_configuration())
+    requests = asked_requests(load)
     with one_server(adapter, study, study.start_configuration()) as up:
         running = up.running
+        visitor = Visitor(running=running, workload=load)
         return OneStart(
             version=version,
             ready_s=up.ready_s,
             effective=up.effective,
-            answers=_answers(running, study, requests[:MOST_OF_LOG]),
+            answers=tuple(_answered(visitor, each) for each in requests[:MOST_OF_LOG]),
             prepare_s=running.prepare_s if isinstance(running, Prepared) else 0.0,
             n_left_out=max(0, len(requests) - MOST_OF_LOG),
         )
@@ -182,96 +178,24 @@ _STATUS = {
     "crashed": "crashed",
     "hung": "did not answer in time",
     "unstable": "is unstable",
+    "unlike": "answers otherwise",
     "infeasible": "cannot run so",
     "complete": "ended",
 }
 
 
-def _requests(study: Study) -> Sequence[RequestSpec]:
-    """Return what is asked: what users ask for first, then the rest, once each."""
-    load = study.load_of(study.start_configuration())
-    own = read_access_log(load.arrival).requests if isinstance(load.arrival, Replay) else ()
-    return tuple(dict.fromkeys(chain(load.first, own or load.requests)))
-
-
-def _answers(
-    running: Running, study: Study, requests: Sequence[RequestSpec]
-) -> tuple[Answered, ...]:
-    cookies: dict[str, str] = {}
-    return tuple(_asked(running, study, request, cookies) for request in requests)
-
-
-def _asked(
-    running: Running, study: Study, request: RequestSpec, cookies: dict[str, str]
-) -> Answered:
+def _answered(visitor: Visitor, request: RequestSpec) -> Answered:
     """Return what came of one request; takes in the cookies that it brought."""
-    began_s = time.monotonic()
-    status, words, n_bytes = 0, "", 0
-    try:
-        connection = _connection(running, study)
-        try:
-            connection.request(
-                request.method,
-                _filled(request.path),
-                body=_body(request) or None,
-                headers=_headers(running, request, cookies),
-            )
-            answer = connection.getresponse()
-            n_bytes = len(answer.read(_MOST_BYTES))
-            status = answer.status
-            for line in answer.headers.get_all("set-cookie", []):
-                name, _, value = line.partition(";")[0].partition("=")
-                cookies[name.strip()] = value.strip()
-        finally:
-            connection.close()
-    except TimeoutError:
-        words = f"no answer within {study.workload.timeout_s:g} s"
-    except (OSError, http.client.HTTPException, ValueError) as error:
-        words = str(error) or type(error).__name__
+    answer = visitor.ask(Question(request=request), limit_s=visitor.workload.timeout_s)
     return Answered(
         request=f"{request.method} {request.path}",
         expected=_expected(request),
-        status=status,
-        words=words,
-        duration_s=time.monotonic() - began_s,
-        n_bytes=n_bytes,
-        is_right=_is_right(request, status, n_bytes),
+        status=answer.status,
+        words=answer.words,
+        duration_s=answer.duration_s,
+        n_bytes=len(answer.body),
+        is_right=answer.is_right,
     )
-
-
-def _connection(running: Running, study: Study) -> http.client.HTTPConnection:
-    address, timeout_s = running.addresses[0], study.workload.timeout_s
-    connection = http.client.HTTPConnection("localhost", timeout=timeout_s)
-    socket = connected(address, timeout_s, running.networks[0] if running.networks else "")
-    tls = study.workload.tls
-    if tls is not None:
-        # As the load does where the copy has a stand-in for a key: it is our own server.
-        context = ssl.create_default_context()
-        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-        socket = context.wrap_socket(socket, server_hostname=tls.server_name or "localhost")
-    connection.sock = socket
-    return connection
-
-
-def _headers(running: Running, request: RequestSpec, cookies: dict[str, str]) -> dict[str, str]:
-    found = {"Host": host_header(running.addresses[0]), "Connection": "close"}
-    if cookies:
-        found["Cookie"] = "; ".join(f"{name}={value}" for name, value in cookies.items())
-    for name, value in request.headers:
-        same = next((each for each in found if each.lower() == name.lower()), name)
-        found[same] = _filled(value)
-    return found
-
-
-def _body(request: RequestSpec) -> bytes:
-    if request.body_file:
-        return Path(request.body_file).read_bytes()
-    return _filled(request.body).encode()
-
-
-def _filled(text: str) -> str:
-    """Return a text with what stands for a number, a user and something random put in."""
-    return text.replace("{n}", "1").replace("{user}", "1").replace("{random}", token_hex(8))
 
 
 def _expected(request: RequestSpec) -> str:
@@ -279,9 +203,3 @@ def _expected(request: RequestSpec) -> str:
     if request.expect_length is None:
         return status
     return f"{status} with {request.expect_length:,} bytes"
-
-
-def _is_right(request: RequestSpec, status: int, n_bytes: int) -> bool:
-    wanted = request.expect_status
-    is_status = status in _REDIRECT_OR_OK if wanted is None else status == wanted
-    return is_status and request.expect_length in {None, n_bytes}

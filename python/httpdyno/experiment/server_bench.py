@@ -6,9 +6,9 @@ for: what it takes to start is spent once for all of them. The servers of the la
 background while the next come up, because between starts every second is taken from the evidence.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import Self
 from msgspec import structs
 
 from httpdyno.errors import AdapterError
+from httpdyno.experiment.answer.sameness import Sameness
 from httpdyno.experiment.arm_load import Place
 from httpdyno.experiment.bench import StartRequest
 from httpdyno.experiment.known_cycles import KnownCycles
@@ -30,6 +31,7 @@ from httpdyno.experiment.side_by_side import ArmSize, n_side_by_side
 from httpdyno.experiment.silent_server import silence
 from httpdyno.experiment.standstill import Pulse, sleepless_s
 from httpdyno.experiment.start_arm import (
+    READY_TIMEOUT_S,
     Arm,
     blame_nobody,
     cut_others_short,
@@ -51,7 +53,7 @@ from httpdyno.model import (
     WindowRecord,
 )
 from httpdyno.model.metric import keeps_first_byte
-from httpdyno.servers.adapter import Acting, Running, ServerAdapter
+from httpdyno.servers.adapter import Acting, NotRunning, Running, ServerAdapter
 from httpdyno.servers.difference import difference
 from httpdyno.servers.root_folder import ROOT_VARIABLE, full_disk
 from httpdyno.servers.run_data import RunData
@@ -86,6 +88,7 @@ class ServerBench:
         self._sizes: dict[str, ArmSize] = {}
         """What each configuration's server took then."""
         self._looks = LooksToTake(can_count=can_trace())
+        self._sameness = Sameness(study, self._another)
 
     def __enter__(self) -> Self:
         # The stopper outlives every server; servers themselves are spawned by this thread.
@@ -168,10 +171,12 @@ class ServerBench:
         arms = [arm for start in starts for arm in start]
         try:
             self._await_ready(arms)
+            self._sameness.before_load(requests[0].arms, starts)
             windows, looked, seen = self._load(requests, starts, save)
             for arm in arms:
                 arm.read_log()
             see_crashes(arms)
+            self._sameness.after_load(requests[0].arms, starts)
             self._see_full_disk(arms)
             _see_short_memory(requests[0].arms, starts, windows)
             still_s = self._pulse.still_s()
@@ -199,6 +204,8 @@ class ServerBench:
                 effective=tuple(arm.effective for arm in start),
                 looks=looked.of_start(number, len(start)),
                 log_lines=_logs_of(start),
+                uncompared=self._sameness.uncompared(),
+                varied=self._sameness.varied(),
                 windows=tuple(window for window in windows if window.start == request.start),
             )
             for number, (request, start) in enumerate(zip(requests, starts, strict=True))
@@ -222,8 +229,6 @@ class ServerBench:
         return starts
 
     def _spawn(self, request: StartRequest) -> list[Arm]:
-        if self._root is None:
-            raise RuntimeError("the bench is not entered")
         arms: dict[int, Arm] = {}
         try:
             for number in request.lined_up:
@@ -234,20 +239,35 @@ class ServerBench:
                     arms[number] = Arm(running=None, status=hung.status, detail=hung.detail)
                     continue
                 # Not the arm's number: a server must not be able to tell which it is.
-                place = self._root.new_place(
-                    f"c{request.comparison}-s{request.start}", cpus=self._cores.server
-                )
-                spawned = self._adapter.spawn(
-                    self._study.server,
-                    Path(self._study.folder),
-                    self._study.of_server(request.arms[number]),
-                    place,
-                )
-                arms[number] = Arm.of(spawned)
+                name = f"c{request.comparison}-s{request.start}"
+                arms[number] = Arm.of(self._spawned(request.arms[number], name))
         except BaseException:
             self._end([*arms.values()])
             raise
         return [arms[number] for number in range(len(request.arms))]
+
+    @contextmanager
+    def _another(self, configuration: Configuration) -> Iterator[Running | None]:
+        """Start a configuration once more, alone, and end it with the block."""
+        running = self._spawned(configuration, "once-more")
+        if isinstance(running, NotRunning):
+            yield None
+            return
+        try:
+            is_up = not isinstance(running.await_ready(READY_TIMEOUT_S), NotRunning)
+            yield running if is_up else None
+        finally:
+            running.stop()
+
+    def _spawned(self, configuration: Configuration, name: str) -> Running | NotRunning:
+        if self._root is None:
+            raise RuntimeError("the bench is not entered")
+        return self._adapter.spawn(
+            self._study.server,
+            Path(self._study.folder),
+            self._study.of_server(configuration),
+            self._root.new_place(name, cpus=self._cores.server),
+        )
 
     def _await_ready(self, arms: Sequence[Arm]) -> None:
         """Wait for all arms at the same time, so that each has all of it and none waits for one."""

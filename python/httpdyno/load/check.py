@@ -24,8 +24,8 @@ from httpdyno.model import RateStage, Replay, RequestSpec, Stages, Workload
 PLACEHOLDERS = ("n", "user", "random")
 """What `{…}` can stand for in a path, a header's value or a body."""
 
-# `{{n}}` is the text `{n}` itself.
-_PLACEHOLDER = re.compile(r"\{\{[A-Za-z_]+\}\}|\{([A-Za-z_]+)\}")
+PLACEHOLDER = re.compile(r"\{\{[A-Za-z_]+\}\}|\{([A-Za-z_]+)\}")
+"""One of them, by its name, or `{{n}}`, which is the text `{n}` itself."""
 # RFC 9110 section 5.6.2.
 _TOKEN = frozenset("!#$%&'*+-.^_`|~" + string.digits + string.ascii_letters)
 _COMPLAINT = re.compile(r"(?P<place>\S+) is (?P<value>.*); expected (?P<expected>.*)", re.DOTALL)
@@ -154,7 +154,7 @@ def _check_path(path: str) -> None:
 
 
 def _check_placeholders(text: str, where: str, hint: str) -> None:
-    for word in _PLACEHOLDER.findall(text):
+    for word in PLACEHOLDER.findall(text):
         if word and word not in PLACEHOLDERS:
             known = ", ".join(f"`{{{name}}}`" for name in PLACEHOLDERS)
             raise UsageError(f"{where} holds `{{{word}}}`, expected one of {known}", hint=hint)

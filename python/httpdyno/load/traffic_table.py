@@ -123,3 +123,6 @@ class WorkloadTable(TrafficTable, frozen=True):
     """Of a server that speaks TLS: whether later connections take up a former session."""
     requests: tuple[RequestTable, ...] = (RequestTable(),)
     """The mix, or the steps of a visit."""
+    may_differ: tuple[str, ...] = ()
+    """What may be another one in each body: patterns of Python's `re`, such as `[0-9]+ ms`. All
+    else is compared with what the start answers, and whoever answers otherwise is refused."""

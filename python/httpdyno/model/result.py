@@ -17,7 +17,7 @@ Verdict = Literal["better", "worse", "equivalent", "inconclusive", "failed", "no
 """`failed`: the candidate was refused, crashed, hung or broke; the arm's status says which.
 `not_measured`: no figure can be had; the reason says why and what to do."""
 
-TrialStatus = Literal["complete", "refused", "crashed", "hung", "unstable", "infeasible"]
+TrialStatus = Literal["complete", "refused", "crashed", "hung", "unstable", "unlike", "infeasible"]
 
 
 class Caveat(Record, frozen=True):
@@ -83,6 +83,11 @@ class StartRecord(Record, frozen=True):
     log_lines: tuple[LogLines | None, ...] = ()
     """What came into each arm's error logs from when it was ready to the end of the load;
     (n_arms,), or empty where none can be read."""
+    uncompared: tuple[str, ...] = ()
+    """What of the answers was not compared, a sentence each: one configuration answers it otherwise
+    each time."""
+    varied: tuple[str, ...] = ()
+    """In which words of what was compared its answers differ, a sentence each."""
     windows: tuple[WindowRecord, ...] = ()
 
     @property

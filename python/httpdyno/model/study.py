@@ -214,6 +214,8 @@ class Study(Record, frozen=True):
     """Infinite: without a limit, each comparison goes on until it is decided."""
     candidates: tuple[Candidate, ...] = ()
     """A ladder tries them in this order, before the levels of single knobs."""
+    may_differ: tuple[str, ...] = ()
+    """Patterns of what may differ between bodies that are else compared."""
     site: Site | None = None
     """A person's own servers, where it is about those; `server` then says how requests find it."""
     file: str = ""

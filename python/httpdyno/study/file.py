@@ -40,7 +40,7 @@ from httpdyno.study.table import (
     SiteTable,
     StudyFile,
 )
-from httpdyno.study.workload import check_windows, encrypted, study_workload
+from httpdyno.study.workload import check_patterns, check_windows, encrypted, study_workload
 from httpdyno.units import duration_s, memory_bytes
 
 KnobInfos = Callable[[str], Mapping[str, KnobInfo]]
@@ -138,6 +138,7 @@ def study_from(
         knobs=knobs,
         candidates=study_candidates(typed.candidates, knobs, settings, check.wrong),
         workload=workload,
+        may_differ=check_patterns(typed.workload.may_differ, check.wrong),
         objective=check.objective(typed.objective, is_open_loop=workload.is_open_loop),
         method=check.method(typed.method, knobs, typed.objective, _members(site)),
         budget_s=check.duration("budget.time", typed.budget.time),

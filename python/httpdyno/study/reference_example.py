@@ -137,6 +137,7 @@ why = "requests wait for the database most of the time"
 connections = 20
 keep_alive = false
 timeout = "5s"
+may_differ = ["made in [0-9.]+ ms"]
 """,
     "[[workload.first]]": """
 [[workload.first]]

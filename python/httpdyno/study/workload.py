@@ -29,6 +29,8 @@ Wrong = Callable[[str, object, str], StudyFileError]
 """From a key, its value and what was expected to the complaint."""
 
 _FROM_FILE = "@"
+_MOST_CHARACTERS = 500
+"""Of a pattern: nobody reads more."""
 _PLACEHOLDER = re.compile(rf"((?<!\{{)\{{(?:{'|'.join(PLACEHOLDERS)})\}}(?!\}}))")
 
 
@@ -103,6 +105,30 @@ def check_windows(workload: Workload, method: Method, objective: Objective, wron
             f"at least the {visit_s:g} s of pauses in a visit: each window begins without "
             "visitors, and measures before as many are there as there will be",
         )
+
+
+def check_patterns(patterns: tuple[str, ...], wrong: Wrong) -> tuple[str, ...]:
+    """Return the patterns of what may differ; how long they take is seen where they are used.
+
+    Raises:
+        StudyFileError: One of them is none, or fits everywhere.
+    """
+    for index, pattern in enumerate(patterns):
+        expected = _pattern_expected(pattern)
+        if expected:
+            raise wrong(f"workload.may_differ[{index}]", pattern, expected)
+    return patterns
+
+
+def _pattern_expected(pattern: str) -> str:
+    """Return in words what a pattern should be and is not; empty where it is good."""
+    if len(pattern) > _MOST_CHARACTERS:
+        return f"at most {_MOST_CHARACTERS} characters"
+    try:
+        is_empty = re.compile(pattern).match("") is not None
+    except (re.error, OverflowError, RecursionError) as error:
+        return f"a pattern of Python's `re` ({error})"
+    return "a pattern that does not fit an empty text" if is_empty else ""
 
 
 def _check_objective(workload: Workload, objective: Objective, wrong: Wrong) -> None:

@@ -59,20 +59,24 @@ def short_name(ratio: str) -> str:
     return names.get(ratio, ratio.removeprefix("latency_").replace("_", " "))
 
 
-STATUS_BADGES: dict[TrialStatus, str] = {"infeasible": "broke a limit"}
+STATUS_BADGES: dict[TrialStatus, str] = {
+    "infeasible": "broke a limit",
+    "unlike": "other answers",
+}
 """How a candidate's status is shown where its own word would say too little."""
 _STATUS_SAID: dict[TrialStatus, str] = {
     "refused": "was refused",
     "crashed": "crashed",
     "hung": "stopped answering",
     "unstable": "was unstable",
+    "unlike": "answers unlike the start",
     "infeasible": "broke a limit",
 }
 
 
 _CANDIDATE = re.compile(
     r"the candidate (was refused by the server|crashed|stopped answering|was unstable|"
-    r"broke a limit)(: |\Z)"
+    r"answers unlike the start|broke a limit)(: |\Z)"
 )
 """How reasons begin; `experiment.claim` writes them."""
 

@@ -1,0 +1,298 @@
+"""Requests of a workload asked one by one, as its users ask them, with all of each answer."""
+
+import http.client
+import re
+import ssl
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from pathlib import Path
+from secrets import token_hex
+from socket import SHUT_RDWR, socket
+from threading import Timer
+
+from msgspec import structs
+
+from httpdyno.load.access_log import read_access_log
+from httpdyno.load.check import PLACEHOLDER
+from httpdyno.load.message import headers
+from httpdyno.model import Replay, RequestSpec, Workload
+from httpdyno.servers.adapter import Running
+from httpdyno.servers.address import connected, host_header
+
+MOST_OF_LOG = 50
+"""Requests of a replayed log that are asked: a log may hold many thousands."""
+
+RANDOM = "{random}"
+"""What stands for a random number where answers are compared."""
+
+_MOST_BYTES = 16 << 20
+_REDIRECT_OR_OK = range(200, 400)
+_ACCEPTS = "accept-encoding"
+_WITH_BODY = ("POST", "PUT", "PATCH")
+"""Methods whose requests say how long their body is, also where there is none."""
+_USERS = (1, 2)
+"""Two tell whether one gets what belongs to another."""
+_TELLING = ("{user}", "{n}")
+_SHORTEST_COOKIE = 8
+"""A shorter value may stand anywhere by chance."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Question:
+    """A request as one of the users asks it."""
+
+    request: RequestSpec
+    user: int = 1
+    is_plain: bool = False
+    """Asked by a client that accepts no coding, which the workload's does."""
+
+    @property
+    def name(self) -> str:
+        """`GET /list`, with who asks where that is not the only one."""
+        request = self.request
+        name = f"{request.method} {_filled(request.path, self.user, RANDOM)}"
+        if self.user != _USERS[0] and not _tells_apart(request.path):
+            name += f" as user {self.user}"
+        return f"{name} without a coding" if self.is_plain else name
+
+    @property
+    def negotiates(self) -> bool:
+        """Whether the workload's client says which codings it accepts."""
+        return any(name.lower() == _ACCEPTS for name, _ in self.request.headers)
+
+    @property
+    def but_for_codings(self) -> "Question":
+        """The same without the codings that it accepts: whichever is taken, one body is in it."""
+        heads = tuple(each for each in self.request.headers if each[0].lower() != _ACCEPTS)
+        return replace(self, request=structs.replace(self.request, headers=heads))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Answer:
+    """All of an answer that should be the same again."""
+
+    question: Question
+    status: int = 0
+    """0 where there was no answer."""
+    words: str = ""
+    """Why there was none; empty where there was one."""
+    duration_s: float = 0.0
+    body: bytes = b""
+    """As it came, out of its chunks."""
+    kind: str = ""
+    """Its `Content-Type`."""
+    location: str = ""
+    coding: str = ""
+    vary: str = ""
+    own: tuple[tuple[bytes, bytes], ...] = ()
+    """What only this asking put in: a random number, the server's address, the user's cookies;
+    each with what stands for it where answers are compared."""
+
+    @property
+    def is_right(self) -> bool:
+        """Whether the load would count it as right."""
+        request = self.question.request
+        wanted = request.expect_status
+        is_status = self.status in _REDIRECT_OR_OK if wanted is None else self.status == wanted
+        return is_status and (
+            request.expect_length in {None, len(self.body)} or self.question.is_plain
+        )
+
+    def without_own(self, text: bytes) -> bytes:
+        """Return a text of the answer with what only this asking put in replaced."""
+        for value, stand_in in self.own:
+            text = text.replace(value, stand_in)
+        return text
+
+
+def asked_requests(workload: Workload) -> Sequence[RequestSpec]:
+    """Return what is asked: what users ask for first, then the rest, once each."""
+    arrival = workload.arrival
+    own = read_access_log(arrival).requests if isinstance(arrival, Replay) else ()
+    return tuple(dict.fromkeys(chain(workload.first, own or workload.requests)))
+
+
+def questions(workload: Workload, requests: Sequence[RequestSpec]) -> tuple[Question, ...]:
+    """Return what to ask to see whether answers are the same, user by user.
+
+    There are two users where the workload tells users apart, and a second client where it accepts
+    codings: one that accepts none.
+    """
+    is_told = workload.users.has_cookies or any(
+        _tells_apart(text)
+        for each in requests
+        for text in (each.path, each.body, *(value for _, value in each.headers))
+    )
+    return tuple(
+        Question(request=request, user=user, is_plain=is_plain)
+        for user in (_USERS if is_told else _USERS[:1])
+        for request in requests
+        for is_plain in ((False, True) if Question(request=request).negotiates else (False,))
+    )
+
+
+def answers(
+    running: Running, workload: Workload, asked: Sequence[Question], *, limit_s: float
+) -> Iterator[Answer]:
+    """Yield what comes of each question; none after one that was not answered at all.
+
+    Args:
+        running: Who is asked.
+        workload: How its users are, and how they connect.
+        asked: In this order. Each user keeps its cookies where the load's do.
+        limit_s: Of all of them together.
+    """
+    visitors: dict[int, Visitor] = {}
+    until_s = time.monotonic() + limit_s
+    for question in asked:
+        left_s = until_s - time.monotonic()
+        if left_s <= 0:
+            return
+        visitor = visitors.setdefault(question.user, Visitor(running=running, workload=workload))
+        answer = visitor.ask(question, limit_s=min(left_s, workload.timeout_s))
+        yield answer
+        if not answer.status:
+            return
+
+
+@dataclass(kw_only=True)
+class Visitor:
+    """A user of the load."""
+
+    running: Running
+    workload: Workload
+    cookies: dict[str, str] = field(default_factory=dict)
+
+    def ask(self, question: Question, *, limit_s: float) -> Answer:
+        """Return what came of one question; takes in the cookies that it brought."""
+        began_s = time.monotonic()
+        random = token_hex(8)
+        address = host_header(self.running.addresses[0])
+        own = [(random.encode(), RANDOM.encode()), (address.encode(), b"{address}")]
+        found = Answer(question=question)
+        try:
+            with _Connection(self.running, self.workload, limit_s) as connection:
+                response = self._sent(connection.http, question, random)
+                body = response.read(_MOST_BYTES)
+                heads = response.headers
+                found = Answer(
+                    question=question,
+                    status=response.status,
+                    body=body,
+                    kind=heads.get("content-type", ""),
+                    location=heads.get("location", ""),
+                    coding=heads.get("content-encoding", ""),
+                    vary=", ".join(heads.get_all("vary", [])),
+                )
+                for line in heads.get_all("set-cookie", []):
+                    name, _, value = line.partition(";")[0].partition("=")
+                    self.cookies[name.strip()] = value.strip()
+        except TimeoutError:
+            found = Answer(question=question, words=f"no answer within {limit_s:g} s")
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            found = Answer(question=question, words=str(error) or type(error).__name__)
+        own += [
+            (value.encode("latin-1", "replace"), f"{{cookie {name}}}".encode("latin-1", "replace"))
+            for name, value in self.cookies.items()
+            if len(value) >= _SHORTEST_COOKIE
+        ]
+        duration_s = time.monotonic() - began_s
+        return replace(found, duration_s=duration_s, own=tuple(own))
+
+    def _sent(
+        self, connection: http.client.HTTPConnection, question: Question, random: str
+    ) -> http.client.HTTPResponse:
+        request, user = question.request, question.user
+        body = _body(request, user, random)
+        # The load sends no word of codings of its own, so nothing here may.
+        connection.putrequest(
+            request.method,
+            _filled(request.path, user, random),
+            skip_host=True,
+            skip_accept_encoding=True,
+        )
+        heads = self._headers(question, random)
+        if body or request.method in _WITH_BODY:
+            heads.append(("Content-Length", str(len(body))))
+        for name, value in heads:
+            connection.putheader(name, value)
+        connection.endheaders(body or None)
+        return connection.getresponse()
+
+    def _headers(self, question: Question, random: str) -> list[tuple[str, str]]:
+        request = question.request
+        found = [
+            (name, "identity" if question.is_plain and name.lower() == _ACCEPTS else value)
+            for name, value in headers(request, host_header(self.running.addresses[0]))
+        ]
+        given = {name.lower() for name, _ in found}
+        keeps = self.workload.users.has_cookies or bool(self.workload.first)
+        if self.cookies and keeps and "cookie" not in given:
+            jar = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
+            found.append(("Cookie", jar))
+        if "connection" not in given:
+            found.append(("Connection", "close"))
+        return [(name, _filled(value, question.user, random)) for name, value in found]
+
+
+class _Connection:
+    """A connection of its own, which is cut when the time is up, whatever trickles in."""
+
+    def __init__(self, running: Running, workload: Workload, limit_s: float) -> None:
+        self.http = http.client.HTTPConnection("localhost", timeout=limit_s)
+        self.http.sock = _socket(running, workload, limit_s)
+        self._timer = Timer(limit_s, self._cut)
+        self._timer.daemon = True
+        self._is_cut = False
+
+    def __enter__(self) -> "_Connection":
+        self._timer.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._timer.cancel()
+        self.http.close()
+        if self._is_cut:
+            raise TimeoutError
+
+    def _cut(self) -> None:
+        self._is_cut = True
+        with suppress(OSError, AttributeError):
+            self.http.sock.shutdown(SHUT_RDWR)
+
+
+def _socket(running: Running, workload: Workload, limit_s: float) -> socket:
+    plain = connected(
+        running.addresses[0], limit_s, running.networks[0] if running.networks else ""
+    )
+    tls = workload.tls
+    if tls is None:
+        return plain
+    # As the load does where the copy has a stand-in for a key: it is our own server.
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    return context.wrap_socket(plain, server_hostname=tls.server_name or "localhost")
+
+
+def _tells_apart(text: str) -> bool:
+    return any(each in text for each in _TELLING)
+
+
+def _body(request: RequestSpec, user: int, random: str) -> bytes:
+    if request.body_file:
+        return Path(request.body_file).read_bytes()
+    return _filled(request.body, user, random).encode()
+
+
+def _filled(text: str, user: int, random: str) -> str:
+    """Return a text with what stands for a number, a user and something random put in."""
+    values = {"n": str(user), "user": str(user), "random": random}
+
+    def put(found: re.Match[str]) -> str:
+        name = found[1]
+        return found[0][1:-1] if name is None else values.get(name, found[0])
+
+    return PLACEHOLDER.sub(put, text)

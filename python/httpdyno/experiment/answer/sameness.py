@@ -1,0 +1,169 @@
+"""Servers of a start asked, before and after their load, whether they answer the same.
+
+A faster server that serves other pages is no better one. What is right in its length and its status
+may still be another page: one without what its query asked for, another user's, an apology.
+"""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from itertools import islice
+
+from httpdyno.experiment.answer.ask import (
+    MOST_OF_LOG,
+    Answer,
+    Question,
+    answers,
+    asked_requests,
+    questions,
+)
+from httpdyno.experiment.answer.likeness import Likeness
+from httpdyno.experiment.answer.reading import Reading, readings
+from httpdyno.experiment.start_arm import Arm
+from httpdyno.model import Configuration, RequestSpec, Study
+from httpdyno.servers.adapter import Running
+
+_LIMIT_S = 20.0
+"""For all questions to a server: what takes longer is compared as far as it came."""
+_AT_ONCE = 16
+_SAFE = ("GET", "HEAD")
+_WAY_OUT = (
+    '\nif that may differ, say so: `may_differ = ["PATTERN"]` in [workload] of the study file'
+)
+
+Another = Callable[[Configuration], AbstractContextManager[Running | None]]
+"""A further start of a configuration, alone, to be asked and ended; None where it does not come
+up."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A server that is asked."""
+
+    arm: Arm
+    configuration: Configuration
+
+
+class Sameness:
+    """What the servers of a run answer, beside what one configuration of it does.
+
+    That is the study's start wherever it is among the arms, else the arm that the others are
+    compared with. What it answers is learnt from all of its starts.
+    """
+
+    def __init__(self, study: Study, another: Another) -> None:
+        self._study = study
+        self._another = another
+        self._known = Likeness()
+        self._n_lives = 0
+        """Starts of that configuration that were asked."""
+
+    def uncompared(self) -> tuple[str, ...]:
+        """Return what is not compared, a sentence each."""
+        return self._known.uncompared()
+
+    def varied(self) -> tuple[str, ...]:
+        """Return in which words of what is compared answers of one configuration differ."""
+        return self._known.varied()
+
+    def before_load(self, arms: Sequence[Configuration], starts: Sequence[Sequence[Arm]]) -> None:
+        """See those as failed that answer unlike the start, before anything is timed.
+
+        Servers that are to be loaded fresh are asked afterwards only.
+
+        Raises:
+            UsageError: A pattern of the study takes too long.
+        """
+        if not self._study.method.is_fresh:
+            self._compare(arms, starts, is_loaded=False)
+
+    def after_load(self, arms: Sequence[Configuration], starts: Sequence[Sequence[Arm]]) -> None:
+        """The same once their load is over.
+
+        Where requests change what the server keeps, other answers are to be expected then.
+        """
+        if all(each.method in _SAFE for arm in arms for each in self._requests(arm)):
+            self._compare(arms, starts, is_loaded=not self._study.method.is_fresh)
+
+    def _compare(
+        self, arms: Sequence[Configuration], starts: Sequence[Sequence[Arm]], *, is_loaded: bool
+    ) -> None:
+        start = self._study.start_configuration()
+        own = start if start in arms else arms[0]
+        up = [
+            _Asked(arm, configuration)
+            for each in starts
+            for arm, configuration in zip(each, arms, strict=True)
+            if arm.is_up
+        ]
+        is_own = [each.configuration == own for each in up]
+        if not any(is_own) and (self._known.is_empty or is_loaded):
+            return
+        self._n_lives += 0 if is_loaded else sum(is_own)
+        # The first time once more: one and the same server may answer otherwise each time.
+        rounds = [self._read(up) for _ in range(2 if self._known.is_empty else 1)]
+        moved = self._take_in(rounds, is_own, is_loaded=is_loaded)
+        doubted = [
+            (each, found)
+            for found_once in rounds
+            for each, found, control in zip(up, found_once, is_own, strict=True)
+            if not control and self._known.difference(found, moved)
+        ]
+        if not doubted:
+            return
+        moved |= self._take_in([self._read(up)], is_own, is_loaded=is_loaded)
+        self._take_in_another(own)
+        for each, found in doubted:
+            words = self._known.difference(found, moved)
+            if words and each.arm.is_up:
+                when = "after its load " if is_loaded else ""
+                each.arm.fail("unlike", f"{when}{words}{_WAY_OUT}")
+
+    def _take_in(
+        self,
+        rounds: Sequence[Sequence[Sequence[Reading]]],
+        is_own: Sequence[bool],
+        *,
+        is_loaded: bool,
+    ) -> frozenset[Question]:
+        """Learn from the configuration's own answers; return which mean nothing after a load."""
+        moved: frozenset[Question] = frozenset()
+        for found_once in rounds:
+            for found, control in zip(found_once, is_own, strict=True):
+                if control and is_loaded:
+                    moved |= self._known.follow(found)
+                elif control:
+                    self._known.learn(found)
+        return moved
+
+    def _take_in_another(self, own: Configuration) -> None:
+        """Learn what differs from one start of the configuration to the next."""
+        if self._n_lives > 1:
+            return
+        with self._another(own) as running:
+            if running is not None:
+                self._n_lives += 1
+                found = self._answers(running, own)
+                self._known.learn(readings(found, self._study.may_differ))
+
+    def _read(self, up: Sequence[_Asked]) -> list[list[Reading]]:
+        """Return the right answers of each server, all asked at the same time; (n_up,)."""
+
+        def asked(each: _Asked) -> list[Answer]:
+            running = each.arm.running
+            return [] if running is None else self._answers(running, each.configuration)
+
+        with ThreadPoolExecutor(max_workers=_AT_ONCE) as askers:
+            found = [[a for a in each if a.is_right] for each in askers.map(asked, up)]
+        # All at once: looking for what may differ takes a process.
+        read = iter(readings([a for each in found for a in each], self._study.may_differ))
+        return [list(islice(read, len(each))) for each in found]
+
+    def _answers(self, running: Running, configuration: Configuration) -> list[Answer]:
+        load = self._study.load_of(configuration)
+        asked = questions(load, self._requests(configuration))
+        return list(answers(running, load, asked, limit_s=_LIMIT_S))
+
+    def _requests(self, configuration: Configuration) -> Sequence[RequestSpec]:
+        return asked_requests(self._study.load_of(configuration))[:MOST_OF_LOG]
