@@ -6,9 +6,9 @@ for: what it takes to start is spent once for all of them. The servers of the la
 background while the next come up, because between starts every second is taken from the evidence.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -31,7 +31,6 @@ from httpdyno.experiment.side_by_side import ArmSize, n_side_by_side
 from httpdyno.experiment.silent_server import silence
 from httpdyno.experiment.standstill import Pulse, sleepless_s
 from httpdyno.experiment.start_arm import (
-    READY_TIMEOUT_S,
     Arm,
     blame_nobody,
     cut_others_short,
@@ -88,7 +87,7 @@ class ServerBench:
         self._sizes: dict[str, ArmSize] = {}
         """What each configuration's server took then."""
         self._looks = LooksToTake(can_count=can_trace())
-        self._sameness = Sameness(study, self._another)
+        self._sameness = Sameness(study, self._spawned)
 
     def __enter__(self) -> Self:
         # The stopper outlives every server; servers themselves are spawned by this thread.
@@ -246,20 +245,7 @@ class ServerBench:
             raise
         return [arms[number] for number in range(len(request.arms))]
 
-    @contextmanager
-    def _another(self, configuration: Configuration) -> Iterator[Running | None]:
-        """Start a configuration once more, alone, and end it with the block."""
-        running = self._spawned(configuration, "once-more")
-        if isinstance(running, NotRunning):
-            yield None
-            return
-        try:
-            is_up = not isinstance(running.await_ready(READY_TIMEOUT_S), NotRunning)
-            yield running if is_up else None
-        finally:
-            running.stop()
-
-    def _spawned(self, configuration: Configuration, name: str) -> Running | NotRunning:
+    def _spawned(self, configuration: Configuration, name: str = "again") -> Running | NotRunning:
         if self._root is None:
             raise RuntimeError("the bench is not entered")
         return self._adapter.spawn(

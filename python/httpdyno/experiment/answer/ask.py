@@ -87,9 +87,11 @@ class Answer:
     location: str = ""
     coding: str = ""
     vary: str = ""
+    cookies: tuple[str, ...] = ()
+    """Its `Set-Cookie` lines."""
     own: tuple[tuple[bytes, bytes], ...] = ()
-    """What only this asking put in: a random number, the server's address, the user's cookies;
-    each with what stands for it where answers are compared."""
+    """What only this asking put in: a random number, the server's address, the cookies that no
+    other user has; each with what stands for it where answers are compared."""
 
     @property
     def is_right(self) -> bool:
@@ -146,12 +148,18 @@ def answers(
         limit_s: Of all of them together.
     """
     visitors: dict[int, Visitor] = {}
+    taken: set[str] = set()
     until_s = time.monotonic() + limit_s
     for question in asked:
         left_s = until_s - time.monotonic()
         if left_s <= 0:
             return
-        visitor = visitors.setdefault(question.user, Visitor(running=running, workload=workload))
+        visitor = visitors.get(question.user)
+        if visitor is None:
+            # What a former user was given is nobody's own any more.
+            taken.update(*(each.cookies.values() for each in visitors.values()))
+            visitor = Visitor(running=running, workload=workload, taken=frozenset(taken))
+            visitors[question.user] = visitor
         answer = visitor.ask(question, limit_s=min(left_s, workload.timeout_s))
         yield answer
         if not answer.status:
@@ -165,6 +173,8 @@ class Visitor:
     running: Running
     workload: Workload
     cookies: dict[str, str] = field(default_factory=dict)
+    taken: frozenset[str] = frozenset()
+    """Cookies that others were given."""
 
     def ask(self, question: Question, *, limit_s: float) -> Answer:
         """Return what came of one question; takes in the cookies that it brought."""
@@ -186,8 +196,9 @@ class Visitor:
                     location=heads.get("location", ""),
                     coding=heads.get("content-encoding", ""),
                     vary=", ".join(heads.get_all("vary", [])),
+                    cookies=tuple(heads.get_all("set-cookie", [])),
                 )
-                for line in heads.get_all("set-cookie", []):
+                for line in found.cookies:
                     name, _, value = line.partition(";")[0].partition("=")
                     self.cookies[name.strip()] = value.strip()
         except TimeoutError:
@@ -197,7 +208,7 @@ class Visitor:
         own += [
             (value.encode("latin-1", "replace"), f"{{cookie {name}}}".encode("latin-1", "replace"))
             for name, value in self.cookies.items()
-            if len(value) >= _SHORTEST_COOKIE
+            if len(value) >= _SHORTEST_COOKIE and value not in self.taken
         ]
         duration_s = time.monotonic() - began_s
         return replace(found, duration_s=duration_s, own=tuple(own))

@@ -40,10 +40,15 @@ def readings(answers: Sequence[Answer], may_differ: Sequence[str]) -> list[Readi
     spans = masked_spans(may_differ, texts)
     found = []
     for (answer, _, unknown, broken), text, masked in zip(right, texts, spans, strict=True):
+        heads = {
+            "status": str(answer.status),
+            "Content-Type": answer.kind,
+            "Location": answer.location,
+            "Set-Cookie": "\n".join(answer.cookies),
+        }
         parts = {
-            "status": Text(str(answer.status).encode()),
-            "Content-Type": Text(answer.kind.encode("latin-1", "replace")),
-            "Location": Text(answer.without_own(answer.location.encode("latin-1", "replace"))),
+            name: Text(answer.without_own(words.encode("latin-1", "replace")))
+            for name, words in heads.items()
         }
         if not unknown:
             parts[BODY] = Text(text, masked)

@@ -6,7 +6,6 @@ may still be another page: one without what its query asked for, another user's,
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import islice
 
@@ -20,21 +19,22 @@ from httpdyno.experiment.answer.ask import (
 )
 from httpdyno.experiment.answer.likeness import Likeness
 from httpdyno.experiment.answer.reading import Reading, readings
-from httpdyno.experiment.start_arm import Arm
+from httpdyno.experiment.start_arm import READY_TIMEOUT_S, Arm
 from httpdyno.model import Configuration, RequestSpec, Study
-from httpdyno.servers.adapter import Running
+from httpdyno.servers.adapter import NotRunning, Running
 
-_LIMIT_S = 20.0
+_LIMIT_S = 10.0
 """For all questions to a server: what takes longer is compared as far as it came."""
+_AGAIN_S = 2.0
+"""The same where its configuration was found alike before: time is for measuring."""
 _AT_ONCE = 16
 _SAFE = ("GET", "HEAD")
 _WAY_OUT = (
     '\nif that may differ, say so: `may_differ = ["PATTERN"]` in [workload] of the study file'
 )
 
-Another = Callable[[Configuration], AbstractContextManager[Running | None]]
-"""A further start of a configuration, alone, to be asked and ended; None where it does not come
-up."""
+Spawn = Callable[[Configuration], Running | NotRunning]
+"""Another start of a configuration, for whoever asked to end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +52,14 @@ class Sameness:
     compared with. What it answers is learnt from all of its starts.
     """
 
-    def __init__(self, study: Study, another: Another) -> None:
+    def __init__(self, study: Study, spawn: Spawn) -> None:
         self._study = study
-        self._another = another
+        self._spawn = spawn
         self._known = Likeness()
         self._n_lives = 0
         """Starts of that configuration that were asked."""
+        self._alike: set[str] = set()
+        """Configurations of which a server was found alike."""
 
     def uncompared(self) -> tuple[str, ...]:
         """Return what is not compared, a sentence each."""
@@ -110,8 +112,10 @@ class Sameness:
             for each, found, control in zip(up, found_once, is_own, strict=True)
             if not control and self._known.difference(found, moved)
         ]
+        self._alike.update(each.configuration.label() for each in up)
         if not doubted:
             return
+        self._alike.difference_update(each.configuration.label() for each, _ in doubted)
         moved |= self._take_in([self._read(up)], is_own, is_loaded=is_loaded)
         self._take_in_another(own)
         for each, found in doubted:
@@ -141,11 +145,16 @@ class Sameness:
         """Learn what differs from one start of the configuration to the next."""
         if self._n_lives > 1:
             return
-        with self._another(own) as running:
-            if running is not None:
+        running = self._spawn(own)
+        if isinstance(running, NotRunning):
+            return
+        try:
+            if not isinstance(running.await_ready(READY_TIMEOUT_S), NotRunning):
                 self._n_lives += 1
                 found = self._answers(running, own)
                 self._known.learn(readings(found, self._study.may_differ))
+        finally:
+            running.stop()
 
     def _read(self, up: Sequence[_Asked]) -> list[list[Reading]]:
         """Return the right answers of each server, all asked at the same time; (n_up,)."""
@@ -163,7 +172,8 @@ class Sameness:
     def _answers(self, running: Running, configuration: Configuration) -> list[Answer]:
         load = self._study.load_of(configuration)
         asked = questions(load, self._requests(configuration))
-        return list(answers(running, load, asked, limit_s=_LIMIT_S))
+        limit_s = _AGAIN_S if configuration.label() in self._alike else _LIMIT_S
+        return list(answers(running, load, asked, limit_s=limit_s))
 
     def _requests(self, configuration: Configuration) -> Sequence[RequestSpec]:
         return asked_requests(self._study.load_of(configuration))[:MOST_OF_LOG]
