@@ -6,4 +6,4 @@ use CGI  ();
 use Page ();
 
 my $query = CGI->new;
-print $query->header('text/html'), Page::of_cgi($query);
+print $query->header(-type => 'text/html', -charset => ''), Page::of_cgi($query);
