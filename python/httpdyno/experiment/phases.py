@@ -17,6 +17,7 @@ from msgspec import structs
 from httpdyno.experiment.arm_load import Place
 from httpdyno.load.window_plan import WindowPlan
 from httpdyno.model import Measurement, Phase, PhaseSeen, SideCommand, Telemetry
+from httpdyno.servers.adapter import Acting, Running
 
 Act = Callable[[Place, SideCommand], str]
 """Runs a command at a server, and returns what was wrong with it."""
@@ -78,6 +79,11 @@ class PhasedWindows:
         finally:
             words = meanwhile.ended()
         return words or found
+
+
+def acted(running: Running, command: SideCommand) -> str:
+    """Run a command at a server; return what was wrong with it."""
+    return running.act(command) if isinstance(running, Acting) else "no command can be run at it"
 
 
 @dataclass

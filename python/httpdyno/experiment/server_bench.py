@@ -27,6 +27,7 @@ from httpdyno.experiment.looks_to_take import LooksToTake
 from httpdyno.experiment.machine_room import machine_room
 from httpdyno.experiment.memory_shortage import blamed, memory_seen
 from httpdyno.experiment.own_account import looking_at
+from httpdyno.experiment.phases import acted
 from httpdyno.experiment.side_by_side import ArmSize, n_side_by_side
 from httpdyno.experiment.silent_server import silence
 from httpdyno.experiment.standstill import Pulse, sleepless_s
@@ -46,13 +47,12 @@ from httpdyno.model import (
     Configuration,
     HostFacts,
     LogLines,
-    SideCommand,
     StartRecord,
     Study,
     WindowRecord,
 )
 from httpdyno.model.metric import keeps_first_byte
-from httpdyno.servers.adapter import Acting, NotRunning, Running, ServerAdapter
+from httpdyno.servers.adapter import NotRunning, Running, ServerAdapter
 from httpdyno.servers.difference import difference
 from httpdyno.servers.root_folder import ROOT_VARIABLE, full_disk
 from httpdyno.servers.run_data import RunData
@@ -351,11 +351,6 @@ class ServerBench:
         ending, self._ending = self._ending, []
         for future in ending:
             future.result()
-
-
-def acted(running: Running, command: SideCommand) -> str:
-    """Run a command at a server; return what was wrong with it."""
-    return running.act(command) if isinstance(running, Acting) else "no command can be run at it"
 
 
 def _labels(requests: Sequence[StartRequest]) -> list[str]:
