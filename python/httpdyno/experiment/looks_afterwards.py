@@ -31,6 +31,11 @@ class Looked:
     looks: Mapping[Place, Look] = field(default_factory=dict)
     cost: LookCost = field(default_factory=LookCost)
 
+    @property
+    def by_arm(self) -> dict[int, Look]:
+        """The looks by the arms' numbers: one of each arm is looked at."""
+        return {place.arm: look for place, look in self.looks.items()}
+
     def of_start(self, start: int, n_arms: int) -> tuple[Look | None, ...]:
         """Return what was seen of a start's arms; (n_arms,), or empty where nobody looked."""
         found = tuple(self.looks.get(Place(start, arm)) for arm in range(n_arms))

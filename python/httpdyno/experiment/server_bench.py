@@ -322,8 +322,7 @@ class ServerBench:
             cut_others_short(starts, {place.start for place in load.shut_out})
             for place, trouble in load.shut_out.items():
                 starts[place.start][place.arm].fail("infeasible", trouble)
-        looks = {place.arm: look for place, look in load.looked.looks.items()}
-        self._looks.took(requests[0], looks, load.looked.cost)
+        self._looks.took(requests[0], load.looked.by_arm, load.looked.cost)
         return windows, load.looked, load.seen
 
     def _see_full_disk(self, arms: Sequence[Arm]) -> None:
