@@ -65,6 +65,16 @@ def test_the_best_combination_is_proven_on_fresh_starts(factorial):
     assert outcome.final.verdict == "better"
 
 
+def test_a_knob_that_brings_nothing_does_not_ride_along(factorial):
+    outcome = _run(
+        factorial, lambda values: 601.0 if values["keep"] == "on" else _throughput(values)
+    )
+    assert len(factorial.start_configuration().changes(outcome.configuration)) == 1
+    nothing = _run(factorial, lambda _values: 400.0)
+    assert nothing.final is None
+    assert nothing.configuration == factorial.start_configuration()
+
+
 def test_what_does_not_add_up_is_said_in_sentences(factorial):
     outcome = _run(factorial)
     text = plain_text(outcome_text(outcome))

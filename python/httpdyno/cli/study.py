@@ -126,7 +126,7 @@ def run(  # noqa: PLR0913 - one parameter for each option
     json: JsonOption = None,
     with_secrets: SecretsOption = False,
 ) -> int:
-    """Run a study: a ladder of changes, a table of them, or a sweep of one knob."""
+    """Run a study: one change after the other, or all side by side."""
     return launch(
         Request(
             study=study,

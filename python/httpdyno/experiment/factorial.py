@@ -57,7 +57,7 @@ class Measured:
 
     factorial: Factorial
     best: Configuration
-    """The combination with the best figure of those that keep the objective's limits."""
+    """Of those that keep the objective's limits: what is worth taking."""
     pair_s: float
     """What a start of two of them costs."""
     caveats: caveat.Caveats
@@ -266,12 +266,25 @@ def _doubt(starts: Sequence[StartRecord], ratio_name: str, arms: Sequence[int]) 
 
 
 def _best(starts: Sequence[StartRecord], found: Factorial, study: Study) -> Configuration:
-    """Return the best combination; the start where nothing may be claimed."""
+    """Return the combination of fewest changes that is not proven to be below the best one.
+
+    So a knob that brings nothing does not ride along. The start where nothing may be claimed.
+    """
     name = RATIO_OF_METRIC[found.metric]
     logs = _all_logs(starts, name)
     sign = 1 if name in MORE_IS_BETTER else -1
     able = [number for number, arm in enumerate(found.arms) if arm.status == "complete"]
     if found.doubt or not able or not logs:
         return study.start_configuration()
-    best = max(able, key=lambda number: sign * fmean(row[number] for row in logs))
-    return found.arms[best].configuration
+    gains = {number: [sign * row[number] for row in logs] for number in able}
+    best = max(able, key=lambda number: fmean(gains[number]))
+    confidence = 1 - (1 - study.objective.confidence) / max(1, len(able) - 1)
+
+    def is_below(number: int) -> bool:
+        pairs_of = zip(gains[number], gains[best], strict=True)
+        interval = ratio_interval([mine - top for mine, top in pairs_of], confidence=confidence)
+        return number != best and interval is not None and interval.high < 1
+
+    level = [number for number in able if not is_below(number)]
+    chosen = min(level, key=lambda number: (number.bit_count(), -fmean(gains[number])))
+    return found.arms[chosen].configuration

@@ -48,7 +48,7 @@ def _factorial_headline(outcome: Outcome, found: Factorial) -> str:
     cut = "" if outcome.status == "complete" else f"{outcome.status}; so far "
     text = f"{cut}{effects_headline(found)}"
     if outcome.final is None:
-        return f"{text}; no combination is better than the start" if not cut else text
+        return f"{text}; no combination is proven better than the start" if not cut else text
     return f"{text}; the best combination: {_claim(outcome.final, candidate='the best')}"
 
 
