@@ -7,9 +7,10 @@ not with every start, so they are reckoned apart from what a start takes.
 from httpdyno.experiment.looking import LOOK_S
 from httpdyno.model import Record
 
-COUNT_S = 1.5
+COUNT_S = 1.0
 """Of counting one server's system calls, where none were counted yet: strace takes hold, 20 answers
-come some ten times slower, and it lets go."""
+come some ten times slower, for a second at the most, and it lets go. The bundled gunicorn takes
+0.3 s (`bookmarks`, two virtual cores)."""
 
 
 class LookCost(Record, frozen=True):
