@@ -3,7 +3,17 @@
 from msgspec import structs
 from tests.report import sample, sample_figures
 
-from httpdyno.model import Comparison, Objective, Outcome, RatioInterval, SecondClaim, Verdict
+from httpdyno.model import (
+    ArmSummary,
+    Comparison,
+    Objective,
+    Outcome,
+    Phase,
+    PhaseFigures,
+    RatioInterval,
+    SecondClaim,
+    Verdict,
+)
 from httpdyno.stats.verdict import verdict
 
 OBJECTIVE = Objective(second_metric="cpu_s_per_request")
@@ -82,10 +92,42 @@ def second_alone() -> Outcome:
     return structs.replace(whole, id="20250611-book-5ec1", final=final)
 
 
+def phased() -> Outcome:
+    """Return a comparison of what an expired cache does, with a cold and a full one beside it."""
+    whole = second_compare()
+    assert whole.final is not None
+    phases = tuple(Phase(name=name) for name in ("cold", "warm", "expired"))
+    method = structs.replace(whole.plan.study.method, phases=phases, decides="expired")
+    study = structs.replace(whole.plan.study, method=method)
+
+    def with_phases(arm: ArmSummary, share: float) -> ArmSummary:
+        cold, warm = (
+            PhaseFigures(
+                throughput_per_s=arm.throughput_per_s * of,
+                cpu_s_per_request=arm.cpu_s_per_request / of,
+                error_ratio=0.0,
+                latency_s={"p50": 0.004 / of, "p90": 0.009 / of, "max": 0.02},
+            )
+            for of in (share, 2 * share)
+        )
+        return structs.replace(arm, phases={"cold": cold, "warm": warm})
+
+    final = structs.replace(
+        whole.final, a=with_phases(whole.final.a, 1.0), b=with_phases(whole.final.b, 1.2)
+    )
+    return structs.replace(
+        whole,
+        id="20250611-book-9ha5",
+        plan=structs.replace(whole.plan, study=study),
+        final=final,
+    )
+
+
 def all_outcomes() -> dict[str, Outcome]:
     """Return every sample by name."""
     return {
         "second_compare": second_compare(),
         "second_ladder": second_ladder(),
         "second_alone": second_alone(),
+        "phased": phased(),
     }

@@ -59,6 +59,8 @@ def test_headlines_say_the_verdict_before_the_number() -> None:
         "second_alone": "not measured: a start holds 240 requests, too few requests for its p99.9 "
         "latency; a longer `method.window` or more `blocks_per_start` has more; "
         "CPU per request is proven better: 0.91 × (0.88 … 0.94; 99 % confidence)",
+        "phased": "inconclusive: 1.01 × the throughput so far (0.93 … 1.10); "
+        "CPU per request is proven better: 0.91 × (0.88 … 0.94; 99 % confidence)",
         "candidates": "ran out of time before 1 step: about 60 s more would try it; "
         "of 3 tried, 2 kept, 1 without a difference",
         "table": "2 of 3 are better than the start, by throughput: "

@@ -143,6 +143,7 @@ def _arm(arm: ArmSummary) -> ArmJson:
         errors=arm.errors,
         latency_s=_finite(arm.latency_s),
         times_s=_finite(arm.times_s),
+        phases=arm.phases,
         pss_bytes=arm.pss_bytes,
         n_processes=arm.n_processes,
         start_throughputs_per_s=arm.start_throughputs_per_s,

@@ -9,6 +9,7 @@ from httpdyno.model import (
     Look,
     Method,
     Objective,
+    PhaseFigures,
     PoolCurve,
     Record,
     SecondClaim,
@@ -47,6 +48,8 @@ class ArmJson(Record, frozen=True):
     latency_s: dict[str, float]
     times_s: dict[str, float]
     """Percentiles of what the objective names besides, such as `page_p90`."""
+    phases: dict[str, PhaseFigures]
+    """The phases of a turn that do not decide, by their names."""
     pss_bytes: float | None
     n_processes: float
     start_throughputs_per_s: tuple[float, ...]

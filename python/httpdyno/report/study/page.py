@@ -38,6 +38,7 @@ from httpdyno.report.study.finding import (
 from httpdyno.report.study.http_answers import answers_table
 from httpdyno.report.study.limit import limit_rows, looked_text
 from httpdyno.report.study.own_log import LOG_NOTE, LOG_TITLE, log_rows, shown_rows
+from httpdyno.report.study.phase_text import phases_page
 from httpdyno.report.study.pool_text import pool_text
 from httpdyno.report.study.provenance import provenance
 from httpdyno.report.study.second_text import brief_clause, differing_clause, second_clause
@@ -83,6 +84,7 @@ def sheet(outcome: Outcome, *, drawn: Drawn) -> dict[str, Any]:
         "main_figure": main_figure(outcome, drawn),
         "cost": cost_figure(outcome, drawn),
         "rows": rows_page(outcome),
+        "phases": phases_page(outcome, measured),
         "factorial": factorial_page(outcome.factorial) if outcome.factorial else None,
         "changes_title": _capital(changes_title(outcome)),
         "changes": _changes(outcome),
