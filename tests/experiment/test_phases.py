@@ -142,11 +142,19 @@ def test_phases_are_told_by_what_they_saw_over_all_turns():
         bounds_ns=(1_000_000, 9_000_000), counts=(30, 10), sum_s=0.1, max_s=0.01
     )
     turn = {
-        "cold": PhaseSeen(measured_s=0.5, offered=50, completed=40, latency=latency, cpu_s=0.2),
+        "cold": PhaseSeen(
+            measured_s=0.5,
+            measured_completed=38,
+            offered=50,
+            completed=40,
+            errors={"timeout": 10},
+            latency=latency,
+            cpu_s=0.2,
+        ),
     }
     [(name, figures)] = phase_figures([turn, turn]).items()
     assert name == "cold"
-    assert figures.throughput_per_s == 80
+    assert figures.throughput_per_s == 76
     assert figures.cpu_s_per_request == pytest.approx(0.005)
     assert figures.error_ratio == pytest.approx(0.2)
     assert figures.latency_s["p50"] == 0.001

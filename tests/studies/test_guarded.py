@@ -30,3 +30,12 @@ def test_an_answer_of_another_length_is_wrong_or_the_readme_says_why_not(name):
     assert any(lengths)
     readme = bundled_studies()[name].with_name("README.md").read_text("utf-8")
     assert all(lengths) or "no `expect_length`" in readme
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_published_ratios_of_throughput_stand_beside_no_other_figure(name):
+    study = open_study(name)
+    published = [study.book_ratio, *(ratio for knob in study.knobs for ratio in knob.book_ratio)]
+    published += [candidate.book_ratio for candidate in study.candidates]
+    if any(ratio is not None for ratio in published):
+        assert study.objective.metric == "throughput_per_s"

@@ -113,8 +113,9 @@ class _Meanwhile:
 def _seen(measurement: Measurement, telemetry: Telemetry) -> PhaseSeen:
     return PhaseSeen(
         measured_s=measurement.measured_s,
-        offered=measurement.measured_offered,
-        completed=measurement.measured_completed,
+        measured_completed=measurement.measured_completed,
+        offered=measurement.offered,
+        completed=measurement.completed,
         errors=measurement.errors,
         latency=measurement.latency,
         cpu_s=telemetry.cpu_s,

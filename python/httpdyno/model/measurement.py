@@ -272,7 +272,10 @@ class PhaseSeen(Record, frozen=True, omit_defaults=True):
     """What a phase of a turn saw that does not decide."""
 
     measured_s: float
+    measured_completed: int
+    """Right answers that ended in the measured part."""
     offered: int
+    """In the whole window, as in the next two: `offered == completed + sum(errors)`."""
     completed: int
     errors: dict[str, int] = msgspec.field(default_factory=dict)
     latency: HistogramData = NO_VALUES

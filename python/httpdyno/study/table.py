@@ -325,4 +325,4 @@ class StudyFile(Record, frozen=True):
     book_figure: str = ""
     """A published result, in words."""
     book_ratio: float | None = None
-    """A published ratio of final over start."""
+    """A published throughput ratio of final over start, to be shown beside what is found."""

@@ -1,0 +1,41 @@
+package Shared;
+
+# Twenty megabytes that the parent loads, and a page that uses fifty strings of them.
+
+use strict;
+use warnings;
+
+use Apache2::Const -compile => qw(OK);
+use Apache2::RequestIO  ();
+use Apache2::RequestRec ();
+
+my $STRINGS = 5_000;
+my $BYTES   = 4_096;
+my $EACH    = 50;
+
+my $TOUCH = $ENV{STUDY_TOUCH} // '';
+my %USE   = (
+    write  => sub { substr $_[0], 0, 1, '2' },
+    number => sub { no warnings 'numeric'; my $sum = $_[0] + 1; return $sum },
+    read   => sub { return length $_[0] },
+);
+my $use = $USE{$TOUCH} or die "STUDY_TOUCH is `$TOUCH`: no such use\n";
+
+our @strings = map { '1' . 'x' x ($BYTES - 1) } 1 .. $STRINGS;
+
+sub handler {
+    my $r = shift;
+    $use->($strings[rand $STRINGS]) for 1 .. $EACH;
+    $r->content_type('text/plain');
+    $r->print("ok\n");
+    return Apache2::Const::OK;
+}
+
+sub settings {
+    my $r = shift;
+    $r->content_type('application/json');
+    $r->print(qq({"touch": "$TOUCH"}\n));
+    return Apache2::Const::OK;
+}
+
+1;
