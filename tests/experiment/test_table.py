@@ -4,7 +4,8 @@ import pytest
 from msgspec import structs
 from tests.report.plain import plain_text
 
-from httpdyno.experiment.planning import make_plan, plan_lines
+from httpdyno.experiment.looks_to_take import LooksToTake
+from httpdyno.experiment.planning import comparisons_ahead, make_plan, plan_lines
 from httpdyno.experiment.rehearsal import least_s
 from httpdyno.experiment.run import run_plan
 from httpdyno.model import Candidate, Knob
@@ -63,7 +64,12 @@ def test_all_verdicts_of_a_table_hold_together(table):
     assert confidence == objective.confidence_of("throughput_per_s")
     assert 4 * (1 - objective.confidence) == pytest.approx(0.05, rel=0.01)
     assert "row       good → 2" in plan_lines(plan)
-    assert least_s(plan) == 4 * least_s(structs.replace(plan, steps=plan.steps[:1]))
+    # A look at the start and at each of the four others, and all windows four times.
+    looks_s = LooksToTake(can_count=False).expected_s(comparisons_ahead(plan))
+    alone = structs.replace(plan, steps=plan.steps[:1])
+    alone_s = LooksToTake(can_count=False).expected_s(comparisons_ahead(alone))
+    assert looks_s > alone_s > 0
+    assert least_s(plan) - looks_s == pytest.approx(4 * (least_s(alone) - alone_s))
 
 
 def test_a_table_is_told_in_ratios_and_in_units_of_their_own(table):
