@@ -21,13 +21,19 @@ from tests.commands import Commands, NotBegunError, exit_on_signals
 from tests.verdict import Counts
 
 PYTEST = (sys.executable, "-m", "pytest", "--durations=10")
-CALM = ("tests/stats", "tests/report", "tests/model")
+CALM = (
+    *("tests/stats", "tests/report", "tests/model"),
+    *("tests/advice", "tests/book", "tests/study"),
+)
 """Tests that compute: how long they take says nothing, nor does what runs beside them."""
 PATIENT = (
     "tests/docs",
     "tests/benches/test_fault_inputs.py",
     "tests/benches/test_fault_resumes.py",
     "tests/servers/test_misbehaving.py",
+    "tests/servers/test_companions.py",
+    "tests/servers/test_script_server.py",
+    "tests/store",
 )
 """Tests that mostly wait for what they started, and say nothing of how long it took."""
 NO_TESTS = 5
