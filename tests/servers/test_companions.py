@@ -96,7 +96,7 @@ def case_of(folder: Path) -> AdapterCase:
         ),
         study_folder=folder,
         configuration=configuration,
-        nonsense=configuration.replaced("db:level", 13),
+        nonsense=configuration.replaced("level", 13),
         words="level 13 is not to be had",
     )
 
@@ -140,6 +140,56 @@ class TestTogether(AdapterConformance):
             finally:
                 running.stop()
             assert [path.name for path in root.folder.iterdir() if path.is_dir()] == []
+
+
+def test_one_behind_that_is_refused_is_named_and_nothing_is_left_of_the_others(tmp_path):
+    case = case_of(tmp_path)
+    with new_run_root() as root:
+        refused = case.adapter.spawn(
+            case.spec,
+            tmp_path,
+            case.configuration.replaced("db:level", 13),
+            root.new_place("refused"),
+        )
+        assert isinstance(refused, NotRunning)
+        assert refused.detail.startswith("db: ")
+        assert "level 13 is not to be had" in refused.detail
+        assert [path.name for path in root.folder.iterdir() if path.is_dir()] == []
+
+
+def test_a_server_is_begun_once_those_behind_it_are_ready(tmp_path):
+    """As one that connects to its database as it begins, and ends where there is none."""
+    case = case_of(tmp_path)
+    (tmp_path / "late.sh").write_text(
+        'sleep 0.3\ntouch "$1/up"\nexec "$2" "$1/said.py" "$3" "" 2 db\n'
+    )
+    (tmp_path / "eager.sh").write_text(
+        'test -e "$1/up" || exit 7\nexec "$2" "$3/said.py" "$4" "" 1 server\n'
+    )
+    db, _ = case.spec.companions
+    late = structs.replace(
+        db,
+        spec=structs.replace(
+            db.spec,
+            command=("sh", "{run}/late.sh", "{run}", sys.executable, "{port}"),
+            files=(("said.py", "said.py"), ("late.sh", "late.sh")),
+        ),
+    )
+    spec = structs.replace(
+        case.spec,
+        command=("sh", "{run}/eager.sh", "{peer.db.run}", sys.executable, "{run}", "{port}"),
+        files=(("said.py", "said.py"), ("eager.sh", "eager.sh")),
+        companions=(late,),
+        loaded="",
+    )
+    configuration = Configuration(values={"level": 1, "db:level": 2})
+    with new_run_root() as root:
+        running = case.adapter.spawn(spec, tmp_path, configuration, root.new_place("order"))
+        assert not isinstance(running, NotRunning), running.detail
+        try:
+            assert isinstance(running.await_ready(READY_S), Effective)
+        finally:
+            running.stop()
 
 
 def spec_with(*companions: Companion, loaded: str = "") -> ServerSpec:

@@ -1,9 +1,10 @@
 """A study's server with its companions, as experiments see a server.
 
 Each is what its own adapter makes of it, in a place of its own beside that of the server. Those
-behind are begun first, then the server, then those in front of it: so that whoever sends requests
-on knows where to. All of them are the server that is measured, whichever is loaded: what moves from
-one to another is saved by none.
+behind are begun first, and waited for, because a server may connect to its database as it begins;
+then the server, then those in front of it: so that whoever sends requests on knows where to. All of
+them are the server that is measured, whichever is loaded: what moves from one to another is saved
+by none.
 """
 
 from collections.abc import Iterator, Mapping
@@ -26,6 +27,9 @@ from httpdyno.servers.companions.names import (
 from httpdyno.servers.companions.running import Part, Together
 from httpdyno.servers.render import peer_placeholder
 from httpdyno.servers.run_folder import remove_place
+
+_READY_S = 20.0
+"""As long as any server may take to come up."""
 
 
 class WithCompanions:
@@ -95,15 +99,19 @@ class WithCompanions:
     def spawn(
         self, spec: ServerSpec, study_folder: Path, configuration: Configuration, place: Place
     ) -> Running | NotRunning:
-        """Begin all that are there, back to front; does not wait for readiness."""
+        """Begin all that are there, back to front; waits for those behind the server only."""
         loaded = loaded_name(spec, configuration.values)
+        behind = {each.name for each in spec.companions if each.side == "behind"}
         parts: list[Part] = []
         peers: dict[str, Peer] = {}
         try:
             for name, adapter, own, values in self._parts(spec, configuration):
                 home = _home(place, name)
-                running = adapter.spawn(
-                    structs.replace(own, peers=dict(peers)), study_folder, values, home
+                running = _begun(
+                    adapter.spawn(
+                        structs.replace(own, peers=dict(peers)), study_folder, values, home
+                    ),
+                    is_awaited=name in behind,
                 )
                 if isinstance(running, NotRunning):
                     _end(parts, place)
@@ -165,6 +173,21 @@ def _home(place: Place, name: str) -> Place:
     for folder in (beside.folder, beside.memory_folder):
         folder.mkdir(mode=0o700)
     return beside
+
+
+def _begun(spawned: Running | NotRunning, *, is_awaited: bool) -> Running | NotRunning:
+    """Return a server that was spawned; one that is waited for once it is ready, or why not."""
+    if isinstance(spawned, NotRunning) or not is_awaited:
+        return spawned
+    try:
+        answer = spawned.await_ready(_READY_S)
+    except BaseException:
+        spawned.stop()
+        raise
+    if isinstance(answer, NotRunning):
+        spawned.stop()
+        return answer
+    return spawned
 
 
 def _end(parts: list[Part], place: Place) -> None:
