@@ -10,7 +10,7 @@ from tests.report.sample_figures import HOST
 from httpdyno.experiment.inputs import changed_names, changes_since, input_digests
 from httpdyno.experiment.planning import make_plan
 from httpdyno.experiment.run import run_plan
-from httpdyno.model import Replay, RequestSpec, ServerSpec, Template, Workload
+from httpdyno.model import Companion, Replay, RequestSpec, ServerSpec, Template, Workload
 from httpdyno.testing.bench import FakeBench
 from httpdyno.testing.memory_store import MemoryStore
 
@@ -75,6 +75,26 @@ def test_a_variable_that_is_handed_on_is_compared_and_its_value_stored_nowhere(f
     assert input_digests(study) == before
     monkeypatch.setenv("DATABASE_URL", "hunter3")
     assert changed_names(before, input_digests(study)) == ["$DATABASE_URL"]
+
+
+def test_what_companions_read_and_inherit_is_compared_too(filed, tmp_path, monkeypatch):
+    (tmp_path / "db").mkdir()
+    (tmp_path / "db/schema.sql").write_text("a schema")
+    (tmp_path / "front").mkdir()
+    (tmp_path / "front/main.js").write_text("a program that runs in place")
+    monkeypatch.setenv("PROXY_KEY", "a secret")
+    db = ServerSpec(adapter="command", files=(("db", "db"),), excluded={"db": ("*.tmp",)})
+    front = ServerSpec(adapter="command", folder="front", pass_environment=("PROXY_KEY",))
+    companions = Companion(name="db", spec=db), Companion(name="front", spec=front)
+    study = structs.replace(filed, server=structs.replace(filed.server, companions=companions))
+    before = input_digests(study)
+    (tmp_path / "db/left.tmp").write_text("left out")
+    assert input_digests(study) == before
+    (tmp_path / "db/schema.sql").write_text("another schema")
+    (tmp_path / "front/main.js").write_text("another program")
+    monkeypatch.setenv("PROXY_KEY", "another secret")
+    changed = changed_names(before, input_digests(study))
+    assert changed == ["$PROXY_KEY", "db/schema.sql", "front/"]
 
 
 def test_what_is_left_out_of_a_folder_is_not_read(filed):

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from httpdyno.model import HostFacts, Plan, Replay, Study
+from httpdyno.model import HostFacts, Plan, Replay, ServerSpec, Study
 from httpdyno.servers.staging import INHERITED
 
 _CHUNK_BYTES = 1 << 20
@@ -44,17 +44,20 @@ def input_digests(study: Study) -> dict[str, str]:
     """
     folder = Path(study.folder)
     digests: dict[str, str] = {}
+    servers = (study.server, *(each.spec for each in study.server.companions))
     for name in dict.fromkeys(filter(None, _sources(study))):
-        for part in _files(folder / name, study.server.excluded.get(name, ())):
+        # What one server leaves out another one may have.
+        left_out = [each.excluded.get(name, ()) for each in servers if _names(each, name)]
+        for part in _files(folder / name, left_out[0] if len(left_out) == 1 else ()):
             is_ours = part.is_relative_to(folder)
             digests[str(part.relative_to(folder) if is_ours else part)] = _digest(part)
-    if study.server.folder:
-        digests[f"{study.server.folder}/"] = _folder_digest(folder / study.server.folder)
+    for in_place in (each.folder for each in servers if each.folder):
+        digests[f"{in_place}/"] = _folder_digest(folder / in_place)
     for variable in INHERITED:
         if variable in os.environ:
             text = os.environ[variable].encode(errors="surrogateescape")
             digests[f"${variable}"] = hashlib.sha256(text).hexdigest()
-    for variable in study.server.pass_environment:
+    for variable in (name for each in servers for name in each.pass_environment):
         if variable in os.environ:
             digests[f"${variable}"] = _secret_digest(study.name, variable)
     return digests
@@ -92,6 +95,10 @@ def _said(value: object) -> str:
     if isinstance(value, tuple):
         return ", ".join(str(each) for each in value) or "none"
     return str(value) or "unknown"
+
+
+def _names(server: ServerSpec, name: str) -> bool:
+    return any(source == name for source, _ in server.files)
 
 
 def _sources(study: Study) -> Iterator[str]:

@@ -30,7 +30,10 @@ def phases_from(table: MethodTable, duration: Duration, wrong: Wrong) -> tuple[P
             raise wrong(f"{key}.run", list(phase.run), "a program first")
         if phase.at is not None and not phase.run:
             raise wrong(f"{key}.at", phase.at, "a command (`run`) beside it")
-        found.append(_phase(phase, key, duration))
+        read = _phase(phase, key, duration)
+        if read.at_s is not None and read.at_s >= duration("method.window", table.window):
+            raise wrong(f"{key}.at", phase.at, f"less than method.window, {table.window}")
+        found.append(read)
     return tuple(found)
 
 
