@@ -2,7 +2,6 @@
 
 import os
 import select
-import signal
 import statistics
 import subprocess
 import sys
@@ -123,7 +122,7 @@ def _command(pid: int, n_looks: int, *, is_terminal: bool = False) -> list[float
             used_s, at_s = now_used_s, now_s
         return ratios
     finally:
-        process.send_signal(signal.SIGINT)
+        process.terminate()
         process.wait()
         is_over.set()
         reader.join()

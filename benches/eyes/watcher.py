@@ -106,7 +106,7 @@ def watcher_beside(pid: int, *, every_s: float = EVERY_S, first_s: float = 0.0) 
 def watcher_of(pid: int) -> Watcher:
     """Return what `httpdyno watch` looks by, once a second."""
     (found,) = find(ProcessSource(pid), this_machine(site_adapters()))
-    return Watcher(pid, {each.inode for each in found.listens}, memory_s=EACH_SECOND_S)
+    return Watcher(pid, {each.inode for each in found.listens}, most_s=EACH_SECOND_S)
 
 
 def main(pid: int, every_s: float, first_s: float) -> None:

@@ -153,7 +153,7 @@ def test_where_the_kernel_lists_no_children_all_processes_are_looked_at(monkeypa
 
 def test_memory_is_read_in_turn_where_time_is_bounded():
     with forked(1, (0,) * 5) as (parent, children):
-        sampler = WorkerSampler([parent], memory_s=0.0)
+        sampler = WorkerSampler([parent], most_s=0.0)
         for n_read in range(1, 7):
             sample = sampler.read()
             assert sum(each.memory is not None for each in sample.workers) == n_read
@@ -166,6 +166,40 @@ def test_memory_is_read_in_turn_where_time_is_bounded():
             assert ages.count(0.0) == 1
             assert len(set(ages)) == 1 + len(children)
             assert pool(sample).memory_age_s == max(ages)
+
+
+@pytest.mark.parametrize(
+    ("most_s", "rest_s", "n_read"),
+    [
+        # Of the first sample nobody knows yet what the rest takes: 0.1 s of each memory.
+        (1.05, 0.4, (11, 7)),
+        (0.55, 0.4, (6, 2)),
+        # A fifth of the bound is left in any case, and one is read in any case.
+        (0.85, 0.8, (9, 2)),
+        (0.15, 0.4, (2, 1)),
+    ],
+)
+def test_memory_gets_what_the_rest_leaves_of_a_bound(monkeypatch, most_s, rest_s, n_read):
+    clock = [0.0]
+    monkeypatch.setattr(module.time, "thread_time", lambda: clock[0])
+
+    def slow(function, seconds):
+        def slowed(*arguments):
+            clock[0] += seconds
+            return function(*arguments)
+
+        return slowed
+
+    monkeypatch.setattr(module, "_memory", slow(module._memory, 0.1))
+    monkeypatch.setattr(module, "_descriptors", slow(module._descriptors, rest_s / 20))
+    with forked(1, (0,) * 19) as (parent, _):
+        sampler = WorkerSampler([parent], most_s=most_s)
+        known = 0
+        for n in n_read:
+            sample = sampler.read()
+            now_known = sum(each.memory is not None for each in sample.workers)
+            assert now_known - known == n
+            known = now_known
 
 
 def test_what_may_not_be_seen_is_none_and_named():

@@ -102,7 +102,7 @@ def command(  # noqa: PLR0913 - a parameter for each option
             watcher=Watcher(
                 root_pid,
                 {each.inode for each in found.listens},
-                memory_s=math.inf if once else EACH_SECOND_S * every_s,
+                most_s=math.inf if once else EACH_SECOND_S * every_s,
                 ask=ask,
             ),
             title=_title(found),

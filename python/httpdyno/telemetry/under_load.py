@@ -112,7 +112,7 @@ class LoadedPool:
             every_s: How often `look` will be called, which bounds what a look may cost.
         """
         self._roots = tuple(root_pids)
-        self._bounded = WorkerSampler(root_pids, memory_s=EACH_SECOND_S * every_s)
+        self._bounded = WorkerSampler(root_pids, most_s=EACH_SECOND_S * every_s)
         self._served: dict[tuple[int, int], _Served] = {}
         self._first: set[tuple[int, int]] = set()
         self._n_answered = 0

@@ -130,7 +130,7 @@ class Watcher:
         root_pid: int,
         inodes: Collection[int],
         *,
-        memory_s: float = math.inf,
+        most_s: float = math.inf,
         ask: Callable[[], Status | str] | None = None,
     ) -> None:
         """Watch a server.
@@ -138,12 +138,12 @@ class Watcher:
         Args:
             root_pid: The process that it began as.
             inodes: Of the sockets that it listens at.
-            memory_s: CPU time that a look may spend on reading memory.
+            most_s: CPU time that reading processes is to take in a look.
             ask: Has the server say its status, or returns why it does not; None not to ask.
         """
         self._root_pid = root_pid
         self._inodes = inodes
-        self._sampler = WorkerSampler([root_pid], memory_s=memory_s)
+        self._sampler = WorkerSampler([root_pid], most_s=most_s)
         self._ask = ask
         self._group = lone_group(root_pid)
         self._root_started_ticks: int | None = None

@@ -2,10 +2,9 @@
 
 What is cheap takes some 30 µs for each, but to tell a process's memory the kernel walks all of its
 page tables, and they are in no cache once a second: with 20 MB 160 µs, and more with more. A
-sampler may therefore be given a bound for that. Then memory is read in turn, those first that were
-never read, and each worker says how old its figures are. Of 256 such workers, with all memory in
-each second a sampler took 5 % of a core, and within `EACH_SECOND_S` 1.6 %, with memory at most
-some 6 s old (`benches/sampling`, two busy cores).
+sampler may therefore be given a bound: what the rest leaves of it is for memory, which is read in
+turn, those first that were never read, and each worker says how old its figures are. What it takes
+in all is measured by `benches/sampling` and `benches/eyes`.
 
 Nothing is sent or signalled. What may not be seen is None and named.
 """
@@ -37,8 +36,10 @@ from httpdyno.telemetry.worker_text import (
 
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 _KERNEL_SUMS_UP = os.path.exists("/proc/self/smaps_rollup")  # noqa: PTH110 - a plain question
-EACH_SECOND_S = 0.008
-"""For reading memory, of a sampler that reads each second for long."""
+EACH_SECOND_S = 0.013
+"""CPU time of a sampler that reads each second for long; who makes something of it takes more."""
+_LEAST_MEMORY = 0.2
+"""Of a bound, for memory: however many workers there are, all of it is read some time."""
 NOT_TOLD = "not told by this kernel"
 """/proc/PID/smaps_rollup came with Linux 4.14."""
 
@@ -132,16 +133,18 @@ class _Seen:
 class WorkerSampler:
     """Reads the processes of some trees, again and again. Not for several threads at once."""
 
-    def __init__(self, root_pids: Sequence[int], *, memory_s: float = math.inf) -> None:
+    def __init__(self, root_pids: Sequence[int], *, most_s: float = math.inf) -> None:
         """Watch some trees.
 
         Args:
             root_pids: The processes whose trees are the server.
-            memory_s: CPU time that a sample may spend on reading memory; one process is read at
-                least.
+            most_s: CPU time that a sample is to take. Of many workers it takes more: a part of it
+                is for reading memory in any case, and one process's is read at least.
         """
         self._roots = tuple(root_pids)
-        self._memory_s = memory_s
+        self._most_s = most_s
+        self._rest_s = 0.0
+        """What all but memory took in the sample before."""
         self._known: dict[int, Stat] = {}
         self._memory: dict[tuple[int, int], _Seen] = {}
 
@@ -149,13 +152,12 @@ class WorkerSampler:
         """Return all processes now; none where the roots are gone and nobody is left."""
         at_s = time.monotonic()
         boot_s = time.clock_gettime(time.CLOCK_BOOTTIME)
+        began_s = time.thread_time()
         self._known = self._walk()
-        self._read_memory(at_s)
-        return Sample(
-            at_s=at_s,
-            root_pids=self._roots,
-            workers=tuple(self._worker(pid, at_s, boot_s) for pid in self._known),
-        )
+        memory_s = self._read_memory(at_s)
+        workers = tuple(self._worker(pid, at_s, boot_s) for pid in self._known)
+        self._rest_s = time.thread_time() - began_s - memory_s
+        return Sample(at_s=at_s, root_pids=self._roots, workers=workers)
 
     def _walk(self) -> dict[int, Stat]:
         found: dict[int, Stat] = {}
@@ -174,18 +176,25 @@ class WorkerSampler:
                     _descend(pid, found, children_of)
         return found
 
-    def _read_memory(self, at_s: float) -> None:
-        """Read memory in turn: who was never read first, then who was read longest ago."""
+    def _read_memory(self, at_s: float) -> float:
+        """Read memory in turn: who was never read first, then who was read longest ago.
+
+        Returns:
+            The CPU time that this took.
+        """
         alive = {(pid, each.started_ticks) for pid, each in self._known.items()}
         self._memory = {key: seen for key, seen in self._memory.items() if key in alive}
         turn = sorted(alive, key=self._read_at)
-        began_s = time.thread_time()
+        most_s = max(self._most_s - self._rest_s, _LEAST_MEMORY * self._most_s)
+        began_s, took_s = time.thread_time(), 0.0
         for pid, started_ticks in turn:
             seen = self._memory[pid, started_ticks] = _memory(pid, at_s)
             if seen.memory is None and not seen.hidden:
                 self._look_again(pid)
-            if time.thread_time() - began_s > self._memory_s:
-                return
+            took_s = time.thread_time() - began_s
+            if took_s > most_s:
+                break
+        return took_s
 
     def _look_again(self, pid: int) -> None:
         """Take note of one that has ended since it was listed."""
