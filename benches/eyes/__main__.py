@@ -27,6 +27,7 @@ Figures are those of an idle machine only.
 Example:
     .venv/bin/python -m benches.eyes
     .venv/bin/python -m benches.eyes --only disturbance --budget 5m --cores apart
+    .venv/bin/python -m benches.eyes --only disturbance --kinds watched --pairs 60 --window 0.1
     .venv/bin/python -m benches.eyes --quick
 """
 
@@ -41,7 +42,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benches.bottlenecks.place import NotBuiltError
-from benches.eyes.disturbance import Shape, looked_before, put_apart, watched
+from benches.eyes.disturbance import Logs, Shape, looked_before, put_apart, watched
 from benches.eyes.inspecting import inspecting
 from benches.eyes.sampling import sampling
 from benches.eyes.server import apache, missing
@@ -55,7 +56,7 @@ from httpdyno.units import duration_s
 
 WITHIN = 0.005
 N_WORKERS = 16
-KINDS = ("watched once a second", "looked at right before")
+KINDS = {"watched": "watched once a second", "before": "looked at right before"}
 QUICK = {"runs": 2, "looks": 3, "budget": 12.0, "pairs": 2, "window": 0.1}
 
 
@@ -82,7 +83,7 @@ def main() -> int:
 
 
 def disturbance(arguments: argparse.Namespace) -> Iterator[Line]:
-    """Repeat batches of both kinds, as many as the budget holds."""
+    """Repeat batches of each kind, as many as the budget holds."""
     draw = random.Random(arguments.seed)
     cores = own_core_plan(cores=arguments.cores)
     shape = Shape(
@@ -92,22 +93,25 @@ def disturbance(arguments: argparse.Namespace) -> Iterator[Line]:
         cores=cores,
     )
     began_s, longest_s = time.monotonic(), 0.0
-    batches = []
+    batches: dict[str, list[Logs]] = {name: [] for name in arguments.kinds}
     with apache(N_WORKERS) as server:
         put_apart(server, cores)
         with watcher_beside(server.pid, first_s=draw.random()) as watcher:
             while time.monotonic() - began_s + longest_s <= arguments.budget:
                 batch_s = time.monotonic()
-                batches.append(
-                    (watched(server, watcher, shape, draw), looked_before(server, shape, draw))
-                )
+                for name, logs in batches.items():
+                    if name == "watched":
+                        logs.append(watched(server, watcher, shape, draw))
+                    else:
+                        logs.append(looked_before(server, shape, draw))
                 longest_s = max(longest_s, time.monotonic() - batch_s)
     yield Line(
-        text=f"{len(batches)} batches of {shape.n_pairs} pairs each way in "
+        text=f"{min(map(len, batches.values()))} batches of {shape.n_pairs} pairs each way in "
         f"{time.monotonic() - began_s:.0f} s, cores {arguments.cores}, {load()}; "
         f"{watcher.n_looks} looks of {watcher.cpu_s / max(1, watcher.n_looks) * 1e3:.1f} ms of CPU"
     )
-    for kind, logs in zip(KINDS, zip(*batches, strict=True) if batches else ((), ()), strict=True):
+    for name, logs in batches.items():
+        kind = KINDS[name]
         yield ratio(f"throughput, {kind}", [each.throughput for each in logs], within=WITHIN)
         yield ratio(f"CPU per request, {kind}", [each.cost for each in logs], within=WITHIN)
 
@@ -139,6 +143,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--looks", type=int, default=20, metavar="N", help="each way [20]")
     parser.add_argument("--workers", type=int, default=256, metavar="N", help="sampled [256]")
     parser.add_argument("--budget", type=duration_s, default=1200.0, metavar="TIME", help="[20m]")
+    parser.add_argument("--kinds", nargs="+", choices=tuple(KINDS), default=tuple(KINDS))
     parser.add_argument("--pairs", type=int, default=8, metavar="N", help="of a batch [8]")
     parser.add_argument("--window", type=float, default=0.5, metavar="S", help="[0.5]")
     parser.add_argument("--connections", type=int, default=8, metavar="N", help="[8]")
