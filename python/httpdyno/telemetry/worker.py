@@ -36,7 +36,7 @@ from httpdyno.telemetry.worker_text import (
 
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 _KERNEL_SUMS_UP = os.path.exists("/proc/self/smaps_rollup")  # noqa: PTH110 - a plain question
-EACH_SECOND_S = 0.013
+EACH_SECOND_S = 0.012
 """CPU time of a sampler that reads each second for long; who makes something of it takes more."""
 _LEAST_MEMORY = 0.2
 """Of a bound, for memory: however many workers there are, all of it is read some time."""

@@ -1,7 +1,14 @@
 """What limits a server under a load, named with what says so; or why it cannot be told."""
 
-from httpdyno.advice.bottleneck.difference import Difference, differences
+from httpdyno.advice.bottleneck.difference import Difference, differences, unmoved_calls
 from httpdyno.advice.bottleneck.own_words import remark_on, with_own_words
 from httpdyno.advice.bottleneck.verdict import bottleneck
 
-__all__ = ["Difference", "bottleneck", "differences", "remark_on", "with_own_words"]
+__all__ = [
+    "Difference",
+    "bottleneck",
+    "differences",
+    "remark_on",
+    "unmoved_calls",
+    "with_own_words",
+]

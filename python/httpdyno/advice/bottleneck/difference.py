@@ -1,6 +1,6 @@
 """What a change did inside a server: figures of two looks that differ by much; pure."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from httpdyno.advice.bottleneck.facts import Facts, of
@@ -105,6 +105,15 @@ _FIGURES = (
 """In the order in which they explain: what was done, before what it led to."""
 
 
+_COUNTED = (
+    _Figure(name="files opened", value=_calls("open"), least=1.0),
+    _Figure(name="looked for", value=_calls("stat", "lstat", "access"), least=1.0),
+    _Figure(name="written", value=_calls("write"), least=1.0),
+    _Figure(name="locked", value=_calls("lock"), least=1.0),
+)
+"""Of the calls of an answer, where they were counted: those that files and state are behind."""
+
+
 def differences(before: Look, after: Look, most: int = _MOST) -> tuple[Difference, ...]:
     """Return the figures that a change moved by much, those that explain most first.
 
@@ -115,18 +124,30 @@ def differences(before: Look, after: Look, most: int = _MOST) -> tuple[Differenc
         after: One with it.
         most: That are returned.
     """
+    return tuple(_pairs(_FIGURES, before, after, is_moved=True))[:most]
+
+
+def unmoved_calls(before: Look, after: Look) -> tuple[Difference, ...]:
+    """Return the counted calls of an answer that a change left about as they were.
+
+    They were counted call by call, so that they say what was not the reason.
+    """
+    return tuple(_pairs(_COUNTED, before, after, is_moved=False))
+
+
+def _pairs(
+    figures: Iterable[_Figure], before: Look, after: Look, *, is_moved: bool
+) -> Iterator[Difference]:
     if not (before.answers and after.answers):
-        return ()
+        return
     old, new = Facts(before), Facts(after)
-    found = []
-    for figure in _FIGURES:
+    for figure in figures:
         a, b = figure.value(old), figure.value(new)
         if a is None or b is None or max(a, b) < figure.least:
             continue
         floor = figure.least / 10
         ratio = max(b, floor) / max(a, floor)
-        if 1 / _FACTOR < ratio < _FACTOR:
+        if (1 / _FACTOR < ratio < _FACTOR) is is_moved:
             continue
         text = f"{figure.write(a)} → {figure.write(b)}"
-        found.append(Difference(name=figure.name, before=a, after=b, text=text))
-    return tuple(found[:most])
+        yield Difference(name=figure.name, before=a, after=b, text=text)

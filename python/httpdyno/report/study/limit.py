@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from httpdyno.advice.bottleneck import differences
+from httpdyno.advice.bottleneck import differences, unmoved_calls
 from httpdyno.advice.bottleneck.facts import of
 from httpdyno.model import (
     AnswerTime,
@@ -69,7 +69,6 @@ def limit_rows(outcome: Outcome) -> list[LimitRow]:
             continue
         look, bottleneck = found
         first = seen.get(before.label()) if before is not None else None
-        moved = differences(first[0], look) if first else ()
         rows.append(
             LimitRow(
                 name=name,
@@ -78,10 +77,16 @@ def limit_rows(outcome: Outcome) -> list[LimitRow]:
                 advice=bottleneck.advice,
                 time=answer_time_text(bottleneck.answer_time),
                 own=tuple(own_account_text(each) for each in look.own),
-                moved=tuple(f"{each.name} {each.text}" for each in moved),
+                moved=_moved(first[0], look) if first else (),
             )
         )
     return rows
+
+
+def _moved(before: Look, after: Look) -> tuple[str, ...]:
+    moved = tuple(f"{each.name} {each.text}" for each in differences(before, after))
+    alike = ", ".join(f"{each.name} {each.text}" for each in unmoved_calls(before, after))
+    return (*moved, f"hardly moved, for an answer: {alike}") if alike else moved
 
 
 def answer_time_text(time: AnswerTime | None) -> str:
