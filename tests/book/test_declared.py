@@ -1,6 +1,7 @@
 """The experiments as declared: whole, and of studies, knobs and formulas that there are."""
 
 import math
+import re
 
 import pytest
 
@@ -13,6 +14,7 @@ from httpdyno.cli.find_study import bundled_studies, open_study
 N = 36
 """Tables and measurements in the founding documents."""
 FEWEST_RUN = 33
+FEWEST_RATES = 14
 BY_STUDY = [each for each in experiments() if isinstance(each.way, Pair | Count | Said | Recipe)]
 
 
@@ -76,3 +78,23 @@ def test_names():
     again = experiment("perl-bound-load-2001")
     assert again is not None
     assert way_of(again).name == "perl-bound-load"
+
+
+RATES = re.compile(
+    r"([\d.]+) (?:requests/s with .*?, |→ )([\d.]+)(?: with| requests/s| hits/s)", re.ASCII
+)
+"""Both rates of a sentence, that of the first configuration first."""
+
+
+def test_a_ratio_is_that_of_the_printed_rates_and_turned_where_a_cost_stands_beside_it():
+    checked = 0
+    for each in experiments():
+        rates = RATES.search(each.then.says)
+        if not isinstance(each.way, Pair) or rates is None:
+            continue
+        first, second = map(float, rates.groups())
+        # What takes more CPU time is answered less often.
+        was = second / first if each.way.metric == "throughput_per_s" else first / second
+        assert each.then.ratio == pytest.approx(was, rel=2e-3), each.name
+        checked += 1
+    assert checked >= FEWEST_RATES
