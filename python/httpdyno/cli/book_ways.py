@@ -35,6 +35,7 @@ from httpdyno.cli.find_study import open_study
 from httpdyno.cli.running import outcome_of
 from httpdyno.errors import AdapterError, TargetError
 from httpdyno.experiment.call_count import with_calls
+from httpdyno.experiment.caveat import is_unsteady
 from httpdyno.experiment.one_start import Up, one_server
 from httpdyno.experiment.planning import compare_plan, with_budget
 from httpdyno.load.engine import Edge, LoadHandle, start_load
@@ -134,7 +135,8 @@ def _of_outcome(each: Experiment, way: Pair, outcome: Outcome) -> _Found:
     final = outcome.final
     figures: dict[str, Any] = {"run_id": outcome.id}
     interval = final.ratios.get(RATIO_OF_METRIC[way.metric]) if final else None
-    if final is None or interval is None or interval.low <= 0:
+    is_proof = final is not None and _may_be_judged(final, way.metric)
+    if final is None or interval is None or interval.low <= 0 or not is_proof:
         why = final.reason if final else outcome.message or outcome.status
         return _Found(word="cannot tell", says=why, version=outcome.host.server, figures=figures)
     word = judged(each.then, interval.low, interval.high, is_artefact=bool(each.artefact))
@@ -154,6 +156,12 @@ def _of_outcome(each: Experiment, way: Pair, outcome: Outcome) -> _Found:
         version=outcome.host.server,
         figures=figures,
     )
+
+
+def _may_be_judged(final: Comparison, metric: str) -> bool:
+    """Whether its ratios prove anything: an arm that failed, or a load unlike itself, does not."""
+    is_doubted = metric == "throughput_per_s" and is_unsteady(final.caveats)
+    return final.verdict not in {"failed", "not_measured"} and not is_doubted
 
 
 def _levels(final: Comparison, way: Pair) -> str:
