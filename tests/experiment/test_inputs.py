@@ -97,6 +97,19 @@ def test_what_companions_read_and_inherit_is_compared_too(filed, tmp_path, monke
     assert changed == ["$PROXY_KEY", "db/schema.sql", "front/"]
 
 
+@pytest.mark.parametrize("named", ["conf.py", "file:conf.py"])
+def test_a_configuration_that_is_read_in_place_is_compared_of_a_companion_too(
+    filed, tmp_path, named
+):
+    (tmp_path / "conf.py").write_text("workers = 1")
+    application = ServerSpec(adapter="gunicorn", settings={"config": named})
+    companions = (Companion(name="application", spec=application),)
+    study = structs.replace(filed, server=structs.replace(filed.server, companions=companions))
+    before = input_digests(study)
+    (tmp_path / "conf.py").write_text("workers = 2")
+    assert changed_names(before, input_digests(study)) == ["conf.py"]
+
+
 def test_what_is_left_out_of_a_folder_is_not_read(filed):
     study = structs.replace(
         filed, server=structs.replace(filed.server, excluded={"app": ("deep", "*.txt")})
@@ -125,6 +138,13 @@ def test_an_inherited_variable_is_named_by_its_name_alone(filed, monkeypatch):
     after = input_digests(filed)
     assert changed_names(before, after) == ["$TZ"]
     assert "Troll" not in str(after)
+
+
+def test_another_place_for_servers_is_another_disk_and_depth(filed, monkeypatch):
+    monkeypatch.delenv("HTTPDYNO_RUN_DIR", raising=False)
+    before = input_digests(filed)
+    monkeypatch.setenv("HTTPDYNO_RUN_DIR", "/dev/shm/deep/in/memory")
+    assert changed_names(before, input_digests(filed)) == ["$HTTPDYNO_RUN_DIR"]
 
 
 def test_links_are_followed_and_one_that_leads_back_ends(filed, tmp_path):

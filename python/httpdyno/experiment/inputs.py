@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from httpdyno.model import HostFacts, Plan, Replay, ServerSpec, Study
+from httpdyno.servers.root_folder import ROOT_VARIABLE
 from httpdyno.servers.staging import INHERITED
 
 _CHUNK_BYTES = 1 << 20
@@ -39,8 +40,8 @@ _HOST_FACTS = {
 def input_digests(study: Study) -> dict[str, str]:
     """Return a digest of each file that a run of this study reads, and of what it inherits.
 
-    Names are as the study has them; `$PATH` and the like are variables that servers get. What is
-    neither a file nor a folder is not opened.
+    Names are as the study has them; `$PATH` and the like are variables that servers get, or that
+    say where they live. What is neither a file nor a folder is not opened.
     """
     folder = Path(study.folder)
     digests: dict[str, str] = {}
@@ -53,7 +54,8 @@ def input_digests(study: Study) -> dict[str, str]:
             digests[str(part.relative_to(folder) if is_ours else part)] = _digest(part)
     for in_place in (each.folder for each in servers if each.folder):
         digests[f"{in_place}/"] = _folder_digest(folder / in_place)
-    for variable in INHERITED:
+    # Where servers live is on some disk, and so many folders deep: that is measured with them.
+    for variable in (*INHERITED, ROOT_VARIABLE):
         if variable in os.environ:
             text = os.environ[variable].encode(errors="surrogateescape")
             digests[f"${variable}"] = hashlib.sha256(text).hexdigest()
@@ -109,8 +111,8 @@ def _sources(study: Study) -> Iterator[str]:
         yield each.base
         yield from (source for source, _ in each.files)
         yield from (template.source for template in each.templates)
-    if isinstance(config := server.settings.get("config"), str):
-        yield str(Path(server.folder) / config)
+        if isinstance(config := each.settings.get("config"), str):
+            yield str(Path(each.folder) / config.removeprefix("file:"))
     if study.site is not None:
         yield study.site.snapshot
     yield from (request.body_file for request in (*workload.first, *workload.requests))
