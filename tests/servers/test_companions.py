@@ -157,6 +157,15 @@ def test_one_behind_that_is_refused_is_named_and_nothing_is_left_of_the_others(t
         assert [path.name for path in root.folder.iterdir() if path.is_dir()] == []
 
 
+def test_a_place_of_a_companion_that_cannot_be_made_is_said(tmp_path):
+    case = case_of(tmp_path)
+    with new_run_root() as root:
+        place = root.new_place("taken")
+        place.folder.with_name(f"{place.folder.name}-db").write_text("in the way")
+        with pytest.raises(AdapterError, match="cannot be made"):
+            case.adapter.spawn(case.spec, tmp_path, case.configuration, place)
+
+
 def test_a_server_is_begun_once_those_behind_it_are_ready(tmp_path):
     """As one that connects to its database as it begins, and ends where there is none."""
     case = case_of(tmp_path)

@@ -60,13 +60,7 @@ class RunRoot:
             cpus=cpus,
             shared=self.shared,
         )
-        for folder in (place.folder, place.memory_folder):
-            try:
-                # Adapters hand them over to the server's user when that is another one.
-                folder.mkdir(mode=0o700)
-            except OSError as error:
-                raise _cannot_be_made(folder, error) from error
-        return place
+        return made(place)
 
     def release(self) -> None:
         """End what still runs in here and remove everything; idempotent.
@@ -126,6 +120,21 @@ def new_run_root() -> RunRoot:
             removal_complaint(folder)
             raise _cannot_be_made(folder, error) from error
     return RunRoot(folder, memory_folder, (record, memory_lock))
+
+
+def made(place: Place) -> Place:
+    """Make the folders of a place; return it.
+
+    Raises:
+        AdapterError: One cannot be made.
+    """
+    for folder in (place.folder, place.memory_folder):
+        try:
+            # Adapters hand them over to the server's user when that is another one.
+            folder.mkdir(mode=0o700)
+        except OSError as error:
+            raise _cannot_be_made(folder, error) from error
+    return place
 
 
 def remove_place(place: Place) -> None:

@@ -26,7 +26,7 @@ from httpdyno.servers.companions.names import (
 )
 from httpdyno.servers.companions.running import Part, Together
 from httpdyno.servers.render import peer_placeholder
-from httpdyno.servers.run_folder import remove_place
+from httpdyno.servers.run_folder import made, remove_place
 
 _READY_S = 20.0
 """As long as any server may take to come up."""
@@ -165,14 +165,13 @@ def _home(place: Place, name: str) -> Place:
     """Return where one of them lives: the server in the place, a companion in one beside it."""
     if name == SERVER:
         return place
-    beside = replace(
-        place,
-        folder=place.folder.with_name(f"{place.folder.name}-{name}"),
-        memory_folder=place.memory_folder.with_name(f"{place.memory_folder.name}-{name}"),
+    return made(
+        replace(
+            place,
+            folder=place.folder.with_name(f"{place.folder.name}-{name}"),
+            memory_folder=place.memory_folder.with_name(f"{place.memory_folder.name}-{name}"),
+        )
     )
-    for folder in (beside.folder, beside.memory_folder):
-        folder.mkdir(mode=0o700)
-    return beside
 
 
 def _begun(spawned: Running | NotRunning, *, is_awaited: bool) -> Running | NotRunning:
