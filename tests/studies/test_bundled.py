@@ -99,6 +99,15 @@ def test_a_script_that_loses_its_query_is_no_gain():
     assert (answer.status, answer.is_right) == (200, False)
 
 
+@pytest.mark.real_server("apache2")
+def test_a_handler_under_modperl_is_not_made_to_have_the_environment_of_cgi():
+    study = begun_with(study_of("mount-style"), {"mount": "handler-modperl"})
+    rendered = load_target(study).render(
+        study.server, Path(study.folder), study.start_configuration()
+    )
+    assert not [name for name, text in rendered.files.items() if "+SetupEnv" in text]
+
+
 def begun_with(study, levels):
     knobs = tuple(replace(knob, start=levels.get(knob.name, knob.start)) for knob in study.knobs)
     return replace(study, knobs=knobs)

@@ -6,6 +6,7 @@ use strict;
 use warnings;
 
 use Apache2::Const -compile => qw(OK);
+use Apache2::Directive   ();
 use Apache2::RequestIO   ();
 use Apache2::RequestRec  ();
 use Apache2::RequestUtil ();
@@ -37,17 +38,27 @@ sub answer {
 }
 
 # One JSON object: knob of the study => value. Apache is asked, by a lookup of the page in this
-# process, and no file of the configuration is read.
+# process and by the tree of its directives; no file of the configuration is read.
 sub settings {
     my $r    = shift;
     my $page = $r->lookup_uri('/page');
     my %text = (
         mount     => mount_of($page),
         script    => $page->filename =~ m{(\w+)\.pl\z},
-        setup_env => $page->is_perl_option_enabled('SetupEnv') ? 'true' : 'false',
+        setup_env => is_taken_away('/page') ? 'false' : 'true',
     );
     my $json = join ', ', map {qq("$_": "$text{$_}")} sort keys %text;
     return answer($r, 'application/json', "{$json}\n");
+}
+
+# Whether the environment of CGI is taken from the handler of an address, which makes it by itself
+# or does not.
+sub is_taken_away {
+    my $path      = shift;
+    my $locations = Apache2::Directive::conftree()->as_hash->{Location};
+    my ($own)     = map { $locations->{$_} } grep {m{\A"?\Q$path\E"?\z}} keys %$locations;
+    my $options   = $own->{PerlOptions} // [];
+    return scalar grep { $_ eq '-SetupEnv' } ref $options ? @$options : $options;
 }
 
 sub mount_of {
