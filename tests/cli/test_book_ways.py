@@ -32,7 +32,8 @@ def run_of(monkeypatch: pytest.MonkeyPatch, **changes: object) -> tuple[str, str
 
 def test_a_proven_ratio_is_judged(monkeypatch):
     word, says, ratio = run_of(monkeypatch)
-    assert (word, ratio) == ("holds", pytest.approx(1.003, abs=1e-3))
+    assert word == "holds"
+    assert ratio == pytest.approx(1.003, abs=1e-3)
     assert "requests/s" in says
 
 
@@ -46,6 +47,6 @@ def test_a_proven_ratio_is_judged(monkeypatch):
 )
 def test_a_ratio_that_proves_nothing_is_not(
     monkeypatch: pytest.MonkeyPatch, verdict: Verdict, reason: str, caveats: Caveats
-):
+) -> None:
     found = run_of(monkeypatch, verdict=verdict, reason=reason, caveats=caveats)
     assert found == ("cannot tell", reason, None)

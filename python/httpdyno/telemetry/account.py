@@ -37,7 +37,6 @@ from httpdyno.telemetry.process_tree import (
     Usage,
     faults_of,
     memory_of,
-    sum_of_memory,
 )
 
 _LOOKS = 3
@@ -150,7 +149,7 @@ class TreeAccount:
 
     def memory(self) -> Memory | None:
         """Return what all trees take; None where it may not be read."""
-        return sum_of_memory(tree.memory() for tree in self._trees)
+        return memory_of(pid for tree in self._trees for pid in tree.pids())
 
     def misses_children(self) -> bool:
         """Whether one of its processes ignores SIGCHLD."""

@@ -26,6 +26,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from httpdyno.telemetry.file_pages import file_bytes
 from httpdyno.telemetry.proc_file import (
     KERNEL_LISTS_CHILDREN,
     content,
@@ -53,12 +54,22 @@ class Usage:
 
 
 class Memory(NamedTuple):
-    """What processes take together, shared pages by their shares."""
+    """What processes take together, pages that they share counted once."""
 
     pss_bytes: int
     """In memory."""
     swapped_bytes: int
     """In swap."""
+
+
+class _Shares(NamedTuple):
+    """What a process takes, shared pages by its share."""
+
+    pss_bytes: int
+    anonymous_pss_bytes: int | None
+    """Of what is no file's, which only those have that were forked from one; None before Linux
+    5.4."""
+    swapped_bytes: int
 
 
 class _Process(NamedTuple):
@@ -130,9 +141,8 @@ class ProcessTree:
     def memory(self) -> Memory | None:
         """Return what the tree takes of memory; None where it may not be read.
 
-        Shared pages count in proportion to how many processes share them, so the sum is what the
-        tree really occupies. The kernel walks all page tables for it: about a millisecond for
-        each process, so not for every window.
+        Pages that its processes share count once, whoever else has them too. The kernel walks all
+        page tables for it: some milliseconds for each process, so not for every window.
         """
         return memory_of(self.pids())
 
@@ -166,16 +176,23 @@ class ProcessTree:
 
 
 def memory_of(pids: Iterable[int]) -> Memory | None:
-    """Return what some processes take together; None where that may not be read."""
-    return sum_of_memory(_memory(pid) for pid in pids)
+    """Return what some processes take together; None where that may not be read.
 
-
-def sum_of_memory(parts: Iterable[Memory | None]) -> Memory | None:
-    """Return the sum of those that are known; None where none is."""
-    known = [each for each in parts if each is not None]
+    What none of them shares with anybody but each other is the sum of their shares. Of files, which
+    other servers may have too, it is the pages that one of them has at least; where that is not
+    told, of those the sum of their shares as well.
+    """
+    pids = tuple(pids)
+    known = [each for pid in pids if (each := _memory(pid)) is not None]
     if not known:
         return None
-    return Memory(sum(each.pss_bytes for each in known), sum(each.swapped_bytes for each in known))
+    own = [each.anonymous_pss_bytes for each in known if each.anonymous_pss_bytes is not None]
+    of_files = file_bytes(pids) if len(own) == len(known) else None
+    by_shares = sum(each.pss_bytes for each in known)
+    return Memory(
+        by_shares if of_files is None else sum(own) + of_files,
+        sum(each.swapped_bytes for each in known),
+    )
 
 
 def faults_of(pids: Iterable[int]) -> int:
@@ -237,10 +254,16 @@ def _own_cpu_s(pid: int) -> float | None:
         return None
 
 
-def _memory(pid: int) -> Memory | None:
+def _memory(pid: int) -> _Shares | None:
     text = content(b"/proc/%d/smaps_rollup" % pid)
-    pss = _kib(text, b"\nPss:")
-    return None if pss is None else Memory(pss * 1024, (_kib(text, b"\nSwapPss:") or 0) * 1024)
+    pss, anonymous = _kib(text, b"\nPss:"), _kib(text, b"\nPss_Anon:")
+    if pss is None:
+        return None
+    return _Shares(
+        pss_bytes=pss * 1024,
+        anonymous_pss_bytes=None if anonymous is None else anonymous * 1024,
+        swapped_bytes=(_kib(text, b"\nSwapPss:") or 0) * 1024,
+    )
 
 
 def _kib(text: bytes, name: bytes) -> int | None:
