@@ -27,7 +27,7 @@ class Telemetry(Record, frozen=True, omit_defaults=True):
     cpu_s: float
     """User and system CPU seconds, those of processes included that have ended."""
     pss_bytes: int | None = None
-    """Proportional set size of all at the window's end; None when it was not read."""
+    """Memory of all at the window's end, shared pages counted once; None when it was not read."""
     n_processes: int = 0
     steal_s: float = 0.0
     """CPU time the hypervisor took from this host in the window."""
