@@ -4,7 +4,12 @@ import pytest
 
 from httpdyno.model import Level, RatioInterval
 from httpdyno.stats.knee import knee
-from httpdyno.stats.verdict import distance_to_decision, verdict
+from httpdyno.stats.verdict import (
+    distance_to_border,
+    distance_to_decision,
+    holds_border,
+    verdict,
+)
 
 
 def _interval(low, high):
@@ -70,3 +75,26 @@ def test_the_knee_is_the_smallest_level_that_touches_the_best():
 
 def test_the_knee_passes_over_levels_that_could_not_run():
     assert knee([1, 2, 4], {2: _interval(0.9, 1.1)}, best=4) == 2
+
+
+def test_an_interval_holds_a_border_that_lies_inside_it():
+    interval = RatioInterval(ratio=1.2, low=1.1, high=1.3, confidence=0.95)
+    assert holds_border(interval, (0.5, 1.2))
+    assert not holds_border(interval, (0.5, 1.1, 1.3))
+    assert not holds_border(interval, ())
+
+
+@pytest.mark.parametrize(
+    ("ratio", "borders", "error", "distance"),
+    [
+        (1.0, (2.0,), 0.0, math.log(2)),
+        (1.0, (2.0, 0.9), 0.0, -math.log(0.9)),
+        (1.0, (2.0,), 0.1, math.log(2) + 0.1),
+        # Away from the nearer one is towards the other.
+        (1.0, (0.5, 2.0), 0.1, math.log(2)),
+        (2.0, (2.0,), 0.0, 0.0),
+    ],
+)
+def test_the_distance_to_a_border_is_the_half_width_that_is_wanted(ratio, borders, error, distance):
+    found = distance_to_border(math.log(ratio), borders, error=error)
+    assert found == pytest.approx(distance)

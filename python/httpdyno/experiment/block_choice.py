@@ -19,7 +19,7 @@ from httpdyno.experiment.evidence import block_log_ratios, log_ratios
 from httpdyno.model import Objective, StartRecord
 from httpdyno.model.metric import RATIO_OF_METRIC
 from httpdyno.stats.sequence import starts_needed
-from httpdyno.stats.verdict import distance
+from httpdyno.stats.verdict import distance, distance_to_border
 
 PRIOR_STARTS = 3
 """As many starts the guess weighs that the two spreads are such that half of the time is best spent
@@ -103,6 +103,7 @@ def choose_blocks(  # noqa: PLR0913 - what is known, what is wanted, and what ma
     base: int,
     fewest_starts: int,
     precise_log_ratio: float | None = None,
+    borders: Sequence[float] = (),
 ) -> int:
     """Return the blocks of each of the next starts: `base`, or half of it.
 
@@ -113,6 +114,7 @@ def choose_blocks(  # noqa: PLR0913 - what is known, what is wanted, and what ma
         base: The study's blocks.
         fewest_starts: Of which something may be claimed.
         precise_log_ratio: Half-width that is wanted besides the decision.
+        borders: Ratios that the interval is to hold none of, in place of being decided.
     """
     name = RATIO_OF_METRIC[objective.metric]
     ratios = log_ratios(starts, name)
@@ -123,8 +125,12 @@ def choose_blocks(  # noqa: PLR0913 - what is known, what is wanted, and what ma
     n = len(ratios)
     # By a standard error less than it seems: what is not there must not be counted on.
     sd = spread.of_start(blocks_of(starts[:1])) if n == 1 else stdev(ratios)
-    effect = max(0.0, abs(fmean(ratios)) - sd / math.sqrt(n))
-    wanted = distance(effect, margin_ratio=objective.margin_ratio)
+    error = sd / math.sqrt(n)
+    if borders:
+        wanted = max(0.0, distance_to_border(fmean(ratios), borders) - error)
+    else:
+        effect = max(0.0, abs(fmean(ratios)) - error)
+        wanted = distance(effect, margin_ratio=objective.margin_ratio)
     if precise_log_ratio is not None:
         wanted = min(wanted, math.log1p(precise_log_ratio))
     alpha = 1 - objective.confidence_of(objective.metric)

@@ -375,6 +375,7 @@ def comparison(
         per_start_ratio=tuple(math.exp(value) for value in ratios),
         noise=noise(starts, ratios),
         needed_s=needed_s,
+        is_doubted=state.is_doubted,
         duration_s=duration_s,
         caveats=window_caveats(starts),
     )

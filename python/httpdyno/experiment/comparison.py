@@ -8,6 +8,7 @@ from msgspec import structs
 
 from httpdyno.errors import UsageError
 from httpdyno.experiment.block_choice import blocks_of, choose_blocks, start_times
+from httpdyno.experiment.border import placed
 from httpdyno.experiment.claim import MAY_LOSE, Claim, Terms, claim, comparison
 from httpdyno.experiment.event import StartDone
 from httpdyno.experiment.session import CLOSING_RATIO, Session
@@ -44,6 +45,8 @@ class Allowance:
     """Its time decides nothing else: it is not ended while even great luck may decide it."""
     precise_log_ratio: float | None = None
     """Go on after the decision until the half-width is this small, as time allows."""
+    borders: tuple[float, ...] = ()
+    """It goes on until the interval of the ratio holds none of these, in place of a verdict."""
     may_lose_ratio: float = MAY_LOSE
     """What of the metric the tie breaker may give away for what it decides by."""
 
@@ -74,7 +77,7 @@ def run_comparison(
         more += session.rest_of_batch(index, arms, n_blocks)
         starts += more
         used_s = session.spent_s - began_s
-        state = claim(starts, terms)
+        state = placed(claim(starts, terms), starts, terms, allowance.borders)
         room = session.n_side_by_side(arms)
         n_blocks, next_s = next_start(starts, more, (n_blocks, room), (allowance, terms))
         is_first = len(starts) == 1 and not session.n_stored(index)
@@ -185,6 +188,7 @@ def next_start(
         base=allowance.n_blocks,
         fewest_starts=terms.min_starts,
         precise_log_ratio=allowance.precise_log_ratio,
+        borders=allowance.borders,
     )
     # Where long latencies asked for fewer and longer windows, they do so again.
     had = blocks_of(last)

@@ -33,6 +33,7 @@ def run_pair(session: Session, outcome: GrowingOutcome) -> None:
         whole_s=session.overtime_s,
         n_blocks=study.method.blocks_per_start,
         is_last=True,
+        borders=session.plan.borders,
     )
     try:
         result = run_comparison(session, index, arms, allowance)

@@ -82,15 +82,29 @@ STEPS: Mapping[str, Callable[[Study], tuple[Step, ...]]] = {
 """What is known to be tried, by `method.kind`."""
 
 
-def compare_plan(
-    study: Study, a: Configuration, b: Configuration, *, seed: int, budget_s: float | None = None
+def compare_plan(  # noqa: PLR0913 - what is compared, and what ends it
+    study: Study,
+    a: Configuration,
+    b: Configuration,
+    *,
+    seed: int,
+    budget_s: float | None = None,
+    borders: tuple[float, ...] = (),
 ) -> Plan:
     """Return the plan of one comparison.
 
     The two may be equal: that is an A/A comparison, and its right answer is "no difference".
+
+    Args:
+        study: With the budget, unless another is given.
+        a: The reference.
+        b: What is compared with it.
+        seed: Of everything that is drawn.
+        budget_s: Of the whole.
+        borders: Ratios that the interval is not to hold in the end, in place of being decided.
     """
     require_whole_replay(study)
-    plan = Plan(study=study, seed=seed, compare=(a, b), command="compare")
+    plan = Plan(study=study, seed=seed, compare=(a, b), command="compare", borders=borders)
     return plan if budget_s is None else with_budget(plan, budget_s)
 
 

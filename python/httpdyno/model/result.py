@@ -199,6 +199,8 @@ class Comparison(Record, frozen=True):
     """between_starts and between_windows: standard deviations of the log ratio."""
     needed_s: float | None = None
     """Time that an inconclusive comparison would still need, estimated."""
+    is_doubted: bool = False
+    """Whether its figures contradict each other: nothing may rest on the intervals."""
     duration_s: float = 0.0
     caveats: tuple[Caveat, ...] = ()
 

@@ -309,6 +309,10 @@ class Plan(Record, frozen=True):
     """Set when the question is just: is the second better than the first?"""
     reference: Configuration | None = None
     """Set when each step is compared with this one configuration, and none builds on another."""
+    borders: tuple[float, ...] = ()
+    """Ratios b over a of the metric at which whoever asked says another word: a comparison of two
+    goes on until its interval holds none of them, whatever its own verdict is by then. Empty: until
+    that is said."""
     command: Literal["tune", "compare"] = "tune"
     inputs: dict[str, str] = msgspec.field(default_factory=dict)
     """Digests of what was read besides, by name: the study's files, inherited variables. Set when a

@@ -1,6 +1,7 @@
-"""From an interval to one of four words."""
+"""From an interval to one of four words; and how far it is from saying one."""
 
 import math
+from collections.abc import Sequence
 
 from httpdyno.model import RatioInterval, Verdict
 
@@ -43,3 +44,22 @@ def distance_to_decision(
 def distance(effect: float, *, margin_ratio: float, error: float = 0.0) -> float:
     """Return the half-width at which an effect, the log ratio without its sign, is decided."""
     return max(effect + error, math.log1p(margin_ratio) - max(0.0, effect - error))
+
+
+def holds_border(interval: RatioInterval, borders: Sequence[float]) -> bool:
+    """Tell whether one of these ratios lies inside the interval: its sides mean other things."""
+    return any(interval.low < border < interval.high for border in borders)
+
+
+def distance_to_border(log_ratio: float, borders: Sequence[float], *, error: float = 0.0) -> float:
+    """Return the half-width (of the log ratio) at which an interval around it holds no border.
+
+    Args:
+        log_ratio: That was seen.
+        borders: As ratios; (≥ 1,).
+        error: By how much the true log ratio may lie to the better side of what was seen.
+    """
+    return max(
+        min(abs(place - math.log(border)) for border in borders)
+        for place in (log_ratio - error, log_ratio, log_ratio + error)
+    )
