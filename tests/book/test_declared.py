@@ -2,25 +2,58 @@
 
 import math
 import re
+from pathlib import Path
 
 import pytest
 
 from httpdyno.advice.formula import FORMULAS
 from httpdyno.advice.formula.evaluate import work_out
-from httpdyno.book.declared import experiment, experiments, way_of
-from httpdyno.book.experiment import Arithmetic, Count, Pair, Recipe, Said
+from httpdyno.book.declared import experiment, experiments, way_of, whole_s
+from httpdyno.book.experiment import (
+    Arithmetic,
+    Clients,
+    Count,
+    Pair,
+    Raised,
+    Recipe,
+    Said,
+    Stat,
+)
+from httpdyno.book.rule import borders
+from httpdyno.cli.book import MOST_S, round_s
+from httpdyno.cli.book_loads import RECIPES
+from httpdyno.cli.book_ways import WAYS
 from httpdyno.cli.find_study import bundled_studies, open_study
 
 N = 36
 """Tables and measurements in the founding documents."""
-FEWEST_RUN = 33
 FEWEST_RATES = 14
-BY_STUDY = [each for each in experiments() if isinstance(each.way, Pair | Count | Said | Recipe)]
+FEWEST_RUN = 35
+OF_STUDIES = Pair | Count | Said | Recipe | Raised | Clients
+BY_STUDY = [each for each in experiments() if isinstance(each.way, OF_STUDIES)]
+RUN = [each for each in experiments() if each.way is not None]
 
 
 def test_all_are_there_once():
     names = [each.name for each in experiments()]
     assert len(names) == len(set(names)) == N
+
+
+def test_all_together_end_within_an_hour_and_a_half():
+    """With all that is beside the budgets: coming up, looking, ending."""
+    assert sum(each.budget_s for each in RUN) == whole_s(RUN)
+    assert MOST_S == 90 * 60
+    assert round_s(RUN) <= MOST_S
+
+
+def test_each_way_is_one_that_is_run_here_and_of_a_study_or_of_none():
+    for each in RUN:
+        assert type(each.way) in WAYS, each.name
+        assert isinstance(each.way, OF_STUDIES | Stat | Arithmetic), each.name
+        if isinstance(each.way, Recipe):
+            assert each.way.figure in RECIPES
+        if isinstance(each.way, Raised):
+            assert {*each.way.of} <= {*each.way.clients}
 
 
 def test_nearly_all_can_be_run_and_the_others_say_why_not():
@@ -59,10 +92,23 @@ def test_what_was_found_then_can_be_judged(each):
     assert (then.ratio is None) != (then.count is None)
     if then.ratio is not None:
         assert then.ratio > 0
+        assert list(borders(then)) == sorted({*borders(then)})
         # An effect, or that there is none.
         assert then.is_flat or abs(math.log(then.ratio)) > 0.005
     if way_of(each).way is not None and not each.same_as:
         assert each.because
+        assert each.explains
+        assert "cannot tell" not in each.explains
+        # What was seen instead explains an absence, and is known of nothing else.
+        assert bool(each.artefact) >= ("was an artefact" in each.explains)
+
+
+@pytest.mark.parametrize("each", BY_STUDY, ids=lambda each: each.name)
+def test_the_study_s_readme_leads_to_it(each):
+    readme = (Path(open_study(each.way.study).folder) / "README.md").read_text(encoding="utf-8")
+    asked = [line.split() for line in readme.replace("\\\n", "").splitlines()]
+    named = [words for words in asked if words[:3] == ["httpdyno", "book", "run"]]
+    assert any(each.name in words for words in named)
 
 
 def test_formulas_give_what_was_printed():

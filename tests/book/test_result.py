@@ -4,7 +4,7 @@ import pytest
 from msgspec import structs
 from tests.report.book.test_book import NOW
 
-from httpdyno.book.result import keep, kept_results
+from httpdyno.book.result import UnderWay, keep, keep_under_way, kept_results, under_way
 from httpdyno.errors import StoreError
 
 
@@ -23,6 +23,22 @@ def test_the_last_of_each_name_is_kept(folder):
     assert found["mod-cgi-baseline"].ratio == 3.0
     assert found["other"].high is None
     assert [each.name for each in folder.iterdir()] == ["book.json"]
+
+
+def test_what_is_under_way_is_kept_beside_the_results_until_it_is_over(folder):
+    assert under_way() is None
+    run = UnderWay(began_at="2026-01-02T03:04:05+00:00", seed=4, budget_s=60.0)
+    keep_under_way(run)
+    keep(NOW)
+    assert under_way() == run
+    keep_under_way(None)
+    assert (under_way(), kept_results()) == (None, {NOW.name: NOW})
+
+
+def test_what_an_earlier_version_kept_is_read(folder):
+    folder.mkdir()
+    (folder / "book.json").write_text('{"format": 1, "results": {}}')
+    assert (kept_results(), under_way()) == ({}, None)
 
 
 def test_a_file_that_is_none_is_not_written_over(folder):

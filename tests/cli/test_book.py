@@ -1,6 +1,7 @@
 """`httpdyno book`: lists, sheets, pages, and runs of what needs no server."""
 
 import json
+import re
 import shlex
 
 import pytest
@@ -8,9 +9,11 @@ from msgspec import structs
 from tests.report.book.test_book import NOW
 
 from httpdyno.book.declared import experiments
-from httpdyno.book.result import keep, kept_results
-from httpdyno.cli import book
+from httpdyno.book.result import UnderWay, keep, keep_under_way, kept_results, under_way
+from httpdyno.cli import book, book_run
 from httpdyno.cli.app import run
+from httpdyno.cli.book_run import Round, run_round
+from httpdyno.errors import TargetError
 
 
 @pytest.fixture(autouse=True)
@@ -32,8 +35,11 @@ def test_all_are_listed_by_document_with_then_and_now(capsys):
         assert each.name in out
     assert out.index("mod_perl tutorial") > out.index("Practical mod_perl")
     assert "now:  holds, larger; throughput 77 ×" in out
-    # The last one is a sentence that terminals wrap.
-    assert max(map(len, out.splitlines()[:-1])) <= 80
+    assert "here: measured 2026-01-02; " in out
+    assert "1 of 36 are measured: 1 holds, larger" in out
+    assert re.search(r"of 36 can run here; measuring all takes at most \d+ min", out)
+    # The last ones are sentences that terminals wrap.
+    assert max(map(len, out.splitlines()[:-3])) <= 80
 
 
 def test_what_is_printed_twice_has_the_result_of_the_other(capsys):
@@ -73,7 +79,10 @@ def test_a_report_of_nothing_yet_has_all_that_was_found_then(capsys, folder):
         ("book run mod-cgi-baselin", "no experiment is called"),
         ("book show nothing", "no experiment is called"),
         ("book report", "nothing to write"),
-        ("book run ab-versus-pounder", "cannot be run here: it compares two clients"),
+        ("book run preload-cgi-import-all-memory", "cannot be run here: compile() of CGI.pm"),
+        ("book run pool-sizing-examples --budget 0s", "no time at all"),
+        ("book run pool-sizing-examples --resume", "`--resume` goes on with `--all`"),
+        ("book run --all --resume", "no `book run --all` was broken off here"),
     ],
 )
 def test_wrong_requests_are_said(capsys, line, words):
@@ -87,3 +96,108 @@ def test_one_that_cannot_run_is_left_out_of_all_and_said(capsys, monkeypatch):
     err = said(capsys, "book run --all --budget 1s").err
     assert "left out: mod-cgi-baseline: no such package" in err
     assert [*kept_results()] == ["pool-sizing-examples"]
+
+
+BY_NAME = {each.name: each for each in experiments()}
+NAMES = ["pool-sizing-examples", "mod-cgi-baseline", "mrpc-sweep"]
+
+
+def fake_run(asked):
+    def run_experiment(ask, _card):
+        asked.append((ask.each.name, ask.seed, ask.budget_s))
+        return structs.replace(NOW, name=ask.each.name, measured_at="2999-01-01T00:00:00+00:00")
+
+    return run_experiment
+
+
+@pytest.fixture
+def three(monkeypatch):
+    """Let three of them run here, without servers; return which were asked, with their budgets."""
+    reasons = {each.name: "no such package" for each in experiments() if each.name not in NAMES}
+    monkeypatch.setattr(book, "reason_not", lambda each: reasons.get(each.name, ""))
+    asked: list[tuple[str, int, float]] = []
+    monkeypatch.setattr(book_run, "run_experiment", fake_run(asked))
+    # Takes a second and a half, and is nobody's figure here.
+    monkeypatch.setattr(book_run, "machine_card", lambda: None)
+    return asked
+
+
+def test_each_has_its_budget_and_what_is_left_is_told(capsys, three):
+    err = said(capsys, "book run --all --seed 5").err
+    budgets = {each.name: each.budget_s for each in experiments()}
+    assert three == [(name, 5, budgets[name]) for name in sorted(NAMES, key=list(budgets).index)]
+    assert "1 of 3: mrpc-sweep, at most 2 min; all that are left at most 5 min" in err
+    assert "3 of 3: pool-sizing-examples, at most 5 s\n" in err
+    assert under_way() is None
+
+
+def round_of(limit_s):
+    asked = [BY_NAME[name] for name in NAMES]
+    return Round(asked=asked, seed=5, limit_s=limit_s, show=lambda _each, _now: None)
+
+
+def test_a_shorter_time_is_shared_out_by_the_budgets(three):
+    budgets = [BY_NAME[name].budget_s for name in NAMES]
+    run_round(round_of(sum(budgets) / 2), clock=lambda: 100.0)
+    # A clock that stands: what one does not use is the others'.
+    given = [budget_s for _, _, budget_s in three]
+    assert given[0] == pytest.approx(budgets[0] / 2)
+    assert given[0] / budgets[0] < given[1] / budgets[1] < given[2] / budgets[2] < 1.0
+
+
+def test_one_that_was_broken_off_goes_on_with_its_seed_and_those_that_are_left(
+    capsys, three, monkeypatch, folder
+):
+    run_one = fake_run(three)
+
+    def broken_off(ask, card):
+        if ask.each.name == "mod-cgi-baseline":
+            raise KeyboardInterrupt
+        return run_one(ask, card)
+
+    monkeypatch.setattr(book_run, "run_experiment", broken_off)
+    page = folder / "book.html"
+    err = said(capsys, f"book run --all --seed 5 --html {page}", code=130).err
+    assert "1 of 3 are measured and kept; `httpdyno book run --all --resume` measures" in err
+    assert [*kept_results()] == ["mrpc-sweep"]
+    assert "mrpc-sweep" in page.read_text()
+    monkeypatch.setattr(book_run, "run_experiment", run_one)
+    three.clear()
+    said(capsys, "book run --all --resume --seed 6", code=2)
+    said(capsys, "book run --all --resume")
+    assert [each[:2] for each in three] == [("mod-cgi-baseline", 5), ("pool-sizing-examples", 5)]
+    assert under_way() is None
+
+
+def test_a_result_from_before_is_measured_again_by_one_that_goes_on(capsys, three):
+    keep(structs.replace(NOW, measured_at="2026-01-01T00:00:00+00:00"))
+    keep(structs.replace(NOW, name="mrpc-sweep", measured_at="2026-01-03T00:00:00+00:00"))
+    keep_under_way(UnderWay(began_at="2026-01-02T00:00:00+00:00", seed=1, budget_s=10.0))
+    said(capsys, "book run --all --resume")
+    assert [name for name, _, _ in three] == ["mod-cgi-baseline", "pool-sizing-examples"]
+    assert sum(budget for _, _, budget in three) < 10.0
+
+
+def test_one_that_fails_is_told_and_the_others_go_on(capsys, three, monkeypatch):
+    run_one = fake_run(three)
+
+    def failing(ask, card):
+        if ask.each.name == "mod-cgi-baseline":
+            raise TargetError("the server has gone")
+        return run_one(ask, card)
+
+    monkeypatch.setattr(book_run, "run_experiment", failing)
+    err = said(capsys, "book run --all", code=1).err
+    assert "mod-cgi-baseline was not measured: the server has gone" in err
+    assert sorted(kept_results()) == ["mrpc-sweep", "pool-sizing-examples"]
+
+
+def test_when_the_time_is_over_the_others_are_left_and_told(capsys, three):
+    now_s = iter([0.0, 0.0, 50.0, 70.0])
+    round_ = round_of(60.0)
+    run_round(round_, clock=lambda: next(now_s))
+    assert (
+        "the time is over: 1 of 3 were not measured, from mrpc-sweep on" in capsys.readouterr().err
+    )
+    assert [name for name, _, _ in three] == NAMES[:2]
+    assert round_.n_failed == 1

@@ -1,52 +1,264 @@
-"""What an outcome comes to in the words of the book."""
+"""Ways of the book's experiments, without servers: series, load tests' figures, verdicts."""
+
+import json
+import os
+import sys
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import count
+from types import SimpleNamespace
 
 import pytest
 from msgspec import structs
-from tests.report.sample import a_against_a
+from tests.report import sample
 
-from httpdyno.book.declared import experiment
-from httpdyno.cli import book_ways
-from httpdyno.cli.find_study import open_study
-from httpdyno.experiment.caveat import Caveats
-from httpdyno.model import Caveat, Verdict
-from httpdyno.telemetry.machine_card import MachineCard
+from httpdyno.book.declared import experiments
+from httpdyno.book.experiment import Pair, Then
+from httpdyno.cli import book_loads, book_ways
+from httpdyno.cli.book_counts import stat
+from httpdyno.cli.book_found import Asked, output_of, pinned, series_of, told
+from httpdyno.cli.book_loads import RECIPES, ab_rate, clients, raised, recipe
+from httpdyno.errors import TargetError
+from httpdyno.model import Plan
 
-CARD = MachineCard(
-    stat_s=1e-6, fork_s=1e-4, switch_s=1e-6, copy_bytes_per_s=1e9, round_trips_per_s=1e4
-)
-LITTLE: Caveats = (Caveat(kind="little", message="the load was not steady"),)
-
-
-def run_of(monkeypatch: pytest.MonkeyPatch, **changes: object) -> tuple[str, str, float | None]:
-    """Run an experiment whose finding was that nothing depends on it, on an outcome of ours."""
-    outcome = a_against_a()
-    assert outcome.final is not None
-    outcome = structs.replace(outcome, final=structs.replace(outcome.final, **changes))
-    monkeypatch.setattr(book_ways, "_study", open_study)
-    monkeypatch.setattr(book_ways, "outcome_of", lambda _plan: outcome)
-    each = experiment("perl-bound-load")
-    assert each is not None
-    found = book_ways.run_experiment(each, CARD, budget_s=60.0, seed=1)
-    return found.word, found.says, found.ratio
+FEWEST = 6
+BY_NAME = {each.name: each for each in experiments()}
 
 
-def test_a_proven_ratio_is_judged(monkeypatch):
-    word, says, ratio = run_of(monkeypatch)
-    assert word == "holds"
-    assert ratio == pytest.approx(1.003, abs=1e-3)
-    assert "requests/s" in says
+def asked(name, budget_s=60.0, **changes):
+    return Asked(each=structs.replace(BY_NAME[name], **changes), budget_s=budget_s, seed=4)
+
+
+def ticking(step_s):
+    """Return a clock that goes on by so much at each look."""
+    ticks = count()
+    return lambda: next(ticks) * step_s
 
 
 @pytest.mark.parametrize(
-    ("verdict", "reason", "caveats"),
+    ("values", "budget_s", "n", "word"),
     [
-        ("failed", "the candidate broke a limit: 79 of 506 requests failed", ()),
-        ("not_measured", "the time was over after 3 of at least 6 starts", ()),
-        ("inconclusive", "Little's law is not met: the load was not steady", LITTLE),
+        # Told by the fewest, and not before.
+        ([1.0] * 9, 1e9, FEWEST, "holds"),
+        ([0.98, 1.02] * 9, 1e9, FEWEST, "holds"),
+        # On a border of what is flat: until the time is over, but never less than the fewest.
+        ([1.2, 1.3] * 99, 0.0, FEWEST, "cannot tell"),
+        ([1.2, 1.3] * 99, 60.0, 20, "cannot tell"),
+        ([1.28, 1.4] * 99, 1e9, 10, "no longer"),
+        # What came to nothing is no ratio.
+        ([0.0] * 9, 1e9, FEWEST, "no longer"),
+        ([1.0, 0.0] * 9, 1e9, FEWEST, "cannot tell"),
     ],
 )
-def test_a_ratio_that_proves_nothing_is_not(
-    monkeypatch: pytest.MonkeyPatch, verdict: Verdict, reason: str, caveats: Caveats
-) -> None:
-    found = run_of(monkeypatch, verdict=verdict, reason=reason, caveats=caveats)
-    assert found == ("cannot tell", reason, None)
+def test_a_series_goes_on_until_its_word_is_told(values, budget_s, n, word):
+    ask = asked("httperf-sample", budget_s)
+    seen, interval = series_of(ask, lambda number: values[number], clock=ticking(1.0))
+    assert len(seen) == n
+    assert told(ask.each, seen, interval) == word
+
+
+@pytest.mark.parametrize(("n_bad", "is_had"), [(2, True), (3, False)])
+def test_a_run_that_fails_is_tried_again_twice_in_all(capsys, n_bad, is_had):
+    bad = iter([True] * n_bad)
+
+    def one(_number):
+        if next(bad, False):
+            raise TargetError("the server has gone")
+        return 1.0
+
+    if not is_had:
+        with pytest.raises(TargetError, match="has gone"):
+            series_of(asked("httperf-sample"), one)
+        return
+    assert len(series_of(asked("httperf-sample"), one)[0]) == FEWEST
+    assert capsys.readouterr().err.count("a run is tried again: the server has gone") == n_bad
+
+
+def test_whoever_watches_a_series_is_told_how_long_it_may_take():
+    words: list[str] = []
+    ask = replace(asked("httperf-sample"), watch=words.append)
+    series_of(ask, lambda _number: 1.0, clock=lambda: 0.0)
+    assert words[0] == "run 1 of at least 6, at most 60 s more"
+    assert len(words) == FEWEST
+
+
+def load(*, offered=100, completed=100, rate=50.0, mean=0.19, statuses=None):
+    return {
+        "offered": offered,
+        "completed": completed,
+        "throughput_per_s": rate,
+        "latency_s": {"mean": mean, "max": 0.4},
+        "statuses": statuses or {"200": completed},
+        "provenance": {"workload": {"connections": 10}},
+    }
+
+
+@pytest.mark.parametrize(
+    ("figure", "one", "value", "words", "evidence"),
+    [
+        ("refused", load(completed=0, statuses={"404": 100}), 1.0, "0 of 100", "100 × 404"),
+        ("refused", load(), 0.0, "100 of 100", "100 × 200"),
+        ("answered", load(completed=99), 0.99, "99 of 100 that were due", "400 ms"),
+        ("little", load(), 0.95, "9.50 of 10 were under way", "190 ms × 50.0/s"),
+    ],
+)
+def test_what_a_load_test_says_as_a_figure(figure, one, value, words, evidence):
+    figure_of, words_of = RECIPES[figure]
+    assert figure_of(one) == pytest.approx(value)
+    says, seen = words_of([one])
+    assert words in says
+    assert evidence in seen
+
+
+@pytest.fixture
+def fresh(monkeypatch):
+    """Let servers be none; return how many were started, and what was sent to them."""
+    seen = SimpleNamespace(servers=0, commands=[])
+
+    @contextmanager
+    def server_of(_study, _at):
+        seen.servers += 1
+        yield SimpleNamespace(running=SimpleNamespace(addresses=("127.0.0.1:1",)))
+
+    for name, value in (
+        ("server_of", server_of),
+        ("study_here", lambda _name: sample.ladder().plan.study),
+        ("version_of", lambda _study: "Apache/2.4"),
+    ):
+        monkeypatch.setattr(book_loads, name, value)
+    return seen
+
+
+def test_a_recipe_is_run_on_fresh_servers_and_its_interval_is_over_them(fresh, monkeypatch):
+    def output(command, *, may_fail):
+        assert may_fail
+        fresh.commands.append(command)
+        return json.dumps(load(mean=0.19 + 0.001 * len(fresh.commands)))
+
+    monkeypatch.setattr(book_loads, "output_of", output)
+    found = recipe(asked("pounder-sample"))
+    assert (fresh.servers, len(fresh.commands)) == (FEWEST, FEWEST)
+    assert found.word == "holds"
+    assert found.figures["low"] < found.figures["ratio"] < found.figures["high"]
+    assert found.figures["n_starts"] == FEWEST
+    assert "6 runs on fresh servers" in found.says
+    first = " ".join(fresh.commands[0])
+    assert "load http://127.0.0.1:1/ http://127.0.0.1:1/again -n 400" in first
+    assert "--seed 4 --json -" in first
+    assert len({command[-3] for command in fresh.commands}) == FEWEST, "each draws anew"
+
+
+def test_raising_the_load_asks_each_server_with_all_in_an_order_that_is_drawn(fresh, monkeypatch):
+    def output(command, *, may_fail):
+        del may_fail
+        n = int(command[command.index("-c") + 1])
+        fresh.commands.append(n)
+        failed = 7 if n == 1000 else 0
+        return json.dumps(load(offered=1000, completed=1000 - failed, rate=1000 / (1 + n / 500)))
+
+    monkeypatch.setattr(book_loads, "output_of", output)
+    found = raised(asked("ab-raise-load-light"))
+    orders = [tuple(fresh.commands[k : k + 4]) for k in range(0, len(fresh.commands), 4)]
+    assert {tuple(sorted(order)) for order in orders} == {(10, 50, 500, 1000)}
+    assert len(orders) == fresh.servers == FEWEST
+    assert len(set(orders)) > 1
+    assert found.figures["ratio"] == pytest.approx(0.51)
+    assert found.word == "holds, larger"
+    assert found.figures["moved"] == (
+        "requests/s by clients 10: 980, 50: 909, 500: 500, 1,000: 333",
+        "requests that failed with 1,000 clients 0.7 %",
+    )
+
+
+def test_two_clients_ask_each_server_in_turn(fresh, monkeypatch):
+    def output(command):
+        fresh.commands.append(command[7])
+        return "Requests per second:    300.0 [#/sec] (mean)" if "ab" in command else "100.0"
+
+    monkeypatch.setattr(book_loads, "output_of", output)
+    found = clients(asked("ab-versus-pounder"))
+    assert found.figures["ratio"] == pytest.approx(3.0)
+    assert found.word == "holds"
+    assert "requests/s of ab over those of LWP: 300 and 100" in found.says
+    assert fresh.servers == FEWEST
+    assert len(fresh.commands) == 2 * FEWEST
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Failed requests:        3\nRequests per second:    9.5 [#/sec]", "Failed requests"),
+        ("Non-2xx responses:      100\nRequests per second:    9.5 [#/sec]", "Non-2xx responses"),
+        ("apr_socket_recv: Connection refused", "no requests per second"),
+    ],
+)
+def test_what_ab_calls_complete_must_be_right_answers(text, words):
+    with pytest.raises(TargetError, match=words):
+        ab_rate(text)
+    assert ab_rate("Failed requests:        0\nRequests per second:    9.5 [#/sec]") == 9.5
+
+
+def test_a_shared_core_is_told_by_wall_time_and_not_by_cpu_time():
+    times = {0: (4e-6, 4e-6), 1: (8e-6, 4e-6)}
+    found = stat(asked("stat-call-cost-under-cpu-load"), call=lambda _cpu, n: times[n])
+    assert (found.word, found.figures["ratio"]) == ("holds", pytest.approx(2.0))
+    assert found.figures["moved"] == ("CPU time of a call 1 × (1 … 1)",)
+
+
+def test_a_pinned_command_and_what_it_begins_have_one_core():
+    code = "import os, sys; print(len(os.sched_getaffinity(0)), sys.argv[1])"
+    cpu = min(os.sched_getaffinity(0))
+    assert output_of(pinned(cpu, (sys.executable, "-c", code, "a b"))) == "1 a b\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (("sh", "-c", "echo no >&2; exit 3"), "ended with 3: no"),
+        (("/nowhere/at/all",), "did not end well"),
+    ],
+)
+def test_a_command_that_fails_is_a_sentence(command, words):
+    with pytest.raises(TargetError, match=words):
+        output_of(command)
+
+
+@pytest.mark.parametrize(
+    ("changes", "word"),
+    [
+        ({}, "holds"),
+        ({"verdict": "inconclusive"}, "holds"),
+        ({"verdict": "inconclusive", "is_doubted": True}, "cannot tell"),
+        ({"verdict": "failed", "reason": "the candidate crashed"}, "cannot tell"),
+        ({"verdict": "not_measured"}, "cannot tell"),
+    ],
+)
+def test_nothing_is_made_of_an_interval_that_the_comparison_does_not_stand_by(changes, word):
+    outcome = sample.ladder()
+    assert outcome.final is not None
+    final = structs.replace(outcome.final, **changes)
+    interval = final.ratios["throughput"]
+    each = structs.replace(BY_NAME["mod-cgi-baseline"], then=Then(says="", ratio=interval.ratio))
+    way = Pair(study="fake")
+    found = book_ways.of_outcome(each, way, structs.replace(outcome, final=final))
+    assert found.word == word
+    if word == "cannot tell":
+        assert (found.says, "ratio" in found.figures) == (final.reason, False)
+
+
+def test_a_comparison_that_is_broken_off_is_no_result(monkeypatch):
+    outcome = structs.replace(sample.ladder(), status="interrupted")
+    plans: list[Plan] = []
+
+    def outcome_of(plan):
+        plans.append(plan)
+        return outcome
+
+    monkeypatch.setattr(book_ways, "study_here", lambda _name: sample.ladder().plan.study)
+    monkeypatch.setattr(book_ways, "outcome_of", outcome_of)
+    ask = asked("mod-cgi-baseline", way=Pair(study="fake"))
+    with pytest.raises(KeyboardInterrupt):
+        book_ways.pair(ask)
+    [plan] = plans
+    assert plan.study.budget_s == 60.0
+    assert plan.borders == pytest.approx((1.05, 8.84, 134.9), rel=0.01)

@@ -1,6 +1,7 @@
 """The experiments as they are declared in `experiments.toml`."""
 
 import functools
+from collections.abc import Iterable
 from importlib.resources import files
 
 import msgspec
@@ -29,3 +30,8 @@ def way_of(one: Experiment) -> Experiment:
     """Return the one that stands for it: itself, but for what was printed twice."""
     other = experiment(one.same_as) if one.same_as else None
     return other or one
+
+
+def whole_s(asked: Iterable[Experiment]) -> float:
+    """Return what measuring all of these may take at most."""
+    return sum(each.budget_s for each in asked)

@@ -6,6 +6,18 @@ import msgspec
 
 from httpdyno.model import Level, Record
 
+Word = Literal[
+    "holds",
+    "holds, larger",
+    "holds, smaller",
+    "no longer",
+    "was an artefact",
+    "cannot tell",
+]
+"""What becomes of a finding; `book.rule` says by which rule."""
+HOLDING: tuple[Word, ...] = ("holds", "holds, larger", "holds, smaller")
+GONE: tuple[Word, ...] = ("no longer", "was an artefact")
+WORDS: tuple[Word, ...] = (*HOLDING, *GONE, "cannot tell")
 Metric = Literal["throughput_per_s", "cpu_s_per_request", "pss_bytes", "bytes_per_request"]
 
 
@@ -53,16 +65,45 @@ class Said(Record, frozen=True, tag_field="kind", tag="said"):
 
 
 class Recipe(Record, frozen=True, tag_field="kind", tag="recipe"):
-    """A load test of a bundled study's server, as the document ran it."""
+    """A load test of a bundled study's server, as the document ran it, on several fresh ones."""
 
     study: str
     words: tuple[str, ...]
-    """Arguments of `httpdyno load` behind the URL."""
+    """Arguments of `httpdyno load` behind the URLs."""
     figure: Literal["refused", "answered", "little"]
     """`refused`: the part of requests that came to nothing; `answered`: the part of those that were
     due that was answered; `little`: mean latency × rate over the connections."""
-    path: str = ""
-    """What is asked for; empty: what the study asks for first."""
+    paths: tuple[str, ...] = ()
+    """What is asked for in turn; empty: what the study asks for first."""
+    at: dict[str, Level] = msgspec.field(default_factory=dict)
+    """Knobs that are not as the study starts."""
+
+
+class Raised(Record, frozen=True, tag_field="kind", tag="raised"):
+    """Load tests of several fresh servers, each with more and more clients, in an order drawn."""
+
+    study: str
+    words: tuple[str, ...]
+    """Arguments of `httpdyno load` behind the URL; `-c` comes to them."""
+    clients: tuple[int, ...]
+    """How many, one test each."""
+    of: tuple[int, int]
+    """Those whose throughputs' ratio, second over first, stands beside that of then."""
+    at: dict[str, Level] = msgspec.field(default_factory=dict)
+    """Knobs that are not as the study starts."""
+
+
+class Clients(Record, frozen=True, tag_field="kind", tag="clients"):
+    """Two programs that ask the same server as often as they can: ab over a client of LWP.
+
+    Each has one core, as a program of one thread has, and says its own requests per second.
+    """
+
+    study: str
+    n_agents: int
+    """Requests under way at the same time."""
+    n_requests: int
+    """Of each program, on each of several fresh servers."""
     at: dict[str, Level] = msgspec.field(default_factory=dict)
     """Knobs that are not as the study starts."""
 
@@ -84,7 +125,7 @@ class Arithmetic(Record, frozen=True, tag_field="kind", tag="arithmetic"):
     """The name of what stands beside what was said then."""
 
 
-Way = Pair | Count | Said | Recipe | Stat | Arithmetic
+Way = Pair | Count | Said | Recipe | Raised | Clients | Stat | Arithmetic
 
 
 class Experiment(Record, frozen=True):
@@ -105,6 +146,9 @@ class Experiment(Record, frozen=True):
     """Another one with the same data: it stands for both."""
     because: str = ""
     """Why today's figure differs, or does not: one sentence."""
+    explains: tuple[Word, ...] = HOLDING
+    """Words that the sentence is a reason for. Beside another one it would be none."""
     artefact: str = ""
     """What was seen instead of an effect then, where today's absence says so: one sentence."""
     budget_s: float = 60.0
+    """What measuring it may take at most; most are decided sooner."""

@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
+from msgspec import structs
 
-from httpdyno.book.rule import Word
+from httpdyno.book.experiment import Word
 from httpdyno.data_folder import data_folder
 from httpdyno.errors import StoreError
 from httpdyno.model import Record
@@ -45,9 +46,20 @@ class Now(Record, frozen=True, omit_defaults=True):
     """What the machine took then, as `httpdyno machine` says it."""
 
 
+class UnderWay(Record, frozen=True):
+    """All of them being run, until each had its turn."""
+
+    began_at: str
+    """ISO 8601, UTC; what was measured before is of another time."""
+    seed: int
+    budget_s: float | None = None
+    """For the whole; None where each has what it may take."""
+
+
 class _Kept(Record, frozen=True):
     format: int
     results: dict[str, Now]
+    under_way: UnderWay | None = None
 
 
 def kept_results() -> Mapping[str, Now]:
@@ -56,11 +68,45 @@ def kept_results() -> Mapping[str, Now]:
     Raises:
         StoreError: The file cannot be read.
     """
+    return _kept().results
+
+
+def under_way() -> UnderWay | None:
+    """Return what began to run all of them and was broken off; None where nothing was.
+
+    Raises:
+        StoreError: The file cannot be read.
+    """
+    return _kept().under_way
+
+
+def keep(now: Now) -> None:
+    """Keep a result in the place of the last one of its name.
+
+    Raises:
+        StoreError: The file cannot be read, or not written.
+    """
+    kept = _kept()
+    _write(structs.replace(kept, results={**kept.results, now.name: now}))
+
+
+def keep_under_way(run: UnderWay | None) -> None:
+    """Keep that all of them are being run, or that they were.
+
+    Raises:
+        StoreError: The file cannot be read, or not written.
+    """
+    kept = _kept()
+    if kept.under_way != run:
+        _write(structs.replace(kept, under_way=run))
+
+
+def _kept() -> _Kept:
     path = data_folder() / _FILE
     try:
-        return msgspec.json.decode(path.read_bytes(), type=_Kept).results
+        return msgspec.json.decode(path.read_bytes(), type=_Kept)
     except FileNotFoundError:
-        return {}
+        return _Kept(format=1, results={})
     except (OSError, msgspec.MsgspecError) as error:
         raise StoreError(
             f"the results of the book in `{path}` cannot be read: {error}",
@@ -68,14 +114,8 @@ def kept_results() -> Mapping[str, Now]:
         ) from error
 
 
-def keep(now: Now) -> None:
-    """Keep a result in the place of the last one of its name.
-
-    Raises:
-        StoreError: The file cannot be written.
-    """
+def _write(kept: _Kept) -> None:
     path = data_folder() / _FILE
-    kept = _Kept(format=1, results={**kept_results(), now.name: now})
     text = msgspec.json.format(msgspec.json.encode(kept))
     beside: Path = path.with_name(f"{_FILE}.{os.getpid()}")
     try:

@@ -1,36 +1,63 @@
 """Whether what a document found holds today: the rule behind the words; pure.
 
-All of it on the logarithm of the ratio, so that half and twice are the same effect.
+All of it on the logarithm of the ratio, so that half and twice are the same effect. The rule cuts
+the line of all ratios at a few borders; what lies between two of them has one word. An interval
+that holds a border has the weaker word of its two sides, so that more time may only add to what is
+said, and two runs disagree no more often than their intervals err.
 """
 
 import math
-from typing import Literal
 
-from httpdyno.book.experiment import Then
+from httpdyno.book.experiment import Then, Word
 
-Word = Literal[
-    "holds",
-    "holds, larger",
-    "holds, smaller",
-    "no longer",
-    "was an artefact",
-    "cannot tell",
-]
 FACTOR = 1.5
 """An effect is as large as then where its logarithm is within this factor of that of then."""
 FLAT = math.log(1.25)
 """What is within is no effect worth the name, where none was found then."""
 NOUGHT = math.log(1.05)
-"""An interval that lies within: the effect of then is gone."""
-RULE = (
-    "A document's effect holds where the whole interval of today lies on its side of 1: as it was "
-    "where some of the interval has between 1/1.5 and 1.5 times the effect then (its logarithm), "
-    "else larger or smaller. It is no longer there where the interval lies within ±5 % of 1 (or "
-    "within half of the effect, where that was smaller), or on the other side of it; that was an "
-    "artefact where it is known what was seen instead. Where a document found that nothing depends "
-    "on it, that holds while the interval lies within 1.25 times either way, and no longer where "
-    "it lies beyond. A count holds where it is the same. All else cannot be told."
+"""An effect that is no larger is none, or half of the one of then where that was smaller."""
+RULE_ROWS: tuple[tuple[str, Word], ...] = (
+    (
+        "short of 5 % on the effect's side (of half of the effect, where that was below 10 %), "
+        "or on the other side of 1",
+        "no longer",
+    ),
+    ("the same, where it is known what was seen instead", "was an artefact"),
+    ("from there to 1/1.5 of the effect then", "holds, smaller"),
+    ("from 1/1.5 to 1.5 times the effect then", "holds"),
+    ("beyond", "holds, larger"),
 )
+"""Where today's ratio lies, and the word for it."""
+RULE_NOTES = (
+    "All of it is on the logarithm of the ratio, so that half and twice are the same effect.",
+    "Where a document found that nothing depends on it, that holds within 1.25 times either way, "
+    "and no longer beyond. A number that is counted holds where it is the same.",
+    "What lies in one place is the whole interval, which holds the truth at 95 % however often one "
+    "looked. One that reaches over a border has the word that claims less: holds, where the effect "
+    "is proven and only its size is open; cannot tell, where the effect itself is.",
+    "Measuring goes on until the interval reaches over no border, or until its time is over.",
+)
+RULE = " ".join(
+    ("; ".join(f"{where}: {word}" for where, word in RULE_ROWS).capitalize() + ".", *RULE_NOTES)
+)
+
+
+def borders(then: Then) -> tuple[float, ...]:
+    """Return the ratios at which the word changes, in ascending order.
+
+    Raises:
+        ValueError: What was found is no ratio.
+    """
+    if then.is_flat:
+        return math.exp(-FLAT), math.exp(FLAT)
+    effect, sign = _effect(then)
+    logs = (nought_of(effect), effect / FACTOR, effect * FACTOR)
+    return tuple(sorted(math.exp(sign * each) for each in logs))
+
+
+def nought_of(effect: float) -> float:
+    """Return what is no effect, as a logarithm, beside one of then."""
+    return min(NOUGHT, effect / 2)
 
 
 def judged(then: Then, low: float, high: float, *, is_artefact: bool = False) -> Word:
@@ -41,25 +68,34 @@ def judged(then: Then, low: float, high: float, *, is_artefact: bool = False) ->
         low: Of today's interval, above 0.
         high: Of today's interval; may be infinite.
         is_artefact: Whether it is known what was seen then, if the effect is not there.
+
+    Raises:
+        ValueError: What was found is no ratio.
     """
     bottom, top = math.log(low), math.log(high)
     if then.is_flat:
         if bottom >= -FLAT and top <= FLAT:
             return "holds"
         return "no longer" if bottom > FLAT or top < -FLAT else "cannot tell"
-    if then.ratio is None:
-        raise ValueError("there is no ratio to be judged by")
-    effect = math.log(then.ratio)
-    if effect < 0:
-        effect, bottom, top = -effect, -top, -bottom
-    nought = min(NOUGHT, effect / 2)
-    if top < 0 or (bottom >= -nought and top <= nought):
+    effect, sign = _effect(then)
+    if sign < 0:
+        bottom, top = -top, -bottom
+    nought = nought_of(effect)
+    if top <= nought:
         return "was an artefact" if is_artefact else "no longer"
-    if bottom <= 0:
+    if bottom <= nought:
         return "cannot tell"
     if bottom > effect * FACTOR:
         return "holds, larger"
     return "holds, smaller" if top < effect / FACTOR else "holds"
+
+
+def _effect(then: Then) -> tuple[float, float]:
+    """Return the effect of then as a logarithm without its sign, and the sign."""
+    if then.ratio is None:
+        raise ValueError("there is no ratio to be judged by")
+    effect = math.log(then.ratio)
+    return abs(effect), math.copysign(1.0, effect)
 
 
 def judged_count(then: float, now: float) -> Word:

@@ -1,11 +1,14 @@
 """Whether an experiment of the book can run here, and why not."""
 
 import shutil
+import subprocess
 
 from httpdyno.book.declared import way_of
-from httpdyno.book.experiment import Arithmetic, Count, Experiment, Stat
+from httpdyno.book.experiment import Arithmetic, Clients, Count, Experiment, Stat
 from httpdyno.cli.find_study import open_study
 from httpdyno.registry import load_target
+
+_HAS_LWP = 'exit !grep { -e "$_/LWP/UserAgent.pm" } @INC'
 
 
 def reason_not(each: Experiment) -> str:
@@ -21,4 +24,15 @@ def reason_not(each: Experiment) -> str:
     if isinstance(way, Count) and shutil.which("strace") is None:
         return "strace is not installed"
     study = open_study(way.study)
-    return "; ".join(load_target(study).missing(study.server))
+    missing = list(load_target(study).missing(study.server))
+    if isinstance(way, Clients):
+        missing += _missing_clients()
+    return "; ".join(missing)
+
+
+def _missing_clients() -> list[str]:
+    missing = [] if shutil.which("ab") else ["ab is not installed (Debian: apache2-utils)"]
+    perl = shutil.which("perl")
+    if perl is None or subprocess.run([perl, "-e", _HAS_LWP], check=False).returncode:  # noqa: S603
+        missing.append("there is no LWP::UserAgent for perl (Debian: libwww-perl)")
+    return missing

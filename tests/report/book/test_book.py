@@ -4,10 +4,14 @@ import json
 import re
 
 import msgspec
+import pytest
+from tests.report.page import parsed, shown
 from tests.report.plain import plain_text
 
 from httpdyno.book.declared import experiments, way_of
+from httpdyno.book.experiment import Then
 from httpdyno.book.result import Now
+from httpdyno.report.book.axis import axis_of, marks, zones
 from httpdyno.report.book.html import book_html
 from httpdyno.report.book.json import book_json
 from httpdyno.report.book.text import listed, sheet
@@ -33,7 +37,29 @@ NOW = Now(
 )
 ARTEFACT = msgspec.structs.replace(NOW, name="maxclients-ten-light", word="was an artefact")
 FOUND = {NOW.name: NOW, ARTEFACT.name: ARTEFACT}
+UNTOLD = msgspec.structs.replace(
+    NOW, name="all-children-alive", word="cannot tell", ratio=1.04, low=0.92, high=1.18, moved=()
+)
+COUNTED = msgspec.structs.replace(
+    NOW,
+    name="syscalls-foo-by-config",
+    says="6 .htaccess for a request, counted over 10",
+    ratio=None,
+    low=None,
+    high=None,
+    count=6.0,
+    run_id="",
+    moved=(),
+)
+EQUAL = msgspec.structs.replace(
+    NOW, name="httperf-sample", word="holds", ratio=1.0, low=1.0, high=1.0
+)
+OPEN = msgspec.structs.replace(
+    NOW, name="mrpc-sweep", ratio=0.002, low=1e-5, high=None, host="4 × another, Linux 6.2"
+)
+FULL = {each.name: each for each in (NOW, ARTEFACT, UNTOLD, COUNTED, EQUAL, OPEN)}
 REASONS = {each.name: "" for each in experiments()} | {"ab-versus-pounder": "no such client"}
+EVIL = "</script><script>alert(1)</script><b>&amp;\"'"
 
 
 def flat(shown):
@@ -42,15 +68,17 @@ def flat(shown):
 
 
 def test_a_line_has_then_and_now():
-    text = flat(listed(CGI, NOW, ""))
+    text = flat(listed(CGI, CGI, NOW, ""))
     assert "1.12 to 1.14 requests/s under mod_cgi" in text
     assert "now: holds, larger; throughput 77 ×" in text
-    assert "cannot run here: no perl" in flat(listed(CGI, None, "no perl"))
+    assert "here: measured 2026-01-02; can run, in at most 2 min" in text
+    assert "here: cannot run: no perl" in flat(listed(CGI, CGI, None, "no perl"))
 
 
 def test_a_sheet_says_how_it_is_run_and_why_it_came_out_so():
     text = flat(sheet(CGI, CGI, NOW, ""))
     assert "study mount-style, throughput: mount cgi → registry" in text
+    assert "no longer up to 1.05, smaller up to 8.84, larger from 135 on" in text
     assert CGI.because in text
     assert "processes begun a second 120 → 0.0" in text
     again = BY_NAME["perl-bound-load-2001"]
@@ -94,8 +122,83 @@ def test_the_page_has_every_experiment_and_its_data():
     page = book_html(experiments(), REASONS, FOUND)
     for each in experiments():
         assert f'id="{each.name}"' in page
-    assert len(re.findall(r'class="bar"', page)) == 2
+    assert len(re.findall(r'class="zoned"', page)) == 2
     assert "no such client" in page
     [text] = re.findall(r'id="httpdyno">(.*?)</script>', page, re.DOTALL)
     data = json.loads(text)
     assert len(data["experiments"]) == 36
+
+
+def test_the_page_is_as_agreed(golden):
+    machine = {"stat_s": 8e-7, "fork_s": 1e-3, "switch_s": 4e-6, "copy_bytes_per_s": 5e9}
+    full = {**FULL, NOW.name: msgspec.structs.replace(NOW, machine=machine)}
+    golden("report/book.page.txt", shown(book_html(experiments(), REASONS, full)))
+
+
+def test_the_list_and_the_sheets_are_as_agreed(golden):
+    parts = [listed(each, way_of(each), FULL.get(each.name), "") for each in experiments()]
+    parts += [sheet(BY_NAME[name], BY_NAME[name], now, "") for name, now in FULL.items()]
+    golden("report/book.txt", "\n".join(plain_text(part) for part in parts))
+
+
+@pytest.mark.parametrize("found", [{}, FULL])
+def test_a_page_is_well_formed_leads_only_within_itself_and_runs_no_script(found):
+    page = book_html(experiments(), REASONS, found)
+    elements = parsed(page).seen
+    links = [str(attributes["href"]) for tag, attributes in elements if tag == "a"]
+    ids = {attributes.get("id") for _, attributes in elements}
+    assert all(link.startswith("#") and link[1:] in ids for link in links)
+    assert not {tag for tag, _ in elements} & {"link", "img", "iframe", "object", "form"}
+    assert [a["type"] for tag, a in elements if tag == "script"] == ["application/json"]
+    assert not any(
+        key in {"src", "srcset"} or key.startswith("on") for _, a in elements for key in a
+    )
+    assert "url(" not in page
+
+
+def test_what_a_server_says_stays_text():
+    evil = msgspec.structs.replace(NOW, says=EVIL, host=EVIL, version=EVIL, moved=(EVIL,))
+    page = book_html(experiments(), REASONS, {NOW.name: evil})
+    assert "<script>alert" not in page
+    assert EVIL in "".join(parsed(page).text)
+
+
+def test_a_sentence_is_no_reason_for_what_it_does_not_explain():
+    each = BY_NAME["disk-cache-dynamic-php"]
+    held = msgspec.structs.replace(NOW, name=each.name, word="holds")
+    gone = msgspec.structs.replace(held, word="no longer")
+    assert each.because in flat(sheet(each, each, held, ""))
+    assert each.because not in flat(sheet(each, each, gone, ""))
+
+
+@pytest.mark.parametrize(
+    ("then", "words"),
+    [
+        ({"ratio": 2.0}, ["no longer", "smaller", "holds", "larger"]),
+        ({"ratio": 0.5}, ["larger", "holds", "smaller", "no longer"]),
+        ({"ratio": 0.9, "is_flat": True}, ["no longer", "holds", "no longer"]),
+        ({"count": 2}, []),
+    ],
+)
+def test_zones_are_the_rule_drawn(then, words):
+    axis = axis_of([0.1, 10.0])
+    found = zones(axis, Then(says="so much", **then))
+    assert [zone["word"] for zone in found] == words
+    assert sum(float(zone["width"]) for zone in found) == pytest.approx(
+        100.0 * bool(words), abs=0.1
+    )
+
+
+def test_ratios_lie_evenly_by_their_logarithms_and_never_beyond_the_axis():
+    axis = axis_of([0.01, 100.0])
+    assert axis.place(1.0) == 50.0
+    assert axis.place(10.0) - 50.0 == pytest.approx(50.0 - axis.place(0.1))
+    assert (axis.place(0.0), axis.place(1e-9), axis.place(1e9)) == (0.0, 0.0, 100.0)
+    names = [tick["name"] for tick in axis.ticks()]
+    assert names == ["0.01", "0.03", "0.1", "0.3", "1", "3", "10", "30", "100"]
+    open_end = marks(axis, Then(says="so much", ratio=2.0), OPEN)
+    assert open_end is not None
+    assert (open_end["low"], open_end["width"]) == (0.0, 100.0)
+    narrow = axis_of([1.0])
+    assert narrow.low < 0.85
+    assert narrow.high > 1.2

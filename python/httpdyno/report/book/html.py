@@ -1,20 +1,29 @@
 """The book as one page: then beside now."""
 
-import math
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from httpdyno import __version__
-from httpdyno.book.experiment import Experiment
+from httpdyno.book.declared import way_of
+from httpdyno.book.experiment import WORDS, Experiment
 from httpdyno.book.result import Now
-from httpdyno.book.rule import RULE
+from httpdyno.book.rule import RULE_NOTES, RULE_ROWS
+from httpdyno.report.book.axis import axis_of, marks, own_axis, zones
 from httpdyno.report.book.json import book_json
 from httpdyno.report.book.text import way_words
-from httpdyno.report.book.words import because
+from httpdyno.report.book.words import because, borders_words, day
 from httpdyno.report.shared.template import rendered
+from httpdyno.units import format_bytes, format_duration, format_rate
 
-_LEAST, _MOST = math.log(1 / 100), math.log(100)
-"""The scale of all bars: a hundredth to a hundred times."""
+_CARD: tuple[tuple[str, str, Callable[[float], str]], ...] = (
+    ("stat_s", "stat() of no file", format_duration),
+    ("fork_s", "a process begun and ended", format_duration),
+    ("switch_s", "a switch between processes", format_duration),
+    ("copy_bytes_per_s", "memory copied", lambda value: f"{format_bytes(value)}/s"),
+    ("round_trips_per_s", "round trips over loopback", format_rate),
+)
+"""Figures of the machine's card, as `httpdyno machine` calls them."""
 
 
 def book_html(
@@ -31,33 +40,95 @@ def book_html(
     for each in experiments:
         row = _row(each, reasons.get(each.name, ""), found.get(each.name))
         documents.setdefault(each.chapter.partition(",")[0], []).append(row)
-    measured = [now for name, now in found.items()]
-    words: dict[str, int] = {}
-    for each in experiments:
-        if now := found.get(each.name):
-            words[now.word] = words.get(now.word, 0) + 1
+    results = [found[each.name] for each in experiments if each.name in found]
+    words = Counter(now.word for now in results)
+    years = sorted(each.year for each in experiments)
     values = {
         "version": __version__,
         "documents": documents,
-        "rule": RULE,
+        "overview": _overview(experiments, found),
+        "rule_rows": [(where, word, kind_of(word)) for where, word in RULE_ROWS],
+        "rule_notes": RULE_NOTES,
         "n": len(experiments),
-        "n_measured": sum(1 for each in experiments if each.name in found),
-        "words": words,
-        "hosts": sorted({now.host for now in measured}),
-        "dates": sorted({now.measured_at[:10] for now in measured}),
+        "n_measured": len(results),
+        "years": (years[0], years[-1]),
+        "words": [(word, kind_of(word), words[word]) for word in WORDS if words[word]],
+        "machines": _machines(results),
+        "dates": sorted({day(now) for now in results}),
     }
     data = book_json(experiments, reasons, found)
     return rendered("book.html.j2", values, data, css=("page.css", "book.css"))
 
 
+def kind_of(word: str) -> str:
+    """Return a word as a class of the style sheet."""
+    return word.replace(",", "").replace(" ", "-")
+
+
+def _overview(experiments: Sequence[Experiment], found: Mapping[str, Now]) -> dict[str, Any]:
+    """Return all that were measured or counted, on one axis."""
+    shown = [each for each in experiments if not each.same_as]
+    ratios: list[float] = []
+    for each in shown:
+        now = found.get(each.name)
+        of_now = (now.low, now.ratio, now.high) if now else ()
+        ratios += [value for value in (each.then.ratio, *of_now) if value is not None]
+    axis = axis_of(ratios)
+    rows = []
+    for each in shown:
+        now = found.get(each.name)
+        rows.append(
+            {
+                "name": each.name,
+                "title": each.title,
+                "word": now.word if now else "",
+                "kind": kind_of(now.word) if now else "open",
+                "bar": marks(axis, each.then, now),
+                "words": _in_words(each, now),
+                "counted": _counted(each, now),
+            }
+        )
+    return {"rows": rows, "ticks": axis.ticks(), "one": axis.place(1.0)}
+
+
+def _in_words(each: Experiment, now: Now | None) -> str:
+    """Return what a bar shows, for those who do not see it."""
+    today = f", now {now.ratio:.3g} times" if now and now.ratio is not None else ""
+    if now and now.low is not None and now.high is not None:
+        today += f" ({now.low:.3g} to {now.high:.3g})"
+    return "" if each.then.ratio is None else f"then {each.then.ratio:.3g} times{today}"
+
+
+def _counted(each: Experiment, now: Now | None) -> str:
+    if each.then.count is None:
+        return ""
+    today = f" → {now.count:.3g}" if now and now.count is not None else ""
+    return f"{each.then.count:g}{today}"
+
+
+def _machines(results: Sequence[Now]) -> list[dict[str, Any]]:
+    """Return the machines that were measured on, with the last card and the servers of each."""
+    machines = []
+    for host in dict.fromkeys(now.host for now in results):
+        here = [now for now in results if now.host == host]
+        last = max(here, key=lambda now: now.measured_at)
+        figures = last.machine
+        card = [(name, write(figures[key])) for key, name, write in _CARD if key in figures]
+        servers = sorted({now.version for now in here if now.version})
+        machines.append({"host": host, "card": card, "servers": servers, "n": len(here)})
+    return machines
+
+
 def _row(each: Experiment, reason: str, now: Now | None) -> dict[str, Any]:
+    one = way_of(each)
     row: dict[str, Any] = {
         "name": each.name,
         "title": each.title,
         "where": each.chapter.partition(", ")[2] or each.chapter,
         "year": each.year,
         "then": each.then.says,
-        "way": way_words(each) if each.way else "",
+        "way": way_words(one) if one.way else "",
+        "judged": borders_words(one.then) if one.way else "",
         "same_as": each.same_as,
         "reason": reason,
         "word": "",
@@ -66,35 +137,28 @@ def _row(each: Experiment, reason: str, now: Now | None) -> dict[str, Any]:
         "because": "",
         "moved": (),
         "bar": None,
+        "zones": (),
+        "words": _in_words(each, now),
+        "provenance": (),
     }
     if now is None:
         return row
+    axis = own_axis(each.then, now)
     return {
         **row,
         "word": now.word,
-        "kind": now.word.replace(",", "").replace(" ", "-"),
+        "kind": kind_of(now.word),
         "now": now.says,
-        "because": because(each, now),
+        "because": because(one, now),
         "moved": now.moved,
-        "measured": now.measured_at[:10],
-        "bar": _bar(each, now),
+        "bar": marks(axis, each.then, now) if axis else None,
+        "zones": zones(axis, each.then) if axis else (),
+        "provenance": _provenance(now),
     }
 
 
-def _bar(each: Experiment, now: Now) -> dict[str, float] | None:
-    """Return where ratios lie, in percent of the width; None where there is none to draw."""
-    if each.then.ratio is None or now.low is None or now.ratio is None:
-        return None
-    high = now.high if now.high is not None else math.exp(_MOST)
-    return {
-        "one": _place(1.0),
-        "then": _place(each.then.ratio),
-        "now": _place(now.ratio),
-        "low": _place(now.low),
-        "width": max(0.4, _place(high) - _place(now.low)),
-    }
-
-
-def _place(ratio: float) -> float:
-    part = (math.log(ratio) - _LEAST) / (_MOST - _LEAST)
-    return round(100 * min(1.0, max(0.0, part)), 2)
+def _provenance(now: Now) -> list[tuple[str, str]]:
+    """Return when it was measured and how it is again, as (name, words)."""
+    took = format_duration(now.duration_s)
+    lines = [("measured", f"{day(now)}, in {took}"), ("again", now.command)]
+    return [*lines, ("all of it", f"httpdyno report {now.run_id}")] if now.run_id else lines

@@ -3,9 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from httpdyno.book.declared import way_of
 from httpdyno.book.experiment import Experiment
 from httpdyno.book.result import Now
-from httpdyno.book.rule import RULE
+from httpdyno.book.rule import RULE, borders
+from httpdyno.report.book.words import because
 
 
 def book_json(
@@ -22,14 +24,23 @@ def book_json(
         "format": 1,
         "rule": RULE,
         "experiments": [
-            experiment_json(each, reasons.get(each.name, ""), found.get(each.name))
+            experiment_json(each, way_of(each), reasons.get(each.name, ""), found.get(each.name))
             for each in experiments
         ],
     }
 
 
-def experiment_json(each: Experiment, reason: str, now: Now | None) -> dict[str, Any]:
-    """Return one experiment; `reason` says why it cannot be run here."""
+def experiment_json(
+    each: Experiment, one: Experiment, reason: str, now: Now | None
+) -> dict[str, Any]:
+    """Return one experiment.
+
+    Args:
+        each: The experiment.
+        one: The one that is run for it: itself, but for what was printed twice.
+        reason: Why it cannot be run here; empty where it can.
+        now: What was found here last.
+    """
     then = each.then
     return {
         "name": each.name,
@@ -39,13 +50,20 @@ def experiment_json(each: Experiment, reason: str, now: Now | None) -> dict[str,
         "runnable": not reason,
         "reason": reason or None,
         "same_as": each.same_as or None,
-        "then": {"says": then.says, "ratio": then.ratio, "count": then.count},
-        "now": _now(now),
+        "budget_s": one.budget_s if one.way is not None else None,
+        "then": {
+            "says": then.says,
+            "ratio": then.ratio,
+            "count": then.count,
+            "is_flat": then.is_flat,
+            "borders": list(borders(then)) if then.ratio is not None else None,
+        },
+        "now": _now(one, now),
         "measured_at": now.measured_at if now else None,
     }
 
 
-def _now(now: Now | None) -> dict[str, Any] | None:
+def _now(one: Experiment, now: Now | None) -> dict[str, Any] | None:
     if now is None:
         return None
     return {
@@ -56,6 +74,7 @@ def _now(now: Now | None) -> dict[str, Any] | None:
         "high": now.high,
         "count": now.count,
         "n_starts": now.n_starts,
+        "because": because(one, now) or None,
         "evidence": list(now.moved),
         "run_id": now.run_id or None,
         "seed": now.seed,

@@ -1,21 +1,43 @@
 """Experiments of the book for the terminal."""
 
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
 from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from httpdyno.book.experiment import Arithmetic, Count, Experiment, Pair, Recipe, Said, Stat
+from httpdyno.book.experiment import (
+    WORDS,
+    Arithmetic,
+    Clients,
+    Count,
+    Experiment,
+    Pair,
+    Raised,
+    Recipe,
+    Said,
+    Stat,
+)
 from httpdyno.book.result import Now
 from httpdyno.model import Level, level_text
 from httpdyno.model.metric import METRIC_NAMES
-from httpdyno.report.book.words import because, word_style
+from httpdyno.report.book.words import because, borders_words, day, word_style
 from httpdyno.report.shared.prose import Prose
+from httpdyno.units import format_guess
 
 _INDENT = (0, 0, 0, 2)
 
 
-def listed(each: Experiment, now: Now | None, reason: str) -> RenderableType:
-    """Return an experiment in a few lines."""
+def listed(each: Experiment, one: Experiment, now: Now | None, reason: str) -> RenderableType:
+    """Return an experiment in a few lines.
+
+    Args:
+        each: The experiment.
+        one: The one that is run for it: itself, but for what was printed twice.
+        now: What was found here last.
+        reason: Why it cannot be run here; empty where it can.
+    """
     head = Text.assemble((each.name, "cyan"), f"  {each.title} ({each.year})")
     lines: list[RenderableType] = [
         Prose(head),
@@ -24,9 +46,40 @@ def listed(each: Experiment, now: Now | None, reason: str) -> RenderableType:
     if now is not None:
         word = Text.assemble("now:  ", (now.word, word_style(now.word)), f"; {now.says}")
         lines.append(Padding(Prose(word), _INDENT))
-    elif reason:
-        lines.append(Padding(Prose(Text(f"cannot run here: {reason}", "dim")), _INDENT))
+    here = f"cannot run: {reason}" if reason else f"can run, in at most {_budget(one)}"
+    measured = f"measured {day(now)}; " if now else ""
+    lines.append(Padding(Prose(Text(f"here: {measured}{here}", "dim")), _INDENT))
     return Group(*lines)
+
+
+def summary(
+    experiments: Sequence[Experiment],
+    reasons: Mapping[str, str],
+    found: Mapping[str, Now],
+    whole_s: float,
+) -> list[str]:
+    """Return what all of them come to, in a few sentences.
+
+    Args:
+        experiments: All of them.
+        reasons: Why each cannot be run here; empty where it can.
+        found: The last results here, by name.
+        whole_s: What measuring all that can be run may take.
+    """
+    n_can = sum(not reasons[each.name] for each in experiments)
+    words = Counter(found[each.name].word for each in experiments if each.name in found)
+    told = ", ".join(f"{words[word]} {word}" for word in WORDS if words[word])
+    lines = [f"{words.total()} of {len(experiments)} are measured: {told}"] if told else []
+    lines.append(
+        f"{n_can} of {len(experiments)} can run here; measuring all takes at most "
+        f"{format_guess(whole_s)}"
+    )
+    how = "`httpdyno book run NAME` measures one here, `httpdyno book run --all` all of them"
+    return [*lines, how]
+
+
+def _budget(one: Experiment) -> str:
+    return format_guess(one.budget_s)
 
 
 def sheet(each: Experiment, one: Experiment, now: Now | None, reason: str) -> RenderableType:
@@ -42,13 +95,15 @@ def sheet(each: Experiment, one: Experiment, now: Now | None, reason: str) -> Re
     if one.name != each.name:
         rows.append(("same as", one.name))
     rows.append(("run as", way_words(one)))
+    if one.way is not None:
+        rows += [("judged", borders_words(one.then)), ("takes", f"at most {_budget(one)}")]
     if reason:
         rows.append(("not here", reason))
     if now is not None:
         rows += [("now", now.says)]
         if words := because(one, now):
             rows.append(("because", words))
-        rows += [("inside", moved) for moved in now.moved]
+        rows += [("seen", moved) for moved in now.moved]
         rows.append(("measured", f"{now.measured_at}, {now.host}"))
     lines: list[RenderableType] = [Prose(Text.assemble((each.name, "cyan"), f": {each.title}"))]
     if now is not None:
@@ -76,8 +131,17 @@ def way_words(one: Experiment) -> str:  # noqa: PLR0911 - one for each way
             return f"study {study}{_at(at)}: {' + '.join(of)} of a request{asked}"
         case Said(study=study, path=path, at=at):
             return f"study {study}{_at(at)}: what {path} answers"
-        case Recipe(study=study, words=words, path=path):
-            return f"study {study}: httpdyno load URL{path} {' '.join(words)}"
+        case Recipe(study=study, words=words, paths=paths, at=at):
+            urls = " ".join(f"URL{path}" for path in paths) or "URL"
+            return f"study {study}{_at(at)}: httpdyno load {urls} {' '.join(words)}"
+        case Raised(study=study, words=words, clients=clients, at=at):
+            each = ", ".join(f"{n:,}" for n in clients)
+            return f"study {study}{_at(at)}: httpdyno load URL {' '.join(words)} -c each of {each}"
+        case Clients(study=study, n_agents=n_agents, n_requests=n, at=at):
+            return (
+                f"study {study}{_at(at)}: ab -c {n_agents} -n {n} URL, and a client of LWP that "
+                f"forks {n_agents} agents for as many requests; one core for each program"
+            )
         case Stat(n_beside=n):
             return f"perl calls stat() on one core, alone and beside {n} busy loop"
         case Arithmetic(formula=formula, given=given):

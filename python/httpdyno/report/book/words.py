@@ -1,8 +1,10 @@
 """Words about what became of experiments; pure."""
 
-from httpdyno.book.experiment import Experiment
+import math
+
+from httpdyno.book.experiment import Experiment, Then, Word
 from httpdyno.book.result import Now
-from httpdyno.book.rule import Word
+from httpdyno.book.rule import borders
 
 _STYLES: dict[Word, str] = {
     "holds": "green",
@@ -20,7 +22,36 @@ def word_style(word: Word) -> str:
 
 
 def because(one: Experiment, now: Now) -> str:
-    """Return why it came out so; empty where nothing is known, or nothing came out."""
+    """Return why it came out so; empty where that is not known, or nothing came out."""
     if now.word == "cannot tell":
         return ""
-    return one.artefact if now.word == "was an artefact" else one.because
+    if now.word == "was an artefact":
+        return one.artefact
+    return one.because if now.word in one.explains else ""
+
+
+def borders_words(then: Then) -> str:
+    """Return where the word changes, in words; empty where nothing can be judged."""
+    if then.count is not None:
+        return f"holds at {then.count:g}"
+    if then.ratio is None:
+        return ""
+    edges = [edge_text(each) for each in borders(then)]
+    if then.is_flat:
+        return f"holds from {edges[0]} to {edges[1]}, beyond that no longer"
+    if math.log(then.ratio) > 0:
+        return f"no longer up to {edges[0]}, smaller up to {edges[1]}, larger from {edges[2]} on"
+    return f"larger up to {edges[0]}, smaller from {edges[1]} on, no longer from {edges[2]} on"
+
+
+def edge_text(ratio: float) -> str:
+    """Return a ratio at which a word changes; near 1 with the digits that tell two apart."""
+    return f"{ratio:.4g}" if abs(math.log(ratio)) < _NEAR else f"{ratio:.3g}"
+
+
+_NEAR = 0.1
+
+
+def day(now: Now) -> str:
+    """Return the day on which it was measured."""
+    return now.measured_at[:10]

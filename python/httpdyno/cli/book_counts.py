@@ -1,0 +1,166 @@
+"""Experiments of the book that count, ask or work out, and the one that times a call."""
+
+import math
+import os
+import random
+import subprocess
+import time
+from collections.abc import Callable
+from contextlib import closing
+from http.client import HTTPConnection, HTTPException
+
+from httpdyno.advice.formula import FORMULAS
+from httpdyno.advice.formula.evaluate import work_out
+from httpdyno.book.experiment import Arithmetic, Count, Experiment, Said, Stat
+from httpdyno.book.rule import judged_count
+from httpdyno.cli.book_found import (
+    CONFIDENCE,
+    Asked,
+    Found,
+    bounds_text,
+    output_of,
+    pinned,
+    ratio_figures,
+    ratio_text,
+    series_of,
+    server_of,
+    study_here,
+    told,
+    version_of,
+)
+from httpdyno.errors import TargetError
+from httpdyno.experiment.call_count import with_calls
+from httpdyno.load.engine import Edge, LoadHandle, start_load
+from httpdyno.load.window_plan import WindowPlan
+from httpdyno.model import Look, Workload
+from httpdyno.model.load_knob import with_load_knobs
+from httpdyno.stats.sequence import ratio_interval
+from httpdyno.units import format_duration
+
+_WARM_S = 0.5
+_ANSWER_S = 10.0
+_BEGUN_S = 0.05
+_STAT_CALLS = 100_000
+_STAT = (
+    "use Time::HiRes qw(time clock_gettime CLOCK_PROCESS_CPUTIME_ID); my $n = {n}; "
+    "my $used = clock_gettime(CLOCK_PROCESS_CPUTIME_ID); my $began = time; "
+    "stat('/foo') for 1..$n; my $passed = time - $began; "
+    "$used = clock_gettime(CLOCK_PROCESS_CPUTIME_ID) - $used; "
+    "printf '%.12f %.12f', $passed / $n, $used / $n"
+)
+_LOOP = "1 while 1"
+
+
+def count(asked: Asked) -> Found:
+    """Count system calls of an answer, of one fresh server."""
+    way = asked.each.way
+    assert isinstance(way, Count)  # noqa: S101 - by the table of ways
+    study = study_here(way.study)
+    load = with_load_knobs(study.workload, {"path": way.path} if way.path else {})
+    with server_of(study, way.at) as up:
+
+        def start(workload: Workload, window: WindowPlan, on_edge: Edge | None) -> LoadHandle:
+            return start_load(
+                workload,
+                up.running.addresses[:1],
+                [window],
+                networks=up.running.networks[:1],
+                seed=asked.seed,
+                on_edge=on_edge,
+            )
+
+        start(load, WindowPlan(arm=0, lead_in_s=0.0, measure_s=_WARM_S), None).wait()
+        look = with_calls(Look(seconds=0.0, n_samples=0), up.running.root_pids, load, start)
+    if look.untraced:
+        raise TargetError(f"system calls could not be counted: {look.untraced}")
+    n = sum(look.calls.get(kind, 0.0) for kind in way.of)
+    words = " + ".join(f"{look.calls.get(kind, 0.0):.3g} {kind}" for kind in way.of)
+    says = f"{words} for a request, counted over {look.n_traced}"
+    return _counted(asked.each, n, says, version_of(study))
+
+
+def said(asked: Asked) -> Found:
+    """Ask a fresh server for a number."""
+    way = asked.each.way
+    assert isinstance(way, Said)  # noqa: S101 - by the table of ways
+    study = study_here(way.study)
+    with server_of(study, way.at) as up:
+        answer = _answer(up.running.addresses[0], way.path)
+    number, _, words = answer.strip().partition(" ")
+    if not number.isdecimal():
+        raise TargetError(f"{way.path} of study {way.study} answers with no number: {number}")
+    return _counted(asked.each, float(number), f"{number}: {words}", version_of(study))
+
+
+def _answer(address: str, path: str) -> str:
+    try:
+        with closing(HTTPConnection(address, timeout=_ANSWER_S)) as connection:
+            connection.request("GET", path)
+            return connection.getresponse().read().decode(errors="replace")
+    except (OSError, HTTPException) as error:
+        raise TargetError(f"{path} got no answer: {error}") from error
+
+
+def _counted(each: Experiment, n: float, says: str, version: str = "") -> Found:
+    if each.then.count is None:
+        raise ValueError(f"{each.name} has no count of then")
+    word = judged_count(each.then.count, n)
+    return Found(word=word, says=says, version=version, figures={"count": n})
+
+
+def arithmetic(asked: Asked) -> Found:
+    """Work out a formula again."""
+    way = asked.each.way
+    assert isinstance(way, Arithmetic)  # noqa: S101 - by the table of ways
+    worked = work_out(FORMULAS[way.formula], way.given)
+    value = next(figure.value for figure in worked.figures if figure.name == way.figure)
+    return _counted(asked.each, float(value), f"{value:g}. {worked.answer}")
+
+
+def stat(asked: Asked, *, call: Callable[[int, int], tuple[float, float]] | None = None) -> Found:
+    """Time a call of the kernel on one core, alone and beside busy loops, in an order drawn."""
+    way = asked.each.way
+    assert isinstance(way, Stat)  # noqa: S101 - by the table of ways
+    cpu, draw, timed = min(os.sched_getaffinity(0)), random.Random(asked.seed), call or _stat_s
+    cpu_logs: list[float] = []
+    alone_s: list[float] = []
+
+    def one(_number: int) -> float:
+        seen = {n: timed(cpu, n) for n in draw.sample((0, way.n_beside), 2)}
+        (beside_s, beside_cpu_s), (wall_s, cpu_s) = seen[way.n_beside], seen[0]
+        cpu_logs.append(math.log(beside_cpu_s / cpu_s))
+        alone_s.append(wall_s)
+        return beside_s / wall_s
+
+    values, wall = series_of(asked, one)
+    used = ratio_interval(cpu_logs, confidence=CONFIDENCE)
+    if wall is None or used is None:
+        return Found(word="cannot tell", says="so few runs bound nothing")
+    says = (
+        f"wall time {bounds_text(wall, len(values), 'runs')} of "
+        f"{format_duration(sorted(alone_s)[len(alone_s) // 2])} alone"
+    )
+    high = ratio_text(used.high) if used.high < math.inf else "∞"
+    moved = f"CPU time of a call {ratio_text(used.ratio)} × ({ratio_text(used.low)} … {high})"
+    figures = ratio_figures(values, wall) | {"moved": (moved,)}
+    return Found(word=told(asked.each, values, wall), says=says, figures=figures)
+
+
+def _stat_s(cpu: int, n_beside: int) -> tuple[float, float]:
+    """Return wall and CPU seconds of a call on one core, beside so many busy loops."""
+    loops = [
+        subprocess.Popen(pinned(cpu, ("perl", "-e", _LOOP)))  # noqa: S603 - our own code
+        for _ in range(n_beside)
+    ]
+    try:
+        # The first slices are those of programs that begin.
+        time.sleep(_BEGUN_S)
+        code = _STAT.format(n=_STAT_CALLS)
+        wall_s, cpu_s = output_of(pinned(cpu, ("perl", "-e", code))).split()
+        return float(wall_s), float(cpu_s)
+    except ValueError as error:
+        raise TargetError(f"perl said no times: {error}") from error
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()

@@ -1,0 +1,86 @@
+"""Run experiments of the book one after the other, within a time, and keep what comes of each."""
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+
+from httpdyno.book.experiment import Experiment, Pair
+from httpdyno.book.result import Now, keep
+from httpdyno.cli.book_found import Asked, Watch
+from httpdyno.cli.book_progress import BookProgress
+from httpdyno.cli.book_ways import run_experiment
+from httpdyno.cli.console import messages
+from httpdyno.cli.standard_streams import tell
+from httpdyno.errors import HttpdynoError
+from httpdyno.telemetry.machine_card import machine_card
+from httpdyno.units import format_guess
+
+
+@dataclass(kw_only=True, slots=True)
+class Round:
+    """Experiments to run, and what came of them so far."""
+
+    asked: Sequence[Experiment]
+    seed: int
+    limit_s: float
+    """For all of them together; each has its share, and what one does not use is the others'."""
+    show: Callable[[Experiment, Now], None]
+    done: list[Now] = field(default_factory=list)
+    n_failed: int = 0
+    """Those that could not be measured, or for which no time was left."""
+
+
+def run_round(round_: Round, *, clock: Callable[[], float] = time.monotonic) -> None:
+    """Run each experiment, keep what came of it, and show it.
+
+    One that cannot be measured is told, and the others go on; alone it is an error.
+
+    Raises:
+        HttpdynoError: The only one that was asked for could not be measured.
+        KeyboardInterrupt: Somebody wants it to end; what was measured is kept.
+    """
+    card, asked = machine_card(), round_.asked
+    end_s = clock() + round_.limit_s
+    for number, each in enumerate(asked, 1):
+        left_s = end_s - clock()
+        if left_s <= 0:
+            n = len(asked) - number + 1
+            round_.n_failed += n
+            tell(f"the time is over: {n} of {len(asked)} were not measured, from {each.name} on")
+            return
+        budget_s = _share_s(asked[number - 1 :], left_s)
+        tell(_head(number, asked, budget_s, left_s))
+        try:
+            with _watched(each) as watch:
+                ask = Asked(each=each, budget_s=budget_s, seed=round_.seed, watch=watch)
+                now = run_experiment(ask, card)
+        except HttpdynoError as error:
+            if len(asked) == 1:
+                raise
+            round_.n_failed += 1
+            tell(f"{each.name} was not measured: {error}")
+            continue
+        keep(now)
+        round_.done.append(now)
+        round_.show(each, now)
+
+
+def _share_s(ahead: Sequence[Experiment], left_s: float) -> float:
+    """Return what the first of these may take: all of its budget, or less where time is short."""
+    return ahead[0].budget_s * min(1.0, left_s / sum(each.budget_s for each in ahead))
+
+
+def _head(number: int, asked: Sequence[Experiment], budget_s: float, left_s: float) -> str:
+    words = f"{number} of {len(asked)}: {asked[number - 1].name}, at most {format_guess(budget_s)}"
+    if len(asked) == number:
+        return words
+    whole_s = min(left_s, sum(each.budget_s for each in asked[number - 1 :]))
+    return f"{words}; all that are left at most {format_guess(whole_s)}"
+
+
+def _watched(each: Experiment) -> AbstractContextManager[Watch]:
+    # A comparison shows itself as every run of a study does.
+    if isinstance(each.way, Pair):
+        return nullcontext(lambda _words: None)
+    return BookProgress(messages(), each.name)

@@ -1,0 +1,29 @@
+"""Experiments of the book on real servers: that each comes up, is asked and ends."""
+
+import json
+import shlex
+
+import pytest
+
+from httpdyno.cli.app import run
+
+pytestmark = pytest.mark.real_server("apache2", "perl")
+
+
+def found(capsys, line):
+    assert run(shlex.split(f"{line} --seed 1 --json -")) == 0
+    [row] = json.loads(capsys.readouterr().out)["experiments"]
+    return row["now"]
+
+
+@pytest.mark.timeout(180)
+def test_a_missing_page_is_asked_for_on_fresh_servers_and_no_answer_counts(capsys):
+    now = found(capsys, "book run ab-first-run-light --budget 1s")
+    assert (now["verdict"], now["ratio"], now["n_starts"]) == ("holds", 1.0, 6)
+    assert now["evidence"] == ["answers by status 600 × 404"]
+
+
+def test_what_is_left_of_the_environment_is_counted(capsys):
+    now = found(capsys, "book run perlsetupenv-off-environment")
+    assert now["count"] > 0
+    assert "MOD_PERL" in now["says"]
