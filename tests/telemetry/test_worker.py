@@ -181,7 +181,7 @@ def test_memory_is_read_in_turn_where_time_is_bounded():
 )
 def test_memory_gets_what_the_rest_leaves_of_a_bound(monkeypatch, most_s, rest_s, n_read):
     clock = [0.0]
-    monkeypatch.setattr(module.time, "thread_time", lambda: clock[0])
+    monkeypatch.setattr("httpdyno.telemetry.worker.time.thread_time", lambda: clock[0])
 
     def slow(function, seconds):
         def slowed(*arguments):
