@@ -14,6 +14,7 @@ from httpdyno.errors import AdapterError, UsageError
 from httpdyno.model import KnobInfo, Site, Study
 from httpdyno.servers.adapter import ServerAdapter
 from httpdyno.servers.companions.server import WithCompanions
+from httpdyno.servers.fragments import FragmentTarget
 from httpdyno.servers.site.adapter import SiteAdapter
 from httpdyno.servers.site.isolation import seat_maker
 from httpdyno.servers.site.server import SiteServer
@@ -89,11 +90,15 @@ def site_adapter(kind: str) -> SiteAdapter:
 def load_target(study: Study) -> ServerAdapter:
     """Return what starts a study's servers: its adapters, or private copies of its site.
 
+    Of a study about code it is what starts the program that repeats it.
+
     Raises:
         UsageError: Nothing is called so.
         StudyFileError: The site's snapshot cannot be read.
         AdapterError: It is registered, but cannot be imported.
     """
+    if study.fragments is not None:
+        return FragmentTarget(study.fragments)
     if study.site is None:
         adapter, others = load_adapter(study.server.adapter), study.server.companions
         if not others:

@@ -1,5 +1,6 @@
 """What holds of every bundled study."""
 
+import json
 import re
 import runpy
 from pathlib import Path
@@ -76,6 +77,7 @@ def test_every_configuration_renders_and_the_plan_names_every_step(name, capsys)
     [
         pytest.param(name, marks=pytest.mark.real_server(*PROGRAMS[study_of(name).server.adapter]))
         for name in NAMES
+        if study_of(name).fragments is None
     ],
 )
 def test_a_real_start_has_what_was_asked_and_answers_right(name, is_far_end):
@@ -89,6 +91,18 @@ def test_a_real_start_has_what_was_asked_and_answers_right(name, is_far_end):
     # What is in force is compared with what was asked before any answer; nothing may be left out.
     asked = study.of_server(study.start_configuration())
     assert found.effective.asked.keys() == asked.values.keys()
+
+
+@pytest.mark.real_server("perl")
+@pytest.mark.parametrize("name", [name for name in NAMES if study_of(name).fragments])
+def test_every_body_of_code_can_be_called(name, capsys):
+    study = study_of(name)
+    if missing := load_target(study).missing(study.server):
+        pytest.skip(SKIPPED + "; ".join(missing))
+    assert run(["study", "check", name, "--json", "-"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert {each["status"] for each in said["bodies"]} == {"complete"}
+    assert len(said["bodies"]) == len(make_plan(study, seed=1).steps) + 1
 
 
 @pytest.mark.real_server("apache2")

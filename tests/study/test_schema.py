@@ -8,7 +8,7 @@ import pytest
 from httpdyno.model import KnobInfo
 from httpdyno.study.file import study_from
 from httpdyno.study.reference import sections, study_reference
-from httpdyno.study.reference_example import EXAMPLES, SERVER, SITE
+from httpdyno.study.reference_example import CODE, EXAMPLES, SERVER, SITE
 from httpdyno.study.schema import study_schema, tables
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "study.md"
@@ -45,11 +45,11 @@ def test_every_section_has_an_example():
     assert {key for key, _, _ in sections()} == set(EXAMPLES)
 
 
-def test_the_examples_are_two_whole_studies(tmp_path):
+def test_the_examples_are_three_whole_studies(tmp_path):
     (tmp_path / "app").mkdir()
     (tmp_path / "snapshot").mkdir()
     (tmp_path / "data").mkdir()
-    for name in ("shop.ini.j2", "redis.conf.j2"):
+    for name in ("shop.ini.j2", "redis.conf.j2", "bodies.pl"):
         (tmp_path / name).write_text("", encoding="utf-8")
     infos = {
         "php:pm.max_children": KnobInfo(
@@ -64,3 +64,6 @@ def test_the_examples_are_two_whole_studies(tmp_path):
     assert site.site is not None
     assert site.start_configuration().values == {"php:pm.max_children": 5}
     assert len(site.workload.requests) == len(server.workload.requests) == 2
+    code = study_from(tomllib.loads(CODE), file, lambda _: {})
+    assert code.fragments is not None
+    assert code.server.command == ("perl", "bodies.pl")

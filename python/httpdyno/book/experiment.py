@@ -18,7 +18,9 @@ Word = Literal[
 HOLDING: tuple[Word, ...] = ("holds", "holds, larger", "holds, smaller")
 GONE: tuple[Word, ...] = ("no longer", "was an artefact")
 WORDS: tuple[Word, ...] = (*HOLDING, *GONE, "cannot tell")
-Metric = Literal["throughput_per_s", "cpu_s_per_request", "pss_bytes", "bytes_per_request"]
+Metric = Literal[
+    "throughput_per_s", "cpu_s_per_request", "pss_bytes", "bytes_per_request", "cpu_s_per_call"
+]
 
 
 class Then(Record, frozen=True):

@@ -30,6 +30,8 @@ from httpdyno.cli.running import outcome_of
 from httpdyno.experiment.planning import compare_plan, with_budget
 from httpdyno.model import Comparison, Outcome
 from httpdyno.model.metric import METRIC_NAMES, RATIO_OF_METRIC
+from httpdyno.report.shared.phrase import NOTHING
+from httpdyno.report.study.calls_text import call_time
 from httpdyno.telemetry.host import host_facts
 from httpdyno.telemetry.machine_card import MachineCard
 from httpdyno.units import format_duration
@@ -127,6 +129,11 @@ def _levels(final: Comparison, way: Pair) -> str:
     if way.metric == "cpu_s_per_request":
         both = (format_duration(arm.cpu_s_per_request) for arm in (a, b))
         return f"{' → '.join(both)} of CPU for a request"
+        pair = (format_duration(arm.cpu_s_per_request) for arm in (a, b))
+        return f"{' → '.join(pair)} of CPU for a request"
+    if way.metric == "cpu_s_per_call":
+        pair = (call_time(arm.calls.cpu_s) if arm.calls else NOTHING for arm in (a, b))
+        return f"{' → '.join(pair)} of CPU for a call, the empty loop taken off"
     if way.metric == "pss_bytes":
         both = (f"{(arm.pss_bytes or 0) / 1e6:.1f}" for arm in (a, b))
         return f"{' → '.join(both)} MB for the whole pool"

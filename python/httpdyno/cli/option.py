@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from httpdyno.model import level_text
-from httpdyno.model.metric import METRIC_NAMES
+from httpdyno.model.metric import REQUEST_METRICS
 
 JsonOption = Annotated[
     str | None,
@@ -31,7 +31,7 @@ def bundled_names(incomplete: str) -> list[str]:
 
 def metric_names(incomplete: str) -> list[str]:
     """Return the metrics that begin so, for a shell that completes."""
-    return [each for each in METRIC_NAMES if each.startswith(incomplete)]
+    return [each for each in REQUEST_METRICS if each.startswith(incomplete)]
 
 
 def knob_levels(context: typer.Context, incomplete: str) -> list[str]:

@@ -10,10 +10,10 @@ from httpdyno.cli.outcome_output import show_outcome
 from httpdyno.cli.output import Outputs
 from httpdyno.cli.progress import RunProgress
 from httpdyno.errors import AdapterError, UsageError
+from httpdyno.experiment.bench_choice import bench_of
 from httpdyno.experiment.caveat import accepted_changes
 from httpdyno.experiment.inputs import changes_since, input_digests
 from httpdyno.experiment.run import run_plan
-from httpdyno.experiment.server_bench import ServerBench
 from httpdyno.model import Caveat, HostFacts, Outcome, Plan
 from httpdyno.registry import load_target
 from httpdyno.store import Store
@@ -59,7 +59,7 @@ def outcome_of(plan: Plan, resume: Resumed | None = None) -> Outcome:
         )
     with (
         Store.open() as store,
-        ServerBench(adapter=adapter, study=study, seed=plan.seed) as bench,
+        bench_of(adapter, study, seed=plan.seed) as bench,
     ):
         doubts: tuple[Caveat, ...] = ()
         if resume is None:

@@ -202,11 +202,17 @@ def _facts(study: Study) -> Table:
     table.add_column()
     for name, fact in (
         ("folder", study.folder),
-        ("server", _server_text(study)),
-        ("first", ", ".join(f"{each.method} {each.path}" for each in load.first)),
-        ("requests", requests),
-        ("load", workload_text(load)),
-        ("decides", f"{objective.metric}{tie}{beside}; {', '.join(limits)}"),
+        *(
+            _code_facts(study)
+            if study.fragments is not None
+            else (
+                ("server", _server_text(study)),
+                ("first", ", ".join(f"{each.method} {each.path}" for each in load.first)),
+                ("requests", requests),
+                ("load", workload_text(load)),
+                ("decides", f"{objective.metric}{tie}{beside}; {', '.join(limits)}"),
+            )
+        ),
         ("method", study.method.kind),
         ("budget", format_duration(study.budget_s)),
         ("book", study.book_figure),
@@ -214,6 +220,15 @@ def _facts(study: Study) -> Table:
         if fact:
             table.add_row(name, Text(fact))
     return table
+
+
+def _code_facts(study: Study) -> tuple[tuple[str, str], ...]:
+    """Return what there is to say of a study about code: nothing is requested."""
+    return (
+        ("program", " ".join(study.server.command)),
+        ("taken off", f"{study.fragments.empty}, the empty body" if study.fragments else ""),
+        ("decides", study.objective.metric),
+    )
 
 
 def _server_text(study: Study) -> str:

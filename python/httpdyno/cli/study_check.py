@@ -1,5 +1,7 @@
 """`httpdyno study check`: does it run, what does it answer, and what will it cost?"""
 
+from pathlib import Path
+
 import msgspec
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -11,12 +13,22 @@ from httpdyno.cli.launch import seed_or_new
 from httpdyno.cli.option import JsonOption, StudyArgument
 from httpdyno.cli.output import Outputs, write_json
 from httpdyno.errors import AdapterError
-from httpdyno.experiment.one_start import Answered, OneStart, one_start, start_of_two, whole_s
+from httpdyno.experiment.evidence import arm_summary
+from httpdyno.experiment.one_start import (
+    Answered,
+    OneStart,
+    one_start,
+    start_of_arms,
+    start_of_two,
+    whole_s,
+)
 from httpdyno.experiment.planning import make_plan
 from httpdyno.experiment.rehearsal import rehearse
 from httpdyno.model import Plan, StartRecord
 from httpdyno.registry import load_target
 from httpdyno.report.shared.phrase import plural
+from httpdyno.report.study.calls_text import calls_table
+from httpdyno.servers.adapter import ServerAdapter
 from httpdyno.telemetry.census.tracer import can_trace
 from httpdyno.units import format_bytes, format_duration, format_guess
 
@@ -32,8 +44,9 @@ _EXIT_WRONG_ANSWERS = 1
 def check(study: StudyArgument, json: JsonOption = None) -> int:
     """Start a study's server once, and ask each request once.
 
-    It says how each is answered, how long a start takes, and what budget that means. Nothing is
-    stored and nothing claimed. Exit code 1 when an answer is not the right one.
+    It says how each is answered, how long a start takes, and what budget that means. Of a study
+    about code, each body is called instead. Nothing is stored and nothing claimed. Exit code 1
+    when an answer is not the right one.
     """
     outputs = Outputs(json=json)
     outputs.check()
@@ -44,6 +57,8 @@ def check(study: StudyArgument, json: JsonOption = None) -> int:
     if missing:
         raise AdapterError(f"study {opened.name} cannot run here: {'; '.join(missing)}")
     rehearse(plan, adapter)
+    if opened.fragments is not None:
+        return _check_code(plan, adapter, outputs)
     with messages().status("starting it once, and asking each request once"):
         found = one_start(adapter, opened)
     is_right = all(answer.is_right for answer in found.answers)
@@ -56,6 +71,44 @@ def check(study: StudyArgument, json: JsonOption = None) -> int:
     if outputs.has_text:
         results().print(_sheet(found, plan, record))
     return 0 if is_right else _EXIT_WRONG_ANSWERS
+
+
+def _check_code(plan: Plan, adapter: ServerAdapter, outputs: Outputs) -> int:
+    """Have each body called in one process, and say what a call takes, or what is wrong."""
+    study, start = plan.study, plan.study.start_configuration()
+    steps = [start.with_values(step.values) for step in plan.steps]
+    with messages().status("one process that calls each body, with all of its batches"):
+        record = start_of_arms(adapter, study, (start, *steps), seed=plan.seed)
+    bodies = [
+        (arm.label(), arm_summary([record], number, arm))
+        for number, arm in enumerate((start, *steps))
+    ]
+    failed = [f"{name}: {arm.detail}" for name, arm in bodies if arm.status != "complete"]
+    if outputs.json is not None:
+        document = {
+            "study": study.name,
+            "program": adapter.version(study.server, Path(study.folder)),
+            "bodies": [
+                {
+                    "configuration": arm.configuration.values,
+                    "status": arm.status,
+                    "detail": arm.detail,
+                    "calls": msgspec.to_builtins(arm.calls),
+                }
+                for _, arm in bodies
+            ],
+            "budget_s": study.budget_s,
+        }
+        write_json(document, outputs.json)
+    if outputs.has_text:
+        pair = None
+        if not failed:
+            with messages().status("one start of two of them"):
+                pair = start_of_two(adapter, study, seed=plan.seed)
+        lines = [Text(each, "red") for each in failed]
+        costs = [] if pair is None else [Text(), *_costs(plan, pair)]
+        results().print(Group(calls_table(bodies), *lines, *costs))
+    return _EXIT_WRONG_ANSWERS if failed else 0
 
 
 def _document(found: OneStart, plan: Plan, record: StartRecord | None) -> dict[str, object]:

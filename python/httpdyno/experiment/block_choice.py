@@ -15,7 +15,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev, variance
 
-from httpdyno.experiment.evidence import block_log_ratios, log_ratios
+from httpdyno.experiment.block_ratios import block_log_ratios
+from httpdyno.experiment.evidence import log_ratios
 from httpdyno.model import Objective, StartRecord
 from httpdyno.model.metric import RATIO_OF_METRIC
 from httpdyno.stats.sequence import starts_needed

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from statistics import fmean, stdev
 
 from httpdyno.experiment import caveat
+from httpdyno.experiment.block_ratios import noise
 from httpdyno.experiment.comparison import MAX_STARTS
 from httpdyno.experiment.event import Stage
-from httpdyno.experiment.evidence import arm_summary, log_ratios, noise
+from httpdyno.experiment.evidence import arm_summary, log_ratios
 from httpdyno.experiment.limit import limit_broken
 from httpdyno.experiment.outcome import GrowingOutcome
 from httpdyno.experiment.planning import comparisons_ahead

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from msgspec import structs
 
+from httpdyno.experiment.call_figures import SAID_APART, said_apart
 from httpdyno.experiment.littles_law import little_doubt
 from httpdyno.experiment.memory_shortage import is_short, lack_text, pages_read, wait_ratio
 from httpdyno.model import Caveat, HostFacts, Method, Site, StartRecord, WindowRecord
@@ -70,6 +71,7 @@ def window_caveats(starts: Sequence[StartRecord]) -> Caveats:
         *_steal(windows),
         *_missed_cpu(windows),
         *_short_memory(starts),
+        *_said_apart(windows),
     )
 
 
@@ -287,6 +289,18 @@ def _missed_cpu(windows: Sequence[WindowRecord]) -> Caveats:
     if others:
         words += ". That is so of some configurations and not of others, so its ratio may be wrong"
     return _one("missed_cpu", words) if missing else ()
+
+
+def _said_apart(windows: Sequence[WindowRecord]) -> Caveats:
+    ratio = said_apart(windows)
+    if ratio is None or abs(ratio - 1) <= SAID_APART:
+        return ()
+    return _one(
+        "said_apart",
+        f"the program itself says that it took {ratio:.2f} times the CPU time that the kernel "
+        "counted for it while it was asked: what it does besides the bodies is in its figures, or "
+        "some of their work is not",
+    )
 
 
 def _short_memory(starts: Sequence[StartRecord]) -> Caveats:

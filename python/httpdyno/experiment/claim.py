@@ -7,16 +7,14 @@ from statistics import fmean, stdev
 
 from msgspec import structs
 
+from httpdyno.experiment.block_ratios import noise
 from httpdyno.experiment.caveat import window_caveats
 from httpdyno.experiment.evidence import (
     arm_status,
     arm_summary,
     arm_windows,
-    carries,
     log_ratios,
-    noise,
     ratio_intervals,
-    smallest_count,
 )
 from httpdyno.experiment.littles_law import little_doubt
 from httpdyno.experiment.no_figure import no_figure
@@ -222,9 +220,6 @@ it may be chance: simulated with independent starts (standard deviation of the l
 own ratio 10 %), an arm without fault is doubted at some look from the sixth start on in 1.8 %, from
 the twelfth on in 0.4 %."""
 
-_SILENT_STARTS = 2
-"""Starts without any figure after which no further one is waited for."""
-
 
 def _claim(
     starts: Sequence[StartRecord], objective: Objective, metric: str, min_starts: int
@@ -232,15 +227,7 @@ def _claim(
     name = RATIO_OF_METRIC[metric]
     ratios = log_ratios(starts, name)
     confidence = objective.confidence_of(metric)
-    if len(starts) >= min_starts and not carries(starts, name):
-        what = "pages" if metric.startswith("page_") else "requests"
-        words = (
-            f"a start holds {smallest_count(starts, name):,} {what}, too few {what} for its "
-            f"{METRIC_NAMES[metric]}; a longer `method.window` or more `blocks_per_start` has more"
-        )
-        return Claim(verdict="not_measured", reason=words, n_starts=len(starts))
-    if not ratios and len(starts) >= _SILENT_STARTS:
-        words = no_figure(starts, metric)
+    if words := no_figure(starts, metric, min_starts):
         return Claim(verdict="not_measured", reason=words, n_starts=len(starts))
     interval = ratio_interval(ratios, confidence=confidence)
     n, n_starts = len(ratios), len(starts)

@@ -9,12 +9,14 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from statistics import fmean, median, stdev
+from statistics import fmean, median
 
 from httpdyno.advice.bottleneck import bottleneck, with_own_words
+from httpdyno.experiment.call_figures import CallTotals, call_value
 from httpdyno.experiment.phase_figures import phase_figures
 from httpdyno.model import (
     ArmSummary,
+    CallFigures,
     Configuration,
     Effective,
     HistogramData,
@@ -29,7 +31,13 @@ from httpdyno.model import (
     WindowRecord,
 )
 from httpdyno.model.measurement import NO_VALUES
-from httpdyno.model.metric import QUANTILES, RATIO_OF_METRIC, distribution_of, is_on_demand
+from httpdyno.model.metric import (
+    CALL_RATIOS,
+    QUANTILES,
+    RATIO_OF_METRIC,
+    distribution_of,
+    is_on_demand,
+)
 from httpdyno.stats.histogram import can_show, count, mean_s, merge, quantile_s
 from httpdyno.stats.sequence import ratio_interval
 from httpdyno.telemetry.log_line import together
@@ -48,9 +56,13 @@ class ArmFigures:
     times_s: dict[str, float]
     """Percentiles by the keys of their ratios."""
     error_ratio: float
+    calls: CallFigures | None = None
+    """Of a body that a program repeats; it has no other figures."""
 
     def value(self, ratio_name: str) -> float:
         """Return the figure behind a ratio's name."""
+        if self.calls is not None or ratio_name in CALL_RATIOS:
+            return call_value(self.calls, ratio_name) if ratio_name in CALL_RATIOS else math.nan
         if ratio_name == "throughput":
             return self.throughput_per_s
         if ratio_name == "cpu_per_request":
@@ -77,6 +89,7 @@ class ArmTotals:
     times: dict[str, HistogramData]
     """By what they are of: `latency`, and what an objective names besides."""
     n_times: dict[str, int]
+    calls: CallTotals | None = None
 
     @classmethod
     def of(cls, windows: Sequence[WindowRecord]) -> "ArmTotals":
@@ -97,6 +110,7 @@ class ArmTotals:
             pss_bytes=_mean(float(pss) for w in windows if (pss := w.telemetry.pss_bytes)),
             times=times,
             n_times={name: count(data) for name, data in times.items()},
+            calls=CallTotals.of(windows),
         )
 
     @classmethod
@@ -115,6 +129,7 @@ class ArmTotals:
                 for name in dict.fromkeys(name for each in parts for name in each.times)
             },
             n_times=dict(sum((Counter(each.n_times) for each in parts), Counter())),
+            calls=CallTotals.sum(each.calls for each in parts),
         )
 
     @property
@@ -134,6 +149,7 @@ class ArmTotals:
                 for name, q in QUANTILES.items()
             },
             error_ratio=(self.offered - n) / self.offered if self.offered else 0.0,
+            calls=self.calls.figures if self.calls else None,
         )
 
 
@@ -211,47 +227,6 @@ def has_answers(start: StartRecord, arm: int) -> bool:
     return any(window.measurement.completed for window in arm_windows(start, arm))
 
 
-def block_log_ratios(
-    starts: Sequence[StartRecord], ratio_name: str = "throughput"
-) -> list[list[float]]:
-    """Return log ratios of each start's blocks; (n_starts, ≤ n_blocks).
-
-    Of throughput, CPU or bytes per request: a window holds too few requests for percentiles, and
-    memory is read once in a start.
-    """
-    if ratio_name not in _WINDOW_FIGURES:
-        return [[] for _ in starts]
-    figure = _WINDOW_FIGURES[ratio_name]
-    table = []
-    for start in starts:
-        row = []
-        pairs = zip(arm_windows(start, 0), arm_windows(start, 1), strict=False)
-        for first, second in pairs:
-            a, b = figure(first), figure(second)
-            if a > 0 and b > 0:
-                row.append(math.log(b / a))
-        table.append(row)
-    return table
-
-
-_WINDOW_FIGURES: dict[str, Callable[[WindowRecord], float]] = {
-    "throughput": lambda window: window.measurement.throughput_per_s,
-    "cpu_per_request": lambda window: window.telemetry.cpu_s / max(1, window.measurement.completed),
-    "bytes_per_request": lambda window: (
-        window.measurement.bytes_received / max(1, window.measurement.completed)
-    ),
-}
-
-
-def noise(starts: Sequence[StartRecord], ratios: Sequence[float]) -> dict[str, float]:
-    """Return the standard deviations between starts and between the blocks of a start."""
-    rows = [row for row in block_log_ratios(starts) if len(row) > 1]
-    result = {"between_starts": stdev(ratios)} if len(ratios) > 1 else {}
-    if rows:
-        result["between_windows"] = math.sqrt(fmean(stdev(row) ** 2 for row in rows))
-    return result
-
-
 def arm_summary(
     starts: Sequence[StartRecord], arm: int, configuration: Configuration
 ) -> ArmSummary:
@@ -274,8 +249,8 @@ def arm_summary(
         status=status,
         detail=detail,
         n_starts=len(starts),
-        throughput_per_s=_finite(figures.throughput_per_s),
-        cpu_s_per_request=_finite(figures.cpu_s_per_request),
+        throughput_per_s=_finite(figures.value("throughput")),
+        cpu_s_per_request=_finite(figures.value("cpu_per_request")),
         bytes_per_request=_finite(figures.bytes_per_request),
         error_ratio=figures.error_ratio,
         latency_s={"mean": mean_s(latency), **own, "max": latency.max_s} if windows else {},
@@ -290,11 +265,12 @@ def arm_summary(
         errors=_added(w.measurement.errors for w in windows),
         statuses=_added(w.measurement.statuses for w in windows),
         start_throughputs_per_s=tuple(
-            _finite(start_figures(start, arm).throughput_per_s) for start in starts
+            _finite(start_figures(start, arm).value("throughput")) for start in starts
         ),
         look=look,
         bottleneck=None if look is None else with_own_words(bottleneck(look), log),
         log=log,
+        calls=figures.calls,
     )
 
 

@@ -2,16 +2,44 @@
 
 from collections.abc import Sequence
 
+from httpdyno.experiment.call_figures import floor_doubt
+from httpdyno.experiment.evidence import carries, log_ratios, smallest_count, start_figures
 from httpdyno.model import StartRecord
+from httpdyno.model.metric import CALL_RATIOS, METRIC_NAMES, RATIO_OF_METRIC
 from httpdyno.units import format_duration
 
+_SILENT_STARTS = 2
+"""Starts without any figure after which no further one is waited for."""
 
-def no_figure(starts: Sequence[StartRecord], metric: str) -> str:
-    """Return why no start gives a ratio of this metric, and what to do."""
+
+def no_figure(starts: Sequence[StartRecord], metric: str, fewest: int) -> str:
+    """Return why these starts give no ratio of a metric, and what to do; empty where they may.
+
+    Args:
+        starts: Of two arms.
+        metric: As an objective has it.
+        fewest: Starts from which something is claimed.
+    """
+    name = RATIO_OF_METRIC[metric]
+    if len(starts) >= fewest and not carries(starts, name):
+        what = "pages" if metric.startswith("page_") else "requests"
+        return (
+            f"a start holds {smallest_count(starts, name):,} {what}, too few {what} for its "
+            f"{METRIC_NAMES[metric]}; a longer `method.window` or more `blocks_per_start` has more"
+        )
+    is_silent = len(starts) >= _SILENT_STARTS and not log_ratios(starts, name)
+    if name in CALL_RATIOS and (is_silent or len(starts) >= fewest):
+        doubt = floor_doubt(starts, lambda start, arm: start_figures(start, arm).calls)
+        if doubt:
+            return doubt
+    return _silence(starts, metric) if is_silent else ""
+
+
+def _silence(starts: Sequence[StartRecord], metric: str) -> str:
     windows = [window.measurement for start in starts for window in start.windows]
     if not windows:
         return f"no window was measured in {len(starts)} starts"
-    if metric == "cpu_s_per_request":
+    if metric in {"cpu_s_per_request", "cpu_s_per_call"}:
         return (
             f"the CPU time of a start is too short to be read in {len(starts)} starts; "
             "a longer `method.window` has more"

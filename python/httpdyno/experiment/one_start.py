@@ -18,10 +18,10 @@ from httpdyno.experiment.answer.ask import (
     asked_requests,
 )
 from httpdyno.experiment.bench import StartRequest, block_order
+from httpdyno.experiment.bench_choice import bench_of
 from httpdyno.experiment.calibration import N_STARTS
 from httpdyno.experiment.looks_to_take import LooksToTake
 from httpdyno.experiment.planning import comparisons_ahead, n_at_once
-from httpdyno.experiment.server_bench import ServerBench
 from httpdyno.experiment.start_arm import READY_TIMEOUT_S
 from httpdyno.model import Configuration, Effective, Plan, RequestSpec, StartRecord, Study
 from httpdyno.servers.adapter import NotRunning, Prepared, Running, ServerAdapter
@@ -118,17 +118,25 @@ def one_server(adapter: ServerAdapter, study: Study, configuration: Configuratio
 
 def start_of_two(adapter: ServerAdapter, study: Study, *, seed: int) -> StartRecord:
     """Return one start of the server against itself, with all of its windows: what it costs."""
-    method, start = study.method, study.start_configuration()
+    start = study.start_configuration()
+    return start_of_arms(adapter, study, (start, start), seed=seed)
+
+
+def start_of_arms(
+    adapter: ServerAdapter, study: Study, arms: tuple[Configuration, ...], *, seed: int
+) -> StartRecord:
+    """Return one start of these configurations side by side, with all of its windows."""
+    method = study.method
     request = StartRequest(
         comparison=0,
         start=0,
-        arms=(start, start),
-        order=block_order(2, method.blocks_per_start, seed=seed, comparison=0, start=0),
+        arms=arms,
+        order=block_order(len(arms), method.blocks_per_start, seed=seed, comparison=0, start=0),
         window_s=method.window_s,
         lead_in_s=method.lead_in_s,
         warm_up_s=method.warm_up_s,
     )
-    with ServerBench(adapter=adapter, study=study, seed=seed) as bench:
+    with bench_of(adapter, study, seed=seed) as bench:
         [record] = bench.measure_starts([request], lambda _window: None)
     return record
 

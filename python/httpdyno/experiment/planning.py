@@ -229,13 +229,10 @@ def plan_lines(plan: Plan) -> list[str]:
     study, method = plan.study, plan.study.method
     lines = [
         f"study     {study.name}: {study.title}",
-        f"server    {study.server.words}",
-        f"workload  {_workload_line(study)}",
+        *_target_lines(study),
         f"decides   {_objective_line(study)}, margin ±{study.objective.margin_ratio:.1%}, "
         f"confidence {study.objective.confidence:.0%}{_together(study)} at every look",
-        f"windows   {format_duration(method.window_s)} each, after "
-        f"{format_duration(method.lead_in_s)} of lead-in, "
-        f"up to {method.blocks_per_start} per arm and start{_windows_note(study)}",
+        _windows_line(study),
         f"starts    at least {method.min_starts} of each arm before anything is claimed"
         f"{_starts_note(study)}",
         f"budget    {_budget_text(study)}, seed {plan.seed}",
@@ -262,6 +259,23 @@ def plan_lines(plan: Plan) -> list[str]:
         f"step {number:<4} {step.whole_label if step.candidate else step.label}"
         for number, step in enumerate(plan.steps, 1)
     ]
+
+
+def _target_lines(study: Study) -> list[str]:
+    if study.fragments is None:
+        return [f"server    {study.server.words}", f"workload  {_workload_line(study)}"]
+    command = " ".join(study.server.command)
+    return [f"program   {command}", f"taken off {study.fragments.empty}, the empty body"]
+
+
+def _windows_line(study: Study) -> str:
+    method = study.method
+    most = f"up to {method.blocks_per_start} per arm and start"
+    if study.fragments is not None:
+        return f"batches   {format_duration(method.window_s)} of calls each, {most}"
+    lead_in = f"after {format_duration(method.lead_in_s)} of lead-in"
+    each = f"windows   {format_duration(method.window_s)} each, {lead_in}"
+    return f"{each}, {most}{_windows_note(study)}"
 
 
 def _each_line(plan: Plan, reference: Configuration) -> list[str]:

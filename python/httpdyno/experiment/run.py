@@ -41,7 +41,8 @@ def run_plan(  # noqa: PLR0913 - effects in, each by its name
     """
     session = Session(plan=plan, bench=bench, store=store, run_id=run_id, watch=watch)
     outcome = GrowingOutcome(session)
-    outcome.doubt(*caveat.shared_cores(outcome.found.host))
+    if plan.study.fragments is None:
+        outcome.doubt(*caveat.shared_cores(outcome.found.host))
     outcome.doubt(
         *caveat.fresh_servers(plan.study.method), *caveat.unlike_the_site(plan.study.site)
     )

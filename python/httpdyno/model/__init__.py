@@ -12,6 +12,7 @@ from httpdyno.model.arrival import (
 )
 from httpdyno.model.base import Level, Record
 from httpdyno.model.burst import Burst
+from httpdyno.model.calls import CallFigures, Calls
 from httpdyno.model.curve import PoolCurve, PoolLine, Respawn
 from httpdyno.model.knob import Configuration, Knob, KnobInfo, is_of_words, level_text
 from httpdyno.model.load_outcome import LoadOutcome, ReplayedLog
@@ -81,6 +82,7 @@ from httpdyno.model.site import (
 from httpdyno.model.study import (
     Candidate,
     Companion,
+    Fragments,
     Method,
     Peer,
     Phase,
@@ -104,6 +106,8 @@ __all__ = [
     "Batches",
     "Bottleneck",
     "Burst",
+    "CallFigures",
+    "Calls",
     "Candidate",
     "Caveat",
     "ChangeSet",
@@ -120,6 +124,7 @@ __all__ = [
     "Effective",
     "Evidence",
     "Factorial",
+    "Fragments",
     "HistogramData",
     "HostFacts",
     "Instance",

@@ -4,6 +4,7 @@ import msgspec
 from msgspec import structs
 
 from httpdyno.model.base import Record
+from httpdyno.model.calls import Calls
 
 
 class HistogramData(Record, frozen=True):
@@ -42,6 +43,8 @@ class Telemetry(Record, frozen=True, omit_defaults=True):
     memory_wait_s: float | None = None
     """For how long some task waited for memory: of the server's own control group, or where it has
     none of the one that it is in, or of the machine. None where nobody tells."""
+    calls: Calls | None = None
+    """Where it is no server, but a program that repeats a body: what is taken off."""
 
 
 class Phases(Record, frozen=True, omit_defaults=True):

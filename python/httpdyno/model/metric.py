@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-_METRICS = {
+_OF_REQUESTS = {
     "throughput_per_s": ("throughput", "throughput"),
     "cpu_s_per_request": ("cpu_per_request", "CPU per request"),
     "pss_bytes": ("memory", "memory"),
@@ -19,6 +19,23 @@ _METRICS = {
     "usual_p90_s": ("usual_p90", "p90 latency of the usual users"),
 }
 """Of each the key of its ratio, which has no unit, and its name in words."""
+
+_OF_CALLS = {
+    "cpu_s_per_call": ("cpu_per_call", "CPU per call"),
+    "wall_s_per_call": ("wall_per_call", "wall time per call"),
+}
+"""The same, of bodies of code that a program repeats, the empty body's time taken off."""
+
+_METRICS = _OF_REQUESTS | _OF_CALLS
+
+REQUEST_METRICS = tuple(_OF_REQUESTS)
+"""Of a server under load."""
+
+CALL_METRIC = "cpu_s_per_call"
+"""What decides between bodies of code: wall time is also others' who have the core."""
+
+REQUEST_RATIOS = tuple(ratio for ratio, _ in _OF_REQUESTS.values())
+CALL_RATIOS = tuple(ratio for ratio, _ in _OF_CALLS.values())
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
 

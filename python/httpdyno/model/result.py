@@ -5,6 +5,7 @@ from typing import Literal
 import msgspec
 
 from httpdyno.model.base import Level, Record
+from httpdyno.model.calls import CallFigures
 from httpdyno.model.curve import PoolCurve
 from httpdyno.model.knob import Configuration, is_of_words, level_text
 from httpdyno.model.log import LogLines
@@ -157,6 +158,8 @@ class ArmSummary(Record, frozen=True):
     """What limited it then."""
     log: LogLines | None = None
     """What its error logs said while it was loaded; None where they cannot be read."""
+    calls: CallFigures | None = None
+    """Of a body that a program repeats; None of a server."""
 
 
 class SecondClaim(Record, frozen=True):

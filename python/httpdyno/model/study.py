@@ -198,6 +198,15 @@ class Candidate(Record, frozen=True):
     book_ratio: float | None = None
 
 
+class Fragments(Record, frozen=True):
+    """Bodies of code that a program repeats inside one process, in place of a server."""
+
+    knob: str
+    """The knob whose levels are the names of bodies."""
+    empty: str
+    """The name of the body with nothing in it, whose time is taken off all others."""
+
+
 class Study(Record, frozen=True):
     """A question: a target, its knobs, a workload, an objective, a method, a budget."""
 
@@ -218,6 +227,9 @@ class Study(Record, frozen=True):
     """Patterns of what may differ between bodies that are else compared."""
     site: Site | None = None
     """A person's own servers, where it is about those; `server` then says how requests find it."""
+    fragments: Fragments | None = None
+    """What is repeated, where it is about code and not about a server; `server` then says how the
+    program is started."""
     file: str = ""
     """The study file's name in its folder."""
     about: str = ""

@@ -6,7 +6,7 @@ from msgspec import structs
 
 from httpdyno.errors import UsageError
 from httpdyno.model import Objective
-from httpdyno.model.metric import METRIC_NAMES, metric_named
+from httpdyno.model.metric import CALL_METRIC, REQUEST_METRICS, metric_named
 
 
 def with_also(objective: Objective, names: Sequence[str], *, is_open_loop: bool) -> Objective:
@@ -22,7 +22,9 @@ def with_also(objective: Objective, names: Sequence[str], *, is_open_loop: bool)
     Raises:
         UsageError: One of them is no metric, decides already, or compares nothing.
     """
-    known = [each for each in METRIC_NAMES if not (is_open_loop and each == "throughput_per_s")]
+    known = [each for each in REQUEST_METRICS if not (is_open_loop and each == "throughput_per_s")]
+    if objective.metric == CALL_METRIC:
+        known = []  # no request is made
     known = [each for each in known if each not in {objective.metric, objective.tie_breaker}]
     also = list(objective.also)
     for name in names:

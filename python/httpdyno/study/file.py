@@ -7,7 +7,7 @@ value and what was expected.
 
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +15,14 @@ from httpdyno.errors import StudyFileError, UsageError
 from httpdyno.foreign_text import is_there, read_regular, reason
 from httpdyno.model.base import Level
 from httpdyno.model.knob import Configuration, Knob, KnobInfo
-from httpdyno.model.metric import METRIC_NAMES
+from httpdyno.model.metric import CALL_METRIC, REQUEST_METRICS
 from httpdyno.model.site import Site
 from httpdyno.model.study import Method, ServerSpec, Study
 from httpdyno.model.workload import Objective, second_metric_of
 from httpdyno.study.also import with_also
 from httpdyno.study.candidate import study_candidates
 from httpdyno.study.complaint import MISSING_HINT, is_possible_number, nearest, typed_study
+from httpdyno.study.fragments import fragments_from, target_of, with_fragments
 from httpdyno.study.knob import Settings, study_knobs
 from httpdyno.study.load_knob import check_load_knobs
 from httpdyno.study.phase import phases_from
@@ -107,11 +108,16 @@ def study_from(
     check = _Checker(file)
     check.format(typed)
     site = check.site(typed.site) if typed.site is not None else None
-    server = check.target(typed)
+    code = target_of(typed, file)
+    fragments, server = (
+        (None, check.target(typed))
+        if code is None
+        else fragments_from(code, file.parent, check.wrong)
+    )
     has_candidates = bool(typed.candidates)
     if site is None:
         settings = Settings(
-            infos=infos_of(server, knob_infos),
+            infos=infos_of(server, knob_infos) if code is None else {},
             fixed=frozenset(server.settings),
             has_candidates=has_candidates,
         )
@@ -135,17 +141,22 @@ def study_from(
         file=file.name,
         server=server,
         site=site,
+        fragments=fragments,
         knobs=knobs,
         candidates=study_candidates(typed.candidates, knobs, settings, check.wrong),
         workload=workload,
         may_differ=check_patterns(typed.workload.may_differ, check.wrong),
-        objective=check.objective(typed.objective, is_open_loop=workload.is_open_loop),
+        objective=check.objective(
+            typed.objective,
+            is_open_loop=workload.is_open_loop,
+            metrics=REQUEST_METRICS if code is None else (CALL_METRIC,),
+        ),
         method=check.method(typed.method, knobs, typed.objective, _members(site)),
         budget_s=check.duration("budget.time", typed.budget.time),
     )
     check_windows(study.workload, study.method, study.objective, check.wrong)
     check_load_knobs(study, check.wrong)
-    return study
+    return with_fragments(study, typed, check.wrong)
 
 
 def configuration_from(text: str, study: Study) -> Configuration:
@@ -228,7 +239,7 @@ class _Checker:
 
     def format(self, typed: StudyFile) -> None:
         """Refuse tables that the file's format has not, and both or neither of the targets."""
-        for name in ("site", "candidates", "companions"):
+        for name in ("site", "fragments", "candidates", "companions"):
             if typed.format == 1 and getattr(typed, name):
                 raise StudyFileError(
                     f"`{self._file}`: {name} is not a key of format 1", hint="write `format = 2`"
@@ -265,10 +276,12 @@ class _Checker:
         server = server_from(typed.server, folder, self.duration, self.wrong)
         return with_companions(server, typed, folder, self.duration, self.wrong)
 
-    def objective(self, table: ObjectiveTable, *, is_open_loop: bool) -> Objective:
+    def objective(
+        self, table: ObjectiveTable, *, is_open_loop: bool, metrics: Sequence[str]
+    ) -> Objective:
         for name, metric in (("metric", table.metric), ("tie_breaker", table.tie_breaker)):
-            if metric not in METRIC_NAMES and (metric or name == "metric"):
-                raise self.wrong(f"objective.{name}", metric, ", ".join(METRIC_NAMES))
+            if metric not in metrics and (metric or name == "metric"):
+                raise self.wrong(f"objective.{name}", metric, ", ".join(metrics))
         if table.tie_breaker == table.metric:
             raise self.wrong("objective.tie_breaker", table.tie_breaker, "another than the metric")
         for key, value, low, high in (

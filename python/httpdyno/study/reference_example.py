@@ -1,6 +1,6 @@
-"""An example of each table of a study file, for the reference; together they are two whole studies.
+"""An example of each table of a study file, for the reference; together three whole studies.
 
-Tests read them: `SERVER` and `SITE` say which of them make a whole.
+Tests read them: `SERVER`, `SITE` and `CODE` say which of them make a whole.
 """
 
 from collections.abc import Mapping
@@ -106,6 +106,18 @@ to = "unix:/run/postgresql/.s.PGSQL.5432"
 through = "unix:/srv/throwaway/.s.PGSQL.5432"
 why = "a throwaway copy of the database"
 """,
+    "[fragments]": """
+[fragments]
+command = ["perl", "bodies.pl"]
+knob = "body"
+empty = "empty"
+environment = { PERL_HASH_SEED = "{knob.hash_seed}" }
+""",
+    "[[fragments.files]]": """
+[[fragments.files]]
+from = "bodies.pl"
+to = "bodies.pl"
+""",
     "[[knobs]]": """
 [[knobs]]
 name = "workers"
@@ -188,10 +200,32 @@ levels = [10, 20]
 """
 """What a study of a site has in place of the other knobs."""
 
+CODE_PARTS = """
+[[knobs]]
+name = "body"
+start = "function"
+levels = ["method"]
+why = "objects are called so"
+
+[[knobs]]
+name = "hash_seed"          # bodies of one level share a process
+start = 0
+levels = [1]
+
+[objective]
+metric = "cpu_s_per_call"
+
+[method]
+kind = "table"
+window = "30ms"
+"""
+"""What a study about code has in place of all others."""
+
 _OF_SITES = (
     *("[site]", "[[site.members]]", "[[site.doors]]"),
     *("[[site.prepare]]", "[[site.finish]]"),
 )
+_OF_CODE = ("[fragments]", "[[fragments.files]]")
 _OF_SERVERS = (
     *("[server]", "[[server.prepare]]", "[[server.finish]]"),
     *("[[server.files]]", "[[server.templates]]", "[[candidates]]"),
@@ -199,7 +233,7 @@ _OF_SERVERS = (
     *("[[companions.files]]", "[[companions.templates]]"),
 )
 
-SERVER = "".join(text for key, text in EXAMPLES.items() if key not in _OF_SITES)
+SERVER = "".join(text for key, text in EXAMPLES.items() if key not in {*_OF_SITES, *_OF_CODE})
 """A whole study of a server, in the order of the reference."""
 
 SITE = SITE_KNOBS.join(
@@ -208,8 +242,11 @@ SITE = SITE_KNOBS.join(
         "".join(
             text
             for key, text in EXAMPLES.items()
-            if key not in ("", "[[knobs]]", *_OF_SITES, *_OF_SERVERS)
+            if key not in ("", "[[knobs]]", *_OF_SITES, *_OF_SERVERS, *_OF_CODE)
         ),
     )
 )
 """A whole study of a site."""
+
+CODE = "".join(EXAMPLES[key] for key in ("", *_OF_CODE)) + CODE_PARTS
+"""A whole study about code."""

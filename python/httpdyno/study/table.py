@@ -176,6 +176,28 @@ class SiteTable(Record, frozen=True):
     """Run in each copy once its members have ended, for what it left behind a door."""
 
 
+class FragmentsTable(Record, frozen=True):
+    """`[fragments]`: code that a program repeats inside one process, in place of `[server]`."""
+
+    command: tuple[str, ...]
+    """Program and arguments, run in a folder of its own for each start; `{run}`, `{python}` and
+    `{knob.NAME}` as in `[server]`. It reads lines `NAME COUNT`, calls that body so many times, and
+    answers each with a line `CPU_NS WALL_NS` of what that took by its own clocks, or `0 0`; any
+    other line is a refusal. It ends with its input."""
+    knob: str
+    """The knob whose levels are the names of bodies; its start is what all others are compared
+    with."""
+    empty: str
+    """The name of the body with nothing in it: what a pass of that takes is taken off every call.
+    """
+    files: tuple[FileEntry, ...] = ()
+    """What is copied into its folder before each start."""
+    environment: dict[str, str] = msgspec.field(default_factory=dict)
+    """Variables of the program, by name; `{knob.NAME}` puts a knob in."""
+    perl_modules: str = ""
+    """Perl modules that the bodies need, with spaces between them."""
+
+
 class KnobTable(Record, frozen=True):
     """`[[knobs]]`, in ladder order."""
 
@@ -222,7 +244,8 @@ class ObjectiveTable(Record, frozen=True):
     """What decides: `throughput_per_s`, `cpu_s_per_request`, `pss_bytes` (memory, shared pages
     counted once), `bytes_per_request`, or `latency_p50_s`, `latency_p90_s`, `latency_p99_s`,
     `latency_p999_s`; with `p50` and `p90` also `first_byte_p50_s` (until an answer begins),
-    `page_p50_s` (pages with all their objects) and `usual_p50_s` (users who are not slow)."""
+    `page_p50_s` (pages with all their objects) and `usual_p50_s` (users who are not slow). With
+    `[fragments]` it is `cpu_s_per_call`."""
     tie_breaker: str = ""
     """Another metric, which decides where the first is proven to lose little."""
     also: tuple[str, ...] = ()
@@ -265,7 +288,8 @@ class MethodTable(Record, frozen=True):
     knob: str = ""
     """The knob that a sweep walks over: numbers ascending, words in the order given."""
     window: str = "50ms"
-    """How long one arm is measured at a time; lengthened where latencies ask for it."""
+    """How long one arm is measured at a time; lengthened where latencies ask for it. With
+    `[fragments]` it is what a batch of calls takes."""
     lead_in: str = "20ms"
     """The part of a window before its measuring starts."""
     warm_up: str = "500ms"
@@ -297,7 +321,7 @@ class StudyFile(Record, frozen=True):
     """A study as it is written. `httpdyno study schema` prints its JSON Schema."""
 
     format: Literal[1, 2]
-    """2 has all that is here. 1, of earlier studies, has no `site` and no `candidates`."""
+    """2 has all that is here. 1, of earlier studies, has no `site`, `fragments` or `candidates`."""
     name: str
     """A word, for commands and reports."""
     title: str
@@ -310,6 +334,8 @@ class StudyFile(Record, frozen=True):
     """Further servers, such as a proxy or a database: begun, measured and ended with it."""
     site: SiteTable | None = None
     """Servers of your own, in place of `server`: private copies of them are measured."""
+    fragments: FragmentsTable | None = None
+    """Code that a program repeats inside one process, in place of `server`."""
     candidates: tuple[CandidateTable, ...] = ()
     """Several knobs at once, each one step of a ladder, or row of a table, with one verdict."""
     workload: WorkloadTable = WorkloadTable()

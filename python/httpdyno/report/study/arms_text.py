@@ -9,6 +9,7 @@ from rich.table import Table
 from httpdyno.model import ArmSummary, Comparison, Outcome
 from httpdyno.model.metric import METRIC_NAMES, RATIO_OF_METRIC, is_on_demand
 from httpdyno.report.shared.phrase import NOTHING
+from httpdyno.report.study.calls_text import are_calls, calls_table, has_figures, page_rows
 from httpdyno.report.study.finding import reference_name
 from httpdyno.report.study.verdict_text import short_name, status_badge
 from httpdyno.units import format_bytes, format_duration, format_percent, format_rate
@@ -25,6 +26,8 @@ _HEAD = ("throughput", "CPU/request", "p50", "p99", "errors", "memory")
 
 def arms_table(arms: Arms, *, more: Sequence[str]) -> Table:
     """Return what arms did, in their own units."""
+    if are_calls(arms):
+        return calls_table(arms)
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
     table.add_column("", max_width=_NAME_WIDTH, overflow="fold")
     for name in cells_head(more):
@@ -44,7 +47,7 @@ def row_arms(outcome: Outcome) -> list[tuple[str, ArmSummary]]:
     rows = [(step.label, step.comparison.b) for step in outcome.steps]
     first = outcome.steps[0].comparison.a
     arms = [(reference_name(outcome).removeprefix("the "), first), *rows]
-    return arms if any(arm.throughput_per_s > 0 for _, arm in arms) else []
+    return arms if any(has_figures(arm) for _, arm in arms) else []
 
 
 def rows_page(outcome: Outcome) -> dict[str, Any] | None:
@@ -52,6 +55,8 @@ def rows_page(outcome: Outcome) -> dict[str, Any] | None:
     arms = row_arms(outcome)
     if not arms:
         return None
+    if are_calls(arms):
+        return page_rows(arms, ROWS_NOTE)
     more = more_of(outcome.steps[0].comparison)
     return {
         "head": ["", *cells_head(more)],

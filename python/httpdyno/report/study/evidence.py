@@ -3,7 +3,7 @@
 from typing import Any
 
 from httpdyno.model import Comparison, LadderStep, Outcome, level_text
-from httpdyno.model.metric import RATIO_NAMES
+from httpdyno.model.metric import CALL_RATIOS, RATIO_NAMES
 from httpdyno.report.shared.template import Drawn
 from httpdyno.report.study import chart
 from httpdyno.report.study.also_text import also_clauses
@@ -27,6 +27,8 @@ from httpdyno.report.study.verdict_text import (
     words_without_figure,
 )
 from httpdyno.units import format_percent
+
+_FACTS = ("throughput", "cpu_per_request", "latency_p50", "latency_p99", *CALL_RATIOS)
 
 
 def evidence(outcome: Outcome, drawn: Drawn) -> list[dict[str, Any]]:
@@ -105,7 +107,7 @@ def _card(
     parts = (figure, why, needed_text(comparison), *told, kept_words)
     facts = [
         (RATIO_NAMES[name], f"{interval_ratio_text(shown_ratios(comparison)[name])} ×")
-        for name in ("throughput", "cpu_per_request", "latency_p50", "latency_p99")
+        for name in _FACTS
         if name in shown_ratios(comparison) and name != key
     ]
     if book_ratio is not None:

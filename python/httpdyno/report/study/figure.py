@@ -22,6 +22,7 @@ from httpdyno.report.study.verdict_text import (
     of_objective,
     rate_bounds_text,
     ratio_text,
+    short_name,
     shown_ratios,
     status_badge,
     taken_word,
@@ -74,7 +75,7 @@ def main_figure(outcome: Outcome, drawn: Drawn) -> dict[str, Any] | None:
         caption = caption.rpartition(" The last row")[0]
     if any(step.book_ratio for step in outcome.steps):
         caption = f"{caption} {_BOOK_DIAMOND}"
-    marks = marks_text(_compared(outcome), _LADDER_RATIOS)
+    marks = marks_text(_compared(outcome), _beside(outcome))
     if marks:
         caption = f"{caption} In the table: {marks}."
     return _figure(
@@ -89,6 +90,12 @@ def main_figure(outcome: Outcome, drawn: Drawn) -> dict[str, Any] | None:
 _LADDER_RATIOS = ("cpu_per_request", "latency_p50", "latency_p99")
 
 
+def _beside(outcome: Outcome) -> tuple[str, ...]:
+    """Return the ratios that stand beside the deciding one in the ladder's table."""
+    is_code = outcome.plan.study.fragments is not None
+    return ("wall_per_call",) if is_code else _LADDER_RATIOS
+
+
 def _compared(outcome: Outcome) -> list[Comparison]:
     """Return the comparisons that are rows of the ladder's table."""
     final = [] if outcome.final is None else [outcome.final]
@@ -96,7 +103,7 @@ def _compared(outcome: Outcome) -> list[Comparison]:
 
 
 def _ladder_table(outcome: Outcome) -> dict[str, Any]:
-    names = _LADDER_RATIOS
+    names = _beside(outcome)
     rows = [
         [
             step.change,
@@ -122,7 +129,9 @@ def _ladder_table(outcome: Outcome) -> dict[str, Any]:
                 ratio_text(outcome.plan.study.book_ratio),
             ]
         )
-    head = ["change", "verdict", "ratio", "interval", "total", "CPU/request", "p50", "p99", "book"]
+    heads = {"cpu_per_request": "CPU/request", "wall_per_call": "wall/call"}
+    beside = (heads.get(name, short_name(name)) for name in names)
+    head = ["change", "verdict", "ratio", "interval", "total", *beside, "book"]
     return {"head": head, "rows": rows, "text_columns": 2}
 
 

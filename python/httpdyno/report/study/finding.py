@@ -7,6 +7,7 @@ from msgspec import structs
 
 from httpdyno.model import Caveat, Comparison, Factorial, LadderStep, Objective, Outcome, level_text
 from httpdyno.report.shared.phrase import plural
+from httpdyno.report.study.calls_text import method_words
 from httpdyno.report.study.factorial_words import effects_headline
 from httpdyno.report.study.second_text import confidences_text, differing_clause
 from httpdyno.report.study.verdict_text import (
@@ -325,6 +326,8 @@ def method_sentences(outcome: Outcome) -> tuple[str, str]:
         f"order, {windows}; then all were stopped and started afresh{together}, "
         f"and nothing is claimed from fewer than {method.min_starts} such starts."
     )
+    if outcome.plan.study.fragments is not None:
+        first = method_words(outcome)
     second = (
         f"Each start gives one ratio, and the interval around their geometric mean is "
         f"anytime-valid: {_confidence_words(outcome)}; differences within "

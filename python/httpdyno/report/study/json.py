@@ -97,7 +97,8 @@ def _plan(outcome: Outcome) -> PlanJson:
         title=study.title,
         adapter=study.server.adapter,
         budget_s=None if study.is_until_decided else study.budget_s,
-        workload=study.workload,
+        workload=None if study.fragments else study.workload,
+        fragments=study.fragments,
         objective=study.objective,
         method=study.method,
         steps=_labels(outcome.plan.steps),
@@ -152,6 +153,7 @@ def _arm(arm: ArmSummary) -> ArmJson:
         bottleneck=arm.bottleneck,
         look=arm.look,
         log=arm.log,
+        calls=arm.calls,
     )
 
 

@@ -2,7 +2,9 @@
 
 from httpdyno.model import (
     Bottleneck,
+    CallFigures,
     Caveat,
+    Fragments,
     HostFacts,
     Level,
     LogLines,
@@ -64,6 +66,8 @@ class ArmJson(Record, frozen=True):
     log: LogLines | None
     """What came into the server's error logs from when it was ready to the end of its load, by
     kinds, of all starts; null where none can be read."""
+    calls: CallFigures | None
+    """What a call of a body of code takes, the empty body's time taken off; null of a server."""
 
 
 class ClaimJson(Record, frozen=True):
@@ -97,6 +101,8 @@ class ClaimJson(Record, frozen=True):
     page_p90_ratio: RatioJson | None
     usual_p50_ratio: RatioJson | None
     usual_p90_ratio: RatioJson | None
+    cpu_per_call_ratio: RatioJson | None
+    wall_per_call_ratio: RatioJson | None
     book_ratio: float | None
     """The founding documents' figure."""
     n_starts: int
@@ -228,7 +234,9 @@ class PlanJson(Record, frozen=True):
     adapter: str
     budget_s: float | None
     """None where it went on until decided."""
-    workload: Workload
+    workload: Workload | None
+    """Null where nothing is requested: of a study about code, which has `fragments`."""
+    fragments: Fragments | None
     objective: Objective
     method: Method
     steps: tuple[str, ...]

@@ -1,6 +1,7 @@
 """What the dyno sheet shows, as plain values for its template; no markup of its own."""
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from httpdyno.foreign_text import readable
@@ -8,9 +9,9 @@ from httpdyno.model import ArmSummary, Comparison, Outcome, level_text
 from httpdyno.model.metric import MORE_IS_BETTER
 from httpdyno.report.shared.phrase import NOTHING, plural
 from httpdyno.report.shared.template import Drawn
-from httpdyno.report.shared.workload_text import workload_text
 from httpdyno.report.study.also_text import also_clauses
 from httpdyno.report.study.arms_text import rows_page
+from httpdyno.report.study.calls_text import offered_text, tiles_of
 from httpdyno.report.study.effective import effective_table
 from httpdyno.report.study.evidence import drawn_confidence, evidence, skipped
 from httpdyno.report.study.factorial_text import factorial_page
@@ -73,7 +74,9 @@ def sheet(outcome: Outcome, *, drawn: Drawn) -> dict[str, Any]:
     """Return the template's values."""
     arms = _arms(outcome)
     logged, more_logged = shown_rows(log_rows(outcome))
-    measured = arms if outcome.final is not None and has_figure(outcome.final) else []
+    is_code = outcome.plan.study.fragments is not None
+    has_arms = outcome.final is not None and has_figure(outcome.final) and not is_code
+    measured = arms if has_arms else []
     return {
         "outcome": outcome,
         "study": outcome.plan.study,
@@ -98,6 +101,7 @@ def sheet(outcome: Outcome, *, drawn: Drawn) -> dict[str, Any]:
         "answers": answers_table(arms),
         "evidence_title": _evidence_title(outcome),
         "confidence": drawn_confidence(outcome),
+        "dot": "process that called both" if is_code else "start of both servers side by side",
         "steps": evidence(outcome, drawn),
         "limits": limit_rows(outcome),
         "looked": _capital(looked_text(outcome)),
@@ -136,7 +140,7 @@ def _arms(outcome: Outcome) -> list[tuple[str, ArmSummary]]:
 def _subtitle(outcome: Outcome) -> str:
     study = outcome.plan.study
     server = outcome.host.server or study.server.adapter
-    parts = [study.name, server, workload_text(study.workload)]
+    parts = [study.name, server, offered_text(study)]
     return " · ".join(parts)
 
 
@@ -265,9 +269,13 @@ def _sweep_hero(outcome: Outcome) -> dict[str, Any]:
 
 
 def _tiles(final: Comparison | None) -> list[dict[str, str]]:
-    if final is None or not has_figure(final) or final.b.throughput_per_s <= 0:
+    if final is None or not has_figure(final):
         return []
     a, b = final.a, final.b
+    if a.calls is not None and b.calls is not None:
+        return _named(tiles_of(a.calls, b.calls))
+    if b.throughput_per_s <= 0:
+        return []
     tiles = [
         ("throughput", format_rate(a.throughput_per_s), format_rate(b.throughput_per_s)),
         (
@@ -283,6 +291,10 @@ def _tiles(final: Comparison | None) -> list[dict[str, str]]:
         *_bytes_tile(a, b),
         ("errors", format_percent(a.error_ratio), format_percent(b.error_ratio)),
     ]
+    return _named(tiles)
+
+
+def _named(tiles: Sequence[tuple[str, str, str]]) -> list[dict[str, str]]:
     return [{"name": name, "before": before, "after": after} for name, before, after in tiles]
 
 

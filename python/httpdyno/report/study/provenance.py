@@ -4,7 +4,7 @@ import math
 
 from httpdyno.model import Outcome
 from httpdyno.report.shared.phrase import plural
-from httpdyno.report.shared.workload_text import workload_text
+from httpdyno.report.study.calls_text import offered_text
 from httpdyno.report.study.effective import limit_counts_text
 from httpdyno.report.study.finding import so_far
 from httpdyno.report.study.verdict_text import ratio_text
@@ -20,15 +20,12 @@ def provenance(outcome: Outcome) -> list[tuple[str, str]]:
         ("took", _took(outcome)),
         ("seed", str(outcome.plan.seed)),
         ("httpdyno", f"{host.httpdyno}, Python {host.python}"),
-        ("server", host.server or study.server.adapter),
+        ("server" if study.fragments is None else "program", host.server or study.server.adapter),
         ("kernel", host.kernel),
         ("CPU", f"{host.cpu}, {plural(host.n_cpus, 'core')}"),
         ("memory", format_bytes(host.memory_bytes)),
         ("load average before", " ".join(f"{load:.2f}" for load in host.load_average)),
-        ("client on cores", _cores(host.client_cpus)),
-        ("server on cores", _cores(host.server_cpus)),
-        ("workload", workload_text(study.workload)),
-        ("requests", ", ".join(f"{r.method} {r.path}" for r in study.workload.requests)),
+        *_offered(outcome),
     ]
     if first := study.workload.first:
         facts.append(("first steps", ", ".join(f"{each.method} {each.path}" for each in first)))
@@ -38,12 +35,24 @@ def provenance(outcome: Outcome) -> list[tuple[str, str]]:
         for name, value in outcome.calibration.items()
         if math.isfinite(value)
     ]
-    limit = limit_counts_text(outcome)
+    limit = limit_counts_text(outcome) if study.fragments is None else ""
     if limit:
         facts.append(("who was the limit", limit))
     if outcome.final is None and outcome.steps:
         facts.append(("kept so far", so_far(outcome)))
     return facts
+
+
+def _offered(outcome: Outcome) -> list[tuple[str, str]]:
+    host, study = outcome.host, outcome.plan.study
+    if study.fragments is not None:
+        return [("measured", offered_text(study)), ("taken off", study.fragments.empty)]
+    return [
+        ("client on cores", _cores(host.client_cpus)),
+        ("server on cores", _cores(host.server_cpus)),
+        ("workload", offered_text(study)),
+        ("requests", ", ".join(f"{r.method} {r.path}" for r in study.workload.requests)),
+    ]
 
 
 def _took(outcome: Outcome) -> str:

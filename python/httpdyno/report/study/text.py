@@ -17,10 +17,11 @@ from httpdyno.model import (
     Outcome,
     Verdict,
 )
-from httpdyno.model.metric import RATIO_NAMES
+from httpdyno.model.metric import CALL_RATIOS, RATIO_NAMES
 from httpdyno.report.shared.prose import Prose
 from httpdyno.report.study.also_text import also_claims, also_words
 from httpdyno.report.study.arms_text import ROWS_NOTE, arms_table, more_of, row_arms
+from httpdyno.report.study.calls_text import has_figures
 from httpdyno.report.study.factorial_text import factorial_lines
 from httpdyno.report.study.finding import (
     arm_names,
@@ -146,6 +147,8 @@ def ladder_table(steps: Sequence[LadderStep], *, against: str = "") -> Table:
 
 def _other_ratios(key: str) -> list[str]:
     """Return the two ratios shown beside the deciding one."""
+    if key in CALL_RATIOS:
+        return [name for name in CALL_RATIOS if name != key]
     order = ("cpu_per_request", "latency_p99", "throughput")
     return [name for name in order if name != key][:2]
 
@@ -218,7 +221,7 @@ def comparison_lines(
         lines = [claim.append(evidence_text(comparison)), *_reasons(comparison)]
     if book_ratio is not None:
         lines.append(Padding(Prose(Text(f"published: {ratio_text(book_ratio)} ×")), _INDENT))
-    if comparison.a.throughput_per_s > 0 or comparison.b.throughput_per_s > 0:
+    if has_figures(comparison.a) or has_figures(comparison.b):
         arms = list(zip(names, (comparison.a, comparison.b), strict=True))
         table = arms_table(arms, more=more_of(comparison))
         lines += [Text(), Padding(table, _INDENT)]
@@ -335,7 +338,8 @@ def _state(outcome: Outcome) -> list[str]:
     """Return how the server was left, as far as it is known: a failure may be that it was not."""
     if outcome.status == "running":
         return ["not finished yet, or cut off"]
-    return [] if outcome.status == "failed" else ["the server is as it was found"]
+    has_server = outcome.plan.study.fragments is None
+    return ["the server is as it was found"] if has_server and outcome.status != "failed" else []
 
 
 def claim_text(comparison: Comparison) -> Text:

@@ -56,6 +56,7 @@ def metric_name(metric: str) -> str:
 def short_name(ratio: str) -> str:
     """Return what a ratio is of, as narrow places have it: `CPU`, `rate`, `p99`."""
     names = {"cpu_per_request": "CPU", "throughput": "rate"}
+    names |= {"cpu_per_call": "CPU", "wall_per_call": "wall"}
     return names.get(ratio, ratio.removeprefix("latency_").replace("_", " "))
 
 

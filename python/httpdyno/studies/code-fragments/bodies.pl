@@ -1,20 +1,14 @@
-package Fragments;
+#!/usr/bin/perl
 
-# A request that repeats a fragment of Perl. All loops are the same text but for what is in them, so
-# what the empty one costs can be taken off.
+# Reads lines `NAME COUNT`, calls that body so many times, and answers with a line `CPU_NS WALL_NS`.
+# All loops are the same text but for what is in them, so what the empty one takes can be taken off.
 
 use strict;
 use warnings;
 
-use Apache2::Const -compile => qw(OK);
-use Apache2::RequestIO   ();
-use Apache2::RequestRec  ();
-use Apache2::RequestUtil ();
-use CGI                  ();
+use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC CLOCK_PROCESS_CPUTIME_ID);
 
-my $PASSES = 4_000;
-
-our ($first, $second, $file, $cgi) = ('first', 'second', __FILE__);
+our ($first, $second, $file, $cgi) = ('first', 'second', $0);
 our $large = 'x' x 10_000;
 
 my %BODY = (
@@ -36,22 +30,35 @@ my %BODY = (
     'file-tests-cached' => '-e $file && -r _ && -s _ or die',
     'cgi-method'        => 'my $s = $cgi->param("name"); $s = $cgi->param("age")',
     'cgi-function'      => 'my $s = CGI::param("name"); $s = CGI::param("age")',
+    'stat'              => 'stat "/foo"',
 );
 
-# Read once, in the parent.
-my %SWITCH = (fragment => $ENV{FRAGMENT} // '');
-my $body = $BODY{$SWITCH{fragment}} // die "no fragment '$SWITCH{fragment}'";
-my $repeat = eval "sub { for my \$pass (1 .. \$_[0]) { $body } return }" or die $@;
+# A body is made when it is first called, in an order that is drawn for each start.
+my %made;
 
-sub handler {
-    my $r = shift;
-    if ($SWITCH{fragment} =~ /^cgi-/) {
+$| = 1;
+while (my $line = <STDIN>) {
+    my ($name, $count) = split ' ', $line;
+    my $repeat = $made{$name} //= made($name);
+    if (!$repeat) {
+        print "there is no body `$name`: ", $@ || 'it has no such name', "\n";
+        next;
+    }
+    my ($cpu, $wall) = map { clock_gettime($_) } CLOCK_PROCESS_CPUTIME_ID, CLOCK_MONOTONIC;
+    $repeat->($count);
+    $cpu  = clock_gettime(CLOCK_PROCESS_CPUTIME_ID) - $cpu;
+    $wall = clock_gettime(CLOCK_MONOTONIC) - $wall;
+    printf "%.0f %.0f\n", 1e9 * $cpu, 1e9 * $wall;
+}
+
+sub made {
+    my ($name) = @_;
+    my $body = $BODY{$name} // return;
+    if ($name =~ /^cgi-/) {
+        require CGI;
         $CGI::Q = $cgi = CGI->new('name=Joe&age=40');
     }
-    $repeat->($PASSES);
-    $r->content_type('text/plain');
-    $r->print("done\n");
-    return Apache2::Const::OK;
+    return eval "sub { for my \$pass (1 .. \$_[0]) { $body } return }";
 }
 
 sub nothing { }
@@ -66,13 +73,3 @@ sub roots {
 sub length_of { my ($text) = @_; return length $text }
 
 sub length_at { my ($text) = @_; return length $$text }
-
-# Answers with the switches as this process has them.
-sub settings {
-    my $r = shift;
-    $r->content_type('application/json');
-    $r->print('{', join(', ', map {qq("$_": "$SWITCH{$_}")} sort keys %SWITCH), "}\n");
-    return Apache2::Const::OK;
-}
-
-1;

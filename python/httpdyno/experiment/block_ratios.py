@@ -1,0 +1,52 @@
+"""Ratios of the single blocks of a start, and what they say of its noise; pure."""
+
+import math
+from collections.abc import Callable, Sequence
+from statistics import fmean, stdev
+
+from httpdyno.experiment.call_figures import are_calls, batch_cpu_s
+from httpdyno.experiment.evidence import arm_windows
+from httpdyno.model import StartRecord, WindowRecord
+
+
+def block_log_ratios(
+    starts: Sequence[StartRecord], ratio_name: str = "throughput"
+) -> list[list[float]]:
+    """Return log ratios of each start's blocks; (n_starts, ≤ n_blocks).
+
+    Of throughput, CPU per call, CPU or bytes per request: a window holds too few requests for
+    percentiles, and memory is read once in a start.
+    """
+    if ratio_name not in _WINDOW_FIGURES:
+        return [[] for _ in starts]
+    figure = _WINDOW_FIGURES[ratio_name]
+    table = []
+    for start in starts:
+        row = []
+        pairs = zip(arm_windows(start, 0), arm_windows(start, 1), strict=False)
+        for first, second in pairs:
+            a, b = figure(first), figure(second)
+            if a > 0 and b > 0:
+                row.append(math.log(b / a))
+        table.append(row)
+    return table
+
+
+_WINDOW_FIGURES: dict[str, Callable[[WindowRecord], float]] = {
+    "throughput": lambda window: window.measurement.throughput_per_s,
+    "cpu_per_request": lambda window: window.telemetry.cpu_s / max(1, window.measurement.completed),
+    "bytes_per_request": lambda window: (
+        window.measurement.bytes_received / max(1, window.measurement.completed)
+    ),
+    "cpu_per_call": batch_cpu_s,
+}
+
+
+def noise(starts: Sequence[StartRecord], ratios: Sequence[float]) -> dict[str, float]:
+    """Return the standard deviations between starts and between the blocks of a start."""
+    name = "cpu_per_call" if are_calls(starts) else "throughput"
+    rows = [row for row in block_log_ratios(starts, name) if len(row) > 1]
+    result = {"between_starts": stdev(ratios)} if len(ratios) > 1 else {}
+    if rows:
+        result["between_windows"] = math.sqrt(fmean(stdev(row) ** 2 for row in rows))
+    return result

@@ -1,0 +1,211 @@
+"""One start of a study about code: batches of its bodies in turn, the empty body among them.
+
+In each block every body has a batch, and so has the empty one of the process that it is called in,
+in random order; so what else goes on hits all, and what a loop takes is taken off where it was
+taken. Processes come in through `Repeats`, so all of this is the same with a fake one.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from statistics import median
+from typing import Protocol
+
+from httpdyno.experiment.bench import StartRequest
+from httpdyno.model import Calls, Measurement, Telemetry, TrialStatus, WindowRecord
+from httpdyno.servers.adapter import NotRunning
+from httpdyno.servers.fragments import Batch
+
+_NEAR = 2.0
+"""A batch may take so many times too much or too little of its time."""
+_GROWTH = 100
+"""By no more than this a batch grows at a time: the first calls may be slow ones."""
+_MOST_TRIES = 30
+"""After so many a body takes what it takes: it is another time each time."""
+_LEAST_S = 1e-7
+"""Of a batch: what its clock cannot see took no less."""
+_N_ASKED = 5
+"""Batches of no calls, of which the median is what asking takes."""
+MOST_CALLS = 10**12
+
+
+class Repeats(Protocol):
+    """A process that calls bodies."""
+
+    def batch(self, name: str, n: int) -> Batch | NotRunning:
+        """Have a body called so many times; return what it took, or what came of the process."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Seat:
+    """Where an arm's body is called."""
+
+    process: int
+    """Index into the start's processes: bodies whose programs are the same share one."""
+    body: str
+
+
+@dataclass(kw_only=True)
+class FragmentStart:
+    """Measures one start; `statuses` and `details` say what came of each arm."""
+
+    request: StartRequest
+    processes: Sequence[Repeats]
+    seats: Mapping[int, Seat]
+    """Of each arm that takes part."""
+    empty: str
+    """The empty body's name."""
+    window_s: float
+    """What a batch is to take."""
+    counts: dict[str, int]
+    """Calls that took so long in earlier starts, by body; taken in."""
+    clock: Callable[[], float]
+    save: Callable[[WindowRecord], None]
+    seed: int = 0
+    statuses: dict[int, TrialStatus] = field(default_factory=dict)
+    details: dict[int, str] = field(default_factory=dict)
+    windows: list[WindowRecord] = field(default_factory=list)
+    _asking: dict[int, Batch] = field(default_factory=dict)
+    _counts: dict[tuple[int, str], int] = field(default_factory=dict)
+    """Of this start: a process has its own speed."""
+
+    def run(self) -> None:
+        """Call each body until its batches are as long as they are to be, then all in turn."""
+        if not all(self._calibrated(place, body) for place, body in self._first_calls()):
+            return
+        for number in range(len(self.processes)):
+            if not self._ask(number):
+                return
+        for block, order in enumerate(self.request.order):
+            if not self._block(block, [arm for arm in order if arm in self.seats]):
+                return
+
+    def _first_calls(self) -> list[tuple[int, str]]:
+        """Return each body with its process, in the order in which they are called first.
+
+        A program that makes a body when it is first called has them lie otherwise in memory in
+        each start, so that no body is always the one that lies well.
+        """
+        seats = [self.seats[arm] for arm in self.request.lined_up if arm in self.seats]
+        bodies = list(dict.fromkeys((seat.process, seat.body) for seat in seats))
+        dice = self._dice(0)
+        for number in range(len(self.processes)):
+            if (number, self.empty) not in bodies:
+                bodies.insert(dice.randint(0, len(bodies)), (number, self.empty))
+        return bodies
+
+    def _dice(self, purpose: int) -> Random:
+        request = self.request
+        return Random(repr((self.seed, "empty", request.comparison, request.start, purpose)))
+
+    def _calibrated(self, process: int, body: str) -> bool:
+        """Find how many calls fill a batch; return whether all is well."""
+        n = self.counts.get(body, 1)
+        for _ in range(_MOST_TRIES):
+            seen = self.processes[process].batch(body, n)
+            if isinstance(seen, NotRunning):
+                return self._fail((process, body), seen.status, seen.detail)
+            took_s = max(seen.cpu_s, seen.wall_s, _LEAST_S)
+            wanted = n * self.window_s / took_s
+            is_near = self.window_s / _NEAR <= took_s <= self.window_s * _NEAR
+            n, last = min(max(1, round(wanted)), n * _GROWTH, MOST_CALLS), n
+            if is_near or n == last:
+                break
+        self._counts[process, body] = self.counts[body] = n
+        return True
+
+    def _ask(self, process: int) -> bool:
+        """See what it takes to be asked for a batch; return whether all is well."""
+        seen: list[Batch] = []
+        for _ in range(_N_ASKED):
+            batch = self.processes[process].batch(self.empty, 0)
+            if isinstance(batch, NotRunning):
+                return self._fail((process, self.empty), batch.status, batch.detail)
+            seen.append(batch)
+        self._asking[process] = Batch(
+            n=0,
+            cpu_s=median(each.cpu_s for each in seen),
+            wall_s=median(each.wall_s for each in seen),
+        )
+        return True
+
+    def _block(self, block: int, arms: Sequence[int]) -> bool:
+        """Measure a block: every arm, and the empty body of each process, at a random place."""
+        visits = [(self.seats[arm].process, self.seats[arm].body, arm) for arm in arms]
+        dice = self._dice(block + 1)
+        for process in dict.fromkeys(seat.process for seat in self.seats.values()):
+            visits.insert(dice.randint(0, len(visits)), (process, self.empty, _NOBODY))
+        empty: dict[int, Batch] = {}
+        seen: list[tuple[int, float, Batch]] = []
+        for process, body, arm in visits:
+            opened_s = self.clock()
+            batch = self._batch(process, body)
+            if batch is None:
+                return False
+            if arm == _NOBODY:
+                empty[process] = batch
+            else:
+                seen.append((arm, opened_s, batch))
+        for arm, opened_s, batch in seen:
+            window = self._window(block, arm, opened_s, (batch, empty[self.seats[arm].process]))
+            self.windows.append(window)
+            self.save(window)
+        return True
+
+    def _batch(self, process: int, body: str) -> Batch | None:
+        """Return a batch without what asking for it took; None where the process failed."""
+        seen = self.processes[process].batch(body, self._counts[process, body])
+        if isinstance(seen, NotRunning):
+            self._fail((process, body), seen.status, seen.detail)
+            return None
+        asking = self._asking[process]
+        return Batch(
+            n=seen.n,
+            cpu_s=max(0.0, seen.cpu_s - asking.cpu_s),
+            wall_s=max(0.0, seen.wall_s - asking.wall_s),
+            said_cpu_s=seen.said_cpu_s,
+        )
+
+    def _window(
+        self, block: int, arm: int, opened_s: float, batches: tuple[Batch, Batch]
+    ) -> WindowRecord:
+        batch, empty = batches
+        asking = self._asking[self.seats[arm].process]
+        return WindowRecord(
+            comparison=self.request.comparison,
+            start=self.request.start,
+            block=block,
+            arm=arm,
+            measurement=Measurement(
+                opened_s=opened_s,
+                measured_s=batch.wall_s,
+                total_s=batch.wall_s + asking.wall_s,
+                offered=batch.n,
+                completed=batch.n,
+                measured_offered=batch.n,
+                measured_completed=batch.n,
+            ),
+            telemetry=Telemetry(
+                cpu_s=batch.cpu_s,
+                n_processes=1,
+                calls=Calls(
+                    n_empty=empty.n,
+                    empty_cpu_s=empty.cpu_s,
+                    empty_wall_s=empty.wall_s,
+                    said_cpu_s=batch.said_cpu_s,
+                ),
+            ),
+        )
+
+    def _fail(self, where: tuple[int, str], status: TrialStatus, detail: str) -> bool:
+        """Note of whose body it is that the process failed; of all its bodies for the empty one."""
+        process, body = where
+        for arm, seat in self.seats.items():
+            if seat.process == process and body in {seat.body, self.empty}:
+                self.statuses[arm] = status
+                self.details[arm] = detail
+        return False
+
+
+_NOBODY = -1
+"""In the place of an arm: the empty body's batch."""

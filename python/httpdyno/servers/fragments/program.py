@@ -1,0 +1,193 @@
+"""The program as it runs: asked for batches of calls, and held to the kernel's account of it.
+
+A line `NAME COUNT` on its standard input asks it to call a body so many times; it answers with a
+line `CPU_NS WALL_NS`, what that took by its own clocks, or `0 0` where it keeps none. A line that
+is nothing of the kind says in words why it does not. It ends where its input does.
+
+What counts is none of what it says: the CPU time is its process's clock, all threads of it, read
+before the line is written and after the answer has come; the wall time is our own.
+"""
+
+import os
+import re
+import select
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from httpdyno.errors import AdapterError
+from httpdyno.servers.adapter import NotRunning, Place
+from httpdyno.servers.process import ServerProcess
+from httpdyno.servers.run_folder import remove_place
+from httpdyno.servers.staging import last_lines
+
+PATIENCE_S = 30.0
+"""For an answer, however much was asked for: batches are to take tens of milliseconds."""
+_EXIT_S = 2.0
+_SLICE_MS = 200.0
+_MOST_BYTES = 4096
+_ASKED, _ANSWERED = "asked", "answered"
+_SHELL = 'exec "$@" <"$HTTPDYNO_ASKED" >"$HTTPDYNO_ANSWERED"'
+"""Opens the pipes, then becomes the program: the process that is measured is the program's own."""
+_PROCESS_CLOCK = 2
+"""Of clock numbers of processes: `CPUCLOCK_SCHED`, what the scheduler has given it, exactly."""
+_ANSWER = re.compile(r"([0-9]{1,18}) [0-9]{1,18}")
+_FAULTS_FIELD = 9
+"""Of /proc/PID/stat behind the name: page faults of children that ended, each of which has some."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Batch:
+    """So many calls of a body, and what they took with all that asking for them takes."""
+
+    n: int
+    cpu_s: float
+    wall_s: float
+    said_cpu_s: float = 0.0
+    """By the program's own account; 0 where it keeps none."""
+
+
+class Program:
+    """One life of the program; owns its process until `stop` returned."""
+
+    def __init__(self, process: ServerProcess, place: Place, asks: int, answers: int) -> None:
+        self._process = process
+        self._place = place
+        self._asks = asks
+        self._answers = answers
+        self._said = b""
+        self._is_stopped = False
+        self._poller = select.poll()
+        self._poller.register(answers, select.POLLIN)
+
+    @classmethod
+    def spawn(cls, command: Sequence[str], *, place: Place, environment: Mapping[str, str]) -> Self:
+        """Start the program in its place.
+
+        Raises:
+            AdapterError: No process can be started.
+        """
+        asked, answered = (place.folder / name for name in (_ASKED, _ANSWERED))
+        try:
+            os.mkfifo(asked, 0o600)
+            os.mkfifo(answered, 0o600)
+            # First, and without waiting for the other side; so neither end waits for one of ours.
+            answers = os.open(answered, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+            asks = os.open(asked, os.O_RDWR | os.O_CLOEXEC)
+        except OSError as error:
+            raise AdapterError(f"no pipes can be made in `{place.folder}`: {error}") from error
+        try:
+            process = ServerProcess.spawn(
+                ["/bin/sh", "-c", _SHELL, "sh", *command],
+                place=place,
+                environment={
+                    **environment,
+                    "HTTPDYNO_ASKED": str(asked),
+                    "HTTPDYNO_ANSWERED": str(answered),
+                },
+                log=place.folder / "program.log",
+            )
+        except BaseException:
+            os.close(asks)
+            os.close(answers)
+            raise
+        return cls(process, place, asks, answers)
+
+    def batch(self, name: str, n: int, *, patience_s: float = PATIENCE_S) -> Batch | NotRunning:
+        """Have a body called so many times; return what it took, or what came of the program."""
+        clock = process_clock(self._process.pid)
+        line = f"{name} {n}\n".encode()
+        try:
+            used_ns, began_ns = time.clock_gettime_ns(clock), time.monotonic_ns()
+            os.write(self._asks, line)
+            answer = self._answer(patience_s)
+            wall_ns, used_ns = (
+                time.monotonic_ns() - began_ns,
+                time.clock_gettime_ns(clock) - used_ns,
+            )
+        except OSError:  # the process has gone, and its clock with it
+            return self._end_of(name)
+        if answer is None and self._process.is_alive():
+            words = f"no answer to `{name} {n}` within {patience_s:g} s"
+            return NotRunning(status="hung", detail=words)
+        if not answer:
+            return self._end_of(name)
+        said = said_cpu_ns(answer)
+        if said is None or self._said:
+            more = f", and more: {self._said.decode(errors='replace')}" if self._said else ""
+            return NotRunning(status="refused", detail=last_lines(f"{answer}{more}"))
+        batch = Batch(n=n, cpu_s=used_ns / 1e9, wall_s=wall_ns / 1e9, said_cpu_s=said / 1e9)
+        return self._work_elsewhere(name) or batch
+
+    def stop(self) -> None:
+        """End it and all that came from it, and remove its place; idempotent.
+
+        Raises:
+            RevertError: A process could not be ended.
+        """
+        if self._is_stopped:
+            return
+        self._is_stopped = True
+        for handle in (self._asks, self._answers):
+            os.close(handle)  # its input ends, and so does it
+        self._process.stop()
+        remove_place(self._place)
+
+    def _answer(self, patience_s: float) -> str | None:
+        """Return the next line; empty where there will be none, None where it takes too long."""
+        end_s = time.monotonic() + patience_s
+        while b"\n" not in self._said and len(self._said) < _MOST_BYTES:
+            left_ms = (end_s - time.monotonic()) * 1e3
+            if left_ms <= 0:
+                return None
+            if self._poller.poll(min(_SLICE_MS, left_ms)):
+                more = os.read(self._answers, _MOST_BYTES)
+                if not more:  # it has closed its output
+                    return self._said.decode("utf-8", errors="replace")
+                self._said += more
+            elif not self._process.is_alive():
+                return ""
+        line, _, self._said = self._said.partition(b"\n")
+        return line.decode("utf-8", errors="replace") or " "
+
+    def _work_elsewhere(self, name: str) -> NotRunning | None:
+        """Return that a body had other processes do its work; None where it did it all itself."""
+        if not self._process.n_children() and not ended_children_faults(self._process.pid):
+            return None
+        words = (
+            f"`{name}` leaves work to other processes, whose CPU time is not in that of the "
+            "process that calls it"
+        )
+        return NotRunning(status="infeasible", detail=words)
+
+    def _end_of(self, name: str) -> NotRunning:
+        self._process.wait(_EXIT_S)
+        code, words = self._process.exit_code, last_lines(self._process.last_words())
+        how = "ended" if code is None else f"ended with {code}"
+        return NotRunning(status="crashed", detail=f"asked for `{name}` it {how}: {words}")
+
+
+def process_clock(pid: int) -> int:
+    """Return the number of the clock that all CPU time of a process is read from.
+
+    Source:
+        Linux, include/linux/posix-timers_types.h: `(~pid << 3) | clock`; clock_getcpuclockid(3).
+    """
+    return (~pid << 3) | _PROCESS_CLOCK
+
+
+def said_cpu_ns(answer: str) -> int | None:
+    """Return the CPU time of an answer; None where it is none."""
+    found = _ANSWER.fullmatch(answer.strip())
+    return int(found[1]) if found else None
+
+
+def ended_children_faults(pid: int) -> int:
+    """Return the page faults of a process's children that ended; 0 where it is not there."""
+    with suppress(OSError, ValueError, IndexError):
+        text = Path(f"/proc/{pid}/stat").read_text("utf-8", errors="replace")
+        return int(text.rpartition(")")[2].split()[_FAULTS_FIELD - 1])
+    return 0

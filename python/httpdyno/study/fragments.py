@@ -1,0 +1,108 @@
+"""`[fragments]` of a study file: code that a program repeats, in place of a server."""
+
+from pathlib import Path
+
+from msgspec import structs
+
+from httpdyno.errors import StudyFileError
+from httpdyno.foreign_text import is_there
+from httpdyno.load.traffic_table import WorkloadTable
+from httpdyno.model import Fragments, Method, Objective, ServerSpec, Study, level_text
+from httpdyno.model.metric import CALL_METRIC
+from httpdyno.study.site import Wrong
+from httpdyno.study.table import FragmentsTable, StudyFile
+
+ADAPTER = "fragments"
+"""What stands for the adapter of a server."""
+KIND = "table"
+
+
+def fragments_from(
+    table: FragmentsTable, folder: Path, wrong: Wrong
+) -> tuple[Fragments, ServerSpec]:
+    """Return what is repeated, and how the program is started.
+
+    Raises:
+        StudyFileError: Something in it makes no sense.
+    """
+    if not table.command or not table.command[0]:
+        raise wrong("fragments.command", list(table.command), "a program first")
+    if not _is_word(table.empty):
+        raise wrong("fragments.empty", table.empty, "the name of a body: a word without spaces")
+    for index, entry in enumerate(table.files):
+        if not is_there(folder / entry.from_):
+            raise wrong(f"fragments.files[{index}].from", entry.from_, f"a file in {folder}")
+    server = ServerSpec(
+        adapter=ADAPTER,
+        command=table.command,
+        files=tuple((entry.from_, entry.to) for entry in table.files),
+        excluded={entry.from_: entry.exclude for entry in table.files if entry.exclude},
+        environment=table.environment,
+        settings={"perl_modules": table.perl_modules} if table.perl_modules else {},
+    )
+    return Fragments(knob=table.knob, empty=table.empty), server
+
+
+def with_fragments(study: Study, typed: StudyFile, wrong: Wrong) -> Study:
+    """Return a study about code as it is measured; it has no load.
+
+    Raises:
+        StudyFileError: It says what only a server has, or no knob names its bodies.
+    """
+    fragments = study.fragments
+    if fragments is None:
+        return study
+    names = [knob.name for knob in study.knobs]
+    if fragments.knob not in names:
+        raise wrong("fragments.knob", fragments.knob, f"a knob: {', '.join(names)}")
+    knob = study.knob(fragments.knob)
+    for level in (knob.start, *knob.levels):
+        if not _is_word(level_text(level)):
+            raise wrong(f"knobs ({knob.name}).levels", level, "names of bodies, without spaces")
+        if level == fragments.empty:
+            expected = "bodies with something in them: what the empty one takes is taken off"
+            raise wrong(f"knobs ({knob.name}).levels", level, expected)
+    if any(each.of == "load" for each in study.knobs):
+        raise wrong("knobs", "load", "none of the load beside [fragments]")
+    if typed.workload != WorkloadTable():
+        raise wrong("workload", "workload", "none beside [fragments]: nothing is requested")
+    if study.method.kind != KIND or study.method.phases:
+        raise wrong("method.kind", study.method.kind, f"{KIND} without phases, beside [fragments]")
+    objective = study.objective
+    if objective.tie_breaker or objective.also:
+        raise wrong("objective", "tie_breaker, also", f"{CALL_METRIC} alone, beside [fragments]")
+    return structs.replace(study, method=_unloaded(study.method), objective=_alone(objective))
+
+
+def _unloaded(method: Method) -> Method:
+    """Return the method without what is for a load; the first batches are for warming up."""
+    return structs.replace(method, warm_up_s=0.0, side_by_side=1)
+
+
+def _alone(objective: Objective) -> Objective:
+    """Return the objective with all of the risk for CPU time: wall time is told, not claimed."""
+    return structs.replace(objective, second_metric="")
+
+
+def _is_word(text: str) -> bool:
+    return bool(text) and text.isprintable() and not any(each.isspace() for each in text)
+
+
+def target_of(typed: StudyFile, file: Path) -> FragmentsTable | None:
+    """Return the table of a study about code; None where it is about a server.
+
+    Raises:
+        StudyFileError: It is about both.
+    """
+    table = typed.fragments
+    others = [
+        name
+        for name in ("server", "site", "companions")
+        if table is not None and getattr(typed, name)
+    ]
+    if others:
+        raise StudyFileError(
+            f"`{file}`: [{others[0]}] and [fragments] exclude each other",
+            hint="[fragments] is about code that a program repeats, without any server",
+        )
+    return table

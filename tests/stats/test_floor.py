@@ -1,0 +1,67 @@
+import math
+
+import numpy as np
+import pytest
+
+from httpdyno.stats.floor import is_clear
+from httpdyno.stats.sequence import ratio_interval
+
+N_SEQUENCES, LONGEST, FEWEST = 400, 20, 6
+
+
+@pytest.mark.parametrize(
+    ("differences", "clear"),
+    [
+        ([], False),
+        ([5.0], True),
+        ([-5.0], False),
+        ([5.0, 5.0, 5.0], True),
+        ([9.0, 10.0, 11.0], True),
+        # Its mean is three standard deviations above nothing.
+        ([20.0, 30.0, 40.0], False),
+        # One that is not above it cannot be left out.
+        ([100.0] * 50 + [-0.1], False),
+        ([0.0, 1.0], False),
+    ],
+)
+def test_a_difference_is_clear_where_all_are_above_and_they_agree(differences, clear):
+    assert is_clear(differences) is clear
+
+
+def _claims(rng, spread, n_sequences=N_SEQUENCES):
+    """Yield log ratios of two differences to one floor, and whether they may be used, look by look.
+
+    The floor's own error is in both of a start; a start is faster or slower as a whole.
+    """
+    truth = math.log(1.5)
+    for _ in range(n_sequences):
+        speed = np.exp(rng.normal(0, 0.05, LONGEST))
+        floor = rng.normal(0, spread / math.sqrt(2), LONGEST)
+        a = speed * (1.0 + floor + rng.normal(0, spread / math.sqrt(2), LONGEST))
+        b = speed * (1.5 + floor + rng.normal(0, spread / math.sqrt(2), LONGEST))
+        yield truth, a, b
+
+
+@pytest.mark.parametrize("spread", [0.02, 0.1, 0.2, 0.25])
+def test_intervals_of_ratios_of_clear_differences_keep_their_promise(spread):
+    rng = np.random.default_rng(20261125)
+    missed = 0
+    for truth, a, b in _claims(rng, spread):
+        for n in range(FEWEST, LONGEST + 1):
+            if not (is_clear(a[:n].tolist()) and is_clear(b[:n].tolist())):
+                break  # refused, and a comparison ends
+            logs = np.log(b[:n] / a[:n]).tolist()
+            interval = ratio_interval(logs, confidence=0.9)
+            if interval and not math.log(interval.low) <= truth <= math.log(interval.high):
+                missed += 1
+                break
+    # 3.5 standard errors of a true 10 %, with a peek after every start.
+    assert missed <= N_SEQUENCES * 0.1 + 3.5 * math.sqrt(N_SEQUENCES * 0.1 * 0.9)
+
+
+def test_what_lies_in_the_noise_of_its_floor_is_refused():
+    rng = np.random.default_rng(7)
+    refused = sum(
+        not is_clear(a[:FEWEST].tolist()) for _, a, _b in _claims(rng, 0.6, n_sequences=400)
+    )
+    assert refused > 400 * 0.95
