@@ -1,6 +1,7 @@
 """Batches of bodies in turn, with programs whose truth is known."""
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -144,7 +145,8 @@ def test_later_starts_begin_with_what_earlier_ones_found():
     started(first, counts=counts)
     started(later, number=1, counts=counts)
     assert len(later.asked) < len(first.asked)
-    n = next(n for name, n in later.asked if name == "a")
+    # The first call of all is one.
+    _, n = [n for name, n in later.asked if name == "a"][:2]
     assert n * (EMPTY_NS + 40.0) / 1e9 == pytest.approx(WINDOW_S, rel=0.01)
 
 
@@ -156,3 +158,27 @@ def test_what_a_program_says_of_itself_counts_for_nothing_and_is_compared():
     assert said_apart(honest.windows) == pytest.approx(1.0, rel=1e-6)
     assert said_apart(liar.windows) == pytest.approx(0.5, rel=1e-6)
     assert said_apart(started(FakeProgram(costs_ns={}, said=0.0)).windows) is None
+
+
+class Stalled(FakeProgram):
+    """Has no core for a while, once, and takes long for the first call of each body."""
+
+    def batch(self, name, n):
+        is_first = name not in {each for each, _ in self.asked}
+        found = super().batch(name, n)
+        if is_first:
+            return replace(found, cpu_s=found.cpu_s + 0.05, wall_s=found.wall_s + 0.05)
+        is_second = [each for each, _ in self.asked].count(name) == 2
+        return replace(found, wall_s=found.wall_s + 1.0) if is_second else found
+
+
+def test_neither_a_slow_first_call_nor_a_lost_core_makes_batches_short():
+    found = started(Stalled(costs_ns={"a": 40.0, "b": 60.0}))
+    assert len(found.windows) == 2 * N_BLOCKS
+    assert all(window.telemetry.cpu_s > WINDOW_S / 2 for window in found.windows)
+
+
+def test_a_body_that_waits_is_not_waited_for_without_end():
+    found = started(FakeProgram(costs_ns={"a": 40.0, "b": 1_000.0}, dilation=10_000.0))
+    longest_s = max(window.measurement.measured_s for window in found.windows)
+    assert longest_s < 25 * WINDOW_S

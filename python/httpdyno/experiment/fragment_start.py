@@ -17,11 +17,13 @@ from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.fragments import Batch
 
 _NEAR = 2.0
-"""A batch may take so many times too much or too little of its time."""
+"""A batch may take so many times too much or too little of its CPU time."""
 _GROWTH = 100
 """By no more than this a batch grows at a time: the first calls may be slow ones."""
 _MOST_TRIES = 30
 """After so many a body takes what it takes: it is another time each time."""
+_MOST_WAIT = 20.0
+"""So many times its CPU time a batch may take, of a body that waits."""
 _LEAST_S = 1e-7
 """Of a batch: what its clock cannot see took no less."""
 _N_ASKED = 5
@@ -56,7 +58,7 @@ class FragmentStart:
     empty: str
     """The empty body's name."""
     window_s: float
-    """What a batch is to take."""
+    """What a batch is to take of CPU time."""
     counts: dict[str, int]
     """Calls that took so long in earlier starts, by body; taken in."""
     clock: Callable[[], float]
@@ -99,18 +101,29 @@ class FragmentStart:
         return Random(repr((self.seed, "empty", request.comparison, request.start, purpose)))
 
     def _calibrated(self, process: int, body: str) -> bool:
-        """Find how many calls fill a batch; return whether all is well."""
-        n = self.counts.get(body, 1)
+        """Find how many calls fill a batch, by CPU time; return whether all is well.
+
+        Wall time bounds what waits: a process that had no core for a while waits too, so that
+        counts where it is so twice.
+        """
+        n, last, n_waits = self.counts.get(body, 1), 0, 0
+        # The first call makes the body, loads what it needs, and says nothing of later ones.
+        seen = self.processes[process].batch(body, 1)
         for _ in range(_MOST_TRIES):
-            seen = self.processes[process].batch(body, n)
             if isinstance(seen, NotRunning):
                 return self._fail((process, body), seen.status, seen.detail)
-            took_s = max(seen.cpu_s, seen.wall_s, _LEAST_S)
-            wanted = n * self.window_s / took_s
-            is_near = self.window_s / _NEAR <= took_s <= self.window_s * _NEAR
-            n, last = min(max(1, round(wanted)), n * _GROWTH, MOST_CALLS), n
-            if is_near or n == last:
-                break
+            is_near = self.window_s / _NEAR <= seen.cpu_s <= self.window_s * _NEAR
+            if last and seen.cpu_s < self.window_s and seen.wall_s > self.window_s * _MOST_WAIT:
+                n_waits += 1
+                if n_waits > 1:
+                    n = max(1, round(last * self.window_s * _MOST_WAIT / seen.wall_s))
+                    break
+            elif last:
+                wanted = last * self.window_s / max(seen.cpu_s, _LEAST_S)
+                n = min(max(1, round(wanted)), last * _GROWTH, MOST_CALLS)
+                if is_near or n == last:
+                    break
+            last, seen = n, self.processes[process].batch(body, n)
         self._counts[process, body] = self.counts[body] = n
         return True
 
