@@ -10,45 +10,58 @@ N_SEQUENCES, LONGEST, FEWEST = 400, 20, 6
 
 
 @pytest.mark.parametrize(
-    ("differences", "clear"),
+    ("differences", "floor", "clear"),
     [
-        ([], False),
-        ([5.0], True),
-        ([-5.0], False),
-        ([5.0, 5.0, 5.0], True),
-        ([9.0, 10.0, 11.0], True),
+        ([], 20.0, False),
+        ([5.0], 20.0, True),
+        ([-5.0], 20.0, False),
+        ([5.0, 5.0, 5.0], 20.0, True),
+        ([9.0, 10.0, 11.0], 20.0, True),
         # Its mean is three standard deviations above nothing.
-        ([20.0, 30.0, 40.0], False),
+        ([20.0, 30.0, 40.0], 20.0, False),
+        # But so little was taken off that they differ by themselves.
+        ([20.0, 30.0, 40.0], 10.0, True),
+        ([660.0, 640.0, 1200.0], 9.0, True),
         # One that is not above it cannot be left out.
-        ([100.0] * 50 + [-0.1], False),
-        ([0.0, 1.0], False),
+        ([100.0] * 50 + [-0.1], 1.0, False),
+        ([0.0, 1.0], 0.1, False),
     ],
 )
-def test_a_difference_is_clear_where_all_are_above_and_they_agree(differences, clear):
-    assert is_clear(differences) is clear
+def test_a_difference_is_clear_where_all_are_above_and_agree_or_are_much(differences, floor, clear):
+    assert is_clear(differences, [floor] * len(differences)) is clear
 
 
-def _claims(rng, spread, n_sequences=N_SEQUENCES):
-    """Yield log ratios of two differences to one floor, and whether they may be used, look by look.
+def _claims(rng, spread, n_sequences=N_SEQUENCES, of_floor=2.0):
+    """Yield two differences to one floor with that floor, of each start, and their log ratio.
 
     The floor's own error is in both of a start; a start is faster or slower as a whole.
+
+    Args:
+        rng: What they are drawn from.
+        spread: The standard deviation of the smaller difference, as a part of it.
+        n_sequences: How many.
+        of_floor: The true floor, as a part of the smaller difference.
     """
     truth = math.log(1.5)
     for _ in range(n_sequences):
         speed = np.exp(rng.normal(0, 0.05, LONGEST))
-        floor = rng.normal(0, spread / math.sqrt(2), LONGEST)
-        a = speed * (1.0 + floor + rng.normal(0, spread / math.sqrt(2), LONGEST))
-        b = speed * (1.5 + floor + rng.normal(0, spread / math.sqrt(2), LONGEST))
-        yield truth, a, b
+        error = rng.normal(0, spread / math.sqrt(2), LONGEST)
+        a = speed * (1.0 - error + rng.normal(0, spread / math.sqrt(2), LONGEST))
+        b = speed * (1.5 - error + rng.normal(0, spread / math.sqrt(2), LONGEST))
+        yield truth, a, b, speed * (of_floor + error)
 
 
-@pytest.mark.parametrize("spread", [0.02, 0.1, 0.2, 0.25])
-def test_intervals_of_ratios_of_clear_differences_keep_their_promise(spread):
+@pytest.mark.parametrize(
+    ("spread", "of_floor"),
+    [(0.02, 2.0), (0.1, 2.0), (0.2, 2.0), (0.25, 2.0), (0.3, 2.0), (0.2, 0.4), (0.3, 0.4)],
+)
+def test_intervals_of_ratios_of_clear_differences_keep_their_promise(spread, of_floor):
     rng = np.random.default_rng(20261125)
     missed = 0
-    for truth, a, b in _claims(rng, spread):
+    for truth, a, b, floor in _claims(rng, spread, of_floor=of_floor):
         for n in range(FEWEST, LONGEST + 1):
-            if not (is_clear(a[:n].tolist()) and is_clear(b[:n].tolist())):
+            floors = floor[:n].tolist()
+            if not (is_clear(a[:n].tolist(), floors) and is_clear(b[:n].tolist(), floors)):
                 break  # refused, and a comparison ends
             logs = np.log(b[:n] / a[:n]).tolist()
             interval = ratio_interval(logs, confidence=0.9)
@@ -62,6 +75,7 @@ def test_intervals_of_ratios_of_clear_differences_keep_their_promise(spread):
 def test_what_lies_in_the_noise_of_its_floor_is_refused():
     rng = np.random.default_rng(7)
     refused = sum(
-        not is_clear(a[:FEWEST].tolist()) for _, a, _b in _claims(rng, 0.6, n_sequences=400)
+        not is_clear(a[:FEWEST].tolist(), floor[:FEWEST].tolist())
+        for _, a, _b, floor in _claims(rng, 0.6, n_sequences=400)
     )
     assert refused > 400 * 0.95

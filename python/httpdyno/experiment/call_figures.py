@@ -107,7 +107,7 @@ def floor_doubt(
     for arm, name in enumerate("ab"):
         seen = [each for start in starts if (each := figures_of(start, arm)) is not None]
         values = [each.cpu_s for each in seen]
-        if not values or is_clear(values):
+        if not values or is_clear(values, [each.empty_cpu_s for each in seen]):
             continue
         spread = f", and differs by {_ns(stdev(values))} from process to process"
         return (
