@@ -25,7 +25,7 @@ from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.difference import difference
 from httpdyno.servers.fragments import FragmentTarget, Program
 from httpdyno.servers.run_folder import RunRoot, new_run_root
-from httpdyno.telemetry.host import host_facts
+from httpdyno.telemetry.host import host_facts, steal_s
 
 _MOST_PADDING = 4096
 """Bytes by which environments differ: a page, after which places repeat."""
@@ -104,6 +104,7 @@ class FragmentBench:
                 clock=time.monotonic,
                 save=save,
                 seed=self._seed,
+                stolen_s=steal_s,
                 statuses={number: each.status for number, each in failed.items()},
                 details={number: each.detail for number, each in failed.items()},
             )

@@ -64,6 +64,8 @@ class FragmentStart:
     clock: Callable[[], float]
     save: Callable[[WindowRecord], None]
     seed: int = 0
+    stolen_s: Callable[[], float] = lambda: 0.0
+    """What the machine's host took of its CPUs so far."""
     statuses: dict[int, TrialStatus] = field(default_factory=dict)
     details: dict[int, str] = field(default_factory=dict)
     windows: list[WindowRecord] = field(default_factory=list)
@@ -149,18 +151,19 @@ class FragmentStart:
         for process in dict.fromkeys(seat.process for seat in self.seats.values()):
             visits.insert(dice.randint(0, len(visits)), (process, self.empty, _NOBODY))
         empty: dict[int, Batch] = {}
-        seen: list[tuple[int, float, Batch]] = []
+        seen: list[tuple[int, tuple[float, float], Batch]] = []
         for process, body, arm in visits:
-            opened_s = self.clock()
+            opened = self.clock(), self.stolen_s()
             batch = self._batch(process, body)
             if batch is None:
                 return False
             if arm == _NOBODY:
                 empty[process] = batch
             else:
-                seen.append((arm, opened_s, batch))
-        for arm, opened_s, batch in seen:
-            window = self._window(block, arm, opened_s, (batch, empty[self.seats[arm].process]))
+                around = opened[0], max(0.0, self.stolen_s() - opened[1])
+                seen.append((arm, around, batch))
+        for arm, around, batch in seen:
+            window = self._window(block, arm, around, (batch, empty[self.seats[arm].process]))
             self.windows.append(window)
             self.save(window)
         return True
@@ -180,9 +183,9 @@ class FragmentStart:
         )
 
     def _window(
-        self, block: int, arm: int, opened_s: float, batches: tuple[Batch, Batch]
+        self, block: int, arm: int, around: tuple[float, float], batches: tuple[Batch, Batch]
     ) -> WindowRecord:
-        batch, empty = batches
+        (opened_s, stolen_s), (batch, empty) = around, batches
         asking = self._asking[self.seats[arm].process]
         return WindowRecord(
             comparison=self.request.comparison,
@@ -201,6 +204,7 @@ class FragmentStart:
             telemetry=Telemetry(
                 cpu_s=batch.cpu_s,
                 n_processes=1,
+                steal_s=stolen_s,
                 calls=Calls(
                     n_empty=empty.n,
                     empty_cpu_s=empty.cpu_s,
