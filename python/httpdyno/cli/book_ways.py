@@ -129,11 +129,9 @@ def _levels(final: Comparison, way: Pair) -> str:
     if way.metric == "cpu_s_per_request":
         both = (format_duration(arm.cpu_s_per_request) for arm in (a, b))
         return f"{' → '.join(both)} of CPU for a request"
-        pair = (format_duration(arm.cpu_s_per_request) for arm in (a, b))
-        return f"{' → '.join(pair)} of CPU for a request"
     if way.metric == "cpu_s_per_call":
-        pair = (call_time(arm.calls.cpu_s) if arm.calls else NOTHING for arm in (a, b))
-        return f"{' → '.join(pair)} of CPU for a call, the empty loop taken off"
+        both = (call_time(arm.calls.cpu_s) if arm.calls else NOTHING for arm in (a, b))
+        return f"{' → '.join(both)} of CPU for a call, the empty loop taken off"
     if way.metric == "pss_bytes":
         both = (f"{(arm.pss_bytes or 0) / 1e6:.1f}" for arm in (a, b))
         return f"{' → '.join(both)} MB for the whole pool"
