@@ -8,9 +8,9 @@ from rich.console import Console
 from tests.report.sample_second import OBJECTIVE, second_alone, second_compare
 
 from httpdyno.model import Outcome, RatioInterval, SecondClaim, Verdict
-from httpdyno.report.study.finding import method_sentences
 from httpdyno.report.study.html import outcome_html
 from httpdyno.report.study.json import outcome_json
+from httpdyno.report.study.method_text import method_sentences
 from httpdyno.report.study.text import outcome_text
 
 P99 = "latency_p99_s"

@@ -7,9 +7,10 @@ from tests.report.page import parsed
 from tests.report.plain import WIDTH, plain_text
 
 from httpdyno.model import Comparison, Objective, Outcome, SecondClaim, Verdict
-from httpdyno.report.study.finding import headline, method_sentences
+from httpdyno.report.study.finding import headline
 from httpdyno.report.study.html import outcome_html
 from httpdyno.report.study.json import outcome_json
+from httpdyno.report.study.method_text import method_sentences
 from httpdyno.report.study.second_text import (
     brief_clause,
     differing_clause,

@@ -29,7 +29,6 @@ from httpdyno.report.study.finding import (
     configuration_changes,
     final_label,
     headline,
-    method_sentences,
     n_tried,
     out_of_time_text,
     outcome_caveats,
@@ -38,6 +37,7 @@ from httpdyno.report.study.finding import (
 )
 from httpdyno.report.study.http_answers import answers_table
 from httpdyno.report.study.limit import limit_rows, looked_text
+from httpdyno.report.study.method_text import method_sentences
 from httpdyno.report.study.own_log import LOG_NOTE, LOG_TITLE, log_rows, shown_rows
 from httpdyno.report.study.phase_text import phases_page
 from httpdyno.report.study.pool_text import pool_text
