@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
-from httpdyno.telemetry.kernel_text import counters, group_folders
+from httpdyno.group_folder import group_folders
+from httpdyno.telemetry.kernel_text import counters
 
 
 def cpus(pids: Collection[int]) -> float:
