@@ -8,7 +8,7 @@ from httpdyno.cli import doctor
 from httpdyno.cli.app import run
 from httpdyno.cli.find_study import bundled_studies
 from httpdyno.model import HostFacts
-from httpdyno.servers import leftovers
+from httpdyno.servers import leftovers, limit_group
 from httpdyno.telemetry.noise import Noise, measure_noise, spread_ratio
 
 STEADY = Noise(measured_s=0.5, not_running_ratio=0.0, spread_ratio=1.02)
@@ -133,3 +133,15 @@ def test_which_private_copies_can_be_made_is_said_and_why_not(
         "cell": {"possible": not cell, "why_not": cell or None},
         "wall": {"possible": not wall, "why_not": wall or None},
     }
+
+
+def test_whether_servers_can_be_limited_is_said_and_why_not(capsys, monkeypatch):
+    monkeypatch.setattr(limit_group, "limit_parents", lambda _: "the kernel has none")
+    run(["doctor", "--json", "-"])
+    document = json.loads(capsys.readouterr().out)
+    why = "limits of servers cannot be set: the kernel has none"
+    assert document["hard_limits"] == {
+        name: {"possible": False, "why_not": why} for name in ("memory", "cpu")
+    }
+    run(["doctor"])
+    assert why in " ".join(capsys.readouterr().out.split())

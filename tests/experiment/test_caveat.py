@@ -130,3 +130,38 @@ def test_in_what_copies_are_not_the_site_is_a_caveat_each():
         ("unlike_the_site", "another key"),
         ("unlike_the_site", "no users"),
     ]
+
+
+def limited(start, **by_arm):
+    seen = tuple(
+        structs.replace(
+            w,
+            telemetry=structs.replace(
+                w.telemetry, **{name: told[w.arm] for name, told in by_arm.items()}
+            ),
+        )
+        for w in start.windows
+    )
+    return structs.replace(start, windows=seen)
+
+
+def test_figures_under_a_cpu_limit_are_said_to_be_of_that_limit():
+    start = limited(
+        sample_start(), n_cpu_periods=(10, 10), n_throttled=(0, 9), throttled_s=(0.0, 1.5)
+    )
+    [told] = caveat.window_caveats([start])
+    assert told.kind == "cpu_limit"
+    n_windows = sum(window.arm == 1 for window in start.windows)
+    assert told.message.startswith("the server had used up its CPU limit in 0 %, 90 % of the limit")
+    assert f"{1.5 * n_windows:.2f} s of CPU time" in told.message
+
+
+def test_a_cpu_limit_that_hardly_ever_is_met_is_no_doubt():
+    start = limited(sample_start(), n_cpu_periods=(500, 500), n_throttled=(0, 1))
+    assert caveat.window_caveats([start]) == ()
+
+
+def test_a_memory_limit_that_files_fill_is_told():
+    [told] = caveat.window_caveats([limited(sample_start(), n_at_memory_limit=(0, 600))])
+    assert told.kind == "memory_limit"
+    assert "the kernel took pages of files back from it" in told.message

@@ -193,3 +193,12 @@ def test_a_file_that_is_changed_while_it_is_measured_with_is_a_caveat(filed, tmp
     outcome = run_plan(plan, bench=bench, store=store, run_id="1", watch=lambda _event: None)
     [caveat] = [c for c in outcome.caveats if c.kind == "changed_amid_run"]
     assert "`app/views.py`" in caveat.message
+
+
+def test_what_enforces_limits_is_compared(filed):
+    one = structs.replace(HOST, limited_by="memory: control groups of version 1")
+    two = structs.replace(HOST, limited_by="memory: control groups of version 2")
+    plan = make_plan(filed, seed=1)
+    assert changes_since(plan, one, one) == []
+    [told] = changes_since(plan, one, two)
+    assert told.startswith("what limits the server: memory: control groups of version 1 is now")

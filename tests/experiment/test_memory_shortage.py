@@ -137,3 +137,10 @@ def test_what_an_infeasible_one_lacked_is_its_own_and_no_doubt_of_the_other():
 def test_windows_that_an_earlier_version_stored_lacked_nothing():
     assert not is_short(sample_window())
     assert window_caveats([sample_start()]) == ()
+
+
+def test_what_it_may_have_is_its_limit_where_the_study_sets_one():
+    seen = {ALONE: memory_seen(swapping(holds=95)), NEXT: memory_seen(quiet())}
+    assert blamed(seen, 1000.0 * MIB) == {}
+    assert [*blamed(seen, 1000.0 * MIB, {ALONE: 100 * MIB, NEXT: None})] == [ALONE]
+    assert blamed(seen, 1000.0 * MIB, {ALONE: 200 * MIB, NEXT: 100 * MIB}) == {}

@@ -276,3 +276,27 @@ def test_a_configuration_against_itself_has_to_be_asked_for(capsys, extra, code)
     words = ["compare", "bookmarks", "--b", "workers=1", "--dry-run", *extra]
     assert run(words) == code
     assert ("a and b are the same configuration" in capsys.readouterr().err) is (code == 2)
+
+
+LIMITED = f"""{STUDY}
+[[knobs]]
+name = "memory"
+start = "none"
+levels = ["64MiB"]
+
+[server.limits]
+memory = "{{knob.memory}}"
+"""
+
+
+def test_a_knob_of_the_limits_alone_does_something(study):
+    assert rehearsed(study(LIMITED)) == ()
+    words = "1GiB and 1024MiB of knob memory render the same"
+    alike = LIMITED.replace('"none"', '"1GiB"').replace("64MiB", "1024MiB")
+    with pytest.raises(StudyFileError, match=words):
+        rehearsed(study(alike))
+
+
+def test_a_level_that_is_no_limit_is_refused_before_anything_is_started(study):
+    with pytest.raises(StudyFileError, match=r"memory=small: limits\.memory is `small`"):
+        rehearsed(study(LIMITED.replace("64MiB", "small")))

@@ -7,11 +7,14 @@ import pytest
 
 from httpdyno.servers import control_group
 from httpdyno.servers.control_group import (
+    CONTROLLERS,
+    Parent,
     end_group,
     is_group,
     make_group,
     parent_group,
     remove_group,
+    usable_limit_parents,
     usable_parent,
 )
 from httpdyno.servers.leftovers import reap_leftovers
@@ -49,6 +52,61 @@ def test_where_a_group_would_get_a_share_of_its_own_none_is_made(tmp_path):
 def test_without_the_second_version_there_is_none(tmp_path, own):
     assert usable_parent(mounts(tmp_path), own) is None
     assert usable_parent("", "0::/\n") is None
+
+
+OWN_V1 = "4:memory:/box\n1:cpu,cpuacct:/\n0::/\n"
+
+
+def mounts_v1(folder):
+    return (
+        f"31 1 0:27 / {folder}/cpu rw - cgroup cgroup rw,cpu,cpuacct\n"
+        f"32 1 0:28 / {folder}/memory rw - cgroup cgroup rw,memory\n"
+        f"33 1 0:29 / {folder}/unified rw - cgroup2 cgroup2 rw\n"
+    )
+
+
+def test_in_version_1_limits_are_set_in_this_process_own_groups(tmp_path):
+    for name in ("cpu", "memory/box"):
+        (tmp_path / name).mkdir(parents=True)
+    found = usable_limit_parents(mounts_v1(tmp_path), OWN_V1, CONTROLLERS)
+    assert found == {
+        "memory": Parent(folder=tmp_path / "memory/box", version=1),
+        "cpu": Parent(folder=tmp_path / "cpu", version=1),
+    }
+
+
+def test_a_group_that_is_not_there_or_not_ours_is_said(tmp_path):
+    (tmp_path / "cpu").mkdir()
+    found = usable_limit_parents(mounts_v1(tmp_path), OWN_V1, ["memory"])
+    assert found == f"no group for memory may be made in `{tmp_path}/memory/box`"
+
+
+def hands_on(folder, controllers):
+    folder.mkdir(exist_ok=True)
+    (folder / "cgroup.subtree_control").write_text(f"{controllers}\n")
+    (folder / "cgroup.procs").write_text("")
+
+
+def test_in_version_2_it_is_the_nearest_that_hands_all_of_them_on(tmp_path):
+    hands_on(tmp_path, "cpu io memory")
+    hands_on(tmp_path / "user", "memory pids")
+    hands_on(tmp_path / "user/session", "")
+    own = "0::/user/session\n"
+    found = usable_limit_parents(mounts(tmp_path), own, ["memory"])
+    assert found == {"memory": Parent(folder=tmp_path / "user", version=2)}
+    both = Parent(folder=tmp_path, version=2)
+    assert usable_limit_parents(mounts(tmp_path), own, CONTROLLERS) == {
+        "memory": both,
+        "cpu": both,
+    }
+
+
+def test_where_none_hands_them_on_that_is_said(tmp_path):
+    hands_on(tmp_path, "pids")
+    found = usable_limit_parents(mounts(tmp_path), "0::/\n", CONTROLLERS)
+    assert found == "no control group above httpdyno's hands cpu and memory on to groups in it"
+    assert isinstance(usable_limit_parents("", "", ["cpu"]), str)
+    assert usable_limit_parents("", "", []) == {}
 
 
 def test_without_a_parent_no_group_is_made(monkeypatch):

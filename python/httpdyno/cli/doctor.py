@@ -14,10 +14,11 @@ from httpdyno.cli.find_study import bundled_studies, open_study
 from httpdyno.cli.option import JsonOption
 from httpdyno.cli.output import Outputs, write_json
 from httpdyno.errors import AdapterError
-from httpdyno.model import HostFacts, Study
+from httpdyno.model import HostFacts, ServerLimits, Study
 from httpdyno.registry import adapter_names, load_adapter, load_target
 from httpdyno.servers.cell.possible import cell_complaint, wall_complaint
 from httpdyno.servers.cell.wall import limits_of_wall
+from httpdyno.servers.limit_group import limited_by, limits_complaint
 from httpdyno.telemetry.host import host_facts
 from httpdyno.telemetry.noise import Noise, measure_noise
 from httpdyno.units import format_bytes, format_duration
@@ -33,6 +34,7 @@ _FEW_CPUS = 2
 _BUSY_LOAD_PER_CPU = 0.5
 _NOISY_SPREAD_RATIO = 1.3
 _NOISY_NOT_RUNNING_RATIO = 0.05
+_LIMITS = {"memory": ServerLimits(memory="any"), "cpu": ServerLimits(cpu="any")}
 _TOOLS = {"strace": "shows a server's system calls; `apt-get install strace`"}
 
 
@@ -119,6 +121,10 @@ def _document(
             name: {"possible": not complaint, "why_not": complaint or None}
             for name, complaint in _isolations().items()
         },
+        "hard_limits": {
+            name: {"possible": not complaint, "why_not": complaint or None}
+            for name, complaint in _limit_complaints().items()
+        },
         "studies": [
             {"name": name, "can_run": not lacking, "missing": list(lacking)}
             for name, lacking in missing.items()
@@ -148,6 +154,7 @@ def _show(  # noqa: PLR0913 - the parts of one page
             [(name, shutil.which(name) or f"missing: {why}") for name, why in _TOOLS.items()],
         ),
         ("private copies of servers", _isolation_rows()),
+        ("hard limits of servers", _limit_rows()),
         ("studies", _study_rows(missing)),
     ):
         console.print(Text(f"\n{title}", "bold"))
@@ -188,6 +195,19 @@ def _isolation_rows() -> list[tuple[str, str]]:
     found = _isolations()
     can = {"cell": "possible", "wall": f"possible; {limits_of_wall()}"}
     return [(name, complaint or can[name]) for name, complaint in found.items()]
+
+
+def _limit_complaints() -> dict[str, str]:
+    """Return for each kind of limit why it cannot be set; empty where it can."""
+    return {name: limits_complaint([limits]) for name, limits in _LIMITS.items()}
+
+
+def _limit_rows() -> list[tuple[str, str]]:
+    by = {name: limited_by([limits]) for name, limits in _LIMITS.items()}
+    return [
+        (name, complaint or f"possible, by {by[name].removeprefix(f'{name}: ')}")
+        for name, complaint in _limit_complaints().items()
+    ]
 
 
 def _table(rows: Sequence[tuple[str, str]]) -> Table:

@@ -16,6 +16,7 @@ from httpdyno.experiment.inputs import changes_since, input_digests
 from httpdyno.experiment.run import run_plan
 from httpdyno.model import Caveat, HostFacts, Outcome, Plan
 from httpdyno.registry import load_target
+from httpdyno.servers.limit_group import LIMITS_HINT, limits_complaint
 from httpdyno.store import Store
 
 
@@ -57,6 +58,8 @@ def outcome_of(plan: Plan, resume: Resumed | None = None) -> Outcome:
             if study.site is None
             else "`httpdyno doctor` says what this machine allows",
         )
+    if cannot := limits_complaint(limits for _, limits in study.limits):
+        raise AdapterError(f"study {study.name} cannot run here: {cannot}", hint=LIMITS_HINT)
     with (
         Store.open() as store,
         bench_of(adapter, study, seed=plan.seed) as bench,

@@ -29,6 +29,7 @@ from httpdyno.registry import load_target
 from httpdyno.report.shared.phrase import plural
 from httpdyno.report.study.calls_text import calls_table
 from httpdyno.servers.adapter import ServerAdapter
+from httpdyno.servers.limit_group import LIMITS_HINT, limits_complaint
 from httpdyno.telemetry.census.tracer import can_trace
 from httpdyno.units import format_bytes, format_duration, format_guess
 
@@ -56,6 +57,8 @@ def check(study: StudyArgument, json: JsonOption = None) -> int:
     missing = adapter.missing(opened.server)
     if missing:
         raise AdapterError(f"study {opened.name} cannot run here: {'; '.join(missing)}")
+    if cannot := limits_complaint(limits for _, limits in opened.limits):
+        raise AdapterError(f"study {opened.name} cannot run here: {cannot}", hint=LIMITS_HINT)
     rehearse(plan, adapter)
     if opened.fragments is not None:
         return _check_code(plan, adapter, outputs)

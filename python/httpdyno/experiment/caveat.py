@@ -15,7 +15,7 @@ from httpdyno.experiment.call_figures import SAID_APART, said_apart
 from httpdyno.experiment.littles_law import little_doubt
 from httpdyno.experiment.memory_shortage import is_short, lack_text, pages_read, wait_ratio
 from httpdyno.model import Caveat, HostFacts, Method, Site, StartRecord, WindowRecord
-from httpdyno.units import format_duration
+from httpdyno.units import format_duration, format_percent
 
 Caveats = tuple[Caveat, ...]
 
@@ -27,6 +27,12 @@ _MOST_STOLEN = 0.05
 
 _MOST_SHORT = 0.1
 """Of the windows, in which a server lacked memory."""
+
+_MOST_THROTTLED = 0.01
+"""Of the periods of a CPU limit, that end with the server standing still."""
+
+_MOST_AT_LIMIT = 0.1
+"""Of the windows, in which a server met its memory limit."""
 
 _LITTLE = "little"
 """The kind of a doubt by Little's law."""
@@ -72,6 +78,8 @@ def window_caveats(starts: Sequence[StartRecord]) -> Caveats:
         *_missed_cpu(windows),
         *_short_memory(starts),
         *_said_apart(windows),
+        *_throttled(windows),
+        *_at_memory_limit(windows),
     )
 
 
@@ -315,4 +323,37 @@ def _short_memory(starts: Sequence[StartRecord]) -> Caveats:
         f"in {len(short)} of {len(windows)} windows memory was short ({what}), and no one "
         "configuration is proven to be the cause: these are figures of a machine that lacks "
         "memory; end what else runs, or have fewer servers up at the same time",
+    )
+
+
+def _throttled(windows: Sequence[WindowRecord]) -> Caveats:
+    """Return that a CPU limit was what bounded the figures, as the study asks."""
+    shares = []
+    for arm in sorted({window.arm for window in windows}):
+        seen = [window.telemetry for window in windows if window.arm == arm]
+        n_periods = sum(each.n_cpu_periods for each in seen)
+        shares.append(sum(each.n_throttled for each in seen) / n_periods if n_periods else 0.0)
+    if max(shares, default=0.0) <= _MOST_THROTTLED:
+        return ()
+    stood_s = math.fsum(window.telemetry.throttled_s for window in windows)
+    each_share = ", ".join(format_percent(share) for share in shares)
+    return _one(
+        "cpu_limit",
+        f"the server had used up its CPU limit in {each_share} of the limit's periods, "
+        f"by configuration, and then stood still, for {format_duration(stood_s)} of CPU time in "
+        "all: throughput and latencies are of that limit",
+    )
+
+
+def _at_memory_limit(windows: Sequence[WindowRecord]) -> Caveats:
+    """Return that a memory limit was met which took nothing but pages of files."""
+    at_it = [window.telemetry for window in windows if window.telemetry.n_at_memory_limit]
+    if len(at_it) <= len(windows) * _MOST_AT_LIMIT:
+        return ()
+    times = sum(each.n_at_memory_limit for each in at_it)
+    return _one(
+        "memory_limit",
+        f"in {len(at_it)} of {len(windows)} windows the server met its memory limit, {times:,} "
+        "times in all, and the kernel took pages of files back from it: memory and throughput are "
+        "of that limit",
     )

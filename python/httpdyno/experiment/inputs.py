@@ -33,6 +33,7 @@ _HOST_FACTS = {
     "server": "the server",
     "client_cpus": "the load client's cores",
     "server_cpus": "the server's cores",
+    "limited_by": "what limits the server",
 }
 """What measurements depend on; not the load average, which is never the same."""
 

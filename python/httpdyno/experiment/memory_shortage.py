@@ -11,8 +11,9 @@ where all of this is so:
    window, and waited for less than a tenth as long. Where all do, the machine lacks memory, or a
    neighbour takes it.
 3. *It would lack it by itself.* What it holds, in memory and in swap, is more than all that it
-   could have if every other server was ended, less the reserve of `telemetry/memory_bound.py`. A
-   small server is swapped out by a large one beside it, and is not to blame.
+   could have if every other server was ended, or by its study's limit, less the reserve of
+   `telemetry/memory_bound.py`. A small server is swapped out by a large one beside it, and is not
+   to blame.
 
 Else nobody is blamed, and a caveat says that memory was short. A false word here costs a
 configuration that may be the best; a missed one leaves figures with a caveat. So nobody is blamed
@@ -101,23 +102,32 @@ def memory_seen(windows: Sequence[WindowRecord]) -> MemorySeen:
     )
 
 
-def blamed(seen: Mapping[str, MemorySeen], available_bytes: float) -> dict[str, str]:
+def blamed(
+    seen: Mapping[str, MemorySeen],
+    available_bytes: float,
+    limits: Mapping[str, int | None] | None = None,
+) -> dict[str, str]:
     """Return which configurations lack memory by their own fault, in words with the numbers.
 
     Args:
         seen: By configuration, of all servers that were up together.
         available_bytes: What is left of memory while all of them are up.
+        limits: What each may have by the study's own limit, where there is one.
     """
     known = [each.all_bytes for each in seen.values() if each.all_bytes is not None]
     if len(known) < len(seen):
         return {}
-    room = (available_bytes + sum(known)) * (1 - RESERVE_RATIO)
+    of_machine = available_bytes + sum(known)
+    rooms = {
+        name: min(of_machine, (limits or {}).get(name) or of_machine) * (1 - RESERVE_RATIO)
+        for name in seen
+    }
     return {
-        name: _words(each, room)
+        name: _words(each, rooms[name])
         for name, each in seen.items()
         if _lacked(each)
         and any(_is_quiet(other, each) for other in seen.values())
-        and (each.holds_bytes or 0) > room
+        and (each.holds_bytes or 0) > rooms[name]
     }
 
 

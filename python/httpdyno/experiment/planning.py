@@ -263,7 +263,11 @@ def plan_lines(plan: Plan) -> list[str]:
 
 def _target_lines(study: Study) -> list[str]:
     if study.fragments is None:
-        return [f"server    {study.server.words}", f"workload  {_workload_line(study)}"]
+        return [
+            f"server    {study.server.words}",
+            *([f"limits    {study.limit_words}"] if study.limits else []),
+            f"workload  {_workload_line(study)}",
+        ]
     command = " ".join(study.server.command)
     return [f"program   {command}", f"taken off {study.fragments.empty}, the empty body"]
 

@@ -25,7 +25,6 @@ from httpdyno.experiment.known_cycles import KnownCycles
 from httpdyno.experiment.looks_afterwards import Looked, Wanted
 from httpdyno.experiment.looks_to_take import LooksToTake
 from httpdyno.experiment.machine_room import machine_room
-from httpdyno.experiment.memory_shortage import blamed, memory_seen
 from httpdyno.experiment.own_account import looking_at
 from httpdyno.experiment.phases import acted
 from httpdyno.experiment.side_by_side import ArmSize, n_side_by_side
@@ -38,7 +37,9 @@ from httpdyno.experiment.start_arm import (
     hung_alike,
     see_crashes,
 )
+from httpdyno.experiment.start_limit import limits_of, see_limits
 from httpdyno.experiment.start_load import StartLoad
+from httpdyno.experiment.start_memory import see_short_memory, sizes_of
 from httpdyno.experiment.window_choice import CycleMoments
 from httpdyno.interruption import cleaning
 from httpdyno.load.core_plan import CorePlan, own_core_plan
@@ -54,6 +55,7 @@ from httpdyno.model import (
 from httpdyno.model.metric import keeps_first_byte
 from httpdyno.servers.adapter import NotRunning, Running, ServerAdapter
 from httpdyno.servers.difference import difference
+from httpdyno.servers.limit_group import limited_by
 from httpdyno.servers.root_folder import ROOT_VARIABLE, full_disk
 from httpdyno.servers.run_data import RunData
 from httpdyno.servers.run_folder import RunRoot, new_run_root
@@ -120,7 +122,10 @@ class ServerBench:
         if self._host is None:
             facts = host_facts(self._adapter.version(self._study.server, Path(self._study.folder)))
             self._host = structs.replace(
-                facts, client_cpus=self._cores.client, server_cpus=self._cores.server
+                facts,
+                client_cpus=self._cores.client,
+                server_cpus=self._cores.server,
+                limited_by=limited_by(each for _, each in self._study.limits),
             )
         return self._host
 
@@ -176,14 +181,15 @@ class ServerBench:
                 arm.read_log()
             see_crashes(arms)
             self._sameness.after_load(requests[0].arms, starts)
+            see_limits(arms)
             self._see_full_disk(arms)
-            _see_short_memory(requests[0].arms, starts, windows)
+            see_short_memory(requests[0].arms, starts, windows)
             still_s = self._pulse.still_s()
             if still_s:
                 blame_nobody(arms, still_s)
             else:
                 self._cycles.add(_labels(requests), seen)
-                self._sizes.update(_sizes(requests[0].arms, windows))
+                self._sizes.update(sizes_of(requests[0].arms, windows))
         finally:
             self._end(arms)
         now_s = sleepless_s()
@@ -288,7 +294,8 @@ class ServerBench:
             addresses={place: each.addresses[0] for place, each in running.items()},
             networks={place: each.networks[0] for place, each in running.items()},
             collectors={
-                place: server_collectors(account_of(each)) for place, each in running.items()
+                place: server_collectors(account_of(each), limits_of(each))
+                for place, each in running.items()
             },
             wanted=Wanted(
                 onlookers={
@@ -360,40 +367,3 @@ def _logs_of(arms: Sequence[Arm]) -> tuple[LogLines | None, ...]:
     """Return what came into the logs of a start's arms; empty where none can be read."""
     found = tuple(arm.log_lines for arm in arms)
     return () if all(lines is None for lines in found) else found
-
-
-def _see_short_memory(
-    configurations: Sequence[Configuration],
-    starts: Sequence[Sequence[Arm]],
-    windows: Sequence[WindowRecord],
-) -> None:
-    """See those as infeasible that lack memory by their own fault; all of them are still up."""
-    if any(arm.running is not None and not arm.is_up for start in starts for arm in start):
-        return  # what one that failed holds beside them nobody knows
-    labels = [each.label() for each in configurations]
-    seen = {
-        label: memory_seen([w for w in windows if labels[w.arm] == label])
-        for label in dict.fromkeys(labels[window.arm] for window in windows)
-    }
-    if not any(each.n_short for each in seen.values()):
-        return
-    for label, words in blamed(seen, machine_room().memory_bytes).items():
-        for start in starts:
-            for number, arm in enumerate(start):
-                if labels[number] == label and arm.is_up:
-                    arm.fail("infeasible", words)
-
-
-def _sizes(arms: Sequence[Configuration], windows: Sequence[WindowRecord]) -> dict[str, ArmSize]:
-    """Return what the servers took, the largest of each configuration."""
-    sizes: dict[str, ArmSize] = {}
-    for window in windows:
-        seen = window.telemetry
-        if seen.pss_bytes is not None:
-            label = arms[window.arm].label()
-            known = sizes.get(label, ArmSize(pss_bytes=0, n_processes=0))
-            sizes[label] = ArmSize(
-                pss_bytes=max(known.pss_bytes, seen.pss_bytes),
-                n_processes=max(known.n_processes, seen.n_processes),
-            )
-    return sizes

@@ -14,6 +14,7 @@ from httpdyno.model.base import Level, Record
 from httpdyno.model.burst import Burst
 from httpdyno.model.calls import CallFigures, Calls
 from httpdyno.model.curve import PoolCurve, PoolLine, Respawn
+from httpdyno.model.host import HostFacts
 from httpdyno.model.knob import Configuration, Knob, KnobInfo, is_of_words, level_text
 from httpdyno.model.load_outcome import LoadOutcome, ReplayedLog
 from httpdyno.model.log import LogKind, LogLevel, LogLines
@@ -31,7 +32,6 @@ from httpdyno.model.measurement import (
     Cycles,
     Evidence,
     HistogramData,
-    HostFacts,
     LiveLoad,
     Measurement,
     Pages,
@@ -63,6 +63,7 @@ from httpdyno.model.result import (
     WindowRecord,
 )
 from httpdyno.model.run import RunStatus, RunSummary
+from httpdyno.model.server_limits import LimitValues, ServerLimits
 from httpdyno.model.site import (
     Backend,
     ChangeSet,
@@ -134,6 +135,7 @@ __all__ = [
     "LadderStep",
     "Level",
     "Limit",
+    "LimitValues",
     "Listener",
     "LiveLoad",
     "LoadOutcome",
@@ -173,6 +175,7 @@ __all__ = [
     "RunStatus",
     "RunSummary",
     "SecondClaim",
+    "ServerLimits",
     "ServerSpec",
     "Sessions",
     "SideCommand",

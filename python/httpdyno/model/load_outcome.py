@@ -3,7 +3,8 @@
 import msgspec
 
 from httpdyno.model.base import Record
-from httpdyno.model.measurement import HostFacts, Measurement
+from httpdyno.model.host import HostFacts
+from httpdyno.model.measurement import Measurement
 from httpdyno.model.workload import RequestSpec, Workload
 
 

@@ -45,6 +45,15 @@ class Telemetry(Record, frozen=True, omit_defaults=True):
     none of the one that it is in, or of the machine. None where nobody tells."""
     calls: Calls | None = None
     """Where it is no server, but a program that repeats a body: what is taken off."""
+    n_at_memory_limit: int = 0
+    """How often it met the memory limit that its study sets: the kernel then took something back,
+    pages of files mostly, or ended a process."""
+    n_cpu_periods: int = 0
+    """Of the CPU limit that its study sets, in which it wanted to run; of several servers all."""
+    n_throttled: int = 0
+    """Of those, in which it used its CPU seconds up and stood still."""
+    throttled_s: float = 0.0
+    """For how long, summed over the CPUs that it would have run on."""
 
 
 class Phases(Record, frozen=True, omit_defaults=True):
@@ -375,21 +384,3 @@ class LiveLoad(Record, frozen=True):
     in_flight: int
     latency: HistogramData = NO_VALUES
     """Since the window began, two significant digits."""
-
-
-class HostFacts(Record, frozen=True):
-    """The machine and the software that a result was made on."""
-
-    httpdyno: str
-    python: str
-    kernel: str
-    cpu: str
-    n_cpus: int
-    memory_bytes: int
-    limits: dict[str, int] = msgspec.field(default_factory=dict)
-    """Such as open_files, processes, local_ports, somaxconn."""
-    load_average: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    server: str = ""
-    """The server's own version line."""
-    client_cpus: tuple[int, ...] = ()
-    server_cpus: tuple[int, ...] = ()

@@ -7,10 +7,11 @@ import msgspec
 from httpdyno.model.base import Level, Record
 from httpdyno.model.calls import CallFigures
 from httpdyno.model.curve import PoolCurve
+from httpdyno.model.host import HostFacts
 from httpdyno.model.knob import Configuration, is_of_words, level_text
 from httpdyno.model.log import LogLines
 from httpdyno.model.look import Bottleneck, Look
-from httpdyno.model.measurement import HistogramData, HostFacts, Measurement, Telemetry
+from httpdyno.model.measurement import HistogramData, Measurement, Telemetry
 from httpdyno.model.site import ValueEvidence
 from httpdyno.model.study import Plan, Step
 

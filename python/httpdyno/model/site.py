@@ -5,6 +5,7 @@ from typing import Literal
 import msgspec
 
 from httpdyno.model.base import Record
+from httpdyno.model.server_limits import ServerLimits
 
 ValueEvidence = Literal["said", "seen", "read"]
 """How a value in force is known: the running server says it, it is seen from outside (sockets,
@@ -43,6 +44,8 @@ class Member(Record, frozen=True):
     serves: tuple[str, ...] = ()
     """Backend addresses that it answers at, such as `unix:/run/php/php8.2-fpm.sock`."""
     ready_timeout_s: float = 20.0
+    limits: ServerLimits = ServerLimits()
+    """What each of its copies may take at most."""
 
 
 class Door(Record, frozen=True):

@@ -8,6 +8,7 @@ import msgspec
 from httpdyno.model.base import Level, Record
 from httpdyno.model.knob import Configuration, Knob, level_text
 from httpdyno.model.load_knob import with_load_knobs
+from httpdyno.model.server_limits import ServerLimits
 from httpdyno.model.site import Site
 from httpdyno.model.workload import Objective, Workload
 
@@ -102,6 +103,8 @@ class ServerSpec(Record, frozen=True):
     """Further ones, each with a time of its own."""
     finish: tuple[SideCommand, ...] = ()
     """Run once the server of a start has ended, whatever came of it."""
+    limits: ServerLimits = ServerLimits()
+    """What it may take at most, its companions not included, which have limits of their own."""
     companions: tuple["Companion", ...] = ()
     """Further servers, started and measured and ended with it; theirs have none."""
     loaded: str = ""
@@ -131,6 +134,14 @@ class Companion(Record, frozen=True):
     """Whether it is started before the server, which may name it, or after it, and names it."""
     when: str = ""
     """A template that says `true` or `false`: whether it is there; empty is always."""
+
+
+def limits_of(server: ServerSpec, site: Site | None) -> tuple[tuple[str, ServerLimits], ...]:
+    """Return the limits of each server that has any, by its name: of companions, or members."""
+    of_all = [("server", server.limits), *((c.name, c.spec.limits) for c in server.companions)]
+    if site is not None:
+        of_all = [(member.name, member.limits) for member in site.members]
+    return tuple((name, limits) for name, limits in of_all if limits)
 
 
 class Phase(Record, frozen=True):
@@ -237,6 +248,18 @@ class Study(Record, frozen=True):
     """The founding documents' figure for the whole, in words."""
     book_ratio: float | None = None
     """The founding documents' ratio of final over start."""
+
+    @property
+    def limits(self) -> tuple[tuple[str, ServerLimits], ...]:
+        """The limits of each server that has any, by its name."""
+        return limits_of(self.server, self.site)
+
+    @property
+    def limit_words(self) -> str:
+        """The limits for people, with whose they are where there are several servers."""
+        has_one = self.site is None and not self.server.companions
+        each = (w.words if has_one else f"{name}: {w.words}" for name, w in self.limits)
+        return "; ".join(each)
 
     @property
     def is_until_decided(self) -> bool:

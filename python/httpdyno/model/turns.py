@@ -3,7 +3,7 @@
 import msgspec
 
 from httpdyno.model.base import Record
-from httpdyno.model.measurement import HostFacts
+from httpdyno.model.host import HostFacts
 from httpdyno.model.result import ArmSummary, Caveat, RatioInterval, Verdict
 from httpdyno.model.workload import Workload
 

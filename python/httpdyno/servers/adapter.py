@@ -19,6 +19,7 @@ from httpdyno.model import (
     SideCommand,
     TrialStatus,
 )
+from httpdyno.servers.limit_group import LimitGroups
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -95,7 +96,8 @@ class Running(Protocol):
         """Wait until it answers and is all there, then read the effective configuration back.
 
         Returns `NotRunning` with status `refused` (configuration rejected or not in force as
-        asked), `crashed` (exited) or `hung` (no answer in time).
+        asked), `crashed` (exited), `hung` (no answer in time) or `infeasible` (it ran into a limit
+        of what it may take).
         """
 
     def is_alive(self) -> bool:
@@ -137,6 +139,18 @@ class Logged(Protocol):
 
     def error_logs(self) -> tuple[Path, ...]:
         """Return the files that it logs and prints to as long as it runs, as seen from here."""
+
+
+@runtime_checkable
+class Limited(Protocol):
+    """A server that may have hard limits."""
+
+    @property
+    def limits(self) -> tuple[LimitGroups, ...]:
+        """What limits each part of it that has limits; while it is not stopped."""
+
+    def limit_hit(self) -> str:
+        """Return in words how it ran into its memory limit; empty where it did not."""
 
 
 class ServerAdapter(Protocol):

@@ -4,22 +4,38 @@ What a group is good for here is its `cgroup.kill`: the kernel ends all members 
 no process can fork faster than it is ended. And its `cpu.stat`: the kernel counts there what all
 used that ever ran in it (`telemetry/account.py`). So a server is alone in its group; who starts and
 keeps it is outside. It limits nothing: a group is only made where no controller would come with it,
-because a share of its own would change what is measured.
+because a share of its own would change what is measured. Where a study asks for limits, groups are
+made for those (`limit_group.py`), where a controller does come with them.
 
-Source: the kernel's Documentation/admin-guide/cgroup-v2.rst, "Core Interface Files".
+Source: the kernel's Documentation/admin-guide/cgroup-v2.rst, "Core Interface Files" and "Top-down
+Constraint", "No Internal Process Constraint", "Delegation Containment"; cgroup-v1/memory.rst.
 """
 
 import functools
 import os
 import time
+from collections.abc import Collection
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
+from httpdyno.group_folder import group_folders
+
+CONTROLLERS = ("memory", "cpu")
+"""Those that limits are set with."""
 _PREFIX = "httpdyno-"
 _END_S = 5.0
 _POLL_S = 0.01
 _MOUNTS = Path("/proc/self/mountinfo")
 _OWN = Path("/proc/self/cgroup")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Parent:
+    """A group that groups with a controller can be made in."""
+
+    folder: Path
+    version: int
 
 
 @functools.cache
@@ -48,12 +64,68 @@ def usable_parent(mounts: str, own: str) -> Path | None:
     return None
 
 
+@functools.cache
+def limit_parents(controllers: frozenset[str]) -> dict[str, Parent] | str:
+    """Return where this process may make groups with controllers; in words why it cannot."""
+    return usable_limit_parents(_content(_MOUNTS), _content(_OWN), controllers)
+
+
+def usable_limit_parents(
+    mounts: str, own: str, controllers: Collection[str]
+) -> dict[str, Parent] | str:
+    """Return the folder for each controller, the same for all of version 2; else why not.
+
+    Version 1 lets a group have groups and processes, so this process's own group will do. In
+    version 2 a group that hands controllers on has no processes: the nearest above this process
+    that hands all of them on. Who is not root may move a process only below a group that is his.
+
+    Args:
+        mounts: /proc/self/mountinfo.
+        own: /proc/self/cgroup.
+        controllers: Of `CONTROLLERS`.
+    """
+    found: dict[str, Parent] = {}
+    for controller in controllers:
+        folders = (f for f, version in group_folders(mounts, own, controller) if version == 1)
+        if (own_folder := next(folders, None)) is not None:
+            found[controller] = Parent(folder=Path(own_folder), version=1)
+            if not os.access(own_folder, os.W_OK | os.X_OK):
+                return f"no group for {controller} may be made in `{own_folder}`"
+    wanted = {*controllers} - {*found}
+    if not wanted:
+        return found
+    above = [Path(each) for each, _ in group_folders(mounts, own, "")]
+    handing = [each for each in above if wanted <= {*_words(each / "cgroup.subtree_control")}]
+    for folder in handing:
+        if os.access(folder, os.W_OK | os.X_OK) and os.access(folder / "cgroup.procs", os.W_OK):
+            return found | {each: Parent(folder=folder, version=2) for each in wanted}
+    names = " and ".join(sorted(wanted))
+    if handing:
+        return f"no group for {names} may be made in `{handing[0]}`"
+    return f"no control group above httpdyno's hands {names} on to groups in it"
+
+
+def _parents() -> list[Path]:
+    """Return all folders that this process may have made groups in."""
+    found = dict.fromkeys([parent_group()])
+    for wanted in (CONTROLLERS, *((each,) for each in CONTROLLERS)):
+        parents = limit_parents(frozenset(wanted))
+        if not isinstance(parents, str):
+            found |= dict.fromkeys(each.folder for each in parents.values())
+    return [folder for folder in found if folder is not None]
+
+
+def group_name(name: str) -> str:
+    """Return what a group of ours is called."""
+    return f"{_PREFIX}{name}"
+
+
 def make_group(name: str) -> Path | None:
     """Make a group; None where that cannot be: it is a net more, not a need."""
     parent = parent_group()
     if parent is None:
         return None
-    group = parent / f"{_PREFIX}{name}"
+    group = parent / group_name(name)
     try:
         group.mkdir()
     except OSError:
@@ -72,7 +144,7 @@ def holds(group: Path, pid: int) -> bool:
 
 def is_group(folder: Path) -> bool:
     """Whether this is one of ours: a damaged record must not name anything else."""
-    return folder.parent == parent_group() and folder.name.startswith(_PREFIX)
+    return folder.parent in _parents() and folder.name.startswith(_PREFIX)
 
 
 def groups_of(owner: str) -> list[Path]:
@@ -80,13 +152,11 @@ def groups_of(owner: str) -> list[Path]:
 
     A group is made before a record can have it, and its owner may be killed in between.
     """
-    parent = parent_group()
-    if parent is None:
-        return []
-    try:
-        return [each for each in parent.iterdir() if each.name.startswith(f"{_PREFIX}{owner}-")]
-    except OSError:
-        return []
+    found: list[Path] = []
+    for parent in _parents():
+        with suppress(OSError):
+            found += [e for e in parent.iterdir() if e.name.startswith(group_name(f"{owner}-"))]
+    return found
 
 
 def end_group(group: Path) -> None:
@@ -105,6 +175,10 @@ def remove_group(group: Path) -> None:
         if not group.exists() or time.monotonic() > deadline_s:
             return
         time.sleep(_POLL_S)
+
+
+def _words(path: Path) -> list[str]:
+    return _content(path).split()
 
 
 def _content(path: Path) -> str:

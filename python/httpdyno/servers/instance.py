@@ -12,6 +12,8 @@ from msgspec import structs
 
 from httpdyno.model import Configuration, Effective, ServerSpec, SideCommand, level_text
 from httpdyno.servers.adapter import NotRunning, Place
+from httpdyno.servers.limit_group import LimitGroups, hit_words
+from httpdyno.servers.limit_values import effective_limits
 from httpdyno.servers.listening import listening
 from httpdyno.servers.patience import Patience
 from httpdyno.servers.port import HeldPort
@@ -55,6 +57,8 @@ class Asked:
     configuration: Configuration
     known: frozenset[str]
     """Knobs that are the server's own; the others are its application's."""
+    of_limits: frozenset[str] = frozenset()
+    """Knobs that its limits have, of which the kernel tells."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -119,8 +123,25 @@ class Instance:
         group = self._process.group
         return () if group is None else (group,)
 
+    @property
+    def limits(self) -> tuple[LimitGroups, ...]:
+        """What limits it; empty where nothing does."""
+        limits = self._process.limits
+        return () if limits is None else (limits,)
+
+    def limit_hit(self) -> str:
+        """Return in words how it ran into its memory limit; empty where it did not."""
+        return hit_words(self._process.limits)
+
     def await_ready(self, timeout_s: float) -> NotRunning | Effective:
         """Wait until it answers and is all there, then read the effective configuration back."""
+        answer = self._ready(timeout_s)
+        # Whatever came of it, that was why.
+        if isinstance(answer, NotRunning) and (words := self.limit_hit()):
+            return NotRunning(status="infeasible", detail=words)
+        return answer
+
+    def _ready(self, timeout_s: float) -> NotRunning | Effective:
         patience = Patience(timeout_s)
         readiness = self._awaited(patience)
         if readiness.kind == "exited":
@@ -142,7 +163,7 @@ class Instance:
         if isinstance(effective, NotRunning):
             # One that dies just after its first answer says more by its exit.
             return effective if self._process.is_alive() else self._exited()
-        return self._with_application(self._without_folders(effective))
+        return self._with_application(self._with_limits(self._without_folders(effective)))
 
     def _awaited(self, patience: Patience) -> Readiness:
         """Wait for the sign of readiness that the study names."""
@@ -244,6 +265,20 @@ class Instance:
             asked=written(effective.asked),
             source=effective.source,
             unverified=effective.unverified,
+        )
+
+    def _with_limits(self, effective: Effective) -> Effective:
+        """Add what the kernel says of the limits: they were read back when they were set."""
+        limits = self._process.limits
+        if limits is None:
+            return effective
+        levels = self._asked.configuration.values
+        of_limits = {name: level_text(levels[name]) for name in sorted(self._asked.of_limits)}
+        return structs.replace(
+            effective,
+            values={**effective.values, **of_limits, **effective_limits(limits.values)},
+            asked={**effective.asked, **of_limits, **effective_limits(limits.values)},
+            source=f"{effective.source}, control group".removeprefix(", "),
         )
 
     def _with_application(self, effective: Effective) -> NotRunning | Effective:

@@ -139,7 +139,9 @@ class Job:
         self.cpus = cpus
         """Where its processes may run; empty is anywhere."""
         self.group = group
-        """Folder of the control group that it runs in; empty is none."""
+        """Folder of the control group that it runs in; empty is none. A net more, not a need."""
+        self.limits: list[str] = []
+        """Those of the groups that limit it: without them it is not run."""
         self.folder = folder
         """Where it runs; empty is where the keeper was started."""
         self.stop = stop
@@ -158,7 +160,7 @@ class Job:
         cpus = ",".join(str(cpu) for cpu in self.cpus)
         entry = self.entry.packed()
         numbers = [int(self.stop), int(self.is_module), len(variables)]
-        head = [cpus, self.group, self.folder, entry, *map(str, numbers)]
+        head = [cpus, self.group, "\n".join(self.limits), self.folder, entry, *map(str, numbers)]
         fields = [*head, *variables, *self.command]
         body = b"\0".join(os.fsencode(field) for field in fields)
         return len(body).to_bytes(8, "little") + body
@@ -171,9 +173,9 @@ class Job:
         if not body:
             return None
         fields = (os.fsdecode(field) for field in body.split(b"\0"))
-        cpus, group, folder, entry, stop, is_module, n, *rest = fields
+        cpus, group, limits, folder, entry, stop, is_module, n, *rest = fields
         pairs = (variable.partition("=") for variable in rest[: int(n)])
-        return cls(
+        job = cls(
             command=rest[int(n) :],
             environment={name: value for name, _, value in pairs},
             cpus=[int(cpu) for cpu in cpus.split(",") if cpu],
@@ -183,6 +185,8 @@ class Job:
             entry=Entry.read(entry),
             is_module=bool(int(is_module)),
         )
+        job.limits = limits.split("\n") if limits else []
+        return job
 
 
 class _Keeper:
@@ -214,8 +218,9 @@ class _Keeper:
             os.kill(self._root, self._job.stop)
             self._wait(lambda: self._is_over, _GRACEFUL_S)
         is_clean = self._end_all()
-        if self._job.group:
-            _remove_group(self._job.group)
+        for group in (self._job.group, *self._job.limits):
+            if group:
+                _remove_group(group)
         return 0 if is_clean else 1
 
     def _heard(self) -> bytes:
@@ -300,8 +305,7 @@ def _become(job: Job, control: int, go: int) -> int:
     try:
         if job.cpus:
             os.sched_setaffinity(0, job.cpus)
-        if job.group:
-            _write(f"{job.group}/cgroup.procs", b"0")
+        _enter_groups(job)
         # Before the go, while httpdyno still makes what it needs.
         module = __import__(job.command[0], fromlist=["main"]) if job.is_module else None
         _write_to(control, f"ready {os.getpid()}\n".encode())
@@ -328,6 +332,22 @@ def _become(job: Job, control: int, go: int) -> int:
         where = f" in {job.folder}" if job.folder else ""
         os.write(2, f"cannot run {job.command[0]}{where}: {error.strerror}\n".encode())
     return _NOT_LAUNCHED
+
+
+def _enter_groups(job: Job) -> None:
+    """Go into the job's control groups, before anything of it is run.
+
+    Raises:
+        OSError: The kernel does not let this process into one that limits it.
+    """
+    for group in job.limits:
+        try:
+            with open(f"{group}/cgroup.procs", "wb", buffering=0) as file:  # noqa: PTH123
+                file.write(b"0")
+        except OSError as error:
+            raise OSError(error.errno, f"cannot go into {group}: {error.strerror}") from error
+    if job.group and job.group not in job.limits:
+        _write(f"{job.group}/cgroup.procs", b"0")
 
 
 def _let_go_of_files() -> None:

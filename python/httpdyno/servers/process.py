@@ -21,10 +21,12 @@ from typing import BinaryIO
 
 from httpdyno.errors import AdapterError, RevertError
 from httpdyno.interruption import cleaning
+from httpdyno.model import LimitValues
 from httpdyno.servers import keeper
 from httpdyno.servers.adapter import Place
 from httpdyno.servers.control_group import end_group, holds, make_group, remove_group
 from httpdyno.servers.keeper import Entry, Job
+from httpdyno.servers.limit_group import LimitGroups, make_limit_groups
 from httpdyno.servers.live_process import (
     MARK,
     ProcessInfo,
@@ -97,6 +99,7 @@ class ServerProcess:
         folder: str = "",
         stop_signal: signal.Signals = signal.SIGTERM,
         entry: Entry | None = None,
+        limits: LimitValues | None = None,
         is_module: bool = False,
         meanwhile: Callable[[], object] = lambda: None,
     ) -> "ServerProcess":
@@ -111,13 +114,14 @@ class ServerProcess:
             folder: Where it runs, when that is not its place.
             stop_signal: What asks it to end.
             entry: What it goes into and becomes, where it is not to be as this process.
+            limits: What it and all that comes from it may take at most, from before it runs on.
             is_module: Whether the command is a module of httpdyno's, whose `main` is called with
                 the other words, rather than a program.
             meanwhile: What has to be done before it runs, done while its keeper comes up. What this
                 raises is raised, and nothing has run.
 
         Raises:
-            AdapterError: No process can be started, or it cannot be recorded.
+            AdapterError: No process can be started or limited so, or it cannot be recorded.
         """
         job = Job(
             command=list(command),
@@ -131,7 +135,9 @@ class ServerProcess:
         )
         if nul := next((text for text in job.texts() if "\0" in text), None):
             raise AdapterError(f"`{nul!r}` of the command or its environment holds a NUL")
-        kept = _Kept(make_group(f"{place.folder.parent.name}-{place.folder.name}-{log.name}"))
+        name = f"{place.folder.parent.name}-{place.folder.name}-{log.name}"
+        limited = make_limit_groups(name, limits) if limits else None
+        kept = _Kept((limited and limited.whole) or make_group(name), limited)
         try:
             kept.launch(job, place, log, output_to or log)
             meanwhile()
@@ -160,6 +166,11 @@ class ServerProcess:
         """The control group that all that came from it is in, and nothing else; None for none."""
         group = self._kept.group
         return group if group is not None and holds(group, self.pid) else None
+
+    @property
+    def limits(self) -> LimitGroups | None:
+        """What limits it and all that came from it; None where nothing does."""
+        return self._kept.limited
 
     @property
     def exit_code(self) -> int | None:
@@ -258,8 +269,9 @@ class ServerProcess:
 class _Kept:
     """A server's keeper, as httpdyno talks with it."""
 
-    def __init__(self, group: Path | None) -> None:
+    def __init__(self, group: Path | None, limited: LimitGroups | None = None) -> None:
         self.group = group
+        self.limited = limited
         self.pid = 0
         self.started_ticks = 0
         self._keeper: subprocess.Popen[bytes] | None = None
@@ -286,6 +298,7 @@ class _Kept:
                 start_new_session=True,
             )
         job.group = str(self.group or "")
+        job.limits = [str(each) for each in self._limit_folders()]
         self.say(job.packed())
 
     def await_ready(self, log: Path) -> None:
@@ -336,9 +349,12 @@ class _Kept:
         if not self._has_ended(_END_S) and self._keeper is not None:
             self._keeper.kill()
             self._keeper.wait()
-        if self.group is not None:
-            end_group(self.group)
-            remove_group(self.group)
+        for group in filter(None, dict.fromkeys([self.group, *self._limit_folders()])):
+            end_group(group)
+            remove_group(group)
+
+    def _limit_folders(self) -> tuple[Path, ...]:
+        return () if self.limited is None else self.limited.folders
 
     def close(self) -> None:
         self._control.close()

@@ -32,15 +32,27 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from httpdyno.errors import AdapterError
+from httpdyno.errors import AdapterError, UsageError
 from httpdyno.foreign_text import read_regular, reason
-from httpdyno.model import Configuration, Level, Peer, ServerSpec, SideCommand, level_text
+from httpdyno.model import (
+    Configuration,
+    Level,
+    LimitValues,
+    Peer,
+    ServerSpec,
+    SideCommand,
+    level_text,
+)
 from httpdyno.servers.adapter import Rendered
+from httpdyno.servers.control_group import CONTROLLERS
+from httpdyno.servers.limit_values import effective_limits, limit_values
 
 RUN_PLACEHOLDER = "RUN"
 MEMORY_PLACEHOLDER = "MEMORY"
 PORT_PLACEHOLDER = "PORT"
 SHARED_PLACEHOLDER = "SHARED"
+LIMITS = "limits of its processes"
+"""What they are called among the files of a rendered configuration."""
 
 _LARGEST_BYTES = 16 << 20
 LOOPBACK = "127.0.0.1"
@@ -237,8 +249,11 @@ def rendered_configuration(
     """
     templates = rendered_templates(spec, study_folder, variables)
     files = {diff_name(target, variables): text for target, text in templates.items()}
+    in_force = effective_limits(rendered_limits(spec, variables))
+    lines = "".join(f"{key} = {text}\n" for key, text in in_force.items())
+    limits = {LIMITS: lines} if lines else {}
     return Rendered(
-        files={**files, **own},
+        files={**files, **own, **limits},
         environment=rendered_environment(spec, variables),
         prepare=rendered_prepare(spec, variables),
     )
@@ -250,6 +265,22 @@ def rendered_environment(spec: ServerSpec, variables: Variables) -> dict[str, st
         name: render_argument(value, variables, source=f"environment.{name}")
         for name, value in spec.environment.items()
     }
+
+
+def rendered_limits(spec: ServerSpec, variables: Variables) -> LimitValues:
+    """Return what the server may take at most.
+
+    Raises:
+        AdapterError: It cannot be rendered, or comes to nothing that could be a limit.
+    """
+    texts = {
+        key: render_argument(getattr(spec.limits, key), variables, source=f"limits.{key}")
+        for key in CONTROLLERS
+    }
+    try:
+        return limit_values(replace(spec.limits, **texts))
+    except UsageError as error:
+        raise AdapterError(str(error)) from error
 
 
 def rendered_prepare(spec: ServerSpec, variables: Variables) -> tuple[str, ...]:

@@ -6,15 +6,16 @@ owners, process and the end of all that where it does not come to be are `spawne
 
 import signal
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
 from httpdyno.servers.adapter import NotRunning, Place, Running
 from httpdyno.servers.instance import Asked, Insight, Instance, Listening
+from httpdyno.servers.knob_use import knobs_of_limits
 from httpdyno.servers.port import HeldPort
 from httpdyno.servers.process import ServerProcess
-from httpdyno.servers.render import Variables
+from httpdyno.servers.render import Variables, rendered_limits
 from httpdyno.servers.run_folder import remove_place
 from httpdyno.servers.staging import act, environment, finish, hand_over, stage, writable_folders
 
@@ -97,6 +98,7 @@ def _spawned(
         peers=spec.peers,
     )
     how = launch(variables)
+    limits = rendered_limits(spec, variables)
     for folder in how.folders:
         (place.folder / folder).mkdir()
     refusal = stage(spec, study_folder, place, variables, extra=how.files)
@@ -113,12 +115,13 @@ def _spawned(
         output_to=how.output_to,
         folder=how.folder,
         stop_signal=signal.Signals[f"SIG{spec.stop}"],
+        limits=limits,
     )
     return Instance(
         process=process,
         listening=Listening(addresses=tuple(how.addresses) or (port.address,), port=port),
         place=place,
-        asked=asked,
+        asked=replace(asked, of_limits=knobs_of_limits(spec, variables)),
         insight=how.insight(process),
         error_logs=how.error_logs,
         act=partial(act, variables, place, own_environment),

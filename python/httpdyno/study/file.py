@@ -17,13 +17,14 @@ from httpdyno.model.base import Level
 from httpdyno.model.knob import Configuration, Knob, KnobInfo
 from httpdyno.model.metric import CALL_METRIC, REQUEST_METRICS
 from httpdyno.model.site import Site
-from httpdyno.model.study import Method, ServerSpec, Study
+from httpdyno.model.study import Method, ServerSpec, Study, limits_of
 from httpdyno.model.workload import Objective, second_metric_of
 from httpdyno.study.also import with_also
 from httpdyno.study.candidate import study_candidates
 from httpdyno.study.complaint import MISSING_HINT, is_possible_number, nearest, typed_study
 from httpdyno.study.fragments import fragments_from, target_of, with_fragments
 from httpdyno.study.knob import Settings, study_knobs
+from httpdyno.study.limits import with_whole_periods
 from httpdyno.study.load_knob import check_load_knobs
 from httpdyno.study.phase import phases_from
 from httpdyno.study.server import infos_of, server_from, with_companions
@@ -151,7 +152,10 @@ def study_from(
             is_open_loop=workload.is_open_loop,
             metrics=REQUEST_METRICS if code is None else (CALL_METRIC,),
         ),
-        method=check.method(typed.method, knobs, typed.objective, _members(site)),
+        method=with_whole_periods(
+            check.method(typed.method, knobs, typed.objective, _members(site)),
+            [limits for _, limits in limits_of(server, site)],
+        ),
         budget_s=check.duration("budget.time", typed.budget.time),
     )
     check_windows(study.workload, study.method, study.objective, check.wrong)

@@ -19,6 +19,11 @@ ready_path = "/health"
 settings = { application = "shop:app", directory = "app" }
 environment = { SHOP_CACHE = "{{ knob.cache }}" }
 """,
+    "[server.limits]": """
+[server.limits]
+memory = "{knob.memory}"    # how much does it need? `none` is no limit
+cpu = 1.5
+""",
     "[[server.prepare]]": """
 [[server.prepare]]
 run = ["sh", "-c", "echo 'create table items (name text)' > {run}/shop.sql"]
@@ -44,6 +49,10 @@ name = "db"
 adapter = "command"
 command = ["redis-server", "{run}/redis.conf"]
 ready = "tcp"
+""",
+    "[companions.limits]": """
+[companions.limits]
+memory = "256MiB"
 """,
     "[[companions.templates]]": """
 [[companions.templates]]    # in it: port {{ port }}
@@ -100,6 +109,11 @@ kind = "php-fpm"
 main = "/etc/php/8.2/fpm/php-fpm.conf"
 serves = ["unix:/run/php/php8.2-fpm.sock"]
 """,
+    "[site.members.limits]": """
+[site.members.limits]       # of the member above it, as MemoryMax= and CPUQuota= of its unit
+memory = "1GiB"
+cpu = 2
+""",
     "[[site.doors]]": """
 [[site.doors]]
 to = "unix:/run/postgresql/.s.PGSQL.5432"
@@ -137,6 +151,11 @@ name = "cache"              # the application's own, which reads SHOP_CACHE
 start = "disk"
 levels = ["memory"]
 why = "every page writes a session"
+
+[[knobs]]
+name = "memory"             # of its limits
+start = "none"
+levels = ["256MiB", "128MiB"]
 """,
     "[[candidates]]": """
 [[candidates]]
@@ -222,15 +241,15 @@ window = "30ms"
 """What a study about code has in place of all others."""
 
 _OF_SITES = (
-    *("[site]", "[[site.members]]", "[[site.doors]]"),
+    *("[site]", "[[site.members]]", "[site.members.limits]", "[[site.doors]]"),
     *("[[site.prepare]]", "[[site.finish]]"),
 )
 _OF_CODE = ("[fragments]", "[[fragments.files]]")
 _OF_SERVERS = (
-    *("[server]", "[[server.prepare]]", "[[server.finish]]"),
+    *("[server]", "[server.limits]", "[[server.prepare]]", "[[server.finish]]"),
     *("[[server.files]]", "[[server.templates]]", "[[candidates]]"),
     *("[[companions]]", "[[companions.prepare]]", "[[companions.finish]]"),
-    *("[[companions.files]]", "[[companions.templates]]"),
+    *("[[companions.files]]", "[[companions.templates]]", "[companions.limits]"),
 )
 
 SERVER = "".join(text for key, text in EXAMPLES.items() if key not in {*_OF_SITES, *_OF_CODE})

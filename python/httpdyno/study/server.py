@@ -12,6 +12,7 @@ from httpdyno.model.knob import KnobInfo
 from httpdyno.model.study import Companion, ServerSpec
 from httpdyno.servers.companions.names import SERVER, known_knobs
 from httpdyno.study.command import GET, check_command, get_of
+from httpdyno.study.limits import limits_from
 from httpdyno.study.side_command import Duration, side_commands
 from httpdyno.study.site import Wrong, check_ready
 from httpdyno.study.table import CompanionTable, ServerTable, StudyFile
@@ -54,6 +55,7 @@ def server_from(table: ServerTable, folder: Path, duration: Duration, wrong: Wro
         excluded={entry.from_: entry.exclude for entry in table.files if entry.exclude},
         templates=table.templates,
         settings=table.settings,
+        limits=limits_from(table.limits, "server.limits", duration, wrong),
         environment=table.environment,
         pass_environment=table.pass_environment,
         ready_path=ready_path,

@@ -12,6 +12,7 @@ from httpdyno.model.knob import KnobInfo
 from httpdyno.model.site import Member, Site
 from httpdyno.model.study import ServerSpec
 from httpdyno.model.workload import RequestSpec, TlsSpec, Workload
+from httpdyno.study.limits import limits_from
 from httpdyno.study.side_command import NOT_OF_A_COPY, OF_A_COPY, Duration, site_commands
 from httpdyno.study.table import MemberTable, SiteTable
 from httpdyno.study.workload import NO_NAME
@@ -172,12 +173,17 @@ def _check_paths(key: str, paths: Sequence[str], wrong: Wrong) -> None:
 
 
 def _member(key: str, table: MemberTable, wrong: Wrong) -> Member:
-    try:
-        ready_timeout_s = duration_s(table.ready_timeout)
-    except UsageError as error:
-        raise wrong(f"{key}.ready_timeout", table.ready_timeout, "such as `20s`") from error
-    if ready_timeout_s <= 0:
-        raise wrong(f"{key}.ready_timeout", table.ready_timeout, "more than zero")
+
+    def duration(name: str, text: str) -> float:
+        try:
+            found_s = duration_s(text)
+        except UsageError as error:
+            raise wrong(name, text, "such as `20s`") from error
+        if found_s <= 0:
+            raise wrong(name, text, "more than zero")
+        return found_s
+
+    ready_timeout_s = duration(f"{key}.ready_timeout", table.ready_timeout)
     return Member(
         name=table.name,
         kind=table.kind,
@@ -193,6 +199,7 @@ def _member(key: str, table: MemberTable, wrong: Wrong) -> Member:
         environment=table.environment,
         serves=table.serves,
         ready_timeout_s=ready_timeout_s,
+        limits=limits_from(table.limits, f"{key}.limits", duration, wrong),
     )
 
 

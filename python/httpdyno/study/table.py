@@ -56,6 +56,30 @@ class SiteCommandTable(SideCommandTable, frozen=True):
     """Whom it runs as, where that is not the member's user, such as `www-data`."""
 
 
+class LimitsTable(Record, frozen=True):
+    """`[server.limits]`: what all processes of a server may take together, at most."""
+
+    memory: str = ""
+    """A size, such as `512MiB`; `{knob.NAME}` puts a knob in, whose `none` is no limit. A server
+    that runs into it is `infeasible`, whatever it had measured."""
+    cpu: float | str = ""
+    """CPU seconds a second: `0.5` is half a core, `2` two whole ones. Knobs as in `memory`."""
+    cpu_period: str = "100ms"
+    """In which its CPU seconds are given out; who has used them up stands still until the next one
+    begins. Windows are lengthened to ten periods."""
+
+
+class MemberLimitsTable(Record, frozen=True):
+    """`[site.members.limits]`."""
+
+    memory: str = ""
+    """A size, such as `512MiB`. A copy that runs into it is `infeasible`."""
+    cpu: float | str = ""
+    """CPU seconds a second: `0.5` is half a core, `2` two whole ones."""
+    cpu_period: str = "100ms"
+    """In which its CPU seconds are given out, as in `[server.limits]`; systemd's is 100 ms, too."""
+
+
 class ServerTable(Record, frozen=True):
     """`[server]`."""
 
@@ -92,6 +116,9 @@ class ServerTable(Record, frozen=True):
     """Files rendered anew for each start; one that renders to nothing is not written."""
     settings: dict[str, Level] = msgspec.field(default_factory=dict)
     """Settings of the adapter that stay as they are throughout the study."""
+    limits: LimitsTable = LimitsTable()
+    """What all of its processes may take together, at most, enforced by the kernel: each start of
+    each configuration has a control group of its own for it, and is not started without."""
     environment: dict[str, str] = msgspec.field(default_factory=dict)
     """Variables of the server, by name; `{knob.NAME}` or `{{ knob.NAME }}` puts a knob in."""
     pass_environment: tuple[str, ...] = ()
@@ -143,6 +170,9 @@ class MemberTable(Record, frozen=True):
     """Backend addresses that it answers at, such as `unix:/run/php/php8.2-fpm.sock`."""
     ready_timeout: str = "20s"
     """How long its private copy may take to come up."""
+    limits: MemberLimitsTable = MemberLimitsTable()
+    """What its processes in each private copy may take together, at most, enforced by the kernel.
+    """
 
 
 class SiteTable(Record, frozen=True):

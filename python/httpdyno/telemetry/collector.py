@@ -6,11 +6,13 @@ is a class of its own and a line in `server_collectors`; `httpdyno.testing.colle
 of them must do. What works or asks the server while it is loaded is none: it would be measured too.
 """
 
+from collections.abc import Iterable
 from typing import Protocol
 
 from httpdyno.model import Telemetry
 from httpdyno.telemetry.account import Account, AccountCollector
 from httpdyno.telemetry.host import HostCollector
+from httpdyno.telemetry.limit import Groups, LimitCollector
 from httpdyno.telemetry.shortage import ShortageCollector
 
 
@@ -32,11 +34,15 @@ class Collector(Protocol):
         """
 
 
-def server_collectors(account: Account) -> tuple[Collector, ...]:
+def server_collectors(account: Account, limits: Iterable[Groups] = ()) -> tuple[Collector, ...]:
     """Return the collectors of a server, new ones for each start.
 
     Args:
         account: Of the server's processes, for these collectors alone.
+        limits: The control groups that limit it.
     """
+    limited = tuple(limits)
+    of_limits = (LimitCollector(limited),) if limited else ()
+    shortage = ShortageCollector(account.groups())
     # The account comes last: memory is slow to read, and what happens meanwhile is no window's.
-    return (HostCollector(), ShortageCollector(account.groups()), AccountCollector(account))
+    return (HostCollector(), *of_limits, shortage, AccountCollector(account))

@@ -21,6 +21,10 @@ TOLD = Telemetry(
     major_faults=1_234_567,
     swap_ins=89,
     memory_wait_s=45.0,
+    n_at_memory_limit=11,
+    n_cpu_periods=1300,
+    n_throttled=1200,
+    throttled_s=140.0,
 )
 """What others told of a window; no collector happens to tell the same."""
 

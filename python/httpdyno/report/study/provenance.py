@@ -21,6 +21,7 @@ def provenance(outcome: Outcome) -> list[tuple[str, str]]:
         ("seed", str(outcome.plan.seed)),
         ("httpdyno", f"{host.httpdyno}, Python {host.python}"),
         ("server" if study.fragments is None else "program", host.server or study.server.adapter),
+        *([("limits of the server", _limits(outcome))] if study.limits else []),
         ("kernel", host.kernel),
         ("CPU", f"{host.cpu}, {plural(host.n_cpus, 'core')}"),
         ("memory", format_bytes(host.memory_bytes)),
@@ -53,6 +54,11 @@ def _offered(outcome: Outcome) -> list[tuple[str, str]]:
         ("workload", offered_text(study)),
         ("requests", ", ".join(f"{r.method} {r.path}" for r in study.workload.requests)),
     ]
+
+
+def _limits(outcome: Outcome) -> str:
+    by = outcome.host.limited_by
+    return f"{outcome.plan.study.limit_words}{f', by {by}' if by else ''}"
 
 
 def _took(outcome: Outcome) -> str:

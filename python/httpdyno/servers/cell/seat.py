@@ -8,6 +8,7 @@ from pathlib import Path
 
 import httpdyno
 from httpdyno.errors import AdapterError
+from httpdyno.model import LimitValues
 from httpdyno.servers.adapter import NotRunning, Place
 from httpdyno.servers.calls.filter import REACH
 from httpdyno.servers.cell import holder
@@ -97,6 +98,7 @@ class CellSeat:
         log: Path,
         output_to: Path | None = None,
         limits: Limits | None = None,
+        within: LimitValues | None = None,
     ) -> ServerProcess:
         """Start a process in the cell, in the foreground.
 
@@ -109,6 +111,7 @@ class CellSeat:
             log: Where its errors go, in the place.
             output_to: Where its output goes when that is to be apart from its errors.
             limits: Where they are not this process's.
+            within: What it and all that comes from it may take at most.
 
         Raises:
             AdapterError: It cannot be started, or there is no such user or limit.
@@ -131,6 +134,7 @@ class CellSeat:
             output_to=output_to,
             folder=folder,
             entry=entry,
+            limits=within,
         )
         if self.watch:
             self.watch(process)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from httpdyno.errors import AdapterError
-from httpdyno.model import Door
+from httpdyno.model import Door, LimitValues
 from httpdyno.servers.adapter import NotRunning, Place
 from httpdyno.servers.address import SOCKET_PATH_BYTES
 from httpdyno.servers.calls.filter import REACH, WRITE
@@ -148,6 +148,7 @@ class WallSeat:
         log: Path,
         output_to: Path | None = None,
         limits: Limits | None = None,
+        within: LimitValues | None = None,
     ) -> ServerProcess:
         """Start a process behind the wall, in the foreground; as `CellSeat.spawn`.
 
@@ -169,6 +170,7 @@ class WallSeat:
             output_to=output_to,
             folder=folder,
             entry=Entry(limits=numbered(limits or {}), told=(REACH, WRITE) if self.watch else ()),
+            limits=within,
             is_module=True,
         )
         if self.watch:

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from httpdyno.interruption import cleaning
 from httpdyno.model import Effective, SideCommand
-from httpdyno.servers.adapter import Acting, Logged, NotRunning, Prepared, Running
+from httpdyno.servers.adapter import Acting, Limited, Logged, NotRunning, Prepared, Running
 from httpdyno.servers.companions.names import SEPARATOR, SERVER
+from httpdyno.servers.limit_group import LimitGroups
 from httpdyno.servers.patience import Patience
 from httpdyno.servers.status_page import StatusPage, status_pages_of
 
@@ -63,6 +64,21 @@ class Together:
         """The control groups of all; empty where one of them has none."""
         groups = [part.running.groups for part in self._by_load]
         return tuple(group for own in groups for group in own) if all(groups) else ()
+
+    @property
+    def limits(self) -> tuple[LimitGroups, ...]:
+        """What limits those of them that have limits."""
+        limited = (p.running for p in self._by_load if isinstance(p.running, Limited))
+        return tuple(groups for running in limited for groups in running.limits)
+
+    def limit_hit(self) -> str:
+        """Return in words which of them ran into their memory limits, and how."""
+        said = [
+            part.named(part.running.limit_hit())
+            for part in self._by_load
+            if isinstance(part.running, Limited)
+        ]
+        return "; ".join(words for words in said if words)
 
     @property
     def prepare_s(self) -> float:

@@ -10,6 +10,8 @@ from httpdyno.interruption import cleaning
 from httpdyno.model import Effective, Member, ValueEvidence
 from httpdyno.servers.adapter import NotRunning, Place
 from httpdyno.servers.instance import Insight, differences
+from httpdyno.servers.limit_group import LimitGroups, hit_words
+from httpdyno.servers.limit_values import effective_limits
 from httpdyno.servers.link import is_device, seen_file
 from httpdyno.servers.patience import Patience
 from httpdyno.servers.process import ServerProcess
@@ -113,6 +115,17 @@ class SiteRunning:
         return own if len(own) == len(groups) else ()
 
     @property
+    def limits(self) -> tuple[LimitGroups, ...]:
+        """What limits those members that have limits."""
+        limits = (each.process.limits for each in self._members)
+        return tuple(each for each in limits if each is not None)
+
+    def limit_hit(self) -> str:
+        """Return in words which members ran into their memory limits, and how."""
+        said = ((each, hit_words(each.process.limits)) for each in self._members)
+        return "; ".join(self._named(each, words) for each, words in said if words)
+
+    @property
     def prepare_s(self) -> float:
         """How long the study's commands took, before members and once they were up."""
         return self._beside.prepare_s
@@ -129,6 +142,13 @@ class SiteRunning:
 
     def await_ready(self, timeout_s: float) -> NotRunning | Effective:
         """Wait for each member, back to front, and read back what is in force."""
+        answer = self._ready(timeout_s)
+        # Whatever came of it, that was why.
+        if isinstance(answer, NotRunning) and (words := self.limit_hit()):
+            return NotRunning(status="infeasible", detail=words)
+        return answer
+
+    def _ready(self, timeout_s: float) -> NotRunning | Effective:
         patience = Patience(max([timeout_s, *(e.member.ready_timeout_s for e in self._members)]))
         for each in reversed(self._members):
             if failed := self._await_all_there(each, patience):
@@ -246,6 +266,7 @@ class SiteRunning:
                 return NotRunning(status=found.status, detail=detail)
             name = each.member.name
             values |= {knob_name(name, key): text for key, text in found.values.items()}
+            values |= _limits_of(each)
             asked |= {knob_name(name, key): text for key, text in found.asked.items()}
             evidence |= {
                 knob_name(name, key): how
@@ -263,3 +284,10 @@ class SiteRunning:
             evidence=evidence,
             unverified=tuple(unverified),
         )
+
+
+def _limits_of(each: RunningMember) -> dict[str, str]:
+    """Return what the kernel says of a member's limits, by their names in a study."""
+    limits = each.process.limits
+    found = {} if limits is None else effective_limits(limits.values)
+    return {knob_name(each.member.name, key): text for key, text in found.items()}

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Protocol
 
 from httpdyno.errors import AdapterError
+from httpdyno.model import LimitValues
 from httpdyno.servers.adapter import NotRunning, Place
 from httpdyno.servers.cell.bounds import Bounds
 from httpdyno.servers.cell.wish import CellWish
@@ -35,8 +36,9 @@ class OpenSeat(Seat, Protocol):
         user: str,
         log: Path,
         output_to: Path | None = None,
+        within: LimitValues | None = None,
     ) -> ServerProcess:
-        """Start a member in it, kept as all servers are.
+        """Start a member in it, kept as all servers are, `within` what it may take at most.
 
         Raises:
             AdapterError: No process can be started.

@@ -23,6 +23,7 @@ from httpdyno.model import (
 )
 from httpdyno.servers.adapter import NotRunning, Place, Rendered, Running
 from httpdyno.servers.cell.wish import CellWish
+from httpdyno.servers.limit_values import limit_values
 from httpdyno.servers.render import Variables, rendered_prepare
 from httpdyno.servers.run_folder import remove_place
 from httpdyno.servers.seat import Seat
@@ -300,6 +301,7 @@ def _started(each: _Changed, seat: OpenSeat, place: Place, variables: Variables)
         user=launch.user,
         log=place.folder / f"{member.name}.log",
         output_to=launch.output_to,
+        within=limit_values(member.limits),
     )
     return RunningMember(
         member=member,

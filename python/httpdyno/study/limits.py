@@ -1,0 +1,72 @@
+"""`limits` of a server in a study file, turned into what each start of it gets."""
+
+from collections.abc import Iterable
+
+from msgspec import structs
+
+from httpdyno.errors import UsageError
+from httpdyno.model.server_limits import ServerLimits
+from httpdyno.model.study import Method
+from httpdyno.servers.control_group import CONTROLLERS
+from httpdyno.servers.limit_values import limit_values
+from httpdyno.study.command import Wrong
+from httpdyno.study.side_command import Duration
+from httpdyno.study.table import LimitsTable, MemberLimitsTable
+
+_KNOB = "{"
+_PERIODS = 10
+"""Of a CPU limit in a window: where it begins and ends in one of them is a tenth of a period's time
+then, and that is for each window another one."""
+
+
+def limits_from(
+    table: LimitsTable | MemberLimitsTable, key: str, duration: Duration, wrong: Wrong
+) -> ServerLimits:
+    """Return the limits that a table says.
+
+    Args:
+        table: As it is written.
+        key: `server.limits`.
+        duration: Reads one.
+        wrong: Makes complaints.
+
+    Raises:
+        StudyFileError: One of them makes no sense.
+    """
+    limits = ServerLimits(
+        memory=table.memory,
+        cpu=table.cpu if isinstance(table.cpu, str) else f"{table.cpu:.6f}".rstrip("0").rstrip("."),
+        cpu_period_s=duration(f"{key}.cpu_period", table.cpu_period),
+    )
+    none = structs.replace(limits, memory="", cpu="")
+    _check({f"{key}.cpu_period": table.cpu_period}, none, wrong)
+    for name in CONTROLLERS:
+        text = getattr(limits, name)
+        if _KNOB not in text:
+            _check({f"{key}.{name}": text}, structs.replace(none, **{name: text}), wrong)
+        elif not isinstance(table, LimitsTable):
+            # What knobs are in is known of each configuration alone.
+            raise wrong(f"{key}.{name}", text, "no knob: those of a site are what its files say")
+    return limits
+
+
+def _check(written: dict[str, str], limits: ServerLimits, wrong: Wrong) -> None:
+    try:
+        limit_values(limits)
+    except UsageError as error:
+        [(key, text)] = written.items()
+        raise wrong(key, text, error.hint) from error
+
+
+def with_whole_periods(method: Method, limits: Iterable[ServerLimits]) -> Method:
+    """Return the method with windows that hold whole periods of every CPU limit.
+
+    A server that rests has all of its CPU seconds when its window begins: so the lead-in is a whole
+    period, and a window ten. What is asked of fresh servers has none, and keeps none.
+    """
+    period_s = max((each.cpu_period_s for each in limits if each.cpu), default=0.0)
+    return structs.replace(
+        method,
+        window_s=max(method.window_s, _PERIODS * period_s),
+        lead_in_s=max(method.lead_in_s, period_s) if method.lead_in_s > 0 else method.lead_in_s,
+    )
