@@ -5,11 +5,12 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from httpdyno.servers.live_process import process_info
+from httpdyno.servers.live_process import child_pids, process_info
 
 CLEANING = "cleaning up; that takes some seconds and is not broken off"
 # Its servers end on KILL only, so that ending them takes half a second and more.
@@ -91,3 +92,34 @@ def test_a_first_signal_amid_the_clean_up_waits_for_its_end():
     assert "done" not in out
     *told, last = err.splitlines()
     assert (set(told), last) == ({CLEANING}, "interrupted")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("is_stopped_first", [False, True], ids=["running", "stopped"])
+def test_a_signal_to_all_of_it_leaves_nothing(number, is_stopped_first):
+    """To the command, to its keepers and to its servers, as `pkill` sends it; three times."""
+    with subprocess.Popen(
+        [sys.executable, "-c", PROBE, "60"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        assert process.stdout is not None
+        servers = [int(process.stdout.readline()) for _ in range(2)]
+        folder = Path(process.stdout.readline().strip())
+        keepers = child_pids(process.pid)
+        assert len(keepers) == len(servers)
+        if is_stopped_first:
+            for pid in (*keepers, *servers):
+                os.kill(pid, signal.SIGSTOP)
+        for _ in range(3):
+            os.killpg(process.pid, number)
+            for pid in (*keepers, *servers):
+                with suppress(ProcessLookupError):
+                    os.kill(pid, number)
+            time.sleep(0.05)
+        process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert [pid for pid in (*keepers, *servers) if process_info(pid) is not None] == []
+    assert not folder.exists()

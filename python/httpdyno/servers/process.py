@@ -340,6 +340,9 @@ class _Kept:
         """Let the keeper end all that came from the server; return whether nothing is left."""
         with suppress(OSError):  # it was killed
             self.say(b"e")
+        if self._keeper is not None:
+            # Whoever stopped all of httpdyno stopped it, too, and it is to hear that.
+            self._keeper.send_signal(signal.SIGCONT)
         # Without any child more it ends, and then there is nothing left.
         return self._has_ended(_END_S) and self._keeper is not None and not self._keeper.returncode
 

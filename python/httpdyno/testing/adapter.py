@@ -280,7 +280,14 @@ def _holder(case: AdapterCase) -> "Iterator[tuple[subprocess.Popen[bytes], Held]
         holder.stdin.write(msgspec.json.encode(case.spec) + b"\n")
         holder.stdin.write(msgspec.json.encode(case.configuration) + b"\n")
         holder.stdin.flush()
-        yield holder, msgspec.json.decode(holder.stdout.readline(), type=Held)
+        try:
+            yield holder, msgspec.json.decode(holder.stdout.readline(), type=Held)
+        except BaseException:
+            # What was stopped for a test cannot end by itself, whatever ends the test.
+            holder.kill()
+            holder.wait(_DEADLINE_S)
+            reap_leftovers()
+            raise
 
 
 def _members(leaders: Iterable[int]) -> list[ProcessInfo]:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 
+from httpdyno.interruption import take_signals
 from httpdyno.model import Configuration, ServerSpec
 from httpdyno.servers.adapter import NotRunning, ServerAdapter
 from httpdyno.servers.run_folder import new_run_root
@@ -29,6 +30,8 @@ class Held(msgspec.Struct, frozen=True, kw_only=True):
 
 def main(adapter_path: str, study_folder: Path) -> int:
     """Start, say so, wait, end."""
+    # As every command: who interrupts it twice must not break off the end of its server.
+    take_signals()
     module, _, name = adapter_path.partition(":")
     adapter: ServerAdapter = getattr(importlib.import_module(module), name)()
     spec = msgspec.json.decode(sys.stdin.readline(), type=ServerSpec)
