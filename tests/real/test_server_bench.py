@@ -197,6 +197,16 @@ def test_what_is_made_once_is_there_for_each_start_and_gone_after_an_interruptio
     assert not Path((tmp_path / "where").read_text().strip()).exists()
 
 
+def _undisturbed(measure):
+    """Measure until httpdyno itself, by its own account, was there all the time."""
+    for _ in range(5):
+        records = measure()
+        details = [each for record in records for each in record.details]
+        if not any("httpdyno itself stood still" in each for each in details):
+            break
+    return records
+
+
 def test_starts_side_by_side_are_as_good_as_one(study):
     arms = tuple(Configuration(values={"mood": mood}) for mood in ("good", "slow"))
     requests = [
@@ -213,13 +223,18 @@ def test_starts_side_by_side_are_as_good_as_one(study):
     ]
     with ServerBench(adapter=load_adapter("gunicorn"), study=study, seed=3) as bench:
         assert bench.n_side_by_side(arms) == 1, "nothing is known yet"
-        [first] = bench.measure_starts(requests[:1], lambda _window: None)
+        first = _undisturbed(lambda: bench.measure_starts(requests[:1], lambda _window: None))[0]
         assert bench.n_side_by_side(arms) >= 3
-        others = bench.measure_starts(requests[1:], lambda _window: None)
+        others = _undisturbed(lambda: bench.measure_starts(requests[1:], lambda _window: None))
     assert [record.start for record in others] == [1, 2, 3]
     for record in (first, *others):
         assert record.statuses == ("complete", "complete")
-        assert sorted((w.block, w.arm) for w in record.windows) == [(0, 0), (0, 1), (1, 0), (1, 1)]
+        # Where latencies are long there is one block of long windows, of all starts alike.
+        blocks = {window.block for window in record.windows}
+        assert blocks in ({0}, {0, 1})
+        assert sorted((w.block, w.arm) for w in record.windows) == [
+            (block, arm) for block in sorted(blocks) for arm in (0, 1)
+        ]
         good, slow = (start_figures(record, arm) for arm in (0, 1))
         assert good.throughput_per_s > slow.throughput_per_s
         assert good.cpu_s_per_request > 0

@@ -14,6 +14,7 @@ from tests.telemetry.waiting_server import (
     await_true,
     looked_at,
     mean,
+    seen_when,
     served,
     waiting,
 )
@@ -119,9 +120,12 @@ def test_who_waits_to_be_accepted_is_seen():
 @pytest.mark.skipif(not may_make_networks(), reason="needs network namespaces")
 def test_a_server_in_another_network_is_seen():
     with serving_elsewhere(8080) as network:
-        seen = looked_at(int(network.split("/")[2]), network=network)
+        pid = int(network.split("/")[2])
+        # It may still be on its way; were its sockets not told, nobody knew what it waits for.
+        seen = seen_when(
+            lambda: looked_at(pid, network=network), lambda look: mean(look, "idle") > 1.5
+        )[-1]
     assert [each.address for each in seen.queues] == ["127.0.0.1:8080"]
-    # It may still be on its way there; were its sockets not told, nobody knew what it waits for.
     assert mean(seen, "idle") > 1.5
 
 

@@ -1,7 +1,7 @@
 """Servers whose workers and threads wait for locks, or seem to: whom that keeps from work."""
 
 import pytest
-from tests.telemetry.waiting_server import looked_at, mean, seen_at, served, waiting
+from tests.telemetry.waiting_server import looked_at, mean, seen_at, seen_when, served, waiting
 
 MUTEX = """
 libc = ctypes.CDLL(None)
@@ -117,14 +117,20 @@ for _ in range(32):
 @pytest.mark.parametrize("then", ["select.select([listener], [], [])", "BUSY"])
 def test_an_idle_pool_of_threads_waits_for_no_lock(then):
     busy = "while True:\n    pool.submit(time.sleep, 0.001).result()\n"
-    with waiting(f"{IDLE_POOL}\nsay()\n{busy if then == 'BUSY' else then}") as (pid, _):
-        seen = looked_at(pid, 0.4)
-    assert seen.workers == 65.0
-    assert "lock" not in seen.doing
-    assert mean(seen, "idle") >= 63.0
-    # Who got no CPU waits for work, which is clear.
-    assert (seen.unclear > 0) == (then == "BUSY")
-    assert seen.unclear < 36
+    is_busy = then == "BUSY"
+
+    def is_there(look):
+        # Who got no CPU waits for work, which is clear. On a busy machine that may be all of them,
+        # and those of an idle pool are still on their way to where they stay.
+        return mean(look, "idle") >= 63.0 and (look.unclear > 0) == is_busy
+
+    with waiting(f"{IDLE_POOL}\nsay()\n{busy if is_busy else then}") as (pid, _):
+        looks = seen_when(lambda: looked_at(pid, 0.4), is_there)
+    assert is_there(looks[-1]), looks[-1]
+    for seen in looks:
+        assert seen.workers == 65.0
+        assert "lock" not in seen.doing
+        assert seen.unclear < 36
 
 
 def test_python_s_threads_wait_for_its_lock():

@@ -72,10 +72,20 @@ def looked_at(pid: int, seconds: float = 0.3, network: str = "") -> Look:
 
 def seen_at(pid: int, doing: dict[str, float]) -> Look:
     """Return what is seen once all workers are where they stay; what was seen if they never are."""
+    return seen_when(lambda: looked_at(pid), lambda look: look.doing == doing)[-1]
+
+
+def seen_when(look: Callable[[], Look], is_so: Callable[[Look], bool]) -> list[Look]:
+    """Look again until something is so that a server has to come to, which takes CPU time.
+
+    Returns:
+        All looks; the last one shows it, where any did.
+    """
     deadline_s = time.monotonic() + 10
-    while (look := looked_at(pid)).doing != doing and time.monotonic() < deadline_s:
-        pass
-    return look
+    seen = [look()]
+    while not is_so(seen[-1]) and time.monotonic() < deadline_s:
+        seen.append(look())
+    return seen
 
 
 def mean(seen: Look, doing: str) -> float:
