@@ -9,7 +9,7 @@ import pytest
 from msgspec import structs
 
 from httpdyno.errors import AdapterError
-from httpdyno.experiment import server_bench
+from httpdyno.experiment import server_bench, start_memory
 from httpdyno.experiment.bench import StartRequest
 from httpdyno.experiment.caveat import shared_cores
 from httpdyno.experiment.looks_afterwards import Looked
@@ -301,7 +301,7 @@ def test_an_arm_that_swaps_while_the_other_does_not_is_infeasible(monkeypatch, v
 
     monkeypatch.setattr(server_bench, "StartLoad", Load)
     full = Room(memory_bytes=50.0, n_processes=1.0, n_descriptors=1.0)
-    monkeypatch.setattr(server_bench, "machine_room", lambda: full)
+    monkeypatch.setattr(start_memory, "machine_room", lambda: full)
     arms = tuple(Configuration(values={"n": n}) for n in values)
     record = measured(Up(), Up(), configurations=arms)
     assert record.statuses == expected
