@@ -18,6 +18,8 @@ DEADLINE_S = 10.0
 class Process:
     """A server process that runs."""
 
+    limits = None
+
     def is_alive(self) -> bool:
         return True
 
