@@ -8,10 +8,11 @@ from tests.servers.site.toy import Toy
 
 from httpdyno.errors import AdapterError
 from httpdyno.foreign_text import kept_bytes
-from httpdyno.model import Configuration, Effective, Member, ServerSpec, Site
+from httpdyno.model import Configuration, Effective, Member, ServerLimits, ServerSpec, Site
 from httpdyno.report.study.their_files import patch_text
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.difference import difference
+from httpdyno.servers.limit_group import limits_complaint
 from httpdyno.servers.patience import Patience
 from httpdyno.servers.probe import ask
 from httpdyno.servers.run_folder import new_run_root
@@ -21,6 +22,8 @@ from httpdyno.servers.site.snapshot import Found, Snapshot
 
 SPEC = ServerSpec(adapter=SITE)
 READY_S = 20.0
+NO_LIMITS = ServerLimits()
+CANNOT = limits_complaint([ServerLimits(memory="any")])
 TEXT = "# mine\nanswer = 1\nport = 8080\nwrites = {writes}\n"
 
 
@@ -32,9 +35,9 @@ def theirs(tmp_path):
     return file
 
 
-def site_of(file, adapter=None, isolation="auto"):
+def site_of(file, adapter=None, isolation="auto", limits=NO_LIMITS):
     adapter = adapter or Toy()
-    member = Member(name="front", kind="toy", main=str(file))
+    member = Member(name="front", kind="toy", main=str(file), limits=limits)
     files = adapter.read(member)
     found = Found(member=member, files=files, survey=adapter.survey(member, files, None))
     site = Site(members=(member,), isolation=isolation)
@@ -156,3 +159,26 @@ class TestInCells:
             with pytest.raises(AdapterError, match="a toy has no colour"):
                 server.spawn(SPEC, theirs.parent, wrong, place)
             assert not place.folder.exists()
+
+
+@pytest.mark.skipif(CANNOT != "", reason=CANNOT)
+@pytest.mark.parametrize("memory", ["256MiB", "4MiB"])
+def test_a_member_runs_within_its_limits_or_is_told_why_it_does_not(theirs, memory):
+    server = site_of(theirs, limits=ServerLimits(memory=memory))
+    with new_run_root() as root:
+        running = server.spawn(SPEC, theirs.parent, answer(1), root.new_place("x"))
+        assert not isinstance(running, NotRunning)
+        try:
+            found = running.await_ready(READY_S)
+            [limits] = running.limits
+            [pid] = running.root_pids
+            if isinstance(found, NotRunning):
+                assert memory == "4MiB"
+                assert found.status == "infeasible"
+                assert found.detail.startswith("it ran into its memory limit of 4.00 MiB")
+            else:
+                assert memory == "256MiB"
+                assert found.values["front:limits.memory"] == "256 MiB"
+                assert str(pid) in (limits.folders[0] / "cgroup.procs").read_text().split()
+        finally:
+            running.stop()
