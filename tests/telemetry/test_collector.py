@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 from tests.telemetry.burner import burners, ended, worked
 
+from httpdyno.model import LimitValues
+from httpdyno.servers.limit_group import LimitGroups
 from httpdyno.telemetry import process_tree, shortage
 from httpdyno.telemetry.account import TreeAccount
 from httpdyno.telemetry.collector import server_collectors
@@ -102,8 +104,9 @@ class TestHostCollector(CollectorConformance):
 
 def test_a_servers_collectors_tell_every_figure_of_a_window_once():
     told = []
+    limits = [LimitGroups(values=LimitValues())]
     with burners(1) as (worker,):
-        for collector in server_collectors(TreeAccount([worker.pid])):
+        for collector in server_collectors(TreeAccount([worker.pid]), limits):
             collector.open()
             seen = collector.close(TOLD, is_last=True)
             told += [
