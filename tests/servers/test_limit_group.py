@@ -191,7 +191,7 @@ def test_who_has_used_up_its_cpu_time_stands_still():
         assert limits is not None
         assert limits.cpu is not None
         deadline_s = time.monotonic() + DEADLINE_S
-        counts = {}
+        counts: dict[str, str] = {}
         while int(counts.get("nr_throttled", 0)) < 3:
             assert time.monotonic() < deadline_s, counts
             time.sleep(0.02)
