@@ -10,11 +10,12 @@ from pathlib import Path
 _VERSION_S = 10.0
 _HEAD_BYTES = 256
 _TELLS = {
-    r"node|nodejs|deno|bun|ruby|php|pypy3?|python\d?(?:\.\d+)?|gunicorn|uvicorn": "--version",
+    r"node|nodejs|deno|bun|ruby|php|pypy3?|python\d?(?:\.\d+)?": "--version",
+    r"gunicorn|uvicorn|postgres": "--version",
     r"perl": '-e print "perl $^V\\n"',
     r"java": "-version",
     r"caddy": "version",
-    r"haproxy|nginx|httpd|apache2": "-v",
+    r"haproxy|nginx|httpd|apache2|squid": "-v",
 }
 """Programs that are known to print their version and end, and by which argument. Others would
 perhaps just start."""

@@ -31,6 +31,7 @@ from httpdyno.servers.staging import clean_environment, last_lines
 COMMAND_LINE = "command line"
 """What it is called among the files of a rendered configuration: an argument to a line."""
 _ANY = "any command"
+_PROGRAMS = "programs"
 _NOT_RUN = frozenset({126, 127})
 """Exit codes of a program that could not be run at all."""
 
@@ -48,15 +49,18 @@ class Command:
         return {}
 
     def settings(self) -> Mapping[str, str]:
-        """Return nothing: settings are for the study's own templates."""
-        return {}
+        """Return what it reads of a study's settings; others are for the study's own templates."""
+        return {_PROGRAMS: "programs that the command itself runs, separated by spaces"}
 
     def missing(self, spec: ServerSpec) -> tuple[str, ...]:
-        """Return that the program is not there, where that can be known without the study."""
-        name = _program_name(spec)
-        if not name or (name[:1] != "/" and "/" in name) or found_program(name, None, _path(spec)):
-            return ()
-        return (f"`{name}` is not a program that is installed here, or not in PATH",)
+        """Return which programs are not there, where that can be known without the study."""
+        return tuple(
+            f"`{name}` is not a program that is installed here, or not in PATH"
+            for name in (_program_name(spec), *_programs(spec))
+            if name
+            and (name[:1] == "/" or "/" not in name)
+            and found_program(name, None, _path(spec)) is None
+        )
 
     def complaint(self, spec: ServerSpec, study_folder: Path, configuration: Configuration) -> str:
         """Return in words what is wrong with the study's command; empty when nothing is."""
@@ -81,22 +85,16 @@ class Command:
     def version(self, spec: ServerSpec | None = None, study_folder: Path | None = None) -> str:
         """Return what the program says of its version, and its path.
 
+        Of a command that is a shell's, the programs that it runs say theirs.
+
         Raises:
-            AdapterError: It is not there.
+            AdapterError: One is not there.
         """
-        name = _program_name(spec) if spec else ""
-        if spec is None or not name:
+        if spec is None:
             return _ANY
         folder = run_folder(spec, study_folder) if study_folder else ""
-        program = found_program(name, Path(folder) if folder else None, _path(spec))
-        if program is None:
-            if "/" in name and not folder:
-                return name  # it comes with the study's files
-            raise AdapterError(
-                f"`{name}` is not a program that is installed here",
-                hint="Install it, or give its whole path in `command`.",
-            )
-        return version_of(interpreter(program, _path(spec)), clean_environment())
+        names = _programs(spec) or tuple(filter(None, [_program_name(spec)]))
+        return ", ".join(_version(spec, name, folder) for name in names) or _ANY
 
     def render(
         self, spec: ServerSpec, study_folder: Path, configuration: Configuration
@@ -191,6 +189,23 @@ def _program_name(spec: ServerSpec) -> str:
     """Return the program of the command; empty where it depends on the start."""
     name = spec.command[0] if spec.command else ""
     return "" if "{" in name else name
+
+
+def _programs(spec: ServerSpec) -> tuple[str, ...]:
+    """Return the programs that the command runs, as the study names them."""
+    return tuple(str(spec.settings.get(_PROGRAMS, "")).split())
+
+
+def _version(spec: ServerSpec, name: str, folder: str) -> str:
+    program = found_program(name, Path(folder) if folder else None, _path(spec))
+    if program is not None:
+        return version_of(interpreter(program, _path(spec)), clean_environment())
+    if "/" in name and not folder:
+        return name  # it comes with the study's files
+    raise AdapterError(
+        f"`{name}` is not a program that is installed here",
+        hint="Install it, or give its whole path in `command`.",
+    )
 
 
 def _path(spec: ServerSpec) -> str:

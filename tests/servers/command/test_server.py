@@ -1,0 +1,31 @@
+"""What a command needs besides its first word, and what stands for its version."""
+
+import sys
+
+import pytest
+
+from httpdyno.errors import AdapterError
+from httpdyno.model import ServerSpec
+from httpdyno.servers.command import Command
+
+
+def spec_of(programs, **environment):
+    return ServerSpec(
+        adapter="command",
+        command=("sh", "{run}/serve.sh", "{port}"),
+        settings={"programs": programs},
+        environment=environment,
+    )
+
+
+def test_programs_that_a_command_runs_are_missed_by_name():
+    [missing] = Command().missing(spec_of("sh nowhere-to-be-found"))
+    assert missing.startswith("`nowhere-to-be-found` is not a program that is installed here")
+
+
+def test_the_version_is_that_of_the_programs_and_not_of_the_shell(tmp_path):
+    (tmp_path / "python3").symlink_to(sys.executable)
+    said = Command().version(spec_of("python3", PATH=f"{tmp_path}:/usr/bin:/bin"))
+    assert said.startswith("Python 3.")
+    with pytest.raises(AdapterError, match="`nowhere-to-be-found` is not a program"):
+        Command().version(spec_of("nowhere-to-be-found"))
