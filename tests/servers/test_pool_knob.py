@@ -10,7 +10,12 @@ from httpdyno.servers.php_fpm.knob import KNOBS as PHP_KNOBS
 from httpdyno.study.file import load_study
 
 ROLES = {
-    "apache": {"MaxRequestWorkers": "workers", "MaxConnectionsPerChild": "connections"},
+    "apache": {
+        "MaxRequestWorkers": "workers",
+        "MaxConnectionsPerChild": "connections",
+        "FcgidMaxProcesses": "workers",
+        "FcgidMaxRequestsPerProcess": "requests",
+    },
     "gunicorn": {"workers": "workers", "max_requests": "requests"},
     "uvicorn": {"workers": "workers", "limit_max_requests": "requests"},
 }

@@ -20,7 +20,11 @@ MODULE_FOLDERS = (
     "/usr/lib/httpd/modules",
 )
 _USERS = ("www-data", "apache", "http", "daemon", "nobody")
-_DEBIAN_PACKAGES = {"perl": "libapache2-mod-perl2", "php": "libapache2-mod-php"}
+_DEBIAN_PACKAGES = {
+    "fcgid": "libapache2-mod-fcgid",
+    "perl": "libapache2-mod-perl2",
+    "php": "libapache2-mod-php",
+}
 _DEBIAN_PERL = {"CGI": "libcgi-pm-perl", "DBD::SQLite": "libdbd-sqlite3-perl"}
 _ASK_S = 10.0
 

@@ -1,4 +1,4 @@
-"""Apache's directives that can be tuned. Source of all: httpd 2.4 documentation."""
+"""Apache's directives that can be tuned. Source of all: httpd 2.4 and mod_fcgid documentation."""
 
 from msgspec.structs import replace
 
@@ -8,6 +8,7 @@ _DOCS = "httpd.apache.org/docs/2.4/mod/"
 _MPM = f"{_DOCS}mpm_common.html#"
 _CORE = f"{_DOCS}core.html#"
 _PREFORK = f"{_DOCS}prefork.html#"
+_FCGID = "httpd.apache.org/mod_fcgid/mod/mod_fcgid.html#"
 
 _DECLARED = (
     KnobInfo(
@@ -159,6 +160,27 @@ _DECLARED = (
         default="warn",
         choices=("emerg", "alert", "crit", "error", "warn", "notice", "info", "debug"),
         source=_CORE,
+    ),
+    KnobInfo(
+        name="FcgidMaxProcesses",
+        summary="most processes of FastCGI programs under mod_fcgid, of all programs together",
+        kind="integer",
+        default=1000,
+        minimum=1,
+        maximum=20_000,
+        source=_FCGID,
+        pool="workers",
+    ),
+    KnobInfo(
+        name="FcgidMaxRequestsPerProcess",
+        summary="requests after which mod_fcgid replaces a process; 0 is never",
+        kind="integer",
+        default=0,
+        unit="requests",
+        minimum=0,
+        maximum=1_000_000_000,
+        source=_FCGID,
+        pool="requests",
     ),
 )
 
