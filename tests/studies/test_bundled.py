@@ -19,7 +19,7 @@ from httpdyno.study.file import load_study
 ROOT = Path(__file__).parents[2]
 STUDIES = ROOT / "python" / "httpdyno" / "studies"
 NAMES = sorted(file.parent.name for file in STUDIES.glob("*/study.toml"))
-PROGRAMS = {"apache": ("apache2",), "gunicorn": ()}
+PROGRAMS = {"apache": ("apache2",), "command": (), "gunicorn": ()}
 
 
 def study_of(name):
