@@ -1,8 +1,6 @@
 """A seat that is a cell: made by a holder, entered by the members of a site, gone with them."""
 
 import os
-import select
-import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -11,11 +9,11 @@ from httpdyno.errors import AdapterError
 from httpdyno.model import LimitValues
 from httpdyno.servers.adapter import NotRunning, Place
 from httpdyno.servers.calls.filter import REACH
-from httpdyno.servers.cell import holder
 from httpdyno.servers.cell.account import Limits, numbered, owner
 from httpdyno.servers.cell.answer import said_by
 from httpdyno.servers.cell.bounds import Bounds
 from httpdyno.servers.cell.door import CannotError
+from httpdyno.servers.cell.making import MADE_S, STEPS, made, namespaces_of, network_held
 from httpdyno.servers.cell.plan import FOLDER, Plan, planned
 from httpdyno.servers.cell.step import packed
 from httpdyno.servers.cell.wish import CellWish
@@ -24,14 +22,8 @@ from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.seat import Said
 from httpdyno.servers.user_namespace import is_root_of_the_machine, outside_ids
 
-_STEPS = "steps"
-_NAMESPACES = ("mnt", "net", "ipc")
 SOURCE = str(Path(httpdyno.__file__).parent.parent)
 """Where programs of httpdyno's own find their modules."""
-_MADE_S = 20.0
-"""For a cell to be made, on a machine that is very busy."""
-_ANSWER_BYTES = 65_536
-_LOOK_MS = 100.0
 
 
 class CellSeat:
@@ -78,7 +70,7 @@ class CellSeat:
     @property
     def network(self) -> str:
         """The file of its network namespace, for `setns`; there until it is closed."""
-        return f"/proc/{self._holder.pid}/ns/net"
+        return network_held(self._holder.pid)
 
     def port(self, address: str) -> str:
         """Return where the copy listens in place of an address of theirs: at the same."""
@@ -118,9 +110,8 @@ class CellSeat:
         """
         if not self._holder.is_alive():
             raise AdapterError("the cell is gone: its holder has ended")
-        pid = self._holder.pid
         entry = Entry(
-            namespaces=[f"/proc/{pid}/ns/{kind}" for kind in _NAMESPACES],
+            namespaces=namespaces_of(self._holder.pid),
             owner=owner(user) if user and self.is_root else (),
             limits=numbered(limits or {}),
             mapped=() if self.is_root else outside_ids(),
@@ -180,7 +171,7 @@ class CellSeat:
         Raises:
             RevertError: Its holder could not be ended.
         """
-        self._holder.finish_stop(graceful_s=_MADE_S)
+        self._holder.finish_stop(graceful_s=MADE_S)
 
 
 def open_cell(place: Place, wish: CellWish) -> CellSeat | NotRunning:
@@ -193,34 +184,22 @@ def open_cell(place: Place, wish: CellWish) -> CellSeat | NotRunning:
     Raises:
         AdapterError: No process can be started.
     """
-    folder = place.folder / FOLDER
-    answer = folder / "answer"
     plans: list[Plan] = []
     try:
-        folder.mkdir(mode=0o700)
-        os.mkfifo(answer, 0o600)
-        handle = os.open(answer, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError as error:
-        return NotRunning(status="refused", detail=f"cell: cannot {_no_layers(error)}")
-    try:
         # The plan takes about as long as the start of an interpreter.
-        process = _spawned(place, answer, lambda: plans.append(_written(place, wish)))
-        said = _answer(handle, process)
+        held = made(place, place.folder / FOLDER, lambda: plans.append(_written(place, wish)))
     except CannotError as error:
         return NotRunning(status="refused", detail=f"cell: cannot {error}")
-    finally:
-        os.close(handle)
-    if said[0] == "made":
-        (plan,) = plans
-        bounds = Bounds(
-            doors=tuple(door.to for door in wish.doors),
-            folders=(str(place.folder), str(place.memory_folder)),
-        )
-        return CellSeat(place, plan, process, (*plan.notices, *said[1:]), bounds)
-    words = process.last_words().strip()
-    process.stop()
-    reason = said[1] if said[1:] else f"cannot be made: {words or 'its holder does not answer'}"
-    return NotRunning(status="refused", detail=f"cell: {reason}")
+    except OSError as error:
+        return NotRunning(status="refused", detail=f"cell: cannot {_no_layers(error)}")
+    if isinstance(held, str):
+        return NotRunning(status="refused", detail=f"cell: {held}")
+    (plan,), (process, notices) = plans, held
+    bounds = Bounds(
+        doors=tuple(door.to for door in wish.doors),
+        folders=(str(place.folder), str(place.memory_folder)),
+    )
+    return CellSeat(place, plan, process, (*plan.notices, *notices), bounds)
 
 
 def _written(place: Place, wish: CellWish) -> Plan:
@@ -231,7 +210,7 @@ def _written(place: Place, wish: CellWish) -> Plan:
     """
     try:
         plan = planned(place, wish)
-        (place.folder / FOLDER / _STEPS).write_bytes(packed(plan.steps))
+        (place.folder / FOLDER / STEPS).write_bytes(packed(plan.steps))
     except OSError as error:
         raise CannotError(_no_layers(error)) from error
     return plan
@@ -239,32 +218,6 @@ def _written(place: Place, wish: CellWish) -> Plan:
 
 def _no_layers(error: OSError) -> str:
     return f"make its layers: {error.strerror} ({error.filename})"
-
-
-def _spawned(place: Place, answer: Path, meanwhile: Callable[[], None]) -> ServerProcess:
-    options = "" if is_root_of_the_machine() else "userxattr"
-    return ServerProcess.spawn(
-        [holder.__name__, str(answer.with_name(_STEPS)), str(answer), options],
-        place=place,
-        environment={},
-        log=answer.with_name("holder.log"),
-        is_module=True,
-        meanwhile=meanwhile,
-    )
-
-
-def _answer(handle: int, process: ServerProcess) -> list[str]:
-    """Wait for what the holder says: `made` and notices, or `no` and why."""
-    poller = select.poll()
-    poller.register(handle, select.POLLIN)
-    deadline_s = time.monotonic() + _MADE_S
-    while time.monotonic() < deadline_s:
-        is_alive = process.is_alive()
-        if poller.poll(_LOOK_MS) and (said := os.read(handle, _ANSWER_BYTES)):
-            return said.decode(errors="replace").split("\0")
-        if not is_alive:
-            break
-    return ["no"]
 
 
 def _files(layer: Path) -> list[Path]:
