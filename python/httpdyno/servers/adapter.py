@@ -6,7 +6,7 @@ nothing left behind. What a server refuses or breaks is an outcome (`NotRunning`
 exception; exceptions are for what stops the study (not installed, no disk, no port).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, runtime_checkable
@@ -23,6 +23,18 @@ from httpdyno.servers.limit_group import LimitGroups
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Enclosure:
+    """Namespaces of mounts and of the network that all of an instance is in."""
+
+    namespaces: tuple[str, ...]
+    """Their files, such as `/proc/4711/ns/net`, in the order in which they are entered."""
+    network: str
+    """That of the network."""
+    mapped: tuple[int, ...] = ()
+    """The user and the group that what runs there takes itself for; empty is as it was started."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Place:
     """Where one instance may live: all it writes is in here, and all of it is removed."""
 
@@ -34,6 +46,13 @@ class Place:
     """The cores that its processes run on; empty is all."""
     shared: Path | None = None
     """What was made once for all instances of a run; None where nothing was."""
+    enclosure: Enclosure | None = None
+    """Where all that runs in it is; None: where httpdyno is."""
+
+    @property
+    def network(self) -> str:
+        """The path of its network namespace; empty is httpdyno's own."""
+        return "" if self.enclosure is None else self.enclosure.network
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -131,6 +150,19 @@ class Acting(Protocol):
 
     def act(self, command: SideCommand) -> str:
         """Run it in the server's folder, to its end; return what was wrong with it, in words."""
+
+
+@runtime_checkable
+class Resolving(Protocol):
+    """A server that has a resolver of names for itself."""
+
+    def n_lookups(self) -> int | None:
+        """Return how many questions it was asked so far; None where that is not known."""
+
+
+def lookups_of(running: Running) -> Callable[[], int | None] | None:
+    """Return what counts the names that a server asks for; None where it has no such resolver."""
+    return running.n_lookups if isinstance(running, Resolving) else None
 
 
 @runtime_checkable

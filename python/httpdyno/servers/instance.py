@@ -104,8 +104,8 @@ class Instance:
 
     @property
     def networks(self) -> tuple[str, ...]:
-        """The network namespace of each address: all are in httpdyno's own."""
-        return ("",) * len(self.addresses)
+        """The network namespace of each address: that of its place."""
+        return (self._place.network,) * len(self.addresses)
 
     @property
     def root_pids(self) -> tuple[int, ...]:
@@ -168,9 +168,10 @@ class Instance:
     def _awaited(self, patience: Patience) -> Readiness:
         """Wait for the sign of readiness that the study names."""
         spec, process, address = self._asked.spec, self._process, self.addresses[0]
+        network = self._place.network
         if spec.ready == "tcp":
             what = f"connection to {address}"
-            return await_sign(lambda: accepts(address), what, process.is_alive, patience)
+            return await_sign(lambda: accepts(address, network), what, process.is_alive, patience)
         if spec.ready.startswith("log "):
             line = re.compile(spec.ready.removeprefix("log "), re.MULTILINE)
             return await_sign(
@@ -185,6 +186,7 @@ class Instance:
             process.is_alive,
             patience,
             status=spec.ready_status,
+            network=network,
             is_tls=spec.is_tls,
         )
 
@@ -294,6 +296,7 @@ class Instance:
                 self.addresses[0],
                 path,
                 timeout_s=_APPLICATION_S,
+                network=self._place.network,
                 is_tls=self._asked.spec.is_tls,
             )
             if isinstance(said, str):

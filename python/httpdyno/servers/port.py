@@ -11,20 +11,27 @@ from types import TracebackType
 from typing import Self
 
 from httpdyno.errors import AdapterError
+from httpdyno.servers.network import within
 from httpdyno.servers.render import LOOPBACK
 
 
 class HeldPort:
     """A port of 127.0.0.1, or of another address of the loopback, held until `release`."""
 
-    def __init__(self, host: str = LOOPBACK) -> None:
+    def __init__(self, host: str = LOOPBACK, network: str = "") -> None:
+        """Take one that is free.
+
+        Args:
+            host: The address.
+            network: Path of the network namespace that it is in; empty is this process's.
+
+        Raises:
+            AdapterError: There is none.
+        """
         self._host = host
-        self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
         try:
-            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            self._socket.bind((host, 0))
+            self._socket = within(network, lambda: _bound(host))
         except OSError as error:
-            self._socket.close()
             raise AdapterError(
                 f"no free port on {host}: {error}",
                 hint="End what uses them, or widen `net.ipv4.ip_local_port_range`.",
@@ -50,3 +57,14 @@ class HeldPort:
         trace: TracebackType | None,
     ) -> None:
         self.release()
+
+
+def _bound(host: str) -> socket.socket:
+    found = socket.socket(socket.AF_INET, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
+    try:
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        found.bind((host, 0))
+    except BaseException:
+        found.close()
+        raise
+    return found

@@ -113,7 +113,7 @@ class ServerProcess:
             output_to: Where its output goes when that is to be apart from its errors.
             folder: Where it runs, when that is not its place.
             stop_signal: What asks it to end.
-            entry: What it goes into and becomes, where it is not to be as this process.
+            entry: What it goes into and becomes, where it is not to be as what its place says.
             limits: What it and all that comes from it may take at most, from before it runs on.
             is_module: Whether the command is a module of httpdyno's, whose `main` is called with
                 the other words, rather than a program.
@@ -123,6 +123,11 @@ class ServerProcess:
         Raises:
             AdapterError: No process can be started or limited so, or it cannot be recorded.
         """
+        if entry is None and place.enclosure is not None:
+            enclosure = place.enclosure
+            entry = Entry(namespaces=enclosure.namespaces, mapped=enclosure.mapped)
+            # Who enters other mounts is at their root.
+            folder = folder or str(place.folder)
         job = Job(
             command=list(command),
             environment={**environment, MARK: str(log)},

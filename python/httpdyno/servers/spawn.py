@@ -66,7 +66,7 @@ def spawned(
     Raises:
         AdapterError: It cannot be started for reasons that are not its configuration's.
     """
-    port = HeldPort()
+    port = HeldPort(network=place.network)
     try:
         running = _spawned(asked, study_folder, place, port, (server_user, launch))
     except BaseException:

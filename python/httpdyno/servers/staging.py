@@ -21,6 +21,7 @@ from httpdyno.servers.render import (
     rendered_environment,
     rendered_templates,
 )
+from httpdyno.servers.user_namespace import acting_user
 
 _PREPARE_S = 20.0
 """As long as a server may take to come up."""
@@ -124,7 +125,7 @@ def hand_over(place: Place, user: str, writable: Iterable[PurePosixPath]) -> Non
     change nor replace what root reads. Until the very end nobody but root can enter the place, so
     there is nobody to race with. Nothing happens where the server answers as ourselves.
     """
-    if os.geteuid() != 0:
+    if acting_user() != 0:
         return
     entry = pwd.getpwnam(user)
     homes = (place.folder, place.memory_folder)

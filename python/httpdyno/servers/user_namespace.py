@@ -31,6 +31,15 @@ def is_root_of_the_machine() -> bool:
     return os.geteuid() == 0 and outside_ids() == (0, 0)
 
 
+def acting_user() -> int:
+    """Return the user that its servers are started as.
+
+    Who went into a user namespace for cells alone takes himself for root there, and starts them as
+    whom he is outside.
+    """
+    return outside_ids()[0] if _MARK in os.environ else os.geteuid()
+
+
 def outside_ids() -> tuple[int, int]:
     """Return the user and the group that this process is outside of its user namespace."""
     return _outside("uid_map", os.geteuid()), _outside("gid_map", os.getegid())

@@ -118,8 +118,7 @@ class AdapterConformance:
         running, _ = starter.ready()
         assert running.is_alive()
         assert running.addresses
-        for address in running.addresses:
-            assert _status(address, case.spec.ready_path) < http.client.INTERNAL_SERVER_ERROR
+        assert all(status < http.client.INTERNAL_SERVER_ERROR for status in _said(running, case))
 
     def test_its_error_logs_are_files_and_what_comes_into_them_is_told(
         self, starter: Starter
@@ -157,9 +156,10 @@ class AdapterConformance:
     def test_two_run_at_once(self, case: AdapterCase, starter: Starter) -> None:
         one, _ = starter.ready()
         other, _ = starter.ready()
-        assert not {*one.addresses} & {*other.addresses}
-        for address in (*one.addresses, *other.addresses):
-            assert _status(address, case.spec.ready_path) < http.client.INTERNAL_SERVER_ERROR
+        places = [{*zip(each.networks, each.addresses, strict=True)} for each in (one, other)]
+        assert not places[0] & places[1]
+        said = [*_said(one, case), *_said(other, case)]
+        assert all(status < http.client.INTERNAL_SERVER_ERROR for status in said)
 
     def test_what_is_in_force_is_what_was_asked(self, case: AdapterCase, starter: Starter) -> None:
         running, _ = starter.spawn()
@@ -307,8 +307,14 @@ def _suspend(pid: int) -> None:
     _wait_for(lambda: Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T")
 
 
-def _status(address: str, path: str) -> int:
-    with connected(address, _DEADLINE_S) as connection:
+def _said(running: Running, case: AdapterCase) -> list[int]:
+    """Return the status of the answer at each address."""
+    places = zip(running.addresses, running.networks, strict=True)
+    return [_status(address, case.spec.ready_path, network) for address, network in places]
+
+
+def _status(address: str, path: str, network: str) -> int:
+    with connected(address, _DEADLINE_S, network) as connection:
         host = host_header(address)
         connection.sendall(
             f"GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode()

@@ -1,6 +1,5 @@
 """Writing an instance's own httpd.conf: frame, the study's base file, overlay of knobs."""
 
-import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -9,6 +8,7 @@ from httpdyno.servers.apache.in_force import PREFORK
 from httpdyno.servers.apache.installation import Installation
 from httpdyno.servers.apache.knob import KNOBS, MPM
 from httpdyno.servers.render import Variables, render_file
+from httpdyno.servers.user_namespace import acting_user
 
 CONFIG = "httpd.conf"
 BASE = "base.conf"
@@ -109,7 +109,7 @@ def _frame(variables: Variables) -> list[str]:
         f"ServerName {variables.address}",
         f'DocumentRoot "{run}/{DOCUMENTS}"',
     ]
-    if os.geteuid() == 0:
+    if acting_user() == 0:
         lines += [f"User {variables.server_user}", f"Group {variables.server_user}"]
     return lines
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from httpdyno.errors import AdapterError
 from httpdyno.foreign_text import is_there
+from httpdyno.servers.user_namespace import acting_user
 
 _BINARIES = ("apache2", "httpd")
 _PATHS = ("/usr/sbin", "/usr/local/sbin", "/usr/local/apache2/bin", "/usr/bin")
@@ -68,11 +69,11 @@ def find_binary() -> str | None:
 
 def server_user() -> str:
     """Return the user that answers requests: not root, also when started by root."""
-    if os.geteuid() != 0:
+    if user := acting_user():
         try:
-            return pwd.getpwuid(os.geteuid()).pw_name
+            return pwd.getpwuid(user).pw_name
         except KeyError:
-            return f"#{os.geteuid()}"
+            return f"#{user}"
     names = {entry.pw_name for entry in pwd.getpwall()}
     return next((name for name in _USERS if name in names), "nobody")
 

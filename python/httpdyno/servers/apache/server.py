@@ -162,7 +162,12 @@ class _Insight:
         dump = self._said()[0]
         listens = [e.arguments for e in in_force.directives(dump) if e.name.lower() == "listen"]
         paths = dict.fromkeys(in_force.status_paths(dump))
-        return tuple(HttpStatusPage(address=listens[0], path=path) for path in paths if listens)
+        network = self._place.network
+        return tuple(
+            HttpStatusPage(address=listens[0], path=path, network=network)
+            for path in paths
+            if listens
+        )
 
     def _in_force(self) -> Effective:
         return in_force.effective(*self._said(), self._asked, mpm=self._mpm)

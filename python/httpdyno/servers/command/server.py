@@ -10,7 +10,6 @@ listen.
 The program runs in the run folder, or, with `folder`, where it lies, and nothing is copied.
 """
 
-import os
 import pwd
 from collections.abc import Mapping
 from pathlib import Path
@@ -27,6 +26,7 @@ from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.render import Variables, render_argument, rendered_configuration
 from httpdyno.servers.spawn import Launch, spawned
 from httpdyno.servers.staging import clean_environment, last_lines
+from httpdyno.servers.user_namespace import acting_user
 
 COMMAND_LINE = "command line"
 """What it is called among the files of a rendered configuration: an argument to a line."""
@@ -173,9 +173,9 @@ def run_folder(spec: ServerSpec, study_folder: Path) -> str:
 def own_user() -> str:
     """Return the name of who runs httpdyno."""
     try:
-        return pwd.getpwuid(os.geteuid()).pw_name
+        return pwd.getpwuid(acting_user()).pw_name
     except KeyError:
-        return str(os.geteuid())
+        return str(acting_user())
 
 
 def _variables(spec: ServerSpec, variables: Variables) -> list[str]:

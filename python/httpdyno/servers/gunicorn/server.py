@@ -13,8 +13,6 @@ their virtual environment, in their folder, with their configuration executed fi
 """
 
 import importlib.util
-import os
-import pwd
 import sys
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError
@@ -24,7 +22,7 @@ from pathlib import Path
 from httpdyno.errors import AdapterError
 from httpdyno.model import Configuration, KnobInfo, Level, ServerSpec
 from httpdyno.servers.adapter import NotRunning, Place, Rendered, Running
-from httpdyno.servers.command.server import COMMAND_LINE, run_folder
+from httpdyno.servers.command.server import COMMAND_LINE, own_user, run_folder
 from httpdyno.servers.gunicorn import production
 from httpdyno.servers.gunicorn.application import application_complaint
 from httpdyno.servers.gunicorn.insight import GunicornInsight
@@ -93,14 +91,14 @@ class Gunicorn:
         """Return in words why its application cannot be found; empty when it may be."""
         if production.is_theirs(spec):
             return production.production_complaint(spec, study_folder)
-        variables = Variables.placeholders(spec, configuration, server_user=_own_user())
+        variables = Variables.placeholders(spec, configuration, server_user=own_user())
         return application_complaint(spec, study_folder, variables)
 
     def render(
         self, spec: ServerSpec, study_folder: Path, configuration: Configuration
     ) -> Rendered:
         """Return the files as they would be written; touches nothing."""
-        variables = Variables.placeholders(spec, configuration, server_user=_own_user())
+        variables = Variables.placeholders(spec, configuration, server_user=own_user())
         if production.is_theirs(spec):
             levels = _overlay(configuration, variables)
             line = production.command(spec, study_folder, variables, levels)
@@ -142,7 +140,7 @@ class Gunicorn:
             )
 
         asked = Asked(spec=spec, configuration=configuration, known=frozenset(KNOBS))
-        return spawned(asked, study_folder, place, server_user=_own_user(), launch=launch)
+        return spawned(asked, study_folder, place, server_user=own_user(), launch=launch)
 
 
 def _config_text(
@@ -185,10 +183,3 @@ def _overlay(configuration: Configuration, variables: Variables) -> dict[str, Le
 
 def _has_gevent() -> bool:
     return importlib.util.find_spec("gevent") is not None
-
-
-def _own_user() -> str:
-    try:
-        return pwd.getpwuid(os.geteuid()).pw_name
-    except KeyError:
-        return str(os.geteuid())
