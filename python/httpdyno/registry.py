@@ -15,6 +15,7 @@ from httpdyno.model import KnobInfo, Site, Study
 from httpdyno.servers.adapter import ServerAdapter
 from httpdyno.servers.companions.server import WithCompanions
 from httpdyno.servers.fragments import FragmentTarget
+from httpdyno.servers.own_network.server import WithNetwork
 from httpdyno.servers.site.adapter import SiteAdapter
 from httpdyno.servers.site.isolation import seat_maker
 from httpdyno.servers.site.server import SiteServer
@@ -101,10 +102,10 @@ def load_target(study: Study) -> ServerAdapter:
         return FragmentTarget(study.fragments)
     if study.site is None:
         adapter, others = load_adapter(study.server.adapter), study.server.companions
-        if not others:
-            return adapter
-        found = {each.name: load_adapter(each.spec.adapter) for each in others}
-        return WithCompanions(adapter, found)
+        if others:
+            found = {each.name: load_adapter(each.spec.adapter) for each in others}
+            adapter = WithCompanions(adapter, found)
+        return adapter if study.server.network is None else WithNetwork(adapter)
     return site_server(study.site, Path(study.folder))
 
 

@@ -66,8 +66,8 @@ def execute(
     plan: Plan, outputs: Outputs, *, resume: Resumed | None = None, is_dry_run: bool = False
 ) -> int:
     """Run a plan and report it, or print it and stop."""
-    if plan.study.site is not None and not is_dry_run:
-        enter_for(plan.study.site.isolation)
+    if not is_dry_run:
+        enter_namespace_for(plan.study)
     notes = () if resume else rehearse(plan, load_target(plan.study))
     if is_dry_run:
         for note in notes:
@@ -75,6 +75,20 @@ def execute(
         show_plan(plan, outputs)
         return 0
     return run_and_report(plan, outputs, resume=resume)
+
+
+def enter_namespace_for(study: Study) -> None:
+    """Run this command anew in a user namespace, where a study's servers need that.
+
+    Nothing may have been begun that has to be ended in order.
+
+    Raises:
+        AdapterError: It cannot be run anew.
+    """
+    if study.site is not None:
+        enter_for(study.site.isolation)
+    elif study.server.network is not None:
+        enter_for("cell")
 
 
 def show_plan(plan: Plan, outputs: Outputs) -> None:

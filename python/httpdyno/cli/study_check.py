@@ -9,7 +9,7 @@ from rich.text import Text
 
 from httpdyno.cli.console import messages, results
 from httpdyno.cli.find_study import open_study
-from httpdyno.cli.launch import seed_or_new
+from httpdyno.cli.launch import enter_namespace_for, seed_or_new
 from httpdyno.cli.option import JsonOption, StudyArgument
 from httpdyno.cli.output import Outputs, write_json
 from httpdyno.errors import AdapterError
@@ -52,6 +52,7 @@ def check(study: StudyArgument, json: JsonOption = None) -> int:
     outputs = Outputs(json=json)
     outputs.check()
     opened = open_study(study)
+    enter_namespace_for(opened)
     adapter = load_target(opened)
     plan = make_plan(opened, seed=seed_or_new(None))
     missing = adapter.missing(opened.server)

@@ -42,6 +42,7 @@ from httpdyno.model.measurement import (
     Trace,
     Visits,
 )
+from httpdyno.model.network import PrivateNetwork, Resolver
 from httpdyno.model.result import (
     ArmSummary,
     Caveat,
@@ -163,6 +164,7 @@ __all__ = [
     "PoolCurve",
     "PoolLine",
     "Portion",
+    "PrivateNetwork",
     "QueueSeen",
     "RateStage",
     "RatioInterval",
@@ -171,6 +173,7 @@ __all__ = [
     "Replay",
     "ReplayedLog",
     "RequestSpec",
+    "Resolver",
     "Respawn",
     "RunStatus",
     "RunSummary",

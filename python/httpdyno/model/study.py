@@ -8,6 +8,7 @@ import msgspec
 from httpdyno.model.base import Level, Record
 from httpdyno.model.knob import Configuration, Knob, level_text
 from httpdyno.model.load_knob import with_load_knobs
+from httpdyno.model.network import PrivateNetwork
 from httpdyno.model.server_limits import ServerLimits
 from httpdyno.model.site import Site
 from httpdyno.model.workload import Objective, Workload
@@ -109,11 +110,13 @@ class ServerSpec(Record, frozen=True):
     """Further servers, started and measured and ended with it; theirs have none."""
     loaded: str = ""
     """The companion that is loaded, a template of its name; empty, or `server`, is this one."""
+    network: PrivateNetwork | None = None
+    """A network that it has for itself with its companions; None is that of the machine."""
     peers: dict[str, Peer] = msgspec.field(default_factory=dict)
     """Those of a start that are named in its templates. A study has none."""
     shape: tuple[str, ...] = ()
-    """Knobs that say which servers there are, and which is loaded: none of them need tell. A study
-    has none."""
+    """Knobs that say which servers there are, which is loaded, and what their network is: none of
+    them need tell. A study has none."""
 
     @property
     def words(self) -> str:
@@ -122,6 +125,9 @@ class ServerSpec(Record, frozen=True):
         for side, words in (("front", "in front of it"), ("behind", "behind it")):
             names = [f"{c.name} ({c.spec.adapter})" for c in self.companions if c.side == side]
             parts += [f"{words} {', '.join(names)}"] if names else []
+        if self.network is not None:
+            resolver = " with a resolver" if self.network.resolver is not None else ""
+            parts.append(f"in a network of its own{resolver}")
         return "; ".join(parts)
 
 

@@ -26,6 +26,7 @@ from httpdyno.study.fragments import fragments_from, target_of, with_fragments
 from httpdyno.study.knob import Settings, study_knobs
 from httpdyno.study.limits import with_whole_periods
 from httpdyno.study.load_knob import check_load_knobs
+from httpdyno.study.network import check_network, with_network
 from httpdyno.study.phase import phases_from
 from httpdyno.study.server import infos_of, server_from, with_companions
 from httpdyno.study.site import (
@@ -160,6 +161,7 @@ def study_from(
     )
     check_windows(study.workload, study.method, study.objective, check.wrong)
     check_load_knobs(study, check.wrong)
+    check_network(study)
     return with_fragments(study, typed, check.wrong)
 
 
@@ -243,7 +245,7 @@ class _Checker:
 
     def format(self, typed: StudyFile) -> None:
         """Refuse tables that the file's format has not, and both or neither of the targets."""
-        for name in ("site", "fragments", "candidates", "companions"):
+        for name in ("site", "fragments", "candidates", "companions", "network"):
             if typed.format == 1 and getattr(typed, name):
                 raise StudyFileError(
                     f"`{self._file}`: {name} is not a key of format 1", hint="write `format = 2`"
@@ -258,6 +260,10 @@ class _Checker:
             raise self.wrong(key, typed.workload.target, "none beside [site], which has `listener`")
         if typed.site is not None and typed.companions:
             raise self.wrong("companions", "companions", "none beside [site], which has members")
+        if typed.site is not None and typed.network is not None:
+            raise self.wrong(
+                "network", "network", "none beside [site], whose copies have their own"
+            )
         if typed.server is not None and typed.site is not None:
             raise StudyFileError(
                 f"`{self._file}`: [server] and [site] exclude each other",
@@ -278,7 +284,8 @@ class _Checker:
             )
         folder = self._file.parent
         server = server_from(typed.server, folder, self.duration, self.wrong)
-        return with_companions(server, typed, folder, self.duration, self.wrong)
+        server = with_companions(server, typed, folder, self.duration, self.wrong)
+        return with_network(server, typed.network)
 
     def objective(
         self, table: ObjectiveTable, *, is_open_loop: bool, metrics: Sequence[str]

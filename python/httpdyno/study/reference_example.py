@@ -72,6 +72,15 @@ run = ["mkdir", "{memory}/snapshots"]
 [[companions.finish]]
 run = ["rm", "-f", "{run}/data/dump.rdb"]
 """,
+    "[network]": """
+[network]                   # nobody but the resolver knows who 127.0.0.1 is
+hosts = ["127.0.0.2 mail.example"]
+""",
+    "[network.resolver]": """
+[network.resolver]
+answers = "{{ '50ms' if knob.cache == 'disk' else 'at once' }}"
+names = { "client.example" = "127.0.0.1", "shop.example" = ["192.0.2.1", "2001:db8::1"] }
+""",
     "[site]": """
 [site]
 listener = "443"
@@ -250,6 +259,7 @@ _OF_SERVERS = (
     *("[[server.files]]", "[[server.templates]]", "[[candidates]]"),
     *("[[companions]]", "[[companions.prepare]]", "[[companions.finish]]"),
     *("[[companions.files]]", "[[companions.templates]]", "[companions.limits]"),
+    *("[network]", "[network.resolver]"),
 )
 
 SERVER = "".join(text for key, text in EXAMPLES.items() if key not in {*_OF_SITES, *_OF_CODE})

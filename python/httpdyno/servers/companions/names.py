@@ -5,7 +5,7 @@ begin with its name, as in `db:shared_buffers`; its own templates use them witho
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import structs
 
@@ -60,10 +60,19 @@ def own_values(
 
 
 def shaping_knobs(spec: ServerSpec) -> tuple[str, ...]:
-    """Return the knobs that say which servers there are, and which of them is loaded."""
+    """Return the knobs that say which servers there are, which is loaded, and of their network."""
     texts = (spec.loaded, *(each.when for each in spec.companions))
-    found = (name for text in texts for pair in _KNOB.findall(text) for name in pair if name)
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys((*_named(texts), *network_knobs(spec))))
+
+
+def network_knobs(spec: ServerSpec) -> tuple[str, ...]:
+    """Return the knobs that say what the network is that all servers are in."""
+    return () if spec.network is None else tuple(dict.fromkeys(_named(spec.network.templates)))
+
+
+def _named(texts: Iterable[str]) -> Iterator[str]:
+    """Yield the knobs that are named in texts."""
+    return (name for text in texts for found in _KNOB.findall(text) for name in found if name)
 
 
 def those_there(spec: ServerSpec, values: Mapping[str, Level]) -> tuple[Companion, ...]:

@@ -1,0 +1,149 @@
+"""A network of a start's own: its namespaces, its hosts file, and its resolver."""
+
+import os
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+
+from httpdyno.errors import AdapterError
+from httpdyno.interruption import cleaning
+from httpdyno.servers.adapter import Enclosure, Place
+from httpdyno.servers.cell.making import STEPS, made, namespaces_of, network_held
+from httpdyno.servers.cell.step import Step, packed
+from httpdyno.servers.own_network import resolver
+from httpdyno.servers.own_network.text import NetworkTexts, own_hosts, services
+from httpdyno.servers.process import ServerProcess, log_text
+from httpdyno.servers.run_folder import remove_place
+from httpdyno.servers.user_namespace import is_root_of_the_machine, outside_ids
+
+_FOLDER, _TABLE, _COUNTS = "holder", "resolver", "lookups"
+_SERVICES = "/etc/nsswitch.conf"
+_ANSWERERS = ("/run/nscd/socket", "/var/run/nscd/socket")
+"""Where the C library asks first: a cache of the machine's, which knows other names."""
+_UP_S = 20.0
+"""For the resolver to come up, on a machine that is very busy."""
+_LOOK_S = 0.002
+
+
+class OpenNetwork:
+    """One that stands. What runs in it has ended before it is closed."""
+
+    def __init__(self, home: Place, holder: ServerProcess) -> None:
+        """Own what it needs: a folder, and the process that holds its namespaces."""
+        self._home = home
+        self._processes = [holder]
+        self._counts: Path | None = None
+        self.enclosure = Enclosure(
+            namespaces=namespaces_of(holder.pid),
+            network=network_held(holder.pid),
+            mapped=() if is_root_of_the_machine() else outside_ids(),
+        )
+
+    def begin_resolver(self) -> None:
+        """Start it, and wait until it takes questions.
+
+        Raises:
+            AdapterError: It does not come up.
+        """
+        counts = self._home.memory_folder / _COUNTS
+        process = ServerProcess.spawn(
+            [resolver.__name__, str(self._home.folder / _TABLE), str(counts)],
+            place=replace(self._home, enclosure=self.enclosure),
+            environment={},
+            log=self._home.folder / "resolver.log",
+            is_module=True,
+        )
+        self._processes.append(process)
+        self._counts = counts
+        deadline_s = time.monotonic() + _UP_S
+        while self.n_lookups() is None:
+            if not process.is_alive() or time.monotonic() > deadline_s:
+                words = log_text(process.log, from_end=True).strip()
+                raise AdapterError(f"the resolver of names did not come up: {words}")
+            time.sleep(_LOOK_S)
+
+    def n_lookups(self) -> int | None:
+        """Return how many questions its resolver was asked; None where it has none."""
+        if self._counts is None:
+            return None
+        try:
+            return resolver.n_asked(self._counts.read_bytes())
+        except OSError:
+            return None
+
+    def close(self) -> None:
+        """Give it up; idempotent.
+
+        Raises:
+            RevertError: A process could not be ended, or a file not be removed.
+        """
+        with cleaning(), ExitStack() as stack:
+            stack.callback(remove_place, self._home)
+            for process in self._processes:
+                stack.callback(process.stop)
+
+
+def open_network(place: Place, texts: NetworkTexts) -> OpenNetwork:
+    """Make a network for all that runs in a place; what it needs lies beside that place.
+
+    Raises:
+        AdapterError: It cannot be made here.
+    """
+    home = replace(
+        place,
+        folder=place.folder.with_name(f"{place.folder.name}-network"),
+        memory_folder=place.memory_folder.with_name(f"{place.memory_folder.name}-network"),
+    )
+    try:
+        for folder in (home.folder, home.memory_folder):
+            folder.mkdir(mode=0o700)
+        covered = _written(home.folder, _files(texts))
+        steps: list[Step] = [("mask", path) for path in _ANSWERERS]
+        steps += [("bind", str(file), path) for path, file in covered.items()]
+        held = made(
+            home,
+            home.folder / _FOLDER,
+            lambda: (home.folder / _FOLDER / STEPS).write_bytes(packed(steps)),
+        )
+    except OSError as error:
+        remove_place(home)
+        raise AdapterError(f"no network can be made: {error}") from error
+    except BaseException:
+        remove_place(home)
+        raise
+    if isinstance(held, str):
+        remove_place(home)
+        raise AdapterError(f"no network of its own can be had: {held}")
+    network = OpenNetwork(home, held[0])
+    try:
+        if texts.table:
+            (home.folder / _TABLE).write_text(texts.table, encoding="ascii")
+            network.begin_resolver()
+    except BaseException:
+        network.close()
+        raise
+    return network
+
+
+def _files(texts: NetworkTexts) -> dict[str, str]:
+    """Return what is read in place of the machine's own, by its path."""
+    found = {
+        "/etc/hosts": own_hosts(texts, os.uname().nodename),
+        "/etc/resolv.conf": texts.resolv_conf,
+    }
+    # Without such a file, names are looked up in these two anyway.
+    if Path(_SERVICES).exists():
+        found[_SERVICES] = services(Path(_SERVICES).read_text(encoding="utf-8"))
+    return found
+
+
+def _written(folder: Path, files: Mapping[str, str]) -> dict[str, Path]:
+    """Write files that everybody may read; return them by what they stand for."""
+    found = {}
+    for path, text in files.items():
+        found[path] = folder / Path(path).name
+        found[path].write_text(text, encoding="utf-8")
+        found[path].chmod(0o644)
+    return found

@@ -1,0 +1,102 @@
+"""A server that runs in a network of its own, which ends when it has ended."""
+
+import threading
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+
+from msgspec import structs
+
+from httpdyno.interruption import cleaning
+from httpdyno.model import Effective, SideCommand
+from httpdyno.servers.adapter import Acting, Logged, NotRunning, Prepared, Running
+from httpdyno.servers.own_network.opened import OpenNetwork
+from httpdyno.servers.status_page import StatusPage, status_pages_of
+
+
+class InNetwork:
+    """All of a server, and its network; owns both."""
+
+    def __init__(self, running: Running, network: OpenNetwork, shape: Mapping[str, str]) -> None:
+        """Take both, and the knobs that say what the network is: they are in force with it."""
+        self._running = running
+        self._network = network
+        self._shape = dict(shape)
+        self._lock = threading.Lock()
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """Where it listens, in its network."""
+        return self._running.addresses
+
+    @property
+    def networks(self) -> tuple[str, ...]:
+        """The network namespace of each address."""
+        return self._running.networks
+
+    @property
+    def root_pids(self) -> tuple[int, ...]:
+        """Its root processes; the resolver is none of the server's."""
+        return self._running.root_pids
+
+    @property
+    def keeper_pids(self) -> tuple[int, ...]:
+        """The keeper of each root process."""
+        return self._running.keeper_pids
+
+    @property
+    def groups(self) -> tuple[Path, ...]:
+        """Its control groups."""
+        return self._running.groups
+
+    @property
+    def prepare_s(self) -> float:
+        """What the study's commands before it took."""
+        return self._running.prepare_s if isinstance(self._running, Prepared) else 0.0
+
+    def await_ready(self, timeout_s: float) -> NotRunning | Effective:
+        """Wait until it answers, and read back what is in force."""
+        found = self._running.await_ready(timeout_s)
+        if isinstance(found, NotRunning):
+            return found
+        return structs.replace(
+            found,
+            values={**self._shape, **found.values},
+            asked={**self._shape, **found.asked},
+        )
+
+    def n_lookups(self) -> int | None:
+        """Return how many questions its resolver was asked so far; None where it has none."""
+        return self._network.n_lookups()
+
+    def act(self, command: SideCommand) -> str:
+        """Run a command of the study in it; return what was wrong with it."""
+        running = self._running
+        return running.act(command) if isinstance(running, Acting) else "no command can be run"
+
+    def is_alive(self) -> bool:
+        """Whether all root processes run."""
+        return self._running.is_alive()
+
+    def last_words(self) -> str:
+        """Return the end of the server's error log."""
+        return self._running.last_words()
+
+    def error_logs(self) -> tuple[Path, ...]:
+        """Return the files that it logs and prints to as long as it runs."""
+        return self._running.error_logs() if isinstance(self._running, Logged) else ()
+
+    def status_pages(self) -> tuple[StatusPage, ...]:
+        """Return the status pages that its configuration in force has."""
+        return status_pages_of(self._running)
+
+    def stop(self) -> None:
+        """End it, and then its network; idempotent.
+
+        Raises:
+            RevertError: A process could not be ended, or a file not be removed.
+            AdapterError: What the study runs after a start failed.
+        """
+        with cleaning(), self._lock, ExitStack() as stack:
+            stack.callback(self._network.close)
+            stack.callback(self._running.stop)

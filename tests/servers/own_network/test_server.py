@@ -1,0 +1,286 @@
+"""Servers in networks of their own: names mean there what the study says, and nothing leads out."""
+
+import json
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+from msgspec import structs
+from tests.servers.own_network.test_resolver import wait_for
+
+from httpdyno.errors import AdapterError
+from httpdyno.model import (
+    Companion,
+    Configuration,
+    Effective,
+    PrivateNetwork,
+    Resolver,
+    ServerSpec,
+    SideCommand,
+)
+from httpdyno.servers.adapter import NotRunning, lookups_of
+from httpdyno.servers.cell.possible import cell_complaint
+from httpdyno.servers.command import Command
+from httpdyno.servers.companions.server import WithCompanions
+from httpdyno.servers.leftovers import reap_leftovers
+from httpdyno.servers.live_process import process_info
+from httpdyno.servers.own_network.server import WithNetwork
+from httpdyno.servers.patience import Patience
+from httpdyno.servers.probe import ask
+from httpdyno.servers.run_folder import new_run_root
+from httpdyno.servers.run_record import read_record
+from httpdyno.testing.adapter import READY_S, AdapterCase, AdapterConformance
+
+pytestmark = pytest.mark.skipif(bool(cell_complaint()), reason=cell_complaint() or "can be had")
+
+SCRIPT = """
+import http.server, json, os, socket, sys
+
+port, level = int(sys.argv[1]), sys.argv[2]
+if level == "13":
+    sys.exit("level 13 is not to be had")
+
+def tried(act, *words):
+    try:
+        return act(*words)
+    except OSError as error:
+        return str(error)
+
+def name_of(address):
+    return socket.getnameinfo((address, 80), socket.NI_NUMERICSERV | socket.NI_NAMEREQD)[0]
+
+def addresses_of(name):
+    return sorted({each[4][0] for each in socket.getaddrinfo(name, 80)})
+
+def reached(address):
+    socket.create_connection((address, 9), timeout=5)
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        act, _, word = self.path.strip("/").partition("/")
+        said = {"level": level}
+        if act:
+            known = {"name": name_of, "addresses": addresses_of, "reach": reached}
+            said = tried(known[act], word or socket.gethostname())
+        text = json.dumps(said).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+    def log_message(self, *_):
+        pass
+
+http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler).serve_forever()
+"""
+NETWORK = PrivateNetwork(
+    hosts=("192.0.2.7 local.example",),
+    resolver=Resolver(
+        answers="{knob.resolver}",
+        names={"client.example": ("127.0.0.1",), "both.example": ("192.0.2.9", "2001:db8::9")},
+    ),
+)
+START = Configuration(values={"level": 1, "resolver": "at once"})
+
+
+class CommandInNetwork(WithNetwork):
+    """One that a process of its own can make by its name."""
+
+    def __init__(self) -> None:
+        super().__init__(Command())
+
+
+def spec_of(folder: Path, network: PrivateNetwork = NETWORK) -> ServerSpec:
+    (folder / "said.py").write_text(SCRIPT)
+    return ServerSpec(
+        adapter="command",
+        command=(sys.executable, "{run}/said.py", "{port}", "{knob.level}"),
+        files=(("said.py", "said.py"),),
+        effective_path="/",
+        network=network,
+    )
+
+
+class TestInNetwork(AdapterConformance):
+    @pytest.fixture
+    def case(self, tmp_path):
+        return AdapterCase(
+            adapter=CommandInNetwork(),
+            spec=spec_of(tmp_path),
+            study_folder=tmp_path,
+            configuration=START,
+            nonsense=START.replaced("level", 13),
+            words="level 13 is not to be had",
+        )
+
+
+@pytest.fixture
+def started(tmp_path):
+    """Return what starts a server, ready; all end with the test."""
+    running = []
+    with new_run_root() as root:
+
+        def start(spec, configuration=START, adapter=None):
+            adapter = adapter or CommandInNetwork()
+            found = adapter.spawn(spec, tmp_path, configuration, root.new_place("name"))
+            assert not isinstance(found, NotRunning), found
+            running.append(found)
+            assert isinstance(found.await_ready(READY_S), Effective)
+            return found
+
+        yield start
+        for each in running:
+            each.stop()
+        assert [path.name for path in root.folder.iterdir() if path.is_dir()] == []
+
+
+def said(running, path, patience_s=READY_S):
+    answer = ask(
+        running.addresses[0],
+        path,
+        Patience(patience_s),
+        body_patience=Patience(patience_s),
+        most_bytes=1 << 16,
+        network=running.networks[0],
+    )
+    return json.loads(answer.body) if answer.is_whole else answer.words
+
+
+def n_lookups(running):
+    counted = lookups_of(running)
+    assert counted is not None
+    return counted()
+
+
+def test_names_mean_what_the_study_says_and_questions_are_counted(started, tmp_path):
+    running = started(spec_of(tmp_path))
+    # As it came up it asked for its own name.
+    n_before = n_lookups(running)
+    assert said(running, "/name/127.0.0.1") == "client.example"
+    assert n_lookups(running) == n_before + 1
+    assert said(running, "/addresses/both.example") == ["192.0.2.9", "2001:db8::9"]
+    assert n_lookups(running) == n_before + 3
+    # These are in the hosts file.
+    assert said(running, "/addresses/local.example") == ["192.0.2.7"]
+    assert said(running, "/addresses") == ["127.0.1.1"]
+    assert n_lookups(running) == n_before + 3
+    assert "not known" in said(running, "/addresses/elsewhere.example")
+
+
+def test_every_address_is_its_own_and_none_leads_out(started, tmp_path):
+    running = started(spec_of(tmp_path))
+    for address in ("192.0.2.1", "8.8.8.8"):
+        assert "refused" in said(running, f"/reach/{address}")
+
+
+def test_a_dead_resolver_is_given_up_after_a_second(started, tmp_path):
+    running = started(spec_of(tmp_path), START.replaced("resolver", "never"))
+    n_before = n_lookups(running)
+    assert "failure in name resolution" in said(running, "/name/127.0.0.1")
+    assert n_lookups(running) == n_before + 1
+
+
+def test_without_a_resolver_nobody_answers_and_nothing_is_counted(started, tmp_path):
+    running = started(spec_of(tmp_path, PrivateNetwork()), Configuration(values={"level": 1}))
+    assert n_lookups(running) is None
+    assert "failure in name resolution" in said(running, "/name/127.0.0.1")
+
+
+def test_what_the_network_is_is_in_force_and_its_knob_need_not_be_told(tmp_path, started):
+    running = started(spec_of(tmp_path))
+    effective = running.await_ready(READY_S)
+    assert effective.asked == {"level": "1", "resolver": "at once"}
+    assert effective.values == effective.asked
+    assert effective.unverified == ()
+
+
+def test_a_change_of_the_network_is_in_the_diff(tmp_path):
+    adapter, spec = CommandInNetwork(), spec_of(tmp_path)
+    one, other = (
+        adapter.render(spec, tmp_path, START.replaced("resolver", level)).files
+        for level in ("at once", "never")
+    )
+    assert {name for name in one if one[name] != other[name]} == {"network/resolver"}
+
+
+def test_commands_of_a_start_and_of_a_phase_run_in_it_and_where_they_always_do(started, tmp_path):
+    words = "import os, sys; open(sys.argv[1], 'w').write(os.readlink('/proc/self/ns/net'))"
+    command = (sys.executable, "-c", words)
+    spec = structs.replace(spec_of(tmp_path), prepare=(*command, "before"))
+    running = started(spec)
+    assert running.act(SideCommand(run=(*command, "meanwhile"))) == ""
+    pid = running.root_pids[0]
+    folder, network = Path(f"/proc/{pid}/cwd"), Path(f"/proc/{pid}/ns/net").readlink()
+    assert {(folder / name).read_text() for name in ("before", "meanwhile")} == {str(network)}
+    assert network != Path("/proc/self/ns/net").readlink()
+
+
+def test_companions_are_in_the_same_network_and_the_machine_sees_none_of_it(started, tmp_path):
+    before = {path: Path(path).read_bytes() for path in ("/etc/hosts", "/etc/resolv.conf")}
+    spec = spec_of(tmp_path)
+    behind = Companion(name="behind", spec=structs.replace(spec, network=None))
+    adapter = WithNetwork(WithCompanions(Command(), {"behind": Command()}))
+    values = Configuration(values={**START.values, "behind:level": 2})
+    running = started(structs.replace(spec, companions=(behind,)), values, adapter)
+    networks = {Path(f"/proc/{pid}/ns/net").readlink() for pid in running.root_pids}
+    assert len(running.root_pids) == 2
+    assert len(networks) == 1
+    assert {path: Path(path).read_bytes() for path in before} == before
+    for address in running.addresses:
+        host, _, port = address.rpartition(":")
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection((host, int(port)), timeout=5).close()
+
+
+def test_a_network_ends_with_a_server_that_was_refused(tmp_path):
+    spec = structs.replace(spec_of(tmp_path), prepare=(sys.executable, "-c", "raise SystemExit(3)"))
+    with new_run_root() as root:
+        found = CommandInNetwork().spawn(spec, tmp_path, START, root.new_place("refused"))
+        assert isinstance(found, NotRunning)
+        assert [path.name for path in root.folder.iterdir() if path.is_dir()] == []
+
+
+def test_what_makes_no_sense_is_said_before_anything_is_made(tmp_path):
+    adapter, spec = CommandInNetwork(), spec_of(tmp_path)
+    wrong = START.replaced("resolver", "soon")
+    assert "`network.resolver.answers` says `soon`" in adapter.complaint(spec, tmp_path, wrong)
+    with new_run_root() as root:
+        place = root.new_place("wrong")
+        with pytest.raises(AdapterError, match="says `soon`"):
+            adapter.spawn(spec, tmp_path, wrong, place)
+        assert [*place.folder.iterdir()] == []
+
+
+def test_a_machine_without_such_networks_says_why(tmp_path, monkeypatch):
+    where = "httpdyno.servers.own_network.server.cell_complaint"
+    monkeypatch.setattr(where, lambda: "a cell cannot make namespaces: Operation not permitted")
+    assert CommandInNetwork().missing(spec_of(tmp_path)) == (
+        "a network of its own cannot make namespaces: Operation not permitted",
+    )
+
+
+def test_the_resolver_and_the_namespaces_end_when_httpdyno_is_killed(tmp_path):
+    words = [f"{CommandInNetwork.__module__}:{CommandInNetwork.__qualname__}", str(tmp_path)]
+    command = [sys.executable, "-m", "httpdyno.testing.server_holder", *words]
+    asked = b"\n".join(map(msgspec.json.encode, (spec_of(tmp_path), START, "")))
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as owner:
+        assert owner.stdin is not None
+        assert owner.stdout is not None
+        owner.stdin.write(asked)
+        owner.stdin.flush()
+        folder = Path(json.loads(owner.stdout.readline())["folder"])
+        sessions = read_record(folder).sessions
+        owner.kill()
+    # The holder of the namespaces, the resolver, the server.
+    assert len(sessions) == 3
+    wait_for(lambda: not any(is_alive(*each) for each in sessions))
+    reap_leftovers()
+    assert not folder.exists()
+
+
+def is_alive(pid, started_ticks):
+    info = process_info(pid)
+    return info is not None and info.started_ticks == started_ticks
