@@ -151,6 +151,26 @@ def test_a_figure_that_no_window_has_is_not_claimed_of():
     assert "a start holds 0 pages, too few pages for its p50 page time" in state.reason
 
 
+@pytest.mark.parametrize(
+    ("lookups", "per_request"),
+    [((None, None), None), ((0, 0), 0.0), ((3, None), 1.5), ((3, 5), 2.0)],
+)
+def test_names_looked_up_are_of_the_windows_that_tell_them(lookups, per_request):
+    windows = tuple(
+        structs.replace(
+            each,
+            measurement=structs.replace(each.measurement, completed=completed),
+            telemetry=structs.replace(each.telemetry, lookups=n),
+        )
+        for each, n, completed in zip(
+            [w for w in sample_start().windows if w.arm == 0][:2], lookups, (2, 2), strict=True
+        )
+    )
+    start = structs.replace(sample_start(), windows=windows)
+    arm = evidence.arm_summary([start], 0, Configuration(values={}))
+    assert arm.lookups_per_request == per_request
+
+
 @pytest.mark.parametrize(("most", "is_broken"), [(None, False), (1 << 40, False), (1, True)])
 def test_a_limit_on_memory_is_for_the_largest_that_a_window_saw(most, is_broken):
     arm = evidence.arm_summary([sample_start()], 0, Configuration(values={}))

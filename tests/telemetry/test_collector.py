@@ -5,12 +5,13 @@ from pathlib import Path
 import pytest
 from tests.telemetry.burner import burners, ended, worked
 
-from httpdyno.model import LimitValues
+from httpdyno.model import LimitValues, Telemetry
 from httpdyno.servers.limit_group import LimitGroups
 from httpdyno.telemetry import process_tree, shortage
 from httpdyno.telemetry.account import TreeAccount
 from httpdyno.telemetry.collector import server_collectors
 from httpdyno.telemetry.host import HostCollector
+from httpdyno.telemetry.lookups import LookupCollector
 from httpdyno.telemetry.process_tree import Memory, Usage
 from httpdyno.telemetry.shortage import ShortageCollector
 from httpdyno.testing.collector import TOLD, CollectorCase, CollectorConformance
@@ -102,11 +103,34 @@ class TestHostCollector(CollectorConformance):
         assert collector.close(TOLD, is_last=False).steal_s == 0.25
 
 
+class TestLookupCollector(CollectorConformance):
+    @pytest.fixture
+    def case(self):
+        counted = [7]
+
+        def look_up():
+            counted[0] += 1000
+
+        return CollectorCase(
+            make=lambda: LookupCollector(lambda: counted[0]),
+            fields=frozenset({"lookups"}),
+            work=look_up,
+            moved="lookups",
+        )
+
+    @pytest.mark.parametrize("told", [(None, 5), (5, None)])
+    def test_what_is_not_known_at_both_edges_is_not_told(self, told):
+        counts = iter(told)
+        collector = LookupCollector(lambda: next(counts))
+        collector.open()
+        assert collector.close(Telemetry(cpu_s=0.0), is_last=False).lookups is None
+
+
 def test_a_servers_collectors_tell_every_figure_of_a_window_once():
     told = []
     limits = [LimitGroups(values=LimitValues())]
     with burners(1) as (worker,):
-        for collector in server_collectors(TreeAccount([worker.pid]), limits):
+        for collector in server_collectors(TreeAccount([worker.pid]), limits, lambda: 7):
             collector.open()
             seen = collector.close(TOLD, is_last=True)
             told += [

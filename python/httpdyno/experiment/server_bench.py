@@ -53,7 +53,7 @@ from httpdyno.model import (
     WindowRecord,
 )
 from httpdyno.model.metric import keeps_first_byte
-from httpdyno.servers.adapter import NotRunning, Running, ServerAdapter
+from httpdyno.servers.adapter import NotRunning, Running, ServerAdapter, lookups_of
 from httpdyno.servers.difference import difference
 from httpdyno.servers.limit_group import limited_by
 from httpdyno.servers.root_folder import ROOT_VARIABLE, full_disk
@@ -294,7 +294,7 @@ class ServerBench:
             addresses={place: each.addresses[0] for place, each in running.items()},
             networks={place: each.networks[0] for place, each in running.items()},
             collectors={
-                place: server_collectors(account_of(each), limits_of(each))
+                place: server_collectors(account_of(each), limits_of(each), lookups_of(each))
                 for place, each in running.items()
             },
             wanted=Wanted(

@@ -54,6 +54,8 @@ class Telemetry(Record, frozen=True, omit_defaults=True):
     """Of those, in which it used its CPU seconds up and stood still."""
     throttled_s: float = 0.0
     """For how long, summed over the CPUs that it would have run on."""
+    lookups: int | None = None
+    """Questions to its resolver of names; None where it has none of its own."""
 
 
 class Phases(Record, frozen=True, omit_defaults=True):

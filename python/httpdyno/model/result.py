@@ -131,6 +131,8 @@ class ArmSummary(Record, frozen=True):
     cpu_s_per_request: float = 0.0
     bytes_per_request: float = 0.0
     """0 also in what an earlier version stored."""
+    lookups_per_request: float | None = None
+    """Questions to its resolver of names; None where it has none of its own."""
     error_ratio: float = 0.0
     latency_s: dict[str, float] = msgspec.field(default_factory=dict)
     """mean, p50, p90, p99, p999, max."""

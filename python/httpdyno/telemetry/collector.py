@@ -6,13 +6,14 @@ is a class of its own and a line in `server_collectors`; `httpdyno.testing.colle
 of them must do. What works or asks the server while it is loaded is none: it would be measured too.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from httpdyno.model import Telemetry
 from httpdyno.telemetry.account import Account, AccountCollector
 from httpdyno.telemetry.host import HostCollector
 from httpdyno.telemetry.limit import Groups, LimitCollector
+from httpdyno.telemetry.lookups import LookupCollector
 from httpdyno.telemetry.shortage import ShortageCollector
 
 
@@ -34,15 +35,22 @@ class Collector(Protocol):
         """
 
 
-def server_collectors(account: Account, limits: Iterable[Groups] = ()) -> tuple[Collector, ...]:
+def server_collectors(
+    account: Account,
+    limits: Iterable[Groups] = (),
+    n_lookups: Callable[[], int | None] | None = None,
+) -> tuple[Collector, ...]:
     """Return the collectors of a server, new ones for each start.
 
     Args:
         account: Of the server's processes, for these collectors alone.
         limits: The control groups that limit it.
+        n_lookups: Says how many questions its resolver of names was asked so far, where it has one
+            of its own.
     """
     limited = tuple(limits)
     of_limits = (LimitCollector(limited),) if limited else ()
+    names = () if n_lookups is None else (LookupCollector(n_lookups),)
     shortage = ShortageCollector(account.groups())
     # The account comes last: memory is slow to read, and what happens meanwhile is no window's.
-    return (HostCollector(), *of_limits, shortage, AccountCollector(account))
+    return (HostCollector(), *of_limits, shortage, *names, AccountCollector(account))

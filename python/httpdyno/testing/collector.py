@@ -25,6 +25,7 @@ TOLD = Telemetry(
     n_cpu_periods=1300,
     n_throttled=1200,
     throttled_s=140.0,
+    lookups=23,
 )
 """What others told of a window; no collector happens to tell the same."""
 

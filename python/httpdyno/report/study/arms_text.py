@@ -1,7 +1,7 @@
 """What arms did, in their own units, an arm to a row: for a terminal and for a page."""
 
 import math
-from collections.abc import Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from typing import Any
 
 from rich.table import Table
@@ -20,6 +20,9 @@ ROWS_NOTE = (
     "each row had starts of the reference beside it; its figures here are those beside the first"
 )
 _BYTES = "bytes_per_request"
+LOOKUPS = "lookups_per_request"
+"""No metric, but a figure beside them where a server has a resolver of its own."""
+_OWN_HEADS = {_BYTES: "bytes/request", LOOKUPS: "lookups"}
 _NAME_WIDTH = 16
 _HEAD = ("throughput", "CPU/request", "p50", "p99", "errors", "memory")
 
@@ -69,18 +72,19 @@ def rows_page(outcome: Outcome) -> dict[str, Any] | None:
 def more_of(comparison: Comparison) -> tuple[str, ...]:
     """Return the metrics that something is claimed of, and that have no column otherwise."""
     told = {comparison.metric, comparison.decided_by, *(each.metric for each in comparison.also)}
-    return more_columns(told)
+    return more_columns(told, (comparison.a, comparison.b))
 
 
-def more_columns(told: Set[str]) -> tuple[str, ...]:
-    """Return those of the metrics that have no column otherwise."""
-    return tuple(m for m in METRIC_NAMES if m in told and (m == _BYTES or is_on_demand(m)))
+def more_columns(told: Set[str], arms: Iterable[ArmSummary]) -> tuple[str, ...]:
+    """Return those of the metrics that have no column otherwise, and names that were looked up."""
+    more = tuple(m for m in METRIC_NAMES if m in told and (m == _BYTES or is_on_demand(m)))
+    has_resolver = any(arm.lookups_per_request is not None for arm in arms)
+    return (*more, *([LOOKUPS] * has_resolver))
 
 
 def cells_head(more: Sequence[str]) -> tuple[str, ...]:
     """Return what `unit_cells` are of."""
-    names = ("bytes/request" if m == _BYTES else short_name(RATIO_OF_METRIC[m]) for m in more)
-    return (*_HEAD, *names)
+    return (*_HEAD, *(_OWN_HEADS.get(m) or short_name(RATIO_OF_METRIC[m]) for m in more))
 
 
 def unit_cells(arm: ArmSummary, more: Sequence[str]) -> tuple[str, ...]:
@@ -100,7 +104,15 @@ def unit_cells(arm: ArmSummary, more: Sequence[str]) -> tuple[str, ...]:
 def _cell(arm: ArmSummary, metric: str) -> str:
     if metric == _BYTES:
         return format_bytes(arm.bytes_per_request)
+    if metric == LOOKUPS:
+        return lookups_text(arm)
     return _latency(arm.times_s, RATIO_OF_METRIC[metric])
+
+
+def lookups_text(arm: ArmSummary) -> str:
+    """Return how many names the server asked for at a request."""
+    n = arm.lookups_per_request
+    return NOTHING if n is None else f"{n:.2f}"
 
 
 def _unmeasured(arm: ArmSummary) -> str:

@@ -69,4 +69,4 @@ def factorial_page(found: Factorial) -> dict[str, Any]:
 
 def _more(found: Factorial) -> tuple[str, ...]:
     """Return the metric, where it has no column otherwise."""
-    return more_columns({found.metric})
+    return more_columns({found.metric}, (arm for _, arm in factorial_arms(found)))

@@ -139,6 +139,7 @@ def _arm(arm: ArmSummary) -> ArmJson:
         throughput_per_s=arm.throughput_per_s,
         cpu_s_per_request=arm.cpu_s_per_request,
         bytes_per_request=arm.bytes_per_request,
+        lookups_per_request=arm.lookups_per_request,
         error_ratio=arm.error_ratio,
         statuses=arm.statuses,
         errors=arm.errors,

@@ -42,6 +42,9 @@ class ArmJson(Record, frozen=True):
     cpu_s_per_request: float
     bytes_per_request: float
     """Received for each right answer, heads included; 0 in runs of earlier versions."""
+    lookups_per_request: float | None
+    """Questions to the server's resolver of names for each right answer; null where it has none of
+    its own."""
     error_ratio: float
     statuses: dict[str, int]
     """Answers by their status, of all windows."""

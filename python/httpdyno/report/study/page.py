@@ -10,7 +10,7 @@ from httpdyno.model.metric import MORE_IS_BETTER
 from httpdyno.report.shared.phrase import NOTHING, plural
 from httpdyno.report.shared.template import Drawn
 from httpdyno.report.study.also_text import also_clauses
-from httpdyno.report.study.arms_text import rows_page
+from httpdyno.report.study.arms_text import lookups_text, rows_page
 from httpdyno.report.study.calls_text import offered_text, tiles_of
 from httpdyno.report.study.effective import effective_table
 from httpdyno.report.study.evidence import drawn_confidence, evidence, skipped
@@ -289,6 +289,7 @@ def _tiles(final: Comparison | None) -> list[dict[str, str]]:
         ),
         ("memory", _memory(a), _memory(b)),
         *_bytes_tile(a, b),
+        *_lookups_tile(a, b),
         ("errors", format_percent(a.error_ratio), format_percent(b.error_ratio)),
     ]
     return _named(tiles)
@@ -303,6 +304,13 @@ def _bytes_tile(a: ArmSummary, b: ArmSummary) -> list[tuple[str, str, str]]:
     sizes = format_bytes(a.bytes_per_request), format_bytes(b.bytes_per_request)
     is_other = sizes[0] != sizes[1] and min(a.bytes_per_request, b.bytes_per_request) > 0
     return [("bytes per request", *sizes)] if is_other else []
+
+
+def _lookups_tile(a: ArmSummary, b: ArmSummary) -> list[tuple[str, str, str]]:
+    """Return the names looked up at a request, where both servers have a resolver."""
+    if a.lookups_per_request is None or b.lookups_per_request is None:
+        return []
+    return [("lookups per request", lookups_text(a), lookups_text(b))]
 
 
 def _tail(a: ArmSummary, b: ArmSummary) -> str:
