@@ -122,6 +122,14 @@ def test_a_handler_under_modperl_is_not_made_to_have_the_environment_of_cgi():
     assert not [name for name, text in rendered.files.items() if "+SetupEnv" in text]
 
 
+@pytest.mark.real_server("apache2")
+def test_a_client_who_is_kept_out_for_want_of_a_name_is_no_gain():
+    study = study_of("hostname-lookups")
+    [candidate] = [each for each in study.candidates if each.name == "host and dead"]
+    [answer] = started(begun_with(study, candidate.values)).answers
+    assert (answer.status, answer.is_right) == (403, False)
+
+
 def begun_with(study, levels):
     knobs = tuple(replace(knob, start=levels.get(knob.name, knob.start)) for knob in study.knobs)
     return replace(study, knobs=knobs)
