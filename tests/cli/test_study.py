@@ -373,6 +373,14 @@ def test_a_metric_that_is_none_or_decides_is_refused_with_those_that_there_are(c
     assert "latency_p99_s" in said
 
 
+def test_a_comparison_may_be_decided_by_another_phase(capsys):
+    words = ["compare", "cache-phases", "--b", "cache=disk", "--dry-run", "--phase"]
+    assert run([*words, "expired"]) == 0
+    assert "`expired` decides" in " ".join(capsys.readouterr().out.split())
+    assert run([*words, "late"]) == 2
+    assert "its phases: cold, warm, expired" in " ".join(capsys.readouterr().err.split())
+
+
 def test_a_run_that_goes_on_has_its_own_metrics(capsys):
     assert run(["tune", "--resume", "20250611-book-5ec0", "--also", "p99_s"]) == 2
     assert "leave out `--also` with `--resume`" in capsys.readouterr().err

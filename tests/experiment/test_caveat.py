@@ -8,7 +8,7 @@ from msgspec import structs
 
 import httpdyno
 from httpdyno.experiment import caveat
-from httpdyno.model import Caveat, Effective, Method, Site
+from httpdyno.model import Caveat, Effective, Method, Phase, Site
 from httpdyno.testing.record import sample_host, sample_start, sample_window
 
 PACKAGE = Path(httpdyno.__file__).parent
@@ -92,7 +92,10 @@ def test_servers_that_were_fresh_may_be_other_in_the_long_run(n_blocks, first):
     assert told.message.startswith(f"each server was measured in its first {first} under load ")
 
 
-@pytest.mark.parametrize("method", [Method(), Method(lead_in_s=0), Method(warm_up_s=0)])
+IN_PHASES = Method(lead_in_s=0, warm_up_s=0, phases=(Phase(name="cold"),), decides="cold")
+
+
+@pytest.mark.parametrize("method", [Method(), Method(lead_in_s=0), Method(warm_up_s=0), IN_PHASES])
 def test_servers_that_had_load_before_are_not_fresh(method):
     assert caveat.fresh_servers(method) == ()
 

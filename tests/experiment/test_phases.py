@@ -44,7 +44,7 @@ class Server:
     """Writes down what is done to it."""
 
     def __init__(self, words="", plays=None):
-        self.did = []
+        self.did, self.plans = [], {}
         self._words = words
         self._plays = plays
 
@@ -55,8 +55,9 @@ class Server:
     def wait(self, seconds):
         self.did.append(("wait", seconds))
 
-    def play(self, place, plan, number):
-        assert (plan.lead_in_s, plan.spread_s, plan.measure_s) == (0.0, 0.0, 0.5)
+    def play(self, place, phase, plan, number):
+        assert (plan.lead_in_s, plan.spread_s) == (0.0, 0.0)
+        self.plans[phase.name] = plan
         self.did.append(("play", place.arm, number))
         if self._plays is not None and number >= self._plays:
             return None
@@ -68,7 +69,7 @@ def phased(server, phases, decides="warm"):
         phases=phases,
         decides=decides,
         measure_s=0.5,
-        tail_s=0.0,
+        tail_s=2.0,
         act=server.act,
         play=server.play,
         wait=server.wait,
@@ -88,11 +89,12 @@ def test_each_turn_goes_through_all_phases_and_one_of_them_is_kept():
         ("play", 1, 2),
     ]
     assert [(block, place.arm) for block, place, _, _ in kept] == [(0, 1), (0, 0), (1, 0)]
-    assert [each.completed for _, _, each, _ in kept] == [101, 104, 107]
-    assert [each.cpu_s for _, _, _, each in kept] == pytest.approx([0.1, 0.4, 0.7])
+    # Both arms of a block draw alike, and no two windows of an arm do.
+    assert [each.completed for _, _, each, _ in kept] == [101, 101, 104]
+    assert [each.cpu_s for _, _, _, each in kept] == pytest.approx([0.1, 0.1, 0.4])
     _, _, last, _ = kept[-1]
-    assert {name: each.completed for name, each in last.beside.items()} == {"cold": 106, "old": 108}
-    assert last.beside["old"].cpu_s == pytest.approx(0.8)
+    assert {name: each.completed for name, each in last.beside.items()} == {"cold": 103, "old": 105}
+    assert last.beside["old"].cpu_s == pytest.approx(0.5)
 
 
 def test_what_a_phase_cannot_do_ends_the_load_with_its_words():
@@ -115,9 +117,9 @@ def test_a_command_under_load_is_run_while_the_window_is_played():
     server, ran = Server(), threading.Event()
     kept = []
 
-    def play(place, plan, number):
+    def play(place, phase, plan, number):
         assert ran.wait(10), "the command begins while the window is played"
-        return Server().play(place, plan, number)
+        return Server().play(place, phase, plan, number)
 
     def act(place, command):
         ran.set()
@@ -130,11 +132,29 @@ def test_a_command_under_load_is_run_while_the_window_is_played():
     assert len(kept) == 1
 
 
-def test_a_command_whose_time_never_came_is_not_run():
-    server = Server()
+@pytest.mark.parametrize("plays", [None, 0], ids=["window-is-short", "server-is-silent"])
+def test_a_command_whose_time_never_came_is_not_run_and_that_is_told(plays):
+    server, kept = Server(plays=plays), []
     phases = [Phase(name="warm", command=RESTART, at_s=3600.0)]
-    assert phased(server, phases).run(TURNS[:1], lambda *_: None) == {}
+    trouble = phased(server, phases).run(TURNS[:1], lambda *each: kept.append(each))
     assert server.did == [("play", 1, 0)]
+    assert trouble == {
+        Place(0, 1): "phase warm: its load ended before `kill -USR1 1` was due, after 60 min 00 s"
+    }
+    assert kept == []
+
+
+def test_a_window_is_as_long_as_its_phase_says():
+    server = Server()
+    phases = [
+        Phase(name="first", n_requests=8),
+        Phase(name="long", window_s=4.0),
+        Phase(name="warm"),
+    ]
+    phased(server, phases).run(TURNS[:1], lambda *_: None)
+    seen = {n: (p.measure_s, p.n_requests, p.tail_s) for n, p in server.plans.items()}
+    # A window that requests end is counted, so nothing of it is credited by cycles.
+    assert seen == {"first": (0.5, 8, 0.0), "long": (4.0, 0, 2.0), "warm": (0.5, 0, 2.0)}
 
 
 def test_phases_are_told_by_what_they_saw_over_all_turns():

@@ -38,6 +38,19 @@ run = ["kill", "-USR1", "1"]
 at = "200ms"
 timeout = "5s"
 """
+AT_A_RATE = f"""{STUDY}
+[[method.phases]]
+name = "burst"
+rate = "300/s"
+window = "2s"
+requests = 500
+
+[workload]
+rate = "2/s"
+
+[objective]
+metric = "latency_p90_s"
+"""
 
 
 def read(folder, text):
@@ -60,6 +73,28 @@ def test_phases_are_read_in_their_order_and_starts_come_one_by_one(tmp_path):
     assert (method.decides, method.side_by_side) == ("cold", 1)
     assert method.is_fresh
     assert method.turn_s == 3 * 0.5 + 2.5
+
+
+def test_a_phase_has_a_rate_and_a_window_of_its_own(tmp_path):
+    method = read(tmp_path, AT_A_RATE).method
+    assert method.phases[-1] == Phase(name="burst", window_s=2.0, n_requests=500, rate_per_s=300.0)
+    assert method.turn_s == 3 * 0.5 + 2.5 + 2.0
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('rate = "2/s"', "connections = 2", "none without workload.rate"),
+        ('rate = "2/s"', 'sessions = "2/s"', "none without workload.rate"),
+        ('rate = "300/s"', 'rate = "0/s"', "a rate above zero"),
+        ("requests = 500", "requests = 0", "at least 1"),
+        ('window = "2s"', 'window = "2s"\nrun = ["true"]\nat = "2s"', r"phases\[3\].window, 2s"),
+    ],
+)
+def test_what_the_load_has_no_such_thing_of_is_refused(tmp_path, old, new, words):
+    assert old in AT_A_RATE
+    with pytest.raises(StudyFileError, match=words):
+        read(tmp_path, AT_A_RATE.replace(old, new, 1))
 
 
 def test_the_last_phase_decides_where_nothing_is_said(tmp_path):

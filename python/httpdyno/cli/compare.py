@@ -16,12 +16,19 @@ from httpdyno.cli.compare_urls import (
     compare_urls,
 )
 from httpdyno.cli.find_study import open_study
-from httpdyno.cli.launch import also_telling, budget_or_none, execute, seed_or_new
+from httpdyno.cli.launch import (
+    also_telling,
+    budget_or_none,
+    deciding_in,
+    execute,
+    seed_or_new,
+)
 from httpdyno.cli.option import (
     AlsoOption,
     DryRunOption,
     HtmlOption,
     JsonOption,
+    PhaseOption,
     SecretsOption,
     SeedOption,
     UntilDecidedOption,
@@ -93,6 +100,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
         ),
     ] = None,
     also: AlsoOption = None,
+    phase: PhaseOption = None,
     until_decided: UntilDecidedOption = False,
     seed: SeedOption = None,
     dry_run: DryRunOption = False,
@@ -126,7 +134,8 @@ def command(  # noqa: PLR0913 - one parameter for each option
     )
     running.require_urls()
     if running.urls:
-        _refuse_beside_urls(study=study, b=b, a=a, budget=budget, until_decided=until_decided)
+        of_study = {"study": study, "b": b, "a": a, "budget": budget, "phase": phase}
+        _refuse_beside_urls(**of_study, until_decided=until_decided)
         return compare_urls(running, outputs, seed=seed_or_new(seed), is_dry_run=dry_run)
     if study is None or not b:
         raise UsageError(
@@ -137,7 +146,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
     budget_s = budget_or_none(budget, is_until_decided=until_decided)
     if budget_s is None:
         budget_s = duration_s(_BUDGET) * len(b)
-    opened = also_telling(open_study(study), also or [])
+    opened = also_telling(deciding_in(open_study(study), phase), also or [])
     reference = parse_configuration(_only("--a", a or []), opened)
     candidates = _candidates(b, opened)
     if reference in candidates.values() and not (same and len(candidates) == 1):

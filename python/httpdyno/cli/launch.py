@@ -119,6 +119,23 @@ def also_telling(study: Study, also: Sequence[str]) -> Study:
     return replace(study, objective=objective)
 
 
+def deciding_in(study: Study, phase: str | None) -> Study:
+    """Return the study with another of its phases deciding; the same where none is named.
+
+    Raises:
+        UsageError: It has no such phase.
+    """
+    if phase is None:
+        return study
+    names = [each.name for each in study.method.phases]
+    if phase not in names:
+        raise UsageError(
+            f"`--phase {phase}` is no phase of study {study.name}",
+            hint=f"its phases: {', '.join(names)}" if names else "it has none",
+        )
+    return replace(study, method=replace(study.method, decides=phase))
+
+
 def seed_or_new(seed: int | None) -> int:
     """Return the seed given, or a new one; either way the plan records it.
 

@@ -118,6 +118,17 @@ AlsoOption = Annotated[
     ),
 ]
 
+PhaseOption = Annotated[
+    str | None,
+    typer.Option(
+        "--phase",
+        metavar="NAME",
+        help="Of a study with phases, such as cold and warm: the one that decides.  [default: the "
+        "study's]",
+        show_default=False,
+    ),
+]
+
 UntilDecidedOption = Annotated[
     bool,
     typer.Option(

@@ -144,8 +144,11 @@ def shared_cores(host: HostFacts) -> Caveats:
 
 
 def fresh_servers(method: Method) -> Caveats:
-    """Return the doubt that servers were measured in their first seconds alone."""
-    if not method.is_fresh:
+    """Return the doubt that servers were measured in their first seconds alone.
+
+    None where a study says in phases what is asked: those are told each by each.
+    """
+    if method.phases or not method.is_fresh:
         return ()
     first = format_duration(method.blocks_per_start * method.window_s)
     return _one(

@@ -18,11 +18,13 @@ from httpdyno.experiment.arm_load import Place
 from httpdyno.load.window_plan import WindowPlan
 from httpdyno.model import Measurement, Phase, PhaseSeen, SideCommand, Telemetry
 from httpdyno.servers.adapter import Acting, Running
+from httpdyno.units import format_duration
 
 Act = Callable[[Place, SideCommand], str]
 """Runs a command at a server, and returns what was wrong with it."""
-Play = Callable[[Place, WindowPlan, int], tuple[Measurement, Telemetry] | None]
-"""Plays one window; None where the load is over. The number is of the window in the start."""
+Play = Callable[[Place, Phase, WindowPlan, int], tuple[Measurement, Telemetry] | None]
+"""Plays a phase's window; None where the load is over. The number is what its load draws by: that
+of the window among all of an arm's, so that both arms of a block meet the same arrivals."""
 Keep = Callable[[int, Place, Measurement, Telemetry], None]
 """Takes what decides of a block and a place."""
 
@@ -35,19 +37,18 @@ class PhasedWindows:
     decides: str
     """Which of them is the comparison's window."""
     measure_s: float
+    """Of a window whose phase says nothing of it."""
     tail_s: float
     act: Act
     play: Play
     wait: Callable[[float], None] = time.sleep
 
     def run(self, turns: Sequence[tuple[int, Place]], keep: Keep) -> dict[Place, str]:
-        """Play all phases of all turns; return whose command failed, with its words."""
-        number = 0
+        """Play all phases of all turns; return whose command failed or was never due, and how."""
         for block, place in turns:
             seen: dict[str, tuple[Measurement, Telemetry]] = {}
-            for phase in self.phases:
+            for number, phase in enumerate(self.phases, block * len(self.phases)):
                 found = self._phase(phase, place, number)
-                number += 1
                 if isinstance(found, str):
                     return {place: f"phase {phase.name}: {found}"}
                 if found is None:
@@ -68,17 +69,27 @@ class PhasedWindows:
                 return words
         if phase.pause_s > 0:
             self.wait(phase.pause_s)
-        plan = WindowPlan(
-            arm=0, lead_in_s=0.0, measure_s=self.measure_s, spread_s=0.0, tail_s=self.tail_s
-        )
         if command is None or phase.at_s is None:
-            return self.play(place, plan, number)
+            return self.play(place, phase, self._plan(phase), number)
         meanwhile = _Meanwhile(partial(self.act, place, command), phase.at_s)
         try:
-            found = self.play(place, plan, number)
+            found = self.play(place, phase, self._plan(phase), number)
         finally:
             words = meanwhile.ended()
+        if not meanwhile.has_begun:
+            due = format_duration(phase.at_s)
+            return f"its load ended before `{' '.join(command.run)}` was due, after {due}"
         return words or found
+
+    def _plan(self, phase: Phase) -> WindowPlan:
+        return WindowPlan(
+            arm=0,
+            lead_in_s=0.0,
+            measure_s=self.measure_s if phase.window_s is None else phase.window_s,
+            n_requests=phase.n_requests,
+            # What a number of requests ends is counted: its users have no further cycles.
+            tail_s=0.0 if phase.n_requests else self.tail_s,
+        )
 
 
 def acted(running: Running, command: SideCommand) -> str:
@@ -93,6 +104,7 @@ class _Meanwhile:
     work: Callable[[], str]
     at_s: float
     words: str = ""
+    has_begun: bool = False
     _is_over: Event = field(default_factory=Event)
 
     def __post_init__(self) -> None:
@@ -107,6 +119,7 @@ class _Meanwhile:
 
     def _run(self) -> None:
         if not self._is_over.wait(self.at_s):
+            self.has_begun = True
             self.words = self.work()
 
 

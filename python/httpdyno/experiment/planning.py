@@ -15,6 +15,8 @@ from httpdyno.model import (
     Constant,
     Knob,
     Level,
+    Method,
+    Phase,
     Plan,
     Poisson,
     Replay,
@@ -232,7 +234,7 @@ def plan_lines(plan: Plan) -> list[str]:
         *_target_lines(study),
         f"decides   {_objective_line(study)}, margin ±{study.objective.margin_ratio:.1%}, "
         f"confidence {study.objective.confidence:.0%}{_together(study)} at every look",
-        _windows_line(study),
+        *_window_lines(study),
         f"starts    at least {method.min_starts} of each arm before anything is claimed"
         f"{_starts_note(study)}",
         f"budget    {_budget_text(study)}, seed {plan.seed}",
@@ -272,16 +274,6 @@ def _target_lines(study: Study) -> list[str]:
     return [f"program   {command}", f"taken off {study.fragments.empty}, the empty body"]
 
 
-def _windows_line(study: Study) -> str:
-    method = study.method
-    most = f"up to {method.blocks_per_start} per arm and start"
-    if study.fragments is not None:
-        return f"batches   {format_duration(method.window_s)} of calls each, {most}"
-    lead_in = f"after {format_duration(method.lead_in_s)} of lead-in"
-    each = f"windows   {format_duration(method.window_s)} each, {lead_in}"
-    return f"{each}, {most}{_windows_note(study)}"
-
-
 def _each_line(plan: Plan, reference: Configuration) -> list[str]:
     """Return what is compared with the same reference, and with which confidence."""
     whole = plan.study.objective.confidence
@@ -303,6 +295,38 @@ def _starts_note(study: Study) -> str:
     method = study.method
     is_one_by_one = method.side_by_side == 1 or method.is_fresh or method.is_all_at_once
     return "" if is_one_by_one else f"; up to {method.side_by_side} side by side"
+
+
+def _window_lines(study: Study) -> list[str]:
+    method = study.method
+    most = f"up to {method.blocks_per_start} per arm and start"
+    if study.fragments is not None:
+        return [f"batches   {format_duration(method.window_s)} of calls each, {most}"]
+    if not method.phases:
+        lead_in = f"after {format_duration(method.lead_in_s)} of lead-in"
+        each = f"windows   {format_duration(method.window_s)} each, {lead_in}"
+        return [f"{each}, {most}{_windows_note(study)}"]
+    return [
+        f"phases    {'; '.join(_phase_words(method, phase) for phase in method.phases)}",
+        f"turns     {most}, each through all phases; `{method.decides}` decides",
+    ]
+
+
+def _phase_words(method: Method, phase: Phase) -> str:
+    """Return what a phase does, such as `cold: runs `rm …`, then 500 ms of load`."""
+    command = "" if phase.command is None else f"`{' '.join(phase.command.run)}`"
+    before = [
+        f"runs {command}" if command and phase.at_s is None else "",
+        f"a pause of {format_duration(phase.pause_s)}" if phase.pause_s > 0 else "",
+    ]
+    load = f"{format_duration(method.window_of(phase))} of load"
+    if phase.n_requests:
+        load = f"{phase.n_requests} requests, in {load} at the most"
+    if phase.rate_per_s is not None:
+        load += f" at {phase.rate_per_s:g}/s"
+    if phase.at_s is not None:
+        load += f", {command} {format_duration(phase.at_s)} after its beginning"
+    return f"{phase.name}: {', then '.join(filter(None, (*before, load)))}"
 
 
 def _windows_note(study: Study) -> str:

@@ -325,6 +325,7 @@ class ServerBench:
             arm = starts[place.start][place.arm]
             sent = load.workloads[place.arm].requests
             arm.fail(*silence(load.silence.measurement, running[place], arm.workers, sent))
+            arm.add(load.shut_out.get(place, ""))
         elif load.shut_out:
             cut_others_short(starts, {place.start for place in load.shut_out})
             for place, trouble in load.shut_out.items():

@@ -61,6 +61,10 @@ class Arm:
         """See it as failed, with the words why."""
         self.status, self.detail = status, detail
 
+    def add(self, words: str) -> None:
+        """Tell what else was wrong with it; nothing, where there are no words."""
+        self.detail = "\n".join(filter(None, (self.detail, words)))
+
     @property
     def is_up(self) -> bool:
         """Whether it runs and nothing is wrong with it."""

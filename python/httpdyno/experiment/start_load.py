@@ -9,7 +9,7 @@ import random
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from httpdyno.experiment.arm_load import ArmLoads, Place, Silence, stopped_on_error
 from httpdyno.experiment.bench import StartRequest
@@ -27,12 +27,13 @@ from httpdyno.load.engine import Edge, LoadHandle, RunningLoad
 from httpdyno.load.entrance import entrance_trouble
 from httpdyno.load.window_plan import WindowPlan
 from httpdyno.model import Measurement, Phase, Telemetry, WindowRecord, Workload
+from httpdyno.model.workload import at_rate
 from httpdyno.telemetry.collector import Collector
 from httpdyno.telemetry.window import WindowTelemetry
 
 _POLL_S = 0.05
 _FIRST_PHASE = 10
-"""What is drawn for windows of phases is drawn apart, and apart for each."""
+"""What is drawn for windows of phases is drawn apart, and apart for each of an arm's."""
 _LONGEST_WARM_UP = 2.0
 """Times what was asked."""
 _MOMENT_S = 0.001
@@ -140,7 +141,7 @@ class StartLoad:
                 act=self.act,
                 play=self._play_one,
             )
-            self.shut_out |= phased.run(turns, keep)
+            self._tell(phased.run(turns, keep))
         else:
             self._play(
                 up, plan, 1, watch.on_edge, lambda n, seen: keep(*turns[n], seen, watch.of(n))
@@ -156,19 +157,26 @@ class StartLoad:
         return records
 
     def _play_one(
-        self, place: Place, plan: WindowPlan, number: int
+        self, place: Place, phase: Phase, plan: WindowPlan, number: int
     ) -> tuple[Measurement, Telemetry] | None:
-        """Play one window by itself; None where the arm fell silent, or users did not get in."""
+        """Play a phase's window; None where the arm fell silent, or users did not get in."""
         found: list[tuple[Measurement, Telemetry]] = []
         watch = WindowTelemetry([self.collectors.get(place, ())], [0])
-        self._play(
+        loads = replace(
+            self._loads, workloads=[at_rate(each, phase.rate_per_s) for each in self.workloads]
+        )
+        self._follow(
+            loads.start([place], [plan], _FIRST_PHASE + number, watch.on_edge),
             [place],
             [plan],
-            _FIRST_PHASE + number,
-            watch.on_edge,
             lambda n, seen: found.append((seen, watch.of(n))),
         )
         return found[0] if found else None
+
+    def _tell(self, trouble: Mapping[Place, str]) -> None:
+        """Take in what phases could not do, beside what else is said of the same arm."""
+        for place, words in trouble.items():
+            self.shut_out[place] = "; ".join(filter(None, (self.shut_out.get(place), words)))
 
     @property
     def workload(self) -> Workload:
@@ -193,7 +201,10 @@ class StartLoad:
         request = self._first
         if not self.phases:
             return request.lead_in_s + request.window_s
-        return sum(request.window_s + phase.pause_s for phase in self.phases)
+        return sum(
+            phase.pause_s + (request.window_s if phase.window_s is None else phase.window_s)
+            for phase in self.phases
+        )
 
     @property
     def _is_credited(self) -> bool:
@@ -319,7 +330,15 @@ class StartLoad:
         keep: Callable[[int, Measurement], None],
     ) -> None:
         """Have the engine run windows; hand on each as it ends, until an arm falls silent."""
-        handle = self._start(up, plan, part, on_edge)
+        self._follow(self._start(up, plan, part, on_edge), up, plan, keep)
+
+    def _follow(
+        self,
+        handle: RunningLoad,
+        up: Sequence[Place],
+        plan: Sequence[WindowPlan],
+        keep: Callable[[int, Measurement], None],
+    ) -> None:
         with stopped_on_error(handle):
             n_seen, is_over = 0, False
             entered: set[int] = set()

@@ -159,6 +159,12 @@ class Phase(Record, frozen=True):
     command: SideCommand | None = None
     """Run at the server: before that pause, or `at_s` after the window began."""
     at_s: float | None = None
+    window_s: float | None = None
+    """How long its window is, where that is not the method's."""
+    n_requests: int = 0
+    """Its window ends with so many requests, if they come first; 0 is no such limit."""
+    rate_per_s: float | None = None
+    """Of a load at a rate: its own."""
 
 
 class Method(Record, frozen=True):
@@ -190,8 +196,12 @@ class Method(Record, frozen=True):
     def turn_s(self) -> float:
         """What a turn of an arm takes by what is asked: windows, lead-in, pauses."""
         if self.phases:
-            return sum(self.window_s + phase.pause_s for phase in self.phases)
+            return sum(self.window_of(phase) + phase.pause_s for phase in self.phases)
         return self.lead_in_s + self.window_s
+
+    def window_of(self, phase: Phase) -> float:
+        """Return how long the window of one of its phases is."""
+        return self.window_s if phase.window_s is None else phase.window_s
 
     @property
     def is_fresh(self) -> bool:

@@ -2,7 +2,9 @@
 
 from typing import Literal, get_args
 
-from httpdyno.model.arrival import Arrival, Closed, is_open
+import msgspec
+
+from httpdyno.model.arrival import Arrival, Closed, Constant, Poisson, is_open
 from httpdyno.model.base import Record
 from httpdyno.model.users import SlowUsers, Users
 
@@ -173,6 +175,19 @@ class Objective(Record, frozen=True):
         is_deciding = metric in deciding
         share = (1 - for_beside) / len(deciding) if is_deciding else for_beside / len(beside)
         return 1 - (1 - self.confidence) * share
+
+
+def at_rate(workload: Workload, rate_per_s: float | None) -> Workload:
+    """Return the workload at another rate of requests; the same where there is none, or none asked.
+
+    Args:
+        workload: Of which only a rate that does not change can be another one.
+        rate_per_s: None leaves it.
+    """
+    if rate_per_s is None or not isinstance(workload.arrival, Constant | Poisson):
+        return workload
+    arrival = msgspec.structs.replace(workload.arrival, rate_per_s=rate_per_s)
+    return msgspec.structs.replace(workload, arrival=arrival)
 
 
 def second_metric_of(metric: str, tie_breaker: str, *, is_open_loop: bool) -> str:

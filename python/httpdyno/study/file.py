@@ -27,7 +27,7 @@ from httpdyno.study.knob import Settings, study_knobs
 from httpdyno.study.limits import with_whole_periods
 from httpdyno.study.load_knob import check_load_knobs
 from httpdyno.study.network import check_network, with_network
-from httpdyno.study.phase import phases_from
+from httpdyno.study.phase import check_phases, phases_from
 from httpdyno.study.server import infos_of, server_from, with_companions
 from httpdyno.study.site import (
     SiteKnobInfos,
@@ -160,6 +160,7 @@ def study_from(
         budget_s=check.duration("budget.time", typed.budget.time),
     )
     check_windows(study.workload, study.method, study.objective, check.wrong)
+    check_phases(study.method, study.workload, check.wrong)
     check_load_knobs(study, check.wrong)
     check_network(study)
     return with_fragments(study, typed, check.wrong)

@@ -213,6 +213,7 @@ name = "warm"
 [[method.phases]]           # the last one decides, unless `method.decides` names another
 name = "idle, then all at once"
 pause = "5s"
+window = "2s"
 """,
     "[budget]": """
 [budget]

@@ -330,6 +330,13 @@ class PhaseTable(Record, frozen=True):
     """Without load, before the window and after the command."""
     at: str | None = None
     """Run the command so long after the window began instead, such as a restart under load."""
+    window: str | None = None
+    """How long its window is, where that is not the method's."""
+    requests: int | None = None
+    """Its window ends with so many requests, such as the first one of each process; with the window
+    where that ends first."""
+    rate: str | None = None
+    """Where the load has a `rate`: that of this phase, such as `2/s` before a burst."""
 
 
 class MethodTable(Record, frozen=True):

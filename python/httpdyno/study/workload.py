@@ -91,10 +91,11 @@ def check_windows(workload: Workload, method: Method, objective: Objective, wron
     """
     _check_objective(workload, objective, wrong)
     whole_s = length_s(workload.arrival)
-    if isinstance(workload.arrival, Stages) and whole_s is not None and whole_s > method.window_s:
+    shortest_s = min(map(method.window_of, method.phases), default=method.window_s)
+    if isinstance(workload.arrival, Stages) and whole_s is not None and whole_s > shortest_s:
         raise wrong(
             "method.window",
-            f"{method.window_s:g}s",
+            f"{shortest_s:g}s",
             f"the {whole_s:g} s that workload.stages take: each window begins them anew",
         )
     visit_s = (workload.users.visit.mean_steps - 1) * workload.users.think.mean_s

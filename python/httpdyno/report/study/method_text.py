@@ -18,7 +18,10 @@ def method_sentences(outcome: Outcome) -> tuple[str, str]:
     arms = "all combinations" if outcome.factorial is not None else arms
     n_windows = int(outcome.calibration.get("n_blocks", method.blocks_per_start))
     windows = f"{plural(n_windows, 'window')} of {format_duration(method.window_s)} each"
-    if not outcome.plan.study.workload.is_open_loop:
+    if method.phases:
+        names = ", ".join(phase.name for phase in method.phases)
+        windows = f"{plural(n_windows, 'turn')} each, through the phases {names}"
+    elif not outcome.plan.study.workload.is_open_loop:
         windows = f"up to {windows}, fewer and longer ones where latencies demanded it"
     is_one_by_one = method.side_by_side == 1 or method.is_fresh or method.is_all_at_once
     together = "" if is_one_by_one else f", at most {method.side_by_side} such starts at a time"

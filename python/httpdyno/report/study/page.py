@@ -87,7 +87,7 @@ def sheet(outcome: Outcome, *, drawn: Drawn) -> dict[str, Any]:
         "main_figure": main_figure(outcome, drawn),
         "cost": cost_figure(outcome, drawn),
         "rows": rows_page(outcome),
-        "phases": phases_page(outcome, measured),
+        "phases": phases_page(outcome),
         "factorial": factorial_page(outcome.factorial) if outcome.factorial else None,
         "changes_title": _capital(changes_title(outcome)),
         "changes": _changes(outcome),

@@ -1,38 +1,50 @@
-"""What the phases of turns saw that do not decide: for a terminal and for a page."""
+"""What the phases of turns saw: for a terminal and for a page.
+
+All of them in their order, the one that decides among them: what a server does warm is read beside
+what it does cold. All other figures of an arm are of the deciding phase alone.
+"""
 
 from collections.abc import Sequence
 from typing import Any
 
+from rich.console import RenderableType
+from rich.padding import Padding
 from rich.table import Table
+from rich.text import Text
 
 from httpdyno.model import ArmSummary, Outcome, PhaseFigures
 from httpdyno.report.shared.phrase import NOTHING
+from httpdyno.report.shared.prose import Prose
+from httpdyno.report.study.arms_text import row_arms
+from httpdyno.report.study.finding import arm_names
 from httpdyno.units import format_duration, format_percent, format_rate
-
-Arms = Sequence[tuple[str, ArmSummary]]
 
 _HEAD = ("throughput", "CPU/request", "p50", "p90", "errors")
 _NOTE = "phase {} decides; nothing is claimed of the others"
+_DECIDES = "{} (decides)"
+_PHASE_WIDTH = 18
+_INDENT = (0, 0, 0, 2)
 
 
-def phase_table(arms: Arms) -> Table | None:
-    """Return a row for each phase and arm; None where there are no phases."""
-    rows = _rows(arms)
+def phase_lines(outcome: Outcome) -> list[RenderableType]:
+    """Return a row for each phase and arm, and which phase decides; none without phases."""
+    rows = _rows(outcome)
     if not rows:
-        return None
+        return []
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
-    for name in ("phase", ""):
-        table.add_column(name)
+    table.add_column("phase", max_width=_PHASE_WIDTH)
+    table.add_column("", max_width=_PHASE_WIDTH, overflow="fold")
     for name in _HEAD:
         table.add_column(name, justify="right", no_wrap=True)
     for row in rows:
         table.add_row(*row)
-    return table
+    note = Prose(Text(phase_note(outcome), "dim"))
+    return [Text(), Padding(table, _INDENT), Padding(note, _INDENT)]
 
 
-def phases_page(outcome: Outcome, arms: Arms) -> dict[str, Any] | None:
+def phases_page(outcome: Outcome) -> dict[str, Any] | None:
     """Return the same for a page; None where there are no phases."""
-    rows = _rows(arms)
+    rows = _rows(outcome)
     if not rows:
         return None
     return {
@@ -48,13 +60,36 @@ def phase_note(outcome: Outcome) -> str:
     return _NOTE.format(outcome.plan.study.method.decides)
 
 
-def _rows(arms: Arms) -> list[list[str]]:
-    names = dict.fromkeys(name for _, arm in arms for name in arm.phases)
+def _rows(outcome: Outcome) -> list[list[str]]:
+    method, arms = outcome.plan.study.method, _arms(outcome)
+    if not any(arm.phases for _, arm in arms):
+        return []
     return [
-        [phase if number == 0 else "", name, *_cells(arm.phases.get(phase))]
-        for phase in names
+        [shown if number == 0 else "", name, *_cells(seen)]
+        for phase in method.phases
+        for shown in [_DECIDES.format(phase.name) if phase.name == method.decides else phase.name]
         for number, (name, arm) in enumerate(arms)
+        for seen in [_own(arm) if phase.name == method.decides else arm.phases.get(phase.name)]
     ]
+
+
+def _arms(outcome: Outcome) -> Sequence[tuple[str, ArmSummary]]:
+    final = outcome.final
+    if final is None:
+        return row_arms(outcome)
+    return list(zip(arm_names(outcome), (final.a, final.b), strict=True))
+
+
+def _own(arm: ArmSummary) -> PhaseFigures | None:
+    """Return an arm's figures of the phase that decides."""
+    if not arm.phases:
+        return None
+    return PhaseFigures(
+        throughput_per_s=arm.throughput_per_s,
+        cpu_s_per_request=arm.cpu_s_per_request,
+        error_ratio=arm.error_ratio,
+        latency_s=arm.latency_s,
+    )
 
 
 def _cells(seen: PhaseFigures | None) -> list[str]:

@@ -39,7 +39,7 @@ from httpdyno.report.study.finding import (
 from httpdyno.report.study.http_answers import answers_lines, answers_text
 from httpdyno.report.study.limit_text import limit_lines
 from httpdyno.report.study.own_log_text import own_log_lines
-from httpdyno.report.study.phase_text import phase_note, phase_table
+from httpdyno.report.study.phase_text import phase_lines
 from httpdyno.report.study.second_text import (
     brief_clause,
     mark,
@@ -102,6 +102,7 @@ def outcome_text(outcome: Outcome) -> RenderableType:
     conclusion = _conclusion(outcome) + their_lines(outcome)
     if conclusion:
         parts += [Text(), *conclusion]
+    parts += phase_lines(outcome)
     parts += limit_lines(outcome) + own_log_lines(outcome)
     caveats = outcome_caveats(outcome)
     if caveats:
@@ -203,8 +204,6 @@ def _conclusion(outcome: Outcome) -> list[RenderableType]:
     else:
         book = None if outcome.plan.command == "compare" else outcome.plan.study.book_ratio
         lines = list(comparison_lines(outcome.final, arm_names(outcome), book_ratio=book))
-        if outcome.plan.study.method.phases:
-            lines.append(Padding(Prose(Text(phase_note(outcome), "dim")), _INDENT))
     changes = _change_lines(outcome)
     return lines + changes if lines else changes[1:]
 
@@ -225,8 +224,6 @@ def comparison_lines(
         arms = list(zip(names, (comparison.a, comparison.b), strict=True))
         table = arms_table(arms, more=more_of(comparison))
         lines += [Text(), Padding(table, _INDENT)]
-        if phases := phase_table(arms):
-            lines += [Text(), Padding(phases, _INDENT)]
     answers = answers_lines(list(zip(names, (comparison.a, comparison.b), strict=True)))
     if answers:
         table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=False)
