@@ -65,7 +65,7 @@ from httpdyno.units import format_bytes, format_duration, format_percent, format
 
 _STAND_INS = {
     "RUN": "the folder that each start had for itself",
-    "MEMORY": "the same in memory",
+    "MEMORY": "the folder in memory that each start had for itself",
     "PORT": "the port that it listened on",
 }
 

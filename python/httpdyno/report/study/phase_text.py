@@ -43,15 +43,22 @@ def phase_lines(outcome: Outcome) -> list[RenderableType]:
 
 
 def phases_page(outcome: Outcome) -> dict[str, Any] | None:
-    """Return the same for a page; None where there are no phases."""
+    """Return the same for a page, each phase a group of rows; None where there are no phases."""
     rows = _rows(outcome)
     if not rows:
         return None
+    # On a narrow page a column that says nothing pushes out one that does.
+    n_shown = len(_HEAD) - (not any(_fails(arm) for _, arm in _arms(outcome)))
+    parts: list[str | list[str]] = []
+    for phase, name, *cells in rows:
+        parts += [phase] if phase else []
+        parts.append([name, *cells[:n_shown]])
+    caption = f"{phase_note(outcome).capitalize()}."
     return {
-        "head": ["phase", "", *_HEAD],
-        "rows": rows,
-        "text_columns": 2,
-        "caption": f"{phase_note(outcome).capitalize()}.",
+        "head": ["", *_HEAD[:n_shown]],
+        "rows": parts,
+        "text_columns": 1,
+        "caption": caption if n_shown == len(_HEAD) else f"{caption} No request failed in any.",
     }
 
 
@@ -78,6 +85,10 @@ def _arms(outcome: Outcome) -> Sequence[tuple[str, ArmSummary]]:
     if final is None:
         return row_arms(outcome)
     return list(zip(arm_names(outcome), (final.a, final.b), strict=True))
+
+
+def _fails(arm: ArmSummary) -> bool:
+    return arm.error_ratio > 0 or any(each.error_ratio > 0 for each in arm.phases.values())
 
 
 def _own(arm: ArmSummary) -> PhaseFigures | None:
