@@ -374,7 +374,16 @@ def test_a_metric_that_is_none_or_decides_is_refused_with_those_that_there_are(c
 
 
 def test_a_comparison_may_be_decided_by_another_phase(capsys):
-    words = ["compare", "cache-phases", "--b", "cache=disk", "--dry-run", "--phase"]
+    words = [
+        "compare",
+        "cache-phases",
+        "--b",
+        "cache=disk",
+        "--budget",
+        "2m",
+        "--dry-run",
+        "--phase",
+    ]
     assert run([*words, "expired"]) == 0
     assert "`expired` decides" in " ".join(capsys.readouterr().out.split())
     assert run([*words, "late"]) == 2
