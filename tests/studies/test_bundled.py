@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from tests.conftest import SKIPPED
 
 from httpdyno.cli.app import run
-from httpdyno.experiment.one_start import one_start
+from httpdyno.experiment.one_start import one_start, start_of_two
 from httpdyno.experiment.planning import make_plan
 from httpdyno.model import level_text
 from httpdyno.registry import load_adapter, load_target
@@ -128,6 +128,25 @@ def test_a_client_who_is_kept_out_for_want_of_a_name_is_no_gain():
     [candidate] = [each for each in study.candidates if each.name == "host and dead"]
     [answer] = started(begun_with(study, candidate.values)).answers
     assert (answer.status, answer.is_right) == (403, False)
+
+
+ACTING = [name for name in NAMES if any(p.command for p in study_of(name).method.phases)]
+
+
+@pytest.mark.real_server("apache2")
+@pytest.mark.parametrize("name", ACTING)
+def test_what_its_phases_run_can_be_run_and_costs_no_answer(name):
+    study = study_of(name)
+    adapter, method = load_target(study), study.method
+    if missing := adapter.missing(study.server):
+        pytest.skip(SKIPPED + "; ".join(missing))
+    short = [replace(p, window_s=0.3, pause_s=min(p.pause_s, 1.0)) for p in method.phases]
+    study = replace(study, method=replace(method, phases=tuple(short), blocks_per_start=1))
+    record = start_of_two(adapter, study, seed=5)
+    assert record.statuses == ("complete", "complete"), record.details
+    for window in record.windows:
+        seen = [window.measurement, *window.measurement.beside.values()]
+        assert all(each.completed == each.offered > 0 for each in seen), seen
 
 
 def begun_with(study, levels):
