@@ -118,24 +118,98 @@ def test_a_plan_says_how_many_combinations_there_are(factorial):
     assert least_s(plan) == pytest.approx(6 * 4 * window_s + looks_s)
 
 
-def test_a_combination_that_does_not_run_is_named(factorial):
-    def status(values):
-        return "refused" if values == {"keep": "on", "mpm": "event"} else "complete"
-
-    with pytest.raises(TargetError, match="combination keep=on, mpm=event refused: it refused"):
-        _run(factorial, status=status)
+BOTH = {"keep": "on", "mpm": "event"}
 
 
-def test_a_combination_without_answers_is_named_and_one_that_breaks_a_limit_is_told(factorial):
+def _refused(*gone):
+    return lambda values: "refused" if values in gone else "complete"
+
+
+def test_without_a_combination_what_can_be_told_is_told_and_of_which(factorial):
+    outcome = _run(factorial, status=_refused(BOTH))
+    found = outcome.factorial
+    assert found.gone == (3,)
+    [keep, mpm, pair] = found.effects
+    # Of each knob what it brings where the other one is at its start.
+    assert keep.ratio.low < 1.25 < keep.ratio.high
+    assert mpm.ratio.low < 1.5 < mpm.ratio.high
+    assert keep.reason == "where it runs both with and without it: with 1 of 2 of the others"
+    assert (pair.verdict, pair.ratio) == ("not_measured", None)
+    assert outcome.configuration.values == {"keep": "off", "mpm": "event"}
+    assert outcome.final.verdict == "better"
+    told = " ".join(plain_text(outcome_text(outcome)).split())
+    assert "without keep → on, mpm → event, which did not run" in told
+    assert "keep → on, mpm → event refused: it refused; no effect has it" in told
+    assert "keep × mpm: cannot be told: one of the four combinations does not run" in told
+    assert outcome_json(outcome)["factorial"]["not_run"] == (BOTH,)
+
+
+def test_a_third_knob_leaves_every_effect_and_interaction_without_one_combination(factorial):
+    third = Knob(name="third", start=1, levels=(2,))
+    study = structs.replace(factorial, knobs=(*factorial.knobs, third))
+    gone = {**BOTH, "third": 2}
+    found = _run(study, status=_refused(gone)).factorial
+    truth = [(1.25 * 1.25 * 1.0) ** (1 / 3), (1.5 * 1.5 * 1.2) ** (1 / 3), 1.0, 0.8, 1.0, 1.0]
+    for each, true in zip(found.effects, truth, strict=True):
+        assert each.ratio.low < true < each.ratio.high, each.knobs
+    assert all(each.reason for each in found.effects)
+
+
+def test_a_start_that_does_not_run_leaves_effects_and_nothing_to_compare_with(factorial):
+    outcome = _run(factorial, status=_refused({"keep": "off", "mpm": "prefork"}))
+    assert [each.verdict for each in outcome.factorial.effects[:2]] != ["not_measured"] * 2
+    assert outcome.final is None
+    [doubt] = [each for each in outcome.caveats if each.kind == "start_fails"]
+    assert "the start itself is no combination that will do (refused: it refused)" in doubt.message
+
+
+def test_where_no_two_combinations_differ_in_one_knob_each_failure_is_named(factorial):
+    alone = ({"keep": "on", "mpm": "prefork"}, {"keep": "off", "mpm": "event"})
+    with pytest.raises(TargetError, match="no effect can be told: keep=on, mpm=prefork refused: "):
+        _run(factorial, status=_refused(*alone))
+
+
+def test_a_combination_without_answers_is_left_out_and_one_that_breaks_a_limit_is_told(factorial):
     def of_both(share):
-        return lambda values: share if values == {"keep": "on", "mpm": "event"} else 0.0
+        return lambda values: share if values == BOTH else 0.0
 
-    with pytest.raises(TargetError, match="combination keep=on, mpm=event unstable: no right"):
-        _run(factorial, error_ratio=of_both(1.0))
+    told = " ".join(plain_text(outcome_text(_run(factorial, error_ratio=of_both(1.0)))).split())
+    assert "keep → on, mpm → event unstable: no right answers" in told
     outcome = _run(factorial, error_ratio=of_both(0.02))
     told = " ".join(plain_text(outcome_text(outcome)).split())
     assert "keep → on, mpm → event infeasible: 2 % of requests failed" in told
+    assert outcome.factorial.gone == ()
     assert outcome.configuration.values == {"keep": "off", "mpm": "event"}
+
+
+def test_a_tie_breaker_decides_where_a_knob_shows_no_difference(factorial):
+    objective = structs.replace(factorial.objective, tie_breaker="cpu_s_per_request")
+    study = structs.replace(factorial, objective=objective)
+    outcome = _run(
+        study,
+        lambda values: 600.0 if values["mpm"] == "event" else 400.0,
+        cpu_s_per_request=lambda values: 0.7 if values["keep"] == "on" else 1.0,
+    )
+    [keep, mpm, _pair] = outcome.factorial.effects
+    assert (keep.verdict, keep.decided_by) == ("better", "cpu_s_per_request")
+    assert keep.tie.ratio == pytest.approx(0.7)
+    assert (mpm.verdict, mpm.decided_by) == ("better", "")
+    assert outcome.configuration.values == BOTH
+    told = " ".join(plain_text(outcome_text(outcome)).split())
+    assert "keep → on CPU per request 0.7" in told
+    assert "better by CPU" in told
+
+
+def test_a_tie_breaker_does_not_buy_what_costs_much(factorial):
+    objective = structs.replace(factorial.objective, tie_breaker="cpu_s_per_request")
+    study = structs.replace(factorial, objective=objective)
+    outcome = _run(
+        study,
+        lambda values: 300.0 if values["keep"] == "on" else 400.0,
+        cpu_s_per_request=lambda values: 0.2 if values["keep"] == "on" else 1.0,
+    )
+    assert outcome.factorial.effects[0].verdict == "worse"
+    assert outcome.configuration.values["keep"] == "off"
 
 
 def test_a_budget_that_cannot_hold_the_fewest_rounds_is_refused(factorial):

@@ -7,7 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from httpdyno.stats.factorial import contrast, effect, interaction, pairs, risk_of_each
+from httpdyno.stats.factorial import (
+    contrast,
+    effect,
+    interaction,
+    n_parts,
+    pairs,
+    risk_of_each,
+    squares_gone,
+)
 
 EFFECT = st.floats(-1, 1)
 
@@ -59,3 +67,24 @@ def test_all_risks_add_up_to_the_whole(n_knobs):
     each, simple = risk_of_each(n_knobs, 0.05)
     n_pairs = len(pairs(n_knobs))
     assert each * (n_knobs + n_pairs) + simple * 4 * n_pairs == pytest.approx(0.05)
+
+
+@given(a=EFFECT, b=EFFECT, both=EFFECT, lost=st.floats(-9, 9))
+def test_what_is_gone_has_no_part_in_what_is_told_without_it(a, b, both, lost):
+    logs = logs_of((a, b, 0.0), {(0, 1): both})
+    logs[7] = lost
+    gone = {7}
+    assert contrast(interaction(3, 0, 1, gone=gone), logs) == pytest.approx(both)
+    assert contrast(effect(3, 0, gone=gone), logs) == pytest.approx((3 * a + both) / 3)
+    without, beside = (
+        contrast(effect(3, 0, 1, at=at, gone=squares_gone(3, 0, 1, gone)), logs) for at in (0, 1)
+    )
+    assert beside - without == pytest.approx(both)
+
+
+def test_what_cannot_be_told_is_all_zeros_and_parts_are_counted():
+    assert not any(interaction(2, 0, 1, gone={0}))
+    assert not any(effect(2, 0, gone={0, 3}))
+    assert effect(2, 0, gone={0}) == (0, 0, -1, 1)
+    assert [n_parts(effect(3, 1, gone=gone), 1) for gone in ({7}, set())] == [3, 4]
+    assert [n_parts(interaction(3, 0, 2, gone=gone), 2) for gone in ({7}, set())] == [1, 2]

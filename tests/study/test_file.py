@@ -4,6 +4,7 @@ import tomllib
 import pytest
 
 from httpdyno.errors import StudyFileError, UsageError
+from httpdyno.experiment.planning import factorial_arms
 from httpdyno.model import KnobInfo
 from httpdyno.study.file import configuration_from, load_study, study_from
 
@@ -110,6 +111,17 @@ def test_a_study_has_its_second_metric_before_anything_is_measured(folder, metri
     assert _study(folder, text).objective.second_metric == second
     named = text.replace("[method]", 'tie_breaker = "latency_p50_s"\n\n[method]')
     assert _study(folder, named).objective.second_metric == "latency_p50_s"
+
+
+def test_a_knob_without_levels_is_none_of_a_factorials_and_a_tie_breaker_may_decide(folder):
+    text = GOOD.replace("levels = [2, 4]", "levels = [4]").replace("[1.5, 1.1]", "[1.5]")
+    text = text.replace('window = "500ms"', 'kind = "factorial"')
+    text = text.replace("[objective]", '[objective]\ntie_breaker = "cpu_s_per_request"')
+    aside = '[[knobs]]\nname = "path"\nof = "load"\nstart = "/list"\n\n[workload]'
+    study = _study(folder, text.replace("[workload]", aside))
+    assert len(study.knobs) == 3
+    assert len(factorial_arms(study)) == 4
+    assert study.objective.tie_breaker == "cpu_s_per_request"
 
 
 @pytest.mark.parametrize(

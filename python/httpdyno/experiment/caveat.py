@@ -189,12 +189,19 @@ def steps_not_tried(words: str) -> Caveats:
     return _one("steps_not_tried", words)
 
 
-def start_fails(status: str, detail: str) -> Caveats:
-    """Return the doubt that a curve's knee has nothing to be compared with."""
+def start_fails(status: str, detail: str, *, of: str = "level", best: str = "knee") -> Caveats:
+    """Return the doubt that what was found has nothing to be compared with.
+
+    Args:
+        status: How the start came out.
+        detail: In the server's words.
+        of: What the start is one of.
+        best: What would be compared with it.
+    """
     return _one(
         "start_fails",
-        f"the start itself is no level that will do ({status}: {detail}): "
-        "there is nothing to compare the knee with",
+        f"the start itself is no {of} that will do ({status}: {detail}): "
+        f"there is nothing to compare the {best} with",
     )
 
 

@@ -90,6 +90,7 @@ class RoundDone:
     n_starts: int
     """That gave a figure for each."""
     n_arms: int
+    """That run."""
     elapsed_s: float
     left_s: float
 

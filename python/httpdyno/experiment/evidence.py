@@ -328,11 +328,16 @@ LEAST_TAIL = 2
 that must not end a comparison which has had enough for long."""
 
 
-def _counts(starts: Sequence[StartRecord], of: str = "latency") -> list[int]:
+def _counts(
+    starts: Sequence[StartRecord], of: str = "latency", arms: Sequence[int] | None = None
+) -> list[int]:
     """Return the fewest values of a distribution that any arm has, of each start; (n_starts,)."""
     return [
         min(
-            (arm_totals(start, arm).n_times.get(of, 0) for arm in range(len(start.statuses))),
+            (
+                arm_totals(start, arm).n_times.get(of, 0)
+                for arm in (range(len(start.statuses)) if arms is None else arms)
+            ),
             default=0,
         )
         for start in starts
@@ -344,12 +349,14 @@ def smallest_count(starts: Sequence[StartRecord], ratio_name: str) -> int:
     return min(_counts(starts, distribution_of(ratio_name)[0]), default=0)
 
 
-def carries(starts: Sequence[StartRecord], ratio_name: str) -> bool:
-    """Tell whether the starts hold enough requests for that ratio."""
+def carries(
+    starts: Sequence[StartRecord], ratio_name: str, arms: Sequence[int] | None = None
+) -> bool:
+    """Tell whether the starts hold enough requests for that ratio of these arms, or of all."""
     of, name = distribution_of(ratio_name)
     if not of:
         return True
-    tails = [n * (1 - QUANTILES[name]) for n in _counts(starts, of)]
+    tails = [n * (1 - QUANTILES[name]) for n in _counts(starts, of, arms)]
     return bool(tails) and median(tails) >= MIN_TAIL_PER_START and min(tails) >= LEAST_TAIL
 
 

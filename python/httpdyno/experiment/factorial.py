@@ -4,7 +4,6 @@ A ladder's gains are told of what was best before them; here each knob is told o
 each other one, so it shows where gains do not add up.
 """
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
@@ -12,42 +11,21 @@ from statistics import fmean
 from httpdyno.errors import TargetError, UsageError
 from httpdyno.experiment import caveat
 from httpdyno.experiment.calibration import StartCost
-from httpdyno.experiment.event import RoundDone, Stage
-from httpdyno.experiment.evidence import (
-    arm_status,
-    arm_summary,
-    carries,
-    has_answers,
-    start_figures,
+from httpdyno.experiment.event import Notice, RoundDone, Stage
+from httpdyno.experiment.factorial_claim import (
+    Gone,
+    best_of,
+    factorial_of,
+    gone_of,
+    is_decided,
+    whole_starts,
 )
 from httpdyno.experiment.final import final_comparison, withdrawn
-from httpdyno.experiment.limit import within_limits
-from httpdyno.experiment.littles_law import little_doubt
 from httpdyno.experiment.outcome import GrowingOutcome
-from httpdyno.experiment.planning import factorial_arms
+from httpdyno.experiment.planning import comparisons_ahead, factorial_arms
 from httpdyno.experiment.session import CLOSING_RATIO, Session
 from httpdyno.experiment.sweep import FINAL_SLACK, SHARE
-from httpdyno.model import (
-    Configuration,
-    Effect,
-    Factorial,
-    Level,
-    RatioInterval,
-    SimpleEffect,
-    StartRecord,
-    Study,
-)
-from httpdyno.model.metric import MORE_IS_BETTER, RATIO_OF_METRIC
-from httpdyno.stats.factorial import (
-    Weights,
-    contrast,
-    effect,
-    interaction,
-    pairs,
-    risk_of_each,
-)
-from httpdyno.stats.sequence import ratio_interval
-from httpdyno.stats.verdict import verdict
+from httpdyno.model import Configuration, Factorial, StartRecord, Study
 from httpdyno.units import format_duration
 
 
@@ -67,8 +45,15 @@ def run_factorial(session: Session, outcome: GrowingOutcome) -> None:
     """Measure all combinations, and the best of them against the start on fresh starts."""
     study = session.plan.study
     measured = measure_factorial(session, lambda found: outcome.note(factorial=found))
-    outcome.note(factorial=measured.factorial)
+    found = measured.factorial
+    outcome.note(factorial=found)
     outcome.doubt(*measured.caveats)
+    if 0 in found.gone:
+        status, detail = found.arms[0].status, found.arms[0].detail
+        words = {"of": "combination", "best": "best combination"}
+        outcome.doubt(*caveat.start_fails(status, detail, **words))
+        outcome.settle(measured.best)
+        return
     cost = StartCost(
         n_blocks=study.method.blocks_per_start,
         first_s=measured.pair_s,
@@ -83,8 +68,11 @@ def run_factorial(session: Session, outcome: GrowingOutcome) -> None:
 def measure_factorial(session: Session, on_round: Callable[[Factorial], object]) -> Measured:
     """Measure rounds of starts of all combinations until all is decided or time is up.
 
+    A combination that does not run is left out of later rounds; what it shortened in the one where
+    it failed counts where all others have a figure.
+
     Raises:
-        TargetError: A combination does not run: without it no effect is known.
+        TargetError: No effect can be told: no two combinations that differ in one knob run.
         UsageError: The budget is too short for the fewest rounds and the final claim.
     """
     study, arms = session.plan.study, factorial_arms(session.plan.study)
@@ -99,14 +87,24 @@ def measure_factorial(session: Session, on_round: Callable[[Factorial], object])
         )
     )
     starts: list[StartRecord] = []
+    gone: dict[int, Gone] = {}
     while True:
-        starts.append(session.sound_start(index, arms, method.blocks_per_start, references=()))
-        _require_all(starts, arms, RATIO_OF_METRIC[study.objective.metric])
+        left_out = frozenset(gone)
+        starts.append(
+            session.sound_start(
+                index, arms, method.blocks_per_start, left_out=left_out, references=()
+            )
+        )
+        gone = gone_of(starts, study)
+        _tell(session, {arm: gone[arm] for arm in gone.keys() - left_out}, arms)
         found = factorial_of(starts, study)
+        _require_effects(found, gone, study)
         on_round(found)
-        round_s = fmean(start.duration_s for start in starts)
-        pair_s = round_s * 2 / len(arms)
-        final_s = pair_s * method.min_starts
+        # What a round costs is that of what runs still, where there is such a one.
+        whole = whole_starts(starts, study, gone)
+        round_s = fmean(start.measuring_s for start in whole or starts)
+        pair_s = round_s * 2 / (len(arms) - len(gone))
+        final_s = pair_s * method.min_starts + session.looks_s(*comparisons_ahead(session.plan)[1:])
         n_missing = max(0, method.min_starts - found.n_starts)
         _require_budget(session, len(arms), n_missing * round_s, final_s)
         left_s = min(
@@ -115,40 +113,45 @@ def measure_factorial(session: Session, on_round: Callable[[Factorial], object])
         session.watch(
             RoundDone(
                 n_starts=found.n_starts,
-                n_arms=len(arms),
+                n_arms=len(arms) - len(gone),
                 elapsed_s=session.spent_s,
                 left_s=max(n_missing * round_s, left_s, 0.0) + final_s,
             )
         )
-        is_decided = all(each.verdict != "inconclusive" for each in found.effects)
-        if not n_missing and (is_decided or round_s > left_s):
+        if not n_missing and (is_decided(found, study) or round_s > left_s):
             seen = caveat.within("among the combinations", caveat.window_caveats(starts))
             return Measured(
                 factorial=found,
-                best=_best(starts, found, study),
+                best=best_of(starts, found, study),
                 pair_s=pair_s,
                 caveats=(*session.dropped_caveats(index), *seen),
             )
 
 
-_SILENT_STARTS = 2
-"""Starts without any figure of a combination after which no further one is waited for."""
+def _tell(session: Session, gone: dict[int, Gone], arms: Sequence[Configuration]) -> None:
+    for number, each in sorted(gone.items()):
+        first = each.detail.partition("\n")[0]
+        words = f"the combination {arms[number].label()} {each.status}: {first}".rstrip(": ")
+        session.watch(Notice(message=f"{words}; the others go on without it"))
 
 
-def _require_all(
-    starts: Sequence[StartRecord], arms: Sequence[Configuration], ratio_name: str
-) -> None:
-    for arm, configuration in enumerate(arms):
-        status, detail = arm_status(starts, arm)
-        is_silent = not any(_has_figure(start, arm, ratio_name) for start in starts)
-        if status == "complete" and is_silent and len(starts) >= _SILENT_STARTS:
-            status, detail = "unstable", f"no right answers, or no {ratio_name}, in any start"
-        if status != "complete":
-            raise TargetError(
-                f"the combination {configuration.label()} {status}: {detail}".rstrip(": "),
-                hint="a factorial needs all of them; leave a knob out, or use "
-                '`method.kind = "table"`',
-            )
+def _require_effects(found: Factorial, gone: dict[int, Gone], study: Study) -> None:
+    """Refuse a factorial of which nothing can be told.
+
+    Raises:
+        TargetError: With what does not run, by name.
+    """
+    if any(each.verdict != "not_measured" for each in found.effects):
+        return
+    arms = factorial_arms(study)
+    words = "; ".join(
+        f"{arms[number].label()} {each.status}: {each.detail}".rstrip(": ")
+        for number, each in sorted(gone.items())
+    )
+    raise TargetError(
+        f"no two combinations run that differ in one knob, so no effect can be told: {words}",
+        hint='leave a knob out, or use `method.kind = "table"`',
+    )
 
 
 def _require_budget(session: Session, n_arms: int, more_s: float, final_s: float) -> None:
@@ -162,129 +165,3 @@ def _require_budget(session: Session, n_arms: int, more_s: float, final_s: float
         "final claim",
         hint=f"it takes about {format_duration(needed_s)}; see `--budget`",
     )
-
-
-def factorial_of(starts: Sequence[StartRecord], study: Study) -> Factorial:
-    """Return the effects that these starts show.
-
-    A start in which some combination gave no figure counts for none. All intervals are
-    anytime-valid, and hold together.
-    """
-    arms, metric = factorial_arms(study), study.objective.metric
-    name, n_knobs = RATIO_OF_METRIC[metric], len(study.knobs)
-    logs = _all_logs(starts, name)
-    doubt = _doubt(starts, name, range(len(arms)))
-    risks = risk_of_each(n_knobs, 1 - study.objective.confidence)
-    knobs = [knob.name for knob in study.knobs]
-    named: list[tuple[tuple[str, ...], Weights]] = [
-        *(((knobs[one],), effect(n_knobs, one)) for one in range(n_knobs)),
-        *(
-            ((knobs[one], knobs[other]), interaction(n_knobs, one, other))
-            for one, other in pairs(n_knobs)
-        ),
-    ]
-    directed = [each for one, other in pairs(n_knobs) for each in ((one, other), (other, one))]
-    return Factorial(
-        levels=_levels(study),
-        metric=metric,
-        n_starts=len(logs),
-        arms=tuple(
-            within_limits(arm_summary(starts, arm, configuration), study.objective)
-            for arm, configuration in enumerate(arms)
-        ),
-        effects=tuple(
-            _effect(of, weights, logs, study, risk=risks[0], doubt=doubt) for of, weights in named
-        ),
-        simple=tuple(
-            SimpleEffect(
-                knob=knobs[knob],
-                given=knobs[given],
-                is_given_changed=bool(at),
-                ratio=_ratio(effect(n_knobs, knob, given, at=at), logs, risks[1]),
-            )
-            for knob, given in directed
-            for at in (0, 1)
-        ),
-        doubt=doubt,
-    )
-
-
-def _levels(study: Study) -> dict[str, tuple[Level, Level]]:
-    first, last = factorial_arms(study)[0], factorial_arms(study)[-1]
-    return first.changes(last)
-
-
-def _effect(  # noqa: PLR0913 - what it is of, its evidence, and the terms
-    of: tuple[str, ...],
-    weights: Weights,
-    logs: Sequence[Sequence[float]],
-    study: Study,
-    *,
-    risk: float,
-    doubt: str,
-) -> Effect:
-    interval = _ratio(weights, logs, risk)
-    objective = study.objective
-    word = verdict(
-        interval,
-        margin_ratio=objective.margin_ratio,
-        more_is_better=RATIO_OF_METRIC[objective.metric] in MORE_IS_BETTER,
-    )
-    is_open = bool(doubt) or len(logs) < study.method.min_starts
-    return Effect(knobs=of, verdict="inconclusive" if is_open else word, ratio=interval)
-
-
-def _ratio(weights: Weights, logs: Sequence[Sequence[float]], risk: float) -> RatioInterval | None:
-    return ratio_interval([contrast(weights, row) for row in logs], confidence=1 - risk)
-
-
-def _all_logs(starts: Sequence[StartRecord], ratio_name: str) -> list[list[float]]:
-    """Return the logarithms of the figures of each start that has all of them."""
-    return [row for start in starts if (row := _logs(start, ratio_name)) is not None]
-
-
-def _logs(start: StartRecord, ratio_name: str) -> list[float] | None:
-    """Return the logarithm of each combination's figure; None where one has none."""
-    arms = range(len(start.statuses))
-    if not all(_has_figure(start, arm, ratio_name) for arm in arms):
-        return None
-    return [math.log(start_figures(start, arm).value(ratio_name)) for arm in arms]
-
-
-def _has_figure(start: StartRecord, arm: int, ratio_name: str) -> bool:
-    value = start_figures(start, arm).value(ratio_name)
-    return 0 < value < math.inf and has_answers(start, arm)
-
-
-def _doubt(starts: Sequence[StartRecord], ratio_name: str, arms: Sequence[int]) -> str:
-    """Return why nothing may be claimed of these figures; empty where it may."""
-    if ratio_name == "throughput":
-        return little_doubt(starts, arms)
-    if not carries(starts, ratio_name):
-        return "a start holds too few requests for this percentile"
-    return ""
-
-
-def _best(starts: Sequence[StartRecord], found: Factorial, study: Study) -> Configuration:
-    """Return the combination of fewest changes that is not proven to be below the best one.
-
-    So a knob that brings nothing does not ride along. The start where nothing may be claimed.
-    """
-    name = RATIO_OF_METRIC[found.metric]
-    logs = _all_logs(starts, name)
-    sign = 1 if name in MORE_IS_BETTER else -1
-    able = [number for number, arm in enumerate(found.arms) if arm.status == "complete"]
-    if found.doubt or not able or not logs:
-        return study.start_configuration()
-    gains = {number: [sign * row[number] for row in logs] for number in able}
-    best = max(able, key=lambda number: fmean(gains[number]))
-    confidence = 1 - (1 - study.objective.confidence) / max(1, len(able) - 1)
-
-    def is_below(number: int) -> bool:
-        pairs_of = zip(gains[number], gains[best], strict=True)
-        interval = ratio_interval([mine - top for mine, top in pairs_of], confidence=confidence)
-        return number != best and interval is not None and interval.high < 1
-
-    level = [number for number in able if not is_below(number)]
-    chosen = min(level, key=lambda number: (number.bit_count(), -fmean(gains[number])))
-    return found.arms[chosen].configuration

@@ -312,6 +312,12 @@ class Effect(Record, frozen=True):
     """Of an interaction: whether both together bring more or less than each brings alone."""
     ratio: RatioInterval | None
     """Other level over start; of two knobs a ratio of such ratios. None where nothing is bound."""
+    reason: str = ""
+    """Over which combinations it is, or why there is none: some do not run. Empty where all do."""
+    decided_by: str = ""
+    """The tie breaker, where it decided; empty where the metric did, and of two knobs."""
+    tie: RatioInterval | None = None
+    """The same ratio of the tie breaker; None where there is none, and of two knobs."""
 
 
 class SimpleEffect(Record, frozen=True):
@@ -331,7 +337,7 @@ class Factorial(Record, frozen=True):
     """Knob → (start, other level)."""
     metric: str
     n_starts: int
-    """That gave a figure for every combination."""
+    """That gave a figure for every combination which runs."""
     arms: tuple[ArmSummary, ...]
     """(2^k,): in number c, knob j is at its other level where bit j of c is 1."""
     effects: tuple[Effect, ...]
@@ -340,6 +346,10 @@ class Factorial(Record, frozen=True):
     """Four of each pair."""
     doubt: str = ""
     """Why nothing is claimed of these figures; empty where something may be."""
+    gone: tuple[int, ...] = ()
+    """Combinations that do not run, by their number: no effect has them."""
+    tie_breaker: str = ""
+    """The metric that decides of a knob where the first shows no difference; empty for none."""
 
 
 class Outcome(Record, frozen=True):

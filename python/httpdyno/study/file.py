@@ -335,7 +335,7 @@ class _Checker:
             value = objective.tie_breaker or objective.metric
             raise self.wrong("objective", value, f"{CURVE} alone: a sweep's curve is of it")
         if table.kind == "factorial":
-            self._factorial(knobs, objective)
+            self._factorial(knobs)
         self.at_least("method.blocks_per_start", table.blocks_per_start, 1)
         self.at_least("method.min_starts", table.min_starts, _LEAST_STARTS)
         self.at_least("method.side_by_side", table.side_by_side, 1)
@@ -354,17 +354,16 @@ class _Checker:
             decides=table.decides or (table.phases[-1].name if table.phases else ""),
         )
 
-    def _factorial(self, knobs: tuple[Knob, ...], objective: ObjectiveTable) -> None:
+    def _factorial(self, knobs: tuple[Knob, ...]) -> None:
         """Refuse what has no full design of two levels, or none that anybody could wait for."""
         low, high = _FACTORS
-        if not low <= len(knobs) <= high:
-            names = [knob.name for knob in knobs]
+        # What has no level beside its start is there to be set by hand.
+        factors = [knob for knob in knobs if knob.levels]
+        if not low <= len(factors) <= high:
+            names = [knob.name for knob in factors]
             raise self.wrong("knobs", names, f"{low} to {high} knobs, of a factorial")
-        for knob in knobs:
+        for knob in factors:
             others = [level for level in knob.levels if level != knob.start]
             if len(others) != 1:
                 expected = "one level beside the start, of a factorial"
                 raise self.wrong(f"knobs ({knob.name}).levels", list(knob.levels), expected)
-        if objective.tie_breaker:
-            expected = "none: a factorial's effects are of one metric"
-            raise self.wrong("objective.tie_breaker", objective.tie_breaker, expected)

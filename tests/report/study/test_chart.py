@@ -4,11 +4,13 @@ from xml.etree import ElementTree
 import pytest
 from msgspec import structs
 from tests.report import sample
+from tests.report.sample_factorial import factorial
 
 from httpdyno.model import HistogramData
 from httpdyno.report.shared.drawing import NARROW, WIDE, padded, ratio_ticks
 from httpdyno.report.shared.latency_curve import arm_percentiles_svg, percentile_rows
 from httpdyno.report.study.chart import ladder_rows, ladder_svg, starts_svg, strip_svg
+from httpdyno.report.study.factorial_chart import effect_rows, effects_svg
 from httpdyno.report.study.json import book_ratios
 from httpdyno.report.study.sweep_chart import cost_svg, sweep_rows, sweep_svg
 
@@ -189,3 +191,28 @@ def test_a_sweep_that_bounds_nothing_yet_has_dots_but_no_intervals() -> None:
     assert marks(svg, "rule") == 1
     # No level carries a p99: only CPU per request is left to draw.
     assert marks(cost_svg(sweep), "symbol") == len(sweep.points) - 1
+
+
+def test_a_factorial_draws_effects_and_both_sides_of_each_pair():
+    found = factorial().factorial
+    svg = effects_svg(found)
+    n_effects, n_sides = len(found.effects), len(found.simple)
+    assert marks(svg, "symbol") == n_effects + n_sides
+    assert marks(svg, "rule") == n_effects + n_sides + 1
+    assert [row["name"] for row in effect_rows(found)] == [
+        *("keep_alive → true", "mpm → event", "keep_alive × mpm"),
+        *("keep_alive → true", "mpm → event"),
+    ]
+
+
+def test_what_a_factorial_cannot_tell_is_a_row_without_a_mark():
+    found = factorial().factorial
+    *single, pair = found.effects
+    lost = structs.replace(pair, ratio=None, verdict="not_measured", reason="cannot be told: …")
+    without = tuple(each for each in found.simple if not each.is_given_changed)
+    beside = tuple(
+        structs.replace(each, ratio=None) for each in found.simple if each.is_given_changed
+    )
+    svg = effects_svg(structs.replace(found, effects=(*single, lost), simple=(*without, *beside)))
+    assert marks(svg, "symbol") == len(single) + len(without)
+    assert "cannot be told" in svg

@@ -15,9 +15,7 @@ from httpdyno.report.shared.drawing import (
     AFTER,
     BEFORE,
     BOOK,
-    INK,
     NARROW,
-    PAPER,
     SOFT,
     VERDICT_COLOURS,
     WIDE,
@@ -28,6 +26,7 @@ from httpdyno.report.shared.drawing import (
     svg_of,
 )
 from httpdyno.report.shared.phrase import plural
+from httpdyno.report.study.row_label import LINE_LENGTH, room, row_labels
 from httpdyno.report.study.verdict_text import (
     bounds_text,
     interval_ratio_text,
@@ -38,16 +37,6 @@ from httpdyno.report.study.verdict_text import (
     verdict_words,
 )
 from httpdyno.units import format_rate
-
-_LEFT, _RIGHT = 200, 184
-"""Room for the ladder's labels, in pixels."""
-_LINE_LENGTH = 44
-"""Characters that fit above a rung of the narrow ladder."""
-_HALO: tuple[dict[str, Any], ...] = (
-    {"color": PAPER, "stroke": PAPER, "strokeWidth": 4},
-    {"color": INK},
-)
-"""Text twice, so that lines behind it don't cross it."""
 
 
 def ladder_svg(outcome: Outcome, *, width: int = WIDE) -> str:
@@ -82,8 +71,8 @@ def ladder_svg(outcome: Outcome, *, width: int = WIDE) -> str:
         .mark_point(shape="diamond", size=70, filled=False, strokeWidth=1.8, color=BOOK)
         .encode(x="book:Q", y=y),
     ]
-    layers += _ladder_labels(base, y, is_wide=is_wide)
-    left, right = (_LEFT, _RIGHT) if is_wide else (4, 12)
+    layers += row_labels(base, y, is_wide=is_wide)
+    left, right = room(is_wide=is_wide)
     chart = alt.layer(*layers).properties(
         width=width - left - right, height=len(rows) * (42 if is_wide else 50)
     )
@@ -141,7 +130,7 @@ def _row(
     claim = f"{interval_ratio_text(interval)} ×, {words}" if interval else words
     whole = f"{name} {change}: {claim}"
     return {
-        "line": whole if len(whole) <= _LINE_LENGTH else f"{name}: {claim}",
+        "line": whole if len(whole) <= LINE_LENGTH else f"{name}: {claim}",
         "name": name,
         "change": change,
         "verdict": verdict,
@@ -154,31 +143,6 @@ def _row(
         "ratio": f"{interval_ratio_text(interval)} ×" if interval else words,
         "bounds": f"{bounds_text(interval)}, {words}" if interval else "",
     }
-
-
-def _ladder_labels(base: alt.Chart, y: alt.Y, *, is_wide: bool) -> list[alt.Chart]:
-    if not is_wide:
-        return [
-            base.mark_text(align="left", dy=-17, fontSize=12, **style).encode(
-                x=alt.value(0), y=y, text="line:N"
-            )
-            for style in _HALO
-        ]
-    left: dict[str, Any] = {"align": "left", "color": INK, "dx": -_LEFT}
-    right: dict[str, Any] = {"align": "left", "dx": 12}
-    at_end: dict[str, Any] = {"x": alt.value("width"), "y": y}
-    return [
-        base.mark_text(**left, dy=-7, fontSize=13, fontWeight=600).encode(
-            x=alt.value(0), y=y, text="name:N"
-        ),
-        base.mark_text(**{**left, "color": SOFT}, dy=8, fontSize=12).encode(
-            x=alt.value(0), y=y, text="change:N"
-        ),
-        base.mark_text(**right, dy=-7, fontSize=13, fontWeight=600).encode(
-            **at_end, text="ratio:N", color=alt.Color("colour:N", scale=None)
-        ),
-        base.mark_text(**right, dy=8, fontSize=12, color=SOFT).encode(**at_end, text="bounds:N"),
-    ]
 
 
 def strip_svg(comparison: Comparison, margin_ratio: float, *, width: int = NARROW) -> str:

@@ -6,7 +6,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from httpdyno.model import Factorial, Verdict
+from httpdyno.model import Effect, Factorial, Verdict
 from httpdyno.report.study.arms_text import arms_table, cells_head, more_columns, unit_cells
 from httpdyno.report.study.factorial_words import (
     effect_name,
@@ -14,9 +14,15 @@ from httpdyno.report.study.factorial_words import (
     effects_note,
     factorial_arms,
     interaction_sentences,
+    partial_lines,
     unfit_lines,
 )
-from httpdyno.report.study.verdict_text import bounds_text, interval_ratio_text
+from httpdyno.report.study.verdict_text import (
+    bounds_text,
+    interval_ratio_text,
+    ratio_key,
+    short_name,
+)
 
 _STYLES: dict[Verdict, str] = {"better": "green", "worse": "red", "inconclusive": "yellow"}
 _NAME_WIDTH = 40
@@ -29,11 +35,15 @@ def factorial_lines(found: Factorial) -> list[RenderableType]:
     table.add_column("ratio", justify="right")
     table.add_column("interval")
     table.add_column("verdict")
+    tie = _tie_head(found)
+    for name in tie:
+        table.add_column(name, justify="right")
     for each in found.effects:
         verdict = Text(effect_word(each), _STYLES.get(each.verdict, ""))
         cells = interval_ratio_text(each.ratio), bounds_text(each.ratio), verdict
-        table.add_row(effect_name(found, each), *cells)
+        table.add_row(effect_name(found, each), *cells, *_tie_cells(found, each))
     lines: list[RenderableType] = [Text(), table, Text(effects_note(found), "dim")]
+    lines += [Text(line, "yellow") for line in partial_lines(found)]
     if sentences := interaction_sentences(found):
         lines += [Text(), *map(Text, sentences)]
     lines += [Text(), arms_table(factorial_arms(found), more=_more(found))]
@@ -48,6 +58,7 @@ def factorial_page(found: Factorial) -> dict[str, Any]:
             effect_word(each),
             interval_ratio_text(each.ratio),
             bounds_text(each.ratio),
+            *_tie_cells(found, each),
         ]
         for each in found.effects
     ]
@@ -56,17 +67,28 @@ def factorial_page(found: Factorial) -> dict[str, Any]:
     note = effects_note(found)
     return {
         "effects": {
-            "head": ["effect", "verdict", "ratio", "interval"],
+            "head": ["effect", "verdict", "ratio", "interval", *_tie_head(found)],
             "rows": rows,
             "text_columns": 2,
         },
         "note": f"{note[:1].upper()}{note[1:]}.",
+        "partial": partial_lines(found),
         "sentences": interaction_sentences(found),
         "unfit": unfit_lines(found),
         "arms": {"head": ["", *cells_head(more)], "rows": arms, "text_columns": 1},
     }
 
 
+def _tie_head(found: Factorial) -> list[str]:
+    return [short_name(ratio_key(found.tie_breaker))] if found.tie_breaker else []
+
+
+def _tie_cells(found: Factorial, effect: Effect) -> list[str]:
+    """Return the tie breaker's ratio, where there is one."""
+    return [interval_ratio_text(effect.tie)] if found.tie_breaker else []
+
+
 def _more(found: Factorial) -> tuple[str, ...]:
     """Return the metric, where it has no column otherwise."""
-    return more_columns({found.metric}, (arm for _, arm in factorial_arms(found)))
+    shown = {found.metric, found.tie_breaker}
+    return more_columns(shown, (arm for _, arm in factorial_arms(found)))

@@ -1,23 +1,26 @@
 """What a factorial says, in words: its effects, and where they do not add up."""
 
-from collections.abc import Sequence
-
 from httpdyno.model import (
     ArmSummary,
     Effect,
     Factorial,
-    RatioInterval,
     SimpleEffect,
     Verdict,
     level_text,
 )
-from httpdyno.report.study.verdict_text import metric_name, ratio_bounds_text
+from httpdyno.report.study.verdict_text import (
+    metric_name,
+    ratio_bounds_text,
+    ratio_key,
+    short_name,
+)
 
 _PAIR_WORDS: dict[Verdict, str] = {
     "better": "more together",
     "worse": "less together",
     "equivalent": "independent",
 }
+_PAIR = 2
 
 
 def effect_name(found: Factorial, effect: Effect) -> str:
@@ -27,10 +30,22 @@ def effect_name(found: Factorial, effect: Effect) -> str:
     return " × ".join(effect.knobs)
 
 
+def given_words(found: Factorial, simple: SimpleEffect) -> str:
+    """Return `alone`, `without mpm → event` or `with mpm → event`."""
+    change = change_words(found, simple.given)
+    if simple.is_given_changed:
+        return f"with {change}"
+    return "alone" if len(found.levels) == _PAIR else f"without {change}"
+
+
 def effect_word(effect: Effect) -> str:
     """Return the verdict; of an interaction by what both together are more than each alone."""
+    if effect.verdict == "not_measured":
+        return "cannot be told"
     if len(effect.knobs) > 1 and effect.verdict in _PAIR_WORDS:
         return _PAIR_WORDS[effect.verdict]
+    if effect.decided_by:
+        return f"{effect.verdict} by {short_name(ratio_key(effect.decided_by))}"
     return effect.verdict
 
 
@@ -42,6 +57,9 @@ def effects_note(found: Factorial) -> str:
         "others; × : by what the one's ratio is larger with the other than without it; all "
         "intervals hold together"
     )
+    if found.tie_breaker:
+        tie = metric_name(found.tie_breaker)
+        text += f"; where {name} is proven to lose little and shows no difference, {tie} decides"
     return f"nothing is claimed: {found.doubt}; {text}" if found.doubt else text
 
 
@@ -57,31 +75,28 @@ def interaction_sentences(found: Factorial) -> list[str]:
 
 def _sentence(found: Factorial, knob: str, given: str) -> str:
     """Return `keep_alive → on: 1.20 × (…) alone, 1.02 × (…) with mpm → event`."""
-    change = change_words(found, given)
-    without, beside = (
-        ratio_bounds_text(_simple(found.simple, knob, given, is_changed=is_changed))
-        for is_changed in (False, True)
-    )
-    alone = "alone" if len(found.levels) == len((knob, given)) else f"without {change}"
-    name = metric_name(found.metric)
-    return f"{change_words(found, knob)}: {name} {without} {alone}, {beside} with {change}"
+    both = simple_effects(found, knob, given)
+    told = ", ".join(f"{ratio_bounds_text(e.ratio)} {given_words(found, e)}" for e in both)
+    return f"{change_words(found, knob)}: {metric_name(found.metric)} {told}"
 
 
-def _simple(
-    simple: Sequence[SimpleEffect], knob: str, given: str, *, is_changed: bool
-) -> RatioInterval | None:
-    return next(
-        each.ratio
-        for each in simple
-        if (each.knob, each.given, each.is_given_changed) == (knob, given, is_changed)
-    )
+def simple_effects(found: Factorial, knob: str, given: str) -> tuple[SimpleEffect, ...]:
+    """Return what a knob brings without and with another one, in this order."""
+    both = [each for each in found.simple if (each.knob, each.given) == (knob, given)]
+    return tuple(sorted(both, key=lambda each: each.is_given_changed))
+
+
+def partial_lines(found: Factorial) -> list[str]:
+    """Return what is told of fewer combinations than all, or not at all, and why."""
+    return [f"{effect_name(found, each)}: {each.reason}" for each in found.effects if each.reason]
 
 
 def unfit_lines(found: Factorial) -> list[str]:
-    """Return which combinations break a limit: their figures are in all effects."""
+    """Return which combinations do not run, and which break a limit: those are in all effects."""
     return [
-        f"{name} {arm.status}: {arm.detail}"
-        for name, arm in factorial_arms(found)
+        f"{name} {arm.status}: {arm.detail}".rstrip(": ")
+        + ("; no effect has it" if number in found.gone else "")
+        for number, (name, arm) in enumerate(factorial_arms(found))
         if arm.status != "complete"
     ]
 
@@ -102,10 +117,19 @@ def effects_headline(found: Factorial) -> str:
     proven = [each for each in single if each.verdict in {"better", "worse"}]
     n_pairs = len(found.effects) - len(single)
     n_proven = sum(e.verdict in {"better", "worse"} for e in found.effects) - len(proven)
-    told = ", ".join(f"{effect_name(found, e)} {ratio_bounds_text(e.ratio)}" for e in proven)
+    told = ", ".join(f"{effect_name(found, e)} {_decided_text(e)}" for e in proven)
     effects = f"{len(proven)} of {len(single)} effects proven"
     pairs = f"{n_proven} of {n_pairs} interactions"
-    return f"{effects}{f' ({told})' if told else ''}, {pairs}"
+    gone = [name for number, (name, _) in enumerate(factorial_arms(found)) if number in found.gone]
+    lost = f"; without {' and without '.join(gone)}, which did not run" if gone else ""
+    return f"{effects}{f' ({told})' if told else ''}, {pairs}{lost}"
+
+
+def _decided_text(effect: Effect) -> str:
+    """Return the ratio that the verdict rests on, and of what where that is the tie breaker."""
+    if not effect.decided_by:
+        return ratio_bounds_text(effect.ratio)
+    return f"{metric_name(effect.decided_by)} {ratio_bounds_text(effect.tie)}"
 
 
 def change_words(found: Factorial, knob: str) -> str:

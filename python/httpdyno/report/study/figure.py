@@ -4,12 +4,12 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from httpdyno.model import ArmSummary, Comparison, Outcome, level_text
+from httpdyno.model import ArmSummary, Comparison, Factorial, Outcome, level_text
 from httpdyno.report.shared import latency_curve
 from httpdyno.report.shared.drawing import NARROW, WIDE
 from httpdyno.report.shared.phrase import NOTHING
 from httpdyno.report.shared.template import Drawn
-from httpdyno.report.study import chart, sweep_chart
+from httpdyno.report.study import chart, factorial_chart, sweep_chart
 from httpdyno.report.study.finding import reference_name, row_name, versus_note
 from httpdyno.report.study.http_answers import errors_text
 from httpdyno.report.study.json import book_ratios
@@ -54,9 +54,11 @@ def _figure(
 
 
 def main_figure(outcome: Outcome, drawn: Drawn) -> dict[str, Any] | None:
-    """Return the ladder, or the sweep's curve; None when nothing was measured."""
+    """Return the ladder, the sweep's curve, or effects; None when nothing was measured."""
     if outcome.sweep is not None and outcome.sweep.points:
         return _sweep_figure(outcome, drawn)
+    if outcome.factorial is not None:
+        return _effects_figure(outcome.factorial, drawn)
     if not any(of_objective(step.comparison) for step in outcome.steps):
         return None
     title = "The ladder"
@@ -174,6 +176,22 @@ def _sweep_figure(outcome: Outcome, drawn: Drawn) -> dict[str, Any] | None:
         caption,
         lambda width: sweep_chart.sweep_svg(sweep, book, width=width),
         {"head": head, "rows": rows, "text_columns": 2},
+        drawn,
+    )
+
+
+def _effects_figure(found: Factorial, drawn: Drawn) -> dict[str, Any] | None:
+    caption = (
+        "Each dot is what a change does on the mean over the others, the line through it its "
+        "interval; of two knobs it is by what the one does more with the other than without it. "
+        "In the rows beneath, a ring is what a change does without the other, a dot what it does "
+        "with it."
+    )
+    return _figure(
+        "Effects and interactions",
+        caption,
+        lambda width: factorial_chart.effects_svg(found, width=width),
+        None,
         drawn,
     )
 

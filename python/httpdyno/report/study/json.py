@@ -223,7 +223,14 @@ def _factorial(found: Factorial) -> FactorialJson:
         metric=found.metric,
         n_starts=found.n_starts,
         effects=tuple(
-            EffectJson(knobs=each.knobs, verdict=each.verdict, ratio=_ratio(each.ratio))
+            EffectJson(
+                knobs=each.knobs,
+                verdict=each.verdict,
+                ratio=_ratio(each.ratio),
+                reason=each.reason,
+                decided_by=each.decided_by,
+                tie_ratio=_ratio(each.tie),
+            )
             for each in found.effects
         ),
         simple_effects=tuple(
@@ -237,6 +244,8 @@ def _factorial(found: Factorial) -> FactorialJson:
         ),
         sentences=tuple(interaction_sentences(found)),
         doubt=found.doubt,
+        tie_breaker=found.tie_breaker,
+        not_run=tuple(found.arms[number].configuration.values for number in found.gone),
         arms=tuple(_arm(arm) for arm in found.arms),
     )
 

@@ -195,6 +195,12 @@ class EffectJson(Record, frozen=True):
     verdict: Verdict
     """Of an interaction: whether both together bring more (better) or less than each alone."""
     ratio: RatioJson | None
+    reason: str
+    """Over which combinations it is, or why it cannot be told; empty where all run."""
+    decided_by: str
+    """The tie breaker, where it decided; empty elsewhere."""
+    tie_ratio: RatioJson | None
+    """Of the tie breaker; None where there is none, and of two knobs."""
 
 
 class SimpleEffectJson(Record, frozen=True):
@@ -227,6 +233,10 @@ class FactorialJson(Record, frozen=True):
     """What the proven interactions mean."""
     doubt: str
     """Why nothing is claimed; empty where something may be."""
+    tie_breaker: str
+    """Empty for none."""
+    not_run: tuple[dict[str, Level], ...]
+    """Combinations that do not run: no effect has them."""
     arms: tuple[ArmJson, ...]
 
 
