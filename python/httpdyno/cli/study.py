@@ -1,4 +1,4 @@
-"""`httpdyno study`: list, show, check and run studies."""
+"""`httpdyno study`: list, show, check, serve and run studies."""
 
 import json as json_text
 from collections import Counter
@@ -11,7 +11,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from httpdyno.cli import study_check, study_new
+from httpdyno.cli import study_check, study_new, study_serve
 from httpdyno.cli.console import results
 from httpdyno.cli.find_study import bundled_studies, open_study
 from httpdyno.cli.launch import Request, launch
@@ -168,6 +168,7 @@ def schema(
 
 app.command("check", epilog=study_check.EXAMPLE)(study_check.check)
 app.command("new", epilog=study_new.EXAMPLE)(study_new.new)
+app.command("serve", epilog=study_serve.EXAMPLE)(study_serve.serve)
 
 
 def _listed(study: Study, is_lacking: bool) -> RenderableType:

@@ -77,7 +77,7 @@ def squares_gone(n_knobs: int, one: int, other: int, gone: Set[int]) -> frozense
 
 def n_parts(weights: Weights, n_knobs_of: int) -> int:
     """Return over how many smallest parts a contrast of one or two knobs is the mean."""
-    return sum(weight != 0 for weight in weights) // 2**n_knobs_of
+    return sum(weight != 0 for weight in weights) // (1 << n_knobs_of)
 
 
 def _mean(used: Sequence[bool], signs: Sequence[int], *, n_each: int) -> Weights:

@@ -193,8 +193,9 @@ def test_a_sweep_that_bounds_nothing_yet_has_dots_but_no_intervals() -> None:
     assert marks(cost_svg(sweep), "symbol") == len(sweep.points) - 1
 
 
-def test_a_factorial_draws_effects_and_both_sides_of_each_pair():
+def test_a_factorial_draws_effects_and_both_sides_of_each_pair() -> None:
     found = factorial().factorial
+    assert found is not None
     svg = effects_svg(found)
     n_effects, n_sides = len(found.effects), len(found.simple)
     assert marks(svg, "symbol") == n_effects + n_sides
@@ -205,8 +206,9 @@ def test_a_factorial_draws_effects_and_both_sides_of_each_pair():
     ]
 
 
-def test_what_a_factorial_cannot_tell_is_a_row_without_a_mark():
+def test_what_a_factorial_cannot_tell_is_a_row_without_a_mark() -> None:
     found = factorial().factorial
+    assert found is not None
     *single, pair = found.effects
     lost = structs.replace(pair, ratio=None, verdict="not_measured", reason="cannot be told: …")
     without = tuple(each for each in found.simple if not each.is_given_changed)

@@ -28,7 +28,7 @@ sub is_done {
 sub settings {
     my $r    = shift;
     my %text = (
-        depth           => scalar(() = $r->document_root =~ m{/deeper}g),
+        depth           => depth_of($r->document_root),
         allow_override  => $r->lookup_uri('/elsewhere')->allow_overrides ? 'All' : 'None',
         alias_root      => told(Apache2::Directive::conftree()->lookup('Alias')),
         trans_handler   => told($r->get_handlers('PerlTransHandler')),
@@ -36,6 +36,12 @@ sub settings {
     );
     my $json = join ', ', map {qq("$_": "$text{$_}")} sort keys %text;
     return answer($r, 'application/json', "{$json}\n");
+}
+
+# Folders on the way that are there; of one that is missing Apache would look at fewer.
+sub depth_of {
+    my $root = shift;
+    return -d $root ? scalar(() = $root =~ m{[^/]+}g) : "unknown: there is no $root";
 }
 
 sub told {
