@@ -31,8 +31,9 @@ from httpdyno.report.study.factorial_words import (
 from httpdyno.report.study.row_label import LINE_LENGTH, room, row_labels
 from httpdyno.report.study.verdict_text import bounds_text, interval_ratio_text, metric_name
 
-_APART = 0.13
-"""How far the two levels of another knob lie from the middle of their row."""
+_PLACES = {True: (-0.13, 0.13), False: (0.0, 0.26)}
+"""Where in their row the two levels of another knob lie, from its middle: in the narrow drawing
+below, because words are above."""
 
 
 def effects_svg(found: Factorial, *, width: int = WIDE) -> str:
@@ -41,12 +42,12 @@ def effects_svg(found: Factorial, *, width: int = WIDE) -> str:
     A row for each knob; for each pair its interaction, and two rows in which a ring is what a knob
     brings without the other one, and a dot what it brings with it.
     """
-    rows = effect_rows(found)
+    is_wide = width >= WIDE
+    rows = effect_rows(found, places=_PLACES[is_wide])
     drawn = [row for row in rows if row["middle"] is not None]
     pairs = [part for row in rows for part in row["parts"]]
     if not drawn and not pairs:
         return ""
-    is_wide = width >= WIDE
     ends = [part[key] for part in (*drawn, *pairs) for key in ("low", "high", "middle")]
     low, high = padded([*ends, 1.0], share=0.06 if is_wide else 0.03)
     x = alt.X(
@@ -99,8 +100,15 @@ def _pair_layers(parts: list[dict[str, Any]], y: alt.Y) -> list[alt.Chart]:
 _WORDS = ("false", "true")
 
 
-def effect_rows(found: Factorial) -> list[dict[str, Any]]:
-    """Return what is drawn: each knob, then each pair followed by both of its sides."""
+def effect_rows(
+    found: Factorial, *, places: tuple[float, float] = _PLACES[True]
+) -> list[dict[str, Any]]:
+    """Return what is drawn: each knob, then each pair followed by both of its sides.
+
+    Args:
+        found: All of it.
+        places: Of a knob's ratio without the other one and with it, from the middle of their row.
+    """
     rows: list[dict[str, Any]] = []
     for each in found.effects:
         rows.append(_effect_row(found, each))
@@ -110,7 +118,7 @@ def effect_rows(found: Factorial) -> list[dict[str, Any]]:
     for number, row in enumerate(rows):
         row["row"] = number
         for part in row["parts"]:
-            part["row"] = number + (_APART if part["is_with"] else -_APART)
+            part["row"] = number + places[part["is_with"]]
     return rows
 
 
@@ -151,7 +159,7 @@ def _sides_row(found: Factorial, knob: str, given: str) -> dict[str, Any]:
         "line": whole if len(whole) <= LINE_LENGTH else f"{name}: {ratios}",
         "colour": SOFT,
         "ratio": f"{ratios} ×",
-        "bounds": f"{given_words(found, both[0])} → with",
+        "bounds": "without → with",
         "low": None,
         "high": None,
         "middle": None,
