@@ -3,8 +3,6 @@
 import json
 import shutil
 from typing import Any
-from urllib.error import URLError
-from urllib.request import urlopen
 
 import pytest
 from tests.report.sample import ladder, sweep
@@ -395,25 +393,3 @@ def test_a_comparison_may_be_decided_by_another_phase(capsys):
 def test_a_run_that_goes_on_has_its_own_metrics(capsys):
     assert run(["tune", "--resume", "20250611-book-5ec0", "--also", "p99_s"]) == 2
     assert "leave out `--also` with `--resume`" in capsys.readouterr().err
-
-
-def test_a_study_is_served_until_somebody_ends_it(capsys, monkeypatch):
-    asked = []
-
-    def until_ctrl_c():
-        url = capsys.readouterr().out.strip()
-        with urlopen(url) as answer:
-            asked.append((url, answer.status))
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("signal.pause", until_ctrl_c)
-    assert run(["study", "serve", "bookmarks", "--at", "workers=1"]) == 0
-    [(url, status)] = asked
-    assert status == 200
-    with pytest.raises(URLError):
-        urlopen(url)
-
-
-def test_what_is_served_is_checked_like_any_configuration(capsys):
-    assert run(["study", "serve", "bookmarks", "--at", "wrkers=1"]) == 2
-    assert "wrkers" in capsys.readouterr().err

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from httpdyno.experiment.arm_load import ArmLoads, Place, Silence, stopped_on_error
 from httpdyno.experiment.bench import StartRequest
+from httpdyno.experiment.entrances import Entrances
 from httpdyno.experiment.looks_afterwards import Looked, Wanted, look_afterwards
 from httpdyno.experiment.phases import Act, PhasedWindows
 from httpdyno.experiment.start_seed import start_seed
@@ -24,7 +25,6 @@ from httpdyno.experiment.window_choice import (
     choose_windows,
 )
 from httpdyno.load.engine import Edge, LoadHandle, RunningLoad
-from httpdyno.load.entrance import entrance_trouble
 from httpdyno.load.window_plan import WindowPlan
 from httpdyno.model import Measurement, Phase, Telemetry, WindowRecord, Workload
 from httpdyno.model.workload import at_rate
@@ -36,8 +36,6 @@ _FIRST_PHASE = 10
 """What is drawn for windows of phases is drawn apart, and apart for each of an arm's."""
 _LONGEST_WARM_UP = 2.0
 """Times what was asked."""
-_MOMENT_S = 0.001
-"""Of a window that is there for what comes before it."""
 
 
 @dataclass(kw_only=True)
@@ -279,7 +277,7 @@ class StartLoad:
                 handles.append(handle)
             for place, handle in zip(self._up, handles, strict=True):
                 handle.wait(math.inf)
-                self._see_entrances([place], handle)
+                self._entrances.see([place], handle)
 
     def _choice(self) -> WindowChoice:
         request = self._first
@@ -346,11 +344,12 @@ class StartLoad:
                 is_over = handle.wait(_POLL_S)
                 # Asked for as long as there are some to come: it costs the engine's time.
                 if self.workload.first and len(entered) < len(up):
-                    entered = self._see_entrances(up, handle)
+                    entered = self._entrances.see(up, handle)
                 if self.shut_out:
                     handle.stop()
                     handle.wait(math.inf)
-                    self._see_the_others([p for n, p in enumerate(up) if n not in entered])
+                    rest = [place for n, place in enumerate(up) if n not in entered]
+                    self._entrances.see_others(rest, self._start)
                     return
                 for measurement in handle.measurements()[n_seen:]:
                     self._see(up[plan[n_seen].arm], measurement)
@@ -376,6 +375,10 @@ class StartLoad:
         return self._loads.engine_load([place], [window], (6,), on_edge, workload)
 
     @property
+    def _entrances(self) -> Entrances:
+        return Entrances(self.workload, self.shut_out)
+
+    @property
     def _loads(self) -> ArmLoads:
         return ArmLoads(
             workloads=self.workloads,
@@ -384,26 +387,6 @@ class StartLoad:
             cpus=self.cpus,
             seed=(self.seed, self._first.comparison, self._first.start),
         )
-
-    def _see_entrances(self, up: Sequence[Place], handle: RunningLoad) -> set[int]:
-        """See whether all users did their first steps; return of which arms they have ended."""
-        entrances = handle.entrances()
-        for number, entrance in entrances.items():
-            if trouble := entrance_trouble(entrance, self.workload):
-                self.shut_out[up[number]] = trouble
-        return {*entrances}
-
-    def _see_the_others(self, others: Sequence[Place]) -> None:
-        """See who gets into the arms whose turn had not come.
-
-        One that is alone in failing is worse than the others; else the workload may be wrong.
-        """
-        moment = WindowPlan(arm=0, lead_in_s=0.0, measure_s=_MOMENT_S)
-        for place in others:
-            alone = self._start([place], [moment], 0, None)
-            with stopped_on_error(alone):
-                alone.wait(math.inf)
-            self._see_entrances([place], alone)
 
     def _see(self, place: Place, measurement: Measurement) -> None:
         if measurement.cycles is not None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from httpdyno.errors import StudyFileError
-from httpdyno.study.table import ServerTable
+from httpdyno.study.target_table import ServerTable
 
 GET = "GET "
 TCP = "tcp"

@@ -37,12 +37,8 @@ from httpdyno.study.site import (
     site_server,
     whole_name,
 )
-from httpdyno.study.table import (
-    MethodTable,
-    ObjectiveTable,
-    SiteTable,
-    StudyFile,
-)
+from httpdyno.study.table import MethodTable, ObjectiveTable, StudyFile
+from httpdyno.study.target_table import SiteTable
 from httpdyno.study.workload import check_patterns, check_windows, encrypted, study_workload
 from httpdyno.units import duration_s, memory_bytes
 

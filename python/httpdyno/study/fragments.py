@@ -10,7 +10,8 @@ from httpdyno.load.traffic_table import WorkloadTable
 from httpdyno.model import Fragments, Method, Objective, ServerSpec, Study, level_text
 from httpdyno.model.metric import CALL_METRIC
 from httpdyno.study.site import Wrong
-from httpdyno.study.table import FragmentsTable, StudyFile
+from httpdyno.study.table import StudyFile
+from httpdyno.study.target_table import FragmentsTable
 
 ADAPTER = "fragments"
 """What stands for the adapter of a server."""

@@ -11,7 +11,7 @@ from httpdyno.servers.control_group import CONTROLLERS
 from httpdyno.servers.limit_values import limit_values
 from httpdyno.study.command import Wrong
 from httpdyno.study.side_command import Duration
-from httpdyno.study.table import LimitsTable, MemberLimitsTable
+from httpdyno.study.target_table import LimitsTable, MemberLimitsTable
 
 _KNOB = "{"
 _PERIODS = 10

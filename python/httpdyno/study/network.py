@@ -8,7 +8,7 @@ from httpdyno.errors import AdapterError, StudyFileError
 from httpdyno.model.network import PrivateNetwork, Resolver
 from httpdyno.model.study import ServerSpec, Study
 from httpdyno.servers.own_network.text import network_texts
-from httpdyno.study.table import NetworkTable, ResolverTable
+from httpdyno.study.target_table import NetworkTable, ResolverTable
 
 
 def with_network(server: ServerSpec, table: NetworkTable | None) -> ServerSpec:

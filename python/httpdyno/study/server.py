@@ -15,7 +15,8 @@ from httpdyno.study.command import GET, check_command, get_of
 from httpdyno.study.limits import limits_from
 from httpdyno.study.side_command import Duration, side_commands
 from httpdyno.study.site import Wrong, check_ready
-from httpdyno.study.table import CompanionTable, ServerTable, StudyFile
+from httpdyno.study.table import StudyFile
+from httpdyno.study.target_table import CompanionTable, ServerTable
 
 _WORD = re.compile(r"[a-z][a-z0-9_]*")
 

@@ -6,7 +6,7 @@ from pathlib import PurePosixPath
 
 from httpdyno.model.study import SideCommand
 from httpdyno.study.command import Wrong
-from httpdyno.study.table import SideCommandTable, SiteCommandTable
+from httpdyno.study.target_table import SideCommandTable, SiteCommandTable
 
 Duration = Callable[[str, str], float]
 

@@ -14,7 +14,7 @@ from httpdyno.model.study import ServerSpec
 from httpdyno.model.workload import RequestSpec, TlsSpec, Workload
 from httpdyno.study.limits import limits_from
 from httpdyno.study.side_command import NOT_OF_A_COPY, OF_A_COPY, Duration, site_commands
-from httpdyno.study.table import MemberTable, SiteTable
+from httpdyno.study.target_table import MemberTable, SiteTable
 from httpdyno.study.workload import NO_NAME
 from httpdyno.units import duration_s
 
