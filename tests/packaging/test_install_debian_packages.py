@@ -84,6 +84,16 @@ def test_root_installs_what_is_missing_while_services_may_not_start(machine):
     assert not machine.policy.exists()
 
 
+@pytest.mark.parametrize(("is_there", "n"), [(False, 1), (True, 0)])
+def test_fastcgi_is_not_switched_on_for_the_machine_s_own_apache(machine, is_there, n):
+    machine.add("a2dismod", 'echo "a2dismod $*" >>"$CALLS"\n')
+    machine.list.write_text("missing\nlibapache2-mod-fcgid\n")
+    if is_there:  # as its administrator has it
+        (machine.folder / "state").write_text("libapache2-mod-fcgid\n")
+    assert machine.install().returncode == 0
+    assert machine.calls().count("a2dismod --quiet fcgid") == n
+
+
 def test_a_policy_of_the_administrator_stays(machine):
     machine.policy.write_text("#!/bin/sh\nexit 104\n")
     assert machine.install().returncode == 0

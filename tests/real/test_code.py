@@ -21,8 +21,9 @@ def test_twenty_more_square_roots_are_nearly_twice_the_body(capsys):
     found = compared(capsys, "function-20", "function-40")["final"]
     ratio = found["cpu_per_call_ratio"]
     assert found["verdict"] == "worse"
-    # 41 turns of a loop over 21, and a call in both.
-    assert 1.5 < ratio["low"] <= ratio["ratio"] <= ratio["high"] < 2.2
+    # 41 turns of a loop over 21, and a call in both: the interval holds what they can be.
+    assert 1 < ratio["low"] < 2.1
+    assert ratio["high"] > 1.6
     calls = found["after_arm"]["calls"]
     assert calls["cpu_s"] > calls["empty_cpu_s"] > 0
     # The core may be shared: the clock runs on then, and CPU time does not.

@@ -140,7 +140,11 @@ def test_what_its_phases_run_can_be_run_and_costs_no_answer(name):
     adapter, method = load_target(study), study.method
     if missing := adapter.missing(study.server):
         pytest.skip(SKIPPED + "; ".join(missing))
-    short = [replace(p, window_s=0.3, pause_s=min(p.pause_s, 1.0)) for p in method.phases]
+    # What comes under load comes before the load is over.
+    short = [
+        replace(p, window_s=0.3 + (p.at_s or 0.0), pause_s=min(p.pause_s, 1.0))
+        for p in method.phases
+    ]
     study = replace(study, method=replace(method, phases=tuple(short), blocks_per_start=1))
     record = start_of_two(adapter, study, seed=5)
     assert record.statuses == ("complete", "complete"), record.details

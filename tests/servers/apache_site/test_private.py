@@ -133,6 +133,14 @@ def test_a_macro_that_no_edit_is_right_for_is_named(line, uses):
     assert "--isolation cell" in said.value.hint
 
 
+def test_fastcgi_is_refused_behind_a_wall_alone():
+    text = "LoadModule fcgid_module m/mod_fcgid.so\nFcgidMaxProcesses 4\n"
+    with pytest.raises(AdapterError, match=r"mod_fcgid .* in /dev/shm") as said:
+        rewritten(text, replace(SEAT, kind="wall"))
+    assert "--isolation cell" in said.value.hint
+    assert "FcgidMaxProcesses 4" in rewritten(text)
+
+
 def test_balancers_are_refused_behind_a_wall_alone():
     module = "LoadModule slotmem_shm_module m/mod_slotmem_shm.so\n"
     text = f"{module}<Proxy balancer://app>\nBalancerMember http://localhost\n</Proxy>\n"

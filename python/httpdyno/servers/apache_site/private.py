@@ -20,6 +20,7 @@ from httpdyno.servers.site.adapter import MemberFiles, Seat
 
 CELL = "cell"
 _WALL = "wall"
+_FASTCGI = "fcgid_module"
 _ROOT_ONLY = frozenset({"user", "group"})
 _LOGS = frozenset({"customlog", "transferlog", "errorlog", "globallog", "forensiclog"})
 _FILES = frozenset({"cacheroot", "davlockdb"})
@@ -46,6 +47,7 @@ def private_edits(survey: Survey, files: MemberFiles, seat: Seat) -> tuple[Edit,
     edits: list[Edit] = []
     if seat.kind == _WALL:
         _check_balancers(survey)
+        _check_fastcgi(survey)
     for file, text in files.texts.items():
         names = {line.arguments_start: line for line in lines_of(text)}
         for reading in survey.readings:
@@ -66,6 +68,15 @@ def _check_balancers(survey: Survey) -> None:
         raise AdapterError(
             f"Apache keeps what its balancers{where} share in /dev/shm, where a copy behind a wall "
             "may not write",
+            hint="Have a cell: `--isolation cell`.",
+        )
+
+
+def _check_fastcgi(survey: Survey) -> None:
+    if _FASTCGI in survey.modules:
+        raise AdapterError(
+            "mod_fcgid keeps the table of its processes in /dev/shm, where a copy behind a wall may "
+            "not write",
             hint="Have a cell: `--isolation cell`.",
         )
 
