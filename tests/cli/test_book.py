@@ -145,6 +145,15 @@ def test_a_shorter_time_is_shared_out_by_the_budgets(three):
     assert given[0] / budgets[0] < given[1] / budgets[1] < given[2] / budgets[2] < 1.0
 
 
+def test_more_time_than_all_may_take_is_given_to_each(capsys, three):
+    budgets = [BY_NAME[name].budget_s for name in NAMES]
+    said(capsys, f"book run --all --budget {3 * book.round_s([BY_NAME[n] for n in NAMES]):g}s")
+    assert {name: given for name, _, given in three} == {
+        name: pytest.approx(3 * budget_s, rel=0.01)
+        for name, budget_s in zip(NAMES, budgets, strict=True)
+    }
+
+
 def test_one_that_was_broken_off_goes_on_with_its_seed_and_those_that_are_left(
     capsys, three, monkeypatch, folder
 ):

@@ -167,7 +167,13 @@ def run(  # noqa: PLR0913 - one parameter for each option
             is_few = len(asked) <= _FEW
             results().print(sheet(each, each, now, "") if is_few else listed(each, each, now, ""))
 
-    round_ = Round(asked=asked, seed=whole_seed, limit_s=limit_s, show=shown)
+    round_ = Round(
+        asked=asked,
+        seed=whole_seed,
+        limit_s=limit_s,
+        stretch=max(1.0, limit_s / round_s(asked)) if asked else 1.0,
+        show=shown,
+    )
     code = 0
     try:
         run_round(round_)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 
+from httpdyno.book.declared import whole_s
 from httpdyno.book.experiment import Experiment, Pair
 from httpdyno.book.result import Now, keep
 from httpdyno.cli.book_found import Asked, Watch
@@ -25,6 +26,8 @@ class Round:
     seed: int
     limit_s: float
     """For all of them together; each has its share, and what one does not use is the others'."""
+    stretch: float = 1.0
+    """What each may take at most, over its own budget: more than 1 where more time is given."""
     show: Callable[[Experiment, Now], None]
     done: list[Now] = field(default_factory=list)
     n_failed: int = 0
@@ -49,8 +52,9 @@ def run_round(round_: Round, *, clock: Callable[[], float] = time.monotonic) -> 
             round_.n_failed += n
             tell(f"the time is over: {n} of {len(asked)} were not measured, from {each.name} on")
             return
-        budget_s = _share_s(asked[number - 1 :], left_s)
-        tell(_head(number, asked, budget_s, left_s))
+        ahead_s = whole_s(asked[number - 1 :])
+        budget_s = each.budget_s * min(round_.stretch, left_s / ahead_s)
+        tell(_head(number, asked, budget_s, min(left_s, ahead_s * round_.stretch)))
         try:
             with _watched(each) as watch:
                 ask = Asked(each=each, budget_s=budget_s, seed=round_.seed, watch=watch)
@@ -66,17 +70,11 @@ def run_round(round_: Round, *, clock: Callable[[], float] = time.monotonic) -> 
         round_.show(each, now)
 
 
-def _share_s(ahead: Sequence[Experiment], left_s: float) -> float:
-    """Return what the first of these may take: all of its budget, or less where time is short."""
-    return ahead[0].budget_s * min(1.0, left_s / sum(each.budget_s for each in ahead))
-
-
 def _head(number: int, asked: Sequence[Experiment], budget_s: float, left_s: float) -> str:
     words = f"{number} of {len(asked)}: {asked[number - 1].name}, at most {format_guess(budget_s)}"
     if len(asked) == number:
         return words
-    whole_s = min(left_s, sum(each.budget_s for each in asked[number - 1 :]))
-    return f"{words}; all that are left at most {format_guess(whole_s)}"
+    return f"{words}; all that are left at most {format_guess(left_s)}"
 
 
 def _watched(each: Experiment) -> AbstractContextManager[Watch]:
