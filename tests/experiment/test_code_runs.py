@@ -55,6 +55,8 @@ def test_what_is_not_clearly_above_the_empty_body_is_refused(pair):
     final = compared(*pair)
     assert final.verdict == "not_measured"
     assert f"{'ab'[pair.index('nothing')]} is not clearly above the empty body" in final.reason
+    # Not of those starts alone in which it came out above: they are chosen by what they say.
+    assert final.ratios == {}
     # It ends then: more of the same would not help.
     assert final.n_starts <= 6
 

@@ -95,6 +95,30 @@ def are_calls(starts: Sequence[StartRecord]) -> bool:
     return any(window.telemetry.calls for start in starts for window in start.windows)
 
 
+def is_above_floor(
+    starts: Sequence[StartRecord],
+    figures_of: Callable[[StartRecord, int], CallFigures | None],
+    ratio_name: str,
+) -> bool:
+    """Tell whether a ratio of two bodies may be made of all starts that called them.
+
+    A start in which one is not above the empty body has no logarithm: an interval of the others
+    would be of those that came out well.
+
+    Args:
+        starts: Of both.
+        figures_of: The figures of an arm of a start.
+        ratio_name: Of CPU or wall time.
+    """
+    for arm in range(2):
+        seen = [each for start in starts if (each := figures_of(start, arm)) is not None]
+        is_cpu = ratio_name == "cpu_per_call"
+        floors = [each.empty_cpu_s if is_cpu else each.empty_wall_s for each in seen]
+        if seen and not is_clear([call_value(each, ratio_name) for each in seen], floors):
+            return False
+    return True
+
+
 def floor_doubt(
     starts: Sequence[StartRecord], figures_of: Callable[[StartRecord, int], CallFigures | None]
 ) -> str:

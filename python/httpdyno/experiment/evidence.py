@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from statistics import fmean, median
 
 from httpdyno.advice.bottleneck import bottleneck, with_own_words
-from httpdyno.experiment.call_figures import CallTotals, call_value
+from httpdyno.experiment.call_figures import CallTotals, call_value, is_above_floor
 from httpdyno.experiment.phase_figures import phase_figures
 from httpdyno.model import (
     ArmSummary,
@@ -371,6 +371,10 @@ def ratio_intervals(
     result = {}
     for metric, name in RATIO_OF_METRIC.items():
         if (is_on_demand(metric) and metric not in objective.named) or not carries(starts, name):
+            continue
+        if name in CALL_RATIOS and not is_above_floor(
+            starts, lambda start, arm: start_figures(start, arm).calls, name
+        ):
             continue
         confidence = objective.confidence_of(metric)
         interval = ratio_interval(log_ratios(starts, name), confidence=confidence)
