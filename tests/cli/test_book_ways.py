@@ -57,6 +57,14 @@ def test_a_series_goes_on_until_its_word_is_told(values, budget_s, n, word):
     assert told(ask.each, seen, interval) == word
 
 
+@pytest.mark.parametrize(
+    ("name", "word"),
+    [("ab-raise-load-light", "holds, larger"), ("ab-versus-pounder", "no longer")],
+)
+def test_nothing_in_each_run_is_less_of_what_was_less_and_none_of_what_was_more(name, word):
+    assert told(BY_NAME[name], [0.0] * FEWEST, None) == word
+
+
 @pytest.mark.parametrize(("n_bad", "is_had"), [(2, True), (3, False)])
 def test_a_run_that_fails_is_tried_again_twice_in_all(capsys, n_bad, is_had):
     bad = iter([True] * n_bad)
@@ -168,6 +176,36 @@ def test_raising_the_load_asks_each_server_with_all_in_an_order_that_is_drawn(fr
         "requests/s by clients 10: 980, 50: 909, 500: 500, 1,000: 333",
         "requests that failed with 1,000 clients 0.7 %",
     )
+
+
+def test_a_server_without_any_answer_to_few_clients_is_no_ratio(fresh, monkeypatch):
+    monkeypatch.setattr(
+        book_loads, "output_of", lambda _command, **_: json.dumps(load(completed=0, rate=0.0))
+    )
+    with pytest.raises(TargetError, match="10 clients got no right answer"):
+        raised(asked("ab-raise-load-light"))
+
+
+def test_latency_times_rate_of_no_answer_is_none():
+    figure_of, _ = RECIPES["little"]
+    with pytest.raises(TargetError, match="no right answer"):
+        figure_of(load(completed=0, rate=0.0, mean=None))
+
+
+def test_a_server_that_failed_on_the_way_counts_for_nothing(fresh, monkeypatch):
+    def output(command, *, may_fail):
+        del may_fail
+        fresh.commands.append(command)
+        if len(fresh.commands) == 4:
+            raise TargetError("the server has gone")
+        rate = 1.0 if len(fresh.commands) < 4 else 100.0
+        return json.dumps(load(rate=rate))
+
+    monkeypatch.setattr(book_loads, "output_of", output)
+    found = raised(asked("ab-raise-load-light"))
+    assert found.figures["n_starts"] == FEWEST
+    rates = "requests/s by clients 10: 100, 50: 100, 500: 100, 1,000: 100"
+    assert found.figures["moved"][0] == rates
 
 
 def test_two_clients_ask_each_server_in_turn(fresh, monkeypatch):

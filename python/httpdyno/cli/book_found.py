@@ -106,10 +106,13 @@ def series_of(
 def told(each: Experiment, values: list[float], interval: RatioInterval | None) -> Word:
     """Return what becomes of a ratio that a series measured."""
     if interval is not None and interval.low > 0:
-        is_artefact = bool(each.artefact)
-        return judged(each.then, interval.low, interval.high, is_artefact=is_artefact)
-    # Nothing at all in each run is no ratio to be judged: what was found then is not there.
-    return "no longer" if max(values) <= 0 else "cannot tell"
+        low, high = interval.low, interval.high
+    elif max(values) <= 0:
+        # Nothing at all in each run has no logarithm, but lies beyond all borders on that side.
+        low = high = sys.float_info.min
+    else:
+        return "cannot tell"
+    return judged(each.then, low, high, is_artefact=bool(each.artefact))
 
 
 def ratio_figures(values: list[float], interval: RatioInterval | None) -> dict[str, Any]:

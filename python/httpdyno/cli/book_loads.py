@@ -61,8 +61,10 @@ def recipe(asked: Asked) -> Found:
 
     def one(number: int) -> float:
         with server_of(study, way.at) as up:
-            runs.append(_load(up, paths, (*way.words, *_seed(asked, number))))
-        return figure_of(runs[-1])
+            run = _load(up, paths, (*way.words, *_seed(asked, number)))
+        value = figure_of(run)
+        runs.append(run)
+        return value
 
     values, interval = series_of(asked, one)
     says, evidence = words_of(runs)
@@ -102,8 +104,13 @@ def _under_way(said: Said) -> float:
     """Return mean latency times rate, the clients that wait (Little's law), over those there are.
 
     Source: Little, A Proof for the Queuing Formula L = λW, Operations Research 9 (1961).
+
+    Raises:
+        TargetError: Nothing was answered, so nobody knows how long an answer takes.
     """
     n = said["provenance"]["workload"]["connections"]
+    if not said["completed"]:
+        raise TargetError("a load test got no right answer")
     return float(said["latency_s"]["mean"] * said["throughput_per_s"] / n)
 
 
@@ -137,12 +144,18 @@ def raised(asked: Asked) -> Found:
     runs: dict[int, list[Said]] = {n: [] for n in way.clients}
 
     def one(number: int) -> float:
+        here: dict[int, Said] = {}
         with server_of(study, way.at) as up:
             for n in draw.sample(way.clients, len(way.clients)):
                 words = (*way.words, "-c", f"{n}", *_seed(asked, number))
-                runs[n].append(_load(up, path, words))
-        before, after = (runs[n][-1]["throughput_per_s"] for n in way.of)
-        return float(after / before) if before else 0.0
+                here[n] = _load(up, path, words)
+        before, after = (here[n]["throughput_per_s"] for n in way.of)
+        if not before:
+            raise TargetError(f"{way.of[0]} clients got no right answer")
+        # Of whole servers only: one that failed on the way counts for nothing.
+        for n, run in here.items():
+            runs[n].append(run)
+        return float(after / before)
 
     values, interval = series_of(asked, one)
     says = f"throughput with {way.of[1]:,} clients over {way.of[0]:,}"
@@ -177,9 +190,12 @@ def clients(asked: Asked) -> Found:
     def one(_number: int) -> float:
         with server_of(study, way.at) as up:
             url = f"http://{up.running.addresses[0]}{path}"
-            for name in draw.sample(sorted(seen), len(seen)):
-                seen[name].append(_client(name, url, way, cpu))
-        return seen["ab"][-1][0] / seen["LWP"][-1][0]
+            here = {
+                name: _client(name, url, way, cpu) for name in draw.sample(sorted(seen), len(seen))
+            }
+        for name, pair in here.items():
+            seen[name].append(pair)
+        return here["ab"][0] / here["LWP"][0]
 
     values, interval = series_of(asked, one)
     rates, used = ([_mean(seen[name], k) for name in ("ab", "LWP")] for k in (0, 1))
