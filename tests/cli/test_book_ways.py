@@ -2,6 +2,9 @@
 
 import json
 import os
+import shutil
+import signal
+import subprocess
 import sys
 from contextlib import contextmanager
 from dataclasses import replace
@@ -15,11 +18,11 @@ from tests.report import sample
 from httpdyno.book.declared import experiments
 from httpdyno.book.experiment import Pair, Then
 from httpdyno.cli import book_loads, book_ways
-from httpdyno.cli.book_counts import stat
+from httpdyno.cli.book_counts import _LOOP, stat
 from httpdyno.cli.book_found import Asked, output_of, pinned, series_of, told
 from httpdyno.cli.book_loads import RECIPES, ab_rate, clients, raised, recipe
 from httpdyno.errors import TargetError
-from httpdyno.model import Plan
+from httpdyno.model import Caveat, Plan
 
 FEWEST = 6
 BY_NAME = {each.name: each for each in experiments()}
@@ -269,12 +272,14 @@ def test_a_command_that_fails_is_a_sentence(command, words):
         ({"verdict": "inconclusive", "is_doubted": True}, "cannot tell"),
         ({"verdict": "failed", "reason": "the candidate crashed"}, "cannot tell"),
         ({"verdict": "not_measured"}, "cannot tell"),
+        # Starts there were enough, but some gave no figure.
+        ({"verdict": "inconclusive", "per_start_ratio": (1.3,) * (FEWEST - 1)}, "cannot tell"),
     ],
 )
 def test_nothing_is_made_of_an_interval_that_the_comparison_does_not_stand_by(changes, word):
     outcome = sample.ladder()
     assert outcome.final is not None
-    final = structs.replace(outcome.final, **changes)
+    final = structs.replace(outcome.final, **{"per_start_ratio": (1.3,) * FEWEST, **changes})
     interval = final.ratios["throughput"]
     each = structs.replace(BY_NAME["mod-cgi-baseline"], then=Then(says="", ratio=interval.ratio))
     way = Pair(study="fake")
@@ -282,6 +287,24 @@ def test_nothing_is_made_of_an_interval_that_the_comparison_does_not_stand_by(ch
     assert found.word == word
     if word == "cannot tell":
         assert (found.says, "ratio" in found.figures) == (final.reason, False)
+
+
+def test_what_the_comparison_doubts_stands_beside_what_was_seen():
+    outcome = sample.ladder()
+    assert outcome.final is not None
+    limited = Caveat(kind="client_limited", message="in 8 of 12 windows the client was the limit")
+    final = structs.replace(outcome.final, per_start_ratio=(1.3,) * FEWEST, caveats=(limited,))
+    way = Pair(study="fake")
+    found = book_ways.of_outcome(
+        BY_NAME["mod-cgi-baseline"], way, structs.replace(outcome, final=final)
+    )
+    assert limited.message in found.figures["moved"]
+
+
+@pytest.mark.skipif(shutil.which("perl") is None, reason="the loop is Perl's")
+def test_a_busy_loop_that_nobody_ends_ends_itself():
+    loop = pinned(min(os.sched_getaffinity(0)), ("perl", "-e", _LOOP, "1"))
+    assert subprocess.run(loop, timeout=30, check=False).returncode == -signal.SIGALRM
 
 
 def test_a_comparison_that_is_broken_off_is_no_result(monkeypatch):

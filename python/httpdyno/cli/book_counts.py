@@ -48,7 +48,9 @@ _STAT = (
     "$used = clock_gettime(CLOCK_PROCESS_CPUTIME_ID) - $used; "
     "printf '%.12f %.12f', $passed / $n, $used / $n"
 )
-_LOOP = "1 while 1"
+_LOOP = "alarm shift; 1 while 1"
+_LOOP_S = 180
+"""A loop that nobody ends, for whoever began it was killed, ends itself; a call takes less."""
 
 
 def count(asked: Asked) -> Found:
@@ -148,15 +150,18 @@ def stat(asked: Asked, *, call: Callable[[int, int], tuple[float, float]] | None
 
 def _stat_s(cpu: int, n_beside: int) -> tuple[float, float]:
     """Return wall and CPU seconds of a call on one core, beside so many busy loops."""
-    loops = [
-        subprocess.Popen(pinned(cpu, ("perl", "-e", _LOOP)))  # noqa: S603 - our own code
-        for _ in range(n_beside)
-    ]
+    loops: list[subprocess.Popen[bytes]] = []
+    command = pinned(cpu, ("perl", "-e", _LOOP, f"{_LOOP_S}"))
     try:
+        for _ in range(n_beside):
+            loop = subprocess.Popen(command, stderr=subprocess.DEVNULL)  # noqa: S603 - our own code
+            loops.append(loop)
         # The first slices are those of programs that begin.
         time.sleep(_BEGUN_S)
         code = _STAT.format(n=_STAT_CALLS)
         wall_s, cpu_s = output_of(pinned(cpu, ("perl", "-e", code))).split()
+        if any(loop.poll() is not None for loop in loops):
+            raise TargetError("a busy loop ended before the calls beside it")
         return float(wall_s), float(cpu_s)
     except ValueError as error:
         raise TargetError(f"perl said no times: {error}") from error

@@ -92,12 +92,14 @@ def of_outcome(each: Experiment, way: Pair, outcome: Outcome) -> Found:
     """Return what a comparison means for an experiment.
 
     Nothing is made of an interval that the comparison itself does not stand by: where a side
-    failed, was not measured, or its figures contradict each other.
+    failed, was not measured, its figures contradict each other, or too few starts gave one. Its
+    own doubts stand beside what was seen.
     """
     final = outcome.final
     figures: dict[str, Any] = {"run_id": outcome.id}
     interval = final.ratios.get(RATIO_OF_METRIC[way.metric]) if final else None
-    if final is None or interval is None or interval.low <= 0 or not _is_sound(final):
+    fewest = outcome.plan.study.method.min_starts
+    if final is None or interval is None or interval.low <= 0 or not _is_sound(final, fewest):
         why = final.reason if final else outcome.message or outcome.status
         return Found(word="cannot tell", says=why, version=outcome.host.server, figures=figures)
     word = judged(each.then, interval.low, interval.high, is_artefact=bool(each.artefact))
@@ -117,8 +119,10 @@ def of_outcome(each: Experiment, way: Pair, outcome: Outcome) -> Found:
     )
 
 
-def _is_sound(final: Comparison) -> bool:
-    return final.verdict not in _UNSOUND and not final.is_doubted
+def _is_sound(final: Comparison, fewest: int) -> bool:
+    is_told = final.verdict not in _UNSOUND and not final.is_doubted
+    # Not every start gives a figure.
+    return is_told and len(final.per_start_ratio) >= fewest
 
 
 def _levels(final: Comparison, way: Pair) -> str:
@@ -140,9 +144,10 @@ def _levels(final: Comparison, way: Pair) -> str:
 
 
 def _moved(final: Comparison) -> tuple[str, ...]:
+    doubts = tuple(caveat.message for caveat in final.caveats)
     if final.a.look is None or final.b.look is None:
-        return ()
-    return tuple(f"{d.name} {d.text}" for d in differences(final.a.look, final.b.look))
+        return doubts
+    return (*(f"{d.name} {d.text}" for d in differences(final.a.look, final.b.look)), *doubts)
 
 
 WAYS: Mapping[type, Callable[[Asked], Found]] = {
