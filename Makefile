@@ -7,7 +7,7 @@ SHELL := /bin/sh
 .NOTPARALLEL:
 LINT_RUST := lint-rustfmt lint-clippy lint-rustdoc
 LINT_PYTHON := lint-ruff-format lint-ruff lint-mypy lint-stubs lint-imports
-.PHONY: help setup format lint lint-rust lint-python $(LINT_RUST) $(LINT_PYTHON) check test test-rust test-python docs demo bench-engine bench-power bench-layouts bench-eyes debian-packages clean
+.PHONY: help setup format lint lint-rust lint-python $(LINT_RUST) $(LINT_PYTHON) check test test-rust test-python docs demo book bench-engine bench-power bench-layouts bench-eyes debian-packages clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -19,6 +19,7 @@ RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates/load crates/py -name '
 
 help:
 	@echo 'make demo             set up, then tune the bundled application under gunicorn'
+	@echo 'make book             measure what the founding documents measured (90 minutes; BOOK_ARGS=--help)'
 	@echo 'make setup            make $(BIN)/httpdyno'
 	@echo 'make test             everything: packages (as root on Debian), lint, all tests'
 	@echo 'make check            lint and the tests that need no installed server'
@@ -112,6 +113,10 @@ docs: setup
 demo: setup
 	$(BIN)/httpdyno demo
 
+# Nothing else should run meanwhile. BOOK_ARGS=--resume goes on with one that was broken off.
+book: setup
+	$(BIN)/httpdyno book run --all --html book.html $(BOOK_ARGS)
+
 # Nothing else should run meanwhile: client and origin want a core each.
 bench-engine: setup
 	packaging/install-debian-packages packaging/bench-packages.txt
@@ -136,6 +141,6 @@ debian-packages:
 	packaging/install-debian-packages
 
 clean:
-	rm -rf $(VENV) target dist build reports .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) target dist build reports book.html .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	rm -rf .import_linter_cache python/httpdyno/_native*.so
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
