@@ -18,13 +18,15 @@ from httpdyno.model import (
     Effective,
     PrivateNetwork,
     Resolver,
+    ServerLimits,
     ServerSpec,
     SideCommand,
 )
-from httpdyno.servers.adapter import NotRunning, lookups_of
+from httpdyno.servers.adapter import Limited, NotRunning, lookups_of
 from httpdyno.servers.cell.possible import cell_complaint
 from httpdyno.servers.command import Command
 from httpdyno.servers.companions.server import WithCompanions
+from httpdyno.servers.control_group import limit_parents
 from httpdyno.servers.leftovers import reap_leftovers
 from httpdyno.servers.live_process import process_info
 from httpdyno.servers.own_network.server import WithNetwork
@@ -241,6 +243,23 @@ def test_a_network_ends_with_a_server_that_was_refused(tmp_path):
         found = CommandInNetwork().spawn(spec, tmp_path, START, root.new_place("refused"))
         assert isinstance(found, NotRunning)
         assert [path.name for path in root.folder.iterdir() if path.is_dir()] == []
+
+
+@pytest.mark.skipif(
+    isinstance(limit_parents(frozenset({"memory"})), str), reason="no limits can be set here"
+)
+def test_its_limits_are_seen_and_that_it_ran_into_one(tmp_path):
+    spec = structs.replace(spec_of(tmp_path), limits=ServerLimits(memory="8MiB"))
+    with new_run_root() as root:
+        running = CommandInNetwork().spawn(spec, tmp_path, START, root.new_place("small"))
+        assert not isinstance(running, NotRunning)
+        found = running.await_ready(READY_S)
+        assert isinstance(found, NotRunning)
+        assert found.status == "infeasible"
+        assert isinstance(running, Limited)
+        assert [each.values.memory_bytes for each in running.limits] == [8 << 20]
+        assert running.limit_hit() == found.detail
+        running.stop()
 
 
 def test_what_makes_no_sense_is_said_before_anything_is_made(tmp_path):

@@ -9,7 +9,8 @@ from msgspec import structs
 
 from httpdyno.interruption import cleaning
 from httpdyno.model import Effective, SideCommand
-from httpdyno.servers.adapter import Acting, Logged, NotRunning, Prepared, Running
+from httpdyno.servers.adapter import Acting, Limited, Logged, NotRunning, Prepared, Running
+from httpdyno.servers.limit_group import LimitGroups
 from httpdyno.servers.own_network.opened import OpenNetwork
 from httpdyno.servers.status_page import StatusPage, status_pages_of
 
@@ -48,6 +49,15 @@ class InNetwork:
     def groups(self) -> tuple[Path, ...]:
         """Its control groups."""
         return self._running.groups
+
+    @property
+    def limits(self) -> tuple[LimitGroups, ...]:
+        """What limits each part of it that has limits."""
+        return self._running.limits if isinstance(self._running, Limited) else ()
+
+    def limit_hit(self) -> str:
+        """Return in words how it ran into its memory limit; empty where it did not."""
+        return self._running.limit_hit() if isinstance(self._running, Limited) else ""
 
     @property
     def prepare_s(self) -> float:
