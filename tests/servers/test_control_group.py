@@ -10,7 +10,8 @@ from httpdyno.servers.control_group import (
     CONTROLLERS,
     Parent,
     end_group,
-    is_group,
+    is_group_of,
+    limit_parents,
     make_group,
     parent_group,
     remove_group,
@@ -118,7 +119,8 @@ def test_without_a_parent_no_group_is_made(monkeypatch):
 def test_a_group_is_ended_whole_and_removed():
     group = make_group(f"test-{os.getpid()}")
     assert group is not None
-    assert is_group(group)
+    assert is_group_of(group, "test")
+    assert not is_group_of(group, "tes")
     with subprocess.Popen(["/bin/sleep", "600"]) as process:
         (group / "cgroup.procs").write_text(str(process.pid))
         end_group(group)
@@ -148,5 +150,31 @@ def test_a_group_that_no_record_had_yet_goes_with_its_dead_owner():
         remove_group(of_another)
 
 
+@pytest.mark.parametrize("controller", CONTROLLERS)
+def test_a_group_that_another_session_made_elsewhere_goes_with_its_dead_owner(controller):
+    parents = limit_parents(frozenset({controller}))
+    if isinstance(parents, str):
+        pytest.skip(parents)
+    # As a process has it whose own group is another one than this one's.
+    theirs = parents[controller].folder / f"session-{os.getpid()}"
+    name = f"run-1-{os.getpid()}-abd"
+    own, of_another = (theirs / f"httpdyno-{each}-0001-x-log" for each in (name, f"{name}d"))
+    dead = disk_root() / name
+    dead.mkdir()
+    try:
+        for folder in (theirs, own, of_another):
+            folder.mkdir()
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        said = [{"pid": 1, "boot": boot}, {"groups": [str(own), str(of_another), str(theirs)]}]
+        (dead / "owner.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in said))
+        reap_leftovers()
+        assert not dead.exists()
+        assert not own.exists()
+        assert of_another.exists()
+    finally:
+        remove_group(theirs)
+
+
 def test_a_folder_elsewhere_is_none_of_our_groups(tmp_path):
-    assert not is_group(tmp_path / "httpdyno-x")
+    assert not is_group_of(tmp_path / "httpdyno-x-0001", "x")
+    assert not is_group_of(Path("/sys/fs/cgroup/../../../httpdyno-x-0001"), "x")

@@ -142,9 +142,20 @@ def holds(group: Path, pid: int) -> bool:
     return str(pid) in _content(group / "cgroup.procs").split()
 
 
-def is_group(folder: Path) -> bool:
-    """Whether this is one of ours: a damaged record must not name anything else."""
-    return folder.parent in _parents() and folder.name.startswith(_PREFIX)
+def is_group_of(folder: Path, owner: str) -> bool:
+    """Whether this is a group of an owner's: a damaged record must not name anything else.
+
+    Another session's process has a group of its own, and may have made groups where this one would
+    not: so it may be anywhere that control groups are.
+    """
+    if ".." in folder.parts or not folder.name.startswith(group_name(f"{owner}-")):
+        return False
+    for line in _content(_MOUNTS).splitlines():
+        fields, _, kind = line.partition(" - ")
+        is_of_groups = kind.split()[0] in {"cgroup", "cgroup2"}
+        if is_of_groups and folder.is_relative_to(fields.split()[4]):
+            return True
+    return False
 
 
 def groups_of(owner: str) -> list[Path]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from httpdyno.interruption import cleaning
 from httpdyno.private_file import is_locked
-from httpdyno.servers.control_group import end_group, groups_of, is_group, remove_group
+from httpdyno.servers.control_group import end_group, groups_of, is_group_of, remove_group
 from httpdyno.servers.live_process import (
     ProcessInfo,
     await_end,
@@ -113,7 +113,9 @@ def _end_processes(owner: RunRecord, folders: list[Path]) -> tuple[int, list[Pro
     send(kept, signal.SIGKILL)
     await_end(kept, _KEEPER_S)
     left += [process for process in kept if is_live(process)]
-    for group in {*filter(is_group, owner.groups), *groups_of(folders[0].name)}:
+    name = folders[0].name
+    recorded = (group for group in owner.groups if is_group_of(group, name))
+    for group in {*recorded, *groups_of(name)}:
         end_group(group)
         remove_group(group)
     return len(seen) - len({process.pid for process in left}), left

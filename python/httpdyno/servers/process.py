@@ -149,7 +149,7 @@ class ServerProcess:
             kept.await_ready(log)
             process = cls(kept, place=place, log=log, stop_signal=stop_signal)
             kept.started_ticks = record_session(
-                place, kept.pid, keeper=kept.keeper_pid, group=kept.group
+                place, kept.pid, keeper=kept.keeper_pid, groups=kept.groups
             )
             kept.say(b"g")
             if job.entry.told:
@@ -289,6 +289,12 @@ class _Kept:
     def keeper_pid(self) -> int:
         return self._keeper.pid if self._keeper else 0
 
+    @property
+    def groups(self) -> tuple[Path, ...]:
+        """All control groups that were made for it, each once."""
+        own = () if self.group is None else (self.group,)
+        return tuple(dict.fromkeys([*own, *self._limit_folders()]))
+
     def launch(self, job: Job, place: Place, log: Path, output_to: Path) -> None:
         """Start the keeper, which is to have the server's process wait for its go."""
         with self._theirs as theirs, _opened(log) as errors, _opened(output_to) as output:
@@ -357,7 +363,7 @@ class _Kept:
         if not self._has_ended(_END_S) and self._keeper is not None:
             self._keeper.kill()
             self._keeper.wait()
-        for group in filter(None, dict.fromkeys([self.group, *self._limit_folders()])):
+        for group in self.groups:
             end_group(group)
             remove_group(group)
 

@@ -8,6 +8,7 @@ as it lives. It may be damaged: what cannot be read names no process.
 import fcntl
 import json
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeGuard
@@ -59,14 +60,16 @@ def begin_record(folder: Path, memory_folder: Path, started_ticks: int) -> int:
     return record
 
 
-def record_session(place: Place, leader: int, *, keeper: int = 0, group: Path | None = None) -> int:
+def record_session(
+    place: Place, leader: int, *, keeper: int = 0, groups: Iterable[Path] = ()
+) -> int:
     """Write down that a session was opened for the place; return its leader's start time.
 
     Args:
         place: Of a `RunRoot`.
         leader: The session's first process.
         keeper: The process that keeps it, if there is one.
-        group: The control group that it is in, if there is one.
+        groups: The control groups that it is in, those that limit it included.
 
     Raises:
         AdapterError: The place is in no run folder with a record, or the leader is gone already.
@@ -84,8 +87,8 @@ def record_session(place: Place, leader: int, *, keeper: int = 0, group: Path | 
         entry: dict[str, Any] = {"leader": leader, "started_ticks": info.started_ticks}
         if (kept := process_info(keeper)) is not None:
             entry |= {"keeper": keeper, "keeper_started_ticks": kept.started_ticks}
-        if group is not None:
-            entry["group"] = str(group)
+        if named := [str(each) for each in groups]:
+            entry["groups"] = named
         _append(record, entry)
     except OSError as error:
         raise AdapterError(
@@ -113,8 +116,12 @@ def read_record(folder: Path) -> RunRecord:
         memory_folder=Path(memory) if isinstance(memory, str) and memory else None,
         sessions=_processes(entries, "leader", "started_ticks"),
         keepers=_processes(entries, "keeper", "keeper_started_ticks"),
-        groups=tuple(Path(e["group"]) for e in entries if isinstance(e.get("group"), str)),
+        groups=tuple(Path(each) for entry in entries for each in _texts(entry.get("groups"))),
     )
+
+
+def _texts(value: object) -> list[str]:
+    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
 
 
 def _processes(entries: list[dict[str, Any]], pid: str, ticks: str) -> tuple[tuple[int, int], ...]:
