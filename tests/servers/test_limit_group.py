@@ -22,6 +22,7 @@ from httpdyno.servers.limit_group import (
 from httpdyno.servers.limit_values import limit_values
 from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.run_folder import new_run_root
+from httpdyno.servers.run_record import read_record
 
 DEADLINE_S = 20.0
 MEMORY = limit_values(ServerLimits(memory="32MiB"))
@@ -51,7 +52,7 @@ def kernel(tmp_path, monkeypatch):
     ("version", "files"),
     [
         (1, {"memory.limit_in_bytes": "33554432", "memory.swappiness": "0"}),
-        (1, {"memory.limit_in_bytes": "33554432", "memory.memsw.limit_in_bytes": "33554432"}),
+        (1, {"memory.limit_in_bytes": "33554432", "memory.memsw.limit_in_bytes": "35651584"}),
         (2, {"memory.max": "33554432", "memory.swap.max": "0"}),
         (1, {"cpu.cfs_quota_us": "4000", "cpu.cfs_period_us": "20000"}),
         (2, {"cpu.max": "4000 20000"}),
@@ -87,6 +88,7 @@ def test_without_a_limit_it_is_in_such_a_group_all_the_same():
         assert process.limits.values == limits
         [folder] = process.limits.folders
         assert (folder / "cgroup.procs").read_text().split() == [str(process.pid)]
+        assert folder in read_record(root.folder).groups
         process.stop()
 
 
@@ -119,6 +121,8 @@ def test_where_limits_cannot_be_set_nothing_is_run(monkeypatch):
         (1, "oom_kill_disable 0\nunder_oom 0\noom_kill 0\n", ""),
         (1, "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n", "the kernel killed a process of it"),
         (2, "low 0\nhigh 0\nmax 4711\noom 0\noom_kill 0\n", ""),
+        # By the machine's lack of memory, or that of a group above.
+        (2, "low 0\nhigh 0\nmax 4711\noom 0\noom_kill 1\n", ""),
         (2, "low 0\nhigh 0\nmax 9\noom 3\noom_kill 2\n", "the kernel killed 2 processes of it"),
         (2, "low 0\nhigh 0\nmax 9\noom 3\noom_kill 0\n", "the kernel had no more for it"),
         (2, None, ""),
@@ -128,10 +132,22 @@ def test_files_that_fill_it_are_no_hit_and_a_killed_process_is_one(tmp_path, ver
     if text is not None:
         name = "memory.oom_control" if version == 1 else "memory.events"
         (tmp_path / name).write_text(text)
+        (tmp_path / "memory.max_usage_in_bytes").write_text("33554432\n")
+        (tmp_path / "memory.limit_in_bytes").write_text("33554432\n")
     group = LimitGroup(folder=tmp_path, version=version)
     found = hit_words(LimitGroups(values=MEMORY, memory=group))
     assert found == (words and f"it ran into its memory limit of 32.0 MiB: {words}")
     assert hit_words(LimitGroups(values=CPU, cpu=group)) == hit_words(None) == ""
+
+
+def test_who_was_killed_by_the_machines_lack_of_memory_did_not_run_into_its_limit(tmp_path):
+    (tmp_path / "memory.oom_control").write_text("under_oom 0\noom_kill 1\n")
+    (tmp_path / "memory.limit_in_bytes").write_text("33554432\n")
+    (tmp_path / "memory.max_usage_in_bytes").write_text("30000000\n")
+    groups = LimitGroups(values=MEMORY, memory=LimitGroup(folder=tmp_path, version=1))
+    assert hit_words(groups) == ""
+    (tmp_path / "memory.max_usage_in_bytes").write_text("33550336\n")
+    assert "killed a process of it" in hit_words(groups)
 
 
 def spawned(place, code, limits):
@@ -178,6 +194,33 @@ def test_who_needs_more_memory_is_killed_alone_and_it_is_known_why():
         process.stop()
         beside.stop()
         assert groups_of(root.folder.name) == []
+
+
+# Pages of a file that it has are taken back from it, again and again.
+READING = """
+import os
+with open("data", "wb") as file:
+    for _ in range(64):
+        file.write(bytes(1 << 20))
+    os.fsync(file.fileno())
+"""
+
+
+@needs("memory")
+def test_that_it_met_its_limit_is_counted_where_files_were_taken_back():
+    limits = limit_values(ServerLimits(memory="16MiB"))
+    with new_run_root() as root:
+        process = spawned(root.new_place("x"), READING, limits)
+        assert process.limits is not None
+        assert process.wait(DEADLINE_S)
+        memory = process.limits.memory
+        assert memory is not None
+        name, key = ("memory.failcnt", "") if memory.version == 1 else ("memory.events", "max ")
+        lines = (memory.folder / name).read_text().splitlines()
+        [n] = [line.removeprefix(key) for line in lines if line.startswith(key)]
+        assert int(n) > 0
+        assert hit_words(process.limits) == ""
+        process.stop()
 
 
 SPINNING = "print('up', flush=True)\nwhile True: pass"

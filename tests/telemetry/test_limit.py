@@ -60,12 +60,14 @@ def test_both_versions_are_read_and_several_servers_added_up(tmp_path):
 
 def test_a_window_has_what_its_limits_did_in_it(tmp_path):
     (tmp_path / "memory.failcnt").write_text("7\n")
+    (tmp_path / "memory.memsw.failcnt").write_text("20\n")
     cpu_stat(tmp_path, 100, 50, 1_000_000)
     groups = Groups(memory=Group(tmp_path, 1), cpu=Group(tmp_path, 2))
     collector = LimitCollector([groups, Groups()])
     collector.open()
     (tmp_path / "memory.failcnt").write_text("9\n")
+    (tmp_path / "memory.memsw.failcnt").write_text("24\n")
     cpu_stat(tmp_path, 110, 58, 1_500_000)
     seen = collector.close(TOLD, is_last=False)
-    assert (seen.n_at_memory_limit, seen.n_cpu_periods, seen.n_throttled) == (2, 10, 8)
+    assert (seen.n_at_memory_limit, seen.n_cpu_periods, seen.n_throttled) == (6, 10, 8)
     assert seen.throttled_s == 0.5

@@ -17,6 +17,7 @@ Interface Files"; cgroup-v1/memory.rst; Documentation/scheduler/sched-bwc.rst.
 
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,6 +36,9 @@ from httpdyno.units import format_bytes
 _US = 1e6
 _NO_LIMIT_BYTES = 1 << 60
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+_MOST_ASKED_BYTES = 8 * _PAGE_BYTES
+"""At once, of what the kernel kills for (PAGE_ALLOC_COSTLY_ORDER)."""
+_HUGE_PAGE_BYTES = 2 << 20
 LIMITS_HINT = (
     "root may set limits on most machines, in many containers nobody may: see `httpdyno doctor`, "
     "or leave `limits` out"
@@ -136,7 +140,9 @@ def hit_words(groups: LimitGroups | None) -> str:
     if groups is None or groups.memory is None or groups.values.memory_bytes is None:
         return ""
     n_killed, n_refused = _out_of_memory(groups.memory)
-    if not n_killed and not n_refused:
+    # Whoever was killed because the machine had no memory is counted among the killed as well.
+    was_met = n_refused > 0 if groups.memory.version > 1 else _was_met(groups.memory)
+    if not was_met or not (n_killed or n_refused):
         return ""
     limit = f"it ran into its memory limit of {format_bytes(groups.values.memory_bytes)}"
     if not n_killed:
@@ -156,9 +162,12 @@ def _limit_memory(group: LimitGroup, n_bytes: int) -> None:
         _write_where_there(group, "memory.swap.max", "0")
         return
     _write(group, "memory.limit_in_bytes", text)
-    # Memory and swap together, which leaves none for swap; not every kernel accounts for swap.
-    if not _write_where_there(group, "memory.memsw.limit_in_bytes", text):
-        _write_where_there(group, "memory.swappiness", "0")
+    # At its limit it is not swapped out. Where the machine swaps it out, it has next to nothing for
+    # that; but a little, because the kernel asks first what memory and swap may be together, and
+    # with the same limit for both `memory.failcnt` counts nothing. Not all kernels have these.
+    _write_where_there(group, "memory.swappiness", "0")
+    both = str(n_bytes + _HUGE_PAGE_BYTES)
+    _write_where_there(group, "memory.memsw.limit_in_bytes", both)
 
 
 def _limit_cpu(group: LimitGroup, cpu: float, period_s: float) -> None:
@@ -229,6 +238,19 @@ def _out_of_memory(group: LimitGroup) -> tuple[int, int]:
     return int(counts.get("oom_kill", 0)), int(counts.get("oom", 0))
 
 
+def _was_met(group: LimitGroup) -> bool:
+    """Whether a group of version 1 had all the memory that it may have, alone or with swap."""
+    for kind in ("memory", "memory.memsw"):
+        with suppress(OSError):
+            most, limit = (
+                int((group.folder / f"{kind}.{name}").read_text(encoding="ascii"))
+                for name in ("max_usage_in_bytes", "limit_in_bytes")
+            )
+            if limit - most < _MOST_ASKED_BYTES:
+                return True
+    return False
+
+
 def _number(group: LimitGroup, name: str) -> int | None:
     text = (group.folder / name).read_text(encoding="ascii").strip()
     # Without a limit version 2 says `max`, version 1 the most pages that fit into a number.
@@ -239,8 +261,6 @@ def _write(group: LimitGroup, name: str, text: str) -> None:
     (group.folder / name).write_text(text, encoding="ascii")
 
 
-def _write_where_there(group: LimitGroup, name: str, text: str) -> bool:
-    if not (group.folder / name).exists():
-        return False
-    _write(group, name, text)
-    return True
+def _write_where_there(group: LimitGroup, name: str, text: str) -> None:
+    if (group.folder / name).exists():
+        _write(group, name, text)

@@ -81,9 +81,11 @@ def hits(folders: Iterable[tuple[str, int]]) -> dict[str, int]:
     found: dict[str, int] = {}
     for folder, version in folders:
         if version == 1:
-            told = _text(f"{folder}/memory.failcnt").strip()
-            if told.isdigit():
-                found[folder] = int(told)
+            # Where memory and swap together may not be more than memory alone, that is met first.
+            names = ("memory.failcnt", "memory.memsw.failcnt")
+            told = [_text(f"{folder}/{name}").strip() for name in names]
+            if told[0].isdigit():
+                found[folder] = sum(int(each) for each in told if each.isdigit())
         else:
             # The other file counts what groups below met of limits of their own, too.
             own = _text(f"{folder}/memory.events.local")
