@@ -1,8 +1,11 @@
 """Pages of files are counted once for a server, whoever else has them."""
 
+import os
 import subprocess
 import sys
+import time
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +13,7 @@ from httpdyno.telemetry import file_pages
 from httpdyno.telemetry.file_pages import file_bytes
 from httpdyno.telemetry.process_tree import memory_of
 
+DEADLINE_S = 10.0
 FILE_BYTES = 8 << 20
 SLACK_BYTES = 256 << 10
 READER = """
@@ -23,16 +27,48 @@ sys.stdin.read()
 """
 
 
-@contextmanager
+# The first of a namespace of its own has the number 0.
+BY_NUMBER = """
+import ctypes, sys
+libc = ctypes.CDLL(None)
+libc.shmat.restype = ctypes.c_void_p
+assert libc.unshare(0x0800_0000) == 0
+number = libc.shmget(0, ctypes.c_size_t(int(sys.argv[1])), 0o600)
+libc.memset(ctypes.c_void_p(libc.shmat(number, None, 0)), 1, ctypes.c_size_t(int(sys.argv[1])))
+print("read", flush=True)
+sys.stdin.read()
+"""
+FAR = """
+import mmap, os, sys
+file = os.memfd_create("far")
+os.truncate(file, (1 << 60) + int(sys.argv[1]))
+pages = mmap.mmap(file, int(sys.argv[1]), offset=1 << 60)
+pages[:] = b"x" * len(pages)
+print("read", flush=True)
+sys.stdin.read()
+"""
+
+
 def reader(path, *, n_written=0):
     """Have a process that holds all of a file, with so much of it written to, for itself."""
+    return running(READER, str(path), str(n_written))
+
+
+@contextmanager
+def running(code, *words):
+    """Have a process that holds what it says that it has read."""
     with subprocess.Popen(
-        [sys.executable, "-c", READER, str(path), str(n_written)],
+        [sys.executable, "-c", code, *words],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"read\n"
+        # What it needs to wait for its end is there once it waits.
+        deadline_s = time.monotonic() + DEADLINE_S
+        while b") S " not in Path(f"/proc/{process.pid}/stat").read_bytes():
+            assert time.monotonic() < deadline_s
+            time.sleep(0.001)
         try:
             yield process.pid
         finally:
@@ -76,6 +112,36 @@ def test_of_many_of_one_program_some_are_looked_at(path, monkeypatch):
     monkeypatch.setattr(file_pages, "_MOST_ALIKE", 1)
     with reader(path) as one, reader(path) as other:
         assert file_bytes([one, other]) == file_bytes([one])
+
+
+def test_what_others_of_a_program_have_for_themselves_is_not_left_out(path, tmp_path, monkeypatch):
+    (tmp_path / "own").write_bytes(b"." * 4 * FILE_BYTES)
+    with reader(path) as one, reader(tmp_path / "own") as other:
+        whole = memory_of([one, other])
+        monkeypatch.setattr(file_pages, "_MOST_ALIKE", 1)
+        found = memory_of([one, other])
+    assert whole is not None
+    assert found is not None
+    # Of the program itself there is less in shares: others run it, too.
+    assert whole.pss_bytes - found.pss_bytes < 2 * FILE_BYTES
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root has a namespace for its numbers")
+def test_memory_that_is_shared_by_number_is_there_whatever_its_number():
+    with running(BY_NUMBER, str(FILE_BYTES)) as pid:
+        found = file_bytes([pid])
+    with running("print('read', flush=True); input()") as pid:
+        bare = file_bytes([pid])
+    assert found is not None
+    assert bare is not None
+    assert found - bare > FILE_BYTES
+
+
+def test_a_file_may_be_huge_if_little_of_it_is_mapped():
+    with running(FAR, str(FILE_BYTES)) as pid:
+        found = file_bytes([pid])
+    assert found is not None
+    assert found > FILE_BYTES
 
 
 def test_what_is_not_told_is_not_guessed(path, monkeypatch):

@@ -23,12 +23,20 @@ _IS_THERE = bytes(each & _BITS == _BITS for each in range(256))
 _MOST_PAGES = 1 << 20
 """Of one process. Whoever maps more than 4 GiB of files has them looked through for too long."""
 
+_CHUNK_PAGES = 1 << 16
+"""Of a file, that one number is for: a mapping may begin anywhere in a file that is huge."""
+_NO_FILE = b"00:00", b"0"
+_BY_NUMBER = b"/SYSV"
+"""How the name of what shmget(2) made begins: its inode is its number, which may be 0, or another
+one's inode."""
+
 _MOST_ALIKE = 8
 """Processes of the same program that are looked at: a pool's have the same pages of its files. Each
 takes some milliseconds, and a pool may be of hundreds."""
 
-_Pages = dict[tuple[bytes, bytes], int]
-"""By device and inode: a byte for each page of the file, 1 where somebody has it, as one number."""
+_Pages = dict[tuple[bytes, bytes, int], int]
+"""By device, inode and chunk: a byte for each page of the file, 1 where somebody has it, as one
+number."""
 
 
 def file_bytes(pids: Iterable[int]) -> int | None:
@@ -58,8 +66,8 @@ def _take_in(pid: int, found: _Pages) -> None:
     handle = os.open(f"/proc/{pid}/pagemap", os.O_RDONLY | os.O_CLOEXEC)
     try:
         for line in lines:
-            addresses, _, offset, device, inode, *_ = line.split(None, 5)
-            if inode == b"0":
+            addresses, _, offset, device, inode, *name = line.split(None, 5)
+            if (device, inode) == _NO_FILE:
                 continue
             begin, end = (int(each, 16) // _PAGE_BYTES for each in addresses.split(b"-"))
             left -= end - begin
@@ -67,7 +75,17 @@ def _take_in(pid: int, found: _Pages) -> None:
                 raise OverflowError
             entries = os.pread(handle, (end - begin) * _ENTRY_BYTES, begin * _ENTRY_BYTES)
             there = entries[_ENTRY_BYTES - 1 :: _ENTRY_BYTES].translate(_IS_THERE)
-            pages = int.from_bytes(there, "little") << int(offset, 16) // _PAGE_BYTES * 8
-            found[device, inode] = found.get((device, inode), 0) | pages
+            kind = _BY_NUMBER if name and name[0].startswith(_BY_NUMBER) else b""
+            _add(there, int(offset, 16) // _PAGE_BYTES, (device, kind + inode), found)
     finally:
         os.close(handle)
+
+
+def _add(there: bytes, first: int, file: tuple[bytes, bytes], found: _Pages) -> None:
+    """Add pages of a file, a byte for each from the first on."""
+    while there:
+        chunk, at = divmod(first, _CHUNK_PAGES)
+        piece, there = there[: _CHUNK_PAGES - at], there[_CHUNK_PAGES - at :]
+        pages = int.from_bytes(piece, "little") << at * 8
+        found[*file, chunk] = found.get((*file, chunk), 0) | pages
+        first += len(piece)
