@@ -23,7 +23,15 @@ def processes(monkeypatch):
     def children(pid, **_known):
         return [8] if pid == 7 and (8, "stat") in files else []
 
+    def readable(path):
+        if (found := content(path)) == b"hidden":
+            raise PermissionError(path)
+        if not found:
+            raise FileNotFoundError(path)
+        return found
+
     monkeypatch.setattr(process_tree, "content", content)
+    monkeypatch.setattr(process_tree, "readable", readable)
     monkeypatch.setattr(process_tree, "KERNEL_LISTS_CHILDREN", True)
     monkeypatch.setattr(process_tree, "listed_children", children)
     monkeypatch.setattr(process_tree, "_own_cpu_s", lambda _pid: 1.0)
@@ -63,3 +71,9 @@ def test_of_a_keeper_only_the_faults_of_those_that_it_reaped_count(processes):
     processes[7, "stat"] = stat(1, faults=40, reaped=3)
     processes[8, "stat"] = stat(7, faults=9)
     assert account.read() == Usage(cpu_s=1.0, n_processes=1, major_faults=12)
+
+
+def test_where_one_of_them_may_not_be_looked_at_no_sum_is_told(processes, account):
+    # As other users' workers are to a root that may trace nobody, in many containers.
+    processes[8, "smaps_rollup"] = "hidden"
+    assert account.memory() is None

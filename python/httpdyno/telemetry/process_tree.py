@@ -31,6 +31,7 @@ from httpdyno.telemetry.proc_file import (
     KERNEL_LISTS_CHILDREN,
     content,
     listed_children,
+    readable,
     scanned_children,
 )
 from httpdyno.telemetry.worker_text import ignores_children
@@ -179,18 +180,22 @@ def memory_of(pids: Iterable[int]) -> Memory | None:
     """Return what some processes take together; None where that may not be read.
 
     What none of them shares with anybody but each other is the sum of their shares. Of files, which
-    other servers may have too, it is the pages that one of them has at least; where that is not
-    told, of those the sum of their shares as well.
+    other servers may have too, it is the pages that one of them has at least. Of a large pool's
+    processes some are looked at for that; what the others have besides is in the sum of shares,
+    which is never more than all of it.
     """
     pids = tuple(pids)
-    known = [each for pid in pids if (each := _memory(pid)) is not None]
+    try:
+        known = [each for pid in pids if (each := _memory(pid)) is not None]
+    except PermissionError:
+        return None  # without those that may not be looked at, a sum would be too little
     if not known:
         return None
     own = [each.anonymous_pss_bytes for each in known if each.anonymous_pss_bytes is not None]
     of_files = file_bytes(pids) if len(own) == len(known) else None
     by_shares = sum(each.pss_bytes for each in known)
     return Memory(
-        by_shares if of_files is None else sum(own) + of_files,
+        max(by_shares, sum(own) + (of_files or 0)),
         sum(each.swapped_bytes for each in known),
     )
 
@@ -255,7 +260,17 @@ def _own_cpu_s(pid: int) -> float | None:
 
 
 def _memory(pid: int) -> _Shares | None:
-    text = content(b"/proc/%d/smaps_rollup" % pid)
+    """Return what a process takes; None of one that has ended.
+
+    Raises:
+        PermissionError: It may not be looked at.
+    """
+    try:
+        text = readable(b"/proc/%d/smaps_rollup" % pid)
+    except PermissionError:
+        raise
+    except OSError:  # it ended meanwhile
+        return None
     pss, anonymous = _kib(text, b"\nPss:"), _kib(text, b"\nPss_Anon:")
     if pss is None:
         return None
