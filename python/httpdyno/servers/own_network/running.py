@@ -52,7 +52,7 @@ class InNetwork:
 
     @property
     def limits(self) -> tuple[LimitGroups, ...]:
-        """What limits each part of it that has limits."""
+        """What limits its servers; nothing limits the resolver."""
         return self._running.limits if isinstance(self._running, Limited) else ()
 
     def limit_hit(self) -> str:
