@@ -220,12 +220,15 @@ def test_commands_of_a_start_and_of_a_phase_run_in_it_and_where_they_always_do(s
     assert network != Path("/proc/self/ns/net").readlink()
 
 
-def test_companions_are_in_the_same_network_and_the_machine_sees_none_of_it(started, tmp_path):
+@pytest.mark.parametrize("name", ["behind", "network"])
+def test_companions_are_in_the_same_network_and_the_machine_sees_none_of_it(
+    started, tmp_path, name
+):
     before = {path: Path(path).read_bytes() for path in ("/etc/hosts", "/etc/resolv.conf")}
     spec = spec_of(tmp_path)
-    behind = Companion(name="behind", spec=structs.replace(spec, network=None))
-    adapter = WithNetwork(WithCompanions(Command(), {"behind": Command()}))
-    values = Configuration(values={**START.values, "behind:level": 2})
+    behind = Companion(name=name, spec=structs.replace(spec, network=None))
+    adapter = WithNetwork(WithCompanions(Command(), {name: Command()}))
+    values = Configuration(values={**START.values, f"{name}:level": 2})
     running = started(structs.replace(spec, companions=(behind,)), values, adapter)
     networks = {Path(f"/proc/{pid}/ns/net").readlink() for pid in running.root_pids}
     assert len(running.root_pids) == 2

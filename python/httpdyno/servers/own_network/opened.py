@@ -19,6 +19,8 @@ from httpdyno.servers.run_folder import remove_place
 from httpdyno.servers.user_namespace import is_root_of_the_machine, outside_ids
 
 _FOLDER, _TABLE, _COUNTS = "holder", "resolver", "lookups"
+_BESIDE = "-own-network"
+"""No companion's place ends so: their names have no hyphen."""
 _SERVICES = "/etc/nsswitch.conf"
 _ANSWERERS = ("/run/nscd/socket", "/var/run/nscd/socket")
 """Where the C library asks first: a cache of the machine's, which knows other names."""
@@ -93,8 +95,8 @@ def open_network(place: Place, texts: NetworkTexts) -> OpenNetwork:
     """
     home = replace(
         place,
-        folder=place.folder.with_name(f"{place.folder.name}-network"),
-        memory_folder=place.memory_folder.with_name(f"{place.memory_folder.name}-network"),
+        folder=place.folder.with_name(f"{place.folder.name}{_BESIDE}"),
+        memory_folder=place.memory_folder.with_name(f"{place.memory_folder.name}{_BESIDE}"),
     )
     try:
         for folder in (home.folder, home.memory_folder):
