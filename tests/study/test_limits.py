@@ -108,3 +108,11 @@ def test_a_member_has_no_knob_for_it(tmp_path):
 def test_a_window_holds_whole_periods_of_a_cpu_limit(tmp_path, limits, method, expected):
     study = read(tmp_path, f"{SERVER}[server.limits]\n{limits}\n[method]\n{method}\n")
     assert (study.method.window_s, study.method.lead_in_s) == pytest.approx(expected)
+
+
+def test_a_window_that_is_a_phases_own_holds_whole_periods_too(tmp_path):
+    phases = [f'[[method.phases]]\nname = "{n}"\n' for n in ("short", "long", "as the method's")]
+    windows = ('window = "200ms"\n', 'window = "3s"\n', "")
+    text = "".join(map("".join, zip(phases, windows, strict=True)))
+    method = read(tmp_path, f"{SERVER}limits = {{ cpu = 1 }}\n{text}").method
+    assert [method.window_of(phase) for phase in method.phases] == [1.0, 3.0, 1.0]

@@ -62,11 +62,19 @@ def with_whole_periods(method: Method, limits: Iterable[ServerLimits]) -> Method
     """Return the method with windows that hold whole periods of every CPU limit.
 
     A server that rests has all of its CPU seconds when its window begins: so the lead-in is a whole
-    period, and a window ten. What is asked of fresh servers has none, and keeps none.
+    period, and a window ten, a phase's own one too. What is asked of fresh servers has no lead-in,
+    and keeps none.
     """
     period_s = max((each.cpu_period_s for each in limits if each.cpu), default=0.0)
+    whole_s = _PERIODS * period_s
     return structs.replace(
         method,
-        window_s=max(method.window_s, _PERIODS * period_s),
+        window_s=max(method.window_s, whole_s),
+        phases=tuple(
+            phase
+            if phase.window_s is None
+            else structs.replace(phase, window_s=max(phase.window_s, whole_s))
+            for phase in method.phases
+        ),
         lead_in_s=max(method.lead_in_s, period_s) if method.lead_in_s > 0 else method.lead_in_s,
     )
