@@ -188,14 +188,18 @@ def require_whole_replay(study: Study) -> None:
         return
     offsets_ns = read_access_log(arrival).offsets_ns
     whole_s = offsets_ns[-1] / 1e9 if offsets_ns else 0.0
-    room_s = method.lead_in_s + method.window_s
+    # A phase has no lead-in; the shortest window sees least.
+    shortest = min(method.phases, key=method.window_of, default=None)
+    lead_in_s = 0.0 if shortest else method.lead_in_s
+    room_s = method.window_of(shortest) if shortest else lead_in_s + method.window_s
     if whole_s > room_s:
+        window = f"the window of phase {shortest.name}" if shortest else "a window with its lead-in"
+        key = "window" if shortest else "method.window"
         raise UsageError(
-            f"the log `{arrival.log}` takes {format_duration(whole_s)}, and a window with its "
-            f"lead-in {format_duration(room_s)}: each window begins it anew, so none would see "
-            "its end",
-            hint=f'Use `method.window = "{math.ceil(whole_s - method.lead_in_s)}s"`, a shorter '
-            "piece of the log, or a higher speed.",
+            f"the log `{arrival.log}` takes {format_duration(whole_s)}, and {window} "
+            f"{format_duration(room_s)}: each window begins it anew, so none would see its end",
+            hint=f'Use `{key} = "{math.ceil(whole_s - lead_in_s)}s"`, a shorter piece of the log, '
+            "or a higher speed.",
         )
 
 
