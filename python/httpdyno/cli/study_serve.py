@@ -1,18 +1,23 @@
 """`httpdyno study serve`: a study's server for oneself, to look at and to ask by hand."""
 
+import os
 import signal
+import sys
 from typing import Annotated
 
 import typer
 
 from httpdyno.cli.compare import parse_configuration
 from httpdyno.cli.find_study import open_study
+from httpdyno.cli.launch import enter_namespace_for
 from httpdyno.cli.option import JsonOption, StudyArgument, knob_levels
 from httpdyno.cli.output import Outputs, write_json
 from httpdyno.cli.standard_streams import say, tell
 from httpdyno.errors import AdapterError
 from httpdyno.experiment.one_start import one_server
 from httpdyno.registry import load_target
+from httpdyno.servers.limit_group import LIMITS_HINT, limits_complaint
+from httpdyno.servers.user_namespace import is_root_of_the_machine
 from httpdyno.units import format_duration
 
 EXAMPLE = """Example:
@@ -41,36 +46,53 @@ def serve(
 
     As each start of it is measured: on loopback, with what the study prepares, in a folder of its
     own that is removed at the end. The address is printed; `httpdyno inspect`, `load` and a browser
-    can ask it what no study does. In JSON it is told with what the server says that it runs.
+    can ask it what no study does. Where that is in a network of its own, how to get there is told.
+    In JSON it is told with what the server says that it runs.
     """
     outputs = Outputs(json=json)
     outputs.check()
     opened = open_study(study)
     configuration = parse_configuration(at, opened) if at else opened.start_configuration()
+    enter_namespace_for(opened)
     adapter = load_target(opened)
     if missing := adapter.missing(opened.server):
         raise AdapterError(
             f"study {opened.name} cannot run here: {'; '.join(missing)}",
             hint="`httpdyno doctor` says what each bundled study needs",
         )
+    if cannot := limits_complaint(limits for _, limits in opened.limits):
+        raise AdapterError(f"study {opened.name} cannot run here: {cannot}", hint=LIMITS_HINT)
     try:
         with one_server(adapter, opened, configuration) as up:
             [address, *more] = up.running.addresses
+            network = up.running.networks[0]
             path = opened.workload.requests[0].path
             url = f"{'https' if opened.server.is_tls else 'http'}://{address}{path}"
             if outputs.json is not None:
                 told = {"url": url, "pids": list(up.running.root_pids)}
-                told |= {"addresses": list(up.running.addresses)}
+                told |= {"addresses": list(up.running.addresses), "network": network}
                 write_json({**told, "effective": up.effective.values}, outputs.json)
             if outputs.has_text:
                 say(url)
+            # What reads it through a pipe is to have it while the server is there.
+            sys.stdout.flush()
             pids = ", ".join(map(str, up.running.root_pids))
             others = f", and {', '.join(more)}" if more else ""
             tell(
                 f"{configuration.label()}: up after {format_duration(up.ready_s)}, process {pids}"
                 f"{others}; Ctrl-C ends it"
             )
+            if network:
+                tell(f"it is in a network of its own: `{_way_into(network)} COMMAND` asks it there")
             signal.pause()
     except KeyboardInterrupt:
         tell(f"the server of {opened.name} is ended")
     return 0
+
+
+def _way_into(network: str) -> str:
+    """Return what runs a command in a network namespace, for whoever runs this one."""
+    if is_root_of_the_machine():
+        return f"nsenter --net={network}"
+    ours = f"/proc/{os.getpid()}/ns/user"
+    return f"nsenter --preserve-credentials --user={ours} --net={network}"
