@@ -13,6 +13,7 @@ from httpdyno.experiment.phases import PhasedWindows
 from httpdyno.model import (
     ArmSummary,
     Configuration,
+    Cycles,
     HistogramData,
     Measurement,
     Objective,
@@ -178,6 +179,24 @@ def test_phases_are_told_by_what_they_saw_over_all_turns():
     assert figures.cpu_s_per_request == pytest.approx(0.005)
     assert figures.error_ratio == pytest.approx(0.2)
     assert figures.latency_s["p50"] == 0.001
+
+
+def test_phases_beside_the_one_that_decides_are_credited_with_their_cycles_as_it_is():
+    cycles = Cycles(
+        credit=7.5, n_users=4, begun=8, begun_right=8, begun_s=2.0, begun_s2=0.5, longest_s=0.3
+    )
+    server, kept = Server(), []
+
+    def play(*asked):
+        measurement, telemetry = server.play(*asked)
+        return structs.replace(measurement, cycles=cycles), telemetry
+
+    phases = [Phase(name="cold"), Phase(name="warm")]
+    windows = replace(phased(server, phases), play=play)
+    windows.run(TURNS[:1], lambda *each: kept.append(each))
+    [(_, _, decides, _)] = kept
+    figures = phase_figures([decides.beside])
+    assert figures["cold"].throughput_per_s == decides.throughput_per_s == 15
 
 
 def test_failures_of_a_phase_that_does_not_decide_break_the_limit_too():

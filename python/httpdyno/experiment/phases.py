@@ -127,6 +127,7 @@ def _seen(measurement: Measurement, telemetry: Telemetry) -> PhaseSeen:
     return PhaseSeen(
         measured_s=measurement.measured_s,
         measured_completed=measurement.measured_completed,
+        credit=None if measurement.cycles is None else measurement.cycles.credit,
         offered=measurement.offered,
         completed=measurement.completed,
         errors=measurement.errors,

@@ -294,6 +294,8 @@ class PhaseSeen(Record, frozen=True, omit_defaults=True):
     errors: dict[str, int] = msgspec.field(default_factory=dict)
     latency: HistogramData = NO_VALUES
     cpu_s: float = 0.0
+    credit: float | None = None
+    """Right answers of the measured part by cycles, where those are known."""
 
 
 class Measurement(Record, frozen=True, omit_defaults=True):
