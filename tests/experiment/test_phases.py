@@ -56,12 +56,13 @@ class Server:
     def wait(self, seconds):
         self.did.append(("wait", seconds))
 
-    def play(self, place, phase, plan, number):
+    def play(self, place, phase, plan, number, on_open):
         assert (plan.lead_in_s, plan.spread_s) == (0.0, 0.0)
         self.plans[phase.name] = plan
         self.did.append(("play", place.arm, number))
         if self._plays is not None and number >= self._plays:
             return None
+        on_open()
         return seen(100 + number), Telemetry(cpu_s=0.1 * number)
 
 
@@ -118,9 +119,11 @@ def test_a_command_under_load_is_run_while_the_window_is_played():
     server, ran = Server(), threading.Event()
     kept = []
 
-    def play(place, phase, plan, number):
+    def play(place, phase, plan, number, on_open):
+        assert not ran.wait(0.05), "users are still at their first steps"
+        on_open()
         assert ran.wait(10), "the command begins while the window is played"
-        return Server().play(place, phase, plan, number)
+        return Server().play(place, phase, plan, number, lambda: None)
 
     def act(place, command):
         ran.set()

@@ -15,6 +15,7 @@ from threading import Event, Thread
 from msgspec import structs
 
 from httpdyno.experiment.arm_load import Place
+from httpdyno.load.engine import Edge
 from httpdyno.load.window_plan import WindowPlan
 from httpdyno.model import Measurement, Phase, PhaseSeen, SideCommand, Telemetry
 from httpdyno.servers.adapter import Acting, Running
@@ -22,9 +23,12 @@ from httpdyno.units import format_duration
 
 Act = Callable[[Place, SideCommand], str]
 """Runs a command at a server, and returns what was wrong with it."""
-Play = Callable[[Place, Phase, WindowPlan, int], tuple[Measurement, Telemetry] | None]
+Play = Callable[
+    [Place, Phase, WindowPlan, int, Callable[[], None]], tuple[Measurement, Telemetry] | None
+]
 """Plays a phase's window; None where the load is over. The number is what its load draws by: that
-of the window among all of an arm's, so that both arms of a block meet the same arrivals."""
+of the window among all of an arm's, so that both arms of a block meet the same arrivals. The last
+one is called as the window opens, once all users did their first steps."""
 Keep = Callable[[int, Place, Measurement, Telemetry], None]
 """Takes what decides of a block and a place."""
 
@@ -70,10 +74,10 @@ class PhasedWindows:
         if phase.pause_s > 0:
             self.wait(phase.pause_s)
         if command is None or phase.at_s is None:
-            return self.play(place, phase, self._plan(phase), number)
+            return self.play(place, phase, self._plan(phase), number, _nothing)
         meanwhile = _Meanwhile(partial(self.act, place, command), phase.at_s)
         try:
-            found = self.play(place, phase, self._plan(phase), number)
+            found = self.play(place, phase, self._plan(phase), number, meanwhile.begin)
         finally:
             words = meanwhile.ended()
         if not meanwhile.has_begun:
@@ -92,6 +96,17 @@ class PhasedWindows:
         )
 
 
+def also_opening(on_edge: Edge, on_open: Callable[[], None]) -> Edge:
+    """Return what is called at a window's edges, and calls something else as it opens."""
+
+    def call(window: int, is_opening: bool) -> None:
+        on_edge(window, is_opening)
+        if is_opening:
+            on_open()
+
+    return call
+
+
 def acted(running: Running, command: SideCommand) -> str:
     """Run a command at a server; return what was wrong with it."""
     return running.act(command) if isinstance(running, Acting) else "no command can be run at it"
@@ -99,28 +114,35 @@ def acted(running: Running, command: SideCommand) -> str:
 
 @dataclass
 class _Meanwhile:
-    """Runs something some time after it was made, in a thread of its own."""
+    """Runs something some time after `begin`, in a thread of its own."""
 
     work: Callable[[], str]
     at_s: float
     words: str = ""
     has_begun: bool = False
     _is_over: Event = field(default_factory=Event)
+    _thread: Thread | None = None
 
-    def __post_init__(self) -> None:
+    def begin(self) -> None:
+        """Let its time run from now on."""
         self._thread = Thread(target=self._run, name="phase")
         self._thread.start()
 
     def ended(self) -> str:
         """Wait for its end, without beginning what was not begun; return what was wrong."""
         self._is_over.set()
-        self._thread.join()
+        if self._thread is not None:
+            self._thread.join()
         return self.words
 
     def _run(self) -> None:
         if not self._is_over.wait(self.at_s):
             self.has_begun = True
             self.words = self.work()
+
+
+def _nothing() -> None:
+    """Where nothing waits for a window to open."""
 
 
 def _seen(measurement: Measurement, telemetry: Telemetry) -> PhaseSeen:

@@ -15,7 +15,7 @@ from httpdyno.experiment.arm_load import ArmLoads, Place, Silence, stopped_on_er
 from httpdyno.experiment.bench import StartRequest
 from httpdyno.experiment.entrances import Entrances
 from httpdyno.experiment.looks_afterwards import Looked, Wanted, look_afterwards
-from httpdyno.experiment.phases import Act, PhasedWindows
+from httpdyno.experiment.phases import Act, PhasedWindows, also_opening
 from httpdyno.experiment.start_seed import start_seed
 from httpdyno.experiment.start_time import require_time
 from httpdyno.experiment.window_choice import (
@@ -155,20 +155,23 @@ class StartLoad:
         return records
 
     def _play_one(
-        self, place: Place, phase: Phase, plan: WindowPlan, number: int
+        self, place: Place, phase: Phase, plan: WindowPlan, number: int, open_: Callable[[], None]
     ) -> tuple[Measurement, Telemetry] | None:
         """Play a phase's window; None where the arm fell silent, or users did not get in."""
         found: list[tuple[Measurement, Telemetry]] = []
         watch = WindowTelemetry([self.collectors.get(place, ())], [0])
+        on_edge = also_opening(watch.on_edge, open_)
         loads = replace(
             self._loads, workloads=[at_rate(each, phase.rate_per_s) for each in self.workloads]
         )
         self._follow(
-            loads.start([place], [plan], _FIRST_PHASE + number, watch.on_edge),
+            loads.start([place], [plan], _FIRST_PHASE + number, on_edge),
             [place],
             [plan],
             lambda n, seen: found.append((seen, watch.of(n))),
         )
+        if self.silence is not None:
+            self._tell({place: f"that was in phase {phase.name}"})
         return found[0] if found else None
 
     def _tell(self, trouble: Mapping[Place, str]) -> None:
