@@ -17,6 +17,8 @@ from pathlib import Path
 logger = logging.getLogger(__name__)
 
 _POLL_S = 0.01
+_NO_LOCK_OF_OURS = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.EPERM}
+"""Nothing, a link, a socket, or as `opened_own` says it. Too many open files says nothing."""
 _SILENT_S = 1.0
 """Waiting longer than this is said."""
 
@@ -72,13 +74,27 @@ def locked(
 
 
 def is_locked(path: Path) -> bool:
-    """Whether a living process holds the lock on it; not if it is none of our files."""
+    """Whether a living process holds the lock on it, as far as can be known.
+
+    Not if there is none of our files there; but it does where that cannot be found out.
+    """
+    with taken_over(path) as is_ours:
+        return not is_ours
+
+
+@contextmanager
+def taken_over(path: Path) -> Iterator[bool]:
+    """Hold a lock that nobody holds; tell whether it was to be had, or there is no lock there.
+
+    Where that cannot be found out, because files are not to be opened just now, it was not.
+    """
     try:
         handle = opened_own(path, os.O_RDONLY)
-    except OSError:
-        return False
+    except OSError as error:
+        yield error.errno in _NO_LOCK_OF_OURS
+        return
     try:
-        return not _taken(handle)
+        yield _taken(handle)
     finally:
         os.close(handle)
 

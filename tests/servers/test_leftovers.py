@@ -1,5 +1,6 @@
 """What a killed httpdyno left is ended and removed, and nothing else is touched."""
 
+import errno
 import json
 import os
 import signal
@@ -10,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from httpdyno import private_file
 from httpdyno.errors import AdapterError
-from httpdyno.servers import root_folder
+from httpdyno.private_file import is_locked, taken_over
+from httpdyno.servers import removal, root_folder
 from httpdyno.servers.control_group import parent_group
 from httpdyno.servers.leftovers import reap_leftovers
 from httpdyno.servers.live_process import child_pids, process_info
@@ -99,6 +102,59 @@ def test_a_folder_in_memory_whose_record_is_gone_is_removed_once_nobody_owns_it(
     assert mentions(f"removed `{memory}`, which no httpdyno owns")
     assert not memory.exists()
     monkeypatch.undo()
+
+
+def test_at_no_step_of_its_owners_own_removal_is_a_folder_taken_for_a_leftover(monkeypatch):
+    root = new_run_root()
+    place = root.new_place("one")
+    (place.memory_folder / "state").write_text("x")
+    unlinked, said = removal._is_unlinked, []
+
+    def with_a_reaper_at_each_step(name, parent):
+        monkeypatch.setattr(removal, "_is_unlinked", unlinked)
+        said.extend(reap_leftovers())
+        is_unlinked = unlinked(name, parent)
+        said.extend(reap_leftovers())
+        monkeypatch.setattr(removal, "_is_unlinked", with_a_reaper_at_each_step)
+        return is_unlinked
+
+    monkeypatch.setattr(removal, "_is_unlinked", with_a_reaper_at_each_step)
+    root.release()
+    assert not [sentence for sentence in said if root.folder.name in sentence]
+    assert not root.folder.exists()
+    assert not root.memory_folder.exists()
+
+
+def test_a_folder_whose_lock_cannot_be_looked_at_is_taken_for_a_living_ones(monkeypatch):
+    def opened(path, flags):
+        raise OSError(errno.EMFILE, "Too many open files", f"{path}")
+
+    with new_run_root() as root:
+        monkeypatch.setattr(private_file, "opened_own", opened)
+        assert is_locked(root.folder / "owner.jsonl")
+        assert is_locked(root.memory_folder / "lock")
+        monkeypatch.undo()
+
+
+def test_of_two_reapers_one_at_most_is_at_a_folder(tmp_path):
+    lock = tmp_path / "lock"
+    lock.touch(mode=0o600)
+    with taken_over(lock) as is_ours, taken_over(lock) as is_ours_too:
+        assert is_ours
+        assert not is_ours_too
+
+
+def test_what_an_owner_left_who_was_killed_as_he_made_his_folder_in_memory_is_removed():
+    with new_run_root() as root:
+        record = (root.folder / "owner.jsonl").read_text()
+        memory_root = root.memory_folder.parent
+        dead = root.folder.with_name("run-1-1-abc")
+        unfinished = memory_root / ".run-1-1-abc"
+        dead.mkdir()
+        unfinished.mkdir()
+        (dead / "owner.jsonl").write_text(record.replace(root.folder.name, dead.name))
+        assert mentions(f"removed `{dead}`")
+        assert not unfinished.exists()
 
 
 def test_where_nothing_was_left_nothing_is_made_and_nobody_is_waited_for(own_folders, monkeypatch):

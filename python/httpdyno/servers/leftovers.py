@@ -6,11 +6,11 @@ still runs of its sessions, and remove its folders.
 """
 
 import signal
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from pathlib import Path
 
 from httpdyno.interruption import cleaning
-from httpdyno.private_file import is_locked
+from httpdyno.private_file import is_locked, taken_over
 from httpdyno.servers.control_group import end_group, groups_of, is_group_of, remove_group
 from httpdyno.servers.live_process import (
     ProcessInfo,
@@ -51,9 +51,10 @@ def reap_leftovers() -> list[str]:
     for root in roots:
         with locked_root(root):
             for folder in own_runs(root):
-                if not is_locked(folder / RECORD):
-                    with cleaning():
-                        done += _reaped(folder)
+                with taken_over(folder / RECORD) as is_ours:
+                    if is_ours and not _is_gone(folder):
+                        with cleaning():
+                            done += _reaped(folder)
     # In memory each folder's own lock says enough; the disk root's keeps new runs out meanwhile.
     with locked_root(disk_root()) if roots else nullcontext():
         for root in memory_roots:
@@ -68,7 +69,7 @@ def clear_run(folder: Path) -> tuple[int, list[str]]:
     n_ended, complaints = 0, []
     memory = owner.memory_folder
     # Only what this owner can have made: a damaged record must not name anything else.
-    if memory is not None and folder.name not in {memory.name, memory.parent.name}:
+    if memory is not None and memory.name != folder.name and memory != folder / "memory":
         memory = None
     # After a reboot the same pids and ticks may be anybody's.
     if owner.boot == boot_id():
@@ -77,9 +78,10 @@ def clear_run(folder: Path) -> tuple[int, list[str]]:
     if complaints:
         return n_ended, complaints
     if memory is not None:
-        complaints += [complaint] if (complaint := removal_complaint(memory)) else []
-    complaints += [complaint] if (complaint := removal_complaint(folder)) else []
-    return n_ended, complaints
+        unfinished = memory.with_name(f".{memory.name}")  # of an owner killed as he made it
+        complaints += [removal_complaint(each, last=LOCK) for each in (unfinished, memory)]
+    complaints.append(removal_complaint(folder, last=RECORD))
+    return n_ended, [complaint for complaint in complaints if complaint]
 
 
 def _reaped(folder: Path) -> list[str]:
@@ -131,7 +133,16 @@ def _is_ownerless_anywhere(roots: list[Path], memory_roots: list[Path]) -> bool:
 def _remove_ownerless(memory_root: Path) -> list[str]:
     done = []
     for folder in own_runs(memory_root):
-        if not is_locked(folder / LOCK):
-            complaint = removal_complaint(folder)
-            done.append(complaint or f"removed `{folder}`, which no httpdyno owns")
+        # Held meanwhile, since a reaper with another root on disk looks here as well.
+        with taken_over(folder / LOCK) as is_ours:
+            if is_ours and not _is_gone(folder):
+                complaint = removal_complaint(folder, last=LOCK)
+                done.append(complaint or f"removed `{folder}`, which no httpdyno owns")
     return done
+
+
+def _is_gone(folder: Path) -> bool:
+    """Whether nothing is left of it: who removes his own takes the lock last, then the folder."""
+    with suppress(OSError):
+        folder.rmdir()
+    return not folder.exists()

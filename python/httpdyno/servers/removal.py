@@ -13,8 +13,12 @@ _HOLD = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
-def remove_tree(folder: Path) -> None:
+def remove_tree(folder: Path, *, last: str = "") -> None:
     """Remove a folder with all that is in it; a link is removed, never followed.
+
+    Args:
+        folder: What to remove.
+        last: A file in it that stays until all the rest is gone: the lock that says whose it is.
 
     Raises:
         FileNotFoundError: It is not there.
@@ -24,7 +28,7 @@ def remove_tree(folder: Path) -> None:
     try:
         # Nobody else can put anything into it any more, so this ends.
         while names := os.listdir(top):  # noqa: PTH208 - by descriptor
-            for name in names:
+            for name in [name for name in names if name != last] or names:
                 if not _is_unlinked(name, top):
                     _remove_folder(name, top)
     finally:
@@ -32,10 +36,10 @@ def remove_tree(folder: Path) -> None:
     folder.rmdir()
 
 
-def removal_complaint(folder: Path) -> str:
-    """Remove the folder; return what was wrong, empty when it is gone."""
+def removal_complaint(folder: Path, *, last: str = "") -> str:
+    """Remove the folder as `remove_tree`; return what was wrong, empty when it is gone."""
     try:
-        remove_tree(folder)
+        remove_tree(folder, last=last)
     except FileNotFoundError:
         return ""
     except (OSError, ValueError) as error:
