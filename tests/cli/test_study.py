@@ -47,6 +47,13 @@ def test_a_study_can_be_shown_at_80_columns(capsys, monkeypatch, name):
     assert all(knob.name in out.replace("\n", "") for knob in open_study(name).knobs[:1])
 
 
+def test_a_study_is_shown_with_its_phases_and_which_of_them_decides(capsys):
+    assert run(["study", "show", "burst"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "quiet: 3 s of load at 2/s; first second: 1 s of load" in shown
+    assert "`first second` decides" in shown
+
+
 @pytest.mark.parametrize("name", bundled_studies())
 def test_a_study_can_be_shown_as_json(capsys, name):
     assert run(["study", "show", name, "--json", "-"]) == 0

@@ -30,6 +30,7 @@ from httpdyno.cli.option import (
 )
 from httpdyno.cli.output import Outputs, write_json
 from httpdyno.cli.standard_streams import say
+from httpdyno.experiment.planning import phases_words
 from httpdyno.model import Candidate, Configuration, Knob, Study, level_text
 from httpdyno.registry import load_target
 from httpdyno.report.shared.workload_text import workload_text
@@ -215,12 +216,19 @@ def _facts(study: Study) -> Table:
             )
         ),
         ("method", study.method.kind),
+        ("phases", _phases_text(study)),
         ("budget", format_duration(study.budget_s)),
         ("book", study.book_figure),
     ):
         if fact:
             table.add_row(name, Text(fact))
     return table
+
+
+def _phases_text(study: Study) -> str:
+    """Return what each turn goes through, and what of it decides; empty without phases."""
+    method = study.method
+    return f"{phases_words(method)}; `{method.decides}` decides" if method.phases else ""
 
 
 def _code_facts(study: Study) -> tuple[tuple[str, str], ...]:

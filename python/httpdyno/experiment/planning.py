@@ -311,9 +311,14 @@ def _window_lines(study: Study) -> list[str]:
         each = f"windows   {format_duration(method.window_s)} each, {lead_in}"
         return [f"{each}, {most}{_windows_note(study)}"]
     return [
-        f"phases    {'; '.join(_phase_words(method, phase) for phase in method.phases)}",
+        f"phases    {phases_words(method)}",
         f"turns     {most}, each through all phases; `{method.decides}` decides",
     ]
+
+
+def phases_words(method: Method) -> str:
+    """Return what a turn goes through, for people: each phase's name and what it does."""
+    return "; ".join(_phase_words(method, phase) for phase in method.phases)
 
 
 def _phase_words(method: Method, phase: Phase) -> str:
