@@ -51,6 +51,11 @@ def test_a_study_is_served_until_somebody_ends_it(capsys, monkeypatch):
         urlopen(url)
 
 
+def test_of_a_study_about_code_there_is_nothing_to_serve(capsys):
+    assert run(["study", "serve", "code-fragments"]) == 2
+    assert "study check code-fragments" in capsys.readouterr().err
+
+
 def test_what_is_served_is_checked_like_any_configuration(capsys):
     assert run(["study", "serve", "bookmarks", "--at", "wrkers=1"]) == 2
     assert "wrkers" in capsys.readouterr().err

@@ -13,7 +13,7 @@ from httpdyno.cli.launch import enter_namespace_for
 from httpdyno.cli.option import JsonOption, StudyArgument, knob_levels
 from httpdyno.cli.output import Outputs, write_json
 from httpdyno.cli.standard_streams import say, tell
-from httpdyno.errors import AdapterError
+from httpdyno.errors import AdapterError, UsageError
 from httpdyno.experiment.one_start import one_server
 from httpdyno.registry import load_target
 from httpdyno.servers.limit_group import LIMITS_HINT, limits_complaint
@@ -52,6 +52,11 @@ def serve(
     outputs = Outputs(json=json)
     outputs.check()
     opened = open_study(study)
+    if opened.fragments is not None:
+        raise UsageError(
+            f"study {opened.name} is about code, there is no server to keep",
+            hint=f"`httpdyno study check {opened.name}` calls each body once",
+        )
     configuration = parse_configuration(at, opened) if at else opened.start_configuration()
     enter_namespace_for(opened)
     adapter = load_target(opened)
