@@ -50,7 +50,7 @@ def test_a_study_can_be_shown_at_80_columns(capsys, monkeypatch, name):
 def test_a_study_is_shown_with_its_phases_and_which_of_them_decides(capsys):
     assert run(["study", "show", "burst"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
-    assert "quiet: 3 s of load at 2/s; first second: 1 s of load" in shown
+    assert "quiet: 3.00 s of load at 2/s; first second: 1.00 s of load" in shown
     assert "`first second` decides" in shown
 
 
