@@ -20,7 +20,7 @@ from httpdyno.report.study.finding import arm_names
 from httpdyno.units import format_duration, format_percent, format_rate
 
 _HEAD = ("throughput", "CPU/request", "p50", "p90", "errors")
-_NOTE = "phase {} decides; nothing is claimed of the others"
+_NOTE = "“{}” decides; nothing is claimed of the other phases"
 _DECIDES = "{} (decides)"
 _PHASE_WIDTH = 18
 _INDENT = (0, 0, 0, 2)
@@ -53,7 +53,7 @@ def phases_page(outcome: Outcome) -> dict[str, Any] | None:
     for phase, name, *cells in rows:
         parts += [phase] if phase else []
         parts.append([name, *cells[:n_shown]])
-    caption = f"{phase_note(outcome).capitalize()}."
+    caption = f"{phase_note(outcome)}."
     return {
         "head": ["", *_HEAD[:n_shown]],
         "rows": parts,
