@@ -20,6 +20,8 @@ class StartRequest:
     window_s: float
     lead_in_s: float
     warm_up_s: float
+    warm_up_requests: int = 0
+    """Above 0: answers of each arm, which take `warm_up_s` at the most; else it is a time."""
     line_up: tuple[int, ...] = ()
     """The arms in the order they are spawned and the engine has them: drawn anew for each start,
     so that nothing but its configuration sets an arm apart. Empty: as listed; (n_arms,) or (0,)."""

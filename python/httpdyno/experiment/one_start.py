@@ -135,6 +135,7 @@ def start_of_arms(
         window_s=method.window_s,
         lead_in_s=method.lead_in_s,
         warm_up_s=method.warm_up_s,
+        warm_up_requests=method.warm_up_requests,
     )
     with bench_of(adapter, study, seed=seed) as bench:
         [record] = bench.measure_starts([request], lambda _window: None)

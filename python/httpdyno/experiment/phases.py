@@ -107,6 +107,15 @@ def also_opening(on_edge: Edge, on_open: Callable[[], None]) -> Edge:
     return call
 
 
+def turn_s(phases: Sequence[Phase], window_s: float, lead_in_s: float) -> float:
+    """Return what a turn of an arm takes by what is asked, with phases or without."""
+    if not phases:
+        return lead_in_s + window_s
+    return sum(
+        phase.pause_s + (window_s if phase.window_s is None else phase.window_s) for phase in phases
+    )
+
+
 def acted(running: Running, command: SideCommand) -> str:
     """Run a command at a server; return what was wrong with it."""
     return running.act(command) if isinstance(running, Acting) else "no command can be run at it"

@@ -309,8 +309,9 @@ def _window_lines(study: Study) -> list[str]:
     if not method.phases:
         lead_in = f"after {format_duration(method.lead_in_s)} of lead-in"
         each = f"windows   {format_duration(method.window_s)} each, {lead_in}"
-        return [f"{each}, {most}{_windows_note(study)}"]
+        return [*_warm_up_lines(method), f"{each}, {most}{_windows_note(study)}"]
     return [
+        *_warm_up_lines(method),
         f"phases    {phases_words(method)}",
         f"turns     {most}, each through all phases; `{method.decides}` decides",
     ]
@@ -319,6 +320,13 @@ def _window_lines(study: Study) -> list[str]:
 def phases_words(method: Method) -> str:
     """Return what a turn goes through, for people: each phase's name and what it does."""
     return "; ".join(_phase_words(method, phase) for phase in method.phases)
+
+
+def _warm_up_lines(method: Method) -> list[str]:
+    if not method.warm_up_requests:
+        return []
+    limit = f"within {format_duration(method.warm_up_s)}"
+    return [f"warm-up   {method.warm_up_requests:,} answers of each arm in a start, {limit}"]
 
 
 def _phase_words(method: Method, phase: Phase) -> str:

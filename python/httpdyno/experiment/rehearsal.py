@@ -74,7 +74,8 @@ def least_s(plan: Plan) -> float:
     if plan.reference is None:
         claims = claims[:1]
     n_arms = sum(map(len, claims))
-    window_s = method.warm_up_s + method.turn_s
+    # What a number of answers takes is not known before.
+    window_s = method.turn_s + (0.0 if method.warm_up_requests else method.warm_up_s)
     has_server = plan.study.fragments is None
     looks_s = LooksToTake(can_count=False).expected_s(claims) if has_server else 0.0
     return method.min_starts * n_arms * window_s + looks_s

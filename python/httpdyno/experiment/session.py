@@ -356,6 +356,7 @@ class Session:
             window_s=method.window_s,
             lead_in_s=method.lead_in_s,
             warm_up_s=method.warm_up_s,
+            warm_up_requests=method.warm_up_requests,
             limit_s=self.left_s / max(1, min_starts - number),
             # What cannot fit into the budget is refused before any of it is spent.
             n_needed=0 if self.spent_s else min_starts,

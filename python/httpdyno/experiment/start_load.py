@@ -15,9 +15,10 @@ from httpdyno.experiment.arm_load import ArmLoads, Place, Silence, stopped_on_er
 from httpdyno.experiment.bench import StartRequest
 from httpdyno.experiment.entrances import Entrances
 from httpdyno.experiment.looks_afterwards import Looked, Wanted, look_afterwards
-from httpdyno.experiment.phases import Act, PhasedWindows, also_opening
+from httpdyno.experiment.phases import Act, PhasedWindows, also_opening, turn_s
 from httpdyno.experiment.start_seed import start_seed
 from httpdyno.experiment.start_time import require_time
+from httpdyno.experiment.warm_up import CountedWarmUp, drawn_s, later_s
 from httpdyno.experiment.window_choice import (
     PILOT_TAIL_S,
     CycleMoments,
@@ -34,8 +35,6 @@ from httpdyno.telemetry.window import WindowTelemetry
 _POLL_S = 0.05
 _FIRST_PHASE = 10
 """What is drawn for windows of phases is drawn apart, and apart for each of an arm's."""
-_LONGEST_WARM_UP = 2.0
-"""Times what was asked."""
 
 
 @dataclass(kw_only=True)
@@ -78,6 +77,8 @@ class StartLoad:
     """What was seen of them then."""
     seen: dict[int, CycleMoments] = field(default_factory=dict)
     """What these starts say of them."""
+    counted_s: float = 0.0
+    """What a warm-up by count took."""
 
     def run(self, save: Callable[[WindowRecord], None]) -> list[WindowRecord]:
         """Load the arms; return the windows, without the warm-up.
@@ -144,7 +145,7 @@ class StartLoad:
             self._play(
                 up, plan, 1, watch.on_edge, lambda n, seen: keep(*turns[n], seen, watch.of(n))
             )
-        if self.silence is None and not self.shut_out:
+        if self._is_sound:
             self.looked = look_afterwards(
                 self.wanted,
                 up,
@@ -197,15 +198,8 @@ class StartLoad:
         )
 
     @property
-    def _turn_s(self) -> float:
-        """What a turn takes by what is asked."""
-        request = self._first
-        if not self.phases:
-            return request.lead_in_s + request.window_s
-        return sum(
-            phase.pause_s + (request.window_s if phase.window_s is None else phase.window_s)
-            for phase in self.phases
-        )
+    def _is_sound(self) -> bool:
+        return self.silence is None and not self.shut_out
 
     @property
     def _is_credited(self) -> bool:
@@ -236,17 +230,21 @@ class StartLoad:
         """Load each arm for a while; False where one fell silent, or users did not get in."""
         if self._first.warm_up_s <= 0:
             return True
+        if self._first.warm_up_requests:
+            self._count_up()
+            if not self._is_sound or not self._is_learning:
+                return self._is_sound
         if self._is_credited and not self._is_learning:
             self._warm_up_together()
-            return not self.shut_out
+            return self._is_sound
         tail_s = min(PILOT_TAIL_S, self.workload.timeout_s) if self._is_credited else 0.0
         up = self._up
         plan = [
-            WindowPlan(arm=n, lead_in_s=0.0, measure_s=self._warm_up_s(place.start), tail_s=tail_s)
+            WindowPlan(arm=n, lead_in_s=0.0, measure_s=self._drawn_s(place), tail_s=tail_s)
             for n, place in enumerate(up)
         ]
         self._play(up, plan, 0, None, lambda _index, _measurement: None)
-        return self.silence is None and not self.shut_out
+        return self._is_sound
 
     def _see_how_users_come_in(self, choice: WindowChoice) -> bool:
         """Load each arm with users that begin one after the other; False where it fell silent.
@@ -256,25 +254,27 @@ class StartLoad:
         up = self._up
         plan = [choice.entrance(index) for index in range(len(up))]
         self._play(up, plan, 3, None, lambda _index, _measurement: None)
-        return self.silence is None and not self.shut_out
+        return self._is_sound
 
-    def _warm_up_s(self, start: int) -> float:
-        """Return how long the arms of a start are warmed up: up to twice as long as asked.
+    def _drawn_s(self, place: Place) -> float:
+        return drawn_s(self.requests[place.start], self.seed)
 
-        Servers do some things once in so many requests: they replace a process, collect garbage,
-        write a log. Were all starts as long before their windows, these would fall into the windows
-        of all of them, or of none, and no number of starts would show it.
-        """
-        request = self.requests[start]
-        text = start_seed(self.seed, request.comparison, request.start, 4)
-        return request.warm_up_s * (1 + random.Random(text).random() * (_LONGEST_WARM_UP - 1))
+    def _count_up(self) -> None:
+        """Have each arm answer as many requests as were asked for."""
+        counted = CountedWarmUp(
+            n_requests=self._first.warm_up_requests,
+            limit_s=self._first.warm_up_s,
+            play=lambda place, window, keep: self._play([place], [window], 7, None, keep),
+        )
+        self._tell(counted.run(self._up))
+        self.counted_s = counted.took_s
 
     def _warm_up_together(self) -> None:
         """Load all arms of all starts at once: their cycles are known, so nothing is learnt."""
         with ExitStack() as stack:
             handles = []
             for place in self._up:
-                window = WindowPlan(arm=0, lead_in_s=0.0, measure_s=self._warm_up_s(place.start))
+                window = WindowPlan(arm=0, lead_in_s=0.0, measure_s=self._drawn_s(place))
                 handle = self._start([place], [window], 0, None)
                 stack.enter_context(stopped_on_error(handle))
                 handles.append(handle)
@@ -295,7 +295,7 @@ class StartLoad:
                 measure_s=request.window_s,
                 tail_s=PILOT_TAIL_S if self._is_credited else 0.0,
                 cycle_s=0.0,
-                window_s=self._turn_s,
+                window_s=turn_s(self.phases, request.window_s, request.lead_in_s),
             )
         arms = [
             self.known.get(arm, CycleMoments()) + self.seen.get(arm, CycleMoments())
@@ -316,10 +316,9 @@ class StartLoad:
         n, limit_s = self._first.n_needed, self._first.limit_s
         if n == 0:
             return
-        # What is learnt of cycles, one arm after the other, is learnt once. The arms of later
-        # starts are warmed up all together, for twice as long as asked at the most.
-        later_s = min(warm_up_s, _LONGEST_WARM_UP * self._first.warm_up_s)
-        load_s = windows_s + (warm_up_s + (n - 1) * later_s) / n
+        # What is learnt of cycles, one arm after the other, is learnt once.
+        each_s = later_s(self._first, warm_up_s, self.counted_s)
+        load_s = windows_s + (warm_up_s + (n - 1) * each_s) / n
         require_time(load_s, limit_s, n, cycle_s=choice.cycle_s)
 
     def _play(

@@ -8,7 +8,7 @@ def start_seed(seed: int, comparison: int, start: int, *part: int) -> int:
 
     0 is the warm-up, 1 the windows, 2 the order of starts, 3 what is seen between the former of how
     users come in, 4 how long the warm-up is, 5 what servers are looked at under, 6 what their
-    system calls are counted under.
+    system calls are counted under, 7 a warm-up by count.
 
     Where arms have loads of their own, the number of the window comes after that.
 

@@ -178,6 +178,9 @@ class Method(Record, frozen=True):
     """The part of a window before its measuring starts, after each change of arm."""
     warm_up_s: float = 0.5
     """Load on each arm after its start, before the first window; 0 leaves it fresh."""
+    warm_up_requests: int = 0
+    """Where above 0, the warm-up is so many answers of each arm instead, and `warm_up_s` the
+    longest that they may take."""
     blocks_per_start: int = 4
     """Windows of each arm in one start."""
     min_starts: int = 6

@@ -39,6 +39,7 @@ from httpdyno.study.site import (
 )
 from httpdyno.study.table import MethodTable, ObjectiveTable, StudyFile
 from httpdyno.study.target_table import SiteTable
+from httpdyno.study.warm_up import check_warm_up, warm_up_requests
 from httpdyno.study.workload import check_patterns, check_windows, encrypted, study_workload
 from httpdyno.units import duration_s, memory_bytes
 
@@ -157,6 +158,7 @@ def study_from(
     )
     check_windows(study.workload, study.method, study.objective, check.wrong)
     check_phases(study.method, study.workload, check.wrong)
+    check_warm_up(study.method, study.workload, check.wrong)
     check_load_knobs(study, check.wrong)
     check_network(study)
     return with_fragments(study, typed, check.wrong)
@@ -341,6 +343,7 @@ class _Checker:
             window_s=self.duration("method.window", table.window),
             lead_in_s=self.duration("method.lead_in", table.lead_in),
             warm_up_s=self.duration("method.warm_up", table.warm_up),
+            warm_up_requests=warm_up_requests(table, self.wrong),
             blocks_per_start=table.blocks_per_start,
             min_starts=table.min_starts,
             # What a phase does to a machine its neighbour would feel.

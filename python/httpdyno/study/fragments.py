@@ -77,7 +77,7 @@ def with_fragments(study: Study, typed: StudyFile, wrong: Wrong) -> Study:
 
 def _unloaded(method: Method) -> Method:
     """Return the method without what is for a load; the first batches are for warming up."""
-    return structs.replace(method, warm_up_s=0.0, side_by_side=1)
+    return structs.replace(method, warm_up_s=0.0, warm_up_requests=0, side_by_side=1)
 
 
 def _alone(objective: Objective) -> Objective:

@@ -123,6 +123,9 @@ class MethodTable(Record, frozen=True):
     warm_up: str = "500ms"
     """Load on each arm after its start, before the first window, and up to as long again, drawn for
     each start; `0s` leaves it fresh."""
+    warm_up_requests: int | None = None
+    """The warm-up is so many answers of each arm instead, where what is measured hangs on how many
+    requests a server has had; `warm_up` is then the longest that they may take."""
     blocks_per_start: int = 4
     """Windows of each arm in one start."""
     min_starts: int = 6
