@@ -34,6 +34,7 @@ PATIENT = (
     "tests/servers/test_companions.py",
     "tests/servers/test_script_server.py",
     "tests/store",
+    "tests/studies",
 )
 """Tests that mostly wait for what they started, and say nothing of how long it took."""
 NO_TESTS = 5

@@ -30,7 +30,7 @@ from httpdyno.cli.option import (
 )
 from httpdyno.cli.output import Outputs, write_json
 from httpdyno.cli.standard_streams import say
-from httpdyno.experiment.planning import phases_words
+from httpdyno.experiment.phase_words import phases_words
 from httpdyno.model import Candidate, Configuration, Knob, Study, level_text
 from httpdyno.registry import load_target
 from httpdyno.report.shared.workload_text import workload_text

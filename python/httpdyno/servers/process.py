@@ -9,7 +9,6 @@ import os
 import select
 import signal
 import socket
-import stat
 import subprocess
 import sys
 import threading
@@ -17,7 +16,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO
 
 from httpdyno.errors import AdapterError, RevertError
 from httpdyno.interruption import cleaning
@@ -36,6 +34,7 @@ from httpdyno.servers.live_process import (
     processes_in,
     session_members,
 )
+from httpdyno.servers.log_file import log_text, opened_log
 from httpdyno.servers.run_record import record_session
 
 KEEPER = (
@@ -55,7 +54,6 @@ _END_S = 10.0
 """For the keeper to end everything; it allows itself about half of that."""
 _REAP_S = 5.0
 _EXIT_S = 2.0
-_LOG_BYTES = 65_536
 _ANSWER_BYTES = 1024
 
 
@@ -297,7 +295,7 @@ class _Kept:
 
     def launch(self, job: Job, place: Place, log: Path, output_to: Path) -> None:
         """Start the keeper, which is to have the server's process wait for its go."""
-        with self._theirs as theirs, _opened(log) as errors, _opened(output_to) as output:
+        with self._theirs as theirs, opened_log(log) as errors, opened_log(output_to) as output:
             self._keeper = subprocess.Popen(  # noqa: S603 - our own program
                 [sys.executable, "-I", "-S", "-c", KEEPER, _SOURCE, str(theirs.fileno())],
                 cwd=place.folder,
@@ -381,26 +379,3 @@ class _Kept:
         except subprocess.TimeoutExpired:
             return False
         return True
-
-
-def _opened(log: Path) -> BinaryIO:
-    """Open a log for more; never through a link."""
-    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-    return os.fdopen(os.open(log, flags, 0o600), "ab")
-
-
-def log_text(path: Path, *, from_end: bool = False, n_bytes: int = _LOG_BYTES) -> str:
-    """Return the beginning or the end of a file that a server writes, which may be huge.
-
-    Empty when there is none, or what stands there is no file: a pipe would not end.
-    """
-    try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        with os.fdopen(handle, "rb") as log:
-            if not stat.S_ISREG(os.fstat(handle).st_mode):
-                return ""
-            if from_end:
-                log.seek(max(0, log.seek(0, os.SEEK_END) - n_bytes))
-            return log.read(n_bytes).decode("utf-8", errors="replace")
-    except OSError:
-        return ""

@@ -1,6 +1,7 @@
 """What is known of a server is known of it in a network of its own, too."""
 
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,9 @@ HIT = "it ran into its memory limit of 32.0 MiB: the kernel killed a process of 
 
 
 def in_network(**known):
-    return InNetwork(SimpleNamespace(**known), SimpleNamespace(), {})
+    server: Any = SimpleNamespace(**known)
+    network: Any = SimpleNamespace()
+    return InNetwork(server, network, {})
 
 
 @pytest.mark.parametrize(("words", "status"), [(HIT, "infeasible"), ("", "complete")])

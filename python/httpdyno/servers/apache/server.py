@@ -32,7 +32,8 @@ from httpdyno.servers.apache.installation import (
 )
 from httpdyno.servers.apache.knob import KNOBS, MPM
 from httpdyno.servers.instance import Asked
-from httpdyno.servers.process import ServerProcess, log_text
+from httpdyno.servers.log_file import log_text
+from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.render import Variables, rendered_configuration
 from httpdyno.servers.spawn import Launch, spawned
 from httpdyno.servers.staging import last_lines

@@ -16,8 +16,9 @@ from httpdyno.servers.apache_site.in_force import (
 )
 from httpdyno.servers.apache_site.setting import is_threaded, number_of
 from httpdyno.servers.live_process import child_pids
+from httpdyno.servers.log_file import log_text
 from httpdyno.servers.network import network_of
-from httpdyno.servers.process import ServerProcess, log_text
+from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.site.adapter import Seat
 from httpdyno.servers.site.listener import reached_at
 from httpdyno.servers.staging import last_lines

@@ -75,8 +75,8 @@ def _check_balancers(survey: Survey) -> None:
 def _check_fastcgi(survey: Survey) -> None:
     if _FASTCGI in survey.modules:
         raise AdapterError(
-            "mod_fcgid keeps the table of its processes in /dev/shm, where a copy behind a wall may "
-            "not write",
+            "mod_fcgid keeps the table of its processes in /dev/shm, where a copy behind a wall "
+            "may not write",
             hint="Have a cell: `--isolation cell`.",
         )
 

@@ -4,7 +4,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from httpdyno.errors import AdapterError
-from httpdyno.servers.process import ServerProcess, log_text
+from httpdyno.servers.log_file import log_text
+from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.seat import Said
 
 _BYTES = 16 << 20

@@ -9,7 +9,8 @@ from httpdyno.model import Effective, Level, level_text
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.gunicorn.knob import KNOBS, as_understood
 from httpdyno.servers.gunicorn.overlay import BOOTED, EFFECTIVE
-from httpdyno.servers.process import ServerProcess, log_text
+from httpdyno.servers.log_file import log_text
+from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.staging import last_lines
 
 

@@ -15,6 +15,7 @@ from httpdyno.errors import AdapterError
 from httpdyno.model import Effective, Level, level_text
 from httpdyno.servers.adapter import NotRunning
 from httpdyno.servers.link import led
+from httpdyno.servers.log_file import log_text
 from httpdyno.servers.network import network_of
 from httpdyno.servers.nginx.build import Build
 from httpdyno.servers.nginx.catalogue import TUNABLES
@@ -26,7 +27,7 @@ from httpdyno.servers.nginx.scope import Conf, conf_of
 from httpdyno.servers.nginx.status import status_pages
 from httpdyno.servers.nginx.upstream import name_for
 from httpdyno.servers.nginx.worker import open_files_limit, workers
-from httpdyno.servers.process import ServerProcess, log_text
+from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.staging import last_lines
 from httpdyno.servers.status_page import StatusPage
 from httpdyno.sock_diag import ListeningSocket, listening_sockets

@@ -12,9 +12,10 @@ from httpdyno.interruption import cleaning
 from httpdyno.servers.adapter import Enclosure, Place
 from httpdyno.servers.cell.making import STEPS, made, namespaces_of, network_held
 from httpdyno.servers.cell.step import Step, packed
+from httpdyno.servers.log_file import log_text
 from httpdyno.servers.own_network import resolver
 from httpdyno.servers.own_network.text import NetworkTexts, own_hosts, services
-from httpdyno.servers.process import ServerProcess, log_text
+from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.run_folder import remove_place
 from httpdyno.servers.user_namespace import is_root_of_the_machine, outside_ids
 

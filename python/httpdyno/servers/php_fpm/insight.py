@@ -15,6 +15,7 @@ from httpdyno.errors import AdapterError
 from httpdyno.model import Configuration, Effective, KnobInfo, Survey, level_text
 from httpdyno.servers.address import unix_address
 from httpdyno.servers.live_process import child_pids
+from httpdyno.servers.log_file import log_text
 from httpdyno.servers.php_fpm import in_force
 from httpdyno.servers.php_fpm.fastcgi import ask
 from httpdyno.servers.php_fpm.frame import Frame, status_address, status_path
@@ -22,7 +23,7 @@ from httpdyno.servers.php_fpm.in_force import PhpSays
 from httpdyno.servers.php_fpm.knob import KNOBS
 from httpdyno.servers.php_fpm.status import PoolStatus, PoolStatusPage, pool_status
 from httpdyno.servers.php_fpm.survey import pool_names
-from httpdyno.servers.process import ServerProcess, log_text
+from httpdyno.servers.process import ServerProcess
 from httpdyno.servers.site.adapter import Seat
 from httpdyno.servers.staging import last_lines
 from httpdyno.servers.status_page import StatusPage

@@ -1,0 +1,31 @@
+"""A server's log: opened for more, and read, whatever stands in its place."""
+
+import os
+import stat
+from pathlib import Path
+from typing import BinaryIO
+
+_LOG_BYTES = 65_536
+
+
+def opened_log(log: Path) -> BinaryIO:
+    """Open a log for more; never through a link."""
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    return os.fdopen(os.open(log, flags, 0o600), "ab")
+
+
+def log_text(path: Path, *, from_end: bool = False, n_bytes: int = _LOG_BYTES) -> str:
+    """Return the beginning or the end of a file that a server writes, which may be huge.
+
+    Empty when there is none, or what stands there is no file: a pipe would not end.
+    """
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(handle, "rb") as log:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                return ""
+            if from_end:
+                log.seek(max(0, log.seek(0, os.SEEK_END) - n_bytes))
+            return log.read(n_bytes).decode("utf-8", errors="replace")
+    except OSError:
+        return ""

@@ -1,0 +1,42 @@
+"""Which metric, and which phase, decides or is told besides, as the command line says it."""
+
+import pytest
+
+from httpdyno.cli.app import run
+
+
+@pytest.mark.parametrize("command", [["tune"], ["compare", "--b", "workers=2"]])
+def test_a_command_may_ask_for_a_verdict_of_another_metric(command, capsys):
+    words = [command[0], "bookmarks", *command[1:], "--also", "p99_s", "--dry-run", "--seed", "7"]
+    assert run(words) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "(told beside it: cpu_s_per_request, latency_p99_s)" in shown
+
+
+def test_a_metric_that_is_none_or_decides_is_refused_with_those_that_there_are(capsys):
+    assert run(["tune", "bookmarks", "--also", "speed", "--dry-run"]) == 2
+    said = capsys.readouterr().err
+    assert "`--also`: `speed` cannot be told beside the metric" in said
+    assert "latency_p99_s" in said
+
+
+def test_a_comparison_may_be_decided_by_another_phase(capsys):
+    words = [
+        "compare",
+        "cache-phases",
+        "--b",
+        "cache=disk",
+        "--budget",
+        "2m",
+        "--dry-run",
+        "--phase",
+    ]
+    assert run([*words, "expired"]) == 0
+    assert "`expired` decides" in " ".join(capsys.readouterr().out.split())
+    assert run([*words, "late"]) == 2
+    assert "its phases: cold, warm, expired" in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_run_that_goes_on_has_its_own_metrics(capsys):
+    assert run(["tune", "--resume", "20250611-book-5ec0", "--also", "p99_s"]) == 2
+    assert "leave out `--also` with `--resume`" in capsys.readouterr().err
