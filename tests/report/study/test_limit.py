@@ -161,7 +161,7 @@ def test_system_calls_are_told_where_they_were_counted_before_and_after():
     assert moved[1] == "files opened for an answer 9.0 → 1.0"
     assert "locks" not in " ".join(moved)
     # What was counted and stayed is told too: it is not the reason.
-    assert moved[-1] == "hardly moved, for an answer: looked for 12 → 12"
+    assert moved[-1] == "moved by less than half, for an answer: looked for 12 → 12"
 
 
 def test_calls_that_were_counted_on_one_side_only_are_no_difference():

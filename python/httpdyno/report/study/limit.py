@@ -86,7 +86,7 @@ def limit_rows(outcome: Outcome) -> list[LimitRow]:
 def _moved(before: Look, after: Look) -> tuple[str, ...]:
     moved = tuple(f"{each.name} {each.text}" for each in differences(before, after))
     alike = ", ".join(f"{each.name} {each.text}" for each in unmoved_calls(before, after))
-    return (*moved, f"hardly moved, for an answer: {alike}") if alike else moved
+    return (*moved, f"moved by less than half, for an answer: {alike}") if alike else moved
 
 
 def answer_time_text(time: AnswerTime | None) -> str:
