@@ -144,3 +144,14 @@ def test_a_ratio_is_that_of_the_printed_rates_and_turned_where_a_cost_stands_bes
         assert each.then.ratio == pytest.approx(was, rel=2e-3), each.name
         checked += 1
     assert checked >= FEWEST_RATES
+
+
+def test_the_ratio_of_a_raised_load_is_that_of_the_rates_printed_for_its_clients():
+    raised = [each for each in experiments() if isinstance(each.way, Raised)]
+    assert raised
+    for each in raised:
+        assert isinstance(each.way, Raised)
+        printed = re.findall(r"([\d.]+) (?:requests/s )?with ([\d,]+)", each.then.says)
+        rates = {int(clients.replace(",", "")): float(rate) for rate, clients in printed}
+        few, many = each.way.of
+        assert each.then.ratio == pytest.approx(rates[many] / rates[few], rel=2e-3), each.name
