@@ -5,6 +5,7 @@ import sys
 import time
 
 import pytest
+from msgspec import structs
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import Configuration, Fragments, ServerSpec
@@ -105,6 +106,25 @@ def test_work_of_other_processes_is_not_taken_for_none(program):
     status, detail = trouble(program, "child")
     assert status == "infeasible"
     assert "`child` leaves work to other processes" in detail
+
+
+def test_commands_of_a_launcher_are_no_work_of_a_body(tmp_path):
+    (tmp_path / "bodies.py").write_text(PROGRAM, "utf-8")
+    (tmp_path / "launcher").write_text('/bin/ls / >/dev/null\nexec "$@"\n', "utf-8")
+    spec = structs.replace(
+        SPEC,
+        command=("/bin/sh", "launcher", *SPEC.command),
+        files=(*SPEC.files, ("launcher", "launcher")),
+    )
+    with new_run_root() as root:
+        found = TARGET.program(spec, tmp_path, ARM, root.new_place("test"))
+        assert isinstance(found, Program)
+        try:
+            batch(found, "spin", 1)
+            batch(found, "spin", 1)
+            assert trouble(found, "child")[0] == "infeasible"
+        finally:
+            found.stop()
 
 
 def test_one_that_dies_is_heard_to_its_last_words(program):

@@ -59,6 +59,7 @@ class Program:
         self._asks = asks
         self._answers = answers
         self._said = b""
+        self._faults_of_launch: int | None = None
         self._is_stopped = False
         self._poller = select.poll()
         self._poller.register(answers, select.POLLIN)
@@ -154,8 +155,15 @@ class Program:
         return line.decode("utf-8", errors="replace") or " "
 
     def _work_elsewhere(self, name: str) -> NotRunning | None:
-        """Return that a body had other processes do its work; None where it did it all itself."""
-        if not self._process.n_children() and not ended_children_faults(self._process.pid):
+        """Return that a body had other processes do its work; None where it did it all itself.
+
+        What had ended at the first answer is the launcher's: a script that looks for the program
+        with commands of its own, and becomes it, is the same process.
+        """
+        faults = ended_children_faults(self._process.pid)
+        if self._faults_of_launch is None:
+            self._faults_of_launch = faults
+        if not self._process.n_children() and faults <= self._faults_of_launch:
             return None
         words = (
             f"`{name}` leaves work to other processes, whose CPU time is not in that of the "
