@@ -17,7 +17,7 @@ from threading import Event, Lock
 from time import monotonic
 
 from tests import rust
-from tests.commands import Commands, NotBegunError, exit_on_signals
+from tests.commands import REPOSITORY, Commands, NotBegunError, exit_on_signals
 from tests.verdict import Counts
 
 PYTEST = (sys.executable, "-m", "pytest", "--durations=10")
@@ -37,6 +37,25 @@ PATIENT = (
     "tests/studies",
 )
 """Tests that mostly wait for what they started, and say nothing of how long it took."""
+LOADING = (
+    "tests/experiment/test_load_of_arms.py",
+    "tests/experiment/test_looking.py",
+    "tests/experiment/test_site_bench.py",
+    "tests/experiment/test_start_load.py",
+    "tests/experiment/test_start_phases.py",
+)
+"""Tests that load something and look at what came of it."""
+PRETENDING = tuple(
+    name
+    for folder in (
+        *("tests/adopt", "tests/experiment"),
+        *(f"tests/servers/{kind}" for kind in ("apache", "apache_site", "calls", "command")),
+        *(f"tests/servers/{kind}" for kind in ("gunicorn", "nginx", "php_fpm", "uvicorn")),
+    )
+    for file in sorted((REPOSITORY / folder).rglob("test_*.py"))
+    if (name := str(file.relative_to(REPOSITORY))) not in LOADING
+)
+"""Tests of what decides and edits, whose servers are mostly made up."""
 NO_TESTS = 5
 """Pytest's exit status where the arguments chose none."""
 
@@ -98,13 +117,14 @@ class Gate:
         return self.end()
 
     def compiles(self) -> None:
-        """Compile, and lint what is compiled."""
+        """Compile, and lint what is compiled; then this lane is the first that is free."""
         try:
             self.command(BUILD_ORIGIN)
         finally:
             self._has_origin.set()
         self.command((*MAKE, "lint-rust"))
         self.command(BUILD_TESTS)
+        self.pytest("the Python tests that pretend", PRETENDING)
 
     def computes(self) -> None:
         """Lint Python, and test what only computes."""
@@ -119,7 +139,7 @@ class Gate:
     def alone(self) -> None:
         """Test what looks at time."""
         self.step("the Rust tests", self._rust)
-        others = [f"--ignore={path}" for path in (*CALM, *PATIENT)]
+        others = [f"--ignore={path}" for path in (*CALM, *PATIENT, *PRETENDING)]
         self.pytest("the other Python tests", others, is_shown=True)
         if not self._chose_tests:
             self.step("any Python test at all", lambda: Outcome(NO_TESTS, Counts()))
