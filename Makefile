@@ -19,7 +19,7 @@ RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates/load crates/py -name '
 
 help:
 	@echo 'make demo             set up, then tune the bundled application under gunicorn'
-	@echo 'make book             measure what the founding documents measured (90 minutes; BOOK_ARGS=--help)'
+	@echo 'make book             measure what the founding documents measured (half an hour; BOOK_ARGS=--help)'
 	@echo 'make setup            make $(BIN)/httpdyno'
 	@echo 'make test             everything: packages (as root on Debian), lint, all tests'
 	@echo 'make check            lint and the tests that need no installed server'
