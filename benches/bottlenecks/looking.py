@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benches.bottlenecks.place import Built, NotBuiltError, Place
 
-from httpdyno.experiment.looking import with_client
+from httpdyno.experiment.looking import LONG_LOOK_S, LOOK_S, wants_longer, with_client
 from httpdyno.load.engine import LoadHandle, start_load
 from httpdyno.load.window_plan import WindowPlan
 from httpdyno.model import Workload
@@ -37,9 +37,16 @@ def looked_at(build: Callable[[Place], Built], seconds: float, below: str) -> Lo
 def loaded(built: Built, seconds: float) -> Look:
     """Load it for so long; what was seen in the second half.
 
+    Where a run would look for longer, so does this.
+
     Raises:
         NotBuiltError: It answers nothing.
     """
+    look = _seen(built, seconds)
+    return _seen(built, seconds * LONG_LOOK_S / LOOK_S) if wants_longer(look) else look
+
+
+def _seen(built: Built, seconds: float) -> Look:
     handle = begun(built, built.workload, lead_in_s=seconds / 2, measure_s=seconds / 2)
     onlooker = Onlooker(built.pids, network="")
     time.sleep(seconds / 2)

@@ -11,7 +11,7 @@ import typer
 from httpdyno.advice.bottleneck import facts, verdict
 from httpdyno.cli.app import COMMANDS, app_with
 from httpdyno.experiment.looking import _SETTLED, LOOK_S
-from httpdyno.model.look import Limit
+from httpdyno.model.look import LEAST_SAMPLES, Limit
 from httpdyno.report.study.limit import _WORDS
 from httpdyno.units import format_percent
 
@@ -41,7 +41,7 @@ FIGURES: dict[str, list[str | float]] = {
     "backend": [verdict._OF_WAITING],
     "cpu": [verdict._MUCH, verdict._BOTH, verdict._PART],
     "too_many_workers": [f"{verdict._CROWD} or more", verdict._TAKEN_OFF],
-    "unknown": [f"Fewer than {verdict._SEEN} looks"],
+    "unknown": [f"Fewer than {LEAST_SAMPLES} looks"],
 }
 IN_WORDS = {2.0: "twice"}
 

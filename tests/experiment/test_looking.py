@@ -134,6 +134,9 @@ def test_a_look_is_told_what_only_the_client_knows():
         ({"workers": 5.0, "births": 2, "deaths": 2}, True),
         # A process for each answer: CGI.
         ({"workers": 5.0, "births": 100, "deaths": 100}, False),
+        # Too few to say anything: of hundreds of workers one takes milliseconds.
+        ({"workers": 200.0, "n_samples": 4}, True),
+        ({"workers": 200.0, "n_samples": 5}, False),
     ],
 )
 def test_a_pool_that_changes_by_a_clock_wants_a_longer_look(seen, is_longer):

@@ -15,6 +15,7 @@ from msgspec import structs
 from httpdyno.load.engine import Edge, RunningLoad
 from httpdyno.load.window_plan import WindowPlan
 from httpdyno.model import Look, Measurement, Workload
+from httpdyno.model.look import LEAST_SAMPLES
 
 LOOK_S = 1.0
 """Of load for each look."""
@@ -125,9 +126,12 @@ def wants_longer(look: Look) -> bool:
 
     Who replaces workers does that by a clock: Apache's parent looks once a second, so a second
     holds a full pool, an empty one, or any part of either. Where each answer takes a process of
-    its own, it is the answers that begin them, and a second holds many.
+    its own, it is the answers that begin them, and a second holds many. And a pool of hundreds is
+    looked at so seldom, for what that takes, that a second says nothing.
     """
     n_changes = look.births + look.deaths
+    if look.n_samples < LEAST_SAMPLES:
+        return True
     return look.workers < _HARDLY_ANY or 0 < n_changes < look.answers / 2
 
 

@@ -23,6 +23,9 @@ Doing = Literal[
 client that says nothing (kept alive, or slow to ask); for a client that takes nothing; for another
 server; for a lock; for a disk; for a child process; asleep by its own wish; dead and not reaped."""
 
+LEAST_SAMPLES = 5
+"""Of a look; of fewer nothing is said."""
+
 
 class QueueSeen(Record, frozen=True, omit_defaults=True):
     """A listen queue over some samples."""

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from httpdyno.telemetry.pool import pool
-from httpdyno.telemetry.proc_file import content
+from httpdyno.telemetry.proc_file import BESIDE_A_LOAD, content, descriptors_to_keep
 from httpdyno.telemetry.worker import EACH_SECOND_S, Sample, Worker, WorkerSampler
 
 EVERY_S = 0.25
@@ -112,7 +112,9 @@ class LoadedPool:
             every_s: How often `look` will be called, which bounds what a look may cost.
         """
         self._roots = tuple(root_pids)
-        self._bounded = WorkerSampler(root_pids, most_s=EACH_SECOND_S * every_s)
+        self._bounded = WorkerSampler(
+            root_pids, most_s=EACH_SECOND_S * every_s, keeps=descriptors_to_keep(BESIDE_A_LOAD)
+        )
         self._served: dict[tuple[int, int], _Served] = {}
         self._first: set[tuple[int, int]] = set()
         self._n_answered = 0

@@ -7,9 +7,13 @@ from dataclasses import dataclass, field, replace
 
 from httpdyno.telemetry.account import group_cpu_s, lone_group
 from httpdyno.telemetry.pool import Pool, PoolChange, change, pool
+from httpdyno.telemetry.proc_file import descriptors_to_keep
 from httpdyno.telemetry.status_text import Status, requests_per_s
 from httpdyno.telemetry.surroundings import HostMemory, Sockets, host_memory, sockets
 from httpdyno.telemetry.worker import Sample, WorkerSampler
+
+_KEPT = 0.5
+"""Of the files that this process may open: one who watches opens few others."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -143,7 +147,7 @@ class Watcher:
         """
         self._root_pid = root_pid
         self._inodes = inodes
-        self._sampler = WorkerSampler([root_pid], most_s=most_s)
+        self._sampler = WorkerSampler([root_pid], most_s=most_s, keeps=descriptors_to_keep(_KEPT))
         self._ask = ask
         self._group = lone_group(root_pid)
         self._root_started_ticks: int | None = None

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 from httpdyno.telemetry.proc_file import (
     KERNEL_LISTS_CHILDREN,
+    KeptFiles,
     content,
     listed_children,
     readable,
@@ -133,16 +134,20 @@ class _Seen:
 class WorkerSampler:
     """Reads the processes of some trees, again and again. Not for several threads at once."""
 
-    def __init__(self, root_pids: Sequence[int], *, most_s: float = math.inf) -> None:
+    def __init__(
+        self, root_pids: Sequence[int], *, most_s: float = math.inf, keeps: int = 0
+    ) -> None:
         """Watch some trees.
 
         Args:
             root_pids: The processes whose trees are the server.
             most_s: CPU time that a sample is to take. Of many workers it takes more: a part of it
                 is for reading memory in any case, and one process's is read at least.
+            keeps: How many files may stay open from one sample to the next.
         """
         self._roots = tuple(root_pids)
         self._most_s = most_s
+        self._files = KeptFiles(keeps)
         self._rest_s = 0.0
         """What all but memory took in the sample before."""
         self._known: dict[int, Stat] = {}
@@ -154,6 +159,7 @@ class WorkerSampler:
         boot_s = time.clock_gettime(time.CLOCK_BOOTTIME)
         began_s = time.thread_time()
         self._known = self._walk()
+        self._files.keep_only(self._known)
         memory_s = self._read_memory(at_s)
         workers = tuple(self._worker(pid, at_s, boot_s) for pid in self._known)
         self._rest_s = time.thread_time() - began_s - memory_s
@@ -163,18 +169,35 @@ class WorkerSampler:
         found: dict[int, Stat] = {}
 
         def listed(pid: int) -> list[int]:
-            return listed_children(pid, has_one_thread=found[pid].n_threads == 1)
+            return listed_children(pid, has_one_thread=found[pid].n_threads == 1, files=self._files)
 
         children_of = listed if KERNEL_LISTS_CHILDREN else scanned_children(_parent)
         for pid in self._roots:
-            _descend(pid, found, children_of)
+            self._descend(pid, found, children_of)
         # Those whose parent died are no longer below the root.
         for pid, before in self._known.items():
             if pid not in found:
-                now = _stat(pid)
+                now = self._stat(pid)
                 if now is not None and now.started_ticks == before.started_ticks:
-                    _descend(pid, found, children_of)
+                    self._descend(pid, found, children_of)
         return found
+
+    def _descend(
+        self, pid: int, found: dict[int, Stat], children_of: Callable[[int], list[int]]
+    ) -> None:
+        waiting = [pid]
+        while waiting:
+            current = waiting.pop()
+            if current in found:
+                continue
+            now = self._stat(current)
+            if now is not None and now.state != DEAD:
+                found[current] = now
+                waiting += reversed(children_of(current))
+
+    def _stat(self, pid: int) -> Stat | None:
+        text = self._files.content(pid, b"stat")
+        return stat(text) if text else None
 
     def _read_memory(self, at_s: float) -> float:
         """Read memory in turn: who was never read first, then who was read longest ago.
@@ -198,7 +221,7 @@ class WorkerSampler:
 
     def _look_again(self, pid: int) -> None:
         """Take note of one that has ended since it was listed."""
-        now = _stat(pid)
+        now = self._stat(pid)
         if now is None or now.state == DEAD:
             del self._known[pid]
         else:
@@ -211,7 +234,7 @@ class WorkerSampler:
     def _worker(self, pid: int, at_s: float, boot_s: float) -> Worker:
         each = self._known[pid]
         seen = self._memory.get((pid, each.started_ticks))
-        status = content(b"/proc/%d/status" % pid)
+        status = self._files.content(pid, b"status")
         switches = context_switches(status)
         n_descriptors, hidden = _descriptors(pid)
         if seen is not None and seen.hidden:
@@ -238,18 +261,6 @@ class WorkerSampler:
             memory_age_s=at_s - seen.at_s if seen else None,
             hidden=hidden,
         )
-
-
-def _descend(pid: int, found: dict[int, Stat], children_of: Callable[[int], list[int]]) -> None:
-    waiting = [pid]
-    while waiting:
-        current = waiting.pop()
-        if current in found:
-            continue
-        now = _stat(current)
-        if now is not None and now.state != DEAD:
-            found[current] = now
-            waiting += reversed(children_of(current))
 
 
 def _stat(pid: int) -> Stat | None:

@@ -12,11 +12,10 @@ from msgspec import structs
 
 from httpdyno.advice.bottleneck.facts import Facts, of, percent
 from httpdyno.model import Bottleneck, Limit, Look
+from httpdyno.model.look import LEAST_SAMPLES
 
 _MUCH = 0.6
 """Of the workers: so many held by one thing are what limits a pool."""
-_SEEN = 5
-"""Samples below which nothing is said."""
 _CLIENT = {
     "client_cpu": "its threads had no CPU time left",
     "client_schedule": "it sent late",
@@ -34,7 +33,7 @@ _ENOUGH = frozenset({"rate", "connections"})
 def bottleneck(look: Look) -> Bottleneck:
     """Return what limited a server while it was looked at."""
     facts = Facts(look)
-    if look.n_samples < _SEEN:
+    if look.n_samples < LEAST_SAMPLES:
         times = "once" if look.n_samples == 1 else f"{look.n_samples} times"
         return _unknown(f"it was looked at {times}, which is too few{_not_seen(look)}")
     if not look.answers:

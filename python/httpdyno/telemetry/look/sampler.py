@@ -11,7 +11,12 @@ from httpdyno.telemetry.look.end import End, Ends
 from httpdyno.telemetry.look.roster import Member, Roster
 from httpdyno.telemetry.look.tally import ProcessSeen
 from httpdyno.telemetry.look.wait import Lock, Seen, by_state, seen
-from httpdyno.telemetry.proc_file import content, readable
+from httpdyno.telemetry.proc_file import (
+    BESIDE_A_LOAD,
+    KeptFiles,
+    content,
+    descriptors_to_keep,
+)
 from httpdyno.telemetry.worker import NOT_TOLD, not_visible
 from httpdyno.telemetry.worker_text import DEAD, stat
 
@@ -26,6 +31,7 @@ class Sampler:
     def __init__(self, roster: Roster, ends: Ends) -> None:
         self._roster = roster
         self._ends = ends
+        self._files = KeptFiles(descriptors_to_keep(BESIDE_A_LOAD))
         self._kind_of = kinds(platform.machine()) if _KERNEL_TELLS_CALLS else {}
         self._refused = False
         self._holders: dict[file_lock.FileId, int] | None = None
@@ -43,6 +49,7 @@ class Sampler:
     def sample(self) -> dict[int, ProcessSeen]:
         """Return what all threads are at, by process."""
         self._roster.update()
+        self._files.keep_only(self._roster.members)
         self._ends.begin()
         self._holders, self._unsure = None, []
         found: dict[int, dict[int, Seen]] = {}
@@ -108,7 +115,7 @@ class Sampler:
         eyes = self._eyes(member, thread)
         if self._kind_of:
             try:
-                text = readable(b"/proc/%d/task/%d/syscall" % (member.pid, thread))
+                text = self._files.readable(member.pid, b"task/%d/syscall" % thread)
             except PermissionError:
                 self._refused = True
             except OSError:
