@@ -14,6 +14,8 @@ _PAD = 0.06
 _LEAST = math.log(1.2)
 """An axis reaches at least so far to either side of what is on it in the middle."""
 _TICKS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
+_NAMED = 7
+"""Names of so many do not run into each other, on a narrow screen neither."""
 _LABELLED = 11.0
 """A zone's name is written where the zone is at least so wide, in percent."""
 _RANGED = 20.0
@@ -35,9 +37,13 @@ class Axis:
         return round(100 * min(1.0, max(0.0, part)), 2)
 
     def ticks(self) -> list[dict[str, float | str]]:
-        """Return round ratios on it, with their names."""
+        """Return round ratios on it, with their names; of many only powers of ten have one."""
         inside = [tick for tick in _TICKS if self.low <= tick <= self.high]
-        return [{"at": self.place(tick), "name": f"{tick:g}"} for tick in inside]
+        named = inside if len(inside) <= _NAMED else _TICKS[::2]
+        return [
+            {"at": self.place(tick), "name": f"{tick:g}" if tick in named else ""}
+            for tick in inside
+        ]
 
 
 def axis_of(ratios: Iterable[float]) -> Axis:
