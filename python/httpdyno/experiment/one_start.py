@@ -24,7 +24,13 @@ from httpdyno.experiment.looks_to_take import LooksToTake
 from httpdyno.experiment.planning import comparisons_ahead, n_at_once
 from httpdyno.experiment.start_arm import READY_TIMEOUT_S
 from httpdyno.model import Configuration, Effective, Plan, RequestSpec, StartRecord, Study
-from httpdyno.servers.adapter import NotRunning, Prepared, Running, ServerAdapter
+from httpdyno.servers.adapter import (
+    NotRunning,
+    Prepared,
+    Running,
+    ServerAdapter,
+    network_trouble,
+)
 from httpdyno.servers.run_data import RunData
 from httpdyno.servers.run_folder import new_run_root
 
@@ -97,7 +103,8 @@ def one_server(adapter: ServerAdapter, study: Study, configuration: Configuratio
     """Start a study's server in a configuration, and end it with the block.
 
     Raises:
-        AdapterError: It cannot run here, or did not come up; with its own words.
+        AdapterError: It cannot run here, or did not come up; with its own words. Its network was
+            gone before the block ended.
     """
     folder, of_server = Path(study.folder), study.of_server(configuration)
     with new_run_root() as root, RunData(study.server, root, adapter=adapter) as data:
@@ -112,6 +119,8 @@ def one_server(adapter: ServerAdapter, study: Study, configuration: Configuratio
                 raise _not_up(effective)
             ready_s = time.monotonic() - began_s
             yield Up(running=running, effective=effective, ready_s=ready_s)
+            if words := network_trouble(running):
+                raise AdapterError(f"what was seen of the server is none of its doing: {words}")
         finally:
             running.stop()
 
@@ -178,7 +187,9 @@ def whole_s(plan: Plan, record: StartRecord, *, can_count: bool) -> tuple[float,
 def _not_up(failed: NotRunning) -> AdapterError:
     return AdapterError(
         f"the server did not come up, it {_STATUS[failed.status]}: {failed.detail}".rstrip(": "),
-        hint="these are its own words; correct the study or its files, and check again",
+        hint="these are its own words; correct the study or its files, and check again"
+        if failed.status != "unstable"
+        else "",
     )
 
 
@@ -186,7 +197,7 @@ _STATUS = {
     "refused": "refused its configuration",
     "crashed": "crashed",
     "hung": "did not answer in time",
-    "unstable": "is unstable",
+    "unstable": "was disturbed",
     "unlike": "answers otherwise",
     "infeasible": "cannot run so",
     "complete": "ended",

@@ -17,7 +17,7 @@ from typing import Self
 
 from msgspec import structs
 
-from httpdyno.errors import AdapterError
+from httpdyno.errors import AdapterError, EngineError
 from httpdyno.experiment.answer.sameness import Sameness
 from httpdyno.experiment.arm_load import Place
 from httpdyno.experiment.bench import StartRequest
@@ -36,6 +36,7 @@ from httpdyno.experiment.start_arm import (
     cut_others_short,
     hung_alike,
     see_crashes,
+    see_networks,
 )
 from httpdyno.experiment.start_limit import limits_of, see_limits
 from httpdyno.experiment.start_load import StartLoad
@@ -53,7 +54,13 @@ from httpdyno.model import (
     WindowRecord,
 )
 from httpdyno.model.metric import keeps_first_byte
-from httpdyno.servers.adapter import NotRunning, Running, ServerAdapter, lookups_of
+from httpdyno.servers.adapter import (
+    NotRunning,
+    Running,
+    ServerAdapter,
+    lookups_of,
+    network_trouble,
+)
 from httpdyno.servers.difference import difference
 from httpdyno.servers.limit_group import limited_by
 from httpdyno.servers.root_folder import ROOT_VARIABLE, full_disk
@@ -184,10 +191,12 @@ class ServerBench:
             see_limits(arms)
             self._see_full_disk(arms)
             see_short_memory(requests[0].arms, starts, windows)
+            is_disturbed = see_networks(starts)
             still_s = self._pulse.still_s()
             if still_s:
                 blame_nobody(arms, still_s)
-            else:
+                is_disturbed = True
+            if not is_disturbed:
                 self._cycles.add(_labels(requests), seen)
                 self._sizes.update(sizes_of(requests[0].arms, windows))
         finally:
@@ -215,7 +224,7 @@ class ServerBench:
             )
             for number, (request, start) in enumerate(zip(requests, starts, strict=True))
         ]
-        if not still_s:
+        if not is_disturbed:
             self._cycles.judge(_labels(requests), records)
         return records
 
@@ -316,9 +325,17 @@ class ServerBench:
             act=lambda place, command: acted(running[place], command),
             has_first_byte=keeps_first_byte(self._study.objective.named),
             known=self._cycles.of(_labels(requests)),
-            is_disturbed=self._pulse.stood_still,
+            is_disturbed=lambda: (
+                self._pulse.stood_still() or any(map(network_trouble, running.values()))
+            ),
         )
-        windows = load.run(save)
+        try:
+            windows = load.run(save)
+        except EngineError:
+            # The way into a network ends with its holder.
+            if not see_networks(starts):
+                raise
+            windows = []
         if load.silence is not None:
             place = load.silence.place
             cut_others_short(starts, {place.start})

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from httpdyno.experiment.silent_server import crash_words
 from httpdyno.model import Configuration, Effective, LogLines, TrialStatus
-from httpdyno.servers.adapter import Logged, NotRunning, Running
+from httpdyno.servers.adapter import Logged, NotRunning, Running, network_trouble
 from httpdyno.servers.live_process import children_of
 from httpdyno.telemetry.log_tail import LogTail
 from httpdyno.units import format_duration
@@ -97,12 +97,33 @@ def see_crashes(arms: Sequence[Arm]) -> None:
             arm.fail("crashed", crash_words(arm.running))
 
 
-def cut_others_short(starts: Sequence[Sequence[Arm]], ended: Collection[int]) -> None:
+def see_networks(starts: Sequence[Sequence[Arm]]) -> bool:
+    """Call starts disturbed in which a server lost its own network; tell whether one did.
+
+    Without its resolver it waits for names that nobody tells it: whatever was seen of it then is no
+    configuration's doing. Starts beside it may have had their load cut short.
+    """
+    lost = set[int]()
+    for start, arms in enumerate(starts):
+        for arm in arms:
+            if arm.running is not None and (words := network_trouble(arm.running)):
+                arm.fail("unstable", words)
+                lost.add(start)
+    if lost:
+        cut_others_short(starts, lost, "the network of another start beside it was gone")
+    return bool(lost)
+
+
+def cut_others_short(
+    starts: Sequence[Sequence[Arm]],
+    ended: Collection[int],
+    words: str = "a server of another start beside it stopped answering",
+) -> None:
     """Call the starts disturbed whose load ended because of servers of those of these numbers."""
     for start, arms in enumerate(starts):
         for arm in arms:
             if start not in ended and arm.is_up:
-                arm.fail("unstable", "a server of another start beside it stopped answering")
+                arm.fail("unstable", words)
 
 
 def blame_nobody(arms: Sequence[Arm], still_s: float) -> None:

@@ -16,8 +16,8 @@ N_FAILED_STARTS = 3
 """A start that fails is tried again. So many in a row are no accident: they end the run."""
 
 N_DISTURBED_STARTS = 10
-"""So many in a row in which this process stood still: nothing can be measured here now. It takes
-more of them, because it is nobody's fault, and passes."""
+"""So many in a row in which this process stood still, or lost what it runs beside a server: nothing
+can be measured here now. It takes more of them, because it is nobody's fault, and passes."""
 
 _PROVEN_SDS = 3.0
 """So many standard deviations (of a count: its root) must lie between the failures that were seen

@@ -115,8 +115,8 @@ class Running(Protocol):
         """Wait until it answers and is all there, then read the effective configuration back.
 
         Returns `NotRunning` with status `refused` (configuration rejected or not in force as
-        asked), `crashed` (exited), `hung` (no answer in time) or `infeasible` (it ran into a limit
-        of what it may take).
+        asked), `crashed` (exited), `hung` (no answer in time), `infeasible` (it ran into a limit
+        of what it may take) or `unstable` (what httpdyno runs for it is gone).
         """
 
     def is_alive(self) -> bool:
@@ -158,6 +158,22 @@ class Resolving(Protocol):
 
     def n_lookups(self) -> int | None:
         """Return how many questions it was asked so far; None where that is not known."""
+
+
+@runtime_checkable
+class Networked(Protocol):
+    """A server in a network that processes of httpdyno's keep up."""
+
+    def network_trouble(self) -> str:
+        """Return in words which of them ended by themselves; empty where all run.
+
+        While it is not stopped.
+        """
+
+
+def network_trouble(running: Running) -> str:
+    """Return in words why a server's own network is none any more; empty where it is, or none."""
+    return running.network_trouble() if isinstance(running, Networked) else ""
 
 
 def lookups_of(running: Running) -> Callable[[], int | None] | None:

@@ -1,6 +1,8 @@
 """Servers in networks of their own: names mean there what the study says, and nothing leads out."""
 
 import json
+import os
+import signal
 import socket
 import subprocess
 import sys
@@ -22,7 +24,7 @@ from httpdyno.model import (
     ServerSpec,
     SideCommand,
 )
-from httpdyno.servers.adapter import Limited, NotRunning, lookups_of
+from httpdyno.servers.adapter import Limited, NotRunning, lookups_of, network_trouble
 from httpdyno.servers.cell.possible import cell_complaint
 from httpdyno.servers.command import Command
 from httpdyno.servers.companions.server import WithCompanions
@@ -263,6 +265,18 @@ def test_its_limits_are_seen_and_that_it_ran_into_one(tmp_path):
         assert [each.values.memory_bytes for each in running.limits] == [8 << 20]
         assert running.limit_hit() == found.detail
         running.stop()
+
+
+@pytest.mark.parametrize("name", ["holder", "resolver"])
+def test_a_process_of_the_network_that_ends_alone_is_named(started, tmp_path, name):
+    running = started(spec_of(tmp_path))
+    assert network_trouble(running) == ""
+    os.kill(running._network._processes[name].pid, signal.SIGKILL)
+    wait_for(lambda: network_trouble(running))
+    words = f"the {name} of its network ended with signal 9"
+    assert network_trouble(running) == words
+    assert running.await_ready(0.1) == NotRunning(status="unstable", detail=words)
+    assert running.is_alive()
 
 
 def test_what_makes_no_sense_is_said_before_anything_is_made(tmp_path):

@@ -22,7 +22,7 @@ from httpdyno.servers.user_namespace import is_root_of_the_machine, outside_ids
 _FOLDER, _TABLE, _COUNTS = "holder", "resolver", "lookups"
 _BESIDE = "-own-network"
 """No companion's place ends so: their names have no hyphen."""
-_SERVICES = "/etc/nsswitch.conf"
+SERVICES = "/etc/nsswitch.conf"
 _ANSWERERS = ("/run/nscd/socket", "/var/run/nscd/socket")
 """Where the C library asks first: a cache of the machine's, which knows other names."""
 _UP_S = 20.0
@@ -36,7 +36,7 @@ class OpenNetwork:
     def __init__(self, home: Place, holder: ServerProcess) -> None:
         """Own what it needs: a folder, and the process that holds its namespaces."""
         self._home = home
-        self._processes = [holder]
+        self._processes = {"holder": holder}
         self._counts: Path | None = None
         self.enclosure = Enclosure(
             namespaces=namespaces_of(holder.pid),
@@ -58,7 +58,7 @@ class OpenNetwork:
             log=self._home.folder / "resolver.log",
             is_module=True,
         )
-        self._processes.append(process)
+        self._processes["resolver"] = process
         self._counts = counts
         deadline_s = time.monotonic() + _UP_S
         while self.n_lookups() is None:
@@ -76,6 +76,14 @@ class OpenNetwork:
         except OSError:
             return None
 
+    def trouble(self) -> str:
+        """Return in words which of its processes ended by themselves; empty where all run.
+
+        While it is not closed.
+        """
+        ended = ((name, each) for name, each in self._processes.items() if not each.is_alive())
+        return "; ".join(f"the {name} of its network ended{_how(each)}" for name, each in ended)
+
     def close(self) -> None:
         """Give it up; idempotent.
 
@@ -84,7 +92,7 @@ class OpenNetwork:
         """
         with cleaning(), ExitStack() as stack:
             stack.callback(remove_place, self._home)
-            for process in self._processes:
+            for process in self._processes.values():
                 stack.callback(process.stop)
 
 
@@ -130,16 +138,40 @@ def open_network(place: Place, texts: NetworkTexts) -> OpenNetwork:
     return network
 
 
+def services_here() -> str:
+    """Return what stands for the machine's own nsswitch.conf(5) in such a network.
+
+    Empty where the machine has none: names are looked up in hosts file and by DNS then anyway.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    try:
+        text = Path(SERVICES).read_bytes().decode(errors="replace")
+    except FileNotFoundError:
+        return ""
+    return services(text)
+
+
 def _files(texts: NetworkTexts) -> dict[str, str]:
     """Return what is read in place of the machine's own, by its path."""
     found = {
         "/etc/hosts": own_hosts(texts, os.uname().nodename),
         "/etc/resolv.conf": texts.resolv_conf,
     }
-    # Without such a file, names are looked up in these two anyway.
-    if Path(_SERVICES).exists():
-        found[_SERVICES] = services(Path(_SERVICES).read_text(encoding="utf-8"))
+    if text := services_here():
+        found[SERVICES] = text
     return found
+
+
+def _how(process: ServerProcess) -> str:
+    """Return ` with signal 9`, and what it said at last."""
+    code = process.exit_code
+    if code is None:  # its keeper is gone, too
+        return ""
+    how = f" with signal {-code}" if code < 0 else f" with code {code}"
+    said = process.last_words().strip().splitlines()[-1:]
+    return ": ".join([how, *said])
 
 
 def _written(folder: Path, files: Mapping[str, str]) -> dict[str, Path]:

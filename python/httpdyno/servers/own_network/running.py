@@ -67,6 +67,9 @@ class InNetwork:
     def await_ready(self, timeout_s: float) -> NotRunning | Effective:
         """Wait until it answers, and read back what is in force."""
         found = self._running.await_ready(timeout_s)
+        # Whatever came of it, that was why.
+        if words := self.network_trouble():
+            return NotRunning(status="unstable", detail=words)
         if isinstance(found, NotRunning):
             return found
         return structs.replace(
@@ -78,6 +81,10 @@ class InNetwork:
     def n_lookups(self) -> int | None:
         """Return how many questions its resolver was asked so far; None where it has none."""
         return self._network.n_lookups()
+
+    def network_trouble(self) -> str:
+        """Return in words which processes of its network ended by themselves."""
+        return self._network.trouble()
 
     def act(self, command: SideCommand) -> str:
         """Run a command of the study in it; return what was wrong with it."""

@@ -83,8 +83,9 @@ class WithNetwork:
             network.close()
             raise
         if isinstance(running, NotRunning):
+            words = network.trouble()
             network.close()
-            return running
+            return NotRunning(status="unstable", detail=words) if words else running
         shape = {name: level_text(configuration.values[name]) for name in own}
         return InNetwork(running, network, shape)
 

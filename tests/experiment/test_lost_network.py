@@ -1,0 +1,141 @@
+"""A server that loses its own network under load: nothing is measured, no candidate at fault."""
+
+import os
+import signal
+
+import pytest
+from msgspec import structs
+from tests.experiment.test_server_bench import Up, measured
+from tests.experiment.test_standstill import request_of
+from tests.servers.own_network.test_server import START, CommandInNetwork, spec_of
+
+from httpdyno.errors import EngineError
+from httpdyno.experiment import server_bench
+from httpdyno.experiment.looks_afterwards import Looked
+from httpdyno.experiment.server_bench import ServerBench
+from httpdyno.experiment.start_arm import Arm, see_networks
+from httpdyno.experiment.usable_start import disturbance, start_trouble
+from httpdyno.experiment.window_choice import CycleMoments
+from httpdyno.model import Knob, Workload
+from httpdyno.servers.cell.possible import cell_complaint
+
+LOST = "the resolver of its network ended with signal 9"
+SLOW = CycleMoments(n=8, sum_s=200.0, sum_s2=5000.0)
+
+
+class Lost(Up):
+    """One that is up, and whose resolver is not."""
+
+    def network_trouble(self):
+        return LOST
+
+
+def load_that(run, seen=None):
+    """Return what stands for the load of a start."""
+
+    class Load:
+        silence, shut_out, looked = None, {}, Looked()
+
+        def __init__(self, **asked):
+            self.seen = seen or {}
+            self._asked = asked
+
+        def run(self, _save):
+            return run(**self._asked)
+
+    return Load
+
+
+def test_a_start_without_its_network_is_disturbed_whoever_lost_it(study, monkeypatch):
+    monkeypatch.setattr(server_bench, "StartLoad", load_that(lambda **_: []))
+    record = measured(Up(), Lost())
+    assert record.statuses == ("complete", "unstable")
+    assert disturbance(record) == start_trouble(record, [0], study) == LOST
+
+
+def test_nothing_is_learnt_of_its_latencies(study, monkeypatch):
+    """Neither by this start, which its warm-up ends, nor for later ones."""
+    told = []
+
+    def run(*, is_disturbed, **_):
+        told.append(is_disturbed())
+        return []
+
+    class Servers:
+        def __init__(self):
+            self.left = [Up(), Lost(), Up(), Up()]
+
+        def version(self, *_):
+            return "fake 1.0"
+
+        def spawn(self, *_):
+            return self.left.pop(0)
+
+    monkeypatch.setattr(server_bench, "StartLoad", load_that(run, {0: SLOW}))
+    study = structs.replace(study, workload=Workload(requests=()))
+    request = request_of(study, warm_up_s=0.1)
+    labels = [arm.label() for arm in request.arms]
+    with ServerBench(adapter=Servers(), study=study, seed=1) as bench:  # type: ignore[arg-type]
+        bench.measure_starts([request], lambda _window: None)
+        assert bench._cycles.of(labels) == {}
+        bench.measure_starts([request], lambda _window: None)
+        assert bench._cycles.has(labels)
+    assert told == [True, False]
+
+
+def test_a_network_that_cannot_be_entered_any_more_ends_its_start_alone(monkeypatch):
+    def run(**_):
+        raise EngineError("no such network")
+
+    monkeypatch.setattr(server_bench, "StartLoad", load_that(run))
+    assert measured(Lost(), Up()).statuses == ("unstable", "complete")
+    with pytest.raises(EngineError, match="no such network"):
+        measured(Up(), Up())
+
+
+def test_starts_beside_one_without_its_network_had_their_load_cut_short():
+    starts = [[Arm(running=Up()), Arm(running=server())] for server in (Up, Lost)]
+    starts[0][1].fail("crashed", "it crashed")
+    assert see_networks(starts)
+    assert [[arm.status for arm in arms] for arms in starts] == [
+        ["unstable", "crashed"],
+        ["complete", "unstable"],
+    ]
+    assert starts[0][0].detail == "the network of another start beside it was gone"
+    assert not see_networks([[Arm(running=Up()), Arm(running=None)]])
+
+
+class Remembering(CommandInNetwork):
+    """One that knows what it started."""
+
+    def __init__(self):
+        super().__init__()
+        self.started = []
+
+    def spawn(self, *asked):
+        self.started.append(super().spawn(*asked))
+        return self.started[-1]
+
+
+@pytest.mark.skipif(bool(cell_complaint()), reason=cell_complaint() or "can be had")
+@pytest.mark.parametrize("name", ["holder", "resolver"])
+def test_a_network_that_is_lost_amid_the_windows_is_seen(study, tmp_path, name):
+    study = structs.replace(
+        study,
+        folder=str(tmp_path),
+        server=spec_of(tmp_path),
+        knobs=tuple(Knob(name=key, start=level, levels=()) for key, level in START.values.items()),
+        workload=structs.replace(study.workload, connections=1),
+    )
+    request = request_of(study, warm_up_s=0.0)
+    adapter = Remembering()
+
+    def kill(_window):
+        process = adapter.started[0]._network._processes[name]
+        if process.is_alive():
+            os.kill(process.pid, signal.SIGKILL)
+
+    with ServerBench(adapter=adapter, study=study, seed=1) as bench:
+        [record] = bench.measure_starts([request], kill)
+    assert record.statuses == ("unstable", "complete")
+    assert record.details[0] == f"the {name} of its network ended with signal 9"
