@@ -1,6 +1,7 @@
 import importlib.util
 
 import pytest
+from msgspec import structs
 
 from httpdyno.errors import AdapterError
 from httpdyno.model import Configuration, ServerSpec
@@ -75,6 +76,15 @@ def test_a_study_without_an_application_is_an_error_that_says_what_to_set(tmp_pa
     with pytest.raises(AdapterError) as raised:
         Gunicorn().render(spec, tmp_path, Configuration())
     assert 'application = "module:callable"' in raised.value.hint
+
+
+def test_a_configuration_that_is_a_module_is_refused_before_anything_runs(tmp_path):
+    """Nobody could tell whether a run goes on with the same."""
+    (tmp_path / "shop.py").write_text("workers = 2")
+    spec = structs.replace(SPEC, base="", folder=".", settings={"config": "python:shop"})
+    said = Gunicorn().complaint(spec, tmp_path, Configuration())
+    assert said.startswith("server.settings.config names the module `python:shop`")
+    assert 'config = "gunicorn.conf.py"' in said
 
 
 @pytest.mark.skipif(importlib.util.find_spec("gevent") is not None, reason="gevent is installed")

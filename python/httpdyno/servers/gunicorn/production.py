@@ -66,6 +66,12 @@ def production_complaint(spec: ServerSpec, study_folder: Path) -> str:
     python = python_of(spec, study_folder)
     if not os.access(python, os.X_OK) or not Path(python).is_file():
         return f"server.settings.python names `{python}`, which is no program"
+    named = str(spec.settings.get("config", ""))
+    if named.startswith("python:"):
+        return (
+            f"server.settings.config names the module `{named}`, which only its interpreter can "
+            'find: name the file, as in `config = "gunicorn.conf.py"`'
+        )
     config = config_of(spec, study_folder)
     if config and not Path(config).is_file():
         return f"server.settings.config names `{config}`, which is not there"
