@@ -2,6 +2,8 @@ import os
 import sys
 from pathlib import Path
 
+import pytest
+
 from httpdyno.servers.command.program import found_program, interpreter, version_of
 
 
@@ -43,3 +45,9 @@ def test_what_is_known_to_tell_its_version_is_asked_and_nothing_else_is_run(tmp_
 def test_a_version_that_is_a_bare_number_gets_its_name(tmp_path):
     node = executable(tmp_path / "node", "#!/bin/sh\necho v20.1.0\n")
     assert version_of(node, {"PATH": "/bin"}) == f"node v20.1.0 ({node})"
+
+
+@pytest.mark.parametrize("name", ["php", "php8.2", "php-fpm8.2", "php-cgi"])
+def test_php_is_asked_for_its_version_by_whichever_name_it_goes(tmp_path, name):
+    php = executable(tmp_path / name, '#!/bin/sh\ntest "$*" = --version && echo PHP 8.2.29\n')
+    assert version_of(php, {"PATH": "/bin"}) == f"PHP 8.2.29 ({php})"

@@ -10,7 +10,8 @@ from pathlib import Path
 _VERSION_S = 10.0
 _HEAD_BYTES = 256
 _TELLS = {
-    r"node|nodejs|deno|bun|ruby|php|pypy3?|python\d?(?:\.\d+)?": "--version",
+    r"node|nodejs|deno|bun|ruby|pypy3?|python\d?(?:\.\d+)?": "--version",
+    r"php(?:-fpm|-cgi)?[\d.]*": "--version",
     r"gunicorn|uvicorn|postgres": "--version",
     r"perl": '-e print "perl $^V\\n"',
     r"java": "-version",
