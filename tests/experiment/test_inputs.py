@@ -10,7 +10,16 @@ from tests.report.sample_figures import HOST
 from httpdyno.experiment.inputs import changed_names, changes_since, input_digests
 from httpdyno.experiment.planning import make_plan
 from httpdyno.experiment.run import run_plan
-from httpdyno.model import Companion, Replay, RequestSpec, ServerSpec, Template, Workload
+from httpdyno.model import (
+    Companion,
+    PrivateNetwork,
+    Replay,
+    RequestSpec,
+    ServerSpec,
+    Template,
+    Workload,
+)
+from httpdyno.servers.own_network import opened
 from httpdyno.testing.bench import FakeBench
 from httpdyno.testing.memory_store import MemoryStore
 
@@ -138,6 +147,22 @@ def test_an_inherited_variable_is_named_by_its_name_alone(filed, monkeypatch):
     after = input_digests(filed)
     assert changed_names(before, after) == ["$TZ"]
     assert "Troll" not in str(after)
+
+
+def test_what_a_network_of_its_own_has_of_the_machine_is_compared(filed, tmp_path, monkeypatch):
+    """But not where the machine looks names up, which is another place in there."""
+    here = tmp_path / "nsswitch.conf"
+    monkeypatch.setattr(opened, "SERVICES", str(here))
+    study = structs.replace(filed, server=structs.replace(filed.server, network=PrivateNetwork()))
+    none = input_digests(study)
+    here.write_text("passwd: files\nhosts: files dns\n")
+    before = input_digests(study)
+    assert changed_names(none, before) == ["/etc/nsswitch.conf"]
+    here.write_text("passwd: files\nhosts: files mdns4_minimal dns\n")
+    assert changed_names(before, input_digests(study)) == []
+    here.write_text("passwd: files systemd\nhosts: files dns\n")
+    assert changed_names(before, input_digests(study)) == ["/etc/nsswitch.conf"]
+    assert "/etc/nsswitch.conf" not in input_digests(filed)
 
 
 def test_another_place_for_servers_is_another_disk_and_depth(filed, monkeypatch):

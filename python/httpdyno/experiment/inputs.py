@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from httpdyno.model import HostFacts, Plan, Replay, ServerSpec, Study
+from httpdyno.servers.own_network.opened import SERVICES, services_here
 from httpdyno.servers.root_folder import ROOT_VARIABLE
 from httpdyno.servers.staging import INHERITED
 
@@ -42,7 +43,8 @@ def input_digests(study: Study) -> dict[str, str]:
     """Return a digest of each file that a run of this study reads, and of what it inherits.
 
     Names are as the study has them; `$PATH` and the like are variables that servers get, or that
-    say where they live. What is neither a file nor a folder is not opened.
+    say where they live. What is neither a file nor a folder is not opened. Of the machine's own
+    files it has what servers in a network of their own read.
     """
     folder = Path(study.folder)
     digests: dict[str, str] = {}
@@ -55,6 +57,8 @@ def input_digests(study: Study) -> dict[str, str]:
             digests[str(part.relative_to(folder) if is_ours else part)] = _digest(part)
     for in_place in (each.folder for each in servers if each.folder):
         digests[f"{in_place}/"] = _folder_digest(folder / in_place)
+    if study.server.network is not None:
+        digests[SERVICES] = _services_digest()
     # Where servers live is on some disk, and so many folders deep: that is measured with them.
     for variable in (*INHERITED, ROOT_VARIABLE):
         if variable in os.environ:
@@ -141,6 +145,15 @@ def _files(path: Path, excluded: tuple[str, ...] = ()) -> Iterator[Path]:
         out = _NOT_OURS | left_out(folder, [*folders, *names])
         folders[:] = sorted(set(folders) - out) if is_new else []
         yield from (Path(folder) / name for name in sorted(names) if name not in out)
+
+
+def _services_digest() -> str:
+    """Return a digest of what is left of the machine's own file: not where hosts are looked up."""
+    try:
+        text = services_here()
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
+    return hashlib.sha256(text.encode()).hexdigest() if text else _GONE
 
 
 def _secret_digest(study: str, variable: str) -> str:
