@@ -162,6 +162,25 @@ def test_started_by_root_it_answers_as_another_user_that_may_only_write_where_it
         running.stop()
 
 
+def test_interpreters_that_are_loaded_are_named_as_the_running_server_names_them(case):
+    spec = replace(case.spec, settings={"modules": "dir mime perl"})
+    if missing := case.adapter.missing(spec):
+        pytest.skip(missing[0])
+    version = case.adapter.version(spec, case.study_folder)
+    assert " mod_perl/" in version
+    with new_run_root() as root:
+        running = case.adapter.spawn(
+            spec, case.study_folder, case.configuration, root.new_place("perl")
+        )
+        assert not isinstance(running, NotRunning)
+        try:
+            assert isinstance(running.await_ready(READY_S), Effective)
+            words = "".join(path.read_text() for path in running.error_logs())
+        finally:
+            running.stop()
+    assert f" {version} configured " in words
+
+
 def test_a_module_that_is_not_there_is_missing_in_words(case):
     spec = replace(case.spec, settings={"modules": "perl nowhere", "perl_modules": "No::Such"})
     sentences = case.adapter.missing(spec)

@@ -33,7 +33,7 @@ def test_each_missing_module_is_a_sentence_with_its_package(tmp_path):
 
 def test_each_missing_perl_module_is_a_sentence_with_its_package(monkeypatch):
     monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
-    monkeypatch.setattr(installation, "_output", lambda command: "\n".join(command[3:]))
+    monkeypatch.setattr(installation, "output_of", lambda command: "\n".join(command[3:]))
     assert missing_perl_modules(("Apache::ASP", "CGI", "DBD::SQLite")) == (
         "the Perl module Apache::ASP is not installed: `apt-get install libapache-asp-perl`",
         "the Perl module CGI is not installed: `apt-get install libcgi-pm-perl`",
@@ -62,7 +62,7 @@ def test_without_apache_it_says_what_to_install(monkeypatch):
 
 def test_a_program_that_is_no_apache_is_an_error(tmp_path):
     with pytest.raises(AdapterError, match="cannot be run"):
-        installation._output([str(Path(tmp_path) / "gone"), "-v"])
+        installation.output_of([str(Path(tmp_path) / "gone"), "-v"])
 
 
 def test_a_module_that_no_file_can_be_named_after_is_missing(tmp_path):

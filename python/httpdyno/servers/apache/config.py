@@ -55,7 +55,7 @@ def config_files(
     """
     files = {}
     modules = wanted_modules(spec, configuration.values)
-    lines = [*_frame(variables), *_load_lines(modules, installation)]
+    lines = [*_frame(variables), *load_lines(modules, installation)]
     if "mime" in modules:
         lines.append(f"TypesConfig {_TYPES if _TYPES.is_file() else '/dev/null'}")
     if spec.base:
@@ -114,7 +114,8 @@ def _frame(variables: Variables) -> list[str]:
     return lines
 
 
-def _load_lines(modules: Iterable[str], installation: Installation) -> list[str]:
+def load_lines(modules: Iterable[str], installation: Installation) -> list[str]:
+    """Return the lines that load modules, without those that are compiled in."""
     return [
         f"LoadModule {name}_module {installation.module_file(name)}"
         for name in modules

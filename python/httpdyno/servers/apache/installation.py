@@ -99,7 +99,7 @@ def missing_perl_modules(names: tuple[str, ...]) -> tuple[str, ...]:
         "for my $name (@ARGV) { (my $file = qq($name.pm)) =~ s{::}{/}g; "
         "print qq($name\\n) unless grep { -e qq($_/$file) } @INC }"
     )
-    absent = _output([perl, "-e", looks, *names]).split()
+    absent = output_of([perl, "-e", looks, *names]).split()
     return tuple(
         f"the Perl module {name} is not installed: `apt-get install {_debian_perl(name)}`"
         for name in absent
@@ -108,9 +108,9 @@ def missing_perl_modules(names: tuple[str, ...]) -> tuple[str, ...]:
 
 @functools.cache
 def _examined(binary: str) -> Installation:
-    version = re.search(r"Server version:\s*(\S.*)", _output([binary, "-v"]))
-    built_in = re.findall(r"^\s+(?:mod_)?(\w+)\.c$", _output([binary, "-l"]), re.MULTILINE)
-    root = re.search(r'HTTPD_ROOT="([^"]+)"', _output([binary, "-V"]))
+    version = re.search(r"Server version:\s*(\S.*)", output_of([binary, "-v"]))
+    built_in = re.findall(r"^\s+(?:mod_)?(\w+)\.c$", output_of([binary, "-l"]), re.MULTILINE)
+    root = re.search(r'HTTPD_ROOT="([^"]+)"', output_of([binary, "-V"]))
     folders = [Path(folder) for folder in MODULE_FOLDERS]
     if root is not None:
         folders.append(Path(root[1]) / "modules")
@@ -122,7 +122,12 @@ def _examined(binary: str) -> Installation:
     )
 
 
-def _output(command: list[str]) -> str:
+def output_of(command: list[str]) -> str:
+    """Return what a program of this machine writes on stdout, however it ends.
+
+    Raises:
+        AdapterError: It cannot be run, or does not end.
+    """
     try:
         done = subprocess.run(  # noqa: S603 - a program found on this machine
             command, capture_output=True, text=True, timeout=_ASK_S, check=False

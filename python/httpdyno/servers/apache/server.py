@@ -31,6 +31,7 @@ from httpdyno.servers.apache.installation import (
     server_user,
 )
 from httpdyno.servers.apache.knob import KNOBS, MPM
+from httpdyno.servers.apache.loaded import interpreters
 from httpdyno.servers.instance import Asked
 from httpdyno.servers.log_file import log_text
 from httpdyno.servers.process import ServerProcess
@@ -78,13 +79,14 @@ class Apache:
         return ""
 
     def version(self, spec: ServerSpec | None = None, study_folder: Path | None = None) -> str:
-        """Return Apache's own version.
+        """Return Apache's own version, and those of the interpreters that a study's loads.
 
         Raises:
             AdapterError: It is not installed.
         """
-        del spec, study_folder
-        return found().version
+        installation = found()
+        loaded = () if spec is None else interpreters(spec, study_folder or Path(), installation)
+        return " ".join((installation.version, *loaded))
 
     def render(
         self, spec: ServerSpec, study_folder: Path, configuration: Configuration
