@@ -2,6 +2,9 @@
 
 import os
 import signal
+from contextlib import nullcontext
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from msgspec import structs
@@ -9,14 +12,15 @@ from tests.experiment.test_server_bench import Up, measured
 from tests.experiment.test_standstill import request_of
 from tests.servers.own_network.test_server import START, CommandInNetwork, spec_of
 
-from httpdyno.errors import EngineError
+from httpdyno.errors import AdapterError, EngineError
 from httpdyno.experiment import server_bench
 from httpdyno.experiment.looks_afterwards import Looked
+from httpdyno.experiment.one_start import one_server
 from httpdyno.experiment.server_bench import ServerBench
 from httpdyno.experiment.start_arm import Arm, see_networks
 from httpdyno.experiment.usable_start import disturbance, start_trouble
 from httpdyno.experiment.window_choice import CycleMoments
-from httpdyno.model import Knob, Workload
+from httpdyno.model import Effective, Knob, Workload
 from httpdyno.servers.cell.possible import cell_complaint
 
 LOST = "the resolver of its network ended with signal 9"
@@ -103,6 +107,14 @@ def test_starts_beside_one_without_its_network_had_their_load_cut_short():
     ]
     assert starts[0][0].detail == "the network of another start beside it was gone"
     assert not see_networks([[Arm(running=Up()), Arm(running=None)]])
+
+
+@pytest.mark.parametrize("server", [Up, Lost])
+def test_what_was_seen_of_one_server_alone_is_not_told_where_it_lost_its_network(study, server):
+    adapter: Any = SimpleNamespace(spawn=lambda *_: server())
+    told = nullcontext() if server is Up else pytest.raises(AdapterError, match=LOST)
+    with told, one_server(adapter, study, study.start_configuration()) as up:
+        assert up.effective == Effective()
 
 
 class Remembering(CommandInNetwork):
