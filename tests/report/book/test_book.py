@@ -30,7 +30,7 @@ NOW = Now(
     low=71.0,
     high=84.0,
     n_starts=8,
-    moved=("processes begun a second 120 → 0.0",),
+    moved=("processes begun a second on this machine 120 → 0.0",),
     run_id="r1",
     seed=4,
     command="httpdyno book run mod-cgi-baseline",
@@ -80,7 +80,7 @@ def test_a_sheet_says_how_it_is_run_and_why_it_came_out_so():
     assert "study mount-style, throughput: mount cgi → registry" in text
     assert "no longer up to 1.05, smaller up to 8.84, larger from 135 on" in text
     assert CGI.because in text
-    assert "processes begun a second 120 → 0.0" in text
+    assert "processes begun a second on this machine 120 → 0.0" in text
     again = BY_NAME["perl-bound-load-2001"]
     assert "same as perl-bound-load" in flat(sheet(again, way_of(again), None, ""))
 

@@ -145,6 +145,22 @@ def test_what_moved_by_less_than_half_is_not_told(factor):
     assert differences(SLOW, after) == ()
 
 
+def test_processes_that_live_between_two_samples_are_counted_by_the_machine():
+    """A process for each answer: a third of them was seen."""
+    cgi = structs.replace(SLOW, seconds=1.0, births=50, host_forks=160, answers=150.0)
+    after = structs.replace(cgi, births=0, host_forks=2)
+    [found] = [each for each in differences(cgi, after) if each.name.startswith("processes")]
+    assert (found.name, found.text) == ("processes begun a second on this machine", "160 → 2.0")
+
+
+@pytest.mark.parametrize("forks", [None, 6])
+def test_processes_of_a_pool_are_counted_as_they_were_seen(forks):
+    before = structs.replace(SLOW, seconds=1.0, births=4, host_forks=forks)
+    after = structs.replace(before, births=0)
+    [found] = [each for each in differences(before, after) if each.name.startswith("processes")]
+    assert (found.name, found.text) == ("processes begun a second, at least", "4.0 → 0.0")
+
+
 def test_without_answers_nothing_can_be_compared():
     assert differences(SLOW, structs.replace(FAST, answers=0.0)) == ()
 

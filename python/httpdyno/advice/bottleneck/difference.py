@@ -49,10 +49,26 @@ def _calls(*kinds: str) -> Callable[[Facts], float | None]:
     return value
 
 
+_MANY_FORKS = 20.0
+"""Of a second: so many are a server's own, and no command that somebody typed."""
+
+
+def _forks_per_s(facts: Facts) -> float:
+    return facts.per_s(facts.look.host_forks or 0)
+
+
 _FIGURES = (
+    # Who comes and goes between two samples is not seen, but the machine counts it.
     _Figure(
-        name="processes begun a second",
-        value=lambda facts: facts.per_s(facts.look.births),
+        name="processes begun a second on this machine",
+        value=lambda facts: None if facts.look.host_forks is None else _forks_per_s(facts),
+        least=_MANY_FORKS,
+    ),
+    _Figure(
+        name="processes begun a second, at least",
+        value=lambda facts: (
+            None if _forks_per_s(facts) >= _MANY_FORKS else facts.per_s(facts.look.births)
+        ),
         least=1.0,
     ),
     _Figure(name="opens of .htaccess for an answer", value=_calls(".htaccess"), least=0.5),
