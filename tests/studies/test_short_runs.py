@@ -1,0 +1,42 @@
+"""Bundled studies run, as short as they can: from a first server to a report of what is stored."""
+
+import json
+
+import pytest
+
+from httpdyno.cli.app import run
+
+SHORT = {
+    "code-fragments": ("fragment=method", "perl"),
+    "database-connection": ("persistent=true", "apache2"),
+    "file-options": ("allow_override=None", "apache2"),
+    "form-parsing": ("parser=own", "apache2"),
+    "output-buffering": ("output=once", "apache2"),
+    "request-path": ("alias_root=true", "apache2"),
+}
+"""A change of each that soon shows, and what it takes."""
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        pytest.param(name, change, marks=pytest.mark.real_server(program))
+        for name, (change, program) in SHORT.items()
+    ],
+)
+def test_a_short_run_measures_both_sides_and_can_be_reported(name, change, capsys, tmp_path):
+    command = ["compare", name, "--b", change, "--budget", "60s", "--seed", "1", "--json", "-"]
+    assert run(command) == 0, capsys.readouterr().err
+    found = json.loads(capsys.readouterr().out)
+    assert (found["study"], found["status"]) == (name, "complete")
+    final = found["final"]
+    assert final["verdict"] in {"better", "worse", "equivalent", "inconclusive"}
+    # In the midst of other tests nothing is said of how much came of it.
+    assert final["n_starts"] >= 1
+    for arm in (final["before_arm"], final["after_arm"]):
+        assert (arm["status"], arm["error_ratio"]) == ("complete", 0.0)
+        assert arm["throughput_per_s"] > 0 or arm["calls"]["n_calls"] > 0
+    page = tmp_path / "report.html"
+    assert run(["report", found["id"], "--html", str(page)]) == 0
+    assert found["plan"]["title"] in page.read_text("utf-8")
