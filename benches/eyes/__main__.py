@@ -28,6 +28,7 @@ Example:
     .venv/bin/python -m benches.eyes
     .venv/bin/python -m benches.eyes --only disturbance --budget 5m --cores apart
     .venv/bin/python -m benches.eyes --only disturbance --kinds watched --pairs 60 --window 0.1
+    .venv/bin/python -m benches.eyes --only disturbance --kinds before --pairs 20 --before 0.2
     .venv/bin/python -m benches.eyes --quick
 """
 
@@ -50,6 +51,7 @@ from benches.eyes.told import Line, ratio
 from benches.eyes.watcher import watcher_beside
 
 from httpdyno.errors import HttpdynoError
+from httpdyno.experiment.looking import LOOK_S
 from httpdyno.load.core_plan import own_core_plan
 from httpdyno.telemetry.host import host_facts
 from httpdyno.units import duration_s
@@ -91,6 +93,7 @@ def disturbance(arguments: argparse.Namespace) -> Iterator[Line]:
         window_s=arguments.window,
         connections=arguments.connections,
         cores=cores,
+        before_s=arguments.before,
     )
     began_s, longest_s = time.monotonic(), 0.0
     batches: dict[str, list[Logs]] = {name: [] for name in arguments.kinds}
@@ -146,6 +149,9 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--kinds", nargs="+", choices=tuple(KINDS), default=tuple(KINDS))
     parser.add_argument("--pairs", type=int, default=8, metavar="N", help="of a batch [8]")
     parser.add_argument("--window", type=float, default=0.5, metavar="S", help="[0.5]")
+    parser.add_argument(
+        "--before", type=float, default=LOOK_S, metavar="S", help=f"looked at [{LOOK_S:g}]"
+    )
     parser.add_argument("--connections", type=int, default=8, metavar="N", help="[8]")
     parser.add_argument("--cores", choices=("auto", "apart", "shared"), default="auto")
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="[1]")
