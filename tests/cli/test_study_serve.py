@@ -101,4 +101,5 @@ def test_who_reads_the_url_through_a_pipe_need_not_wait_for_the_end(tmp_path):
         served.send_signal(signal.SIGINT)
         assert ready, "the URL came with the end only"
         assert served.stdout.readline().startswith("http://127.0.0.1:")
+        served.stdout.read()  # who closes a pipe that is written to ends who writes
     assert served.returncode == 0
