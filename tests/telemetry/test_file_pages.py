@@ -92,7 +92,9 @@ def test_a_server_takes_as_much_when_another_one_has_the_same_files(path):
     assert together is not None
     assert of_files > FILE_BYTES
     assert beside.pss_bytes == pytest.approx(alone.pss_bytes, abs=SLACK_BYTES)
-    assert together == pytest.approx(of_files, abs=SLACK_BYTES)
+    # Of libraries the kernel maps what lies around a fault, as it is in the cache just then; so two
+    # of one program have some pages each that the other one has not.
+    assert together == pytest.approx(of_files, abs=4 * SLACK_BYTES)
 
 
 def test_what_was_written_to_is_no_files_any_more(path):

@@ -5,11 +5,15 @@ import os
 import resource
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from httpdyno.telemetry.proc_file import KeptFiles, content, descriptors_to_keep, readable
+
+DEADLINE_S = 10.0
+SAID = (b"stat", b"status", b"syscall")
 
 
 def n_open():
@@ -17,7 +21,15 @@ def n_open():
 
 
 def asleep():
-    return subprocess.Popen(["sleep", "60"])
+    """Start a process and wait until nothing changes in it any more: its program is loaded."""
+    process = subprocess.Popen(["sleep", "60"])
+    before, now = b"", b" "
+    deadline_s = time.monotonic() + DEADLINE_S
+    while before != now or b" (sleep) S " not in now:
+        assert time.monotonic() < deadline_s
+        time.sleep(0.02)
+        before, now = now, b"".join(content(b"/proc/%d/%s" % (process.pid, name)) for name in SAID)
+    return process
 
 
 def end(process):
