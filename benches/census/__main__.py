@@ -1,6 +1,6 @@
 """System calls per request, beside those that the book counted.
 
-*Practical mod_perl* (Bekman and Cholet, 2003, chapter 11) counts what Apache 1.3 asked of the file
+*Practical mod_perl* (Bekman and Cholet, 2004, chapter 11) counts what Apache 1.3 asked of the file
 system before a handler had its turn, at a place that no file stands for, in four configurations.
 Here the same is counted in Apache of today by `census_of`, the function behind `httpdyno inspect
 --census`, under both handlers of mod_perl, and for comparison a program under gunicorn and under

@@ -14,7 +14,7 @@ shares, and some more. Of workers that have little of their own that is a third 
 Resident sizes count what is shared again in each worker. The two closed forms take the resident
 size of the largest worker (`child`) and what of it is shared.
 
-Source: Bekman and Cholet, Practical mod_perl, 2003, chapter 11; the kernel's
+Source: Bekman and Cholet, Practical mod_perl, 2004, chapter 11; the kernel's
 Documentation/filesystems/proc.rst for `MemAvailable` and `smaps_rollup`.
 """
 

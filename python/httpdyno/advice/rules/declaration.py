@@ -17,7 +17,7 @@ HTTPD = "httpd.apache.org/docs/2.4/"
 PHP = "php.net/manual/en/"
 NGINX = "nginx.org/en/docs/"
 GUNICORN = "docs.gunicorn.org/en/stable/settings.html"
-BOOK = "Bekman and Cholet, Practical mod_perl, 2003, chapter 11"
+BOOK = "Bekman and Cholet, Practical mod_perl, 2004, chapter 11"
 
 
 class Proposed(Record, frozen=True):

@@ -9,7 +9,7 @@ _HEAD = """\
 # Rules
 
 What `httpdyno inspect` says of settings: what the book (*Practical mod_perl* by Bekman and Cholet,
-2003, chapter 11) and the servers' own manuals say that a machine can check. A rule reads what is
+2004, chapter 11) and the servers' own manuals say that a machine can check. A rule reads what is
 known of a server, and changes nothing. Where what it needs is not known it says nothing.
 
 Where a knob stands for what a rule says, it has that proposed: the study that `httpdyno adopt`
@@ -64,4 +64,7 @@ def _tried(rule: Rule) -> str:
 
 
 def _sentence(words: str) -> str:
-    return f"{words[0].upper()}{words[1:]}."
+    """Return the words as a sentence; a name at its head, `mod_php` or a host, stays as it is."""
+    first = words.split(maxsplit=1)[0].rstrip(".,:;")
+    is_name = any(mark in first for mark in "._-/")
+    return f"{words if is_name else words[0].upper() + words[1:]}."
