@@ -109,7 +109,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
     ] = "/",
     with_member: Annotated[
         list[str] | None,
-        typer.Option("--with", metavar="SOURCE", help="A further member behind it."),
+        typer.Option("--with", metavar="SOURCE", help="A further server behind it, its backend."),
     ] = None,
     knob: Annotated[
         list[str] | None,
@@ -143,7 +143,10 @@ def command(  # noqa: PLR0913 - one parameter for each option
     isolation: Annotated[
         str,
         typer.Option(
-            "--isolation", metavar="|".join(_ISOLATIONS), help="How a copy is kept apart."
+            "--isolation",
+            metavar="|".join(_ISOLATIONS),
+            help="How a copy is kept apart: `auto` is a cell where one can be had, else a wall; "
+            "`open` keeps nothing from it.",
         ),
     ] = "auto",
     budget: Annotated[
@@ -155,7 +158,8 @@ def command(  # noqa: PLR0913 - one parameter for each option
     """Make a study of your own server, to tune a copy of it.
 
     Its configuration is copied, and a private copy of it is started once. Nothing of yours is
-    changed, asked or signalled, and the copy cannot reach anything outside.
+    changed, asked or signalled. In a cell the copy reaches nothing outside; what a wall lets out,
+    `httpdyno doctor` says. Exit code 1 when an answer is not the right one.
     """
     outputs = Outputs(json=json)
     outputs.check()

@@ -94,7 +94,9 @@ def overview(context: typer.Context, *, json: JsonOption = None) -> None:
 """,
 )
 def show(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Of an experiment.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="An experiment, as `httpdyno book` lists it.")
+    ],
     *,
     json: JsonOption = None,
 ) -> int:
@@ -123,7 +125,11 @@ def show(
 def run(  # noqa: PLR0913 - one parameter for each option
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="NAME", help="Of experiments.", show_default=False),
+        typer.Argument(
+            metavar="NAME",
+            help="Experiments, as `httpdyno book` lists them.",
+            show_default=False,
+        ),
     ] = None,
     *,
     run_all: Annotated[bool, typer.Option("--all", help="Every one that can run here.")] = False,

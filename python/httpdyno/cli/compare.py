@@ -117,9 +117,9 @@ def command(  # noqa: PLR0913 - one parameter for each option
 ) -> int:
     """Compare configurations of a study's server, or running servers.
 
-    Knobs that are not named keep the value that the study starts from. Both run side by side and
-    are loaded in turns, so that what else happens on the machine hits both. Several candidates
-    are each compared with a, and share the budget and the risk of a wrong word.
+    Knobs that are not named keep the value that the study starts from. Both sides run at the same
+    time and are loaded in turns, so that what else happens on the machine hits both. Several
+    candidates are each compared with a, and share the budget and the risk of a wrong word.
     """
     outputs = Outputs(json=json, html=html, has_secrets=with_secrets)
     outputs.check()

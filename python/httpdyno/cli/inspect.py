@@ -38,6 +38,7 @@ EXAMPLE = """Example:
 \b
   httpdyno inspect nginx
   httpdyno inspect :8000 --load http://127.0.0.1:8000/ --for 20s
+  httpdyno inspect --census http://127.0.0.1:8000/
 """
 
 
@@ -124,7 +125,8 @@ def command(  # noqa: PLR0913 - an option each
         ),
     ] = None,
     rules: Annotated[
-        bool, typer.Option("--rules", help="What is looked for, as a page in Markdown.")
+        bool,
+        typer.Option("--rules", help="Look at nothing; print all that is looked for, in Markdown."),
     ] = False,
     json: JsonOption = None,
 ) -> int:

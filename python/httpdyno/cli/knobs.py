@@ -57,8 +57,8 @@ def command(
 ) -> int:
     """List what can be set of a server: values, default, cost and risk.
 
-    Of servers that studies make it is all that their adapters know; of those that are configured
-    on this machine, what their own files set, with the values found as defaults.
+    For a server that studies make, these are all that its adapter knows; for one that is configured
+    on this machine, those of its own files, with the values found there as defaults.
     """
     outputs = Outputs(json=json)
     outputs.check()

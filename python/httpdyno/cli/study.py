@@ -39,7 +39,17 @@ from httpdyno.study.reference import study_reference
 from httpdyno.study.schema import study_schema
 from httpdyno.units import format_bytes, format_duration
 
-app = typer.Typer(no_args_is_help=False, rich_markup_mode=None)
+app = typer.Typer(
+    no_args_is_help=False,
+    rich_markup_mode=None,
+    epilog="""Example:
+
+\b
+  httpdyno study list
+  httpdyno study show bookmarks
+  httpdyno study run bookmarks --budget 3m
+""",
+)
 
 
 @app.command(

@@ -55,9 +55,9 @@ def new(  # noqa: PLR0913 - one parameter for each option
 ) -> int:
     """Write a small study into a new folder.
 
-    It has comments, loads, and runs where its server is installed. What it says of knobs and
-    requests is an example: put in yours. Of a server that runs here already, `httpdyno adopt`
-    writes one with its own configuration.
+    It has comments, and runs as it stands where its server is installed. Its knobs and requests are
+    examples: put in yours. For a server that runs here already, `httpdyno adopt` writes one with
+    its own configuration.
     """
     outputs = Outputs(json=json)
     outputs.check()

@@ -44,10 +44,10 @@ def serve(
 ) -> int:
     """Start a study's server, and keep it until Ctrl-C.
 
-    As each start of it is measured: on loopback, with what the study prepares, in a folder of its
-    own that is removed at the end. The address is printed; `httpdyno inspect`, `load` and a browser
-    can ask it what no study does. Where that is in a network of its own, how to get there is told.
-    In JSON it is told with what the server says that it runs.
+    It runs as in each start that is measured: on loopback, with what the study prepares, in a
+    folder of its own that is removed at the end. The address is printed, for `httpdyno inspect`,
+    `httpdyno load` or a browser; where the study has a network of its own, so is the command that
+    leads into it. JSON has its processes too, and the settings that the running server tells.
     """
     outputs = Outputs(json=json)
     outputs.check()

@@ -41,7 +41,8 @@ def command(  # noqa: PLR0913 - one parameter for each option
     """Tune a study's server, keeping each change that is proven.
 
     The server runs as a private instance; your own configuration files are not edited. In place of
-    a study a server may be named, as for `httpdyno adopt`: it is adopted first.
+    a study a server may be named, such as nginx or :8080: it is adopted first, and asked for `/`
+    alone; `httpdyno adopt` takes other requests.
     """
     if study is not None:
         study = study_of(study)
