@@ -207,7 +207,8 @@ class SiteTable(Record, frozen=True):
     snapshot: str = "snapshot"
     """Folder of the study that holds their files as they were found."""
     isolation: Isolation = "auto"
-    """How private copies are kept apart: `auto` takes a cell where one can be had, else a wall."""
+    """How private copies are kept apart: `auto` takes a cell where one can be had, else a wall;
+    `open` rewrites their paths and ports, and keeps nothing from them."""
     listener: str = ""
     """The loaded listener: a port, `ip:port` or `unix:/path`; empty is the first without TLS."""
     host: str = ""
