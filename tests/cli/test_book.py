@@ -81,7 +81,7 @@ def test_a_report_of_nothing_yet_has_all_that_was_found_then(capsys, folder):
         ("book report", "nothing to write"),
         ("book run preload-cgi-import-all-memory", "cannot be run here: compile() of CGI.pm"),
         ("book run pool-sizing-examples --budget 0s", "no time at all"),
-        ("book run pool-sizing-examples --resume", "`--resume` goes on with `--all`"),
+        ("book run pool-sizing-examples --resume", "`--resume` is for `--all`"),
         ("book run --all --resume", "no `book run --all` was broken off here"),
     ],
 )

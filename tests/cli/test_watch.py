@@ -336,7 +336,7 @@ def test_a_page_that_is_none_is_refused(server, answer, words, capsys):
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (["--json", "-"], 2, "`--json` takes `--once`"),
+        (["--json", "-"], 2, "`--json` is for `--once`"),
         (["--once", "-n", "2"], 2, "exclude each other"),
         (["--every", "10ms"], 2, "shorter than 0.1 s"),
         (["--every", "1"], 2, "is not a duration"),

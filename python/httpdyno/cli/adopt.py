@@ -256,7 +256,9 @@ def _isolation(text: str) -> Isolation:
     for each in _ISOLATIONS:
         if text == each:
             return each  # type: ignore[return-value] # one of the four
-    raise UsageError(f"`--isolation {text}` is none", hint=f"one of {', '.join(_ISOLATIONS)}")
+    raise UsageError(
+        f"`--isolation {text}` makes no sense; expected one of {', '.join(_ISOLATIONS)}"
+    )
 
 
 def _allowed(text: str) -> tuple[str, ...]:

@@ -240,9 +240,11 @@ def _broken_off(request: _Request, seed: int | None) -> UnderWay | None:
         return None
     if not request.is_all:
         hint = "`httpdyno book run --all --resume`"
-        raise UsageError("`--resume` goes on with `--all`", hint=hint)
+        raise UsageError("`--resume` is for `--all`", hint=hint)
     if seed is not None:
-        raise UsageError("what was begun has its seed", hint="leave out `--seed` with `--resume`")
+        raise UsageError(
+            "the run that goes on has its own seed", hint="leave out `--seed` with `--resume`"
+        )
     before = under_way()
     if before is None:
         raise UsageError("no `book run --all` was broken off here", hint="leave out `--resume`")
@@ -268,7 +270,9 @@ def round_s(asked: Sequence[Experiment]) -> float:
 
 def _asked(request: _Request) -> list[Experiment]:
     if bool(request.names) == request.is_all:
-        raise UsageError("name experiments, or give `--all`", hint="`httpdyno book` lists them")
+        raise UsageError(
+            "name experiments, or give `--all`, not both", hint="`httpdyno book` lists them"
+        )
     if not request.is_all:
         # Two of the same data are one.
         found = dict.fromkeys(way_of(_named(name)).name for name in request.names)

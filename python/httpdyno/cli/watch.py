@@ -125,7 +125,7 @@ def _check(every_s: float, *, has_count: bool, is_once: bool, has_json: bool) ->
             hint="CPU time is counted in ticks of 10 ms: shorter looks tell nothing",
         )
     if has_json and not is_once:
-        raise UsageError("`--json` takes `--once`", hint="two looks make one document")
+        raise UsageError("`--json` is for `--once`", hint="give both: two looks make one document")
     if has_count and is_once:
         raise UsageError("`-n` and `--once` exclude each other")
 
