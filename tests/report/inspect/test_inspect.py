@@ -229,6 +229,16 @@ def test_json_has_each_process(golden):
     golden("report/inspect_pool.json", f"{json.dumps(server, indent=2)}\n")
 
 
+def test_what_scripts_ask_for_is_that_of_the_one_server_that_was_named():
+    front, behind = named(), replace(api(), observed=observed(worker(ROOT_PID, 1), worker(813, 6)))
+    document = inspect_json(Page(servers=(behind, front), now_s=NOW_S))
+    for name in ("pool", "workers", "findings"):
+        assert document[name] == document["servers"][1][name]
+    several = (front, replace(behind, is_named=True))
+    assert "pool" not in inspect_json(Page(servers=several, now_s=NOW_S))
+    assert "pool" not in inspect_json(PAGES["site"])
+
+
 def test_workers_are_in_the_order_of_what_is_their_own_and_the_rest_is_summed():
     lines = plain_text(inspect_text(PAGES["pool"])).splitlines()
     head = next(k for k, line in enumerate(lines) if line.startswith("  process"))

@@ -17,10 +17,13 @@ _AT_TOP = ("pool", "workers", "findings")
 def inspect_json(page: Page) -> dict[str, Any]:
     """Return the whole as built-in types.
 
-    Where exactly one server is shown, what scripts ask for most stands at the top as well.
+    What scripts ask for most stands at the top as well: of the one server that was named, whatever
+    serves its backends, or of the only one that is shown.
     """
     servers = [_server(each) for each in page.servers]
-    sole = {name: servers[0][name] for name in _AT_TOP} if len(servers) == 1 else {}
+    pairs = zip(page.servers, servers, strict=True)
+    meant = [told for each, told in pairs if each.is_named] or servers
+    sole = {name: meant[0][name] for name in _AT_TOP} if len(meant) == 1 else {}
     return {
         **sole,
         "servers": servers,
