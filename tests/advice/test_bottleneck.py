@@ -286,3 +286,14 @@ def test_processes_that_looks_missed_are_named_where_the_machine_began_as_many(
     [look] = [each.look for each in BUILT if each.name == "spawning" and each.look is not None]
     missed = structs.replace(look, births=births, deaths=births, host_forks=forks, answers=120.0)
     assert (bottleneck(missed).limit == "spawning") is is_each
+
+
+def test_cpu_time_of_processes_that_ended_is_not_said_to_be_none_where_it_is_not_known():
+    dying = structs.replace(STARVED, births=12, deaths=12, spawn_cpu_s=0.05)
+    found = bottleneck(dying)
+    assert (found.limit, found.evidence["spawn_cpu_ratio"]) == ("spawning", 0.5)
+    assert "50 % of the server's CPU time" in found.reason
+    unknown = bottleneck(structs.replace(dying, spawn_cpu_s=None))
+    assert unknown.limit == "spawning"
+    assert "CPU time" not in unknown.reason
+    assert "spawn_cpu_ratio" not in unknown.evidence

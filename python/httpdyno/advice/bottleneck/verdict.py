@@ -127,16 +127,18 @@ def _spawning(facts: Facts) -> Bottleneck | None:
     )
     if not (is_each or is_dying):
         return None
+    used = f"; {percent(ratio)} of the server's CPU time was of those that ended"
+    if look.spawn_cpu_s is None:
+        used = ""  # where nobody waits for them, what they used is not known
     return Bottleneck(
         limit="spawning",
         # Who came and went between two samples was not seen.
         reason=f"at least {of(facts.per_s(look.births))} processes came and {of(deaths_per_s)} "
-        f"went a second, {per_answer:.2g} for an answer; {percent(ratio)} of the server's CPU time "
-        "was of those that ended",
+        f"went a second, {per_answer:.2g} for an answer{used}",
         evidence={
             "births_per_s": facts.per_s(look.births),
             "births_per_answer": per_answer,
-            "spawn_cpu_ratio": ratio,
+            **({} if look.spawn_cpu_s is None else {"spawn_cpu_ratio": ratio}),
             **({"machine_births_per_answer": forks_per_answer} if look.host_forks else {}),
         },
         advice="let processes live longer: a persistent pool in place of CGI, a higher number of "
