@@ -297,3 +297,12 @@ def test_cpu_time_of_processes_that_ended_is_not_said_to_be_none_where_it_is_not
     assert unknown.limit == "spawning"
     assert "CPU time" not in unknown.reason
     assert "spawn_cpu_ratio" not in unknown.evidence
+
+
+def test_a_few_pages_that_somebody_read_back_from_swap_do_not_make_memory_short():
+    # Each answer reads a page of a file that is mapped; 3 pages are another program's.
+    mapped = structs.replace(STARVED, doing={"disk": 4.0}, major_faults=400, swap_ins=3)
+    assert bottleneck(mapped).limit == "disk"
+    found = bottleneck(structs.replace(mapped, swap_ins=400))
+    assert found.limit == "memory"
+    assert "400 pages came back from swap" in found.reason

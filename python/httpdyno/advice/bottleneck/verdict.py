@@ -79,8 +79,9 @@ def _memory(facts: Facts) -> Bottleneck | None:
     look = facts.look
     hits, faults = look.memory_limit_hits or 0, facts.per_answer(look.major_faults)
     pressure = look.pressure.get("memory", 0.0)
-    # Pressure is the whole machine's: by itself it says nothing of this server.
-    is_short = bool(hits) or look.swap_ins > 0
+    # Pressure is the whole machine's: by itself it says nothing of this server. So are pages from
+    # swap: fewer than the faults that are asked for do not explain them, which may be of files.
+    is_short = bool(hits) or facts.per_answer(look.swap_ins) >= _FAULTS_PER_ANSWER
     if not is_short or faults < _FAULTS_PER_ANSWER:
         return None
     what = [
