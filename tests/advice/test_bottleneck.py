@@ -306,3 +306,20 @@ def test_a_few_pages_that_somebody_read_back_from_swap_do_not_make_memory_short(
     found = bottleneck(structs.replace(mapped, swap_ins=400))
     assert found.limit == "memory"
     assert "400 pages came back from swap" in found.reason
+
+
+def test_workers_that_wait_for_what_they_share_are_not_said_to_be_too_few():
+    mixed = structs.replace(
+        STARVED,
+        doing={"backend": 1.6, "lock": 1.2, "sleep": 1.2},
+        backends={"127.0.0.1:5432": 1.6},
+    )
+    found = bottleneck(mixed)
+    assert (found.limit, found.evidence) == (
+        "unknown",
+        {"backend_workers": 1.6, "lock_workers": 1.2},
+    )
+    assert "(1.6 for 127.0.0.1:5432, 1.2 for a lock)" in found.reason
+    # Most wait each for itself, or compute.
+    for doing in ({"backend": 1.6, "sleep": 2.4}, {"running": 3.6, "disk": 0.4}):
+        assert bottleneck(structs.replace(mixed, doing=doing)).limit == "too_few_workers"

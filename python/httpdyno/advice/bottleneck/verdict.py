@@ -12,7 +12,7 @@ from msgspec import structs
 
 from httpdyno.advice.bottleneck.facts import Facts, of, percent
 from httpdyno.model import Bottleneck, Limit, Look
-from httpdyno.model.look import LEAST_SAMPLES
+from httpdyno.model.look import LEAST_SAMPLES, Doing
 
 _MUCH = 0.6
 """Of the workers: so many held by one thing are what limits a pool."""
@@ -285,6 +285,8 @@ def _cpu(facts: Facts) -> Bottleneck | None:
 
 _WAITING = 0.5
 _AT_RANDOM = 0.1
+_SHARED: tuple[Doing, ...] = ("backend", "lock", "disk")
+"""What several wait for serves no more because one more does."""
 
 
 def _too_few_workers(facts: Facts) -> Bottleneck | None:
@@ -293,6 +295,13 @@ def _too_few_workers(facts: Facts) -> Bottleneck | None:
         return None
     if facts.look.unclear >= _WAITING:
         return None
+    if facts.at(*_SHARED) >= _HALF * facts.busy:
+        return _unknown(
+            f"all {facts.workers_text} were busy and {of(facts.unserved)} requests waited for one, "
+            f"but half of the workers or more waited for what they share ({_shared(facts)}): more "
+            "workers help only if that serves more at a time",
+            {f"{name}_workers": n for name in _SHARED if (n := facts.at(name))},
+        )
     return Bottleneck(
         limit="too_few_workers",
         reason=f"all {facts.workers_text} were busy and {of(facts.unserved)} requests waited for "
@@ -304,6 +313,12 @@ def _too_few_workers(facts: Facts) -> Bottleneck | None:
         },
         advice="more workers, as far as memory allows",
     )
+
+
+def _shared(facts: Facts) -> str:
+    what = {"backend": _where(facts), "lock": "a lock", "disk": "a disk"}
+    told = {name: n for name in _SHARED if (n := facts.at(name)) >= _TOLD}
+    return ", ".join(f"{of(n)} for {what[name]}" for name, n in told.items())
 
 
 def _nothing(facts: Facts) -> Bottleneck | None:
