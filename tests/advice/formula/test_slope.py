@@ -141,9 +141,25 @@ def test_sizes_that_show_nothing_are_refused(seen, words):
         worked("unsharing", seen)
 
 
-def test_private_memory_that_stays_the_same_has_no_leak():
+def test_private_memory_that_stays_the_same_is_said_to():
     found = worked("unsharing", "0=2MB,10=2MB,100=2MB,1000=2MB,2000=2MB")
     assert figures(found)["leak"] == 0
+    assert found.answer == "it has not grown by 2,000 requests: 2 MB"
+
+
+@pytest.mark.parametrize(
+    ("seen", "most"),
+    [
+        # Up or down by chance, and down.
+        ("0=2MB,100=1.99MB,200=2MB,300=1.99MB,400=2.02MB", 2.02e6),
+        ("0=2MB,100=1.9MB,200=1.8MB,300=1.7MB,400=1.6MB", 2e6),
+    ],
+)
+def test_growth_that_is_none_or_chance_is_not_claimed(seen, most):
+    found = worked("unsharing", seen)
+    assert found.answer.startswith("no growth is proven by 400 requests: -")
+    assert figures(found)["leak"] == 0
+    assert figures(found)["at_limit"] == pytest.approx(most)
 
 
 def test_pools_on_a_line_say_what_is_there_once_and_what_each_worker_adds():

@@ -80,6 +80,8 @@ def _unsharing(pairs: Pairs) -> Fitted:
             f"`--seen` needs sizes at {_LEAST_PAIRS} counts of requests or more",
             hint="Such as `--seen 0=350kB,25=8.6MB,150=19.3MB,525=20.4MB`.",
         )
+    if size.min() == size.max():
+        return _still(n, size)
     level = fit_saturation(n, size, has_slope=False, confidence=CONFIDENCE)
     slope = fit_saturation(n, size, has_slope=True, confidence=CONFIDENCE)
     figures: dict[str, float | None] = {
@@ -123,9 +125,35 @@ def _leaking(
     )
 
 
+def _still(n: Floats, size: Floats) -> Fitted:
+    """Return that it stays the same: of a curve that does not rise no figure means anything."""
+    ends = ("leak_low", "leak_high", "level_low", "level_high")
+    return Fitted(
+        values={"level": float(size.max()), "n_scale": 0.0, "leak": 0.0},
+        working=(f"{len(n)} pairs, and all are {_size(float(size.max()))}",),
+        answer=f"it has not grown by {n.max():,.0f} requests: {{level}}",
+        figures=dict.fromkeys(ends),
+    )
+
+
 def _unbent(n: Floats, size: Floats, figures: dict[str, float | None]) -> Fitted:
-    """Return a straight line: what may be slow unsharing or a leak, and is taken for the worse."""
+    """Return a straight line: what may be slow unsharing or a leak, and is taken for the worse.
+
+    Unless chance alone may have made it rise.
+    """
     line = fit_line(n, size, np.ones_like(n), confidence=CONFIDENCE)
+    if line.slope_low <= 0:
+        ends = f"{_size(line.slope_low)} … {_size(line.slope_high)}"
+        return Fitted(
+            values={"level": float(size.max()), "n_scale": float(n.max()), "leak": 0.0},
+            working=(
+                f"a straight line over {len(n)} pairs: d = {_size(line.slope)} a request ({ends}; "
+                f"{_SURE})",
+            ),
+            answer=f"no growth is proven by {n.max():,.0f} requests: {ends} a request, {_SURE}; "
+            "{level} at most so far",
+            figures=figures,
+        )
     return Fitted(
         values={"level": line.intercept, "n_scale": float(n.max()), "leak": max(0.0, line.slope)},
         working=(
