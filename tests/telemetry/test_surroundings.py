@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 from tests.namespace import may_make_networks, serving_elsewhere
 
+from httpdyno.telemetry import surroundings
 from httpdyno.telemetry.kernel_text import (
     counters,
+    held_bytes,
     limit_files,
     pressure,
     tcp_extensions,
@@ -70,10 +72,35 @@ def test_a_part_of_the_groups_may_be_mounted():
     assert list(limit_files(mounts, "0::/docker/ab\n")) == []
 
 
+def test_what_others_in_its_group_hold_is_not_left_to_a_server(monkeypatch):
+    box = "/sys/fs/cgroup/unified/box"
+    texts = {
+        "/proc/self/mountinfo": MOUNTS,
+        "/proc/7/cgroup": "0::/box/shop\n",
+        f"{box}/shop/memory.max": "max\n",
+        f"{box}/memory.max": "1000\n",
+        # A database is in the same container, and pages of files that may be taken away.
+        f"{box}/memory.stat": "anon 500\nfile 900\nshmem 100\n",
+    }
+    monkeypatch.setattr(surroundings, "_text", lambda path: texts.get(path, ""))
+    assert memory_limit_bytes(7, 200) == 1000 - (600 - 200)
+    assert memory_limit_bytes(7, 600) == memory_limit_bytes(7, 650) == 1000
+    texts[f"{box}/shop/memory.max"] = "500\n"
+    assert memory_limit_bytes(7, 600) == 500
+    texts[f"{box}/memory.stat"] = "anon 5000\n"
+    assert memory_limit_bytes(7, 600) == 0
+
+
+def test_what_a_group_holds_is_told_in_either_version():
+    assert held_bytes("anon 500\nfile 900\nshmem 100\n") == 600
+    assert held_bytes("cache 9\nrss 5\nshmem 1\ntotal_rss 50\ntotal_shmem 10\n") == 60
+    assert held_bytes("") == 0
+
+
 def test_this_machine_has_memory():
     seen = host_memory()
     assert 0 < seen.available_bytes < os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    limit = memory_limit_bytes(os.getpid())
+    limit = memory_limit_bytes(os.getpid(), 0)
     assert limit is None or limit > 0
 
 

@@ -54,6 +54,20 @@ def tcp_extensions(text: str) -> dict[str, int]:
     return {name: int(value) for name, value in zip(*lines, strict=True)} if lines else {}
 
 
+def held_bytes(text: str) -> int:
+    """Return what a control group and those below hold and cannot be made to give back.
+
+    Memory of their own making and shared memory; of files, what is there can be read again.
+
+    Args:
+        text: Its memory.stat; empty where it tells nothing, which is 0.
+    """
+    told = counters(text)
+    # Version 1 has what is below in figures of their own, and in the others itself alone.
+    names = ("total_rss", "total_shmem") if "total_rss" in told else ("anon", "shmem")
+    return sum(told.get(name, 0) for name in names)
+
+
 def limit_files(mounts: str, groups: str) -> Iterator[str]:
     """Yield the files that limit a process's memory: of its control group, and those above it.
 

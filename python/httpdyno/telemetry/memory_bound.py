@@ -24,7 +24,7 @@ from httpdyno.telemetry.pool import Pool
 from httpdyno.telemetry.worker import Worker
 
 AVAILABLE = "MemAvailable and what it has"
-CONTROL_GROUP = "the limit of its control group"
+CONTROL_GROUP = "the limit of its control group, less what others in it hold"
 RESERVE_RATIO = 0.1
 """Of what is available: workers grow, and not all of them have met their largest page yet."""
 _KERNEL_BESIDES_BYTES = 80 * 1024
@@ -71,7 +71,8 @@ def memory_bound(
     Args:
         pool: As it is now.
         available_bytes: MemAvailable of /proc/meminfo.
-        limit_bytes: Of its control group, or of one above it; None where there is none.
+        limit_bytes: Of its control group, or of one above it, less what others in it hold; None
+            where there is none.
     """
     largest = pool.largest
     child = largest.memory if largest else None

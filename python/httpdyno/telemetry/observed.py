@@ -48,6 +48,7 @@ def observed(root_pid: int, inodes: Collection[int] | None = None) -> Observed |
     if not sample.workers:
         return None
     together, host = pool(sample), host_memory()
+    own_bytes = (together.pss_bytes or 0) - (together.file_pss_bytes or 0)
     return Observed(
         root_pid=root_pid,
         workers=sample.workers,
@@ -56,7 +57,7 @@ def observed(root_pid: int, inodes: Collection[int] | None = None) -> Observed |
         bound=memory_bound(
             together,
             available_bytes=host.available_bytes,
-            limit_bytes=memory_limit_bytes(root_pid),
+            limit_bytes=memory_limit_bytes(root_pid, own_bytes),
         ),
         sockets=None if inodes is None else sockets(root_pid, inodes),
     )

@@ -13,7 +13,14 @@ from pathlib import Path
 
 from httpdyno.errors import AdapterError
 from httpdyno.sock_diag import connection_states, listening_sockets, listening_unix_sockets
-from httpdyno.telemetry.kernel_text import Pressure, counters, limit_files, pressure, tcp_extensions
+from httpdyno.telemetry.kernel_text import (
+    Pressure,
+    counters,
+    held_bytes,
+    limit_files,
+    pressure,
+    tcp_extensions,
+)
 from httpdyno.telemetry.worker import not_visible
 
 _RESOURCES = ("cpu", "memory", "io")
@@ -69,13 +76,26 @@ def host_memory() -> HostMemory:
     )
 
 
-def memory_limit_bytes(pid: int) -> int | None:
-    """Return the least limit of a process's control groups, such as systemd's `MemoryMax`."""
+def memory_limit_bytes(pid: int, own_bytes: int) -> int | None:
+    """Return what the limits of a process's control groups, such as `MemoryMax`, leave to a server.
+
+    The least of them, each less what others in that group hold: a container or a slice may have
+    several servers.
+
+    Args:
+        pid: One of its processes.
+        own_bytes: What it holds itself, without pages of files.
+    """
     files = limit_files(_text(f"{_PROC}/self/mountinfo"), _text(f"{_PROC}/{pid}/cgroup"))
-    texts = (_text(file).strip() for file in files)
-    limits = (int(text) for text in texts if text.isdigit())
-    # Without a limit version 2 says `max`, version 1 the most pages that fit into a number.
-    return min((limit for limit in limits if limit < _NO_LIMIT_BYTES), default=None)
+    limits = {file: int(text) for file in files if (text := _text(file).strip()).isdigit()}
+    left = (
+        limit - max(0, held_bytes(_text(f"{file.rpartition('/')[0]}/memory.stat")) - own_bytes)
+        for file, limit in limits.items()
+        # Without a limit version 2 says `max`, version 1 the most pages that fit into a number.
+        if limit < _NO_LIMIT_BYTES
+    )
+    least = min(left, default=None)
+    return None if least is None else max(0, least)
 
 
 def listen_overflows(networks: Iterable[str]) -> dict[str, int]:
