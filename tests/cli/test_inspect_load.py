@@ -2,6 +2,7 @@
 
 import os
 import signal
+from dataclasses import replace
 
 import pytest
 
@@ -53,22 +54,37 @@ def seen_from(n_began: int) -> UnderLoad:
     )
 
 
+BOUND = MemoryBound(
+    available_bytes=1 << 30,
+    limited_by=AVAILABLE,
+    reserve_bytes=0,
+    once_bytes=0,
+    each_bytes=MIB,
+    kernel_bytes=0,
+    n=None,
+    n_by_parent=None,
+    n_by_rss=None,
+    n_by_child=None,
+    n_by_shared=None,
+)
+
+
+def grown(curve: PrivateCurve) -> Growth:
+    return Growth(verdict="leak", reason="", n_workers=2, n_requests=1000, curve=curve)
+
+
 def test_what_a_worker_served_before_it_was_seen_makes_no_room():
     curve = PrivateCurve(start_bytes=13 * MIB, rise_bytes=0.0, n_scale=1.0, leak_bytes=KIB)
-    found = Growth(verdict="leak", reason="", n_workers=2, n_requests=1000, curve=curve)
-    bound = MemoryBound(
-        available_bytes=1 << 30,
-        limited_by=AVAILABLE,
-        reserve_bytes=0,
-        once_bytes=0,
-        each_bytes=MIB,
-        kernel_bytes=0,
-        n=None,
-        n_by_parent=None,
-        n_by_rss=None,
-        n_by_child=None,
-        n_by_shared=None,
-    )
-    fresh = _table(found, bound, seen_from(0), None)
+    fresh = _table(grown(curve), BOUND, seen_from(0), None)
     assert fresh[0].each_bytes == pytest.approx(16 * MIB, rel=0.01)
-    assert _table(found, bound, seen_from(12_000), None) == fresh
+    assert _table(grown(curve), BOUND, seen_from(12_000), None) == fresh
+
+
+def test_what_the_kernel_keeps_for_the_parent_is_no_room_for_a_worker():
+    found = grown(PrivateCurve(start_bytes=13 * MIB, rise_bytes=0.0, n_scale=1.0))
+    bound = replace(BOUND, kernel_bytes=2 * MIB)
+    each_bytes = _table(found, bound, seen_from(0), None)[-1].each_bytes
+    assert each_bytes is not None
+    for besides, n in ((0, 3), (2 * MIB, 4)):
+        full = replace(bound, available_bytes=round(4 * each_bytes) + besides)
+        assert _table(found, full, seen_from(0), None)[-1].n_workers == n

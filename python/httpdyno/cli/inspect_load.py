@@ -244,7 +244,8 @@ def _table(
     )
     return life_table(
         room_bytes=bound.available_bytes - bound.reserve_bytes,
-        once_bytes=bound.once_bytes,
+        # The parent is one more process that the kernel keeps something for.
+        once_bytes=bound.once_bytes + bound.kernel_bytes,
         curve=found.curve,
         cost=cost,
         beyond_bytes=max(0.0, beyond) + bound.kernel_bytes,
