@@ -103,6 +103,13 @@ def test_what_was_found_then_can_be_judged(each):
         assert bool(each.artefact) >= ("was an artefact" in each.explains)
 
 
+def test_a_sentence_on_a_number_that_is_counted_is_of_one_word():
+    """It is the same, more, or less: nothing is a reason for all three."""
+    for each in RUN:
+        if isinstance(each.way, Count | Said):
+            assert len(each.explains) == 1, each.name
+
+
 @pytest.mark.parametrize("each", BY_STUDY, ids=lambda each: each.name)
 def test_the_study_s_readme_leads_to_it(each):
     readme = (Path(open_study(each.way.study).folder) / "README.md").read_text(encoding="utf-8")
