@@ -29,6 +29,8 @@ N = 36
 """Tables and measurements in the founding documents."""
 FEWEST_RATES = 13
 FEWEST_RUN = 35
+LONG_LIFE = 100_000
+"""Requests of a process that no window has time for."""
 OF_STUDIES = Pair | Count | Said | Recipe | Raised | Clients
 BY_STUDY = [each for each in experiments() if isinstance(each.way, OF_STUDIES)]
 RUN = [each for each in experiments() if each.way is not None]
@@ -101,6 +103,18 @@ def test_what_was_found_then_can_be_judged(each):
         assert "cannot tell" not in each.explains
         # What was seen instead explains an absence, and is known of nothing else.
         assert bool(each.artefact) >= ("was an artefact" in each.explains)
+
+
+def test_a_life_that_both_sides_have_ends_in_no_window():
+    """Else the requests of so many lives are all that either side can answer in it."""
+    for each in RUN:
+        if isinstance(each.way, Pair) and each.way.metric == "throughput_per_s":
+            start = open_study(each.way.study).start_configuration()
+            sides = (start.with_values(side).values for side in (each.way.a, each.way.b))
+            a, b = (side.get("MaxConnectionsPerChild", 0) for side in sides)
+            if a == b and a:
+                assert isinstance(a, int)
+                assert a >= LONG_LIFE, each.name
 
 
 def test_a_sentence_on_a_number_that_is_counted_is_of_one_word():
