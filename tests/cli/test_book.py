@@ -187,6 +187,21 @@ def test_a_result_from_before_is_measured_again_by_one_that_goes_on(capsys, thre
     assert sum(budget for _, _, budget in three) < 10.0
 
 
+def test_what_no_time_was_left_for_is_measured_by_one_that_goes_on(capsys, three, monkeypatch):
+    clock = iter([0.0, 0.0, 50.0, 70.0])
+    monkeypatch.setattr(
+        book_run, "run_round", lambda round_: run_round(round_, clock=lambda: next(clock))
+    )
+    err = said(capsys, "book run --all --seed 5 --budget 60s", code=1).err
+    assert "the time is over: 1 of 3 were not measured, from pool-sizing-examples on" in err
+    assert "`httpdyno book run --all --resume` measures the other 1" in err
+    monkeypatch.setattr(book_run, "run_round", run_round)
+    three.clear()
+    said(capsys, "book run --all --resume")
+    assert [each[:2] for each in three] == [("pool-sizing-examples", 5)]
+    assert under_way() is None
+
+
 def test_one_that_fails_is_told_and_the_others_go_on(capsys, three, monkeypatch):
     run_one = fake_run(three)
 

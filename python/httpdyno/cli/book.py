@@ -29,6 +29,7 @@ from httpdyno.study.complaint import nearest
 from httpdyno.units import duration_s
 
 _INDENT = (0, 0, 0, 2)
+_RESUME = "`httpdyno book run --all --resume`"
 _FEW = 3
 """Of so many all is shown as each ends, of more a few lines."""
 MOST_S = 90 * 60.0
@@ -184,11 +185,13 @@ def run(  # noqa: PLR0913 - one parameter for each option
     try:
         run_round(round_)
         code = 1 if round_.n_failed else 0
-        if run_all:
+        if run_all and round_.n_left:
+            tell(f"{_RESUME} measures the other {len(asked) - len(round_.done)}")
+        elif run_all:
             keep_under_way(None)
     except KeyboardInterrupt:
         n_left = len(asked) - len(round_.done)
-        how = f"; `httpdyno book run --all --resume` measures the other {n_left}" * run_all
+        how = f"; {_RESUME} measures the other {n_left}" * run_all
         tell(f"{len(round_.done)} of {len(asked)} are measured and kept{how}")
         code = EXIT_INTERRUPTED
     if outputs.html is not None:
@@ -239,8 +242,7 @@ def _broken_off(request: _Request, seed: int | None) -> UnderWay | None:
     if not request.is_resumed:
         return None
     if not request.is_all:
-        hint = "`httpdyno book run --all --resume`"
-        raise UsageError("`--resume` is for `--all`", hint=hint)
+        raise UsageError("`--resume` is for `--all`", hint=_RESUME)
     if seed is not None:
         raise UsageError(
             "the run that goes on has its own seed", hint="leave out `--seed` with `--resume`"

@@ -32,6 +32,8 @@ class Round:
     done: list[Now] = field(default_factory=list)
     n_failed: int = 0
     """Those that could not be measured, or for which no time was left."""
+    n_left: int = 0
+    """Of them those that were not begun, because the time was over."""
 
 
 def run_round(round_: Round, *, clock: Callable[[], float] = time.monotonic) -> None:
@@ -48,7 +50,7 @@ def run_round(round_: Round, *, clock: Callable[[], float] = time.monotonic) -> 
     for number, each in enumerate(asked, 1):
         left_s = end_s - clock()
         if left_s <= 0:
-            n = len(asked) - number + 1
+            round_.n_left = n = len(asked) - number + 1
             round_.n_failed += n
             tell(f"the time is over: {n} of {len(asked)} were not measured, from {each.name} on")
             return
