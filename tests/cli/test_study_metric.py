@@ -20,6 +20,19 @@ def test_a_metric_that_is_none_or_decides_is_refused_with_those_that_there_are(c
     assert "latency_p99_s" in said
 
 
+@pytest.mark.parametrize(
+    ("metric", "words"),
+    [("page_p90_s", "a workload with pages"), ("usual_p50_s", "in which some are `slow`")],
+)
+def test_a_metric_that_the_load_has_no_figure_of_is_refused_before_a_run(metric, words, capsys):
+    assert run(["tune", "bookmarks", "--also", metric, "--dry-run"]) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert f"study bookmarks has no {metric}" in said
+    assert words in said
+    with_pages = ["compare", "keep-alive", "--b", "keep_alive=5s", "--also", "page_p90_s"]
+    assert run([*with_pages, "--dry-run"]) == 0
+
+
 def test_a_comparison_may_be_decided_by_another_phase(capsys):
     words = [
         "compare",

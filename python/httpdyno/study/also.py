@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from msgspec import structs
 
 from httpdyno.errors import UsageError
-from httpdyno.model import Objective
+from httpdyno.model import Objective, Workload
 from httpdyno.model.metric import CALL_METRIC, REQUEST_METRICS, metric_named
 
 
@@ -34,3 +34,12 @@ def with_also(objective: Objective, names: Sequence[str], *, is_open_loop: bool)
         if metric not in {*objective.beside, *also}:
             also.append(metric)
     return structs.replace(objective, also=tuple(also))
+
+
+def workload_for(metric: str, workload: Workload) -> str:
+    """Return which workload has figures of a metric, in words; empty where this one has."""
+    if metric.startswith("page_") and not workload.has_pages:
+        return "a workload with pages: requests with `objects`"
+    if metric.startswith("usual_") and workload.slow is None:
+        return "a workload in which some are `slow`"
+    return ""

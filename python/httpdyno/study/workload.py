@@ -22,6 +22,7 @@ from httpdyno.model.workload import (
     VisitStep,
     Workload,
 )
+from httpdyno.study.also import workload_for
 
 NO_NAME = "localhost"
 """What TLS is told where a server has no name."""
@@ -138,12 +139,8 @@ def _check_objective(workload: Workload, objective: Objective, wrong: Wrong) -> 
     Both sides have the rate then that is offered.
     """
     for metric in sorted(objective.named):
-        if metric.startswith("page_") and not workload.has_pages:
-            raise wrong(
-                "objective.metric", metric, "a workload with pages: requests with `objects`"
-            )
-        if metric.startswith("usual_") and workload.slow is None:
-            raise wrong("objective.metric", metric, "a workload in which some are `slow`")
+        if expected := workload_for(metric, workload):
+            raise wrong("objective.metric", metric, expected)
     if not workload.is_open_loop:
         return
     for key, metric in (("metric", objective.metric), ("tie_breaker", objective.tie_breaker)):
