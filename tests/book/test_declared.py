@@ -130,6 +130,7 @@ def test_the_study_s_readme_leads_to_it(each):
     asked = [line.split() for line in readme.replace("\\\n", "").splitlines()]
     named = [words for words in asked if words[:3] == ["httpdyno", "book", "run"]]
     assert any(each.name in words for words in named)
+    assert {name for words in named for name in words[3:]} <= {one.name for one in experiments()}
 
 
 def test_formulas_give_what_was_printed():
