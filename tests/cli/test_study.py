@@ -330,6 +330,18 @@ def test_a_value_outside_the_knobs_domain_is_refused():
         parse_configuration("workers=0", open_study("bookmarks"))
 
 
+@pytest.mark.parametrize(
+    ("study", "text", "words"),
+    [
+        ("slow-backend", "connections=0", "`connections=0` makes a load that cannot be: .* is 0"),
+        ("request-path", "path=news", "`path=news` makes a load that cannot be"),
+    ],
+)
+def test_a_load_that_cannot_be_is_refused_before_a_run(study, text, words):
+    with pytest.raises(UsageError, match=words):
+        parse_configuration(text, open_study(study))
+
+
 def test_candidates_are_shown_with_what_they_set(capsys, tmp_path):
     text = bundled_studies()["bookmarks"].read_text().replace("format = 1", "format = 2")
     shutil.copytree(bundled_studies()["bookmarks"].parent, tmp_path / "own")

@@ -79,6 +79,17 @@ def test_what_cannot_be_set_is_refused_by_name(folder, name, start, levels, word
         study(folder, name, start, levels)
 
 
+def test_a_candidate_whose_load_cannot_be_is_refused_by_name(folder):
+    def with_candidate(path):
+        candidate = f'[[candidates]]\nname = "other"\nset = {{ path = "{path}" }}\n\n[objective]'
+        text = GOOD.replace("format = 1", "format = 2").replace("[objective]", candidate)
+        return study(folder, "path", '"/list"', "[]", text)
+
+    assert with_candidate("/other").candidates
+    with pytest.raises(StudyFileError, match=r"\(other\).set is .* a workload that can be"):
+        with_candidate("other")
+
+
 def test_a_path_is_that_of_one_request(folder):
     text = GOOD.replace("[objective]", '[[workload.requests]]\npath = "/more"\n\n[objective]')
     with pytest.raises(StudyFileError, match="a workload of one request"):

@@ -38,6 +38,7 @@ from httpdyno.cli.option import (
 from httpdyno.cli.output import Outputs
 from httpdyno.errors import UsageError
 from httpdyno.experiment.planning import compare_plan, versus_plan, with_budget
+from httpdyno.load.check import check_workload
 from httpdyno.model import Configuration, Study
 from httpdyno.registry import load_target
 from httpdyno.study.file import configuration_from
@@ -222,7 +223,8 @@ def parse_configuration(text: str, study: Study) -> Configuration:
     """Return the start configuration with `KNOB=VALUE,…` put in.
 
     Raises:
-        UsageError: An unknown knob, one that is set twice, or a value that it cannot have.
+        UsageError: An unknown knob, one that is set twice, a value that it cannot have, or a load
+            that cannot be.
     """
     configuration = configuration_from(text, study)
     names = [piece.partition("=")[0].strip() for piece in text.split(",")]
@@ -237,4 +239,11 @@ def parse_configuration(text: str, study: Study) -> Configuration:
                 f"`{name}={value}` is outside the knob's domain: {complaint}",
                 hint=f"`httpdyno study show {study.name}` lists the levels",
             )
+    load = study.load_of(configuration)
+    if load != study.workload:
+        try:
+            check_workload(load)
+        except UsageError as error:
+            words = f"`{text}` makes a load that cannot be: {error}"
+            raise UsageError(words, hint=error.hint) from error
     return configuration
