@@ -3,6 +3,7 @@
 import json
 import re
 import runpy
+import shlex
 from pathlib import Path
 
 import pytest
@@ -52,8 +53,10 @@ def test_the_commands_of_the_readme_can_be_typed(name, capsys):
     text = (STUDIES / name / "README.md").read_text("utf-8")
     commands = re.findall(r"^ {4,}httpdyno ((?:study run|compare) .*)$", text, re.MULTILINE)
     assert commands
-    for command in commands:
-        assert run([*command.split(), "--dry-run"]) == 0, (command, capsys.readouterr().err)
+    # Those within sentences may be broken into lines.
+    commands += re.findall(r"`httpdyno ((?:study run|compare)\s[^`]*)`", text)
+    for command in dict.fromkeys(" ".join(each.split()) for each in commands):
+        assert run([*shlex.split(command), "--dry-run"]) == 0, (command, capsys.readouterr().err)
 
 
 @pytest.mark.parametrize("name", NAMES)
