@@ -45,7 +45,7 @@ def cells():
 def adopted(file, folder, *paths, levels=("2", "3"), burst_s=0.0):
     gathered = gather([Member(name="front", kind="toy", main=str(file))], TOY, None)
     offer = offered(paths=paths, url_file=None, ready_path="/", connections=None, is_tls=False)
-    wanted = Wanted(levels={"front:answer": levels}, n_cpus=2)
+    wanted = Wanted(levels={"front:answer": levels} if levels else {}, n_cpus=2)
     request = Request(
         folder=folder,
         site=Site(members=()),
@@ -118,6 +118,17 @@ def test_without_requests_the_ready_path_is_asked_for_and_called_a_guess(theirs,
     text = (tmp_path / "shop/study.toml").read_text()
     assert "# A guess: nobody said what clients ask for." in text
     assert [r["path"] for r in tomllib.loads(text)["workload"]["requests"]] == ["/"]
+
+
+@in_cells
+def test_where_nothing_is_proposed_it_is_said_what_was_wrong_and_what_can_be_named(
+    theirs, tmp_path
+):
+    with pytest.raises(UsageError, match="no rule knows") as refused:
+        adopted(theirs, tmp_path / "shop", "/", "/missing", levels=())
+    assert refused.value.hint.startswith("GET /missing is not as expected: ")
+    assert "`--knob NAME=LEVEL,…`; there are front:answer" in refused.value.hint
+    assert not (tmp_path / "shop").exists()
 
 
 @in_cells

@@ -1,6 +1,6 @@
 """The whole of adopting a site: gathered, copied, rehearsed, proposed, written as a study."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -143,7 +143,7 @@ def adopt(
     if not proposals.tried:
         raise UsageError(
             "no rule knows of anything worth trying in this site",
-            hint=f"name what to try, `--knob NAME=LEVEL,…`; there are {', '.join(sorted(infos))}",
+            hint=_way_out(report, proposals, infos),
         )
     text = StudyText(
         name=folder.name,
@@ -183,6 +183,14 @@ def check_new(folder: Path) -> None:
             f"`{folder}` is there already",
             hint="name another one with `-o DIR`, or remove it first",
         )
+
+
+def _way_out(report: RehearsalReport, proposals: Proposals, infos: Iterable[str]) -> str:
+    """Return what can be tried by name, after what was seen that may be why nothing else is."""
+    words = [f"GET {each.path} is not as expected: {each.words}" for each in report.wrong]
+    words += [f"`{each.name}`: {each.blocked}" for each in proposals.listed]
+    by_name = f"name what to try, `--knob NAME=LEVEL,…`; there are {', '.join(sorted(infos))}"
+    return "; ".join([*words, by_name])
 
 
 def _write(folder: Path, gathered: Gathered, text: StudyText, report: RehearsalReport) -> None:
