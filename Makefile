@@ -48,6 +48,7 @@ $(BIN)/.venv:
 
 # Only pyproject.toml can change what has to be installed; else it is enough to compile again.
 $(BIN)/.installed: pyproject.toml $(BIN)/.venv $(RUST_SOURCES)
+	@echo 'fetching what is missing and compiling the load engine: minutes the first time, and pip is silent'
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(PIP) install $(if $(filter pyproject.toml $(BIN)/.venv,$?),--editable '.[dev]',\
 	  --no-deps --no-build-isolation --editable .)
 	@touch $@
