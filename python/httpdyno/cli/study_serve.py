@@ -47,7 +47,8 @@ def serve(
     It runs as in each start that is measured: on loopback, with what the study prepares, in a
     folder of its own that is removed at the end. The address is printed, for `httpdyno inspect`,
     `httpdyno load` or a browser; where the study has a network of its own, so is the command that
-    leads into it. JSON has its processes too, and the settings that the running server tells.
+    leads into it. JSON has its processes too, and the settings that the running server tells. From
+    a script TERM ends it.
     """
     outputs = Outputs(json=json)
     outputs.check()
