@@ -230,6 +230,29 @@ def test_how_often_it_was_looked_at_is_said(n, times):
     assert found.reason == f"it cannot be told: it was looked at {times}, which is too few"
 
 
+TWO_OF_EIGHT = structs.replace(
+    STARVED, doing={"sleep": 2.8, "running": 1.2}, host_cpus=8, host_busy=2.1, shared_cpus=2.0
+)
+
+
+def test_cores_that_server_and_client_share_are_used_up_by_both_on_a_machine_that_idles():
+    # `docker run --cpus 2` or `taskset --cpu-list 0,1`: the other six are nobody's here.
+    full = structs.replace(TWO_OF_EIGHT, cpu_s=1.2, client_cpu_s=0.8)
+    found = bottleneck(full)
+    assert found.limit == "cpu"
+    assert "of 2.0 that they share 2.0" in found.reason
+    # The same by others who are in there too.
+    others = structs.replace(full, cpu_s=0.2, client_cpu_s=0.1, shared_busy=1.9)
+    assert bottleneck(others).limit == "unknown"
+    # Between used up and left nothing is said, whatever they wait for.
+    for doing in (full.doing, {"backend": 3.0, "running": 1.0}, {"lock": 3.0, "running": 1.0}):
+        for changes in ({"cpu_s": 1.0, "client_cpu_s": 0.7}, {"shared_busy": 1.7}):
+            look = structs.replace(TWO_OF_EIGHT, doing=doing, **changes)
+            assert bottleneck(look).limit == "unknown"
+    left = structs.replace(TWO_OF_EIGHT, cpu_s=0.3, client_cpu_s=0.1, shared_busy=0.5)
+    assert bottleneck(left).limit == "too_few_workers"
+
+
 UNSEEN = Look(
     seconds=1.0,
     n_samples=20,

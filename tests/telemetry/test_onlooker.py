@@ -5,6 +5,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 from tests.namespace import may_make_networks, serving_elsewhere
@@ -222,3 +223,30 @@ def test_pressure_is_the_part_of_the_time():
 
     assert pressed(told(1.0), told(1.5), 2.0) == {"cpu": 0.25}
     assert pressed(told(1.0), told(9.0), 2.0) == {"cpu": 1.0}
+
+
+def test_cpus_that_it_shares_with_who_looks_are_counted_apart_from_the_machines():
+    all_of_them = os.sched_getaffinity(0)
+    if len(all_of_them) < 2:
+        pytest.skip("one CPU is the whole machine")
+    one = {max(all_of_them)}
+    with subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            f"import os; os.sched_setaffinity(0, {one})\nprint(flush=True)\nwhile True: pass",
+        ],
+        stdout=subprocess.PIPE,
+    ) as busy:
+        try:
+            busy.stdout.readline()
+            os.sched_setaffinity(0, one)
+            looking = Onlooker([busy.pid])
+            looking.start()
+            time.sleep(0.3)
+            look = looking.stop()
+        finally:
+            os.sched_setaffinity(0, all_of_them)
+            busy.kill()
+    assert (look.shared_cpus, look.cpus) == (1.0, 1.0)
+    assert look.shared_busy == pytest.approx(1.0, abs=0.15)

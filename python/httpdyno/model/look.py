@@ -107,6 +107,12 @@ class Look(Record, frozen=True, omit_defaults=True):
     host_cpus: int = 0
     host_busy: float = 0.0
     """Mean number of the machine's CPUs that ran anything, the client's too."""
+    shared_cpus: float = 0.0
+    """How many CPUs the server and httpdyno may use together, its load client with it, where they
+    share less than the machine: affinity and quotas; 0 where they share none that is less, and in
+    looks of builds that did not ask."""
+    shared_busy: float = 0.0
+    """Mean number of these that ran anything; 0 where that is not told."""
     host_run_queue: float = 0.0
     """Mean number of threads that ran or were ready, on the whole machine."""
     host_forks: int | None = None

@@ -3,6 +3,7 @@
 import os
 import platform
 import resource
+from collections.abc import Collection
 from pathlib import Path
 
 from msgspec import structs
@@ -43,6 +44,21 @@ def cpu_ticks() -> tuple[int, int]:
     """Return the ticks in which CPUs had nothing to do, and all, since this host started."""
     fields = _cpu_fields()[:_STEAL_FIELD]  # guests' time is in their host's already
     return sum(fields[_IDLE_FIELD - 1 : _IDLE_FIELD + 1]), sum(fields)
+
+
+def cpu_ticks_of(cpus: Collection[int]) -> tuple[int, int] | None:
+    """Return the same of some CPUs alone; None where one of them is not told, as in a container."""
+    told: dict[int, list[int]] = {}
+    for line in _text("/proc/stat").splitlines():
+        name, *fields = line.split()
+        if not name.startswith("cpu"):
+            break
+        if name[3:].isdigit():
+            told[int(name[3:])] = [int(each) for each in fields[:_STEAL_FIELD]]
+    if not {*cpus} <= told.keys():
+        return None
+    idle = slice(_IDLE_FIELD - 1, _IDLE_FIELD + 1)
+    return sum(sum(told[cpu][idle]) for cpu in cpus), sum(sum(told[cpu]) for cpu in cpus)
 
 
 def forks() -> int | None:

@@ -1,5 +1,6 @@
 """The figures of a look that verdicts rest on, each by a name with its unit; pure."""
 
+from collections.abc import Iterator
 from functools import cached_property
 
 from httpdyno.model import AnswerTime, Look
@@ -108,17 +109,30 @@ class Facts:
 
     @cached_property
     def is_cpu_full(self) -> bool:
-        """Whether what it may use was used up, by it or by the whole machine."""
-        look = self.look
-        return (
-            look.host_busy >= _FULL * look.host_cpus > 0 or self.cpu_cores >= _FULL * look.cpus > 0
-        )
+        """Whether what it may use was used up, by it or by all who use it too."""
+        return any(used >= _FULL * cores > 0 for used, cores in self._used)
 
     @cached_property
     def has_cpu_left(self) -> bool:
         """Whether much of it was left: between the two nothing is said."""
+        return all(used <= _LEFT * cores for used, cores in self._used)
+
+    @property
+    def _used(self) -> Iterator[tuple[float, float]]:
+        """Yield the cores that were used of each that it may use: machine, its own, shared ones."""
         look = self.look
-        return look.host_busy <= _LEFT * look.host_cpus and self.cpu_cores <= _LEFT * look.cpus
+        yield look.host_busy, look.host_cpus
+        yield self.cpu_cores, look.cpus
+        if look.shared_cpus:
+            yield self.shared_busy, look.shared_cpus
+
+    @cached_property
+    def shared_busy(self) -> float:
+        """Cores that were used of those that the server and the load client share.
+
+        Who else is in there is not always told; these two are.
+        """
+        return max(self.look.shared_busy, self.cpu_cores + self.client_cores)
 
     @cached_property
     def is_met(self) -> bool:
@@ -139,9 +153,14 @@ class Facts:
         """Say what the machine's cores did."""
         look = self.look
         client = f", {of(self.client_cores)} by the load client" if self.client_cores else ""
+        shared = (
+            f"; of {of(look.shared_cpus)} that they share {of(self.shared_busy)}"
+            if look.shared_cpus
+            else ""
+        )
         return (
             f"{of(look.host_busy)} of {look.host_cpus} cores were busy, "
-            f"{of(self.cpu_cores)} by the server{client}"
+            f"{of(self.cpu_cores)} by the server{client}{shared}"
         )
 
     @property

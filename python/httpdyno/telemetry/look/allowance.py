@@ -16,7 +16,7 @@ def cpus(pids: Collection[int]) -> float:
     for pid in pids:
         with suppress(OSError):
             allowed |= os.sched_getaffinity(pid)
-    return min(len(allowed), quota_of(_groups(pids, "cpu")))
+    return min(len(allowed), quota_of(groups_of(pids, "cpu")))
 
 
 def quota_of(groups: Iterable[Sequence[tuple[str, int]]]) -> float:
@@ -69,7 +69,7 @@ def quotas(folders: Iterable[tuple[str, int]]) -> list[float]:
 
 def limit_hits(pids: Collection[int]) -> dict[str, int]:
     """Return how often control groups of some processes met their memory's limit, by folder."""
-    return hits(dict.fromkeys(each for group in _groups(pids, "memory") for each in group))
+    return hits(dict.fromkeys(each for group in groups_of(pids, "memory") for each in group))
 
 
 def hits(folders: Iterable[tuple[str, int]]) -> dict[str, int]:
@@ -95,7 +95,7 @@ def hits(folders: Iterable[tuple[str, int]]) -> dict[str, int]:
     return found
 
 
-def _groups(pids: Collection[int], controller: str) -> list[list[tuple[str, int]]]:
+def groups_of(pids: Collection[int], controller: str) -> list[list[tuple[str, int]]]:
     """Return the folders of each of their groups with those above it."""
     mounts = _text("/proc/self/mountinfo")
     groups = {_text(f"/proc/{pid}/cgroup") for pid in pids}

@@ -19,6 +19,7 @@ from httpdyno.telemetry.look.end import Ends
 from httpdyno.telemetry.look.ledger import Balance, Ledger
 from httpdyno.telemetry.look.roster import Roster
 from httpdyno.telemetry.look.sampler import Sampler
+from httpdyno.telemetry.look.shared import SharedCpus
 from httpdyno.telemetry.look.tally import Tally
 from httpdyno.telemetry.proc_file import content
 from httpdyno.telemetry.surroundings import HostMemory, host_memory, listen_overflows
@@ -147,11 +148,13 @@ class _Looking:
         self._keeps: set[int] = set()
         self._run_queue = 0
         self._cpus = 0.0
+        self._shared = SharedCpus(())
 
     def until(self, is_over: Event, has_begun: Event) -> Look:
         """Look until it is over; say when it has begun."""
         self._roster.update()
         self._ends.begin()
+        self._shared = SharedCpus([*self._roster.members])
         opened_s, cpu_s, before = time.monotonic(), self._cpu_s(), self._machine()
         ledger_cost_s = self._read_ledger()
         self._ledger.begin()
@@ -219,6 +222,7 @@ class _Looking:
         connections: Counter[str] = Counter()
         for each in self._states:
             connections.update(each)
+        shared = self._shared.seen()
         idle, total = (now - past for now, past in zip(after.ticks, before.ticks, strict=True))
         return Look(
             seconds=seconds,
@@ -245,6 +249,8 @@ class _Looking:
             connections={each: n / len(self._states) for each, n in connections.items()},
             host_cpus=os.sysconf("SC_NPROCESSORS_ONLN"),
             host_busy=(1 - idle / total) * os.sysconf("SC_NPROCESSORS_ONLN") if total else 0.0,
+            shared_cpus=shared.cpus,
+            shared_busy=shared.busy,
             host_run_queue=self._run_queue / self._tally.n_samples,
             host_forks=after.forks_since(before),
             swap_ins=max(0, after.memory.swap_ins - before.memory.swap_ins),
