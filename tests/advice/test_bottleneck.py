@@ -253,6 +253,33 @@ def test_cores_that_server_and_client_share_are_used_up_by_both_on_a_machine_tha
     assert bottleneck(left).limit == "too_few_workers"
 
 
+HELD = structs.replace(STARVED, doing={"client_read": 4.0}, clients=12.0)
+QUEUED = (QueueSeen(address="127.0.0.1:80", backlog=100, mean=12.0, most=12),)
+
+
+@pytest.mark.parametrize(
+    ("changes", "limit"),
+    [
+        # Four are kept and have no request; twelve wait in the queue.
+        ({"connections": {"established": 16.0}}, "keep_alive"),
+        ({"queues": QUEUED}, "keep_alive"),
+        # Each of four is sending a large body, with KeepAlive off as with it.
+        ({"connections": {"established": 16.0}, "clients": 16.0}, "unknown"),
+        ({"queues": QUEUED, "clients": 16.0}, "unknown"),
+        # Answered, and closed by the server, which reads until the client closes too.
+        ({"connections": {"established": 12.0, "fin-wait-2": 4.0}}, "unknown"),
+        ({"connections": {"established": 12.0, "fin-wait-1": 4.0}, "clients": 16.0}, "unknown"),
+    ],
+)
+def test_workers_that_read_are_held_by_kept_connections_only_where_so_many_have_no_request(
+    changes, limit
+):
+    found = bottleneck(structs.replace(HELD, **changes))
+    assert found.limit == limit
+    is_closing = "fin-wait" in str(changes)
+    assert ("(4.0 connections are closing)" in found.reason) is is_closing
+
+
 UNSEEN = Look(
     seconds=1.0,
     n_samples=20,

@@ -52,6 +52,25 @@ class Facts:
         return max(self.waiting, self.look.clients - self.busy)
 
     @cached_property
+    def kept(self) -> float:
+        """Connections without a request: so many say nothing, at the least.
+
+        One that sends slowly has a request under way, and one that is closed after its answer, and
+        read from until its client closes it too, is established no more. Without counts of
+        connections it is told by the requests: those in no queue may each have a worker that reads.
+        """
+        look = self.look
+        if look.connections:
+            return max(0.0, look.connections.get("established", 0.0) - look.clients)
+        return max(0.0, self.at("client_read") - max(0.0, look.clients - self.waiting))
+
+    @property
+    def closing_text(self) -> str:
+        """Say how many connections the server closed and the client did not yet, where any."""
+        n = sum(self.look.connections.get(each, 0.0) for each in ("fin-wait-1", "fin-wait-2"))
+        return f" ({of(n)} connections are closing)" if n >= _SOME else ""
+
+    @cached_property
     def serving(self) -> float:
         """Workers that were at a request, in place of waiting for one or for a silent client."""
         return self.busy - self.at("client_read")
@@ -178,6 +197,7 @@ _NEARLY = 0.8
 _ONE_EACH = 1.1
 """For each: more is no chance of the samples."""
 _BLOCKED = 0.2
+_SOME = 0.1
 _SIGHTINGS = 10
 _BIRTHS_PER_ANSWER = 0.5
 """Processes for each answer: they wait for one another."""

@@ -337,14 +337,27 @@ def _nothing(facts: Facts) -> Bottleneck | None:
     )
 
 
-_LOCK = _waits("lock", "lock", "a lock", "hold it for less, or have more of them")
-_DISK = _waits("disk", "disk", "a disk", "fewer or later writes, or a faster disk")
-_KEPT = _held(
+_HOLDS_SILENT = _held(
     "keep_alive",
     "client_read",
     "say nothing",
     "a shorter KeepAliveTimeout, more workers, or a server in front that keeps connections",
 )
+
+
+def _keep_alive(facts: Facts) -> Bottleneck | None:
+    found = _HOLDS_SILENT(facts)
+    if found is None or facts.kept >= _MUCH * facts.workers:
+        return found
+    return _unknown(
+        f"{of(facts.at('client_read'))} of {facts.workers_text} read from clients that are silent, "
+        f"send slowly or close late{facts.closing_text}, while {of(facts.unserved)} others waited",
+        found.evidence,
+    )
+
+
+_LOCK = _waits("lock", "lock", "a lock", "hold it for less, or have more of them")
+_DISK = _waits("disk", "disk", "a disk", "fewer or later writes, or a faster disk")
 _SLOW = _held(
     "slow_clients",
     "client_write",
@@ -356,7 +369,7 @@ _TESTS = (
     _memory,
     _spawning,
     _nothing,
-    _KEPT,
+    _keep_alive,
     _SLOW,
     _listen_queue,
     _LOCK,
