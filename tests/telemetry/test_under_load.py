@@ -99,3 +99,26 @@ def test_what_the_server_tells_is_taken_and_who_is_not_told_is_left_out():
     # All memory is read in the first look; in the second what its time allows.
     assert counts[0] == (pids[0], 500.0)
     assert set(counts[1:]) <= {(pids[0], 510.0)}
+
+
+def test_what_was_seen_before_the_server_first_told_is_in_no_life_of_its_count():
+    # The page did not answer at first: those counts are since the first look, its are since birth.
+    with forked(1, [1]) as (parent, [pid]):
+        looks = LoadedPool([parent])
+        looks.look(0)
+        looks.look(10, {pid: 510})
+        looks.look(20, {pid: 520}, is_whole=True)
+        seen = looks.seen()
+    assert seen.counted_by == BY_STATUS
+    assert {each.n_requests for each in seen.readings} <= {510.0, 520.0}
+    assert seen.readings[-1].n_requests == 520.0
+
+
+def test_a_server_that_tells_at_the_end_alone_leaves_what_was_seen_before():
+    with forked(1, [1]) as (parent, [pid]):
+        looks = LoadedPool([parent])
+        looks.look(0)
+        looks.look(20, {pid: 520}, is_whole=True)
+        seen = looks.seen()
+    assert seen.counted_by == BY_ONE
+    assert [each.n_requests for each in seen.readings] == [0.0, 0.0]

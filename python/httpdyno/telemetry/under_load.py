@@ -185,14 +185,20 @@ class LoadedPool:
         # the last one they are of who worked before: the client was late to read them.
         if is_last and not any(used.values()):
             used = {key: self._used_s.get(key, 0.0) for key in used}
+        is_told = self._seen.is_told
         new, total_s = n_answered - self._n_answered, sum(used.values())
         if total_s > 0:
             self._n_answered, self._used_s = n_answered, used
         for key, used_s in used.items():
             self._served[key].n_requests += new * used_s / total_s if total_s > 0 else 0.0
-            if told is not None and key[0] in told:
+            # Told at the end alone, it would be of no life more than one reading.
+            if told is not None and key[0] in told and (self._seen.is_told or not is_last):
                 self._served[key].told = told[key[0]]
-                self._seen.is_told = True
+                is_told = True
+        if is_told and not self._seen.is_told:
+            # Those before are counted since the first look, and what is told since birth.
+            self._seen.readings.clear()
+            self._seen.is_told = True
         self._seen.most_workers = max(self._seen.most_workers, len(workers))
 
     def _take(self, sample: Sample, workers: Sequence[Worker], n_answered: int) -> None:
