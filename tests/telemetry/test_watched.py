@@ -5,9 +5,11 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 from tests.telemetry.forked import forked
 
+from httpdyno.telemetry import watched
 from httpdyno.telemetry.status_text import status
 from httpdyno.telemetry.watched import Watcher, first_look, next_look
 
@@ -72,3 +74,22 @@ def test_a_server_that_says_nothing_leaves_the_reason():
         looks = [watcher.look(), watcher.look()]
     assert [each and each.no_status for each in looks] == ["timed out", ""]
     assert [each and each.status for each in looks] == [None, STATUS]
+
+
+def test_the_rate_is_over_the_time_between_two_answers_and_not_between_two_samples(monkeypatch):
+    # The page answers late, as a full pool does: 100 requests in the 4 s between its answers.
+    clock = [100.0]
+    answers = iter([(0.0, 5), (3.0, 106)])
+
+    def ask():
+        late_s, n_requests = next(answers)
+        clock[0] += late_s
+        return replace(STATUS, n_requests=n_requests)
+
+    monkeypatch.setattr(watched.time, "monotonic", lambda: clock[0])
+    with forked(1, [1]) as (root_pid, _):
+        watcher = Watcher(root_pid, (), ask=ask)
+        before = first_look(watcher.look())
+        clock[0] += 1.0
+        seen = next_look(before, watcher.look())
+    assert seen.requests_per_s == 25.0

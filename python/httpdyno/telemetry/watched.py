@@ -1,6 +1,7 @@
 """A server that is watched: one look after the other, and what came of it since the first one."""
 
 import math
+import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
@@ -26,10 +27,17 @@ class Look:
     sockets: Sockets
     status: Status | None = None
     """What it says itself; None where it was not asked, or did not answer."""
+    status_at_s: float | None = None
+    """When it said so, by the monotonic clock; None where that is when the sample was taken."""
     no_status: str = ""
     """Why it did not."""
     group_cpu_s: float | None = None
     """CPU time of all that ever ran in its control group; None where it is not alone in one."""
+
+    @property
+    def said_at_s(self) -> float:
+        """When it said its status: a full pool answers long after the sample was taken."""
+        return self.sample.at_s if self.status_at_s is None else self.status_at_s
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -98,7 +106,7 @@ def next_look(before: Watched, look: Look) -> Watched:
             ),
             swap_ins_per_s=(look.host.swap_ins - before.now.host.swap_ins) / happened.elapsed_s,
             requests_per_s=(
-                requests_per_s(asked[0], asked[1], happened.elapsed_s)
+                requests_per_s(asked[0], asked[1], look.said_at_s - before.now.said_at_s)
                 if asked[0] and asked[1]
                 else None
             ),
@@ -159,6 +167,7 @@ class Watcher:
         if not living or self._is_another(sample):
             return None
         said = self._ask() if self._ask else ""
+        said_at_s = time.monotonic()
         return Look(
             sample=sample,
             pool=pool(sample),
@@ -166,6 +175,7 @@ class Watcher:
             # Its first process may be gone before the last of its workers.
             sockets=sockets(living[0].pid, self._inodes, has_states=False),
             status=None if isinstance(said, str) else said,
+            status_at_s=None if isinstance(said, str) else said_at_s,
             no_status=said if isinstance(said, str) else "",
             group_cpu_s=group_cpu_s(self._group) if self._group else None,
         )
