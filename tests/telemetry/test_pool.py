@@ -168,6 +168,16 @@ def test_what_the_kernel_keeps_for_a_worker_is_in_the_bound():
     assert bound.n == ((1782 - 210) * MIB - bound.kernel_bytes) // (30 * MIB + bound.kernel_bytes)
 
 
+def test_where_pages_of_files_or_available_memory_are_not_told_nothing_is_bound():
+    # Before Linux 5.4, and 3.14. Pages of files are in what is available, and in the pool.
+    old = [replace(each, memory=replace(each.memory, file_pss_bytes=None)) for each in PREFORK]
+    for limit_bytes in (None, 1000 * MIB):
+        told = {"available_bytes": 1700 * MIB, "limit_bytes": limit_bytes}
+        assert memory_bound(pool(sample(*old)), **told) is None
+        told["available_bytes"] = None
+        assert memory_bound(pool(sample(*PREFORK)), **told) is None
+
+
 def test_without_workers_there_is_nothing_to_bound():
     assert memory_bound(pool(sample(PREFORK[0])), available_bytes=1 << 40) is None
 

@@ -99,9 +99,18 @@ def test_what_a_group_holds_is_told_in_either_version():
 
 def test_this_machine_has_memory():
     seen = host_memory()
+    assert seen.available_bytes is not None
     assert 0 < seen.available_bytes < os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     limit = memory_limit_bytes(os.getpid(), 0)
     assert limit is None or limit > 0
+
+
+def test_available_memory_that_is_not_told_is_not_none_of_it(monkeypatch):
+    texts = {"/proc/meminfo": "MemTotal: 900 kB\nMemFree: 100 kB\n"}
+    monkeypatch.setattr(surroundings, "_text", lambda path: texts.get(path, ""))
+    assert host_memory().available_bytes is None
+    texts["/proc/meminfo"] += "MemAvailable: 0 kB\n"
+    assert host_memory().available_bytes == 0
 
 
 def test_what_waits_at_a_server_is_told(tmp_path):

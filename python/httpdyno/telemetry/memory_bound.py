@@ -64,13 +64,17 @@ class MemoryBound:
 
 
 def memory_bound(
-    pool: Pool, *, available_bytes: int, limit_bytes: int | None = None
+    pool: Pool, *, available_bytes: int | None, limit_bytes: int | None = None
 ) -> MemoryBound | None:
-    """Return the bounds; None of a server without workers, or whose memory may not be seen.
+    """Return the bounds; None of a server without workers, or whose memory is not all told.
+
+    Which of its pages are of files has to be known (Linux 5.4): the kernel counts those as
+    available already, and with them counted twice more would seem to fit than do.
 
     Args:
         pool: As it is now.
-        available_bytes: MemAvailable of /proc/meminfo.
+        available_bytes: MemAvailable of /proc/meminfo; None where that is not told (before Linux
+            3.14).
         limit_bytes: Of its control group, or of one above it, less what others in it hold; None
             where there is none.
     """
@@ -78,8 +82,10 @@ def memory_bound(
     child = largest.memory if largest else None
     if largest is None or child is None or pool.pss_bytes is None or pool.workers_uss_bytes is None:
         return None
+    if available_bytes is None or pool.file_pss_bytes is None:
+        return None
     # Pages of files are available already, although the pool has them.
-    available_bytes += pool.pss_bytes - (pool.file_pss_bytes or 0)
+    available_bytes += pool.pss_bytes - pool.file_pss_bytes
     limited_by = AVAILABLE
     if limit_bytes is not None and limit_bytes < available_bytes:
         available_bytes, limited_by = limit_bytes, CONTROL_GROUP

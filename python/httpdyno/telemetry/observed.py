@@ -14,6 +14,8 @@ from httpdyno.telemetry.surroundings import (
 )
 from httpdyno.telemetry.worker import Worker, WorkerSampler
 
+_NO_ROOM = "room for workers is not known where the kernel does not tell"
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Observed:
@@ -25,15 +27,30 @@ class Observed:
     pool: Pool
     host: HostMemory
     bound: MemoryBound | None = None
-    """None of a server without workers, and where its memory may not be seen."""
+    """None of a server without workers, and where its memory is not all told."""
     sockets: Sockets | None = None
     """None where nobody asked."""
 
     @property
     def hidden(self) -> tuple[str, ...]:
         """What of it may not be seen, with the reason, each once."""
-        beside = self.sockets.hidden if self.sockets else ()
+        beside = [*([self.no_bound] if self.no_bound else []), *self._hidden_sockets]
         return tuple(dict.fromkeys([*(w for each in self.workers for w in each.hidden), *beside]))
+
+    @property
+    def no_bound(self) -> str:
+        """Why it is not known how many workers fit, where their own memory is; else empty."""
+        if self.bound is not None or not self.pool.n_workers or self.pool.pss_bytes is None:
+            return ""
+        if self.host.available_bytes is None:
+            return f"{_NO_ROOM}: MemAvailable of /proc/meminfo, since Linux 3.14"
+        if self.pool.file_pss_bytes is None:
+            return f"{_NO_ROOM}: which pages are of files, since Linux 5.4"
+        return ""
+
+    @property
+    def _hidden_sockets(self) -> tuple[str, ...]:
+        return self.sockets.hidden if self.sockets else ()
 
 
 def observed(root_pid: int, inodes: Collection[int] | None = None) -> Observed | None:

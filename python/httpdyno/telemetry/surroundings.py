@@ -33,8 +33,9 @@ _NETWORK = re.compile(r"(/proc/[^/]+)/ns/net")
 class HostMemory:
     """The machine's memory at one moment."""
 
-    available_bytes: int
-    """What new programs could have without swapping, as the kernel estimates it."""
+    available_bytes: int | None
+    """What new programs could have without swapping, as the kernel estimates it; None before Linux
+    3.14, and where /proc/meminfo may not be read."""
     swap_ins: int
     """Pages that were read back from swap since the machine began."""
     pressure: Mapping[str, Pressure]
@@ -69,8 +70,9 @@ class Sockets:
 def host_memory() -> HostMemory:
     """Return the machine's memory now."""
     told = {name: pressure(_text(f"{_PROC}/pressure/{name}")) for name in _RESOURCES}
+    available_kib = counters(_text(f"{_PROC}/meminfo")).get("MemAvailable")
     return HostMemory(
-        available_bytes=counters(_text(f"{_PROC}/meminfo")).get("MemAvailable", 0) * 1024,
+        available_bytes=None if available_kib is None else available_kib * 1024,
         swap_ins=counters(_text(f"{_PROC}/vmstat")).get("pswpin", 0),
         pressure={name: each for name, each in told.items() if each is not None},
     )

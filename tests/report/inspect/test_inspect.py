@@ -14,6 +14,7 @@ from httpdyno.report.inspect.facts import Surroundings
 from httpdyno.report.inspect.finding import Severity
 from httpdyno.report.inspect.json import inspect_json
 from httpdyno.report.inspect.page import Page, Server
+from httpdyno.report.inspect.pool_text import detail_rows
 from httpdyno.report.inspect.text import inspect_text
 from httpdyno.servers.nginx.catalogue import TUNABLES
 from httpdyno.servers.source.find import Found
@@ -308,3 +309,17 @@ def test_what_rules_say_comes_the_worst_first_in_a_few_lines_each():
     marks = [n for n, line in enumerate(lines) if line[:3].strip()] + [len(lines)]
     assert all(after - before <= MOST_LINES for before, after in pairwise(marks))
     assert "[nginx-open-files]" in " ".join(text.split())
+
+
+def test_a_pool_whose_pages_of_files_are_not_told_apart_says_why_it_has_no_room():
+    old = [replace(each, memory=replace(each.memory, file_pss_bytes=None)) for each in NGINX_SIZES]
+    seen = observed(*old)
+    rows = dict(detail_rows(seen))
+    assert rows["room"] == (
+        "not known where the kernel does not tell: which pages are of files, since Linux 5.4"
+    )
+    assert "formulas" not in rows
+    assert f"room for workers is {rows['room']}" in seen.hidden
+    blind = replace(observed(*NGINX_SIZES), bound=None)
+    blind = replace(blind, host=replace(blind.host, available_bytes=None))
+    assert "MemAvailable" in dict(detail_rows(blind))["room"]

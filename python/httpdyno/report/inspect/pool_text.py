@@ -52,6 +52,8 @@ def detail_rows(observed: Observed) -> Iterator[tuple[str, str]]:
     if observed.bound is not None:
         yield "room", _room(observed.bound)
         yield "formulas", _formulas(observed.bound)
+    elif observed.no_bound:
+        yield "room", observed.no_bound.removeprefix("room for workers is ")
     if observed.sockets is not None and (queue := _queue(observed.sockets)):
         yield "queue", queue
     yield "pressure", _pressure(observed.host)
