@@ -17,7 +17,6 @@ from httpdyno.errors import AdapterError, TargetError, UsageError
 from httpdyno.registry import site_adapters
 from httpdyno.report.shared.phrase import oxford
 from httpdyno.report.watch.json import watch_json
-from httpdyno.report.watch.view import View
 from httpdyno.servers.source.find import Found, find, running
 from httpdyno.servers.source.machine import this_machine
 from httpdyno.servers.source.words import Source
@@ -106,6 +105,7 @@ def command(  # noqa: PLR0913 - a parameter for each option
                 ask=ask,
             ),
             title=_title(found),
+            kind=found.member.kind,
             every_s=every_s,
         )
         console = results()
@@ -149,7 +149,7 @@ def _once(watching: Watching, found: Found, outputs: Outputs) -> None:
         }
         write_json({"server": about, **watch_json(seen)}, outputs.json)
     if outputs.has_text:
-        results().print(View(title=watching.title, watched=seen, every_s=watching.every_s))
+        results().print(watching.shown(seen))
 
 
 def _sole(source: Source | None) -> Found:

@@ -3,6 +3,7 @@
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from rich.console import Console
 
@@ -21,11 +22,16 @@ _QUIT = "q"
 class Watching:
     """What is watched, and how often."""
 
-    def __init__(self, *, watcher: Watcher, title: str, every_s: float) -> None:
+    def __init__(self, *, watcher: Watcher, title: str, every_s: float, kind: str = "") -> None:
         self.title = title
+        self.kind = kind
         self.every_s = every_s
         self._watcher = watcher
         self._last: Watched | None = None
+
+    def shown(self, seen: Watched) -> View:
+        """Return a view of what was seen, of any height."""
+        return View(title=self.title, watched=seen, every_s=self.every_s, kind=self.kind)
 
     def twice(self) -> Watched | None:
         """Return what two looks tell; None when the server ended before the second."""
@@ -117,10 +123,5 @@ class _Display(LiveDisplay):
     def shown(self) -> View | str:
         if self._seen is None:
             return ""
-        return View(
-            title=self._watching.title,
-            watched=self._seen,
-            every_s=self._watching.every_s,
-            n_lines=self._console.size.height,
-            keys="q quits",
-        )
+        n_lines = self._console.size.height
+        return replace(self._watching.shown(self._seen), n_lines=n_lines, keys="q quits")

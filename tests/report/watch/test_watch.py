@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 
+import pytest
 from rich.console import Console
 from tests.report.plain import WIDTH, plain_text
 
@@ -115,7 +116,8 @@ def pair() -> Watched:
 
 
 def view(watched: Watched, **more: object) -> View:
-    return View(**{"title": TITLE, "watched": watched, "every_s": 1.0, **more})  # type: ignore[arg-type]
+    told = {"title": TITLE, "watched": watched, "every_s": 1.0, "kind": "apache", **more}
+    return View(**told)  # type: ignore[arg-type]
 
 
 def test_a_control_group_of_its_own_tells_the_cpu_time_of_those_too_that_have_ended():
@@ -125,6 +127,21 @@ def test_a_control_group_of_its_own_tells_the_cpu_time_of_those_too_that_have_en
     seen = next_look(first_look(groups[0]), replace(groups[1], group_cpu_s=9.5))
     assert "1.25 cores" in plain_text(view(seen))
     assert watch_json(seen)["pool"]["cpu_ratio"] == 1.25
+
+
+@pytest.mark.parametrize(
+    ("kind", "words", "is_apaches"),
+    [
+        ("apache", "Apache replaces its dead once a second", True),
+        ("php-fpm", "php-fpm replaces its dead at once", False),
+        ("gunicorn", "lived for less than a look", False),
+        ("", "lived for less than a look", False),
+    ],
+)
+def test_a_clock_of_births_is_told_of_servers_that_have_one(kind, words, is_apaches):
+    text = " ".join(plain_text(view(pair(), kind=kind)).split())
+    assert words in text
+    assert ("births show its clock" in text) is is_apaches
 
 
 def test_a_view_of_80_columns(golden):

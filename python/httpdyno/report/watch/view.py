@@ -38,7 +38,14 @@ _TABLE_FRAME = 3
 """Lines of a table that are no workers: one above it, its head, what is left out."""
 _SHORT_STATES = {"waiting for a disk": "disk"}
 _NEW, _PARENT = "+", "^"
-_CLOCK = "a prefork pool replaces its dead once a second, so births show its clock, not its work"
+_CLOCKS = {
+    "apache": "Apache replaces its dead once a second, so births show its clock, not its work",
+    "php-fpm": "php-fpm replaces its dead at once, and looks after spare ones once a second",
+}
+"""By kind: how births come. Source: httpd 2.4, server/mpm_unix.c or mpm_common.c,
+ap_wait_or_timeout; PHP, sapi/fpm/fpm/fpm_process_ctl.h, FPM_IDLE_SERVER_MAINTENANCE_HEARTBEAT, and
+fpm_children.c, fpm_children_bury."""
+_NO_CLOCK = "whoever lived for less than a look is in neither"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -49,6 +56,8 @@ class View:
     """What it is."""
     watched: Watched
     every_s: float
+    kind: str = ""
+    """Of server, as adapters name theirs; empty where it is none of them."""
     n_lines: int | None = None
     """The height of the terminal; None where there is none."""
     keys: str = ""
@@ -87,7 +96,7 @@ class View:
         yield (
             "workers",
             f"{turnover_text(watched)}, {watched.n_births:,} and {watched.n_deaths:,} in "
-            f"{since_text(watched)}: {_CLOCK}",
+            f"{since_text(watched)}: {_CLOCKS.get(self.kind, _NO_CLOCK)}",
         )
         if queues := ", ".join(queue_texts(watched)):
             yield "queue", queues
