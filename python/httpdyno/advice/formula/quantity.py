@@ -133,6 +133,8 @@ def _bounded(text: str) -> float:
 
 
 def _duration(seconds: float) -> str:
+    if seconds < 0:
+        return f"-{_duration(-seconds)}"
     hours = seconds / _HOUR_S
     if hours >= 1 and hours.is_integer():
         return f"{hours:,.0f} h"
