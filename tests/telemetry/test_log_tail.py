@@ -32,6 +32,17 @@ def test_a_log_that_was_cut_off_is_read_from_its_beginning(tmp_path):
     assert forms(tail.lines()) == ["fresh"]
 
 
+def test_a_log_that_was_rotated_is_read_from_its_beginning_though_it_has_outgrown_the_old_one(
+    tmp_path,
+):
+    log = tmp_path / "log"
+    log.write_text("before\n")
+    tail = LogTail([log])
+    log.rename(tmp_path / "log.1")
+    log.write_text("first of the new one\nsecond\n")
+    assert forms(tail.lines()) == ["first of the new one", "second"]
+
+
 def test_of_one_that_grew_too_much_both_ends_are_read_by_whole_lines(tmp_path):
     log = tmp_path / "log"
     log.touch()

@@ -9,7 +9,7 @@ import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from httpdyno.model import LogLines
 from httpdyno.telemetry.log_line import log_lines
@@ -27,10 +27,13 @@ class LogTail:
         Args:
             paths: Files that it writes; one that is not there yet may come. Links are not followed.
         """
-        self._ends = {path: _size(path) for path in dict.fromkeys(paths)}
+        self._ends = {path: _end(path) for path in dict.fromkeys(paths)}
 
     def lines(self, *, most_bytes: int = _MOST_BYTES) -> LogLines | None:
-        """Return what was added since; None where no log can be read."""
+        """Return what was added since; None where no log can be read.
+
+        Of one that was rotated meanwhile, what came before that is not found again.
+        """
         texts: list[bytes] = []
         unread_bytes, is_any_read = 0, False
         for path, end in self._ends.items():
@@ -38,8 +41,11 @@ class LogTail:
                 if log is None:
                     continue
                 is_any_read = True
-                size = os.fstat(log.fileno()).st_size
-                began = end if end <= size else 0  # it was cut off meanwhile
+                now = os.fstat(log.fileno())
+                size = now.st_size
+                # It was cut off meanwhile, or another one took its place, of whatever size.
+                is_same = end.size <= size and end.file == (now.st_dev, now.st_ino)
+                began = end.size if is_same else 0
                 parts = list(_parts(log, began, size, most_bytes))
                 texts += parts
                 unread_bytes += size - began - sum(map(len, parts))
@@ -58,9 +64,20 @@ def _parts(log: BinaryIO, began: int, size: int, most_bytes: int) -> Iterator[by
     yield tail[tail.find(b"\n") + 1 :]
 
 
-def _size(path: Path) -> int:
+class _End(NamedTuple):
+    """Where a log ended."""
+
+    size: int = 0
+    file: tuple[int, int] = (0, 0)
+    """Its device and inode."""
+
+
+def _end(path: Path) -> _End:
     with _opened(path) as log:
-        return 0 if log is None else os.fstat(log.fileno()).st_size
+        if log is None:
+            return _End()
+        now = os.fstat(log.fileno())
+        return _End(now.st_size, (now.st_dev, now.st_ino))
 
 
 @contextmanager
