@@ -11,9 +11,16 @@ import pytest
 from tests.telemetry.forked import MIB, PAGE_BYTES, forked
 
 from httpdyno.telemetry import worker as module
+from httpdyno.telemetry.observed import observed
 from httpdyno.telemetry.pool import pool
 from httpdyno.telemetry.worker import WorkerSampler
-from httpdyno.telemetry.worker_text import context_switches, memory, page_table_bytes, stat
+from httpdyno.telemetry.worker_text import (
+    context_switches,
+    memory,
+    page_table_bytes,
+    stat,
+    statm_bytes,
+)
 
 DEADLINE_S = 10.0
 SHARED_MIB = 24
@@ -271,6 +278,21 @@ def test_page_tables_are_told_of_every_process_but_zombies():
     ]
     assert own.page_table_bytes is not None
     assert own.page_table_bytes > 0
+
+
+def test_a_virtual_size_is_told_without_files_and_shared_memory():
+    assert statm_bytes(b"8000 2500 500 1 0 3000 0\n") == 7500 * PAGE_BYTES
+    assert statm_bytes(b"0 0 0 0 0 0 0\n") is None
+    assert statm_bytes(b"") is None
+
+
+def test_a_look_counts_by_it_what_was_shared_since_the_fork():
+    with forked(SHARED_MIB, TOUCHED) as (parent, children):
+        seen = observed(parent)
+        assert seen is not None
+        own = {each.pid: memory_of(each).uss_bytes for each in seen.workers}
+    for pid in children:
+        assert seen.statm_bytes[pid] > own[pid] + (SHARED_MIB - 4) * MIB
 
 
 def test_switches_are_the_last_lines_of_the_status():

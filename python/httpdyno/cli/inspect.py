@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from httpdyno.advice.rules.apache.mount import linked_folders
 from httpdyno.advice.rules.place import folders_of
 from httpdyno.advice.rules.reference import rule_reference
 from httpdyno.cli.census import asked, source_of
@@ -20,10 +21,11 @@ from httpdyno.cli.output import Outputs, write_json
 from httpdyno.cli.standard_streams import say
 from httpdyno.errors import UsageError
 from httpdyno.registry import site_adapters
-from httpdyno.report.inspect.facts import Asked, Surroundings
+from httpdyno.report.inspect.facts import ENVIRONMENT, Asked, Surroundings, facts_of
 from httpdyno.report.inspect.json import inspect_json
 from httpdyno.report.inspect.page import Page, Server
 from httpdyno.report.inspect.text import inspect_text
+from httpdyno.servers.apache_site.perl import perl_files
 from httpdyno.servers.cell.possible import possible
 from httpdyno.servers.source.find import configured, find, running
 from httpdyno.servers.source.inspection import Inspected, inspected, serving, with_backends
@@ -224,6 +226,17 @@ def _surroundings(seen: Inspected) -> Surroundings:
     n_cpus = None
     with suppress(OSError):
         n_cpus = len(os.sched_getaffinity(root.pid)) if root else None
-    folders = folders_of(seen.survey) if seen.survey else ()
-    found = filesystems(folders, root.pid if root else None) if folders else {}
-    return Surroundings(n_cpus=n_cpus, filesystems=found)
+    if seen.survey is None:
+        return Surroundings(n_cpus=n_cpus)
+    is_hidden = ENVIRONMENT in seen.found.hidden
+    names = None if is_hidden else seen.found.member.environment_names
+    told = Surroundings(n_cpus=n_cpus, perl=perl_files(seen.survey, names))
+    facts = facts_of(seen, None, told)
+    if facts is None:
+        return told
+    folders = folders_of(facts)
+    return replace(
+        told,
+        filesystems=filesystems(folders, root.pid if root else None) if folders else {},
+        real_paths={each: os.path.realpath(each) for each in linked_folders(facts)},
+    )

@@ -1,10 +1,11 @@
 """A server that runs, looked at once from outside: whatever started it, and without asking it."""
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 
 from httpdyno.telemetry.memory_bound import MemoryBound, memory_bound
 from httpdyno.telemetry.pool import Pool, pool
+from httpdyno.telemetry.proc_file import content
 from httpdyno.telemetry.surroundings import (
     HostMemory,
     Sockets,
@@ -13,6 +14,7 @@ from httpdyno.telemetry.surroundings import (
     sockets,
 )
 from httpdyno.telemetry.worker import Worker, WorkerSampler
+from httpdyno.telemetry.worker_text import statm_bytes
 
 _NO_ROOM = "room for workers is not known where the kernel does not tell"
 
@@ -30,6 +32,8 @@ class Observed:
     """None of a server without workers, and where its memory is not all told."""
     sockets: Sockets | None = None
     """None where nobody asked."""
+    statm_bytes: Mapping[int, int] = field(default_factory=dict)
+    """Process → its virtual size less its pages of files and shared memory."""
 
     @property
     def hidden(self) -> tuple[str, ...]:
@@ -77,4 +81,11 @@ def observed(root_pid: int, inodes: Collection[int] | None = None) -> Observed |
             limit_bytes=memory_limit_bytes(root_pid, own_bytes),
         ),
         sockets=None if inodes is None else sockets(root_pid, inodes),
+        statm_bytes=_statm_bytes(sample.workers),
     )
+
+
+def _statm_bytes(workers: Iterable[Worker]) -> Mapping[int, int]:
+    # Not among what is sampled each second: a file more for each process.
+    found = {each.pid: statm_bytes(content(b"/proc/%d/statm" % each.pid)) for each in workers}
+    return {pid: n for pid, n in found.items() if n is not None}

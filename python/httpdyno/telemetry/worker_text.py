@@ -106,6 +106,18 @@ def ignores_children(text: bytes) -> bool:
     return bool(found) and bool(int(tail.split(None, 1)[0], 16) & _CHILD_SIGNAL)
 
 
+def statm_bytes(text: bytes) -> int | None:
+    """Return a process's virtual size less its pages of files and shared memory.
+
+    What it shares with its parent since the fork, and what it never touched, is in there.
+
+    Args:
+        text: Of /proc/PID/statm; empty where it is gone.
+    """
+    pages = [int(each) for each in text.split()[:3]]
+    return (pages[0] - pages[2]) * _PAGE_BYTES if len(pages) == 3 and pages[0] else None  # noqa: PLR2004
+
+
 def memory(text: bytes) -> Memory | None:
     """Return what /proc/PID/smaps_rollup says; None of a zombie, which has no memory."""
     kib: dict[bytes, int] = {}

@@ -3,6 +3,7 @@
 import pytest
 from tests.advice.rules.told import apache, gunicorn, nginx, php_fpm, uvicorn
 
+from httpdyno.advice.curve.finding import Growth
 from httpdyno.advice.rules import RULES
 from httpdyno.advice.rules.facts import CallFacts, Facts, PoolFacts, Queue
 from httpdyno.advice.rules.finding import findings_of
@@ -46,6 +47,18 @@ def pool(n_workers, n_fit=None, name="apache2"):
     return PoolFacts(n_workers=n_workers, names=(name,), n_fit=n_fit, each_bytes=60 * MIB)
 
 
+def roomy(name="apache2"):
+    return PoolFacts(n_workers=10, names=(name,), each_bytes=5 * MIB, room_bytes=1000 * MIB)
+
+
+LEAK = Growth(
+    verdict="leak",
+    reason="each request leaves 1,000 B",
+    n_workers=4,
+    n_requests=3000.0,
+    late_low_bytes=999.0,
+    late_high_bytes=1001.0,
+)
 CASES: list[tuple[str, Facts, list[tuple[str, Level]]]] = [
     ("kept-workers", apache("KeepAliveTimeout 60"), [("KeepAliveTimeout", 2)]),
     (
@@ -103,6 +116,21 @@ CASES: list[tuple[str, Facts, list[tuple[str, Level]]]] = [
         "workers-below-memory",
         php_fpm("pm = static", pool=pool(5, 40), queues=WAITING),
         [("pm.max_children", 10)],
+    ),
+    (
+        "long-lives",
+        apache("MaxRequestWorkers 10", pool=roomy(), growth=LEAK),
+        [("MaxConnectionsPerChild", 99_000)],
+    ),
+    (
+        "long-lives",
+        php_fpm("pm = static", pool=roomy("php-fpm"), growth=LEAK),
+        [("pm.max_requests", 200_000)],
+    ),
+    (
+        "long-lives",
+        gunicorn("workers = 10", pool=roomy("python"), growth=LEAK),
+        [("max_requests", 99_000)],
     ),
     ("nginx-one-worker", nginx(ONE_CORE, n_cpus=4), [("worker_processes", 4)]),
     (

@@ -168,3 +168,11 @@ def test_defines_of_the_command_line_count():
     survey = ApacheSite().survey(member, files(text), None)
     assert isinstance(survey, Survey)
     assert text_of(survey, "KeepAliveTimeout") == "1"
+
+
+def test_what_looks_like_a_directive_in_perl_is_none():
+    perl = "<Perl>\nuse Apache2::SizeLimit;\ninclude x;\n</Perl>\nKeepAlive Off\n"
+    survey = surveyed(files(EVENT + perl))
+    assert text_of(survey, "use", "Perl ") == "Apache2::SizeLimit;"
+    assert text_of(survey, "include", "Perl ") == "x;"
+    assert text_of(survey, "KeepAlive") == "Off"

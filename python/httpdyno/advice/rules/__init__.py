@@ -5,8 +5,9 @@ them. Rules propose nothing by themselves and change nothing; each says nothing 
 is not known, since a wrong call costs more than a missing one.
 """
 
-from httpdyno.advice.rules import backlog, debug, memory, nginx, php_fpm, place, python_server
+from httpdyno.advice.rules import backlog, debug, leak, memory, nginx, php_fpm, place, python_server
 from httpdyno.advice.rules.apache import (
+    asp,
     compression,
     folder,
     keep_alive,
@@ -14,16 +15,22 @@ from httpdyno.advice.rules.apache import (
     lookup,
     module,
     mount,
+    plain_text,
     pool,
+    size_limit,
+    state,
     walk,
     wording,
 )
 from httpdyno.advice.rules.declaration import Rule
 
-_APACHE = (pool, keep_alive, life, lookup, folder, walk, compression, module, mount, wording)
+_APACHE = (
+    *(pool, keep_alive, life, size_limit, lookup, folder, walk),
+    *(plain_text, compression, module, mount, state, asp, wording),
+)
 RULES: tuple[Rule, ...] = tuple(
     rule
-    for family in (memory, *_APACHE, nginx, php_fpm, python_server, place, debug, backlog)
+    for family in (memory, leak, *_APACHE, nginx, php_fpm, python_server, place, debug, backlog)
     for rule in family.RULES
 )
 """All of them, in the order in which they are listed."""

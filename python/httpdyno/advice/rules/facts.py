@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from itertools import pairwise
 
+from httpdyno.advice.curve.finding import Growth
 from httpdyno.model import Member, Reading, Record, Survey
 
 _SOMAXCONN = "net.core.somaxconn"
@@ -20,6 +21,25 @@ class Queue(Record, frozen=True):
     """The most that may wait."""
 
 
+class WorkerSize(Record, frozen=True):
+    """Two counts of what a process has of its own."""
+
+    pid: int
+    own_bytes: int
+    """Pages that no other process has."""
+    statm_bytes: int
+    """Its virtual size less its pages of files and shared memory, by `/proc/PID/statm`."""
+
+
+class PerlFacts(Record, frozen=True):
+    """What of an Apache's Perl stands in files; nothing of it was run."""
+
+    has_smaps: bool | None = None
+    """Whether the module Linux::Smaps is there; None where Perl's folders are not known."""
+    startup: dict[str, str] = {}  # noqa: RUF012 - msgspec copies it
+    """Path → text of what the configuration has run at the start, as far as it may be read."""
+
+
 class PoolFacts(Record, frozen=True):
     """The processes of a server that runs."""
 
@@ -33,6 +53,12 @@ class PoolFacts(Record, frozen=True):
     """The largest worker's own."""
     available_bytes: int = 0
     limited_by: str = ""
+    room_bytes: int = 0
+    """Of what is available, for workers: without the reserve and what is there once."""
+    kernel_bytes: int = 0
+    """What the kernel keeps for a worker besides."""
+    sizes: tuple[WorkerSize, ...] = ()
+    """Of the workers, where they may be seen."""
 
     @property
     def is_uniform(self) -> bool:
@@ -79,11 +105,17 @@ class Facts(Record, frozen=True):
     """The most connections that the kernel lets wait at a socket."""
     filesystems: dict[str, str] = {}  # noqa: RUF012 - msgspec copies it
     """Folder that it writes in → type, such as `tmpfs`; not all folders."""
+    real_paths: dict[str, str] = {}  # noqa: RUF012 - msgspec copies it
+    """Folder → where it lies, links followed; not all folders."""
     pool: PoolFacts | None = None
     """None where it does not run."""
     queues: tuple[Queue, ...] = ()
     calls: CallFacts | None = None
     """None where nobody asked for a census."""
+    growth: Growth | None = None
+    """Of its workers under load; None where nobody asked for one."""
+    perl: PerlFacts | None = None
+    """None where nobody looked."""
 
     def all_of(self, name: str) -> tuple[Reading, ...]:
         """Return the readings of a name, written in any case, in the order of the configuration."""

@@ -2,106 +2,47 @@
 
 from collections.abc import Iterator
 
-from httpdyno.advice.rules.apache.mpm import PREFORK, mpm, threads_each, workers_taken
-from httpdyno.advice.rules.declaration import (
-    BOOK,
-    PHP,
-    Proposed,
-    Proposes,
-    Rule,
-    Seen,
-    where_said,
-)
-from httpdyno.advice.rules.facts import Facts, number, where
-from httpdyno.model import Reading, Record
+from httpdyno.advice.rules.allowed import OF_APACHE, OF_PHP, allowed
+from httpdyno.advice.rules.apache.mpm import PREFORK, mpm
+from httpdyno.advice.rules.declaration import BOOK, PHP, Proposes, Rule, Seen
+from httpdyno.advice.rules.facts import Facts, where
 from httpdyno.units import format_bytes
 
 _MOD_PHP = ("php_module", "php7_module", "php5_module")
-_OF_APACHE, _OF_PHP = "MaxRequestWorkers", "pm.max_children"
 _FAR = 4
 """So many times what is allowed has to fit before that is called far below."""
 _MORE = 2
 
 
-class _Allowed(Record, frozen=True):
-    processes: int
-    """That the settings allow."""
-    is_static: bool
-    """Whether all of them run always."""
-    readings: tuple[Reading, ...]
-    knob: str
-    each: int = 1
-    """Of a process: what the knob counts of it."""
-
-    def proposed(self, n_processes: int) -> tuple[Proposed, ...]:
-        """Return so many processes as the knob has them.
-
-        None where memory holds none, or where several pools would have to share them out.
-        """
-        if len(self.readings) != 1 or n_processes < 1:
-            return ()
-        return where_said(self.readings, self.knob, n_processes * self.each)
-
-
-def _allowed(facts: Facts) -> _Allowed | None:
-    return _of_apache(facts) if facts.kind == "apache" else _of_php(facts)
-
-
-def _of_apache(facts: Facts) -> _Allowed | None:
-    workers, threads = workers_taken(facts), threads_each(facts)
-    reading = facts.reading(_OF_APACHE)
-    if workers is None or not threads or reading is None:
-        return None
-    return _Allowed(
-        processes=max(1, workers // threads),
-        is_static=False,
-        readings=(reading,),
-        knob=_OF_APACHE,
-        each=threads,
-    )
-
-
-def _of_php(facts: Facts) -> _Allowed | None:
-    readings = facts.said(_OF_PHP)
-    numbers = [number(each.text) for each in readings]
-    pools = facts.all_of("pool")
-    known = [each for each in numbers if each is not None]
-    # A pool that says nothing is refused; one that is not understood leaves a sum too small.
-    if not known or len(known) < len(pools):
-        return None
-    is_static = any(each.text == "static" for each in facts.all_of("pm"))
-    return _Allowed(processes=sum(known), is_static=is_static, readings=readings, knob=_OF_PHP)
-
-
 def _over(facts: Facts) -> Iterator[Seen]:
-    allowed, pool = _allowed(facts), facts.pool
-    if allowed is None or pool is None or pool.n_fit is None or not pool.is_uniform:
+    able, pool = allowed(facts), facts.pool
+    if able is None or pool is None or pool.n_fit is None or not pool.is_uniform:
         return
-    if allowed.processes > pool.n_fit:
+    if able.readings and able.processes > pool.n_fit:
         yield Seen(
-            what=f"{allowed.processes:,} processes are allowed, and memory holds {pool.n_fit:,}: "
+            what=f"{able.processes:,} processes are allowed, and memory holds {pool.n_fit:,}: "
             f"the largest has {format_bytes(pool.each_bytes)} of its own, of "
             f"{format_bytes(pool.available_bytes)} ({pool.limited_by})",
-            evidence=tuple(map(where, allowed.readings)),
-            proposes=allowed.proposed(pool.n_fit),
+            evidence=tuple(map(where, able.readings)),
+            proposes=able.proposed(pool.n_fit),
         )
 
 
 def _below(facts: Facts) -> Iterator[Seen]:
-    allowed, pool = _allowed(facts), facts.pool
-    if allowed is None or pool is None or pool.n_fit is None or not pool.is_uniform:
+    able, pool = allowed(facts), facts.pool
+    if able is None or pool is None or pool.n_fit is None or not pool.is_uniform:
         return
     waiting = [each for each in facts.queues if each.waiting]
-    is_full = pool.n_workers >= allowed.processes
-    if is_full and waiting and pool.n_fit >= _FAR * allowed.processes:
+    is_full = pool.n_workers >= able.processes
+    if able.readings and is_full and waiting and pool.n_fit >= _FAR * able.processes:
         yield Seen(
-            what=f"all {allowed.processes:,} processes run and connections wait, while memory "
+            what=f"all {able.processes:,} processes run and connections wait, while memory "
             f"holds {pool.n_fit:,}",
             evidence=(
-                *map(where, allowed.readings),
+                *map(where, able.readings),
                 *(f"{each.waiting:,} waiting at {each.address}" for each in waiting),
             ),
-            proposes=allowed.proposed(_MORE * allowed.processes),
+            proposes=able.proposed(_MORE * able.processes),
         )
 
 
@@ -118,8 +59,8 @@ def _threads_of_php(facts: Facts) -> Iterator[Seen]:
 def _knobs(value: str) -> tuple[Proposes, ...]:
     one = f"{value}, where one pool has all of them"
     return (
-        Proposes(knob=_OF_APACHE, value=value, kinds=("apache",)),
-        Proposes(knob=_OF_PHP, value=one, kinds=("php-fpm",)),
+        Proposes(knob=OF_APACHE, value=value, kinds=("apache",)),
+        Proposes(knob=OF_PHP, value=one, kinds=("php-fpm",)),
     )
 
 

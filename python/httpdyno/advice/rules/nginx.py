@@ -1,5 +1,6 @@
 """Rules for nginx: its workers, what it compresses, what it does for each request."""
 
+import re
 from collections.abc import Iterator
 
 from httpdyno.advice.rules.compressed_type import is_compressed
@@ -10,6 +11,8 @@ _KINDS = ("nginx",)
 _DEAR_LEVEL = 6
 """zlib's own default."""
 _CHEAP_LEVEL = 1
+_OTHERS = re.compile(r"brotli|zstd", re.IGNORECASE)
+"""Modules that compress besides."""
 _KEPT = 16
 """Idle connections to a backend that each worker keeps."""
 _BUFFER = "32k/1s"
@@ -74,8 +77,23 @@ def _packed(facts: Facts) -> Iterator[Seen]:
         )
 
 
+def _plain(facts: Facts) -> Iterator[Seen]:
+    # Modules of others compress, too; whether they are turned on is not read.
+    is_unknown = any(_OTHERS.search(each) for each in facts.survey.modules)
+    said = facts.all_of("gzip")
+    others = (each for name in ("gzip_static", "brotli", "zstd") for each in facts.all_of(name))
+    if not said or is_unknown or _compresses(facts) or any(each.text != "off" for each in others):
+        return
+    written = [each for each in said if is_said(each)]
+    yield Seen(
+        what="text is sent as it is: `gzip` is off everywhere",
+        evidence=tuple(map(where, written)) or ("`gzip` is off where nothing turns it on",),
+    )
+
+
 def _vary(facts: Facts) -> Iterator[Seen]:
     found = [each for each in facts.said("gzip") if each.text == "on"]
+    found += [each for each in facts.said("gzip_static") if each.text == "on"]
     if found and not any(each.text == "on" for each in facts.all_of("gzip_vary")):
         yield Seen(
             what="answers are compressed and do not say `Vary: Accept-Encoding`",
@@ -182,13 +200,32 @@ RULES = (
         look=_packed,
     ),
     Rule(
+        name="nginx-uncompressed",
+        kinds=_KINDS,
+        severity="hint",
+        checks="`gzip` off everywhere",
+        matters="Text, scripts, JSON and SVG shrink to a third to a tenth. Over a line as visitors "
+        "have it that is most of the time of a page, and what is sent is paid for.",
+        needs="`gzip` is on nowhere, nor `gzip_static`; and no module of brotli or zstd is there.",
+        do="set `gzip on`, `gzip_vary on` and `gzip_types` with the types of your text; "
+        "`gzip_static on` sends what was compressed beforehand",
+        risks="CPU for each answer, often more than all else that nginx does for it; and a secret "
+        "in a compressed answer beside what a visitor's request put there can be guessed over TLS "
+        "(BREACH)",
+        wrong="a proxy or a content delivery network in front compresses, or the backend does; "
+        "clients are in the same network; only images, archives and video are served; or answers "
+        "with secrets repeat what was sent (BREACH)",
+        source=f"{_GZIP}gzip; breachattack.com",
+        look=_plain,
+    ),
+    Rule(
         name="nginx-no-vary",
         kinds=_KINDS,
         severity="hint",
-        checks="`gzip on` without `gzip_vary on`",
+        checks="`gzip on` or `gzip_static on` without `gzip_vary on`",
         matters="A cache between may give a compressed answer to whoever cannot read it, or the "
         "large one to all.",
-        needs="`gzip on` is written, and `gzip_vary on` nowhere.",
+        needs="One of the two is written, and `gzip_vary on` nowhere.",
         do="set `gzip_vary on`",
         risks="caches keep each answer twice",
         wrong="no cache is between, or the backend says `Vary` itself",

@@ -2,21 +2,22 @@
 
 from collections.abc import Iterator
 
+from httpdyno.advice.rules.apache.state import states
 from httpdyno.advice.rules.declaration import GUNICORN, PHP, Rule, Seen
 from httpdyno.advice.rules.facts import Facts, is_said, where
-from httpdyno.model import Reading, Survey
+from httpdyno.advice.rules.file_system import MEMORY, NETWORK
+from httpdyno.model import Reading
 
-_NETWORK = frozenset({"nfs", "nfs4", "cifs", "smb3", "9p", "ceph", "glusterfs", "fuse.sshfs"})
-_MEMORY = frozenset({"tmpfs", "ramfs"})
 _FILES = "files"
 _SESSIONS, _HEARTBEATS = "session.save_path", "worker_tmp_dir"
 _SETTINGS = frozenset({_SESSIONS, _HEARTBEATS})
 
 
-def folders_of(survey: Survey) -> tuple[str, ...]:
+def folders_of(facts: Facts) -> tuple[str, ...]:
     """Return the folders whose file systems rules ask for."""
-    found = [each for each in survey.readings if each.name in _SETTINGS and is_said(each)]
-    return tuple(dict.fromkeys(folder for each in found if (folder := _folder(each))))
+    found = [each for each in facts.survey.readings if each.name in _SETTINGS and is_said(each)]
+    told = [folder for each in found if (folder := _folder(each))]
+    return tuple(dict.fromkeys([*told, *(each.folder for each in states(facts))]))
 
 
 def _folder(reading: Reading) -> str:
@@ -29,7 +30,7 @@ def _sessions(facts: Facts) -> Iterator[Seen]:
     for reading in facts.said(_SESSIONS):
         handlers = [r for r in facts.said("session.save_handler") if r.scope in ("", reading.scope)]
         kind = facts.filesystems.get(_folder(reading), "")
-        if kind in _NETWORK and all(each.text == _FILES for each in handlers):
+        if kind in NETWORK and all(each.text == _FILES for each in handlers):
             yield Seen(
                 what=f"each request with a session locks, reads and writes a file of {kind}",
                 evidence=(where(reading), f"{_folder(reading)} is {kind}"),
@@ -41,12 +42,12 @@ def _heartbeat(facts: Facts) -> Iterator[Seen]:
     if reading is None or not is_said(reading):
         return
     kind = facts.filesystems.get(_folder(reading), "")
-    if kind and kind not in _MEMORY:
+    if kind and kind not in MEMORY:
         yield Seen(
             what=f"workers touch their heartbeat on {kind}: while that is busy they are taken for "
             "dead",
             evidence=(where(reading), f"{_folder(reading)} is {kind}"),
-            severity="doubtful" if kind in _NETWORK else None,
+            severity="doubtful" if kind in NETWORK else None,
         )
 
 

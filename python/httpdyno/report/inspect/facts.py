@@ -6,13 +6,24 @@ from urllib.parse import unquote, urlsplit
 
 from msgspec import structs
 
-from httpdyno.advice.rules.facts import CallFacts, Facts, PoolFacts, Queue, configured
+from httpdyno.advice.curve.finding import Growth
+from httpdyno.advice.rules.facts import (
+    CallFacts,
+    Facts,
+    PerlFacts,
+    PoolFacts,
+    Queue,
+    WorkerSize,
+    configured,
+)
+from httpdyno.servers.apache_site.perl import PerlFiles
 from httpdyno.servers.apache_site.survey import is_whole
 from httpdyno.servers.source.inspection import Inspected
 from httpdyno.telemetry.census.record import Census
 from httpdyno.telemetry.observed import Observed
 
-_ENVIRONMENT = "environment"
+ENVIRONMENT = "environment"
+"""In what is hidden, where the names of its variables are."""
 _HOSTS = "/etc/hosts"
 
 
@@ -34,6 +45,10 @@ class Surroundings:
     """That it may run on; None where it does not run, or that is not known."""
     filesystems: Mapping[str, str] = field(default_factory=dict)
     """Folder of its settings → type, such as `tmpfs`."""
+    real_paths: Mapping[str, str] = field(default_factory=dict)
+    """Folder of its settings → where it lies, links followed."""
+    perl: PerlFiles | None = None
+    """None of a server without Perl inside."""
 
 
 NOTHING_KNOWN = Surroundings()
@@ -44,6 +59,7 @@ def facts_of(
     observed: Observed | None,
     surroundings: Surroundings,
     asked: Asked | None = None,
+    growth: Growth | None = None,
 ) -> Facts | None:
     """Return what is known; None of a server whose configuration is not.
 
@@ -52,22 +68,30 @@ def facts_of(
         observed: Its processes; None where it does not run.
         surroundings: What of the machine it is beside.
         asked: A census of it; None where there is none.
+        growth: Of its workers under load; None where there was none.
     """
     survey, found = seen.survey, seen.found
     if survey is None:
         return None
     told = configured(found.member, survey, is_whole=is_whole(survey), n_cpus=surroundings.n_cpus)
     limit = found.open_files_limit
-    is_hidden = _ENVIRONMENT in found.hidden
+    is_hidden = ENVIRONMENT in found.hidden
     return structs.replace(
         told,
         environment_names=None if is_hidden else told.environment_names,
         filesystems=dict(surroundings.filesystems),
+        real_paths=dict(surroundings.real_paths),
         open_files_limit=int(limit) if limit.isdecimal() else None,
         pool=_pool(observed) if observed else None,
         queues=_queues(observed) if observed else (),
         calls=_calls(asked) if asked else None,
+        growth=growth,
+        perl=_perl(surroundings.perl) if surroundings.perl else None,
     )
+
+
+def _perl(files: PerlFiles) -> PerlFacts:
+    return PerlFacts(has_smaps=files.has_smaps, startup=dict(files.startup))
 
 
 def _calls(asked: Asked) -> CallFacts | None:
@@ -104,6 +128,23 @@ def _pool(observed: Observed) -> PoolFacts:
         each_bytes=bound.each_bytes if bound else 0,
         available_bytes=bound.available_bytes if bound else 0,
         limited_by=bound.limited_by if bound else "",
+        # The parent is one more process that the kernel keeps something for.
+        room_bytes=bound.available_bytes
+        - bound.reserve_bytes
+        - bound.once_bytes
+        - bound.kernel_bytes
+        if bound
+        else 0,
+        kernel_bytes=bound.kernel_bytes if bound else 0,
+        sizes=tuple(
+            WorkerSize(
+                pid=each.pid,
+                own_bytes=each.memory.uss_bytes,
+                statm_bytes=observed.statm_bytes[each.pid],
+            )
+            for each in workers
+            if each.memory is not None and each.pid in observed.statm_bytes
+        ),
     )
 
 

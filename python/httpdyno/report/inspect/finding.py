@@ -6,6 +6,7 @@ from typing import Literal
 
 from msgspec import structs
 
+from httpdyno.advice.curve.finding import Growth
 from httpdyno.advice.rules import RULES
 from httpdyno.advice.rules.declaration import Proposed
 from httpdyno.advice.rules.facts import Facts
@@ -57,6 +58,7 @@ def findings(
     observed: Observed | None,
     surroundings: Surroundings = NOTHING_KNOWN,
     asked: Asked | None = None,
+    growth: Growth | None = None,
 ) -> tuple[Finding, ...]:
     """Return what is wrong with a server, or not as it looks, the worst first.
 
@@ -65,12 +67,13 @@ def findings(
         observed: Its processes; None where it does not run.
         surroundings: What of the machine it is beside.
         asked: A census of it; None where there is none.
+        growth: Of its workers under load; None where there was none.
     """
     found = (
         *_of_files(seen),
         *_of_processes(observed),
         *_not_seen(seen),
-        *_of_rules(facts_of(seen, observed, surroundings, asked), seen.knobs),
+        *_of_rules(facts_of(seen, observed, surroundings, asked, growth), seen.knobs),
     )
     return tuple(sorted(found, key=lambda each: _SEVERITIES.index(each.severity)))
 

@@ -32,7 +32,8 @@ class Server:
     @property
     def findings(self) -> tuple[Finding, ...]:
         """What its owner should know."""
-        return findings(self.seen, self.observed, self.surroundings, self.asked)
+        growth = self.loaded.growth if self.loaded else None
+        return findings(self.seen, self.observed, self.surroundings, self.asked, growth)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

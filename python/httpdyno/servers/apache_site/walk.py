@@ -150,6 +150,10 @@ class _Walk:
     def _is_certain(self) -> bool:
         return all(opened.is_certain for opened in self._open)
 
+    @property
+    def _is_perl(self) -> bool:
+        return bool(self._open) and self._open[-1].section.kind.lower() == "perl"
+
     def _enter(self, line: Line, file: str) -> None:
         kind = line.name.removeprefix("<")
         arguments = resolved(line.arguments, self._variables)
@@ -175,7 +179,8 @@ class _Walk:
         return not is_negated, False
 
     def _directive(self, line: Line, file: str, named_by: tuple[str, ...]) -> None:
-        name = line.name.lower()
+        # What looks like a directive there is Perl: `use` is no macro.
+        name = "" if self._is_perl else line.name.lower()
         arguments = resolved(line.arguments, self._variables)
         if name in {"include", "includeoptional"}:
             self._include(name, (words(arguments) or [""])[0], line, (file, named_by))

@@ -16,7 +16,7 @@ from httpdyno.servers.nginx.scope import Conf
 _TOLD = frozenset(
     {"user", "limit_req", "limit_conn", "allow", "deny", "auth_basic", "http2"}
     | {"limit_rate", "return", "proxy_cache", "fastcgi_cache", "http3", "error_log", "pid"}
-    | {"daemon", "master_process", "gzip_types", "gzip_vary"}
+    | {"daemon", "master_process", "gzip_types", "gzip_vary", "brotli", "zstd"}
 )
 """What is no knob, but decides how a copy starts and answers, or who may ask it; and what rules
 look at."""

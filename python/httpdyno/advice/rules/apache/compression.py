@@ -9,14 +9,15 @@ from httpdyno.advice.rules.declaration import HTTPD, Rule, Seen
 from httpdyno.advice.rules.facts import Facts, where, words
 from httpdyno.model import Reading
 
-_FILTER = re.compile(r"(?:.*;)?(deflate|brotli_compress)(?:;.*)?", re.IGNORECASE)
+FILTER = re.compile(r"(?:.*;)?(deflate|brotli_compress)(?:;.*)?", re.IGNORECASE)
+"""An argument that names a compressing filter."""
 
 
 def _packed(facts: Facts) -> Iterator[Seen]:
     found = []
     for reading in facts.said("AddOutputFilterByType"):
         given = words(reading.text)
-        if given and _FILTER.fullmatch(given[0]):
+        if given and FILTER.fullmatch(given[0]):
             found += [(kind, reading) for kind in given[1:] if is_compressed(kind)]
     if found:
         kinds = ", ".join(dict.fromkeys(kind for kind, _ in found))
@@ -32,7 +33,7 @@ def _everything(facts: Facts) -> Iterator[Seen]:
         for reading in facts.said("SetOutputFilter")
         # What lies at one address may be all text.
         if (" " not in reading.scope or folder_of(reading.scope))
-        and _FILTER.fullmatch(reading.text.strip('"'))
+        and FILTER.fullmatch(reading.text.strip('"'))
     ]
     if not found or any(_is_guard(each) for each in _guards(facts)):
         return
@@ -53,7 +54,7 @@ def _is_guard(reading: Reading) -> bool:
 
 def _forced(facts: Facts) -> Iterator[Seen]:
     is_on = any(
-        _FILTER.fullmatch((words(reading.text) or [""])[0])
+        FILTER.fullmatch((words(reading.text) or [""])[0])
         for name in ("AddOutputFilterByType", "SetOutputFilter", "AddOutputFilter")
         for reading in facts.said(name)
     )

@@ -16,7 +16,8 @@ def _has_handler(facts: Facts, handler: str) -> bool:
     return any(handler in reading.text.lower() for reading in found)
 
 
-def _has_option(facts: Facts, option: str) -> bool:
+def has_option(facts: Facts, option: str) -> bool:
+    """Whether some folder has that one of `Options`, in small letters."""
     for reading in facts.said("Options"):
         given = [word.lower().lstrip("+") for word in words(reading.text)]
         if option in given or (option != "multiviews" and "all" in given):
@@ -24,14 +25,14 @@ def _has_option(facts: Facts, option: str) -> bool:
     return False
 
 
-def _is_told_elsewhere(facts: Facts) -> bool:
+def is_told_elsewhere(facts: Facts) -> bool:
     """Whether files that are not read may set what uses a module."""
     allowed = [r for r in facts.said("AllowOverride") if r.text.strip('"').lower() != "none"]
     return bool(allowed) or not facts.is_whole
 
 
 def _unused(facts: Facts) -> Iterator[Seen]:
-    if _is_told_elsewhere(facts):
+    if is_told_elsewhere(facts):
         return
     found = [
         (module, f"nothing has the handler `{handler}`")
@@ -41,9 +42,9 @@ def _unused(facts: Facts) -> Iterator[Seen]:
     is_off = all(words(r.text)[:1] == ["disabled"] for r in facts.said("UserDir"))
     if facts.has_module("userdir_module") and is_off:
         found.append(("userdir_module", "no `UserDir` is set"))
-    if facts.has_module("autoindex_module") and not _has_option(facts, "indexes"):
+    if facts.has_module("autoindex_module") and not has_option(facts, "indexes"):
         found.append(("autoindex_module", "no folder has `Options Indexes`"))
-    is_asked = _has_option(facts, "multiviews") or _has_handler(facts, "type-map")
+    is_asked = has_option(facts, "multiviews") or _has_handler(facts, "type-map")
     if facts.has_module("negotiation_module") and not is_asked:
         found.append(("negotiation_module", "no `MultiViews`, and no handler `type-map`"))
     if found:
@@ -57,7 +58,7 @@ def _unseen_status(facts: Facts) -> Iterator[Seen]:
     reading = facts.reading("ExtendedStatus")
     if reading is None or not is_said(reading) or reading.text.lower() != "on":
         return
-    if not _is_told_elsewhere(facts) and not _has_handler(facts, _STATUS):
+    if not is_told_elsewhere(facts) and not _has_handler(facts, _STATUS):
         yield Seen(
             what="`ExtendedStatus` is on, and nothing shows it: no place has the handler "
             f"`{_STATUS}`",
