@@ -27,7 +27,7 @@ def sized(*pairs, names=("apache2",)):
 
 
 def test_a_count_that_takes_preloading_for_unshared_is_told_with_both_figures():
-    facts = limited(LIMITED, pool=sized((1, 29), (2, 30)))
+    facts = limited(LIMITED, pool=sized((1, 31), (2, 30)))
     assert said(facts)[0] == (
         RULE,
         "doubtful",

@@ -48,7 +48,7 @@ def test_workers_that_never_end_are_told_with_the_requests_that_fill_their_room(
         "room to grow by 95.0 MiB each, which is taken after 90,000 to 110,000 requests"
     ]
     assert evidence(facts, RULE) == (
-        "each request leaves 1,000 B, of 4 workers under load; "
+        "95 % over 4 workers under load; "
         "MaxConnectionsPerChild 0, /etc/apache2/apache2.conf:2; "
         "MaxRequestWorkers 10, /etc/apache2/apache2.conf:1"
     )
@@ -99,6 +99,13 @@ def test_a_life_that_is_too_long_is_told_of_each_kind(facts, life):
         # They are too many already, which `workers-over-memory` says.
         leaking("MaxRequestWorkers 300\nServerLimit 300"),
         leaking("MaxRequestWorkers 10\nMaxConnectionsPerChild ${N}"),
+        # Its size ends it.
+        apache(
+            "MaxRequestWorkers 10\nPerlCleanupHandler Apache2::SizeLimit",
+            "perl",
+            growth=growth(),
+            pool=pool(),
+        ),
         # What was not read may bound it.
         leaking("MaxRequestWorkers 10\nInclude ${nowhere}/x.conf"),
         php_fpm(

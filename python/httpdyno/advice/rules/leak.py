@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 
 from httpdyno.advice.curve.finding import Growth
 from httpdyno.advice.rules.allowed import allowed
+from httpdyno.advice.rules.apache.perl import ends_by_size
 from httpdyno.advice.rules.declaration import (
     BOOK,
     GUNICORN,
@@ -32,6 +33,8 @@ def _outgrown(facts: Facts) -> Iterator[Seen]:
     growth, pool, able = facts.growth, facts.pool, allowed(facts)
     if growth is None or pool is None or able is None or not pool.is_uniform:
         return
+    if ends_by_size(facts):
+        return
     life, reading = _life(facts)
     ends = _ends(growth)
     if life is None or ends is None or not pool.each_bytes:
@@ -53,7 +56,7 @@ def _outgrown(facts: Facts) -> Iterator[Seen]:
         f"{format_bytes(left_bytes)} each, which is taken after {n:,} to "
         f"{_down(left_bytes / least):,} requests",
         evidence=(
-            f"{growth.reason}, of {growth.n_workers} workers under load",
+            f"95 % over {growth.n_workers} workers under load",
             place,
             *(where(each) for each in able.readings if is_said(each)),
         ),
@@ -107,8 +110,8 @@ RULES = (
         "end of their lives the machine swaps or kills, days after the start, when nobody looks.",
         needs="`httpdyno inspect --load URL` has proven a leak, with its interval; the workers are "
         "of one kind, their memory may be seen, and it is known how many are allowed and how long "
-        "one lives. The most that a bounded life may leave by the lower end of the interval has "
-        "to be beyond a worker's share of memory.",
+        "one lives; nothing in an Apache's Perl ends processes by their size. What a bounded life "
+        "leaves, by the lower end of the interval, has to be beyond a worker's share of memory.",
         do="bound the life of a worker, and find the leak",
         risks="each end is a fork, with Apache up to a second in which the worker is missing; over "
         "kept connections several requests come for each that is counted: bound it lower there",

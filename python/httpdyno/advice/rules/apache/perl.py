@@ -3,12 +3,13 @@
 import re
 from collections.abc import Iterator
 
-from httpdyno.advice.rules.facts import Facts, place, words
+from httpdyno.advice.rules.facts import Facts, place, where, words
 from httpdyno.model import Reading
 
 MODULE = "perl_module"
 _SECTION = "perl"
 _ASP = re.compile(r"\bApache::ASP\b")
+_BY_SIZE = re.compile(r"\bApache2?::(?:SizeLimit|GTopLimit|Resource)\b")
 _POD = re.compile(r"^=[a-z]\w*")
 _POD_ENDS = "=cut"
 _REST_IS_DATA = re.compile(r"__(?:END|DATA)__\s*")
@@ -49,7 +50,22 @@ def perl_variables(facts: Facts) -> Iterator[tuple[str, str, Reading]]:
 
 def uses_asp(facts: Facts) -> bool:
     """Whether Apache::ASP answers somewhere."""
-    return facts.has_module(MODULE) and any(
-        each.name.lower().startswith("perl") and not is_perl(each) and _ASP.search(each.text)
-        for each in facts.survey.readings
-    )
+    return any(named_in_perl(facts, _ASP))
+
+
+def named_in_perl(facts: Facts, name: re.Pattern[str]) -> Iterator[str]:
+    """Yield the places of an Apache with mod_perl whose directives or lines of Perl have a name."""
+    if not facts.has_module(MODULE):
+        return
+    for reading in facts.survey.readings:
+        is_directive = reading.name.lower().startswith("perl") and not is_perl(reading)
+        if is_directive and name.search(reading.text):
+            yield where(reading)
+    for line, at in perl_lines(facts):
+        if name.search(line):
+            yield f"{line}, {at}"
+
+
+def ends_by_size(facts: Facts) -> bool:
+    """Whether something in Perl ends processes that have become too large."""
+    return any(named_in_perl(facts, _BY_SIZE))

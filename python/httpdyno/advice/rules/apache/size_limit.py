@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterator
 
-from httpdyno.advice.rules.apache.perl import MODULE, is_perl, perl_lines
+from httpdyno.advice.rules.apache.perl import named_in_perl, perl_lines
 from httpdyno.advice.rules.declaration import Rule, Seen
-from httpdyno.advice.rules.facts import Facts, WorkerSize, where
+from httpdyno.advice.rules.facts import Facts, WorkerSize
 from httpdyno.units import format_bytes
 
 _NAME = re.compile(r"\bApache2::SizeLimit\b")
@@ -21,15 +21,8 @@ _RIGHT = 1.25
 
 
 def _by_statm(facts: Facts) -> Iterator[Seen]:
-    if not facts.has_module(MODULE):
-        return
+    places = list(named_in_perl(facts, _NAME))
     lines = list(perl_lines(facts))
-    places = [
-        where(each)
-        for each in facts.survey.readings
-        if each.name.lower().startswith("perl") and not is_perl(each) and _NAME.search(each.text)
-    ]
-    places += [f"{line}, {at}" for line, at in lines if _NAME.search(line)]
     has_smaps = facts.perl.has_smaps if facts.perl else None
     if any(_WITHOUT_SMAPS.search(line) for line, _ in lines):
         has_smaps = False
@@ -44,7 +37,8 @@ def _by_statm(facts: Facts) -> Iterator[Seen]:
             evidence=tuple(places),
         )
         return
-    largest = max(sizes, key=lambda each: each.statm_bytes)
+    # One that has answered nothing counts for more: it has fewer pages of files to be taken off.
+    largest = max(sizes, key=lambda each: each.own_bytes)
     if largest.statm_bytes <= _RIGHT * largest.own_bytes:
         return
     limit_kb = _limit_kb(lines)
