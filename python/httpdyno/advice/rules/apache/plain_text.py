@@ -42,6 +42,17 @@ def _plain(facts: Facts) -> Iterator[Seen]:
     )
 
 
+def _is_filtered(facts: Facts) -> bool:
+    """Whether a filter compresses anything."""
+    names = ("SetOutputFilter", "AddOutputFilter", "FilterProvider", "AddOutputFilterByType")
+    return any(
+        FILTER.fullmatch(word)
+        for name in names
+        for each in facts.said(name)
+        for word in words(each.text)
+    )
+
+
 def _is_html_compressed(facts: Facts) -> bool:
     """Whether something compresses HTML anywhere; sections that are not followed count as well."""
     for name in ("SetOutputFilter", "AddOutputFilter", "FilterProvider", "FilterDeclare"):
@@ -98,22 +109,20 @@ def _unvaried(facts: Facts) -> Iterator[Seen]:
         for each, (_, do, name) in vary
         if name == "vary" and do in _ADDING and _NAMES_IT.search(each.text)
     ]
-    chosen = [each for each in _by_hand(facts) if not _is_negotiated(each)]
-    if taken and (chosen or _is_html_compressed(facts)):
+    chosen = [each for each in facts.said("RewriteCond") if _ACCEPT.search(each.text)]
+    # A filter says it in each answer of its types, compressed or not.
+    is_filtered = _is_filtered(facts)
+    if taken and (chosen or is_filtered):
         yield Seen(
             what="answers are compressed, and `Vary` is taken out of them",
             evidence=tuple(map(where, taken)),
         )
-    elif chosen and not added:
+    elif chosen and not added and not is_filtered:
         yield Seen(
-            what="compressed files are chosen by hand, and nothing says `Vary: Accept-Encoding`",
+            what="compressed files are chosen by hand, and nothing says `Vary: Accept-Encoding` to "
+            "who takes no compression",
             evidence=tuple(map(where, chosen)),
         )
-
-
-def _is_negotiated(reading: Reading) -> bool:
-    """Whether mod_negotiation chooses, which says `Vary` itself."""
-    return reading.name.lower() == "addencoding"
 
 
 RULES = (
@@ -149,9 +158,9 @@ RULES = (
         matters="A cache between may give a compressed answer to whoever cannot read it, or the "
         "large one to all. mod_deflate and mod_brotli say `Vary` themselves; mod_rewrite says it "
         "where its condition holds, and not in the answer to whoever takes no compression.",
-        needs="`RewriteCond` on `Accept-Encoding`, a `RewriteRule` to a compressed file or `Header "
-        "set Content-Encoding`, with no `Header` for `Vary` anywhere; or `Header unset Vary` or "
-        "`SetEnv force-no-vary` where something is compressed. No `.htaccess` files are allowed.",
+        needs="`RewriteCond` on `Accept-Encoding`, no filter that compresses and no `Header` for "
+        "`Vary` anywhere; or `Header unset Vary` or `SetEnv force-no-vary` where something is "
+        "compressed. No `.htaccess` files are allowed.",
         do="say it in all answers of these addresses: `Header merge Vary Accept-Encoding`",
         risks="caches keep each answer twice",
         wrong="no cache is between, or what sits behind says `Vary` itself",
