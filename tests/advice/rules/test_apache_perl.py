@@ -146,7 +146,7 @@ def test_state_in_files_is_told_by_where_it_lies(text, folder, whose, kind, seve
     assert folders_of(facts) == (folder,)
     what = f"each request with a session of {whose} locks, reads and writes files of {kind}"
     assert [each for each in said(facts) if each[0] == STATE] == [(STATE, severity, what)]
-    assert evidence(facts, STATE).endswith(f"; {folder} is {kind}")
+    assert evidence(facts, STATE).startswith(f"{folder} is {kind}; ")
 
 
 @pytest.mark.parametrize("kind", ["tmpfs", ""])
@@ -171,6 +171,13 @@ def test_state_in_memory_and_where_it_is_not_known_is_not_told(kind):
 )
 def test_folders_that_the_configuration_does_not_tell_are_not_asked_for(text, modules):
     assert folders_of(apache(text, *modules)) == ()
+
+
+def test_a_folder_of_several_places_is_one_finding():
+    text = STATES[0][0] + "\n" + STATES[0][0].replace("/shop>", "/news>")
+    facts = apache(text, "perl", filesystems={"/srv/state": "xfs"})
+    assert len(named(facts, STATE)) == 1
+    assert evidence(facts, STATE).count("PerlSetVar StateDir") == 2
 
 
 def test_a_state_folder_counts_before_that_of_the_application():

@@ -9,9 +9,10 @@ import pytest
 from msgspec.structs import replace as changed
 from tests.report.plain import plain_text
 
+from httpdyno.advice.curve.finding import Growth
 from httpdyno.model import Backend, Listener, LogPlace, Member, Notice, Origin, Reading, Survey
-from httpdyno.report.inspect.facts import Surroundings
-from httpdyno.report.inspect.finding import Severity
+from httpdyno.report.inspect.facts import Surroundings, facts_of
+from httpdyno.report.inspect.finding import Severity, findings
 from httpdyno.report.inspect.json import inspect_json
 from httpdyno.report.inspect.page import Page, Server
 from httpdyno.report.inspect.pool_text import detail_rows
@@ -323,3 +324,36 @@ def test_a_pool_whose_pages_of_files_are_not_told_apart_says_why_it_has_no_room(
     blind = replace(observed(*NGINX_SIZES), bound=None)
     blind = replace(blind, host=replace(blind.host, available_bytes=None))
     assert "MemAvailable" in dict(detail_rows(blind))["room"]
+
+
+def test_rules_are_told_the_room_of_workers_and_both_counts_of_each():
+    server = named()
+    seen = server.observed
+    assert seen is not None
+    assert seen.bound is not None
+    seen = replace(seen, statm_bytes={1000: 40 * MIB, ROOT_PID: 40 * MIB})
+    facts = facts_of(nginx().seen, seen, Surroundings())
+    assert facts is not None
+    assert facts.pool is not None
+    assert facts.pool.room_bytes // facts.pool.each_bytes == facts.pool.n_fit
+    assert [(each.pid, each.own_bytes, each.statm_bytes) for each in facts.pool.sizes] == [
+        (1000, 10 * MIB, 40 * MIB)
+    ]
+
+
+def test_a_leak_under_load_is_a_finding_of_the_server():
+    own = Member(name="shop", kind="gunicorn", command=("gunicorn", "shop:app"))
+    survey = Survey(version="", readings=(reading("max_requests", "0"),))
+    seen = Inspected(found=Found(member=own), survey=survey)
+    growth = Growth(
+        verdict="leak",
+        reason="each request leaves 1 KiB",
+        n_workers=4,
+        n_requests=3000.0,
+        late_low_bytes=1000.0,
+        late_high_bytes=1048.0,
+    )
+    size = observed(*NGINX_SIZES)
+    for told, names in ((growth, ["long-lives"]), (None, [])):
+        found = findings(seen, size, growth=told)
+        assert [each.name for each in found if each.name == "long-lives"] == names

@@ -72,17 +72,18 @@ def _session_state(folder: str, seen: str) -> State:
 
 
 def _kept(facts: Facts) -> Iterator[Seen]:
+    found: dict[tuple[str, str], list[str]] = {}
     for state in states(facts):
-        kind = facts.filesystems.get(state.folder, "")
-        if not kind or kind in MEMORY:
-            continue
-        is_remote = kind in NETWORK
-        yield Seen(
-            what=f"each request with a session of {state.whose} locks, reads and writes files of "
-            f"{kind}",
-            evidence=(state.seen, f"{state.folder} is {kind}"),
-            severity="doubtful" if is_remote else None,
-        )
+        found.setdefault((state.folder, state.whose), []).append(state.seen)
+    for (folder, whose), places in found.items():
+        kind = facts.filesystems.get(folder, "")
+        if kind and kind not in MEMORY:
+            yield Seen(
+                what=f"each request with a session of {whose} locks, reads and writes files of "
+                f"{kind}",
+                evidence=(f"{folder} is {kind}", *places),
+                severity="doubtful" if kind in NETWORK else None,
+            )
 
 
 RULES = (
