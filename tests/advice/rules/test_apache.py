@@ -246,3 +246,20 @@ def test_one_connection_for_each_life_is_worse_than_twenty(n, severity):
 def test_hosts_with_the_same_mistake_are_one_finding():
     text = folder("/", "AllowOverride All") + HOST.format("") + HOST.format("ServerAlias www.shop")
     assert len(named(apache(text), "overrides")) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "flag"),
+    [
+        (("-X",), "-X"),
+        (("-f", "/srv/a.conf", "-D", "ONE_PROCESS"), "-D ONE_PROCESS"),
+        (("-DONE_PROCESS",), "-DONE_PROCESS"),
+        (("-D", "FOREGROUND"), ""),
+        (("-f", "/srv/-X"), ""),
+        ((), ""),
+    ],
+)
+def test_a_single_process_is_for_debugging(arguments, flag):
+    found = named(apache("Listen 80", command=("/usr/sbin/apache2", *arguments)), "one-process")
+    words = f"one process answers one request at a time: `{flag}` is for debugging"
+    assert found == ([words] if flag else [])

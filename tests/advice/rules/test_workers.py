@@ -6,6 +6,7 @@ from tests.advice.rules.told import apache, evidence, gunicorn, named, php_fpm, 
 from httpdyno.advice.rules import RULES
 from httpdyno.advice.rules.facts import Facts, PoolFacts, Queue
 from httpdyno.advice.rules.finding import findings_of
+from httpdyno.advice.rules.place import folders_of
 from httpdyno.model import Survey
 
 MIB = 1 << 20
@@ -95,6 +96,11 @@ PHP_FIRES = [
     ),
     (
         "sessions-on-network",
+        apache('php_value session.save_path "2;/srv/sessions"', "php", filesystems=NFS),
+        "each request with a session locks, reads and writes a file of nfs4",
+    ),
+    (
+        "sessions-on-network",
         php_fpm("", 'session.save_path = "2;600;/srv/sessions"', filesystems=NFS),
         "each request with a session locks, reads and writes a file of nfs4",
     ),
@@ -117,6 +123,14 @@ PHP_SILENT = [
     ("php-debugging", php_fpm("php_flag[display_errors] = off", "display_errors = On")),
     ("php-debugging", php_fpm("", "zend_extension = xdebug.so\nxdebug.mode = off")),
     ("sessions-on-network", php_fpm("", SESSIONS)),
+    (
+        "sessions-on-network",
+        apache(
+            "php_value session.save_path /srv/sessions\nphp_value session.save_handler redis",
+            "php",
+            filesystems=NFS,
+        ),
+    ),
     ("sessions-on-network", php_fpm("", SESSIONS, filesystems={"/srv/sessions": "ext4"})),
     (
         "sessions-on-network",
@@ -134,6 +148,10 @@ PHP_SILENT = [
 @pytest.mark.parametrize(("name", "facts", "words"), PHP_FIRES)
 def test_what_costs_more_than_it_gives_is_told_of_php(name, facts, words):
     assert named(facts, name) == [words]
+
+
+def test_the_folder_of_mod_phps_sessions_is_asked_for():
+    assert folders_of(apache('php_admin_value session.save_path "2;/srv/s"', "php")) == ("/srv/s",)
 
 
 @pytest.mark.parametrize(("name", "facts"), PHP_SILENT)

@@ -35,6 +35,7 @@ _TRUE = frozenset({"1", "on", "yes", "true", "stdout"})
 _XDEBUG = "xdebug"
 _PERL_RELOAD = re.compile(r"Apache2?::(Reload|StatINC|DB)|Devel::\w+")
 _PERL = ("PerlModule", "PerlInitHandler", "PerlPostReadRequestHandler", "PerlFixupHandler")
+_ONE_PROCESS = re.compile(r"(?<!\S)(?:-X|-D ?(?:ONE_PROCESS|DEBUG))(?!\S)")
 _VARIABLES = ("PYTHONDEBUG", "PYTHONASYNCIODEBUG", "PYTHONDEVMODE", "PYTHONTRACEMALLOC")
 _PYTHON = ("gunicorn", "uvicorn")
 
@@ -89,6 +90,17 @@ def _perl(facts: Facts) -> Iterator[Seen]:
         yield Seen(
             what="each request looks whether modules were changed, or runs under a debugger",
             evidence=tuple(map(where, found)),
+        )
+
+
+def _alone(facts: Facts) -> Iterator[Seen]:
+    # `-D` and its word may be one argument or two.
+    joined = " ".join(facts.command[1:])
+    found = _ONE_PROCESS.search(joined)
+    if found:
+        yield Seen(
+            what=f"one process answers one request at a time: `{found[0]}` is for debugging",
+            evidence=("its command line",),
         )
 
 
@@ -171,6 +183,20 @@ RULES = (
         wrong="`ReloadTouchFile` is set, which makes it one `stat`, or this is for development",
         source=f"{BOOK}; perl.apache.org/docs/2.0/api/Apache2/Reload.html",
         look=_perl,
+    ),
+    Rule(
+        name="one-process",
+        kinds=("apache",),
+        severity="bad",
+        checks="`-X` or `-D ONE_PROCESS`",
+        matters="Apache then forks no children: under prefork there is one request at a time, "
+        "and all others wait for it.",
+        needs="The flag is in the command line.",
+        do="start it without the flag",
+        risks="a debugger or a profiler sees one of several processes only",
+        wrong="somebody looks for a fault just now",
+        source=f"{BOOK}; {HTTPD}programs/httpd.html",
+        look=_alone,
     ),
     Rule(
         name="reloading",
