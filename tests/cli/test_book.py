@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+from types import SimpleNamespace
 
 import pytest
 from msgspec import structs
@@ -118,7 +119,7 @@ def three(monkeypatch):
     asked: list[tuple[str, int, float]] = []
     monkeypatch.setattr(book_run, "run_experiment", fake_run(asked))
     # Takes a second and a half, and is nobody's figure here.
-    monkeypatch.setattr(book_run, "machine_card", lambda: None)
+    monkeypatch.setattr(book_run, "fresh_card", lambda: SimpleNamespace(card=None))
     return asked
 
 

@@ -14,7 +14,9 @@ from httpdyno.cli.running import Resumed
 from httpdyno.errors import UsageError
 from httpdyno.experiment.inputs import input_digests
 from httpdyno.experiment.planning import make_plan
+from httpdyno.model import MachineCard
 from httpdyno.store import Store
+from httpdyno.telemetry.kept_card import KeptCard
 
 
 @pytest.mark.parametrize(
@@ -38,6 +40,17 @@ def test_the_first_line_and_the_exit_code_say_whether_the_best_stands(
     assert capsys.readouterr().out.startswith(f"asp-bookmarks: {first}")
 
 
+KEPT = KeptCard(
+    card=MachineCard(
+        stat_s=1e-6, fork_s=1e-3, switch_s=5e-6, copy_bytes_per_s=5e9, round_trips_per_s=2e4
+    ),
+    taken_at="2026-01-02T03:04:05+00:00",
+    boot="this one",
+    n_cpus=2,
+    version="0",
+)
+
+
 @pytest.fixture
 def stored(monkeypatch, tmp_path):
     """A run that was begun on a machine with another kernel, and stopped."""
@@ -48,11 +61,12 @@ def stored(monkeypatch, tmp_path):
         store.save_outcome(run_id, structs.replace(ladder(), status="interrupted"))
     kept: dict[str, Any] = {}
 
-    def keep(_plan, *, doubts, **_more):
-        kept["doubts"] = doubts
+    def keep(_plan, *, doubts, host, **_more):
+        kept.update(doubts=doubts, host=host)
         return ladder()
 
     monkeypatch.setattr(running, "run_plan", keep)
+    monkeypatch.setattr(running, "card_of_boot", lambda: KEPT)
     return plan, run_id, kept
 
 
@@ -67,3 +81,15 @@ def test_a_run_is_not_resumed_on_another_machine_unless_that_is_accepted(stored)
     [caveat] = kept["doubts"]
     assert caveat.kind == "accepted_changes"
     assert "the kernel: Linux 2.2 is now Linux" in caveat.message
+
+
+def test_a_run_has_the_card_of_its_machine_and_a_resumed_one_that_of_its_beginning(stored):
+    plan, run_id, kept = stored
+    assert running.run_and_report(plan, Outputs()) == 0
+    with Store.open() as store:
+        new = store.host(str(int(run_id) + 1))
+    assert (new.card, new.card_taken_at) == (KEPT.card, KEPT.taken_at)
+    assert kept["host"] == new
+    accepted = Resumed(run_id=run_id, accepts_changes=True)
+    running.run_and_report(plan, Outputs(), resume=accepted)
+    assert (kept["host"].kernel, kept["host"].card) == ("Linux 2.2", HOST.card)

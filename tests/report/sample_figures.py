@@ -16,6 +16,7 @@ from httpdyno.model import (
     HostFacts,
     Knob,
     Level,
+    MachineCard,
     Method,
     Objective,
     RatioInterval,
@@ -36,6 +37,14 @@ HOST = HostFacts(
     memory_bytes=8_323_006_464,
     limits={"open_files": 1_048_576, "local_ports": 28_232, "somaxconn": 4096},
     load_average=(0.42, 0.35, 0.21),
+    card=MachineCard(
+        stat_s=7.69e-7,
+        fork_s=4.12e-4,
+        switch_s=3.4e-6,
+        copy_bytes_per_s=6.2e9,
+        round_trips_per_s=31_400.0,
+    ),
+    card_taken_at="2025-06-11T09:13:58+00:00",
     server="Apache/2.4.62 (Debian) mod_perl/2.0.12 Perl/v5.36.0",
 )
 

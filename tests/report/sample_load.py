@@ -129,7 +129,7 @@ def load_outcome(
     outcome = LoadOutcome(
         measurement=measurement or with_batches(with_phases(load_measurement())),
         workload=workload,
-        host=sample_figures.HOST,
+        host=structs.replace(sample_figures.HOST, card=None, card_taken_at=""),
         url=URL,
         began_at=BEGAN_AT,
         seed=7,

@@ -28,12 +28,11 @@ from httpdyno.cli.book_found import Asked, Found, bounds_text, number_text, stud
 from httpdyno.cli.book_loads import clients, raised, recipe
 from httpdyno.cli.running import outcome_of
 from httpdyno.experiment.planning import compare_plan, with_budget
-from httpdyno.model import Comparison, Outcome
+from httpdyno.model import Comparison, MachineCard, Outcome
 from httpdyno.model.metric import METRIC_NAMES, RATIO_OF_METRIC
 from httpdyno.report.shared.phrase import NOTHING
 from httpdyno.report.study.calls_text import call_time
 from httpdyno.telemetry.host import host_facts
-from httpdyno.telemetry.machine_card import MachineCard
 from httpdyno.units import format_duration
 
 _UNSOUND = {"failed", "not_measured"}

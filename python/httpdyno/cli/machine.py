@@ -7,9 +7,9 @@ from rich.text import Text
 from httpdyno.cli.console import results
 from httpdyno.cli.option import JsonOption
 from httpdyno.cli.output import Outputs, write_json
+from httpdyno.report.shared.machine_card import card_rows
 from httpdyno.telemetry.host import host_facts
-from httpdyno.telemetry.machine_card import machine_card
-from httpdyno.units import format_bytes, format_duration, format_rate
+from httpdyno.telemetry.kept_card import fresh_card
 
 EXAMPLE = """Example:
 
@@ -21,24 +21,19 @@ EXAMPLE = """Example:
 def command(*, json: JsonOption = None) -> int:
     """Say what a system call, a process, a switch and a copy take here.
 
-    It takes about a second and a half. Figures swing with what else the machine does: they are
-    there to be compared with another machine's, by their sizes.
+    It takes about a second. Figures swing with what else the machine does: they are there to be
+    compared with another machine's, by their sizes. Each run of a study has those that were taken
+    last since the machine was booted.
     """
     outputs = Outputs(json=json)
     outputs.check()
-    card, host = machine_card(), host_facts()
+    card, host = fresh_card().card, host_facts()
     if outputs.json is not None:
         facts = {"cpu": host.cpu, "n_cpus": host.n_cpus, "kernel": host.kernel}
         write_json({**msgspec.to_builtins(card), "host": facts}, outputs.json)
     if outputs.has_text:
         table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=False)
-        for name, figure in (
-            ("stat() of no file", format_duration(card.stat_s)),
-            ("a process begun and ended", format_duration(card.fork_s)),
-            ("a switch between processes", format_duration(card.switch_s)),
-            ("memory copied", f"{format_bytes(card.copy_bytes_per_s)}/s"),
-            ("round trips over loopback", format_rate(card.round_trips_per_s)),
-        ):
+        for name, figure in card_rows(msgspec.to_builtins(card)):
             table.add_row(name, figure)
         console = results()
         console.print(Text(f"{host.n_cpus} × {host.cpu}, {host.kernel}", "bold"))

@@ -18,6 +18,7 @@ from httpdyno.model import Caveat, HostFacts, Outcome, Plan
 from httpdyno.registry import load_target
 from httpdyno.servers.limit_group import LIMITS_HINT, limits_complaint
 from httpdyno.store import Store
+from httpdyno.telemetry.kept_card import card_of_boot
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -60,6 +61,8 @@ def outcome_of(plan: Plan, resume: Resumed | None = None) -> Outcome:
         )
     if cannot := limits_complaint(limits for _, limits in study.limits):
         raise AdapterError(f"study {study.name} cannot run here: {cannot}", hint=LIMITS_HINT)
+    # Taken before anything runs beside it.
+    kept = card_of_boot() if resume is None else None
     with (
         Store.open() as store,
         bench_of(adapter, study, seed=plan.seed) as bench,
@@ -67,15 +70,25 @@ def outcome_of(plan: Plan, resume: Resumed | None = None) -> Outcome:
         doubts: tuple[Caveat, ...] = ()
         if resume is None:
             plan = structs.replace(plan, inputs=input_digests(study))
-            run_id = store.create_run(plan, bench.host())
+            host = bench.host()
+            if kept is not None:
+                host = structs.replace(host, card=kept.card, card_taken_at=kept.taken_at)
+            run_id = store.create_run(plan, host)
         else:
             run_id = resume.run_id
-            doubts = _changes(plan, resume, store.host(run_id), bench.host())
+            host = store.host(run_id)
+            doubts = _changes(plan, resume, host, bench.host())
             store.take_over(run_id)
             store.replan(run_id, plan)
         with RunProgress(messages(), len(plan.steps)) as progress:
             return run_plan(
-                plan, bench=bench, store=store, run_id=run_id, watch=progress, doubts=doubts
+                plan,
+                bench=bench,
+                store=store,
+                run_id=run_id,
+                watch=progress,
+                host=host,
+                doubts=doubts,
             )
 
 

@@ -8,29 +8,29 @@ from msgspec import structs
 from httpdyno.experiment import caveat
 from httpdyno.experiment.limit import limit_broken
 from httpdyno.experiment.session import Session
-from httpdyno.model import Caveat, Comparison, Configuration, Outcome
+from httpdyno.model import Caveat, Comparison, Configuration, HostFacts, Outcome
 
 
 class GrowingOutcome:
     """The outcome as it grows; stored at every step so that nothing found is lost."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, host: HostFacts) -> None:
         self._session = session
         before = session.store.outcome(session.run_id)
         # A resumed run keeps what is known until it has found it again.
         self.found = (
             structs.replace(before, status="running", message="", plan=session.plan)
             if before
-            else self._new()
+            else self._new(host)
         )
 
-    def _new(self) -> Outcome:
+    def _new(self, host: HostFacts) -> Outcome:
         session = self._session
         return Outcome(
             id=session.run_id,
             status="running",
             plan=session.plan,
-            host=session.bench.host(),
+            host=host,
             began_at=datetime.now(UTC).isoformat(timespec="seconds"),
             duration_s=0.0,
             configuration=session.plan.reference or session.plan.study.start_configuration(),

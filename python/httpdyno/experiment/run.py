@@ -10,7 +10,7 @@ from httpdyno.experiment.inputs import changed_names, input_digests
 from httpdyno.experiment.method import method_of
 from httpdyno.experiment.outcome import GrowingOutcome
 from httpdyno.experiment.session import Session
-from httpdyno.model import Caveat, Outcome, Plan
+from httpdyno.model import Caveat, HostFacts, Outcome, Plan
 from httpdyno.store.protocol import StudyStore
 
 
@@ -21,6 +21,7 @@ def run_plan(  # noqa: PLR0913 - effects in, each by its name
     store: StudyStore,
     run_id: str,
     watch: Callable[[Event], None],
+    host: HostFacts | None = None,
     doubts: Sequence[Caveat] = (),
 ) -> Outcome:
     """Do what the plan says; return what was found, also when interrupted.
@@ -34,13 +35,14 @@ def run_plan(  # noqa: PLR0913 - effects in, each by its name
         store: Where they are kept.
         run_id: The run's id in the store.
         watch: Is told what happens.
+        host: The machine that the run was begun on; the bench is asked where it is None.
         doubts: What is known against the result before it is there.
 
     Raises:
         HttpdynoError: The study cannot go on; what was found so far is stored.
     """
     session = Session(plan=plan, bench=bench, store=store, run_id=run_id, watch=watch)
-    outcome = GrowingOutcome(session)
+    outcome = GrowingOutcome(session, host or bench.host())
     if plan.study.fragments is None:
         outcome.doubt(*caveat.shared_cores(outcome.found.host))
     outcome.doubt(

@@ -14,7 +14,7 @@ from httpdyno.model.base import Level, Record
 from httpdyno.model.burst import Burst
 from httpdyno.model.calls import CallFigures, Calls
 from httpdyno.model.curve import PoolCurve, PoolLine, Respawn
-from httpdyno.model.host import HostFacts
+from httpdyno.model.host import HostFacts, MachineCard
 from httpdyno.model.knob import Configuration, Knob, KnobInfo, is_of_words, level_text
 from httpdyno.model.load_outcome import LoadOutcome, ReplayedLog
 from httpdyno.model.log import LogKind, LogLevel, LogLines
@@ -145,6 +145,7 @@ __all__ = [
     "LogLines",
     "LogPlace",
     "Look",
+    "MachineCard",
     "Measurement",
     "Member",
     "Method",

@@ -5,6 +5,21 @@ import msgspec
 from httpdyno.model.base import Record
 
 
+class MachineCard(Record, frozen=True):
+    """What the machine takes for a few things; of one thread of Python, whose own time is in it."""
+
+    stat_s: float
+    """stat() of a file that there is not."""
+    fork_s: float
+    """A process begun, ended and waited for, from a small parent."""
+    switch_s: float
+    """From one process to another on the same core and its turn, half of a round through pipes."""
+    copy_bytes_per_s: float
+    """Of memory that does not fit into caches, read and written."""
+    round_trips_per_s: float
+    """One byte there and back over TCP on the loopback, between two processes: no HTTP is in it."""
+
+
 class HostFacts(Record, frozen=True):
     """The machine and the software that a result was made on."""
 
@@ -23,3 +38,7 @@ class HostFacts(Record, frozen=True):
     server_cpus: tuple[int, ...] = ()
     limited_by: str = ""
     """What enforces the limits that the study sets of its servers; empty where it sets none."""
+    card: MachineCard | None = None
+    """None where no figures of the machine were taken: by a load test, or an earlier version."""
+    card_taken_at: str = ""
+    """ISO 8601, UTC: in the same boot, but maybe before this run."""

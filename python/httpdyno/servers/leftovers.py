@@ -9,6 +9,7 @@ import signal
 from contextlib import nullcontext, suppress
 from pathlib import Path
 
+from httpdyno.boot import boot_id
 from httpdyno.interruption import cleaning
 from httpdyno.private_file import is_locked, taken_over
 from httpdyno.servers.control_group import end_group, groups_of, is_group_of, remove_group
@@ -32,7 +33,7 @@ from httpdyno.servers.root_folder import (
     own_memory_roots,
     own_runs,
 )
-from httpdyno.servers.run_record import RECORD, RunRecord, boot_id, read_record
+from httpdyno.servers.run_record import RECORD, RunRecord, read_record
 
 _KEEPER_S = 2.0
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeGuard
 
+from httpdyno.boot import boot_id
 from httpdyno.errors import AdapterError
 from httpdyno.foreign_text import reason
 from httpdyno.private_file import opened_own
@@ -97,11 +98,6 @@ def record_session(
     finally:
         os.close(record)
     return info.started_ticks
-
-
-def boot_id() -> str:
-    """Return what is different each time the machine was booted."""
-    return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
 
 
 def read_record(folder: Path) -> RunRecord:

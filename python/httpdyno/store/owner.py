@@ -8,6 +8,7 @@ import os
 import socket
 from pathlib import Path
 
+from httpdyno.boot import boot_id
 from httpdyno.model import Record
 
 _ZOMBIE_STATES = ("Z", "X")
@@ -27,7 +28,7 @@ class Owner(Record, frozen=True):
         """Return the calling process."""
         pid = os.getpid()
         ticks = _start_ticks(pid)
-        return cls(pid=pid, start_ticks=ticks or 0, boot=_boot(), host=socket.gethostname())
+        return cls(pid=pid, start_ticks=ticks or 0, boot=boot_id(), host=socket.gethostname())
 
     def is_alive(self, *, is_shared: bool = False) -> bool:
         """Tell whether the process still runs.
@@ -38,11 +39,7 @@ class Owner(Record, frozen=True):
         """
         if is_shared and self.host != socket.gethostname():
             return True
-        return self.boot == _boot() and _start_ticks(self.pid) == self.start_ticks
-
-
-def _boot() -> str:
-    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return self.boot == boot_id() and _start_ticks(self.pid) == self.start_ticks
 
 
 def _start_ticks(pid: int) -> int | None:

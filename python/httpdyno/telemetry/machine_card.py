@@ -11,31 +11,16 @@ import statistics
 import time
 from collections.abc import Callable
 
-from httpdyno.model import Record
+from httpdyno.model import MachineCard
 
 _RUNS = 5
-_RUN_S = 0.04
+_RUN_S = 0.02
 _COPY_BYTES = 64 << 20
 _MISSING = "/nowhere/at/all"
 
 
-class MachineCard(Record, frozen=True):
-    """Times of one thread of Python, so all but the copy have some of its own in them."""
-
-    stat_s: float
-    """stat() of a file that there is not."""
-    fork_s: float
-    """A process begun, ended and waited for, from a small parent."""
-    switch_s: float
-    """From one process to another on the same core and its turn, half of a round through pipes."""
-    copy_bytes_per_s: float
-    """Of memory that does not fit into caches, read and written."""
-    round_trips_per_s: float
-    """One byte there and back over loopback TCP, between two processes."""
-
-
 def machine_card() -> MachineCard:
-    """Measure this machine; takes about a second and a half."""
+    """Measure this machine; takes about a second."""
     return MachineCard(
         stat_s=_each_s(_stat),
         fork_s=_each_s(_fork),

@@ -1,7 +1,7 @@
 """The book as one page: then beside now."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from httpdyno import __version__
@@ -13,17 +13,9 @@ from httpdyno.report.book.axis import axis_of, marks, own_axis, zones
 from httpdyno.report.book.json import book_json
 from httpdyno.report.book.text import way_words
 from httpdyno.report.book.words import because, borders_words, day
+from httpdyno.report.shared.machine_card import card_rows
 from httpdyno.report.shared.template import rendered
-from httpdyno.units import format_bytes, format_duration, format_rate
-
-_CARD: tuple[tuple[str, str, Callable[[float], str]], ...] = (
-    ("stat_s", "stat() of no file", format_duration),
-    ("fork_s", "a process begun and ended", format_duration),
-    ("switch_s", "a switch between processes", format_duration),
-    ("copy_bytes_per_s", "memory copied", lambda value: f"{format_bytes(value)}/s"),
-    ("round_trips_per_s", "round trips over loopback", format_rate),
-)
-"""Figures of the machine's card, as `httpdyno machine` calls them."""
+from httpdyno.units import format_duration
 
 
 def book_html(
@@ -112,8 +104,7 @@ def _machines(results: Sequence[Now]) -> list[dict[str, Any]]:
     for host in dict.fromkeys(now.host for now in results):
         here = [now for now in results if now.host == host]
         last = max(here, key=lambda now: now.measured_at)
-        figures = last.machine
-        card = [(name, write(figures[key])) for key, name, write in _CARD if key in figures]
+        card = card_rows(last.machine)
         servers = sorted({now.version for now in here if now.version})
         machines.append({"host": host, "card": card, "servers": servers, "n": len(here)})
     return machines

@@ -1,0 +1,28 @@
+"""The machine's card in words: as rows, and as one line beside a result."""
+
+from collections.abc import Callable, Mapping
+
+from httpdyno.units import format_bytes, format_duration, format_rate
+
+_FIGURES: tuple[tuple[str, str, Callable[[float], str]], ...] = (
+    ("stat_s", "stat() of no file", format_duration),
+    ("fork_s", "a process begun and ended", format_duration),
+    ("switch_s", "a switch between processes", format_duration),
+    ("copy_bytes_per_s", "memory copied", lambda value: f"{format_bytes(value)}/s"),
+    ("round_trips_per_s", "TCP round trips over loopback", format_rate),
+)
+"""Field of a `MachineCard`, its name, and how its figure is written."""
+
+
+def card_rows(figures: Mapping[str, float]) -> list[tuple[str, str]]:
+    """Return the figures that there are as (name, words).
+
+    Args:
+        figures: Of a `MachineCard`, by field; an earlier version may have had fewer.
+    """
+    return [(name, write(figures[key])) for key, name, write in _FIGURES if key in figures]
+
+
+def card_line(figures: Mapping[str, float]) -> str:
+    """Return the figures as one line: `stat() of no file 780 ns, …`."""
+    return ", ".join(f"{name} {words}" for name, words in card_rows(figures))
