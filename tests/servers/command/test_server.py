@@ -23,6 +23,12 @@ def test_programs_that_a_command_runs_are_missed_by_name():
     assert missing.startswith("`nowhere-to-be-found` is not a program that is installed here")
 
 
+def test_what_a_bundled_study_lacks_is_named_with_its_package():
+    *_, missing = Command().missing(spec_of("htcacheclean", PATH="/nowhere"))
+    assert missing.startswith("`htcacheclean` is not a program")
+    assert missing.endswith(" (Debian: apache2-utils)")
+
+
 def test_the_version_is_that_of_the_programs_and_not_of_the_shell(tmp_path):
     (tmp_path / "python3").symlink_to(sys.executable)
     said = Command().version(spec_of("python3", PATH=f"{tmp_path}:/usr/bin:/bin"))

@@ -20,7 +20,22 @@ _TELLS = {
 }
 """Programs that are known to print their version and end, and by which argument. Others would
 perhaps just start."""
+_PACKAGES = {
+    r"nginx": "nginx",
+    r"squid": "squid",
+    r"postgres": "postgresql",
+    r"php-fpm[\d.]*": "php-fpm",
+    r"htcacheclean": "apache2-utils",
+}
+"""Debian's packages of the programs that bundled studies run."""
 _SHEBANG = re.compile(rb"#!\s*(\S+)(?:[ \t]+(\S+))?")
+
+
+def lacking(name: str) -> str:
+    """Return in words that there is no such program, with Debian's package where that is known."""
+    words = f"`{name}` is not a program that is installed here, or not in PATH"
+    package = next((each for form, each in _PACKAGES.items() if re.fullmatch(form, name)), "")
+    return f"{words} (Debian: {package})" if package else words
 
 
 def found_program(name: str, folder: Path | None, path: str) -> Path | None:

@@ -17,7 +17,7 @@ from pathlib import Path
 from httpdyno.errors import AdapterError
 from httpdyno.model import Configuration, Effective, KnobInfo, ServerSpec
 from httpdyno.servers.adapter import NotRunning, Place, Rendered, Running
-from httpdyno.servers.command.program import found_program, interpreter, version_of
+from httpdyno.servers.command.program import found_program, interpreter, lacking, version_of
 from httpdyno.servers.command.reach import Reach, reaches
 from httpdyno.servers.command.seen import process_texts, seen
 from httpdyno.servers.instance import Asked
@@ -55,7 +55,7 @@ class Command:
     def missing(self, spec: ServerSpec) -> tuple[str, ...]:
         """Return which programs are not there, where that can be known without the study."""
         return tuple(
-            f"`{name}` is not a program that is installed here, or not in PATH"
+            lacking(name)
             for name in (_program_name(spec), *_programs(spec))
             if name
             and (name[:1] == "/" or "/" not in name)
