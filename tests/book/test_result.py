@@ -1,11 +1,17 @@
 """Results that are kept: the last of each, in one file."""
 
+import sys
+from pathlib import Path
+from subprocess import Popen
+
 import pytest
 from msgspec import structs
 from tests.report.book.test_book import NOW
 
 from httpdyno.book.result import UnderWay, keep, keep_under_way, kept_results, under_way
 from httpdyno.errors import StoreError
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(autouse=True)
@@ -22,7 +28,19 @@ def test_the_last_of_each_name_is_kept(folder):
     found = kept_results()
     assert found["mod-cgi-baseline"].ratio == 3.0
     assert found["other"].high is None
-    assert [each.name for each in folder.iterdir()] == ["book.json"]
+    assert {each.name for each in folder.iterdir()} == {"book.json", "book.lock"}
+
+
+def test_processes_that_keep_at_once_lose_none_of_each_others():
+    text = (
+        "import sys; from msgspec import structs; from httpdyno.book.result import keep;"
+        "from tests.report.book.test_book import NOW;"
+        "[keep(structs.replace(NOW, name=f'{sys.argv[1]}-{n}')) for n in range(50)]"
+    )
+    command = [sys.executable, "-c", text]
+    writers = [Popen([*command, name], cwd=ROOT) for name in "ab"]
+    assert [each.wait() for each in writers] == [0, 0]
+    assert len(kept_results()) == 100
 
 
 def test_what_is_under_way_is_kept_beside_the_results_until_it_is_over(folder):

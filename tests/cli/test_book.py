@@ -37,13 +37,13 @@ def test_all_are_listed_by_document_with_then_and_now(capsys):
     assert out.index("mod_perl tutorial") > out.index("Practical mod_perl")
     assert "now:  holds, larger; throughput 77 ×" in out
     assert "here: measured 2026-01-02; " in out
-    assert "1 of 36 are measured: 1 holds, larger" in out
+    assert "1 of 34 are measured (2 more are printed again): 1 holds, larger" in out
     assert re.search(r"of 36 can run here; measuring all takes at most \d+ min", out)
     # The last ones are sentences that terminals wrap.
     assert max(map(len, out.splitlines()[:-3])) <= 80
 
 
-def test_what_is_printed_twice_has_the_result_of_the_other(capsys):
+def test_what_is_printed_twice_has_the_result_of_the_other(capsys, folder):
     keep(NOW)
     keep(structs.replace(NOW, name="perl-bound-load", word="holds"))
     rows = json.loads(said(capsys, "book --json -").out)["experiments"]
@@ -51,6 +51,13 @@ def test_what_is_printed_twice_has_the_result_of_the_other(capsys):
     assert by_name["mod-cgi-baseline"]["now"]["verdict"] == "holds, larger"
     assert by_name["perl-bound-load-2001"]["same_as"] == "perl-bound-load"
     assert by_name["perl-bound-load-2001"]["now"]["verdict"] == "holds"
+    # It is one measurement, which the words and the page count once.
+    assert "2 of 34 are measured (2 more are printed again): 1 holds, 1 holds, larger" in " ".join(
+        said(capsys, "book").out.split()
+    )
+    page = folder / "book.html"
+    said(capsys, f"book report --html {page}")
+    assert "2 of 34 measured (2 more are printed again)" in page.read_text()
 
 
 def test_arithmetic_is_run_kept_and_shown(capsys, folder):

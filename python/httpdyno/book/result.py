@@ -1,7 +1,8 @@
 """What became of experiments here: kept in one file, the last run of each."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -10,9 +11,14 @@ from msgspec import structs
 from httpdyno.book.experiment import Word
 from httpdyno.data_folder import data_folder
 from httpdyno.errors import StoreError
+from httpdyno.foreign_text import reason
 from httpdyno.model import Record
+from httpdyno.private_file import HeldError, locked
 
 _FILE = "book.json"
+_LOCK = "book.lock"
+_PATIENCE_S = 10.0
+"""Who has the lock writes one small file."""
 
 
 class Now(Record, frozen=True, omit_defaults=True):
@@ -87,8 +93,9 @@ def keep(now: Now) -> None:
     Raises:
         StoreError: The file cannot be read, or not written.
     """
-    kept = _kept()
-    _write(structs.replace(kept, results={**kept.results, now.name: now}))
+    with _alone():
+        kept = _kept()
+        _write(structs.replace(kept, results={**kept.results, now.name: now}))
 
 
 def keep_under_way(run: UnderWay | None) -> None:
@@ -97,9 +104,28 @@ def keep_under_way(run: UnderWay | None) -> None:
     Raises:
         StoreError: The file cannot be read, or not written.
     """
-    kept = _kept()
-    if kept.under_way != run:
-        _write(structs.replace(kept, under_way=run))
+    with _alone():
+        kept = _kept()
+        if kept.under_way != run:
+            _write(structs.replace(kept, under_way=run))
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Let no other process change the file from when it is read until it is written.
+
+    Raises:
+        StoreError: There cannot be a lock, or another process does not let it go.
+    """
+    lock = data_folder() / _LOCK
+    try:
+        lock.parent.mkdir(parents=True, exist_ok=True)
+        with locked(lock, patience_s=_PATIENCE_S):
+            yield
+    except HeldError as error:
+        raise StoreError(f"the results of the book cannot be kept: {error}") from error
+    except OSError as error:
+        raise StoreError(f"`{lock}` cannot be locked: {reason(error)}") from error
 
 
 def _kept() -> _Kept:

@@ -20,9 +20,9 @@ def reason_not(each: Experiment) -> str:
     if isinstance(way, Arithmetic):
         return ""
     if isinstance(way, Stat):
-        return "" if shutil.which("perl") else "there is no perl"
+        return "" if shutil.which("perl") else "there is no perl (Debian: perl)"
     if isinstance(way, Count) and shutil.which("strace") is None:
-        return "strace is not installed"
+        return "strace is not installed (Debian: strace)"
     study = open_study(way.study)
     missing = list(load_target(study).missing(study.server))
     if isinstance(way, Clients):

@@ -32,7 +32,9 @@ def book_html(
     for each in experiments:
         row = _row(each, reasons.get(each.name, ""), found.get(each.name))
         documents.setdefault(each.chapter.partition(",")[0], []).append(row)
-    results = [found[each.name] for each in experiments if each.name in found]
+    # Each measurement once: the same data printed again is shown with the result of the other.
+    own = [each for each in experiments if not each.same_as]
+    results = [found[each.name] for each in own if each.name in found]
     words = Counter(now.word for now in results)
     years = sorted(each.year for each in experiments)
     values = {
@@ -42,6 +44,7 @@ def book_html(
         "rule_rows": [(where, word, kind_of(word)) for where, word in RULE_ROWS],
         "rule_notes": RULE_NOTES,
         "n": len(experiments),
+        "n_own": len(own),
         "n_measured": len(results),
         "years": (years[0], years[-1]),
         "words": [(word, kind_of(word), words[word]) for word in WORDS if words[word]],

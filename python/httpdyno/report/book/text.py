@@ -67,9 +67,12 @@ def summary(
         whole_s: What measuring all that can be run may take.
     """
     n_can = sum(not reasons[each.name] for each in experiments)
-    words = Counter(found[each.name].word for each in experiments if each.name in found)
+    own = [each for each in experiments if not each.same_as]
+    words = Counter(found[each.name].word for each in own if each.name in found)
     told = ", ".join(f"{words[word]} {word}" for word in WORDS if words[word])
-    lines = [f"{words.total()} of {len(experiments)} are measured: {told}"] if told else []
+    n_again = len(experiments) - len(own)
+    again = f" ({n_again} more are printed again)" if n_again else ""
+    lines = [f"{words.total()} of {len(own)} are measured{again}: {told}"] if told else []
     lines.append(
         f"{n_can} of {len(experiments)} can run here; measuring all takes at most "
         f"{format_guess(whole_s)}"
