@@ -11,7 +11,14 @@ use Apache2::Access ();
 use Apache2::Const -compile => qw(OK OPT_SYM_LINKS OPT_SYM_OWNER);
 use Apache2::RequestIO  ();
 use Apache2::RequestRec ();
+use Apache2::ServerUtil ();
 use Apache2::SubRequest ();
+
+my $PAGE = do {
+    local $/;
+    open my $file, '<', Apache2::ServerUtil::server_root() . '/page/index.html' or die "page: $!";
+    <$file>;
+};
 
 sub handler {
     my $r       = shift;
@@ -22,9 +29,18 @@ sub handler {
         : $options & Apache2::Const::OPT_SYM_OWNER          ? 'SymLinksIfOwnerMatch'
         : 'None',
         allow_override => $page->allow_overrides ? 'All' : 'None',
+        depth          => -e $page->filename ? $page->filename =~ tr{/}{} - 1 : 'no such file',
     );
     $r->content_type('application/json');
     $r->print('{', join(', ', map {qq("$_": "$text{$_}")} sort keys %text), "}\n");
+    return Apache2::Const::OK;
+}
+
+# Sends the page in place of the file that the walk led to.
+sub page {
+    my $r = shift;
+    $r->content_type('text/html');
+    $r->print($PAGE);
     return Apache2::Const::OK;
 }
 
