@@ -73,7 +73,9 @@ def test_each_is_of_a_study_that_there_is_and_of_levels_of_its_knobs(each):
     way = each.way
     assert way.study in bundled_studies()
     study = open_study(way.study)
-    sides = [way.a, way.b] if isinstance(way, Pair) else [way.at]
+    sides = [way.a, way.b, way.beside] if isinstance(way, Pair) else [way.at]
+    if isinstance(way, Count):
+        sides += [each.at for each in way.beside]
     start = study.start_configuration()
     for side in sides:
         for name, level in side.items():

@@ -160,6 +160,7 @@ def test_two_runs_that_are_aimed_at_the_word_differ_less_and_do_not_turn_about()
         (5, 1.0, "holds, smaller"),
         (5, 0.0, "no longer"),
         (0, 0.0, "holds"),
+        (0, 1.0, "no longer"),
     ],
 )
 def test_counts(was, now, word):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -21,6 +22,7 @@ from httpdyno.cli import book_loads, book_ways
 from httpdyno.cli.book_counts import _LOOP, stat
 from httpdyno.cli.book_found import Asked, output_of, pinned, series_of, told
 from httpdyno.cli.book_loads import RECIPES, ab_rate, clients, raised, recipe
+from httpdyno.cli.find_study import open_study
 from httpdyno.errors import TargetError
 from httpdyno.model import Caveat, Plan
 
@@ -323,3 +325,31 @@ def test_a_comparison_that_is_broken_off_is_no_result(monkeypatch):
     [plan] = plans
     assert plan.study.budget_s == 60.0
     assert plan.borders == pytest.approx((1.05, 8.84, 134.9), rel=0.01)
+
+
+def test_a_configuration_beside_takes_its_time_of_the_budget_and_is_told(monkeypatch):
+    plans: list[Plan] = []
+
+    def outcome_of(plan):
+        plans.append(plan)
+        return sample.ladder()
+
+    def refuse(_study, at):
+        raise TargetError(f"it did not come up with {at}")
+
+    monkeypatch.setattr(book_ways, "study_here", lambda _name: sample.ladder().plan.study)
+    monkeypatch.setattr(book_ways, "outcome_of", outcome_of)
+    monkeypatch.setattr(book_ways, "server_of", refuse)
+    found = book_ways.pair(asked("mod-cgi-baseline", way=Pair(study="fake", beside={"n": 1})))
+    assert found.figures["moved"][-1] == "with n=1: it did not come up with {'n': 1}"
+    assert plans[0].study.budget_s == 60.0 - book_ways._BESIDE_S
+
+
+@pytest.mark.real_server("apache2")
+def test_a_configuration_beside_is_loaded_for_some_seconds(monkeypatch):
+    monkeypatch.setattr(book_ways, "_BESIDE_S", 1.0)
+    way = BY_NAME["mrpc-one-and-ten-light"].way
+    said = book_ways._beside(open_study(way.study), way, seed=1)
+    assert re.fullmatch(
+        r"with MaxConnectionsPerChild=1: [\d.,]+ requests/s.*; one start, 1\.00 s", said
+    )

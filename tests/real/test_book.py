@@ -27,3 +27,23 @@ def test_what_is_left_of_the_environment_is_counted(capsys):
     now = found(capsys, "book run perlsetupenv-off-environment")
     assert now["count"] > 0
     assert "MOD_PERL" in now["says"]
+
+
+@pytest.mark.real_server("strace")
+@pytest.mark.timeout(180)
+def test_all_configurations_of_a_table_of_calls_are_counted_and_told(capsys):
+    now = found(capsys, "book run syscalls-foo-by-config")
+    assert (now["verdict"], now["count"]) == ("holds", 4.0)
+    assert [each.rpartition(" then: ")[2] for each in now["evidence"]] == [
+        "holds",
+        "holds",
+        "holds",
+        "holds, larger",
+        "holds",
+    ]
+
+
+@pytest.mark.real_server("strace")
+def test_the_way_to_a_file_is_counted_as_deep_as_the_document_has_it(capsys):
+    now = found(capsys, "book run symlink-lstat-per-segment")
+    assert (now["verdict"], now["count"]) == ("holds", 4.0)

@@ -45,6 +45,18 @@ class Pair(Record, frozen=True, tag_field="kind", tag="pair"):
     b: dict[str, Level] = msgspec.field(default_factory=dict)
     metric: Metric = "throughput_per_s"
     """Its ratio b over a stands beside the one of then."""
+    beside: dict[str, Level] = msgspec.field(default_factory=dict)
+    """What is otherwise than in b, for one more configuration that the document has no figure of:
+    one start of it is loaded for some seconds, and what came of it is told. Empty: of none."""
+
+
+class Beside(Record, frozen=True):
+    """Calls of another configuration of the same table; told beside the one that is judged."""
+
+    of: tuple[str, ...]
+    at: dict[str, Level]
+    """What is otherwise than in the one that is judged."""
+    then: float
 
 
 class Count(Record, frozen=True, tag_field="kind", tag="count"):
@@ -56,6 +68,7 @@ class Count(Record, frozen=True, tag_field="kind", tag="count"):
     at: dict[str, Level] = msgspec.field(default_factory=dict)
     path: str = ""
     """What is asked for; empty: what the study asks for."""
+    beside: tuple[Beside, ...] = ()
 
 
 class Said(Record, frozen=True, tag_field="kind", tag="said"):

@@ -102,7 +102,7 @@ def judged_count(then: float, now: float) -> Word:
     """Return what becomes of a number that is counted: calls, variables."""
     if math.isclose(now, then, abs_tol=_HALF):
         return "holds"
-    if now < _HALF:
+    if now < _HALF or then < _HALF:
         return "no longer"
     return "holds, larger" if now > then else "holds, smaller"
 

@@ -5,8 +5,9 @@ import os
 import random
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 from http.client import HTTPConnection, HTTPException
 
 from httpdyno.advice.formula import FORMULAS
@@ -32,7 +33,7 @@ from httpdyno.errors import TargetError
 from httpdyno.experiment.call_count import with_calls
 from httpdyno.load.engine import Edge, LoadHandle, start_load
 from httpdyno.load.window_plan import WindowPlan
-from httpdyno.model import Look, Workload
+from httpdyno.model import Level, Look, Study, Workload, level_text
 from httpdyno.model.load_knob import with_load_knobs
 from httpdyno.stats.sequence import ratio_interval
 from httpdyno.units import format_duration
@@ -54,12 +55,32 @@ _LOOP_S = 180
 
 
 def count(asked: Asked) -> Found:
-    """Count system calls of an answer, of one fresh server."""
+    """Count system calls of an answer, of one fresh server for each configuration."""
     way = asked.each.way
     assert isinstance(way, Count)  # noqa: S101 - by the table of ways
     study = study_here(way.study)
-    load = with_load_knobs(study.workload, {"path": way.path} if way.path else {})
-    with server_of(study, way.at) as up:
+    look = _calls(asked, study, way.at)
+    n, words = _added(look, way.of)
+    says = f"{words} for a request, counted over {look.n_traced}"
+    found = _counted(asked.each, n, says, version_of(study))
+    beside = []
+    for each in way.beside:
+        other, words = _added(_calls(asked, study, way.at | each.at), each.of)
+        knobs = ", ".join(f"{name}={level_text(level)}" for name, level in each.at.items())
+        word = judged_count(each.then, other)
+        beside.append(f"{words} with {knobs}, {each.then:g} then: {word}")
+    return replace(found, figures={**found.figures, "moved": tuple(beside)})
+
+
+def _calls(asked: Asked, study: Study, at: Mapping[str, Level]) -> Look:
+    """Return the system calls of an answer, of one fresh server.
+
+    Raises:
+        TargetError: They could not be counted.
+    """
+    path = asked.each.way.path if isinstance(asked.each.way, Count) else ""
+    load = with_load_knobs(study.workload, {"path": path} if path else {})
+    with server_of(study, at) as up:
 
         def start(workload: Workload, window: WindowPlan, on_edge: Edge | None) -> LoadHandle:
             return start_load(
@@ -75,10 +96,13 @@ def count(asked: Asked) -> Found:
         look = with_calls(Look(seconds=0.0, n_samples=0), up.running.root_pids, load, start)
     if look.untraced:
         raise TargetError(f"system calls could not be counted: {look.untraced}")
-    n = sum(look.calls.get(kind, 0.0) for kind in way.of)
-    words = " + ".join(f"{look.calls.get(kind, 0.0):.3g} {kind}" for kind in way.of)
-    says = f"{words} for a request, counted over {look.n_traced}"
-    return _counted(asked.each, n, says, version_of(study))
+    return look
+
+
+def _added(look: Look, kinds: Sequence[str]) -> tuple[float, str]:
+    """Return calls of these kinds added up, and each of them in words."""
+    n_of = {kind: look.calls.get(kind, 0.0) for kind in kinds}
+    return sum(n_of.values()), " + ".join(f"{n:.3g} {kind}" for kind, n in n_of.items())
 
 
 def said(asked: Asked) -> Found:

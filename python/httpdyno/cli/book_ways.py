@@ -3,6 +3,7 @@
 import math
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -24,17 +25,29 @@ from httpdyno.book.experiment import (
 from httpdyno.book.result import Now
 from httpdyno.book.rule import borders, judged
 from httpdyno.cli.book_counts import arithmetic, count, said, stat
-from httpdyno.cli.book_found import Asked, Found, bounds_text, number_text, study_here
+from httpdyno.cli.book_found import (
+    Asked,
+    Found,
+    bounds_text,
+    number_text,
+    server_of,
+    study_here,
+)
 from httpdyno.cli.book_loads import clients, raised, recipe
 from httpdyno.cli.running import outcome_of
+from httpdyno.errors import AdapterError, TargetError
 from httpdyno.experiment.planning import compare_plan, with_budget
-from httpdyno.model import Comparison, MachineCard, Outcome
+from httpdyno.load.engine import start_load
+from httpdyno.load.window_plan import WindowPlan
+from httpdyno.model import Comparison, MachineCard, Outcome, Study, level_text
 from httpdyno.model.metric import METRIC_NAMES, RATIO_OF_METRIC
 from httpdyno.report.shared.phrase import NOTHING
 from httpdyno.report.study.calls_text import call_time
 from httpdyno.telemetry.host import host_facts
 from httpdyno.units import format_duration
 
+_BESIDE_S = 10.0
+"""Of load: several turns of a parent that acts once a second."""
 _UNSOUND = {"failed", "not_measured"}
 
 
@@ -81,10 +94,36 @@ def pair(asked: Asked) -> Found:
     start = study.start_configuration()
     a, b = start.with_values(way.a), start.with_values(way.b)
     plan = compare_plan(study, a, b, seed=asked.seed, borders=borders(each.then))
-    outcome = outcome_of(with_budget(plan, asked.budget_s))
+    beside_s = _BESIDE_S if way.beside else 0.0
+    outcome = outcome_of(with_budget(plan, asked.budget_s - beside_s))
     if outcome.status == "interrupted":
         raise KeyboardInterrupt
-    return of_outcome(each, way, outcome)
+    found = of_outcome(each, way, outcome)
+    if not way.beside:
+        return found
+    seen = (*found.figures.get("moved", ()), _beside(study, way, seed=asked.seed))
+    return replace(found, figures={**found.figures, "moved": seen})
+
+
+def _beside(study: Study, way: Pair, *, seed: int) -> str:
+    """Return in words what one start of the configuration beside answered in some seconds."""
+    knobs = ", ".join(f"{name}={level_text(level)}" for name, level in way.beside.items())
+    try:
+        with server_of(study, way.b | way.beside) as up:
+            window = WindowPlan(arm=0, lead_in_s=0.0, measure_s=_BESIDE_S)
+            addresses, networks = up.running.addresses[:1], up.running.networks[:1]
+            load = start_load(study.workload, addresses, [window], networks=networks, seed=seed)
+            try:
+                load.wait()
+            finally:
+                load.stop()
+            [measured] = load.measurements()
+    except (AdapterError, TargetError) as error:
+        return f"with {knobs}: {error}"
+    n_failed = sum(measured.errors.values())
+    failed = f", {n_failed:,} came to nothing" if n_failed else ""
+    rate = number_text(measured.measured_completed / measured.measured_s)
+    return f"with {knobs}: {rate} requests/s{failed}; one start, {format_duration(_BESIDE_S)}"
 
 
 def of_outcome(each: Experiment, way: Pair, outcome: Outcome) -> Found:
