@@ -349,6 +349,7 @@ def test_a_configuration_beside_takes_its_time_of_the_budget_and_is_told(monkeyp
 def test_a_configuration_beside_is_loaded_for_some_seconds(monkeypatch):
     monkeypatch.setattr(book_ways, "_BESIDE_S", 1.0)
     way = BY_NAME["mrpc-one-and-ten-light"].way
+    assert isinstance(way, Pair)
     said = book_ways._beside(open_study(way.study), way, seed=1)
     assert re.fullmatch(
         r"with MaxConnectionsPerChild=1: [\d.,]+ requests/s.*; one start, 1\.00 s", said
