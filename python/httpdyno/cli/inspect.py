@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from httpdyno.advice.curve.life import configured_lives
 from httpdyno.advice.rules.apache.mount import linked_folders
 from httpdyno.advice.rules.place import folders_of
 from httpdyno.advice.rules.reference import rule_reference
@@ -195,7 +196,7 @@ def _loaded(page: Page, asked: LoadAsked, *, is_named: bool) -> Page:
     root = meant[0].seen.found.root
     if root is None:
         raise UsageError("`--load` takes a server that runs, and this one does not")
-    loaded, after = looked_under_load(asked, root.pid)
+    loaded, after = looked_under_load(asked, root.pid, configured_lives(meant[0].seen.survey))
     now = replace(meant[0], loaded=loaded, observed=after or meant[0].observed, is_named=True)
     servers = tuple(now if each is meant[0] else each for each in page.servers)
     return replace(page, servers=servers)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from httpdyno.advice.curve.finding import Growth, HighWater, LifeRow
 from httpdyno.advice.curve.growth import Life, growth
+from httpdyno.advice.curve.life import ConfiguredLife
 from httpdyno.advice.curve.pool import life_table
 from httpdyno.advice.formula import FORMULAS
 from httpdyno.advice.formula.evaluate import work_out
@@ -44,8 +45,15 @@ _N_ALONE = 12
 _STOP_PATIENCE_S = 5.0
 
 
-def looked_under_load(asked: LoadAsked, root_pid: int) -> tuple[Loaded, Observed | None]:
+def looked_under_load(
+    asked: LoadAsked, root_pid: int, configured: Sequence[ConfiguredLife] = ()
+) -> tuple[Loaded, Observed | None]:
     """Load the URLs and look at the server's processes meanwhile; return both, it as it is after.
+
+    Args:
+        asked: What was asked for.
+        root_pid: The process that the server began as.
+        configured: How long its settings let a worker live.
 
     Raises:
         UsageError: Something makes no sense.
@@ -93,7 +101,8 @@ def looked_under_load(asked: LoadAsked, root_pid: int) -> tuple[Loaded, Observed
         seen=seen,
         growth=found,
         high_water=steps,
-        lives=_table(found, bound, seen, cost) if bound else (),
+        lives=_table(found, bound, seen, cost, configured) if bound else (),
+        configured=tuple(configured),
         room_bytes=bound.available_bytes - bound.reserve_bytes if bound else 0,
         reserve_bytes=bound.reserve_bytes if bound else 0,
     ), after
@@ -228,7 +237,11 @@ def _lives(seen: UnderLoad) -> list[Life]:
 
 
 def _table(
-    found: Growth, bound: MemoryBound, seen: UnderLoad, cost: Respawn | None
+    found: Growth,
+    bound: MemoryBound,
+    seen: UnderLoad,
+    cost: Respawn | None,
+    configured: Sequence[ConfiguredLife] = (),
 ) -> tuple[LifeRow, ...]:
     if found.curve is None:
         return ()
@@ -249,6 +262,7 @@ def _table(
         curve=found.curve,
         cost=cost,
         beyond_bytes=max(0.0, beyond) + bound.kernel_bytes,
+        configured=configured,
     )
 
 

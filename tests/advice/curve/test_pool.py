@@ -5,6 +5,7 @@ import math
 import pytest
 
 from httpdyno.advice.curve.finding import PrivateCurve
+from httpdyno.advice.curve.life import ConfiguredLife
 from httpdyno.advice.curve.pool import life_table, pool_line, respawn
 from httpdyno.errors import UsageError
 
@@ -57,6 +58,22 @@ def test_a_shorter_life_lets_more_workers_in_and_costs_of_the_rate():
     assert workers[-1] == 450 // 21
     assert kept[-1] == 1
     assert all(row.n_workers * row.each_bytes <= 450 * MIB for row in rows)
+
+
+def test_what_is_configured_is_a_row_of_its_own():
+    settings = [
+        ConfiguredLife(setting="pm.max_requests@a", n=500, unit="requests"),
+        ConfiguredLife(setting="pm.max_requests@b", n=None, unit="requests"),
+    ]
+    words = {"room_bytes": 500 * MIB, "once_bytes": 50 * MIB, "curve": curve()}
+    plain, rows = lives_of(**words), lives_of(**words, configured=settings)
+    assert [row.n_requests for row in rows] == [25, 100, 400, 500, 1600, 6400, None]
+    marked = {row.n_requests: row.configured for row in rows if row.configured}
+    assert marked == {500: ("pm.max_requests@a",), None: ("pm.max_requests@b",)}
+    assert rows[3].each_bytes == pytest.approx(curve().at(500))
+    assert [row.n_workers for row in rows if row.n_requests != 500] == [
+        row.n_workers for row in plain
+    ]
 
 
 def test_a_leak_has_no_end_without_a_limit():

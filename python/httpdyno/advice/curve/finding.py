@@ -92,3 +92,5 @@ class LifeRow(Record, frozen=True):
     """That fit; None where any number does, or nothing bounds the worker."""
     kept_ratio: float | None = None
     """Of the rate without respawning; None where it was not measured."""
+    configured: tuple[str, ...] = ()
+    """Settings of the server by which its workers live so long."""

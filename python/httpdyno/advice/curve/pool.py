@@ -4,8 +4,10 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+from msgspec import structs
 
 from httpdyno.advice.curve.finding import LifeRow, PrivateCurve
+from httpdyno.advice.curve.life import ConfiguredLife
 from httpdyno.errors import UsageError
 from httpdyno.model import PoolLine, Respawn
 from httpdyno.stats.least_squares import LineFit, fit_line
@@ -80,6 +82,7 @@ def life_table(  # noqa: PLR0913 - what both settings rest on
     cost: Respawn | None = None,
     beyond_bytes: float = 0.0,
     lives: Sequence[int] = LIVES,
+    configured: Sequence[ConfiguredLife] = (),
 ) -> tuple[LifeRow, ...]:
     """Return for some lengths of life how many workers fit, and what respawning leaves of the rate.
 
@@ -94,12 +97,18 @@ def life_table(  # noqa: PLR0913 - what both settings rest on
         cost: Of respawning; None where it was not measured.
         beyond_bytes: By how much the largest worker is above the mean.
         lives: Requests.
+        configured: What the server's settings say, which has rows of its own; of connections each
+            is taken for one request.
     """
     left = room_bytes - once_bytes
-    rows = [_row(each, curve.at(each) + beyond_bytes, left, cost) for each in lives]
+    settings: dict[int | None, tuple[str, ...]] = {}
+    for life in configured:
+        settings[life.n] = (*settings.get(life.n, ()), life.setting)
+    shown = sorted({*lives, *(n for n in settings if n is not None)})
+    rows = [_row(each, curve.at(each) + beyond_bytes, left, cost) for each in shown]
     level = None if curve.leak_bytes > 0 else curve.level_bytes + beyond_bytes
-    endless = _row(None, level, left, cost)
-    return (*rows, endless)
+    rows.append(_row(None, level, left, cost))
+    return tuple(structs.replace(row, configured=settings.get(row.n_requests, ())) for row in rows)
 
 
 def _row(n: int | None, each: float | None, left: float, cost: Respawn | None) -> LifeRow:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from httpdyno.advice.curve.finding import Growth, HighWater, LifeRow
+from httpdyno.advice.curve.life import ConfiguredLife
 from httpdyno.telemetry.under_load import UnderLoad
 
 
@@ -21,6 +22,8 @@ class Loaded:
     """Of each URL, where several were named."""
     lives: tuple[LifeRow, ...] = ()
     """Empty where workers' curve, or memory, is not known."""
+    configured: tuple[ConfiguredLife, ...] = ()
+    """How long its settings let a worker live; empty where that is not known."""
     room_bytes: int = 0
     """For the pool, for `lives`, the reserve taken off."""
     reserve_bytes: int = 0

@@ -28,6 +28,7 @@ def loaded_json(loaded: Loaded) -> dict[str, Any]:
             for each in loaded.high_water
         ],
         "lives": msgspec.to_builtins(loaded.lives),
+        "configured_lives": msgspec.to_builtins(loaded.configured),
         "room_bytes": loaded.room_bytes,
         "reserve_bytes": loaded.reserve_bytes,
         "not_seen": list(seen.hidden),

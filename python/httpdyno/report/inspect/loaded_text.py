@@ -82,17 +82,45 @@ def _unshares(curve: PrivateCurve) -> str:
     )
 
 
+def room_at_end(loaded: Loaded) -> Iterator[str]:
+    """Yield for each configured life how many workers fit at the end of it."""
+    for life in dict.fromkeys((each.n, each.unit) for each in loaded.configured):
+        n, unit = life
+        names = oxford([each.setting for each in loaded.configured if (each.n, each.unit) == life])
+        row = next((each for each in loaded.lives if each.n_requests == n), None)
+        if n is None:
+            own = f"u of a worker that nothing ends ({names} 0)"
+        else:
+            own = f"u at the age where {names} ends it ({n:,} {unit})"
+        if row is None:
+            yield f"{own} is not known, since its growth is not"
+        elif row.each_bytes is None:
+            yield f"{own} has no bound: it leaks"
+        else:
+            yield f"{_fit(row)} with {own}, {format_bytes(row.each_bytes)} with the kernel's part"
+
+
 def _lives(loaded: Loaded) -> str:
     told = [
         after
         for before, after in zip((None, *loaded.lives), loaded.lives, strict=False)
-        if before is None or _has_cost(loaded) or before.n_workers != after.n_workers
+        if before is None
+        or after.configured
+        or _has_cost(loaded)
+        or before.n_workers != after.n_workers
     ]
     rows = "; ".join(_life(each) for each in told)
     if told[-1] is not loaded.lives[-1]:
         rows += ", and as many of any longer life"
+    connections = [each.setting for each in loaded.configured if each.unit == "connections"]
+    kept = (
+        f"; {oxford(connections)} counts connections, here taken for a request each: of one that "
+        "is kept alive a worker serves several"
+        if connections and any(each.n for each in loaded.configured)
+        else ""
+    )
     return (
-        f"{rows}; with {format_bytes(loaded.reserve_bytes)} in reserve"
+        f"{rows}; with {format_bytes(loaded.reserve_bytes)} in reserve{kept}"
         f"{'' if _has_cost(loaded) else '; what respawning costs is not known (`--respawn`)'}"
     )
 
@@ -103,11 +131,16 @@ def _has_cost(loaded: Loaded) -> bool:
 
 def _life(row: LifeRow) -> str:
     name = "for good" if row.n_requests is None else f"{row.n_requests:,} requests"
+    if row.configured:
+        name += f" (as configured: {oxford(row.configured)})"
     if row.each_bytes is None:
         return f"{name} no bound: it leaks"
-    fit = "any number" if row.n_workers is None else plural(row.n_workers, "worker")
     kept = "" if row.kept_ratio is None else f" at {format_percent(row.kept_ratio)} of the rate"
-    return f"{name} {fit} of {format_bytes(row.each_bytes)}{kept}"
+    return f"{name} {_fit(row)} of {format_bytes(row.each_bytes)}{kept}"
+
+
+def _fit(row: LifeRow) -> str:
+    return "any number" if row.n_workers is None else plural(row.n_workers, "worker")
 
 
 def _step(each: HighWater) -> str:

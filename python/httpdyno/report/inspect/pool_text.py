@@ -47,10 +47,15 @@ def memory_row(observed: Observed) -> str:
     )
 
 
-def detail_rows(observed: Observed) -> Iterator[tuple[str, str]]:
-    """Yield what is said of a server that somebody named."""
+def detail_rows(observed: Observed, at_end: Sequence[str] = ()) -> Iterator[tuple[str, str]]:
+    """Yield what is said of a server that somebody named.
+
+    Args:
+        observed: Its processes.
+        at_end: How many workers fit at the ends of their lives, where that was looked at.
+    """
     if observed.bound is not None:
-        yield "room", _room(observed.bound)
+        yield "room", "; ".join([_room(observed.bound), *at_end])
         yield "formulas", _formulas(observed.bound)
     elif observed.no_bound:
         yield "room", observed.no_bound.removeprefix("room for workers is ")

@@ -10,7 +10,7 @@ from rich.text import Text
 from httpdyno.model import Listener, Reading, level_text
 from httpdyno.report.inspect.census_text import CENSUS_LABEL, census_row, census_tables
 from httpdyno.report.inspect.finding import RULE_SEVERITIES, Finding
-from httpdyno.report.inspect.loaded_text import LOADED_LABELS, loaded_rows
+from httpdyno.report.inspect.loaded_text import LOADED_LABELS, loaded_rows, room_at_end
 from httpdyno.report.inspect.page import Page, Server
 from httpdyno.report.inspect.pool_text import (
     POOL_LABELS,
@@ -150,7 +150,8 @@ def _bounds(server: Server) -> Iterator[tuple[str, str]]:
     if server.observed is not None:
         yield "memory", memory_row(server.observed)
         if server.is_named:
-            yield from detail_rows(server.observed)
+            at_end = tuple(room_at_end(server.loaded)) if server.loaded else ()
+            yield from detail_rows(server.observed, at_end)
     if server.asked is not None:
         yield CENSUS_LABEL, census_row(server.asked)
     if server.loaded is not None:
