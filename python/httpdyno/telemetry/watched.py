@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from httpdyno.telemetry.account import group_cpu_s, lone_group
+from httpdyno.telemetry.answer_time import AnswerTime, StatusTally, tallied
 from httpdyno.telemetry.pool import Pool, PoolChange, change, pool
 from httpdyno.telemetry.proc_file import descriptors_to_keep
 from httpdyno.telemetry.status_text import Status, requests_per_s
@@ -67,6 +68,13 @@ class Watched:
     status_counts: Mapping[str, int] = field(default_factory=dict)
     """In how many of these some worker was in which state, added up over the workers."""
     first_overflows: int | None = None
+    tally: StatusTally | None = None
+    """What its status page said until now."""
+
+    @property
+    def answer_time(self) -> AnswerTime | None:
+        """How long an answer holds a worker, by its status page; None where that does not tell."""
+        return self.tally.answer_time if self.tally else None
 
     @property
     def state_ratios(self) -> Mapping[str, float]:
@@ -120,6 +128,7 @@ def next_look(before: Watched, look: Look) -> Watched:
             n_statuses=before.n_statuses,
             status_counts=before.status_counts,
             first_overflows=before.first_overflows,
+            tally=before.tally,
         )
     )
 
@@ -131,7 +140,12 @@ def _with_status(watched: Watched) -> Watched:
         return watched
     counts = Counter(watched.status_counts)
     counts.update(said.others)
-    return replace(watched, n_statuses=watched.n_statuses + 1, status_counts=counts)
+    return replace(
+        watched,
+        n_statuses=watched.n_statuses + 1,
+        status_counts=counts,
+        tally=tallied(watched.tally, said, watched.now.sample.at_s),
+    )
 
 
 class Watcher:

@@ -161,6 +161,20 @@ def test_what_answers_take_of_workers_is_told_where_the_server_says_it():
     assert "15/s requests; an answer takes a worker 50.0 ms, 0.75 workers at work" in line
 
 
+def test_how_long_an_answer_holds_a_worker_is_told_with_what_was_seen():
+    seen = None
+    for k in range(4):
+        now = look(100.0 + k, worker(ROOT_PID), status=said(101 * k, W=4, K=5))
+        seen = next_look(seen, now) if seen else first_look(now)
+    assert seen is not None
+    told = "an answer takes 30.0 ms of a worker: a mean, by 4 looks that saw 12 at answers"
+    assert told in watch_line(seen, 1.0)
+    assert told in " ".join(plain_text(view(seen)).split())
+    status = watch_json(seen)["status"]
+    assert (status["answer_s"], status["answers_seen"]) == (0.03, 12)
+    assert watch_json(pair())["status"]["answer_s"] is None
+
+
 def test_a_view_without_a_terminal_has_all_it_can(golden):
     golden("report/watch_once.txt", plain_text(view(pair())))
 

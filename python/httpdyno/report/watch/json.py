@@ -56,6 +56,7 @@ def _status(watched: Watched) -> dict[str, Any] | None:
     said = watched.now.status
     if said is None:
         return {"error": watched.now.no_status} if watched.now.no_status else None
+    took = None if said.answer_s is not None else watched.answer_time
     return {
         "server": said.server,
         "of": said.of,
@@ -64,7 +65,8 @@ def _status(watched: Watched) -> dict[str, Any] | None:
         "state_ratios": dict(watched.state_ratios),
         "n_requests": said.n_requests,
         "requests_per_s": watched.requests_per_s,
-        "answer_s": said.answer_s,
+        "answer_s": said.answer_s if took is None else took.seconds,
+        "answers_seen": took.n_seen if took else None,
         "uptime_s": said.uptime_s,
         "remarks": list(said.remarks),
     }

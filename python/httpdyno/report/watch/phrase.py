@@ -18,6 +18,7 @@ _WHOLE_FROM_PER_S = 10.0
 _OLD_LOOKS = 2.0
 """Memory that was read so many looks ago is told with its age."""
 _N_NAMED = 4
+_ONE = {"workers": "worker", "connections": "connection", "processes": "process"}
 
 
 def per_s(rate: float | None) -> str:
@@ -113,6 +114,11 @@ def status_texts(watched: Watched) -> Iterator[str]:
         yield f"{', '.join(told)} of the {said.of}' time by {looks}"
     if said.answer_s is not None:
         yield f"an answer takes a worker {format_duration(said.answer_s)}{_busy(watched, said)}"
+    elif (took := watched.answer_time) is not None:
+        yield (
+            f"an answer takes {_rough(took.seconds)} of a {_ONE[said.of]}: a mean, by "
+            f"{plural(took.n_looks, 'look')} that saw {took.n_seen:,} at answers"
+        )
     yield from said.remarks
 
 
@@ -134,6 +140,11 @@ def _busy(watched: Watched, said: Status) -> str:
     if watched.requests_per_s is None or said.answer_s is None:
         return ""
     return f", {watched.requests_per_s * said.answer_s:.2f} {said.of} at work"
+
+
+def _rough(seconds: float) -> str:
+    """Write a time with the digits that some looks carry."""
+    return format_duration(float(f"{seconds:.2g}"))
 
 
 def _n_processes(pool: Pool) -> int:
