@@ -1,11 +1,6 @@
-"""What the kernel says around a server: made-up files, and real sockets."""
+"""What the kernel says around a server, by made-up files."""
 
 import os
-import socket
-from pathlib import Path
-
-import pytest
-from tests.namespace import may_make_networks, serving_elsewhere
 
 from httpdyno.telemetry import surroundings
 from httpdyno.telemetry.kernel_text import (
@@ -15,7 +10,7 @@ from httpdyno.telemetry.kernel_text import (
     pressure,
     tcp_extensions,
 )
-from httpdyno.telemetry.surroundings import host_memory, memory_limit_bytes, sockets
+from httpdyno.telemetry.surroundings import host_memory, memory_limit_bytes
 
 PRESSURE = (
     "some avg10=12.50 avg60=1.00 avg300=0.00 total=2500000\n"
@@ -111,57 +106,3 @@ def test_available_memory_that_is_not_told_is_not_none_of_it(monkeypatch):
     assert host_memory().available_bytes is None
     texts["/proc/meminfo"] += "MemAvailable: 0 kB\n"
     assert host_memory().available_bytes == 0
-
-
-def test_what_waits_at_a_server_is_told(tmp_path):
-    path = str(tmp_path / "s")
-    with (
-        socket.create_server(("127.0.0.1", 0), backlog=9) as tcp,
-        socket.socket(socket.AF_UNIX) as unix,
-    ):
-        unix.bind(path)
-        unix.listen(7)
-        address = f"127.0.0.1:{tcp.getsockname()[1]}"
-        inodes = [os.fstat(each.fileno()).st_ino for each in (tcp, unix)]
-        with socket.create_connection(tcp.getsockname()), socket.socket(socket.AF_UNIX) as client:
-            client.connect(path)
-            seen = sockets(os.getpid(), inodes)
-            other = sockets(os.getpid(), inodes[1:])
-    queues = {each.address: (each.waiting, each.backlog) for each in seen.queues}
-    assert queues == {address: (1, 9), f"unix:{path}": (1, 7)}
-    # The server's end of the one connection; the client's has another port.
-    assert seen.states == {"established": 1}
-    assert seen.overflows is not None
-    assert seen.drops is not None
-    assert seen.drops >= 0
-    assert (len(other.queues), other.states) == (1, {})
-
-
-def test_overflows_are_counted():
-    with socket.create_server(("127.0.0.1", 0), backlog=0) as server:
-        inode = os.fstat(server.fileno()).st_ino
-        before = sockets(os.getpid(), [inode]).overflows
-        assert before is not None
-        clients = []
-        try:
-            for _ in range(6):
-                client = socket.socket()
-                clients.append(client)
-                client.setblocking(False)
-                client.connect_ex(server.getsockname())
-            after = sockets(os.getpid(), [inode]).overflows
-        finally:
-            for client in clients:
-                client.close()
-    assert after is not None
-    assert after > before
-
-
-@pytest.mark.skipif(not may_make_networks(), reason="needs network namespaces")
-def test_another_network_has_its_own():
-    with serving_elsewhere(8080) as network:
-        pid = int(network.split("/")[2])
-        inodes = {each.stat().st_ino for each in Path(f"/proc/{pid}/fd").iterdir()}
-        seen = sockets(pid, inodes)
-    assert [each.address for each in seen.queues] == ["127.0.0.1:8080"]
-    assert seen.overflows == 0

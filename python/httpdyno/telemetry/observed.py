@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from httpdyno.telemetry.memory_bound import MemoryBound, memory_bound
 from httpdyno.telemetry.pool import Pool, pool
 from httpdyno.telemetry.proc_file import content
+from httpdyno.telemetry.server_sockets import ServerSockets
 from httpdyno.telemetry.surroundings import (
     HostMemory,
     Sockets,
     host_memory,
     memory_limit_bytes,
-    sockets,
 )
 from httpdyno.telemetry.worker import Worker, WorkerSampler
 from httpdyno.telemetry.worker_text import statm_bytes
@@ -80,7 +80,7 @@ def observed(root_pid: int, inodes: Collection[int] | None = None) -> Observed |
             available_bytes=host.available_bytes,
             limit_bytes=memory_limit_bytes(root_pid, own_bytes),
         ),
-        sockets=None if inodes is None else sockets(root_pid, inodes),
+        sockets=None if inodes is None else ServerSockets(inodes).look(root_pid),
         statm_bytes=_statm_bytes(sample.workers),
     )
 

@@ -1,18 +1,14 @@
-"""What is around a server: memory that it may have, pressure, its listen queues and sockets.
+"""What is around a server: memory that it may have, pressure, full listen queues.
 
-Read by anybody, mostly. Another network namespace's sockets take root; what cannot be told is left
-out and named.
+Read by anybody, mostly; what cannot be told is left out.
 """
 
-import os
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from httpdyno.errors import AdapterError
-from httpdyno.sock_diag import connection_states, listening_sockets, listening_unix_sockets
 from httpdyno.telemetry.kernel_text import (
     Pressure,
     counters,
@@ -21,7 +17,6 @@ from httpdyno.telemetry.kernel_text import (
     pressure,
     tcp_extensions,
 )
-from httpdyno.telemetry.worker import not_visible
 
 _RESOURCES = ("cpu", "memory", "io")
 _PROC = "/proc"
@@ -113,40 +108,6 @@ def listen_overflows(networks: Iterable[str]) -> dict[str, int]:
         if "ListenOverflows" in told:
             found[network] = told["ListenOverflows"]
     return found
-
-
-def sockets(pid: int, inodes: Collection[int], *, has_states: bool = True) -> Sockets:
-    """Return what the sockets of a server do.
-
-    Args:
-        pid: Of one of its processes, whose network namespace is that of all.
-        inodes: Of the sockets that it listens at.
-        has_states: Whether its connections are counted too, for which the kernel goes through
-            those of the whole machine.
-    """
-    told = tcp_extensions(_text(f"{_PROC}/{pid}/net/netstat"))
-    overflows, drops = told.get("ListenOverflows"), told.get("ListenDrops")
-    network = f"{_PROC}/{pid}/ns/net"
-    try:
-        network = "" if os.readlink(network) == os.readlink(f"{_PROC}/self/ns/net") else network  # noqa: PTH115 - as names
-        listening = listening_sockets(network)
-        found = [*listening, *listening_unix_sockets(network)]
-        mine = [each for each in found if each.inode in inodes]
-        ports = {int(each.address.rpartition(":")[2]) for each in listening if each in mine}
-        states = connection_states(ports, network) if ports and has_states else {}
-    except OSError:
-        return Sockets(overflows=overflows, drops=drops, hidden=(f"queues {not_visible()}",))
-    except AdapterError as error:
-        return Sockets(overflows=overflows, drops=drops, hidden=(f"queues: {error}",))
-    return Sockets(
-        queues=tuple(
-            ListenQueue(address=each.address, waiting=each.waiting, backlog=each.backlog)
-            for each in mine
-        ),
-        states=states,
-        overflows=overflows,
-        drops=drops,
-    )
 
 
 def _text(path: str) -> str:

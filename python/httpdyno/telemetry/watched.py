@@ -10,8 +10,9 @@ from httpdyno.telemetry.account import group_cpu_s, lone_group
 from httpdyno.telemetry.answer_time import AnswerTime, StatusTally, tallied
 from httpdyno.telemetry.pool import Pool, PoolChange, change, pool
 from httpdyno.telemetry.proc_file import descriptors_to_keep
+from httpdyno.telemetry.server_sockets import EACH_SECOND_RATIO, ServerSockets
 from httpdyno.telemetry.status_text import Status, requests_per_s
-from httpdyno.telemetry.surroundings import HostMemory, Sockets, host_memory, sockets
+from httpdyno.telemetry.surroundings import HostMemory, Sockets, host_memory
 from httpdyno.telemetry.worker import Sample, WorkerSampler
 
 _KEPT = 0.5
@@ -26,6 +27,8 @@ class Look:
     pool: Pool
     host: HostMemory
     sockets: Sockets
+    states_age_s: float = 0.0
+    """How long ago its connections were read."""
     status: Status | None = None
     """What it says itself; None where it was not asked, or did not answer."""
     status_at_s: float | None = None
@@ -144,7 +147,7 @@ def _with_status(watched: Watched) -> Watched:
         watched,
         n_statuses=watched.n_statuses + 1,
         status_counts=counts,
-        tally=tallied(watched.tally, said, watched.now.sample.at_s),
+        tally=tallied(watched.tally, said, watched.now.said_at_s),
     )
 
 
@@ -164,11 +167,14 @@ class Watcher:
         Args:
             root_pid: The process that it began as.
             inodes: Of the sockets that it listens at.
-            most_s: CPU time that reading processes is to take in a look.
+            most_s: CPU time that reading processes is to take in a look; where there is a bound,
+                connections are read in turn, too.
             ask: Has the server say its status, or returns why it does not; None not to ask.
         """
         self._root_pid = root_pid
-        self._inodes = inodes
+        self._sockets = ServerSockets(
+            inodes, most_ratio=math.inf if most_s == math.inf else EACH_SECOND_RATIO
+        )
         self._sampler = WorkerSampler([root_pid], most_s=most_s, keeps=descriptors_to_keep(_KEPT))
         self._ask = ask
         self._group = lone_group(root_pid)
@@ -182,12 +188,14 @@ class Watcher:
             return None
         said = self._ask() if self._ask else ""
         said_at_s = time.monotonic()
+        # Its first process may be gone before the last of its workers.
+        told = self._sockets.look(living[0].pid)
         return Look(
             sample=sample,
             pool=pool(sample),
             host=host_memory(),
-            # Its first process may be gone before the last of its workers.
-            sockets=sockets(living[0].pid, self._inodes, has_states=False),
+            sockets=told,
+            states_age_s=self._sockets.states_age_s if told.states else 0.0,
             status=None if isinstance(said, str) else said,
             status_at_s=None if isinstance(said, str) else said_at_s,
             no_status=said if isinstance(said, str) else "",

@@ -109,8 +109,11 @@ def pair() -> Watched:
             pressure={"cpu": Pressure(some_ratio=0.5, full_ratio=0.0, some_s=3.0)},
         ),
         sockets=Sockets(
-            queues=(ListenQueue(address="0.0.0.0:80", waiting=511, backlog=511),), overflows=38
+            queues=(ListenQueue(address="0.0.0.0:80", waiting=511, backlog=511),),
+            states={"established": 518, "close-wait": 2},
+            overflows=38,
         ),
+        states_age_s=6.0,
     )
     return next_look(first_look(before), after)
 
@@ -231,7 +234,7 @@ def test_every_height_is_kept():
         shown = plain_text(view(pair(), n_lines=n_lines)).splitlines()
         assert len(shown) <= n_lines
     assert any(
-        line.startswith("4 more") for line in plain_text(view(pair(), n_lines=19)).splitlines()
+        line.startswith("4 more") for line in plain_text(view(pair(), n_lines=20)).splitlines()
     )
 
 

@@ -29,6 +29,8 @@ def watch_json(watched: Watched) -> dict[str, Any]:
             **_rates(happened),
         },
         "queues": [asdict(each) for each in look.sockets.queues],
+        "connections": dict(look.sockets.states),
+        "connections_age_s": look.states_age_s,
         "overflows": watched.overflows,
         "pressure": {name: asdict(each) for name, each in look.host.pressure.items()},
         "swap_ins_per_s": watched.swap_ins_per_s,

@@ -21,7 +21,7 @@ def watch_line(watched: Watched, every_s: float) -> str:
         memory_text(watched, every_s),
         cpu_text(watched),
         turnover_text(watched),
-        ", ".join(queue_texts(watched)),
+        ", ".join(queue_texts(watched, every_s)),
         state_text(watched),
         "; ".join(status_texts(watched)),
     )

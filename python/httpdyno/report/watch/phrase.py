@@ -69,11 +69,17 @@ def turnover_text(watched: Watched) -> str:
     return f"births {births}, deaths {per_s(happened.deaths / happened.elapsed_s)}"
 
 
-def queue_texts(watched: Watched) -> Iterator[str]:
-    """Yield who waits to be accepted, and how often a queue was full."""
+def queue_texts(watched: Watched, every_s: float) -> Iterator[str]:
+    """Yield who waits to be accepted, connections by state, and how often a queue was full."""
     sockets = watched.now.sockets
     for each in sockets.queues:
         yield f"{each.address} {each.waiting:,} of {each.backlog:,} waiting"
+    if sockets.states:
+        ordered = sorted(sockets.states.items(), key=lambda each: (-each[1], each[0]))
+        states = ", ".join(f"{n:,} {state}" for state, n in ordered)
+        age_s = watched.now.states_age_s
+        is_old = age_s >= _OLD_LOOKS * every_s
+        yield f"{states} ({format_guess(age_s)} ago)" if is_old else states
     if watched.overflows is not None:
         yield f"{plural(watched.overflows, 'overflow')} in its network"
     yield from sockets.hidden

@@ -98,7 +98,7 @@ class View:
             f"{turnover_text(watched)}, {watched.n_births:,} and {watched.n_deaths:,} in "
             f"{since_text(watched)}: {_CLOCKS.get(self.kind, _NO_CLOCK)}",
         )
-        if queues := ", ".join(queue_texts(watched)):
+        if queues := ", ".join(queue_texts(watched, self.every_s)):
             yield "queue", queues
         yield "pressure", pressure_text(watched)
         yield "states", state_text(watched)
