@@ -78,6 +78,12 @@ class PoolChange:
     """Of both kinds, by the pid of each process that was there at both ends and tells them."""
     new_pids: frozenset[int]
     """Those that were born."""
+    forked: int = 0
+    """Of these the children of a root."""
+    waited_for_s: float = 0.0
+    """CPU time, of their whole lives, of those that ended and that one of the pool waited for."""
+    gone_s: float = 0.0
+    """Of it what was known before, of those that are gone."""
 
     @property
     def pool_cpu_ratio(self) -> float:
@@ -121,9 +127,11 @@ def change(before: Sample, after: Sample) -> PoolChange:
     used_s = {
         each.pid: each.cpu_s - (was[key].cpu_s if key in was else 0.0) for key, each in now.items()
     }
+    born = [each for key, each in now.items() if key not in was]
+    here = {each.pid: each for each in after.workers}
     return PoolChange(
         elapsed_s=elapsed_s,
-        births=len(now.keys() - was.keys()),
+        births=len(born),
         deaths=len(was.keys() - now.keys()),
         cpu_ratio={pid: seconds / elapsed_s for pid, seconds in used_s.items()},
         major_faults=sum(end.major_faults - begin.major_faults for begin, end in stayed),
@@ -134,8 +142,20 @@ def change(before: Sample, after: Sample) -> PoolChange:
             for begin, end in stayed
             if (n := _grown([(begin, end)], _switches)) is not None
         },
-        new_pids=frozenset(pid for pid, _ in now.keys() - was.keys()),
+        new_pids=frozenset(each.pid for each in born),
+        forked=sum(each.parent in after.root_pids for each in born),
+        # One that ends takes what it waited for along to who waits for it.
+        waited_for_s=max(0.0, _reaped_s(after) - _reaped_s(before)),
+        gone_s=sum(
+            each.cpu_s
+            for key, each in was.items()
+            if key not in now and each.parent in here and not here[each.parent].ignores_children
+        ),
     )
+
+
+def _reaped_s(sample: Sample) -> float:
+    return sum(each.reaped_s for each in sample.workers)
 
 
 def rss_bytes(worker: Worker) -> int:

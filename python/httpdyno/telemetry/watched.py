@@ -13,6 +13,7 @@ from httpdyno.telemetry.proc_file import descriptors_to_keep
 from httpdyno.telemetry.server_sockets import EACH_SECOND_RATIO, ServerSockets
 from httpdyno.telemetry.status_text import Status, requests_per_s
 from httpdyno.telemetry.surroundings import HostMemory, Sockets, host_memory
+from httpdyno.telemetry.turnover import Turnover, turned, turnover
 from httpdyno.telemetry.worker import Sample, WorkerSampler
 
 _KEPT = 0.5
@@ -55,8 +56,8 @@ class Watched:
     change: PoolChange | None = None
     """Since the look before; None at the first."""
     cpu_ratio: float | None = None
-    """CPU seconds per second since the look before: of its control group, or of all that are there;
-    None at the first."""
+    """CPU seconds per second since the look before: of its control group, or of all that are there
+    and of those that ended and were waited for; None at the first."""
     swap_ins_per_s: float | None = None
     """Pages of the whole machine; since the look before, as the next one."""
     requests_per_s: float | None = None
@@ -71,6 +72,8 @@ class Watched:
     status_counts: Mapping[str, int] = field(default_factory=dict)
     """In how many of these some worker was in which state, added up over the workers."""
     first_overflows: int | None = None
+    turnover: Turnover | None = None
+    """What births and deaths cost."""
     tally: StatusTally | None = None
     """What its status page said until now."""
 
@@ -94,6 +97,7 @@ def first_look(look: Look) -> Watched:
             now=look,
             first_overflows=overflows,
             overflows=None if overflows is None else 0,
+            turnover=turnover(look.sample),
         )
     )
 
@@ -103,6 +107,7 @@ def next_look(before: Watched, look: Look) -> Watched:
     happened = change(before.now.sample, look.sample)
     overflows = look.sockets.overflows
     asked = before.now.status, look.status
+    cost = turned(before.turnover or turnover(before.now.sample), happened, look.sample)
     group_s = before.now.group_cpu_s, look.group_cpu_s
     return _with_status(
         Watched(
@@ -111,7 +116,7 @@ def next_look(before: Watched, look: Look) -> Watched:
             since_s=before.since_s + happened.elapsed_s,
             change=happened,
             cpu_ratio=(
-                happened.pool_cpu_ratio
+                happened.pool_cpu_ratio + cost.ended_ratio
                 if group_s[0] is None or group_s[1] is None
                 else max(0.0, group_s[1] - group_s[0]) / happened.elapsed_s
             ),
@@ -131,6 +136,7 @@ def next_look(before: Watched, look: Look) -> Watched:
             n_statuses=before.n_statuses,
             status_counts=before.status_counts,
             first_overflows=before.first_overflows,
+            turnover=cost,
             tally=before.tally,
         )
     )

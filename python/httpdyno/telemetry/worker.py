@@ -81,6 +81,8 @@ class Worker:
     page_table_bytes: int | None = None
     """Of the kernel's memory, for its own: in no size of the process, and in its group's limit."""
     n_descriptors: int | None = None
+    reaped_s: float = 0.0
+    """CPU time of children that it waited for, and of theirs."""
     ignores_children: bool = False
     """Whether nobody waits for its children: what they used is in no process's time."""
     memory: Memory | None = None
@@ -256,6 +258,7 @@ class WorkerSampler:
             involuntary_switches=switches[1] if switches else None,
             page_table_bytes=page_table_bytes(status),
             n_descriptors=n_descriptors,
+            reaped_s=each.reaped_s,
             ignores_children=ignores_children(status),
             memory=seen.memory if seen and each.state != ZOMBIE else None,
             memory_age_s=at_s - seen.at_s if seen else None,

@@ -147,6 +147,26 @@ def test_a_clock_of_births_is_told_of_servers_that_have_one(kind, words, is_apac
     assert ("births show its clock" in text) is is_apaches
 
 
+def test_cpu_time_of_those_that_ended_is_named():
+    before = look(100.0, worker(ROOT_PID), worker(900))
+    after = look(
+        102.0, worker(ROOT_PID, user_s=1.18, reaped_s=1.0), *(worker(n) for n in range(901, 905))
+    )
+    seen = next_look(first_look(before), after)
+    text = " ".join(plain_text(view(seen)).split())
+    # 900 had used 1.25 s before that is in no account yet; 1.0 s is less than that.
+    assert "of those that ended" not in text
+    assert (
+        "a birth takes the parent at most 50.0 ms of CPU; the dead had used 1.00 s of CPU" in text
+    )
+    kept = look(102.0, worker(ROOT_PID, reaped_s=1.0), worker(900))
+    seen = next_look(first_look(before), kept)
+    assert "0.50 cores (0.50 of those that ended)" in plain_text(view(seen))
+    told = watch_json(seen)["pool"]
+    assert (told["cpu_ratio"], told["ended_cpu_ratio"], told["ended_cpu_s"]) == (0.5, 0.5, 1.0)
+    assert told["birth_parent_cpu_s"] is None
+
+
 def test_a_view_of_80_columns(golden):
     text = plain_text(view(pair(), n_lines=LINES, keys="q quits"))
     assert len(text.splitlines()) <= LINES
@@ -234,7 +254,7 @@ def test_every_height_is_kept():
         shown = plain_text(view(pair(), n_lines=n_lines)).splitlines()
         assert len(shown) <= n_lines
     assert any(
-        line.startswith("4 more") for line in plain_text(view(pair(), n_lines=20)).splitlines()
+        line.startswith("4 more") for line in plain_text(view(pair(), n_lines=21)).splitlines()
     )
 
 

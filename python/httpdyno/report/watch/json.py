@@ -6,6 +6,7 @@ from typing import Any
 from httpdyno.report.inspect.pool_json import worker_json
 from httpdyno.report.watch.phrase import hidden_words
 from httpdyno.telemetry.pool import PoolChange
+from httpdyno.telemetry.turnover import Turnover
 from httpdyno.telemetry.watched import Watched
 from httpdyno.telemetry.worker import Worker
 
@@ -27,6 +28,7 @@ def watch_json(watched: Watched) -> dict[str, Any]:
             "zombies": list(look.pool.zombies),
             "cpu_ratio": watched.cpu_ratio,
             **_rates(happened),
+            **_costs(watched.turnover),
         },
         "queues": [asdict(each) for each in look.sockets.queues],
         "connections": dict(look.sockets.states),
@@ -51,6 +53,14 @@ def _rates(happened: PoolChange | None) -> dict[str, Any]:
         "births_per_s": happened.births / happened.elapsed_s,
         "deaths_per_s": happened.deaths / happened.elapsed_s,
         "major_faults_per_s": happened.major_faults / happened.elapsed_s,
+    }
+
+
+def _costs(cost: Turnover | None) -> dict[str, Any]:
+    return {
+        "ended_cpu_ratio": cost.ended_ratio if cost else None,
+        "ended_cpu_s": cost.ended_s if cost else None,
+        "birth_parent_cpu_s": cost.birth_parent_s if cost else None,
     }
 
 

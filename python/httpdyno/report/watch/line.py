@@ -2,6 +2,7 @@
 
 from httpdyno.report.shared.phrase import plural
 from httpdyno.report.watch.phrase import (
+    birth_text,
     cpu_text,
     memory_text,
     queue_texts,
@@ -21,6 +22,7 @@ def watch_line(watched: Watched, every_s: float) -> str:
         memory_text(watched, every_s),
         cpu_text(watched),
         turnover_text(watched),
+        birth_text(watched),
         ", ".join(queue_texts(watched, every_s)),
         state_text(watched),
         "; ".join(status_texts(watched)),

@@ -18,6 +18,7 @@ _WHOLE_FROM_PER_S = 10.0
 _OLD_LOOKS = 2.0
 """Memory that was read so many looks ago is told with its age."""
 _N_NAMED = 4
+_LEAST_CORES = 0.005
 _ONE = {"workers": "worker", "connections": "connection", "processes": "process"}
 
 
@@ -56,8 +57,12 @@ def memory_text(watched: Watched, every_s: float) -> str:
 
 
 def cpu_text(watched: Watched) -> str:
-    """Return the CPU time of all of them, in cores."""
-    return "– cores" if watched.cpu_ratio is None else f"{watched.cpu_ratio:.2f} cores"
+    """Return the CPU time of all of them, in cores, with that of those that ended."""
+    if watched.cpu_ratio is None:
+        return "– cores"
+    text = f"{watched.cpu_ratio:.2f} cores"
+    ended = watched.turnover.ended_ratio if watched.turnover else 0.0
+    return f"{text} ({ended:.2f} of those that ended)" if ended >= _LEAST_CORES else text
 
 
 def turnover_text(watched: Watched) -> str:
@@ -67,6 +72,16 @@ def turnover_text(watched: Watched) -> str:
         return "births –/s, deaths –/s"
     births = per_s(happened.births / happened.elapsed_s)
     return f"births {births}, deaths {per_s(happened.deaths / happened.elapsed_s)}"
+
+
+def birth_text(watched: Watched) -> str:
+    """Return what births and lives that ended cost; empty where there were none."""
+    cost, said = watched.turnover, []
+    if cost is not None and (birth_s := cost.birth_parent_s) is not None:
+        said.append(f"a birth takes the parent at most {_rough(birth_s)} of CPU")
+    if cost is not None and cost.ended_s:
+        said.append(f"the dead had used {format_duration(cost.ended_s)} of CPU in all")
+    return "; ".join(said)
 
 
 def queue_texts(watched: Watched, every_s: float) -> Iterator[str]:

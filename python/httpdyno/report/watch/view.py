@@ -13,6 +13,7 @@ from httpdyno.report.inspect.pool_text import age
 from httpdyno.report.shared.phrase import NOTHING, plural
 from httpdyno.report.shared.prose import Prose
 from httpdyno.report.watch.phrase import (
+    birth_text,
     cpu_text,
     memory_text,
     per_s,
@@ -31,7 +32,10 @@ from httpdyno.units import format_bytes
 
 N_WORKERS = 20
 """So many have a line where no terminal sets the number."""
-LABELS = ("pool", "CPU", "workers", "queue", "pressure", "states", "zombies", "status", "!")
+LABELS = (
+    *("pool", "CPU", "workers", "births", "queue", "pressure", "states", "zombies", "status"),
+    "!",
+)
 _LABEL_WIDTH = 10
 _NAME_WIDTH = 17
 _TABLE_FRAME = 3
@@ -98,6 +102,8 @@ class View:
             f"{turnover_text(watched)}, {watched.n_births:,} and {watched.n_deaths:,} in "
             f"{since_text(watched)}: {_CLOCKS.get(self.kind, _NO_CLOCK)}",
         )
+        if births := birth_text(watched):
+            yield "births", births
         if queues := ", ".join(queue_texts(watched, self.every_s)):
             yield "queue", queues
         yield "pressure", pressure_text(watched)
