@@ -57,8 +57,8 @@ SourceArgument = Annotated[
     list[str],
     typer.Argument(
         metavar="SOURCE",
-        help="nginx, apache, php-fpm …; a configuration file; unit:NAME, pid:N, :PORT; or a "
-        "command after `--`.",
+        help="nginx, apache, php-fpm …; a configuration file; unit:NAME, cgroup:PATH, pid:N, "
+        ":PORT; or a command after `--`.",
     ),
 ]
 

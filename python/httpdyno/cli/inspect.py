@@ -50,9 +50,9 @@ def command(  # noqa: PLR0913 - an option each
         list[str] | None,
         typer.Argument(
             metavar="SOURCE",
-            help="`nginx`, a configuration file, `unit:shop.service`, `pid:1234`, `:8080` for "
-            "whoever listens there, a Procfile, or a command after `--`.  [default: all that run, "
-            "else what is configured]",
+            help="`nginx`, a configuration file, `unit:shop.service`, `cgroup:PATH`, `pid:1234`, "
+            "`:8080` for whoever listens there, a Procfile, or a command after `--`.  [default: "
+            "all that run, else what is configured]",
             show_default=False,
         ),
     ] = None,

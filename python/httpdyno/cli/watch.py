@@ -40,8 +40,8 @@ def command(  # noqa: PLR0913 - a parameter for each option
         list[str] | None,
         typer.Argument(
             metavar="SOURCE",
-            help="As `inspect` takes it: `apache`, `unit:shop.service`, `pid:1234`, `:8080` for "
-            "whoever listens there.  [default: the one that runs]",
+            help="As `inspect` takes it: `apache`, `unit:shop.service`, `cgroup:PATH`, `pid:1234`, "
+            "`:8080` for whoever listens there.  [default: the one that runs]",
             show_default=False,
         ),
     ] = None,

@@ -15,7 +15,7 @@ from httpdyno.model import Member
 from httpdyno.servers.process import KEEPER
 from httpdyno.servers.source.find import configured, find, sole
 from httpdyno.servers.source.machine import Machine, this_machine
-from httpdyno.servers.source.process import ProcessFacts
+from httpdyno.servers.source.process import ProcessFacts, groups_of
 from httpdyno.servers.source.words import parse_source
 
 PREFORK = """
@@ -126,9 +126,15 @@ def test_a_private_copy_is_nobodys_server(start):
     assert named.root
 
 
-def process(pid, parent, *arguments):
+def process(pid, parent, *arguments, groups=""):
     return ProcessFacts(
-        pid=pid, parent=parent, name="shopd", started_at_s=0.0, arguments=arguments, folder="/s"
+        pid=pid,
+        parent=parent,
+        name="shopd",
+        started_at_s=0.0,
+        arguments=arguments,
+        folder="/s",
+        groups=groups_of(groups),
     )
 
 
@@ -142,6 +148,38 @@ def test_a_copy_that_wrote_over_its_environment_is_known_by_its_keeper(tmp_path)
     theirs = process(20, 1, "shopd")
     machine = machine_of(keeper, copy, worker, theirs, adapters=[Shop()], proc=tmp_path)
     assert [tree.root.pid for tree in machine.trees] == [20]
+
+
+V1 = "11:memory:/docker/box\n1:name=systemd:/docker/box\n0::/\n"
+V2 = "0::/docker/box/{}\n"
+
+
+@pytest.mark.parametrize("groups", [(V1, V1), (V2.format("a"), V2.format("b/c"))])
+def test_a_control_group_is_its_processes_and_those_of_groups_below(groups, tmp_path):
+    outside = process(10, 1, "shopd", groups="0::/docker\n")
+    root, worker = (
+        process(pid, parent, "shopd", groups=each)
+        for (pid, parent), each in zip([(11, 10), (12, 11)], groups, strict=True)
+    )
+    # Who has left the group is still below its root.
+    left = process(13, 12, "cat", groups="0::/docker/box2\n")
+    second = process(30, 1, "sh", groups="0::/docker/box\n")
+    machine = machine_of(outside, root, worker, left, second, adapters=[Shop()], proc=tmp_path)
+    shop, shell = machine.trees_in("/docker/box")
+    assert (shop.root, shop.below, shop.member.kind) == (root, (worker, left), "shop")
+    assert (shell.root, shell.is_known, shell.member.kind) == (second, False, "command")
+    assert machine.trees_in("/docker/bo") == ()
+
+
+def test_a_control_group_leads_to_a_server_that_runs(start):
+    pid, _ = start()
+    groups = groups_of(Path(f"/proc/{pid}/cgroup").read_text())
+    if not groups:
+        pytest.skip("all processes are in the machine's own control group")
+    machine = this_machine([Shop()])
+    assert machine.processes[pid].groups == groups
+    inside = {each.pid for tree in machine.trees_in(groups[0]) for each in (tree.root, *tree.below)}
+    assert pid in inside
 
 
 def test_several_are_listed(start):
@@ -160,6 +198,7 @@ def test_several_are_listed(start):
         (":1", "nothing listens at", ""),
         ("/nowhere/nginx.conf", "does not exist", ""),
         ("/etc/passwd", "is no main configuration file", "pid:1234"),
+        ("cgroup:/nowhere", "no process is in the control group", "/proc/PID/cgroup"),
         ("unit:nowhere", "no unit is called", "systemctl"),
         ("./no-program --port 1", "no program that can be run", ""),
         ("/nowhere/Procfile", "cannot be read", ""),

@@ -10,6 +10,7 @@ from httpdyno.servers.source.words import (
     AddressSource,
     CommandSource,
     FileSource,
+    GroupSource,
     KindSource,
     ProcessSource,
     ProcfileSource,
@@ -34,6 +35,8 @@ HERE = Path("/srv/shop")
         (["unit:shop.service"], UnitSource("shop.service")),
         (["unit:gunicorn@shop.example"], UnitSource("gunicorn@shop.example.service")),
         (["shop.service"], UnitSource("shop.service")),
+        (["cgroup:/system.slice/shop.service"], GroupSource("/system.slice/shop.service")),
+        (["cgroup:/docker/a b/"], GroupSource("/docker/a b")),
         (["pid:1234"], ProcessSource(1234)),
         ([":8080"], AddressSource("", 8080)),
         (["*:8080"], AddressSource("", 8080)),
@@ -65,6 +68,7 @@ def test_what_words_mean(words, source):
         ("unit:../x", "such as"),
         ("unit:", "such as"),
         ("unix:shop.sock", "such as"),
+        *((f"cgroup:{path}", "such as") for path in ("", "/", "shop", "/a/../b", "/a//b")),
     ],
 )
 def test_words_that_mean_nothing_say_what_they_could_be(word, hint):

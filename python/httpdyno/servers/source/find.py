@@ -23,6 +23,7 @@ from httpdyno.servers.source.words import (
     AddressSource,
     CommandSource,
     FileSource,
+    GroupSource,
     KindSource,
     ProcessSource,
     ProcfileSource,
@@ -71,8 +72,8 @@ def find(source: Source, machine: Machine) -> tuple[Found, ...]:
             return _of_file(path, machine)
         case UnitSource(name):
             return _of_unit(name, machine)
-        case ProcessSource(pid):
-            return (_of_process(pid, machine),)
+        case ProcessSource() | GroupSource():
+            return _of_processes(source, machine)
         case AddressSource() as address:
             return _of_address(address, machine)
         case CommandSource() | ProcfileSource():
@@ -203,6 +204,19 @@ def _of_unit(name: str, machine: Machine) -> tuple[Found, ...]:
     member = machine.recognised(facts.command[0], facts.command, folder)
     member = member or own_command(facts.command, folder, facts.command[0])
     return (Found(member=_served_by(member, facts), unit=facts),)
+
+
+def _of_processes(source: ProcessSource | GroupSource, machine: Machine) -> tuple[Found, ...]:
+    if isinstance(source, ProcessSource):
+        return (_of_process(source.pid, machine),)
+    path = source.path
+    trees = machine.trees_in(path)
+    if not trees:
+        raise AdapterError(
+            f"no process is in the control group `{path}`",
+            hint="/proc/PID/cgroup says in which one a process is, without `/sys/fs/cgroup`",
+        )
+    return tuple(_found(tree, machine) for tree in trees)
 
 
 def _of_process(pid: int, machine: Machine) -> Found:

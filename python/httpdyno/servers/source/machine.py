@@ -85,6 +85,28 @@ class Machine:
         root = chain[top]
         return Tree(member=member, root=root, below=descendants(root.pid, self.processes))
 
+    def trees_in(self, group: str) -> tuple[Tree, ...]:
+        """Return the servers of a control group and of those below it, by the pids of their roots.
+
+        A root is who has no parent in it: what began it from outside is no part of the server.
+        """
+        inside = {
+            pid
+            for pid, each in self.processes.items()
+            if any(f"{path}/".startswith(f"{group}/") for path in each.groups)
+        }
+        tops = sorted(pid for pid in inside if self.processes[pid].parent not in inside)
+        return tuple(self._tree_from(self.processes[pid]) for pid in tops)
+
+    def _tree_from(self, root: ProcessFacts) -> Tree:
+        member = self._members.get(root.pid)
+        return Tree(
+            member=member or own_command(root.arguments, root.folder, root.program),
+            root=root,
+            below=descendants(root.pid, self.processes),
+            is_known=member is not None,
+        )
+
     def sockets_of(self, tree: Tree) -> tuple[tuple[ListeningSocket, ...], bool]:
         """Return where a server listens, and whether this user may see all of that."""
         held = [self.inodes(each.pid) for each in (tree.root, *tree.below)]

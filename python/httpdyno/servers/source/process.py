@@ -37,6 +37,8 @@ class ProcessFacts:
     user: str = ""
     unit: str = ""
     """The systemd unit whose control group it is in."""
+    groups: tuple[str, ...] = ()
+    """The control groups that it is in, one of each hierarchy: of version 2 there is one."""
     root: str = "/"
     """What it sees as `/`; another than `/` in a chroot, and in some containers."""
     has_own_pids: bool = False
@@ -123,6 +125,12 @@ def unit_of(control_group: str) -> str:
     return ""
 
 
+def groups_of(control_group: str) -> tuple[str, ...]:
+    """Return the groups that /proc/PID/cgroup names, each once, those of nobody's own left out."""
+    paths = [line.split(":", 2)[-1] for line in control_group.splitlines() if line.count(":") > 1]
+    return tuple(dict.fromkeys(path for path in paths if path != "/"))
+
+
 def user_name(uid: int) -> str:
     """Return a user's name, or the number where it has none."""
     try:
@@ -150,6 +158,7 @@ def _facts(proc: Path, pid: int, booted_at_s: float) -> ProcessFacts | None:
         return None
     program = _link(f"{folder}/exe")
     status = _status(folder)
+    control_group = _control_group(folder)
     return ProcessFacts(
         pid=pid,
         parent=int(fields[1]),
@@ -160,7 +169,8 @@ def _facts(proc: Path, pid: int, booted_at_s: float) -> ProcessFacts | None:
         arguments=arguments,
         folder=_link(f"{folder}/cwd"),
         user=_user(status),
-        unit=_unit(folder),
+        unit=unit_of(control_group),
+        groups=groups_of(control_group),
         root=_link(f"{folder}/root") or "/",
         # One number for each namespace of processes, from that of this /proc inward.
         has_own_pids=len(status.get("NSpid", "").split()) > 1,
@@ -178,9 +188,9 @@ def _user(status: dict[str, str]) -> str:
     return user_name(int(status["Uid"].split()[0])) if "Uid" in status else ""
 
 
-def _unit(folder: str) -> str:
+def _control_group(folder: str) -> str:
     with suppress(OSError):
-        return unit_of(_text(f"{folder}/cgroup"))
+        return _text(f"{folder}/cgroup")
     return ""
 
 

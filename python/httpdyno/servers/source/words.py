@@ -1,15 +1,15 @@
 """How a person names a server: a kind, a file, a unit, a process, an address, a command. Pure."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from httpdyno.errors import UsageError
 
 FORMS = (
-    "a kind such as `nginx`, a configuration file, `unit:shop.service`, `pid:1234`, `:8080`, a "
-    "Procfile, or a command after `--`"
+    "a kind such as `nginx`, a configuration file, `unit:shop.service`, "
+    "`cgroup:/system.slice/shop.service`, `pid:1234`, `:8080`, a Procfile, or a command after `--`"
 )
 """All that a source can be, for messages."""
 
@@ -42,6 +42,14 @@ class UnitSource:
 
     unit: str
     """With its suffix."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSource:
+    """What runs in a control group and in those below it."""
+
+    path: str
+    """As /proc/PID/cgroup has it, from the root of its hierarchy on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +95,7 @@ Source = (
     KindSource
     | FileSource
     | UnitSource
+    | GroupSource
     | ProcessSource
     | AddressSource
     | CommandSource
@@ -107,7 +116,7 @@ def parse_source(words: Sequence[str], folder: Path) -> Source:
     if len(words) > 1:
         return CommandSource(tuple(words), folder)
     word = words[0] if words else ""
-    for prefix, parse in (("unit:", _unit), ("pid:", _process), ("unix:", _socket)):
+    for prefix, parse in _PREFIXES.items():
         if word.startswith(prefix):
             return parse(word.removeprefix(prefix))
     return _without_prefix(word, folder)
@@ -152,6 +161,16 @@ def _unit(name: str) -> UnitSource:
     return UnitSource(name if is_whole else f"{name}.service")
 
 
+def _group(path: str) -> GroupSource:
+    parts = path.strip("/").split("/")
+    if not path.startswith("/") or parts == [""] or {"", ".", ".."} & {*parts}:
+        raise UsageError(
+            f"`cgroup:{path}` is no control group that a server has",
+            hint="such as `cgroup:/system.slice/shop.service`, as /proc/PID/cgroup has it",
+        )
+    return GroupSource(f"/{'/'.join(parts)}")
+
+
 def _process(text: str) -> ProcessSource:
     # More digits than any kernel gives a process would not fit into a path either.
     if not re.fullmatch(r"[0-9]{1,10}", text) or not int(text):
@@ -170,3 +189,11 @@ def _address(word: str, host: str, port: int) -> AddressSource:
         raise UsageError(f"`{word}` has a port that cannot be", hint="ports are 1 to 65535")
     wildcards = {"*", "0.0.0.0", "::"}  # noqa: S104 - compared, not listened at
     return AddressSource("" if host in wildcards else host, port)
+
+
+_PREFIXES: dict[str, Callable[[str], Source]] = {
+    "unit:": _unit,
+    "cgroup:": _group,
+    "pid:": _process,
+    "unix:": _socket,
+}
