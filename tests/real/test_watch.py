@@ -133,6 +133,13 @@ def test_apache_says_what_its_workers_do(start, own_folders, capsys):
     assert run([*words, url]) == 0
     text = " ".join(capsys.readouterr().out.split())
     assert re.search(r"_ waiting \d+ %.* of the workers' time by 2 looks", text)
+    words_of = ["inspect", f"pid:{pid}", "--json", "-", "--status"]
+    assert run([*words_of, f"http://127.0.0.1:{port}/status"]) == 0
+    served = [each["n_requests"] for each in json.loads(capsys.readouterr().out)["workers"]]
+    assert served[0] is None
+    assert sum(each or 0 for each in served) >= 2
+    assert run([*words_of, url]) == 3
+    assert "does not tell how many requests" in capsys.readouterr().err
     # What a browser is shown is told from what a program is.
     assert run([*words, f"http://127.0.0.1:{port}/status"]) == 3
     assert "is no status page" in capsys.readouterr().err
@@ -164,6 +171,12 @@ def test_php_fpm_says_what_its_processes_do(nginx, start, own_folders, query, ca
     assert said["status"]["remarks"][0] == "0 waiting in its queue"
     [queue] = said["queues"]
     assert queue["address"] == f"unix:{own_folders}/fpm.sock"
+    if query == "?full":
+        assert run(["inspect", f"pid:{pid}", "--json", "-", "--status", url]) == 0
+        workers = json.loads(capsys.readouterr().out)["workers"]
+        assert sum(each["n_requests"] or 0 for each in workers) >= 2
+        assert run(["inspect", f":{port}", "--status", url]) == 3
+        assert "tells of other processes than" in capsys.readouterr().err
 
 
 APPLICATION = """

@@ -24,9 +24,46 @@ PAGE = """<table border="0"><tr><th>Srv</th><th>PID</th><th>Acc</th><th>M</th></
 </table>"""
 
 
+PHP_FPM = """pool:                 www
+accepted conn:        42
+
+************************
+pid:                  77
+state:                Idle
+requests:             9
+request duration:     1200
+
+************************
+pid:                  78
+state:                Running
+requests:             12
+request URI:          /x?requests: 5
+"""
+PHP_FPM_JSON = (
+    '{"pool":"www","accepted conn":42,"processes":[{"pid":77,"state":"Idle","requests":9},'
+    '{"pid":78,"state":"Running","requests":12}]}'
+)
+
+
 def test_the_status_page_tells_each_childs_requests():
     assert served_by_pid(PAGE) == {312: 12, 313: 7}
-    assert served_by_pid("Total Accesses: 12\nScoreboard: _W\n") == {}
+    for page in (PHP_FPM, PHP_FPM.replace("\n", "\r\n"), PHP_FPM_JSON):
+        assert served_by_pid(page) == {77: 9, 78: 12}
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "Total Accesses: 12\nScoreboard: _W\n",
+        PHP_FPM.partition("****")[0],
+        "pid: 77\npid: 78\n",
+        '{"processes": 7}',
+        '{"processes": [7, {"pid": "77", "requests": 9}, {"pid": true, "requests": 1}]}',
+        "{",
+    ],
+)
+def test_what_tells_no_childs_requests(page):
+    assert served_by_pid(page) == {}
 
 
 def test_sizes_are_those_of_the_workers_and_the_root_is_none():

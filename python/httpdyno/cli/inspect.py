@@ -20,7 +20,7 @@ from httpdyno.cli.option import JsonOption
 from httpdyno.cli.option_group import whole_number
 from httpdyno.cli.output import Outputs, write_json
 from httpdyno.cli.standard_streams import say
-from httpdyno.errors import UsageError
+from httpdyno.errors import TargetError, UsageError
 from httpdyno.registry import site_adapters
 from httpdyno.report.inspect.facts import ENVIRONMENT, Asked, Surroundings, facts_of
 from httpdyno.report.inspect.json import inspect_json
@@ -31,6 +31,7 @@ from httpdyno.servers.cell.possible import possible
 from httpdyno.servers.source.find import configured, find, running
 from httpdyno.servers.source.inspection import Inspected, inspected, serving, with_backends
 from httpdyno.servers.source.machine import Machine, this_machine
+from httpdyno.servers.source.process import ProcessFacts
 from httpdyno.servers.source.words import Source
 from httpdyno.telemetry.census.taken import N_REQUESTS
 from httpdyno.telemetry.filesystem import filesystems
@@ -114,8 +115,9 @@ def command(  # noqa: PLR0913 - an option each
         typer.Option(
             "--status",
             metavar="URL",
-            help="Of --load: Apache's `server-status`, asked once a second how many requests each "
-            "child has served; else they are shared out by CPU time.",
+            help="Apache's `server-status` or php-fpm's status page with `?full`, asked how many "
+            "requests each worker has served: once, for --json; with --load once a second, where "
+            "else they are shared out by CPU time.",
         ),
     ] = None,
     respawn: Annotated[
@@ -135,8 +137,9 @@ def command(  # noqa: PLR0913 - an option each
 ) -> int:
     """Say what runs here and what it is set to, without touching it.
 
-    Nothing is sent to a server, signalled or changed, unless --load or --census names a
-    URL. Of its programs only `nginx -V` is run, which says how it was built and writes nothing.
+    Nothing is sent to a server, signalled or changed, unless --load, --census or --status
+    names a URL. Of its programs only `nginx -V` is run, which says how it was built and writes
+    nothing.
     """
     if rules:
         say(rule_reference().rstrip("\n"))
@@ -157,6 +160,8 @@ def command(  # noqa: PLR0913 - an option each
     page = _page(named, census, census_requests)
     if loading.urls:
         page = _loaded(page, loading, is_named=named is not None)
+    elif status is not None:
+        page = _told(page, status, is_named=named is not None)
     if outputs.json is not None:
         write_json(inspect_json(page), outputs.json)
     if outputs.has_text:
@@ -187,19 +192,50 @@ def _loaded(page: Page, asked: LoadAsked, *, is_named: bool) -> Page:
     """Return the page with the one server that was meant as it is under load, and after it."""
     from httpdyno.cli.inspect_load import looked_under_load  # noqa: PLC0415 - arrays, not for a look
 
+    meant, root = _meant(page, "--load", is_named=is_named)
+    loaded, after = looked_under_load(asked, root.pid, configured_lives(meant.seen.survey))
+    now = replace(meant, loaded=loaded, observed=after or meant.observed, is_named=True)
+    return _with(page, meant, now)
+
+
+def _told(page: Page, url: str, *, is_named: bool) -> Page:
+    """Return the page with what the one server that was meant says of its workers."""
+    from httpdyno.cli.worker_status import worker_status  # noqa: PLC0415 - not for a look
+
+    meant, root = _meant(page, "--status", is_named=is_named)
+    told = worker_status(url)() or {}
+    # Those that began since are looked at, too.
+    now = observed(
+        root.pid, {each.inode for each in meant.seen.found.listens} if is_named else None
+    )
+    if now is None or not told.keys() & {each.pid for each in now.workers}:
+        raise TargetError(
+            f"`--status {url}` tells of other processes than those of {meant.seen.found}",
+            hint="name the server whose page it is; php-fpm's is asked through a web server",
+        )
+    return _with(page, meant, replace(meant, told=told, observed=now))
+
+
+def _meant(page: Page, option: str, *, is_named: bool) -> tuple[Server, ProcessFacts]:
+    """Return the one server that was meant, and the process that it began as.
+
+    Raises:
+        UsageError: There are several, or it does not run.
+    """
     meant = [each for each in page.servers if each.is_named or not is_named]
     if len(meant) != 1:
         raise UsageError(
-            f"`--load` takes one server, and {len(meant)} were found",
+            f"`{option}` takes one server, and {len(meant)} were found",
             hint="name it: `pid:1234`, or `:8080` for whoever listens there",
         )
     root = meant[0].seen.found.root
     if root is None:
-        raise UsageError("`--load` takes a server that runs, and this one does not")
-    loaded, after = looked_under_load(asked, root.pid, configured_lives(meant[0].seen.survey))
-    now = replace(meant[0], loaded=loaded, observed=after or meant[0].observed, is_named=True)
-    servers = tuple(now if each is meant[0] else each for each in page.servers)
-    return replace(page, servers=servers)
+        raise UsageError(f"`{option}` takes a server that runs, and this one does not")
+    return meant[0], root
+
+
+def _with(page: Page, server: Server, now: Server) -> Page:
+    return replace(page, servers=tuple(now if each is server else each for each in page.servers))
 
 
 def _server(seen: Inspected, machine: Machine, *, is_named: bool, took: Asked | None) -> Server:

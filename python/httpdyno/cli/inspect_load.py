@@ -17,11 +17,12 @@ from httpdyno.cli.load.progress import LoadProgress, interruptions
 from httpdyno.cli.load.request import requests_from
 from httpdyno.cli.load_asked import DEFAULT_CONNECTIONS, DEFAULT_DURATION, LoadAsked
 from httpdyno.cli.standard_streams import tell
+from httpdyno.cli.worker_status import worker_status
 from httpdyno.errors import EngineError, TargetError, UsageError
 from httpdyno.load.engine import LoadHandle, start_load
 from httpdyno.load.machine import suited_threads
 from httpdyno.load.plan import LoadPlan, load_plan
-from httpdyno.load.target import is_loopback, parse_url, resolve
+from httpdyno.load.target import parse_url
 from httpdyno.load.window_plan import WindowPlan
 from httpdyno.model import Closed, Respawn, TlsSpec, Workload
 from httpdyno.report.inspect.loaded import Loaded
@@ -31,14 +32,12 @@ from httpdyno.servers.probe import ask
 from httpdyno.telemetry.memory_bound import MemoryBound
 from httpdyno.telemetry.observed import Observed, observed
 from httpdyno.telemetry.pool import pool
-from httpdyno.telemetry.status_slots import served_by_pid
 from httpdyno.telemetry.under_load import EVERY_S, FIRST_EVERY_S, FIRST_S, LoadedPool, UnderLoad
 from httpdyno.telemetry.worker import WorkerSampler
 from httpdyno.units import duration_s, format_duration
 
 _PATIENCE_S = 10.0
 _STATUS_EVERY_S = 1.0
-_STATUS_PATIENCE_S = 0.5
 _MOST_BYTES = 1 << 22
 _N_ALONE = 12
 """Requests of each URL alone, for each worker: who answers is chance, and all should be met."""
@@ -62,7 +61,7 @@ def looked_under_load(
     """
     plan = _plan(asked)
     cost = _respawn(asked.respawn)
-    told = _status(asked.status) if asked.status else None
+    told = worker_status(asked.status) if asked.status else None
     # Before the engine runs: whoever asks for an end is heard at once.
     steps = _alone(plan, asked.urls, root_pid) if len(asked.urls) > 1 else ()
     looks = LoadedPool([root_pid])
@@ -87,7 +86,8 @@ def looked_under_load(
             f"none of {measured.offered:,} requests to `{plan.target.url}` got the right answer",
             hint="`httpdyno load` says what it answers",
         )
-    looks.look(measured.completed + measured.n_errors, told() if told else None, is_whole=True)
+    served = told() if told else None
+    looks.look(measured.completed + measured.n_errors, served, is_whole=True)
     after = observed(root_pid)
     seen = looks.seen()
     found = growth(_lives(seen))
@@ -103,6 +103,7 @@ def looked_under_load(
         high_water=steps,
         lives=_table(found, bound, seen, cost, configured) if bound else (),
         configured=tuple(configured),
+        served=served or {},
         room_bytes=bound.available_bytes - bound.reserve_bytes if bound else 0,
         reserve_bytes=bound.reserve_bytes if bound else 0,
     ), after
@@ -160,37 +161,6 @@ def _look_on(
             by_pid = told()
         looks.look(live.completed + live.errors, by_pid)
         progress.show(live)
-
-
-def _status(url: str) -> Callable[[], Mapping[int, int] | None]:
-    """Return what has Apache say how many requests each child served; None where it does not."""
-    target = parse_url(url)
-    address = resolve(target)
-    if not is_loopback(address):
-        raise UsageError(
-            f"`--status {url}` is not on this machine's loopback",
-            hint="such as `http://127.0.0.1/server-status`",
-        )
-
-    def said(patience_s: float = _STATUS_PATIENCE_S) -> Mapping[int, int] | None:
-        answer = ask(
-            address,
-            target.path,
-            Patience(patience_s),
-            body_patience=Patience(patience_s),
-            most_bytes=_MOST_BYTES,
-            host=target.authority,
-            is_tls=target.is_tls,
-        )
-        return served_by_pid(answer.body.decode("utf-8", "replace")) or None
-
-    if said(_PATIENCE_S) is None:
-        raise TargetError(
-            f"`--status {url}` does not tell how many requests each child served",
-            hint="expected Apache's `server-status`, as a page and not `?auto`, with "
-            "`ExtendedStatus On`",
-        )
-    return said
 
 
 def _alone(plan: LoadPlan, urls: Sequence[str], root_pid: int) -> tuple[HighWater, ...]:

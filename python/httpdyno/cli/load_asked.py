@@ -28,7 +28,6 @@ class LoadAsked:
         words = {
             "--for": self.duration,
             "-c": self.connections,
-            "--status": self.status,
             "--respawn": self.respawn or None,
         }
         given = next((option for option, value in words.items() if value is not None), "")

@@ -231,6 +231,15 @@ def test_json_has_each_process(golden):
     golden("report/inspect_pool.json", f"{json.dumps(server, indent=2)}\n")
 
 
+def test_json_has_requests_of_workers_of_whom_a_page_told():
+    seen = observed(worker(ROOT_PID, 1), worker(813, 6), worker(814, 6))
+    told = replace(named(), observed=seen, told={813: 7})
+    [server] = inspect_json(Page(servers=(told,), now_s=NOW_S))["servers"]
+    served = {each["pid"]: each["n_requests"] for each in server["workers"]}
+    assert served.pop(813) == 7
+    assert {*served.values()} == {None}
+
+
 def test_what_scripts_ask_for_is_that_of_the_one_server_that_was_named():
     front, behind = named(), replace(api(), observed=observed(worker(ROOT_PID, 1), worker(813, 6)))
     document = inspect_json(Page(servers=(behind, front), now_s=NOW_S))

@@ -51,7 +51,7 @@ def _server(server: Server) -> dict[str, Any]:
         "environment_names": list(found.member.environment_names),
         "memory_bytes": server.observed.pool.pss_bytes if server.observed else None,
         "pool": pool_json(server.observed) if server.observed else None,
-        "workers": workers_json(server.observed) if server.observed else [],
+        "workers": workers_json(server.observed, server.served) if server.observed else [],
         "census": _census(server.asked) if server.asked else None,
         "load": loaded_json(server.loaded) if server.loaded else None,
         "listens": [each.address for each in found.listens],

@@ -1,6 +1,7 @@
 """What was seen of a server while it was loaded, as it is shown. Pure, and without arrays."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from httpdyno.advice.curve.finding import Growth, HighWater, LifeRow
 from httpdyno.advice.curve.life import ConfiguredLife
@@ -24,6 +25,8 @@ class Loaded:
     """Empty where workers' curve, or memory, is not known."""
     configured: tuple[ConfiguredLife, ...] = ()
     """How long its settings let a worker live; empty where that is not known."""
+    served: Mapping[int, int] = field(default_factory=dict)
+    """Requests by worker since it began, by its pid, at the end; empty where no page says so."""
     room_bytes: int = 0
     """For the pool, for `lives`, the reserve taken off."""
     reserve_bytes: int = 0

@@ -3,7 +3,8 @@
 Pure: what is looked at comes in as it was seen.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from httpdyno.report.inspect.facts import NOTHING_KNOWN, Asked, Surroundings
 from httpdyno.report.inspect.finding import Finding, findings
@@ -28,6 +29,13 @@ class Server:
     """None where nobody asked for a census."""
     loaded: Loaded | None = None
     """What was seen under load; None where nobody asked for one."""
+    told: Mapping[int, int] = field(default_factory=dict)
+    """Requests by worker since it began, by its pid; empty where no page was asked."""
+
+    @property
+    def served(self) -> Mapping[int, int]:
+        """The same, after a load where there was one."""
+        return self.loaded.served if self.loaded else self.told
 
     @property
     def findings(self) -> tuple[Finding, ...]:

@@ -1,5 +1,6 @@
 """A server's processes as JSON: everything in built-in types, what is not known null."""
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -33,9 +34,20 @@ def pool_json(observed: Observed) -> dict[str, Any]:
     }
 
 
-def workers_json(observed: Observed) -> list[dict[str, Any]]:
-    """Return each process, the parent first."""
-    return [worker_json(each, is_parent=each.pid == observed.root_pid) for each in observed.workers]
+def workers_json(observed: Observed, served: Mapping[int, int]) -> list[dict[str, Any]]:
+    """Return each process, the parent first.
+
+    Args:
+        observed: All of them.
+        served: Requests since it began, by pid, of those of whom it is known.
+    """
+    return [
+        {
+            **worker_json(each, is_parent=each.pid == observed.root_pid),
+            "n_requests": served.get(each.pid),
+        }
+        for each in observed.workers
+    ]
 
 
 def worker_json(worker: Worker, *, is_parent: bool) -> dict[str, Any]:
