@@ -171,6 +171,10 @@ def test_php_fpm_says_what_its_processes_do(nginx, start, own_folders, query, ca
     assert said["status"]["remarks"][0] == "0 waiting in its queue"
     [queue] = said["queues"]
     assert queue["address"] == f"unix:{own_folders}/fpm.sock"
+    assert said["behind"] == []
+    assert run(["watch", f":{port}", "--once", "--json", "-", "--every", "100ms"]) == 0
+    [php] = json.loads(capsys.readouterr().out)["behind"]
+    assert php == {"to": f"unix:{own_folders}/fpm.sock", "by": f"php-fpm {pid}"}
     if query == "?full":
         assert run(["inspect", f"pid:{pid}", "--json", "-", "--status", url]) == 0
         workers = json.loads(capsys.readouterr().out)["workers"]

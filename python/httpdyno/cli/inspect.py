@@ -28,6 +28,7 @@ from httpdyno.report.inspect.page import Page, Server
 from httpdyno.report.inspect.text import inspect_text
 from httpdyno.servers.apache_site.perl import perl_files
 from httpdyno.servers.cell.possible import possible
+from httpdyno.servers.source.behind import named
 from httpdyno.servers.source.find import configured, find, running
 from httpdyno.servers.source.inspection import Inspected, inspected, serving, with_backends
 from httpdyno.servers.source.machine import Machine, this_machine
@@ -154,14 +155,14 @@ def command(  # noqa: PLR0913 - an option each
         respawn=respawn or (),
     )
     loading.require_load()
-    named = named_source(source or [], pid=pid, server=server, config=config)
+    meant = named_source(source or [], pid=pid, server=server, config=config)
     if census is not None:
-        named = source_of(census, named)
-    page = _page(named, census, census_requests)
+        meant = source_of(census, meant)
+    page = _page(meant, census, census_requests)
     if loading.urls:
-        page = _loaded(page, loading, is_named=named is not None)
+        page = _loaded(page, loading, is_named=meant is not None)
     elif status is not None:
-        page = _told(page, status, is_named=named is not None)
+        page = _told(page, status, is_named=meant is not None)
     if outputs.json is not None:
         write_json(inspect_json(page), outputs.json)
     if outputs.has_text:
@@ -177,10 +178,10 @@ def _page(source: Source | None, census: str | None, n_requests: int) -> Page:
     isolation, reason = possible() if seen else ("", "")
     if isolation == "cell":
         reason = "root" if os.geteuid() == 0 else "a user namespace of your own"
-    named = () if source is None else found
+    asked_for = () if source is None else found
     return Page(
         servers=tuple(
-            _server(each, machine, is_named=each.found in named, took=took) for each in seen
+            _server(each, machine, is_named=each.found in asked_for, took=took) for each in seen
         ),
         now_s=time.time(),
         isolation=isolation,
@@ -243,10 +244,7 @@ def _server(seen: Inspected, machine: Machine, *, is_named: bool, took: Asked | 
     inodes = {each.inode for each in seen.found.listens} if is_named else None
     backends: dict[str, str] = {}
     for backend in seen.survey.backends if seen.survey else ():
-        servers = [each for each in serving(backend, machine) if each.root]
-        backends[backend.to] = ", ".join(
-            f"{each.member.kind} {each.root.pid}" for each in servers if each.root
-        )
+        backends[backend.to] = named(serving(backend, machine))
     return Server(
         seen=seen,
         is_named=is_named,

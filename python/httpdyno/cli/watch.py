@@ -17,8 +17,10 @@ from httpdyno.errors import AdapterError, TargetError, UsageError
 from httpdyno.registry import site_adapters
 from httpdyno.report.shared.phrase import oxford
 from httpdyno.report.watch.json import watch_json
+from httpdyno.servers.source.behind import behind
 from httpdyno.servers.source.find import Found, find, running
-from httpdyno.servers.source.machine import this_machine
+from httpdyno.servers.source.inspection import inspected
+from httpdyno.servers.source.machine import Machine, this_machine
 from httpdyno.servers.source.words import Source
 from httpdyno.telemetry.status_text import Status
 from httpdyno.telemetry.watched import Watcher
@@ -94,8 +96,10 @@ def command(  # noqa: PLR0913 - a parameter for each option
     outputs.check()
     every_s = duration_s(every)
     _check(every_s, has_count=n_looks is not None, is_once=once, has_json=json is not None)
-    found = _sole(named_source(source or [], pid=pid, server=server, config=config))
+    machine = this_machine(site_adapters())
+    found = _sole(named_source(source or [], pid=pid, server=server, config=config), machine)
     root_pid = _root_pid(found)
+    elsewhere = behind(inspected(found, machine.adapters), machine)
     with _asking(root_pid, status, every_s) as ask:
         watching = Watching(
             watcher=Watcher(
@@ -107,6 +111,7 @@ def command(  # noqa: PLR0913 - a parameter for each option
             title=_title(found),
             kind=found.member.kind,
             every_s=every_s,
+            behind=elsewhere,
         )
         console = results()
         if once:
@@ -147,19 +152,18 @@ def _once(watching: Watching, found: Found, outputs: Outputs) -> None:
             "main": found.member.main or None,
             "command": list(found.member.command),
         }
-        write_json({"server": about, **watch_json(seen)}, outputs.json)
+        write_json({"server": about, **watch_json(seen, watching.behind)}, outputs.json)
     if outputs.has_text:
         results().print(watching.shown(seen))
 
 
-def _sole(source: Source | None) -> Found:
+def _sole(source: Source | None, machine: Machine) -> Found:
     """Return the one server that is meant, and that runs.
 
     Raises:
         UsageError: There are several.
         AdapterError: None runs.
     """
-    machine = this_machine(site_adapters())
     found = running(machine) if source is None else find(source, machine)
     live = [each for each in found if each.root is not None]
     if not live:

@@ -2,16 +2,18 @@
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from rich.console import Console
 
 from httpdyno.cli.keyboard import Keyboard
 from httpdyno.cli.live_display import LiveDisplay
-from httpdyno.cli.standard_streams import say
+from httpdyno.cli.standard_streams import say, tell
 from httpdyno.report.watch.line import watch_line
+from httpdyno.report.watch.phrase import behind_text
 from httpdyno.report.watch.view import View
+from httpdyno.servers.source.behind import Behind
 from httpdyno.telemetry.watched import Watched, Watcher, first_look, next_look
 from httpdyno.units import format_guess
 
@@ -22,16 +24,32 @@ _QUIT = "q"
 class Watching:
     """What is watched, and how often."""
 
-    def __init__(self, *, watcher: Watcher, title: str, every_s: float, kind: str = "") -> None:
+    def __init__(
+        self,
+        *,
+        watcher: Watcher,
+        title: str,
+        every_s: float,
+        kind: str = "",
+        behind: Sequence[Behind] = (),
+    ) -> None:
         self.title = title
         self.kind = kind
+        self.behind = tuple(behind)
+        """Servers whose CPU time is in no figure."""
         self.every_s = every_s
         self._watcher = watcher
         self._last: Watched | None = None
 
     def shown(self, seen: Watched) -> View:
         """Return a view of what was seen, of any height."""
-        return View(title=self.title, watched=seen, every_s=self.every_s, kind=self.kind)
+        return View(
+            title=self.title,
+            watched=seen,
+            every_s=self.every_s,
+            kind=self.kind,
+            behind=self.behind,
+        )
 
     def twice(self) -> Watched | None:
         """Return what two looks tell; None when the server ended before the second."""
@@ -43,6 +61,8 @@ class Watching:
 
     def lines(self, n_looks: int | None) -> None:
         """Print a line for each look from the second on: before that there are no rates."""
+        if misses := behind_text(self.behind):
+            tell(f"CPU time is without {misses}")
         for seen in self._looks(self._asleep, n_looks):
             if seen.change is not None:
                 self._say(watch_line(seen, self.every_s))

@@ -10,6 +10,7 @@ from tests.report.plain import WIDTH, plain_text
 from httpdyno.report.watch.json import watch_json
 from httpdyno.report.watch.line import watch_line
 from httpdyno.report.watch.view import LABELS, View
+from httpdyno.servers.source.behind import Behind
 from httpdyno.telemetry.kernel_text import Pressure
 from httpdyno.telemetry.pool import pool
 from httpdyno.telemetry.status_text import APACHE, Status
@@ -165,6 +166,27 @@ def test_cpu_time_of_those_that_ended_is_named():
     told = watch_json(seen)["pool"]
     assert (told["cpu_ratio"], told["ended_cpu_ratio"], told["ended_cpu_s"]) == (0.5, 0.5, 1.0)
     assert told["birth_parent_cpu_s"] is None
+
+
+def test_whose_cpu_time_is_not_in_the_figure_is_said():
+    careless = worker(900, name="cgid", ignores_children=True)
+    before, after = (look(at_s, worker(ROOT_PID), careless) for at_s in (1.0, 2.0))
+    others = (
+        Behind(to="unix:/run/php.sock", by="php-fpm 99"),
+        Behind(to="127.0.0.1:9", by=""),
+    )
+    seen = next_look(first_look(before), after)
+    text = " ".join(plain_text(view(seen, behind=others)).split())
+    assert (
+        "; without php-fpm 99 (unix:/run/php.sock), what answers at 127.0.0.1:9, "
+        "children of cgid (900)" in text
+    )
+    assert watch_json(seen, others)["behind"] == [
+        {"to": "unix:/run/php.sock", "by": "php-fpm 99"},
+        {"to": "127.0.0.1:9", "by": None},
+    ]
+    alone = replace(seen, now=replace(seen.now, group_cpu_s=1.0))
+    assert "without" not in plain_text(view(alone))
 
 
 def test_a_view_of_80_columns(golden):

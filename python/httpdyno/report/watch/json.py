@@ -1,18 +1,25 @@
 """A server that was looked at twice, as JSON: what is not known is null."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 from httpdyno.report.inspect.pool_json import worker_json
 from httpdyno.report.watch.phrase import hidden_words
+from httpdyno.servers.source.behind import Behind
 from httpdyno.telemetry.pool import PoolChange
 from httpdyno.telemetry.turnover import Turnover
 from httpdyno.telemetry.watched import Watched
 from httpdyno.telemetry.worker import Worker
 
 
-def watch_json(watched: Watched) -> dict[str, Any]:
-    """Return what a look tells, with rates since the one before."""
+def watch_json(watched: Watched, behind: Sequence[Behind] = ()) -> dict[str, Any]:
+    """Return what a look tells, with rates since the one before.
+
+    Args:
+        watched: The look.
+        behind: Servers behind it, whose CPU time is in no figure.
+    """
     look, happened = watched.now, watched.change
     return {
         "elapsed_s": happened.elapsed_s if happened else None,
@@ -41,6 +48,7 @@ def watch_json(watched: Watched) -> dict[str, Any]:
             _worker(each, happened, is_parent=each.pid in look.sample.root_pids)
             for each in look.sample.workers
         ],
+        "behind": [{"to": each.to, "by": each.by or None} for each in behind],
         "not_seen": list(hidden_words(watched)),
     }
 

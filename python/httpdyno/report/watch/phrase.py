@@ -1,8 +1,9 @@
 """What a look at a server tells, in words: the view and the plain line share them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from httpdyno.report.shared.phrase import plural
+from httpdyno.servers.source.behind import Behind
 from httpdyno.telemetry.pool import Pool
 from httpdyno.telemetry.status_text import Status
 from httpdyno.telemetry.watched import Watched
@@ -72,6 +73,22 @@ def turnover_text(watched: Watched) -> str:
         return "births –/s, deaths –/s"
     births = per_s(happened.births / happened.elapsed_s)
     return f"births {births}, deaths {per_s(happened.deaths / happened.elapsed_s)}"
+
+
+def behind_text(behind: Sequence[Behind]) -> str:
+    """Return which servers behind it are no part of its processes; empty: none is known."""
+    return ", ".join(
+        f"{each.by} ({each.to})" if each.by else f"what answers at {each.to}" for each in behind
+    )
+
+
+def missing_text(watched: Watched, behind: Sequence[Behind]) -> str:
+    """Return whose CPU time is not in the figure; empty: as far as is known nobody's."""
+    missing = [behind_text(behind)] if behind else []
+    if watched.now.group_cpu_s is None:
+        careless = [each for each in watched.now.sample.workers if each.ignores_children]
+        missing += [f"children of {each.name} ({each.pid})" for each in careless[:_N_NAMED]]
+    return f"without {', '.join(missing)}" if missing else ""
 
 
 def birth_text(watched: Watched) -> str:

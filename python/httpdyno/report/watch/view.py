@@ -1,7 +1,7 @@
 """A server that is watched, sized to a terminal: lines about the pool, and a table of workers."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rich.console import Console, ConsoleOptions, RenderResult
@@ -16,6 +16,7 @@ from httpdyno.report.watch.phrase import (
     birth_text,
     cpu_text,
     memory_text,
+    missing_text,
     per_s,
     pressure_text,
     queue_texts,
@@ -25,6 +26,7 @@ from httpdyno.report.watch.phrase import (
     turnover_text,
     zombie_text,
 )
+from httpdyno.servers.source.behind import Behind
 from httpdyno.telemetry.pool import size
 from httpdyno.telemetry.watched import Watched
 from httpdyno.telemetry.worker import Worker
@@ -64,6 +66,8 @@ class View:
     """Of server, as adapters name theirs; empty where it is none of them."""
     n_lines: int | None = None
     """The height of the terminal; None where there is none."""
+    behind: Sequence[Behind] = ()
+    """Servers behind it."""
     keys: str = ""
     """What a key does."""
 
@@ -96,7 +100,8 @@ class View:
         watched = self.watched
         n = plural(watched.now.pool.n_workers, "worker")
         yield "pool", f"{n}, {memory_text(watched, self.every_s)}"
-        yield "CPU", ", ".join([cpu_text(watched), *_switches(watched)])
+        used = ", ".join([cpu_text(watched), *_switches(watched)])
+        yield "CPU", "; ".join(filter(None, [used, missing_text(watched, self.behind)]))
         yield (
             "workers",
             f"{turnover_text(watched)}, {watched.n_births:,} and {watched.n_deaths:,} in "

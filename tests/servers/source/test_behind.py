@@ -1,0 +1,71 @@
+"""What a server is seen to lean on: small programs that connect to each other."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+from httpdyno.model import Backend, Survey
+from httpdyno.servers.source.behind import behind
+from httpdyno.servers.source.find import find
+from httpdyno.servers.source.inspection import inspected
+from httpdyno.servers.source.machine import this_machine
+from httpdyno.servers.source.words import ProcessSource
+
+PROGRAM = """
+import os, socket, sys
+listening = socket.create_server(("127.0.0.1", 0))
+kept = [listening]
+for to in sys.argv[1:]:
+    if to.startswith("/"):
+        kept.append(socket.socket(socket.AF_UNIX))
+        if os.path.exists(to):
+            kept[-1].connect(to)
+        else:
+            kept[-1].bind(to)
+            kept[-1].listen()
+    else:
+        kept.append(socket.create_connection(("127.0.0.1", int(to))))
+print(listening.getsockname()[1], flush=True)
+sys.stdin.read()
+"""
+
+
+@contextmanager
+def running(*to: str) -> Iterator[tuple[int, str]]:
+    """Start a server that holds connections; give its pid and its port."""
+    with subprocess.Popen(
+        [sys.executable, "-I", "-S", "-c", PROGRAM, *to],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdin is not None
+        yield process.pid, process.stdout.readline().strip()
+        process.stdin.close()
+
+
+def behind_of(pid: int, *backends: str) -> dict[str, str]:
+    machine = this_machine()
+    (found,) = find(ProcessSource(pid), machine)
+    seen = inspected(found, ())
+    survey = Survey(version="", backends=tuple(Backend(to=to, protocol="http") for to in backends))
+    return {each.to: each.by for each in behind(replace(seen, survey=survey), machine)}
+
+
+def test_what_it_is_connected_to_and_what_it_is_configured_to_is_behind_it(tmp_path):
+    path = str(tmp_path / "db.sock")
+    with running(path) as (database, port), running(port, path) as (server, own):
+        name = this_machine().processes[database].name
+        assert behind_of(server) == {
+            f"127.0.0.1:{port}": f"{name} {database}",
+            f"unix:{path}": f"{name} {database}",
+        }
+        # Who is behind does not have the one before it behind itself.
+        assert behind_of(database) == {}
+        configured = behind_of(server, f"127.0.0.1:{own}", f"127.0.0.1:{port}", "127.0.0.1:1")
+        # It is no server behind itself; of whom nothing is seen it is said where.
+        assert configured.keys() == {f"127.0.0.1:{port}", "127.0.0.1:1", f"unix:{path}"}
+        assert configured["127.0.0.1:1"] == ""
