@@ -1,6 +1,7 @@
 """What is used of CPUs that a server and who looks at it share."""
 
 import os
+import time
 
 from httpdyno.telemetry.look import shared
 from httpdyno.telemetry.look.shared import Shared, SharedCpus, used_s
@@ -12,7 +13,7 @@ def test_a_quota_that_both_are_below_is_shared_and_what_all_in_its_group_used_co
     (tmp_path / "cpu.max").write_text("50000 100000\n")
     (tmp_path / "cpu.stat").write_text("usage_usec 1000000\n")
     monkeypatch.setattr(shared, "_groups_shared", lambda _: [(str(tmp_path), 2)])
-    monkeypatch.setattr(shared.time, "monotonic", iter([100.0, 102.0, 102.0]).__next__)
+    monkeypatch.setattr(time, "monotonic", iter([100.0, 102.0, 102.0]).__next__)
     looking = SharedCpus([])
     (tmp_path / "cpu.stat").write_text("usage_usec 1800000\n")
     assert looking.seen() == Shared(cpus=0.5, busy=0.4)

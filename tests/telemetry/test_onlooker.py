@@ -239,6 +239,7 @@ def test_cpus_that_it_shares_with_who_looks_are_counted_apart_from_the_machines(
         stdout=subprocess.PIPE,
     ) as busy:
         try:
+            assert busy.stdout is not None
             busy.stdout.readline()
             os.sched_setaffinity(0, one)
             looking = Onlooker([busy.pid])

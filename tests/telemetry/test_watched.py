@@ -9,7 +9,6 @@ from dataclasses import replace
 
 from tests.telemetry.forked import forked
 
-from httpdyno.telemetry import watched
 from httpdyno.telemetry.status_text import status
 from httpdyno.telemetry.watched import Watcher, first_look, next_look
 
@@ -84,12 +83,16 @@ def test_the_rate_is_over_the_time_between_two_answers_and_not_between_two_sampl
     def ask():
         late_s, n_requests = next(answers)
         clock[0] += late_s
+        assert STATUS is not None
         return replace(STATUS, n_requests=n_requests)
 
-    monkeypatch.setattr(watched.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
     with forked(1, [1]) as (root_pid, _):
         watcher = Watcher(root_pid, (), ask=ask)
-        before = first_look(watcher.look())
+        first = watcher.look()
         clock[0] += 1.0
-        seen = next_look(before, watcher.look())
+        second = watcher.look()
+    assert first is not None
+    assert second is not None
+    seen = next_look(first_look(first), second)
     assert seen.requests_per_s == 25.0

@@ -80,12 +80,16 @@ def end(process):
     process.wait(DEADLINE_S)
 
 
+def here(*adapters):
+    return this_machine(adapters)
+
+
 def found(words, *adapters):
-    return find(parse_source(words.split(), Path.cwd()), this_machine(adapters))
+    return find(parse_source(words.split(), Path.cwd()), here(*adapters))
 
 
 def at_rest(*adapters):
-    return configured(this_machine(adapters))
+    return configured(here(*adapters))
 
 
 def test_a_worker_a_port_and_a_file_lead_to_the_root(start, own_folders):
@@ -176,7 +180,7 @@ def test_a_control_group_leads_to_a_server_that_runs(start):
     groups = groups_of(Path(f"/proc/{pid}/cgroup").read_text())
     if not groups:
         pytest.skip("all processes are in the machine's own control group")
-    machine = this_machine([Shop()])
+    machine = here(Shop())
     assert machine.processes[pid].groups == groups
     inside = {each.pid for tree in machine.trees_in(groups[0]) for each in (tree.root, *tree.below)}
     assert pid in inside
