@@ -35,13 +35,17 @@ def behind(seen: Inspected, machine: Machine) -> tuple[Behind, ...]:
         return ()
     own = {found.root.pid, *(each.pid for each in found.below)}
     configured = [each.to for each in seen.survey.backends] if seen.survey else []
-    places = []
+    places: list[Behind] = []
+    known = set(own)
     for to in dict.fromkeys([*configured, *_connected(found, own, machine)]):
         servers = [each for each in serving(Backend(to=to, protocol=""), machine) if each.root]
         others = [each for each in servers if each.root and each.root.pid not in own]
-        # Some connect to themselves, and what nobody is seen to serve is known from files only.
-        if others or (not servers and to in configured):
+        pids = {each.root.pid for each in others if each.root}
+        # Some connect to themselves, what nobody is seen to serve is known from files only, and
+        # what files call `localhost:8000` is connected to as 127.0.0.1:8000.
+        if (others or not servers) if to in configured else pids - known:
             places.append(Behind(to=to, by=named(others)))
+            known |= pids
     return tuple(places)
 
 
