@@ -27,6 +27,7 @@ from httpdyno.model import (
     LadderStep,
     RatioInterval,
     SecondClaim,
+    Sweep,
     SweepPoint,
     Verdict,
 )
@@ -51,9 +52,16 @@ POINT = SweepPoint(
         configuration=Configuration(values={"workers": 8}), n_starts=3, throughput_per_s=500.0
     ),
     ratio_to_best=INTERVAL,
-    throughput_low_per_s=490.0,
-    throughput_high_per_s=510.0,
+    value=500.0,
+    low=490.0,
+    high=510.0,
 )
+
+
+def sweep_of(*points):
+    return Sweep(knob="workers", unit="", points=points, best=8, knee=8, rule="")
+
+
 STAGE = Stage(name="step 1 of 2", detail="workers: 1 → 4", elapsed_s=65.0, left_s=90.4)
 START = StartDone(
     stage="step 1 of 2",
@@ -167,12 +175,13 @@ def test_a_round_of_a_sweep_names_the_best_so_far():
         arm=ArmSummary(configuration=Configuration(), status="refused"),
         ratio_to_best=None,
     )
-    line = shown(PointDone(points=(POINT, refused), elapsed_s=5.0, left_s=10.0)).strip()
+    line = shown(PointDone(sweep=sweep_of(POINT, refused), elapsed_s=5.0, left_s=10.0)).strip()
     assert line == "round 3  1 level, best so far 8  500/s (490/s … 510/s)"
 
 
 def test_a_round_without_a_level_that_ran_is_no_error():
-    assert shown(PointDone(points=(), elapsed_s=5.0, left_s=10.0)).strip() == "round 0  0 levels"
+    event = PointDone(sweep=sweep_of(), elapsed_s=5.0, left_s=10.0)
+    assert shown(event).strip() == "round 0  0 levels"
 
 
 def test_a_terminal_gets_a_line_that_counts_on_by_itself():

@@ -5,7 +5,7 @@ from tests.report.plain import plain_text
 from httpdyno.errors import TargetError, UsageError
 from httpdyno.experiment.planning import make_plan, plan_lines, sweep_levels
 from httpdyno.experiment.run import run_plan
-from httpdyno.model import Knob, Level, Method
+from httpdyno.model import Constant, Knob, Level, Method
 from httpdyno.report.study.text import outcome_text
 from httpdyno.testing.bench import FakeBench
 from httpdyno.testing.memory_store import MemoryStore
@@ -42,11 +42,11 @@ def test_a_sweep_finds_the_knee_and_proves_it_against_the_start(sweep_study):
 
 def test_every_level_has_an_interval_that_holds_its_throughput(sweep_study):
     points = _run(sweep_study, drift_sd=0.3).sweep.points
-    shared = points[3].throughput_low_per_s / TRUTH[8]
+    shared = points[3].low / TRUTH[8]
     for point in points:
-        assert point.throughput_low_per_s < point.throughput_high_per_s
+        assert point.low < point.high
         # The machine's drift is common to all levels; the curve's shape is what is claimed.
-        assert point.throughput_low_per_s / TRUTH[point.level] == pytest.approx(shared, rel=0.1)
+        assert point.low / TRUTH[point.level] == pytest.approx(shared, rel=0.1)
 
 
 def test_a_level_that_does_not_run_is_a_point_without_a_figure(sweep_study):
@@ -56,7 +56,7 @@ def test_a_level_that_does_not_run_is_a_point_without_a_figure(sweep_study):
     point = outcome.sweep.points[2]
     assert point.arm.status == "refused"
     assert point.ratio_to_best is None
-    assert point.throughput_high_per_s == 0
+    assert point.high == 0
 
 
 def test_no_level_that_runs_is_an_error_that_says_so(sweep_study):
@@ -83,7 +83,7 @@ def test_a_level_that_falls_silent_costs_one_round_and_no_other_level(sweep_stud
     assert outcome.sweep is not None
     assert outcome.sweep.points[2].arm.status == "hung"
     assert outcome.sweep.knee == 8
-    assert outcome.sweep.points[3].throughput_high_per_s < 1000
+    assert outcome.sweep.points[3].high < 1000
     assert all(request.left_out == {2} for request in bench.requests[3:6])
 
 
@@ -210,6 +210,74 @@ def test_doubts_about_the_windows_of_a_curve_are_told(sweep_study):
     )
     told = [each for each in outcome.caveats if each.kind == "client_limited"]
     assert [each.message.startswith("on the curve: in ") for each in told] == [True]
+
+
+def of_metric(study, metric, **changes):
+    objective = structs.replace(study.objective, metric=metric)
+    return structs.replace(study, objective=objective, **changes)
+
+
+def test_a_curve_of_a_latency_has_its_knee_where_no_level_is_proven_lower(sweep_study):
+    """Of the fake server each of 8 users waits for 8 answers."""
+    outcome = _run(of_metric(sweep_study, "latency_p90_s"))
+    sweep = outcome.sweep
+    assert (sweep.metric, sweep.best, sweep.knee) == ("latency_p90_s", 8, 8)
+    assert "not proven to be above the best" in sweep.rule
+    assert "the knee of workers is 8, at p90 latency " in plain_text(outcome_text(outcome))
+    assert outcome.final.verdict == "better"
+    for point in sweep.points:
+        assert 0 < point.low < point.value < point.high < 10
+    worst = sweep.points[0].ratio_to_best
+    assert worst.low < 4.0 < worst.high
+
+
+def test_a_curve_of_memory_has_its_knee_at_the_smallest_of_what_ties(sweep_study):
+    sizes = {1: 100.0, 2: 50.0, 4: 50.0, 8: 50.0, 16: 120.0, 64: 200.0}
+    outcome = _run(
+        of_metric(sweep_study, "pss_bytes"),
+        pss_bytes=lambda values: sizes[values["workers"]] * 2**20,
+    )
+    assert outcome.sweep.knee == 2
+    assert outcome.sweep.points[1].value == pytest.approx(50 * 2**20)
+    assert outcome.configuration.values == {"workers": 2}
+
+
+def test_of_words_the_one_with_the_least_is_taken(sweep_study):
+    cpu_s = {"off": 0.002, "brotli": 0.001, "deflate": 0.004}
+    knob = Knob(name="workers", start="off", levels=("off", "brotli", "deflate"))
+    study = of_metric(sweep_study, "cpu_s_per_request", knobs=(knob,))
+    bench = FakeBench(
+        throughput_per_s=lambda _values: 300.0,
+        cpu_s_per_request=lambda values: cpu_s[values["workers"]],
+    )
+    plan = make_plan(study, seed=5)
+    outcome = run_plan(
+        plan, bench=bench, store=MemoryStore(), run_id="1", watch=lambda _event: None
+    )
+    assert (outcome.sweep.knee, outcome.sweep.best) == ("brotli", "brotli")
+    assert outcome.sweep.rule.startswith("the level with the least")
+    assert outcome.configuration.values == {"workers": "brotli"}
+
+
+@pytest.mark.parametrize(
+    ("metric", "words"),
+    [
+        ("latency_p999_s", "too few requests for its p99.9 latency; a longer `method.window`"),
+        ("pss_bytes", "the memory of an arm could not be read in 2 starts"),
+    ],
+)
+def test_a_curve_of_what_gives_no_figure_says_why(sweep_study, metric, words):
+    with pytest.raises(TargetError, match=f"no curve of workers can be drawn: .*{words}"):
+        _run(of_metric(sweep_study, metric), pss_bytes=lambda _values: 0)
+
+
+def test_at_a_rate_a_curve_says_nothing_of_what_births_cost(sweep_study):
+    """Whatever a birth costs, there are as many answers as requests were due."""
+    study = of_pool(sweep_study, "requests", (0, 10, 50, 500))
+    workload = structs.replace(study.workload, arrival=Constant(rate_per_s=300.0))
+    pool = swept(of_metric(study, "cpu_s_per_request", workload=workload))
+    assert pool.births is None
+    assert "the schedule of the load decides the throughput" in pool.reason
 
 
 def of_pool(study, pool, levels):

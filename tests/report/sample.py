@@ -24,7 +24,7 @@ from httpdyno.model import (
     TrialStatus,
     Verdict,
 )
-from httpdyno.stats.knee import KNEE_RULE
+from httpdyno.stats.knee import knee_rule
 
 STEPS: tuple[tuple[float, Verdict, str, float, float | None], ...] = (
     (2.431, "better", "the whole interval is above 1", 0.031, None),
@@ -137,8 +137,9 @@ def sweep() -> Outcome:
                 level=level,
                 arm=arm({knob.name: level}, rate, clients=300),
                 ratio_to_best=None if level == 16 else interval(rate / 6205.0, width),
-                throughput_low_per_s=rate * math.exp(-width),
-                throughput_high_per_s=rate * math.exp(width),
+                value=rate,
+                low=rate * math.exp(-width),
+                high=rate * math.exp(width),
                 latency_p99_s=300 / rate * 2.1,
             )
         )
@@ -175,7 +176,7 @@ def sweep() -> Outcome:
             points=tuple(points),
             best=16,
             knee=8,
-            rule=KNEE_RULE,
+            rule=knee_rule(),
             pool=PoolCurve(
                 memory=PoolLine(
                     once_bytes=38.2e6,
@@ -352,8 +353,8 @@ def young_sweep() -> Outcome:
         structs.replace(
             point,
             ratio_to_best=None,
-            throughput_low_per_s=0.0,
-            throughput_high_per_s=1e12,
+            low=0.0,
+            high=1e12,
             latency_p99_s=0.0,
         )
         for point in whole.sweep.points
@@ -364,6 +365,40 @@ def young_sweep() -> Outcome:
         sweep=structs.replace(whole.sweep, points=points),
         final=None,
         calibration={"between_windows_sd": math.nan},
+    )
+
+
+def memory_sweep() -> Outcome:
+    """Return a sweep of what the same levels take of memory, with its knee at 2."""
+    whole = sweep()
+    assert whole.sweep is not None
+    objective = structs.replace(whole.plan.study.objective, metric="pss_bytes")
+    study = structs.replace(whole.plan.study, objective=objective)
+    sizes = [4e7 + 4e6 * abs(number - 1) for number in range(9)]
+    points = tuple(
+        structs.replace(
+            point,
+            value=size,
+            low=size * 0.99,
+            high=size * 1.01,
+            ratio_to_best=None if point.level == 2 else interval(size / 4e7, 0.01),
+        )
+        for point, size in zip(whole.sweep.points, sizes, strict=False)
+    )
+    rule = knee_rule(more_is_better=False)
+    return structs.replace(
+        whole,
+        plan=structs.replace(whole.plan, study=study),
+        sweep=structs.replace(
+            whole.sweep,
+            points=(*points, whole.sweep.points[-1]),
+            metric="pss_bytes",
+            best=2,
+            knee=2,
+            rule=rule,
+            pool=None,
+        ),
+        final=None,
     )
 
 

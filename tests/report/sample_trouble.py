@@ -18,7 +18,7 @@ from httpdyno.model import (
     Site,
     Step,
 )
-from httpdyno.stats.knee import CHOICE_RULE
+from httpdyno.stats.knee import choice_rule
 
 
 def half_failing(whole: ArmSummary) -> ArmSummary:
@@ -264,7 +264,7 @@ def words() -> Outcome:
         points=points,
         best="brotli-4",
         knee="brotli-4",
-        rule=CHOICE_RULE,
+        rule=choice_rule(),
         pool=None,
     )
     planned = tuple(

@@ -6,12 +6,16 @@ from msgspec import structs
 
 from httpdyno.errors import StoreError
 from httpdyno.model import (
+    ArmSummary,
     Closed,
+    Configuration,
     Constant,
     Outcome,
     Plan,
     RatioInterval,
     SecondClaim,
+    Sweep,
+    SweepPoint,
     WindowRecord,
 )
 from httpdyno.store.payload import from_text, to_text
@@ -84,6 +88,24 @@ def test_a_workload_of_the_first_format_is_still_read(
     assert (read.connections, read.timeout_s, read.requests[0].path) == (3, 2.0, "/a")
     assert read.requests_per_connection == per_connection
     assert read.arrival == arrival
+
+
+def test_a_sweep_that_knew_throughput_alone_is_read_as_one_of_it():
+    point = SweepPoint(
+        level=4,
+        arm=ArmSummary(configuration=Configuration(values={"workers": 4}), throughput_per_s=700.0),
+        ratio_to_best=None,
+        value=700.0,
+        low=690.0,
+        high=710.0,
+    )
+    sweep = Sweep(knob="workers", unit="", points=(point,), best=4, knee=4, rule="the smallest")
+    outcome = structs.replace(sample_outcome("1"), sweep=sweep)
+    old = json.loads(to_text(outcome))
+    del old["sweep"]["metric"], old["sweep"]["points"][0]["value"]
+    for end in ("low", "high"):
+        old["sweep"]["points"][0][f"throughput_{end}_per_s"] = old["sweep"]["points"][0].pop(end)
+    assert from_text(json.dumps(old), Outcome, "it") == outcome
 
 
 def test_what_was_stored_before_there_was_a_second_metric_is_read_as_it_was_meant():

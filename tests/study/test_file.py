@@ -176,9 +176,9 @@ def test_a_knob_without_levels_is_none_of_a_factorials_and_a_tie_breaker_may_dec
             "objective.tie_breaker is 'latency_p99_s'; expected another than the metric",
         ),
         (
-            'window = "500ms"',
-            'kind = "sweep"\nknob = "workers"',
-            "objective is 'latency_p99_s'; expected throughput_per_s alone",
+            'max_p99 = "200ms"\n\n[method]',
+            'tie_breaker = "pss_bytes"\n\n[method]\nkind = "sweep"\nknob = "workers"',
+            "objective.tie_breaker is 'pss_bytes'; expected none in a sweep",
         ),
         (
             'window = "500ms"',

@@ -110,7 +110,6 @@ def test_the_last_phase_decides_where_nothing_is_said(tmp_path):
         ('run = ["kill", "-USR1", "1"]\n', "", "a command"),
         ('pause = "2500ms"', 'pause = "soon"', "a duration"),
         ('at = "200ms"', 'at = "500ms"', "less than method.window, 500ms"),
-        ('decides = "cold"', 'kind = "sweep"\nknob = "cache"', "expected ladder"),
     ],
 )
 def test_what_makes_no_sense_is_refused(tmp_path, old, new, words):

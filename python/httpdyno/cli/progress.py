@@ -169,12 +169,13 @@ def _standing(event: StartDone, since_s: float = 0.0) -> str:
 def _round_text(event: PointDone | RoundDone) -> str:
     if isinstance(event, RoundDone):
         return f"round {event.n_starts}  {event.n_arms} combinations"
-    measured = [point for point in event.points if point.arm.throughput_per_s > 0]
+    sweep = event.sweep
+    measured = [point for point in sweep.points if point.arm.throughput_per_s > 0]
     n_starts = max((point.arm.n_starts for point in measured), default=0)
     text = f"round {n_starts}  {plural(len(measured), 'level')}"
-    if measured:
-        best = max(measured, key=lambda point: point.arm.throughput_per_s)
-        text += f", best so far {point_line(best)}"
+    for best in measured:
+        if best.level == sweep.best:
+            text += f", best so far {point_line(best, sweep.metric)}"
     return text
 
 

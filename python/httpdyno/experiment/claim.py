@@ -29,7 +29,7 @@ from httpdyno.model import (
     StartRecord,
     Verdict,
 )
-from httpdyno.model.metric import METRIC_NAMES, RATIO_OF_METRIC
+from httpdyno.model.metric import METRIC_NAMES, RATIO_OF_METRIC, is_more_better
 from httpdyno.stats.sequence import FARTHEST, ratio_interval, starts_needed
 from httpdyno.stats.verdict import distance_to_decision, verdict
 from httpdyno.units import format_guess
@@ -165,8 +165,7 @@ def _failure(starts: Sequence[StartRecord], terms: Terms) -> str:
 
 def worst_ratio(interval: RatioInterval, objective: Objective) -> float:
     """Return the least that the metric keeps, by its interval; below 1 where it may lose."""
-    is_more_better = objective.metric == "throughput_per_s"
-    return interval.low if is_more_better else 1 / interval.high
+    return interval.low if is_more_better(objective.metric) else 1 / interval.high
 
 
 def _loss(interval: RatioInterval, objective: Objective) -> float:
@@ -202,7 +201,7 @@ def _needed(
     if first.is_doubted or is_mute or second.interval is None or len(ratios) < 2:  # noqa: PLR2004 - a spread takes two
         return alone
     spread = stdev(ratios)
-    gain = fmean(ratios) if objective.metric == "throughput_per_s" else -fmean(ratios)
+    gain = fmean(ratios) if is_more_better(objective.metric) else -fmean(ratios)
     room = gain - math.log1p(-terms.may_lose_ratio)
     room += n_errors * spread / math.sqrt(len(ratios))
     if room <= 0:
@@ -258,7 +257,7 @@ def _claim(
     word = verdict(
         interval,
         margin_ratio=objective.margin_ratio,
-        more_is_better=metric == "throughput_per_s",
+        more_is_better=is_more_better(metric),
     )
     spread, margin, alpha = stdev(ratios), objective.margin_ratio, 1 - confidence
     error = spread / math.sqrt(n)

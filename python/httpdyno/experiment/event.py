@@ -8,7 +8,7 @@ from httpdyno.model import (
     LadderStep,
     RatioInterval,
     SecondClaim,
-    SweepPoint,
+    Sweep,
     Verdict,
 )
 
@@ -76,9 +76,9 @@ class StepDone:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PointDone:
-    """A round of a sweep ended; the points so far."""
+    """A round of a sweep ended; the curve so far."""
 
-    points: tuple[SweepPoint, ...]
+    sweep: Sweep
     elapsed_s: float
     left_s: float
 

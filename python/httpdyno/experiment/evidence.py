@@ -213,13 +213,20 @@ def log_ratios(
     """Return log(b / a) of each start for which both arms have the figure; (≤ n_starts,)."""
     ratios = []
     for start in starts:
-        low = start_figures(start, a).value(ratio_name)
-        high = start_figures(start, b).value(ratio_name)
-        is_known = 0 < low < math.inf and 0 < high < math.inf
-        # Latencies of requests that timed out are there too, but no figure is made of them alone.
-        if is_known and has_answers(start, a) and has_answers(start, b):
+        if has_figures(start, (a, b), ratio_name):
+            low = start_figures(start, a).value(ratio_name)
+            high = start_figures(start, b).value(ratio_name)
             ratios.append(math.log(high / low))
     return ratios
+
+
+def has_figures(start: StartRecord, arms: Iterable[int], ratio_name: str) -> bool:
+    """Tell whether all these arms have the figure behind a ratio's name in a start."""
+    # Latencies of requests that timed out are there too, but no figure is made of them alone.
+    return all(
+        0 < start_figures(start, arm).value(ratio_name) < math.inf and has_answers(start, arm)
+        for arm in arms
+    )
 
 
 def has_answers(start: StartRecord, arm: int) -> bool:
@@ -344,9 +351,9 @@ def _counts(
     ]
 
 
-def smallest_count(starts: Sequence[StartRecord], ratio_name: str) -> int:
-    """Return the fewest values that any arm has in any start of what a percentile is of."""
-    return min(_counts(starts, distribution_of(ratio_name)[0]), default=0)
+def smallest_count(starts: Sequence[StartRecord], ratio_name: str, arms: Sequence[int]) -> int:
+    """Return the fewest values that these arms have in any start of what a percentile is of."""
+    return min(_counts(starts, distribution_of(ratio_name)[0], arms), default=0)
 
 
 def carries(

@@ -16,7 +16,7 @@ from httpdyno.experiment.evidence import (
     arm_status,
     arm_summary,
     carries,
-    has_answers,
+    has_figures,
     start_figures,
 )
 from httpdyno.experiment.limit import within_limits
@@ -69,7 +69,7 @@ def gone_of(starts: Sequence[StartRecord], study: Study) -> dict[int, Gone]:
     found = {}
     for arm in range(len(factorial_arms(study))):
         n_complete = sum(start.statuses[arm] == "complete" for start in starts)
-        is_silent = not any(_has_figure(start, arm, name) for start in starts)
+        is_silent = not any(has_figures(start, (arm,), name) for start in starts)
         # First, because what is left out later has another status in those starts.
         if is_silent and n_complete >= SILENT_STARTS:
             words = f"no right answers, or no {name}, in any start"
@@ -87,11 +87,7 @@ def whole_starts(
     """Return the starts with a figure of every combination that runs."""
     arms = [arm for arm in range(len(factorial_arms(study))) if arm not in gone]
     names = [RATIO_OF_METRIC[metric] for metric in _deciding(study)]
-    return [
-        start
-        for start in starts
-        if all(_has_figure(start, arm, name) for arm in arms for name in names)
-    ]
+    return [start for start in starts if all(has_figures(start, arms, name) for name in names)]
 
 
 def factorial_of(starts: Sequence[StartRecord], study: Study) -> Factorial:
@@ -332,11 +328,6 @@ def all_logs(
         ]
         for start in starts
     ]
-
-
-def _has_figure(start: StartRecord, arm: int, ratio_name: str) -> bool:
-    value = start_figures(start, arm).value(ratio_name)
-    return 0 < value < math.inf and has_answers(start, arm)
 
 
 def _doubt(starts: Sequence[StartRecord], ratio_name: str, arms: Sequence[int]) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from httpdyno.experiment.call_figures import floor_doubt
-from httpdyno.experiment.evidence import carries, log_ratios, smallest_count, start_figures
+from httpdyno.experiment.evidence import carries, has_figures, smallest_count, start_figures
 from httpdyno.model import StartRecord
 from httpdyno.model.metric import CALL_RATIOS, METRIC_NAMES, RATIO_OF_METRIC
 from httpdyno.units import format_duration
@@ -12,22 +12,26 @@ _SILENT_STARTS = 2
 """Starts without any figure after which no further one is waited for."""
 
 
-def no_figure(starts: Sequence[StartRecord], metric: str, fewest: int) -> str:
+def no_figure(
+    starts: Sequence[StartRecord], metric: str, fewest: int, arms: Sequence[int] = (0, 1)
+) -> str:
     """Return why these starts give no ratio of a metric, and what to do; empty where they may.
 
     Args:
-        starts: Of two arms.
+        starts: Of two arms, or of more.
         metric: As an objective has it.
         fewest: Starts from which something is claimed.
+        arms: Those that are to have the figure.
     """
     name = RATIO_OF_METRIC[metric]
-    if len(starts) >= fewest and not carries(starts, name):
+    if len(starts) >= fewest and not carries(starts, name, arms):
         what = "pages" if metric.startswith("page_") else "requests"
         return (
-            f"a start holds {smallest_count(starts, name):,} {what}, too few {what} for its "
+            f"a start holds {smallest_count(starts, name, arms):,} {what}, too few {what} for its "
             f"{METRIC_NAMES[metric]}; a longer `method.window` or more `blocks_per_start` has more"
         )
-    is_silent = len(starts) >= _SILENT_STARTS and not log_ratios(starts, name)
+    is_told = any(has_figures(start, arms, name) for start in starts)
+    is_silent = len(starts) >= _SILENT_STARTS and not is_told
     if name in CALL_RATIOS and (is_silent or len(starts) >= fewest):
         doubt = floor_doubt(starts, lambda start, arm: start_figures(start, arm).calls)
         if doubt:
@@ -45,10 +49,10 @@ def _silence(starts: Sequence[StartRecord], metric: str) -> str:
             "a longer `method.window` has more"
         )
     if metric == "pss_bytes":
-        return f"the memory of one of both could not be read in {len(starts)} starts"
+        return f"the memory of an arm could not be read in {len(starts)} starts"
     longest_s = max(window.latency.max_s for window in windows)
     answered = f": answers take up to {format_duration(longest_s)}" if longest_s > 0 else ""
     return (
-        f"in no start did both arms answer within windows of "
+        f"in no start did all arms answer within windows of "
         f"{format_duration(windows[0].measured_s)}{answered}; a longer `method.window` may do"
     )

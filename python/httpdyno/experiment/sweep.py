@@ -1,6 +1,7 @@
 """One knob over its levels: all levels stand by, and every block loads each of them once.
 
-Levels that are numbers make a curve, with a knee. Words and true or false make none.
+Levels that are numbers make a curve of the objective's metric, with a knee. Words and true or false
+make none.
 """
 
 import math
@@ -12,15 +13,17 @@ from httpdyno.advice.curve.swept import swept_pool
 from httpdyno.errors import TargetError, UsageError
 from httpdyno.experiment import caveat
 from httpdyno.experiment.calibration import StartCost
-from httpdyno.experiment.claim import MAY_LOSE
+from httpdyno.experiment.claim import MAY_LOSE, worst_ratio
 from httpdyno.experiment.event import PointDone, Stage
 from httpdyno.experiment.evidence import (
     arm_status,
     arm_summary,
+    has_figures,
     start_figures,
 )
 from httpdyno.experiment.final import final_comparison, withdrawn
 from httpdyno.experiment.limit import within_limits
+from httpdyno.experiment.no_figure import no_figure
 from httpdyno.experiment.outcome import GrowingOutcome
 from httpdyno.experiment.planning import comparisons_ahead, sweep_levels
 from httpdyno.experiment.session import CLOSING_RATIO, Session
@@ -28,6 +31,7 @@ from httpdyno.model import (
     Comparison,
     Configuration,
     Level,
+    Objective,
     RatioInterval,
     StartRecord,
     Study,
@@ -36,8 +40,8 @@ from httpdyno.model import (
     is_of_words,
     level_text,
 )
-from httpdyno.model.metric import RATIO_OF_METRIC
-from httpdyno.stats.knee import CHOICE_RULE, KNEE_RULE, choice, knee
+from httpdyno.model.metric import RATIO_OF_METRIC, is_more_better
+from httpdyno.stats.knee import choice, choice_rule, knee, knee_rule
 from httpdyno.stats.sequence import mean_interval, ratio_interval
 from httpdyno.units import format_duration
 
@@ -82,11 +86,11 @@ def run_sweep(session: Session, outcome: GrowingOutcome) -> None:
     broken = outcome.conclude(final)
     name = "the best level" if curve.sweep.is_of_words else "the curve's knee"
     what = f"{study.method.knob} {level_text(knee)}, {name},"
-    is_tie = _wins_tie(final, knee, start.values[study.method.knob])
+    is_tie = _wins_tie(final, knee, start.values[study.method.knob], study.objective)
     outcome.settle(best, withdrawn="" if is_tie and not broken else withdrawn(final, broken, what))
 
 
-def _wins_tie(final: Comparison | None, knee: Level, start: Level) -> bool:
+def _wins_tie(final: Comparison | None, knee: Level, start: Level, objective: Objective) -> bool:
     """Tell whether the knee stands by being fewer, as on the curve: nothing shows a difference.
 
     As with other tie breakers, little may be lost by it, and that is proven.
@@ -98,7 +102,7 @@ def _wins_tie(final: Comparison | None, knee: Level, start: Level) -> bool:
         return False  # its figures contradict each other, so they prove nothing
     is_tie = final.verdict in {"equivalent", "inconclusive"}
     is_fewer = float(knee) < float(start)
-    return is_tie and is_fewer and interval.low >= 1 - MAY_LOSE
+    return is_tie and is_fewer and worst_ratio(interval, objective) >= 1 - MAY_LOSE
 
 
 def sweep_arms(study: Study) -> tuple[Configuration, ...]:
@@ -116,11 +120,13 @@ def measure_curve(session: Session, on_round: Callable[[Sweep], object]) -> Curv
     known.
 
     Raises:
-        TargetError: No level runs.
+        TargetError: No level runs, or no figure of the metric can be had.
         UsageError: The budget is too short for the fewest rounds and the final claim.
     """
     study = session.plan.study
     method, arms = study.method, sweep_arms(study)
+    whole: list[StartRecord] = []
+    """Rounds in which no further level failed."""
     index = session.begin(f"sweep of {method.knob}", arms)
     session.watch(
         Stage(
@@ -132,13 +138,16 @@ def measure_curve(session: Session, on_round: Callable[[Sweep], object]) -> Curv
     )
     starts: list[StartRecord] = []
     while True:
-        failed = frozenset(a for a in range(len(arms)) if arm_status(starts, a)[0] != "complete")
+        failed = _failed(starts, arms)
         starts.append(
             session.sound_start(
                 index, arms, method.blocks_per_start, left_out=failed, references=()
             )
         )
+        if failed == _failed(starts, arms):
+            whole.append(starts[-1])
         usable = usable_starts(starts, study)
+        _require_figures(whole, failed, study)
         if not usable:
             _require_rounds(session, starts, 0.0, 0.0)
             continue
@@ -156,7 +165,7 @@ def measure_curve(session: Session, on_round: Callable[[Sweep], object]) -> Curv
         fewest_s = max(method.min_starts - len(usable), 0) * round_s
         session.watch(
             PointDone(
-                points=curve.points,
+                sweep=curve,
                 elapsed_s=session.spent_s,
                 left_s=max(fewest_s, curve_left_s, 0.0) + final_s,
             )
@@ -172,6 +181,22 @@ def measure_curve(session: Session, on_round: Callable[[Sweep], object]) -> Curv
 
 FINAL_SLACK = 1.1
 """What is set aside for the final claim, over what its fewest starts took in the sweep."""
+
+
+def _failed(starts: Sequence[StartRecord], arms: Sequence[Configuration]) -> frozenset[int]:
+    return frozenset(a for a in range(len(arms)) if arm_status(starts, a)[0] != "complete")
+
+
+def _require_figures(whole: Sequence[StartRecord], failed: frozenset[int], study: Study) -> None:
+    """Refuse a metric of which these rounds give no figure of all levels that run.
+
+    Raises:
+        TargetError: With why, and what to do.
+    """
+    runs = [arm for arm in range(len(sweep_arms(study))) if arm not in failed]
+    words = no_figure(whole, study.objective.metric, study.method.min_starts, runs)
+    if words:
+        raise TargetError(f"no curve of {study.method.knob} can be drawn: {words}")
 
 
 def _require_rounds(
@@ -219,15 +244,14 @@ def usable_starts(starts: Sequence[StartRecord], study: Study) -> list[StartReco
     return [
         start
         for start in starts
-        if all(start_figures(start, arm).throughput_per_s > 0 for arm in runs)
+        if has_figures(start, runs, RATIO_OF_METRIC[study.objective.metric])
     ]
 
 
 def _is_fine(curve: Sweep) -> bool:
     limit = (1 + FINE_LOG_RATIO) ** 2
     return all(
-        point.throughput_low_per_s > 0
-        and point.throughput_high_per_s / point.throughput_low_per_s <= limit
+        point.low > 0 and point.high / point.low <= limit
         for point in curve.points
         if point.arm.status == "complete"
     )
@@ -237,7 +261,7 @@ def sweep_of(starts: Sequence[StartRecord], study: Study) -> Sweep:
     """Return the curve that these starts make.
 
     What all levels of a start share (the machine was slow just then) is taken out: a level's
-    figure is its log throughput minus the mean over the levels of that start. Intervals are
+    figure is the log of the metric minus the mean over the levels of that start. Intervals are
     anytime-valid and hold for all levels together (Bonferroni).
 
     Source:
@@ -254,19 +278,21 @@ def sweep_of(starts: Sequence[StartRecord], study: Study) -> Sweep:
         details = "; ".join(sorted({summary.detail for summary in summaries}))
         raise TargetError(f"no level of {study.method.knob} will do: {details}")
     starts = usable_starts(starts, study)
-    logs = {arm: [math.log(value) for value in _throughputs(starts, arm)] for arm in runs}
+    logs = {arm: _logs(starts, arm, study.objective.metric) for arm in runs}
     common = [fmean(logs[arm][s] for arm in runs) for s in range(len(starts))]
     grand = fmean(common)
     confidence = 1 - (1 - study.objective.confidence) / len(runs)
     correction = math.sqrt(len(runs) / (len(runs) - 1)) if len(runs) > 1 else 1.0
-    curves: dict[Level, tuple[float, float]] = {}
+    curves: dict[int, tuple[float, float, float]] = {}
     for arm in runs:
         centred = [value - common[s] for s, value in enumerate(logs[arm])]
         middle = fmean(centred)
         stretched = [middle + (value - middle) * correction for value in centred]
         bounds = mean_interval(stretched, alpha=1 - confidence) or (-math.inf, math.inf)
-        curves[levels[arm]] = (math.exp(grand + bounds[0]), _exp(grand + bounds[1]))
-    best = max(runs, key=lambda arm: fmean(logs[arm]))
+        low, high = (_exp(grand + each) for each in bounds)
+        curves[arm] = _exp(grand + middle), low, high
+    more_is_better = is_more_better(study.objective.metric)
+    best = (max if more_is_better else min)(runs, key=lambda arm: fmean(logs[arm]))
     against_best = 1 - (1 - study.objective.confidence) / max(1, len(runs) - 1)
     ratios = {arm: _ratio_to_best(logs, arm, best, against_best) for arm in runs}
     known = {levels[arm]: ratio for arm, ratio in ratios.items() if ratio is not None}
@@ -276,15 +302,19 @@ def sweep_of(starts: Sequence[StartRecord], study: Study) -> Sweep:
             arm=summaries[arm],
             latency_p99_s=summaries[arm].latency_s.get("p99", 0.0),
             ratio_to_best=ratios.get(arm),
-            throughput_low_per_s=curves.get(levels[arm], (0.0, 0.0))[0],
-            throughput_high_per_s=min(curves.get(levels[arm], (0.0, 0.0))[1], 1e12),
+            value=value,
+            low=low,
+            high=high,
         )
         for arm in range(len(arms))
+        for value, low, high in [curves.get(arm, (0.0, 0.0, 0.0))]
     )
     knob = study.knob(study.method.knob)
-    chosen, rule = knee(levels, known, levels[best]), KNEE_RULE
+    chosen = knee(levels, known, levels[best], more_is_better=more_is_better)
+    rule = knee_rule(more_is_better=more_is_better)
     if is_of_words(levels):
-        chosen, rule = choice(knob.start, known, levels[best]), CHOICE_RULE
+        chosen = choice(knob.start, known, levels[best], more_is_better=more_is_better)
+        rule = choice_rule(more_is_better=more_is_better)
     return Sweep(
         knob=knob.name,
         unit=knob.unit,
@@ -292,7 +322,8 @@ def sweep_of(starts: Sequence[StartRecord], study: Study) -> Sweep:
         best=levels[best],
         knee=chosen,
         rule=rule,
-        pool=swept_pool(knob, points, is_keep_alive=study.load_of(arms[0]).keep_alive),
+        metric=study.objective.metric,
+        pool=swept_pool(knob, points, study.load_of(arms[0])),
     )
 
 
@@ -301,8 +332,8 @@ def _exp(value: float) -> float:
     return math.exp(min(value, 300.0))
 
 
-def _throughputs(starts: Sequence[StartRecord], arm: int) -> list[float]:
-    return [start_figures(start, arm).throughput_per_s for start in starts]
+def _logs(starts: Sequence[StartRecord], arm: int, metric: str) -> list[float]:
+    return [math.log(start_figures(start, arm).value(RATIO_OF_METRIC[metric])) for start in starts]
 
 
 def _ratio_to_best(

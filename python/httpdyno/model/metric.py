@@ -78,3 +78,8 @@ def keeps_first_byte(metrics: Iterable[str]) -> bool:
 
 MORE_IS_BETTER = frozenset({"throughput"})
 """Of the ratios; of all others less is better."""
+
+
+def is_more_better(metric: str) -> bool:
+    """Whether more of a metric is better."""
+    return RATIO_OF_METRIC[metric] in MORE_IS_BETTER

@@ -271,8 +271,10 @@ class SweepPoint(Record, frozen=True):
     arm: ArmSummary
     ratio_to_best: RatioInterval | None
     """None for the best level itself, and where it could not run or nothing is bounded yet."""
-    throughput_low_per_s: float = 0.0
-    throughput_high_per_s: float = 0.0
+    value: float = 0.0
+    """Of the sweep's metric; 0 where it could not run."""
+    low: float = 0.0
+    high: float = 0.0
     latency_p99_s: float = 0.0
     """0 where the sample cannot carry it."""
 
@@ -288,6 +290,8 @@ class Sweep(Record, frozen=True):
     """Of levels that are words: the best of them, or the start."""
     rule: str
     """How that was chosen, in words."""
+    metric: str = "throughput_per_s"
+    """What the curve is of; in what an earlier version stored always this."""
     pool: PoolCurve | None = None
     """What it says of the server's pool; None where the knob sets neither the number of workers nor
     the length of their lives, and in what an earlier version stored."""

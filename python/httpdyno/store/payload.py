@@ -14,7 +14,7 @@ from httpdyno.model import Record
 
 R = TypeVar("R", bound=Record)
 
-_MAY_BE_OLD = {"plan", "study", "workload", "measurement"}
+_MAY_BE_OLD = {"plan", "study", "workload", "measurement", "sweep", "points"}
 _GONE = {"busy_connection_s"}
 """What measurements had until 0.1, and nobody read: their evidence has it for each second."""
 
@@ -46,16 +46,28 @@ def from_text(text: str, kind: type[R], what: str) -> R:
 
 def _as_of_today(document: Any) -> Any:  # noqa: ANN401 - JSON
     """Return a document that an earlier version stored as this one would have."""
+    if isinstance(document, list):
+        return [_as_of_today(each) for each in document]
     if not isinstance(document, dict):
         return document
+    if "throughput_low_per_s" in document:
+        return _point_as_of_today(document)
     if {"keep_alive", "rate_per_s"} <= document.keys():
         return _workload_as_of_today(document)
-    # A plan has a workload in its study, an outcome in its plan.
+    # A plan has a workload in its study, an outcome in its plan, and points in its sweep.
     return {
         key: _as_of_today(value) if key in _MAY_BE_OLD else value
         for key, value in document.items()
         if key not in _GONE
     }
+
+
+def _point_as_of_today(stored: dict[str, Any]) -> dict[str, Any]:
+    """Until 0.1 the curve of a sweep was of the throughput and nothing else."""
+    point = dict(stored)
+    point["low"] = point.pop("throughput_low_per_s")
+    point["high"] = point.pop("throughput_high_per_s")
+    return point | {"value": point["arm"]["throughput_per_s"]}
 
 
 def _workload_as_of_today(stored: dict[str, Any]) -> dict[str, Any]:

@@ -51,8 +51,6 @@ _DEEP_KEY = re.compile(r"(?:[^\s.=\[\]]+[ \t]*\.[ \t]*){64}")
 _LEAST_STARTS = 6
 """An interval is exact for normal log ratios; fewer starts would lean on that too much."""
 
-CURVE = "throughput_per_s"
-
 _FACTORS = (2, 4)
 """One has no interactions, and five are 32 servers at a time."""
 
@@ -329,9 +327,9 @@ class _Checker:
         swept = table.knob and whole_name(table.knob, members, names)
         if table.kind == "sweep" and swept not in names:
             raise self.wrong("method.knob", table.knob, f"the knob to sweep: {', '.join(names)}")
-        if table.kind == "sweep" and (objective.metric, objective.tie_breaker) != (CURVE, ""):
-            value = objective.tie_breaker or objective.metric
-            raise self.wrong("objective", value, f"{CURVE} alone: a sweep's curve is of it")
+        if table.kind == "sweep" and objective.tie_breaker:
+            expected = "none in a sweep: of levels that tie it takes the smallest, or the start"
+            raise self.wrong("objective.tie_breaker", objective.tie_breaker, expected)
         if table.kind == "factorial":
             self._factorial(knobs)
         self.at_least("method.blocks_per_start", table.blocks_per_start, 1)

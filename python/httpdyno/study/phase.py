@@ -22,8 +22,6 @@ def phases_from(table: MethodTable, duration: Duration, wrong: Wrong) -> tuple[P
     names = [phase.name for phase in table.phases]
     if table.decides and table.decides not in names:
         raise wrong("method.decides", table.decides, ", ".join(names) or "nothing, without phases")
-    if table.phases and table.kind == "sweep":
-        raise wrong("method.kind", table.kind, "ladder, where there are phases")
     found = []
     for index, phase in enumerate(table.phases):
         key = f"method.phases[{index}]"

@@ -114,7 +114,8 @@ class MethodTable(Record, frozen=True):
     with the start, and none builds on another; `sweep` walks over one knob; `factorial` measures
     every combination of two to four knobs with one level each."""
     knob: str = ""
-    """The knob that a sweep walks over: numbers ascending, words in the order given."""
+    """The knob that a sweep walks over: numbers ascending, words in the order given. The curve is
+    of the objective's metric."""
     window: str = "50ms"
     """How long one arm is measured at a time; lengthened where latencies ask for it. With
     `[fragments]` it is what a batch of calls takes."""

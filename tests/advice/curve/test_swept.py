@@ -3,7 +3,7 @@
 import pytest
 
 from httpdyno.advice.curve.swept import swept_pool
-from httpdyno.model import ArmSummary, Configuration, Knob, SweepPoint
+from httpdyno.model import ArmSummary, Configuration, Knob, SweepPoint, Workload
 
 MB = 1e6
 
@@ -21,7 +21,7 @@ def level(n, *, pss=0.0, processes=0.0, rate=100.0, status="complete"):
 
 def swept(pool, levels, *, is_keep_alive=False):
     knob = Knob(name="knob", start=1, levels=(2,), pool=pool)
-    return swept_pool(knob, levels, is_keep_alive=is_keep_alive)
+    return swept_pool(knob, levels, Workload(requests_per_connection=0 if is_keep_alive else 1))
 
 
 def pools(sizes, *, besides=1):

@@ -86,6 +86,14 @@ def test_a_sweep_has_a_dot_and_an_interval_for_each_level_that_ran() -> None:
     assert "refused" in svg
 
 
+def test_a_curve_of_memory_is_drawn_in_its_unit_with_throughput_among_the_costs() -> None:
+    sweep = sample.memory_sweep().sweep
+    assert sweep is not None
+    assert sweep_rows(sweep, {})[1]["value"] == pytest.approx(40.0)
+    assert "memory, MB" in sweep_svg(sweep, {})
+    assert "requests per second" in cost_svg(sweep)
+
+
 def test_the_book_s_curve_meets_ours_at_its_best() -> None:
     outcome = sample.sweep()
     assert outcome.sweep is not None

@@ -124,6 +124,17 @@ def test_what_time_was_too_short_for_is_named_with_the_time_it_takes() -> None:
     assert document["final"] is None
 
 
+def test_a_sweep_of_something_else_says_no_interval_of_the_throughput() -> None:
+    sweep = outcome_json(sample.memory_sweep())["sweep"]
+    point = sweep["points"][1]
+    assert (sweep["metric"], point["value"], point["throughput_low_per_s"]) == (
+        "pss_bytes",
+        4e7,
+        None,
+    )
+    assert point["low"] < 4e7 < point["high"]
+
+
 def test_a_sweep_says_its_knee_its_best_and_each_level() -> None:
     sweep = outcome_json(OUTCOMES["sweep"])["sweep"]
     assert (sweep["knob"], sweep["unit"]) == ("MaxRequestWorkers", "processes")

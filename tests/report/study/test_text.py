@@ -125,10 +125,21 @@ def test_bars_keep_their_levels_order_and_stay_in_their_width() -> None:
     sweep = sample.sweep().sweep
     assert sweep is not None
     ran = [point for point in sweep.points if point.arm.status == "complete"]
-    top = max(point.throughput_high_per_s for point in ran)
+    top = max(point.high for point in ran)
     lengths = {point.arm.throughput_per_s: len(bar(point, top, width=40)) for point in ran}
     assert max(lengths.values()) <= 40
     assert [lengths[rate] for rate in sorted(lengths)] == sorted(lengths.values())
+
+
+def test_a_sweep_of_something_else_tells_it_in_its_unit_beside_the_throughput() -> None:
+    text = plain_text(outcome_text(sample.memory_sweep()))
+    assert "the knee of MaxRequestWorkers is 2, at memory 38.1 MiB" in text
+    assert "MaxRequestWorkers, memory\n" in text
+    head = next(line for line in text.splitlines() if "of best" in line)
+    assert head.split() == ["processes", "memory", "of", "best", "throughput", "p99"]
+    row = next(line for line in text.splitlines() if line.lstrip().startswith("1 "))
+    assert "42.0 MiB" in row
+    assert "3,120/s" in row
 
 
 def test_a_bar_of_nothing_is_empty() -> None:
@@ -150,8 +161,8 @@ def test_progress_lines_say_where_a_run_stands() -> None:
         "0.81 × (0.75 … 0.88; 95 % confidence, 6 starts), "
         "throughput 1.00 × (0.97 … 1.04)  kept"
     )
-    assert point_line(sweep.points[3]).plain == "8  6,190/s (6,116/s … 6,265/s)"
-    assert point_line(sweep.points[-1]).plain.startswith("512  refused: AH00180")
+    assert point_line(sweep.points[3], sweep.metric).plain == "8  6,190/s (6,116/s … 6,265/s)"
+    assert point_line(sweep.points[-1], sweep.metric).plain.startswith("512  refused: AH00180")
 
 
 def test_a_sweep_that_bounds_nothing_yet_shows_bars_without_ends() -> None:
@@ -161,4 +172,4 @@ def test_a_sweep_that_bounds_nothing_yet_shows_bars_without_ends() -> None:
     assert "not finished yet, or cut off" in text
     sweep = sample.young_sweep().sweep
     assert sweep is not None
-    assert point_line(sweep.points[3]).plain == "8  6,190/s (unbounded)"
+    assert point_line(sweep.points[3], sweep.metric).plain == "8  6,190/s (unbounded)"

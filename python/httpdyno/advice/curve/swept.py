@@ -16,7 +16,7 @@ import numpy as np
 
 from httpdyno.advice.curve.pool import CONFIDENCE, pool_line
 from httpdyno.errors import UsageError
-from httpdyno.model import Knob, PoolCurve, Respawn, SweepPoint
+from httpdyno.model import Knob, PoolCurve, Respawn, SweepPoint, Workload
 from httpdyno.stats.least_squares import LineFit, fit_line
 from httpdyno.units import format_duration, format_percent
 
@@ -30,22 +30,25 @@ may be off: some are just being replaced."""
 _SURE = "95 % confidence"
 
 
-def swept_pool(
-    knob: Knob, points: Sequence[SweepPoint], *, is_keep_alive: bool
-) -> PoolCurve | None:
+def swept_pool(knob: Knob, points: Sequence[SweepPoint], load: Workload) -> PoolCurve | None:
     """Return what the levels say; None where the knob sets nothing of a pool.
 
     Args:
         knob: What was swept.
         points: Its levels; those that did not run say nothing.
-        is_keep_alive: Whether a connection carried many requests.
+        load: That they had.
     """
     ran = [p for p in points if p.arm.status == "complete" and p.arm.throughput_per_s > 0]
     if not knob.pool:
         return None
     if knob.pool == "workers":
         return _memory(ran)
-    if knob.pool == "connections" and is_keep_alive:
+    if load.is_open_loop:
+        return PoolCurve(
+            reason="what a birth costs cannot be told: the schedule of the load decides the "
+            "throughput, whatever a birth costs"
+        )
+    if knob.pool == "connections" and load.keep_alive:
         return PoolCurve(
             reason="what a birth costs cannot be told: processes are replaced after so many "
             "connections, and with keep-alive each of these carries many requests"

@@ -16,11 +16,13 @@ from httpdyno.report.study.json import book_ratios
 from httpdyno.report.study.second_text import mark, marks_text
 from httpdyno.report.study.verdict_text import (
     bounds_text,
+    format_of,
     has_run,
     interval_ratio_text,
+    metric_name,
     of_best_text,
     of_objective,
-    rate_bounds_text,
+    point_bounds_text,
     ratio_text,
     short_name,
     shown_ratios,
@@ -146,21 +148,25 @@ def _sweep_figure(outcome: Outcome, drawn: Drawn) -> dict[str, Any] | None:
     sweep = outcome.sweep
     if sweep is None:
         return None
-    book = book_ratios(outcome)
+    # The published figures are throughputs.
+    book = book_ratios(outcome) if sweep.metric == "throughput_per_s" else {}
     word = taken_word(sweep)
     caption = f"Lines through the dots are intervals. {word.capitalize()}: {sweep.rule}."
     if book and sweep.is_of_words:
         caption += " Open diamonds are the published figures, scaled to the same best."
     elif book:
         caption += " The dashed curve is the published one, scaled to the same best."
-    names = ("throughput", "interval", "of best", "CPU/request", "p99", "errors", "book")
+    is_of_rate = sweep.metric == "throughput_per_s"
+    own = () if is_of_rate else (metric_name(sweep.metric),)
+    names = ("throughput", *own, "interval", "of best", "CPU/request", "p99", "errors", "book")
     head = [sweep.knob, "status", *names]
     rows = [
         [
             level_text(point.level),
             point.arm.status,
             format_rate(point.arm.throughput_per_s),
-            rate_bounds_text(point),
+            *([] if is_of_rate else [format_of(sweep.metric)(point.value)]),
+            point_bounds_text(point, sweep.metric),
             of_best_text(point, sweep),
             format_duration(point.arm.cpu_s_per_request),
             format_duration(point.latency_p99_s or math.nan),

@@ -5,10 +5,12 @@ from collections import Counter
 from msgspec import structs
 
 from httpdyno.model import Caveat, Comparison, Factorial, LadderStep, Outcome, level_text
+from httpdyno.model.metric import is_more_better
 from httpdyno.report.shared.phrase import plural
 from httpdyno.report.study.factorial_words import effects_headline
 from httpdyno.report.study.second_text import confidences_text, differing_clause
 from httpdyno.report.study.verdict_text import (
+    at_text,
     bounds_text,
     decider,
     deciding,
@@ -22,7 +24,7 @@ from httpdyno.report.study.verdict_text import (
     shown_verdict,
     verdict_badge,
 )
-from httpdyno.units import format_guess, format_rate
+from httpdyno.units import format_guess
 
 
 def headline(outcome: Outcome) -> str:
@@ -224,14 +226,14 @@ def _sweep_headline(outcome: Outcome) -> str:
     sweep = outcome.sweep
     if sweep is None or not sweep.points:
         return f"{outcome.status}: no level was measured"
-    rates = {level_text(p.level): p.arm.throughput_per_s for p in sweep.points}
+    at = {level_text(p.level): at_text(p, sweep.metric) for p in sweep.points}
     knee, best = level_text(sweep.knee), level_text(sweep.best)
-    text = f"the {sweep.word} of {sweep.knob} is {knee}, at {format_rate(rates.get(knee, 0.0))}"
+    text = f"the {sweep.word} of {sweep.knob} is {knee}, at {at[knee]}"
     if sweep.is_of_words and best != knee:
-        text = f"no level of {sweep.knob} is proven above the start, {knee}, "
-        text += f"at {format_rate(rates.get(knee, 0.0))}"
+        side = "above" if is_more_better(sweep.metric) else "below"
+        text = f"no level of {sweep.knob} is proven {side} the start, {knee}, at {at[knee]}"
     if best != knee:
-        text += f"; the best is {best}, at {format_rate(rates.get(best, 0.0))}"
+        text += f"; the best is {best}, at {at[best]}"
     return text if outcome.status == "complete" else f"{outcome.status}; so far {text}"
 
 

@@ -41,10 +41,11 @@ from httpdyno.report.study.json_record import (
     SweepJson,
 )
 from httpdyno.report.study.verdict_text import (
+    has_run,
     p99_of,
+    point_bounds,
     shown_ratios,
     shown_verdict,
-    throughput_bounds,
 )
 
 SCHEMA_VERSION = 1
@@ -252,6 +253,7 @@ def _factorial(found: Factorial) -> FactorialJson:
 
 def _sweep(outcome: Outcome, sweep: Sweep) -> SweepJson:
     book = book_ratios(outcome)
+    is_of_rate = sweep.metric == "throughput_per_s"
     return SweepJson(
         knob=sweep.knob,
         unit=sweep.unit,
@@ -259,8 +261,11 @@ def _sweep(outcome: Outcome, sweep: Sweep) -> SweepJson:
             PointJson(
                 level=point.level,
                 throughput_per_s=point.arm.throughput_per_s,
-                throughput_low_per_s=(throughput_bounds(point) or (None, None))[0],
-                throughput_high_per_s=(throughput_bounds(point) or (None, None))[1],
+                throughput_low_per_s=low if is_of_rate else None,
+                throughput_high_per_s=high if is_of_rate else None,
+                value=point.value if has_run(point) else None,
+                low=low,
+                high=high,
                 ratio_to_best=_ratio(point.ratio_to_best),
                 book_ratio=book.get(point.level),
                 cpu_s_per_request=point.arm.cpu_s_per_request,
@@ -269,7 +274,9 @@ def _sweep(outcome: Outcome, sweep: Sweep) -> SweepJson:
                 arm=_arm(point.arm),
             )
             for point in sweep.points
+            for low, high in [point_bounds(point) or (None, None)]
         ),
+        metric=sweep.metric,
         best=sweep.best,
         knee=sweep.knee,
         rule=sweep.rule,

@@ -161,6 +161,11 @@ class PointJson(Record, frozen=True):
     throughput_per_s: float
     throughput_low_per_s: float | None
     throughput_high_per_s: float | None
+    """None, both, where the data bound nothing, and where the curve is of something else."""
+    value: float | None
+    """Of the sweep's metric; None where the level did not run."""
+    low: float | None
+    high: float | None
     """None, both, where the data bound nothing."""
     ratio_to_best: RatioJson | None
     """None for the best level itself, and where there is none."""
@@ -177,6 +182,8 @@ class SweepJson(Record, frozen=True):
     knob: str
     unit: str
     points: tuple[PointJson, ...]
+    metric: str
+    """What the curve is of."""
     best: Level
     knee: Level
     """Of levels that are words: the best of them, or the start."""

@@ -1,4 +1,4 @@
-"""The curves of a sweep: throughput over its levels, and what each costs.
+"""The curves of a sweep: its metric over its levels, and what each costs.
 
 As with `chart`, import it only when something is drawn.
 """
@@ -10,25 +10,31 @@ import altair as alt
 
 from httpdyno.model import Level, Sweep, level_text
 from httpdyno.report.shared.drawing import AFTER, BOOK, INK, WIDE, Chart, chart_of, svg_of
-from httpdyno.report.study.verdict_text import has_run, p99_of, taken_word, throughput_bounds
+from httpdyno.report.study.verdict_text import (
+    has_run,
+    metric_name,
+    p99_of,
+    point_bounds,
+    taken_word,
+)
 
 
 def sweep_svg(sweep: Sweep, book: dict[Level, float], *, width: int = WIDE) -> str:
-    """Return throughput over the levels, with intervals, the knee, and the book's curve.
+    """Return the metric over the levels, with intervals, the knee, and the book's curve.
 
     Between levels that are words nothing is drawn.
     """
     rows = sweep_rows(sweep, book)
     x = _level_axis([row["level"] for row in rows], sweep)
     y = alt.Y(
-        "throughput:Q",
-        title="requests per second",
+        "value:Q",
+        title=_unit(sweep.metric)[1],
         scale=alt.Scale(zero=True),
         axis=alt.Axis(format=",~f", tickCount=5, tickSize=0),
     )
     height = 300 if width >= WIDE else 220
     base = chart_of(rows)
-    ran = base.transform_filter("datum.throughput != null")
+    ran = base.transform_filter("datum.value != null")
     bounded = ran.transform_filter("datum.low != null")
     between = [
         bounded.mark_area(color=AFTER, opacity=0.14).encode(x=x, y="low:Q", y2="high:Q"),
@@ -45,10 +51,10 @@ def sweep_svg(sweep: Sweep, book: dict[Level, float], *, width: int = WIDE) -> s
             if sweep.is_of_words
             else published.mark_line(color=BOOK, strokeDash=[5, 4], strokeWidth=1.6, point=diamond)
         ).encode(x=x, y="book:Q"),
-        base.transform_filter("datum.throughput == null")
+        base.transform_filter("datum.value == null")
         .mark_point(shape="cross", size=90, filled=True, angle=45, color="var(--worse)")
         .encode(x=x, y=alt.datum(0)),
-        base.transform_filter("datum.throughput == null")
+        base.transform_filter("datum.value == null")
         .mark_text(dy=-14, fontSize=12, align="right", dx=6, color="var(--worse)")
         .encode(x=x, y=alt.datum(0), text="status:N"),
         base.transform_filter("datum.is_knee").mark_rule(color=INK, strokeDash=[3, 3]).encode(x=x),
@@ -57,23 +63,32 @@ def sweep_svg(sweep: Sweep, book: dict[Level, float], *, width: int = WIDE) -> s
         .encode(x=x, y=alt.value(height - 12)),
     ]
     chart = alt.layer(*layers).properties(width=width, height=height)
-    return svg_of(chart, f"throughput over {len(rows)} levels of {sweep.knob}")
+    return svg_of(chart, f"{metric_name(sweep.metric)} over {len(rows)} levels of {sweep.knob}")
 
 
 def cost_svg(sweep: Sweep, *, width: int = WIDE) -> str:
-    """Return what each level costs: p99 latency above, CPU per request below."""
+    """Return what each level costs: p99 latency above, CPU per request below.
+
+    Where the curve is of one of them that stands above it, and throughput here.
+    """
     rows = [
         {
             "level": row["level"],
             "p99": None if p99_of(point) is None else point.latency_p99_s * 1e3,
             "cpu": point.arm.cpu_s_per_request * 1e3,
+            "rate": point.arm.throughput_per_s,
             "is_knee": row["is_knee"],
         }
         for row, point in zip(sweep_rows(sweep, {}), sweep.points, strict=True)
         if has_run(point)
     ]
-    fields = {"p99": "p99 latency, ms", "cpu": "CPU/request, ms"}
-    drawn = [field for field in fields if any(row[field] is not None for row in rows)]
+    fields = {"p99": "p99 latency, ms", "cpu": "CPU/request, ms", "rate": "requests per second"}
+    of = {"p99": "latency_p99_s", "cpu": "cpu_s_per_request", "rate": "throughput_per_s"}
+    drawn = [
+        field
+        for field in fields
+        if of[field] != sweep.metric and any(row[field] is not None for row in rows)
+    ]
     if not rows or not drawn:
         return ""
     base, x = chart_of(rows), _level_axis([row["level"] for row in rows], sweep)
@@ -121,18 +136,29 @@ def _level_axis(levels: Sequence[Level], sweep: Sweep) -> alt.X:
 
 def sweep_rows(sweep: Sweep, book: dict[Level, float]) -> list[dict[str, Any]]:
     """Return what the sweep chart draws; the book's curve is scaled to meet this one's best."""
-    rates = [p.arm.throughput_per_s for p in sweep.points if has_run(p)]
+    unit, _ = _unit(sweep.metric)
+    rates = [p.value / unit for p in sweep.points if has_run(p)]
     scale = max(rates, default=0.0) / max(book.values(), default=1.0)
     numeric = all(isinstance(p.level, (int, float)) for p in sweep.points)
     return [
         {
             "level": point.level if numeric else level_text(point.level),
-            "throughput": point.arm.throughput_per_s if has_run(point) else None,
-            "low": (throughput_bounds(point) or (None, None))[0],
-            "high": (throughput_bounds(point) or (None, None))[1],
+            "value": point.value / unit if has_run(point) else None,
+            "low": None if bounds is None else bounds[0] / unit,
+            "high": None if bounds is None else bounds[1] / unit,
             "book": book[point.level] * scale if point.level in book else None,
             "status": point.arm.status,
             "is_knee": point.level == sweep.knee,
         }
         for point in sweep.points
+        for bounds in [point_bounds(point)]
     ]
+
+
+def _unit(metric: str) -> tuple[float, str]:
+    """Return the unit that a metric is drawn in, and the words of its axis."""
+    if metric.endswith("_per_s"):
+        return 1.0, "requests per second"
+    if "bytes" in metric:
+        return 1e6, f"{metric_name(metric)}, MB"
+    return 1e-3, f"{metric_name(metric)}, ms"

@@ -12,34 +12,40 @@ from httpdyno.report.shared.prose import Prose
 from httpdyno.report.study.http_answers import answers_text
 from httpdyno.report.study.pool_text import pool_text
 from httpdyno.report.study.verdict_text import (
+    at_text,
+    format_of,
     has_run,
+    metric_name,
     of_best_text,
-    rate_bounds_text,
+    point_bounds,
+    point_bounds_text,
+    ratio_key,
+    short_name,
     status_badge,
     taken_word,
-    throughput_bounds,
 )
 from httpdyno.units import format_duration, format_rate
 
-_BAR_WIDTH = 30
+_BAR_WIDTH, _NARROW_BAR = 30, 16
 
 
 def sweep_chart(sweep: Sweep) -> RenderableType:
     """Return a bar for each level, its interval as `├─┤`, and the knee with its rule."""
-    ends = (throughput_bounds(p) or (0.0, p.arm.throughput_per_s) for p in sweep.points)
+    ends = (point_bounds(p) or (0.0, p.value) for p in sweep.points)
     top = max((end for _, end in ends), default=0.0)
     table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="dim")
     table.add_column(Text(sweep.unit or "level"), justify="right")
-    table.add_column("", width=_BAR_WIDTH, no_wrap=True)
-    table.add_column("throughput", justify="right")
-    table.add_column("of best", justify="right")
-    table.add_column("p99", justify="right")
+    # What else is told of a curve of something else takes a column.
+    width = _BAR_WIDTH if sweep.metric == "throughput_per_s" else _NARROW_BAR
+    table.add_column("", width=width, no_wrap=True)
+    for head in _cells(sweep, sweep.points[0]):
+        table.add_column(head, justify="right")
     table.add_column("")
     for point in sweep.points:
-        table.add_row(*_sweep_row(sweep, point, top))
+        table.add_row(*_sweep_row(sweep, point, top, width))
     pool = pool_text(sweep)
     return Group(
-        Text(f"{sweep.knob}, throughput", "bold"),
+        Text(f"{sweep.knob}, {metric_name(sweep.metric)}", "bold"),
         table,
         Text(f"{taken_word(sweep)}: {level_text(sweep.knee)}, {sweep.rule}"),
         *([Prose(Text(pool))] if pool else []),
@@ -56,10 +62,10 @@ def sweep_chart(sweep: Sweep) -> RenderableType:
     )
 
 
-def _sweep_row(sweep: Sweep, point: SweepPoint, top: float) -> list[RenderableType]:
-    level = level_text(point.level)
+def _sweep_row(sweep: Sweep, point: SweepPoint, top: float, width: int) -> list[RenderableType]:
+    level, cells = level_text(point.level), _cells(sweep, point)
     if not has_run(point):
-        return [level, Text(status_badge(point.arm.status), "red"), NOTHING, NOTHING, NOTHING, ""]
+        return [level, Text(status_badge(point.arm.status), "red"), *[NOTHING] * len(cells), ""]
     marks = [
         name
         for name, marked in ((taken_word(sweep), sweep.knee), ("best", sweep.best))
@@ -67,12 +73,22 @@ def _sweep_row(sweep: Sweep, point: SweepPoint, top: float) -> list[RenderableTy
     ]
     return [
         level,
-        bar(point, top),
-        format_rate(point.arm.throughput_per_s),
-        of_best_text(point, sweep),
-        format_duration(point.latency_p99_s or math.nan),
+        bar(point, top, width=width),
+        *cells.values(),
         Text(", ".join(marks), "bold"),
     ]
+
+
+def _cells(sweep: Sweep, point: SweepPoint) -> dict[str, str]:
+    """Return a level's figures by what they are: the metric, and throughput and p99 beside it."""
+    is_of_rate = sweep.metric == "throughput_per_s"
+    own = "throughput" if is_of_rate else short_name(ratio_key(sweep.metric))
+    first = {own: format_of(sweep.metric)(point.value), "of best": of_best_text(point, sweep)}
+    beside = {
+        "throughput": format_rate(point.arm.throughput_per_s),
+        "p99": format_duration(point.latency_p99_s or math.nan),
+    }
+    return {**first, **{name: text for name, text in beside.items() if name not in first}}
 
 
 def bar(point: SweepPoint, top: float, *, width: int = _BAR_WIDTH) -> Text:
@@ -80,20 +96,20 @@ def bar(point: SweepPoint, top: float, *, width: int = _BAR_WIDTH) -> Text:
     if top <= 0:
         return Text()
     scale = (width - 1) / top
-    middle = round(point.arm.throughput_per_s * scale)
+    middle = round(point.value * scale)
     cells = ["█" if i <= middle else " " for i in range(width)]
-    bounds = throughput_bounds(point)
+    bounds = point_bounds(point)
     low, high = (min(round(end * scale), width - 1) for end in bounds or (0.0, 0.0))
     if high > low:
         cells[low : high + 1] = ["├", *"─" * (high - low - 1), "┤"]
     return Text("".join(cells).rstrip())
 
 
-def point_line(point: SweepPoint) -> Text:
+def point_line(point: SweepPoint, metric: str) -> Text:
     """Return a sweep's level in one line, for progress."""
     if not has_run(point):
         return Text(
             f"{level_text(point.level)}  {status_badge(point.arm.status)}: {point.arm.detail}"
         )
-    rate = format_rate(point.arm.throughput_per_s)
-    return Text(f"{level_text(point.level)}  {rate} ({rate_bounds_text(point)})")
+    bounds = point_bounds_text(point, metric)
+    return Text(f"{level_text(point.level)}  {at_text(point, metric)} ({bounds})")

@@ -16,12 +16,21 @@ from httpdyno.model import (
 )
 from httpdyno.model.metric import METRIC_NAMES, RATIO_OF_METRIC
 from httpdyno.report.shared.phrase import NOTHING, confidence_percent, plural
-from httpdyno.units import Toward, format_bounds, format_guess, format_number, format_rate
+from httpdyno.units import (
+    Format,
+    Toward,
+    format_bounds,
+    format_bytes,
+    format_duration,
+    format_guess,
+    format_number,
+    format_rate,
+)
 
 PROVEN: frozenset[Verdict] = frozenset({"better", "worse", "equivalent"})
 """The verdicts that an interval proves."""
-UNBOUNDED_PER_S = 1e9
-"""A throughput that no server has: an interval that reaches it has no upper end yet."""
+_UNBOUNDED = 1e5
+"""Times a level's figure: an interval that reaches so far has no upper end yet."""
 _FINE = 0.05
 """Intervals narrower than this need a third decimal to show their width."""
 _MOST_DECIMALS = 17
@@ -292,16 +301,29 @@ def has_run(point: SweepPoint) -> bool:
     return point.arm.status == "complete" and point.arm.throughput_per_s > 0
 
 
-def throughput_bounds(point: SweepPoint) -> tuple[float, float] | None:
-    """Return a level's interval per second; None while the data bound nothing."""
-    low, high = point.throughput_low_per_s, point.throughput_high_per_s
-    return (low, high) if 0 < low <= high < UNBOUNDED_PER_S else None
+def point_bounds(point: SweepPoint) -> tuple[float, float] | None:
+    """Return a level's interval; None while the data bound nothing."""
+    low, high = point.low, point.high
+    return (low, high) if 0 < low <= high < point.value * _UNBOUNDED else None
 
 
-def rate_bounds_text(point: SweepPoint) -> str:
+def point_bounds_text(point: SweepPoint, metric: str) -> str:
     """Return `6,116/s … 6,265/s`; `unbounded` where the data bound nothing yet."""
-    bounds = throughput_bounds(point)
-    return "unbounded" if bounds is None else format_bounds(*bounds, format_rate)
+    bounds = point_bounds(point)
+    return "unbounded" if bounds is None else format_bounds(*bounds, format_of(metric))
+
+
+def format_of(metric: str) -> Format:
+    """Return what writes figures of a metric, in its unit."""
+    if metric.endswith("_per_s"):
+        return format_rate
+    return format_bytes if "bytes" in metric else format_duration
+
+
+def at_text(point: SweepPoint, metric: str) -> str:
+    """Return what a level comes to: `6,190/s`, or with its name what is no throughput."""
+    text = format_of(metric)(point.value)
+    return text if metric == "throughput_per_s" else f"{metric_name(metric)} {text}"
 
 
 def of_best_text(point: SweepPoint, sweep: Sweep) -> str:
