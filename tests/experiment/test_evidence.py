@@ -5,6 +5,7 @@ from msgspec import structs
 from tests.experiment.cycles import start_of
 
 from httpdyno.experiment import evidence
+from httpdyno.experiment.arm_totals import ArmTotals
 from httpdyno.experiment.claim import Terms, claim
 from httpdyno.experiment.limit import limit_broken
 from httpdyno.model import (
@@ -30,7 +31,7 @@ def test_each_look_merges_only_what_is_new(monkeypatch):
         n_merged += len(known)
         return merge(known)
 
-    monkeypatch.setattr(evidence, "merge", counted)
+    monkeypatch.setattr("httpdyno.experiment.arm_totals.merge", counted)
     objective = Objective(tie_breaker="latency_p50_s", max_error_ratio=0.1)
     starts = []
     for number in range(60):
@@ -53,8 +54,8 @@ def test_totals_kept_are_those_of_the_very_start():
 def test_the_totals_of_all_starts_are_those_of_all_windows():
     starts = [sample_start(start=number, n_blocks=1 + number) for number in range(3)]
     windows = [w for start in starts for w in start.windows if w.arm == 0]
-    together = evidence.ArmTotals.sum([evidence.arm_totals(start, 0) for start in starts])
-    of_windows = evidence.ArmTotals.of(windows)
+    together = ArmTotals.sum([evidence.arm_totals(start, 0) for start in starts])
+    of_windows = ArmTotals.of(windows)
     assert together.completed == of_windows.completed
     counts = {name: data.counts for name, data in of_windows.times.items()}
     assert {name: data.counts for name, data in together.times.items()} == counts

@@ -20,7 +20,9 @@ def sized(number, *arms):
     windows = [
         structs.replace(
             window,
-            telemetry=structs.replace(window.telemetry, pss_bytes=pss),
+            telemetry=structs.replace(
+                window.telemetry, pss_bytes=pss, uss_bytes=pss, n_processes=4
+            ),
             measurement=structs.replace(window.measurement, bytes_received=received),
         )
         for window, (pss, received) in zip(start.windows, arms, strict=True)
@@ -43,7 +45,7 @@ def compared(found, metric):
     return comparison(1, found, ARMS, Terms(objective=Objective(metric=metric), min_starts=6))
 
 
-@pytest.mark.parametrize("metric", ["pss_bytes", "bytes_per_request"])
+@pytest.mark.parametrize("metric", ["pss_bytes", "uss_bytes_per_process", "bytes_per_request"])
 @pytest.mark.parametrize(("factor", "verdict"), [(0.5, "better"), (2.0, "worse")])
 def test_less_is_better(metric, factor, verdict):
     found = compared(starts(factor), metric)
@@ -61,12 +63,15 @@ def test_ratios_have_their_names_and_memory_has_none_of_blocks():
     assert log_ratios(found, "memory")[2] == pytest.approx(math.log(0.5), abs=1e-6)
     assert block_log_ratios(found, "memory") == [[]] * 6
     assert block_log_ratios(found, "bytes_per_request")[0] == pytest.approx([math.log(0.5)])
-    assert arm_summary(found, 1, ARMS[1]).bytes_per_request == 1000.0
+    summary = arm_summary(found, 1, ARMS[1])
+    assert summary.bytes_per_request == 1000.0
+    assert summary.uss_bytes_per_process == pytest.approx(12.5 * MIB, rel=0.1)
 
 
 def test_memory_that_was_not_read_is_no_figure():
     unread = [sized(n, (100 * MIB, 1), (None, 1)) for n in range(6)]
     assert log_ratios(unread, "memory") == []
-    found = compared(unread, "pss_bytes")
-    assert found.verdict not in {"better", "worse", "equivalent"}
-    assert "memory" in found.reason
+    for metric in ("pss_bytes", "uss_bytes_per_process"):
+        found = compared(unread, metric)
+        assert found.verdict not in {"better", "worse", "equivalent"}
+        assert "memory" in found.reason

@@ -11,8 +11,8 @@ from tests.load.origin import origin
 from httpdyno.errors import UsageError
 from httpdyno.experiment import arm_load, looks_afterwards
 from httpdyno.experiment.arm_load import Place
+from httpdyno.experiment.arm_totals import ArmTotals
 from httpdyno.experiment.bench import StartRequest, block_order
-from httpdyno.experiment.evidence import ArmTotals
 from httpdyno.experiment.looks_afterwards import Wanted
 from httpdyno.experiment.start_load import StartLoad
 from httpdyno.experiment.start_seed import start_seed

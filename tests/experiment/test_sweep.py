@@ -243,7 +243,7 @@ def test_a_curve_of_memory_has_its_knee_at_the_smallest_of_what_ties(sweep_study
 
 
 def test_of_words_the_one_with_the_least_is_taken(sweep_study):
-    cpu_s = {"off": 0.002, "brotli": 0.001, "deflate": 0.004}
+    cpu_s: dict[Level, float] = {"off": 0.002, "brotli": 0.001, "deflate": 0.004}
     knob = Knob(name="workers", start="off", levels=("off", "brotli", "deflate"))
     study = of_metric(sweep_study, "cpu_s_per_request", knobs=(knob,))
     bench = FakeBench(
@@ -254,6 +254,7 @@ def test_of_words_the_one_with_the_least_is_taken(sweep_study):
     outcome = run_plan(
         plan, bench=bench, store=MemoryStore(), run_id="1", watch=lambda _event: None
     )
+    assert outcome.sweep is not None
     assert (outcome.sweep.knee, outcome.sweep.best) == ("brotli", "brotli")
     assert outcome.sweep.rule.startswith("the level with the least")
     assert outcome.configuration.values == {"workers": "brotli"}

@@ -153,7 +153,7 @@ def test_memory_is_read_after_all_counters_of_a_window(monkeypatch):
 
         return reading
 
-    monkeypatch.setattr("httpdyno.telemetry.account.memory_of", noted("memory", Memory(1, 0)))
+    monkeypatch.setattr("httpdyno.telemetry.account.memory_of", noted("memory", Memory(1, 0, 1)))
     cpu = noted("cpu", Usage(cpu_s=1.0, n_processes=1))
     monkeypatch.setattr(process_tree.ProcessTree, "read", cpu)
     monkeypatch.setattr("httpdyno.telemetry.host.steal_s", noted("steal", 1.0))

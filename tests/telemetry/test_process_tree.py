@@ -250,6 +250,8 @@ def test_memory_is_that_of_the_whole_tree(root):
     assert both.pss_bytes > 1_000_000
     # A forked child shares nearly all, so it adds little: that is what PSS is for.
     assert both.pss_bytes < 1.9 * alone.pss_bytes
+    # What is still shared after the fork is neither's own any more.
+    assert 0 < both.uss_bytes < both.pss_bytes
 
 
 def test_a_root_that_is_gone_keeps_its_last_figure():

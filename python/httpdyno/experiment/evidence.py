@@ -7,24 +7,20 @@ count is biased. Windows of a block lie side by side in time, so drift cancels i
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from statistics import fmean, median
 
 from httpdyno.advice.bottleneck import bottleneck, with_own_words
-from httpdyno.experiment.call_figures import CallTotals, call_value, is_above_floor
+from httpdyno.experiment.arm_totals import ArmFigures, ArmTotals
+from httpdyno.experiment.call_figures import is_above_floor
 from httpdyno.experiment.phase_figures import phase_figures
 from httpdyno.model import (
     ArmSummary,
-    CallFigures,
     Configuration,
     Effective,
-    HistogramData,
     LogLines,
     Look,
-    Measurement,
     Objective,
-    Portion,
     RatioInterval,
     StartRecord,
     TrialStatus,
@@ -38,136 +34,9 @@ from httpdyno.model.metric import (
     distribution_of,
     is_on_demand,
 )
-from httpdyno.stats.histogram import can_show, count, mean_s, merge, quantile_s
+from httpdyno.stats.histogram import can_show, mean_s
 from httpdyno.stats.sequence import ratio_interval
 from httpdyno.telemetry.log_line import together
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ArmFigures:
-    """One arm's figures over some windows; NaN where there is nothing to divide by."""
-
-    throughput_per_s: float
-    cpu_s_per_request: float
-    pss_bytes: float
-    """Of the server's processes, shared pages counted once."""
-    bytes_per_request: float
-    """Received for each right answer: heads, codings and all."""
-    times_s: dict[str, float]
-    """Percentiles by the keys of their ratios."""
-    error_ratio: float
-    calls: CallFigures | None = None
-    """Of a body that a program repeats; it has no other figures."""
-
-    def value(self, ratio_name: str) -> float:
-        """Return the figure behind a ratio's name."""
-        if self.calls is not None or ratio_name in CALL_RATIOS:
-            return call_value(self.calls, ratio_name) if ratio_name in CALL_RATIOS else math.nan
-        if ratio_name == "throughput":
-            return self.throughput_per_s
-        if ratio_name == "cpu_per_request":
-            return self.cpu_s_per_request
-        if ratio_name == "memory":
-            return self.pss_bytes
-        if ratio_name == "bytes_per_request":
-            return self.bytes_per_request
-        return self.times_s.get(ratio_name, math.nan)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ArmTotals:
-    """What an arm's figures come from; that of several windows or starts adds up."""
-
-    measured_s: float
-    measured_right: float
-    completed: int
-    offered: int
-    cpu_s: float
-    bytes_received: int
-    pss_bytes: float
-    """Does not add up: of several starts it is their mean; NaN where it was not read."""
-    times: dict[str, HistogramData]
-    """By what they are of: `latency`, and what an objective names besides."""
-    n_times: dict[str, int]
-    calls: CallTotals | None = None
-
-    @classmethod
-    def of(cls, windows: Sequence[WindowRecord]) -> "ArmTotals":
-        """Return those of one arm's windows."""
-        seen = [window.measurement for window in windows]
-        times = {
-            name: merge(map(times_of, seen))
-            for name, times_of in _TIMES.items()
-            if any(times_of(each).counts for each in seen)
-        }
-        return cls(
-            measured_s=math.fsum(each.measured_s for each in seen),
-            measured_right=math.fsum(each.measured_right for each in seen),
-            completed=sum(each.completed for each in seen),
-            offered=sum(each.offered for each in seen),
-            cpu_s=math.fsum(window.telemetry.cpu_s for window in windows),
-            bytes_received=sum(each.bytes_received for each in seen),
-            pss_bytes=_mean(float(pss) for w in windows if (pss := w.telemetry.pss_bytes)),
-            times=times,
-            n_times={name: count(data) for name, data in times.items()},
-            calls=CallTotals.of(windows),
-        )
-
-    @classmethod
-    def sum(cls, parts: Sequence["ArmTotals"]) -> "ArmTotals":
-        """Return those of all parts together."""
-        return cls(
-            measured_s=math.fsum(each.measured_s for each in parts),
-            measured_right=math.fsum(each.measured_right for each in parts),
-            completed=sum(each.completed for each in parts),
-            offered=sum(each.offered for each in parts),
-            cpu_s=math.fsum(each.cpu_s for each in parts),
-            bytes_received=sum(each.bytes_received for each in parts),
-            pss_bytes=_mean(each.pss_bytes for each in parts if not math.isnan(each.pss_bytes)),
-            times={
-                name: merge(each.times[name] for each in parts if name in each.times)
-                for name in dict.fromkeys(name for each in parts for name in each.times)
-            },
-            n_times=dict(sum((Counter(each.n_times) for each in parts), Counter())),
-            calls=CallTotals.sum(each.calls for each in parts),
-        )
-
-    @property
-    def figures(self) -> ArmFigures:
-        """The figures that they make."""
-        n = self.completed
-        return ArmFigures(
-            throughput_per_s=(
-                self.measured_right / self.measured_s if self.measured_s > 0 else math.nan
-            ),
-            cpu_s_per_request=self.cpu_s / n if n else math.nan,
-            pss_bytes=self.pss_bytes,
-            bytes_per_request=self.bytes_received / n if n else math.nan,
-            times_s={
-                f"{of}_{name}": quantile_s(data, q)
-                for of, data in self.times.items()
-                for name, q in QUANTILES.items()
-            },
-            error_ratio=(self.offered - n) / self.offered if self.offered else 0.0,
-            calls=self.calls.figures if self.calls else None,
-        )
-
-
-_TIMES: dict[str, Callable[[Measurement], HistogramData]] = {
-    "latency": lambda seen: seen.latency,
-    "first_byte": lambda seen: seen.phases.first_byte,
-    "page": lambda seen: seen.pages.time,
-    "usual": lambda seen: _latency_of(seen.by_population.get("usual")),
-}
-
-
-def _latency_of(portion: Portion | None) -> HistogramData:
-    return NO_VALUES if portion is None or portion.latency is None else portion.latency
-
-
-def _mean(values: Iterable[float]) -> float:
-    known = list(values)
-    return fmean(known) if known else math.nan
 
 
 class _Known:
@@ -244,6 +113,7 @@ def arm_summary(
     figures, latency = totals.figures, totals.times.get("latency", NO_VALUES)
     look, log = _look(starts, arm), _log(starts, arm)
     sizes = [w.telemetry.pss_bytes for w in windows if w.telemetry.pss_bytes is not None]
+    private = figures.uss_bytes_per_process
     shown = {
         key: figures.times_s[key]
         for of, data in totals.times.items()
@@ -265,6 +135,7 @@ def arm_summary(
         latency=latency,
         times_s={name: s for name, s in shown.items() if not name.startswith("latency_")},
         pss_bytes=fmean(sizes) if sizes else None,
+        uss_bytes_per_process=None if math.isnan(private) else private,
         largest_pss_bytes=max(sizes, default=None),
         phases=phase_figures(w.measurement.beside for w in windows),
         n_processes=fmean([w.telemetry.n_processes for w in windows]) if windows else 0.0,

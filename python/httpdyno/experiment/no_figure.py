@@ -48,7 +48,7 @@ def _silence(starts: Sequence[StartRecord], metric: str) -> str:
             f"the CPU time of a start is too short to be read in {len(starts)} starts; "
             "a longer `method.window` has more"
         )
-    if metric == "pss_bytes":
+    if metric in {"pss_bytes", "uss_bytes_per_process"}:
         return f"the memory of an arm could not be read in {len(starts)} starts"
     longest_s = max(window.latency.max_s for window in windows)
     answered = f": answers take up to {format_duration(longest_s)}" if longest_s > 0 else ""

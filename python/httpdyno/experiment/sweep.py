@@ -48,6 +48,9 @@ from httpdyno.units import format_duration
 SHARE = 0.8
 """Of the budget for the curve; the rest is for knee against start on fresh starts."""
 
+_EARLY = 2
+"""Rounds after which it is said that they hold too few requests: others hold as many."""
+
 FINE_LOG_RATIO = 0.02
 """The curve ends early when every level's interval is about ±2 %."""
 
@@ -194,7 +197,7 @@ def _require_figures(whole: Sequence[StartRecord], failed: frozenset[int], study
         TargetError: With why, and what to do.
     """
     runs = [arm for arm in range(len(sweep_arms(study))) if arm not in failed]
-    words = no_figure(whole, study.objective.metric, study.method.min_starts, runs)
+    words = no_figure(whole, study.objective.metric, _EARLY, runs)
     if words:
         raise TargetError(f"no curve of {study.method.knob} can be drawn: {words}")
 

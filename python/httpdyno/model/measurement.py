@@ -36,6 +36,9 @@ class Telemetry(Record, frozen=True, omit_defaults=True):
     """Whether children that nobody waits for are not in `cpu_s`; told after the last window."""
     swapped_bytes: int | None = None
     """Of all in swap, shared pages by their shares; read together with `pss_bytes`."""
+    uss_bytes: int | None = None
+    """Of all what only one process has; read together with `pss_bytes`. None also in what an
+    earlier version stored."""
     major_faults: int = 0
     """Pages of theirs for which a disk had to be read."""
     swap_ins: int = 0

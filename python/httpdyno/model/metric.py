@@ -6,6 +6,7 @@ _OF_REQUESTS = {
     "throughput_per_s": ("throughput", "throughput"),
     "cpu_s_per_request": ("cpu_per_request", "CPU per request"),
     "pss_bytes": ("memory", "memory"),
+    "uss_bytes_per_process": ("uss_per_process", "private memory per process"),
     "bytes_per_request": ("bytes_per_request", "bytes per request"),
     "latency_p50_s": ("latency_p50", "p50 latency"),
     "latency_p90_s": ("latency_p90", "p90 latency"),

@@ -123,7 +123,8 @@ class Objective(Record, frozen=True):
 
     metric: str = "throughput_per_s"
     """`throughput_per_s` (more is better), `latency_pNN_s`, `cpu_s_per_request`, `pss_bytes`,
-    `bytes_per_request`, `first_byte_pNN_s`, `page_pNN_s` or `usual_pNN_s` (less is)."""
+    `uss_bytes_per_process`, `bytes_per_request`, `first_byte_pNN_s`, `page_pNN_s` or
+    `usual_pNN_s` (less is)."""
     tie_breaker: str = ""
     """Another metric, which decides where the first shows no difference; empty for none."""
     second_metric: str = ""

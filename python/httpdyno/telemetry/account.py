@@ -186,6 +186,7 @@ class AccountCollector:
             major_faults=max(0, now.major_faults - self._opened.major_faults),
             pss_bytes=memory.pss_bytes if memory else None,
             swapped_bytes=memory.swapped_bytes if memory else None,
+            uss_bytes=memory.uss_bytes if memory else None,
             misses_cpu=is_last and self._account.misses_children(),
         )
 

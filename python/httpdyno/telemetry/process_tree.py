@@ -61,6 +61,8 @@ class Memory(NamedTuple):
     """In memory."""
     swapped_bytes: int
     """In swap."""
+    uss_bytes: int
+    """In memory, pages that only one process has."""
 
 
 class _Shares(NamedTuple):
@@ -71,6 +73,7 @@ class _Shares(NamedTuple):
     """Of what is no file's, which only those have that were forked from one; None before Linux
     5.4."""
     swapped_bytes: int
+    uss_bytes: int
 
 
 class _Process(NamedTuple):
@@ -197,6 +200,7 @@ def memory_of(pids: Iterable[int]) -> Memory | None:
     return Memory(
         max(by_shares, sum(own) + (of_files or 0)),
         sum(each.swapped_bytes for each in known),
+        sum(each.uss_bytes for each in known),
     )
 
 
@@ -278,7 +282,11 @@ def _memory(pid: int) -> _Shares | None:
         pss_bytes=pss * 1024,
         anonymous_pss_bytes=None if anonymous is None else anonymous * 1024,
         swapped_bytes=(_kib(text, b"\nSwapPss:") or 0) * 1024,
+        uss_bytes=sum(_kib(text, b"\nPrivate_%s:" % kind) or 0 for kind in _PRIVATE) * 1024,
     )
+
+
+_PRIVATE = (b"Clean", b"Dirty", b"Hugetlb")
 
 
 def _kib(text: bytes, name: bytes) -> int | None:

@@ -48,6 +48,7 @@ class FakeBench:
     status: Callable[[Mapping[str, Level]], TrialStatus] = lambda _values: "complete"
     error_ratio: Effect = lambda _values: 0.0
     pss_bytes: Effect = lambda _values: 1 << 20
+    uss_bytes: Effect = lambda _values: 1 << 19
     n_processes: Effect = lambda _values: 0
     start_sd: float = 0.005
     window_sd: float = 0.02
@@ -174,6 +175,7 @@ class FakeBench:
             telemetry=Telemetry(
                 cpu_s=self.cpu_s_per_request(values) * (offered - failed),
                 pss_bytes=round(self.pss_bytes(values)),
+                uss_bytes=round(self.uss_bytes(values)),
                 n_processes=round(self.n_processes(values)),
             ),
         )

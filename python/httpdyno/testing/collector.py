@@ -18,6 +18,7 @@ TOLD = Telemetry(
     steal_s=9.0,
     misses_cpu=True,
     swapped_bytes=67,
+    uss_bytes=345,
     major_faults=1_234_567,
     swap_ins=89,
     memory_wait_s=45.0,

@@ -5,6 +5,7 @@ import pytest
 from msgspec import structs
 from tests.report import sample
 from tests.report.sample_factorial import factorial
+from tests.report.sample_sweep import memory_sweep
 
 from httpdyno.model import HistogramData
 from httpdyno.report.shared.drawing import NARROW, WIDE, padded, ratio_ticks
@@ -87,7 +88,7 @@ def test_a_sweep_has_a_dot_and_an_interval_for_each_level_that_ran() -> None:
 
 
 def test_a_curve_of_memory_is_drawn_in_its_unit_with_throughput_among_the_costs() -> None:
-    sweep = sample.memory_sweep().sweep
+    sweep = memory_sweep().sweep
     assert sweep is not None
     assert sweep_rows(sweep, {})[1]["value"] == pytest.approx(40.0)
     assert "memory, MB" in sweep_svg(sweep, {})

@@ -7,6 +7,7 @@ import msgspec
 import pytest
 from msgspec import structs
 from tests.report import sample, sample_figures, sample_trouble
+from tests.report.sample_sweep import memory_sweep
 
 from httpdyno.report.study.json import outcome_json
 from httpdyno.report.study.json_record import OutcomeJson
@@ -125,7 +126,7 @@ def test_what_time_was_too_short_for_is_named_with_the_time_it_takes() -> None:
 
 
 def test_a_sweep_of_something_else_says_no_interval_of_the_throughput() -> None:
-    sweep = outcome_json(sample.memory_sweep())["sweep"]
+    sweep = outcome_json(memory_sweep())["sweep"]
     point = sweep["points"][1]
     assert (sweep["metric"], point["value"], point["throughput_low_per_s"]) == (
         "pss_bytes",

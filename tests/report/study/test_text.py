@@ -5,6 +5,7 @@ import pytest
 from msgspec import structs
 from tests.report import sample, sample_trouble
 from tests.report.plain import WIDTH, plain_text
+from tests.report.sample_sweep import memory_sweep
 
 from httpdyno.model import Caveat, Objective
 from httpdyno.report.study.sweep_text import bar, point_line
@@ -132,7 +133,7 @@ def test_bars_keep_their_levels_order_and_stay_in_their_width() -> None:
 
 
 def test_a_sweep_of_something_else_tells_it_in_its_unit_beside_the_throughput() -> None:
-    text = plain_text(outcome_text(sample.memory_sweep()))
+    text = plain_text(outcome_text(memory_sweep()))
     assert "the knee of MaxRequestWorkers is 2, at memory 38.1 MiB" in text
     assert "MaxRequestWorkers, memory\n" in text
     head = next(line for line in text.splitlines() if "of best" in line)

@@ -1,7 +1,7 @@
 """What arms did, in their own units, an arm to a row: for a terminal and for a page."""
 
 import math
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence, Set
 from typing import Any
 
 from rich.table import Table
@@ -19,10 +19,14 @@ Arms = Sequence[tuple[str, ArmSummary]]
 ROWS_NOTE = (
     "each row had starts of the reference beside it; its figures here are those beside the first"
 )
-_BYTES = "bytes_per_request"
+_SIZES: dict[str, tuple[str, Callable[[ArmSummary], float | None]]] = {
+    "uss_bytes_per_process": ("private", lambda arm: arm.uss_bytes_per_process),
+    "bytes_per_request": ("bytes/request", lambda arm: arm.bytes_per_request),
+}
+"""Metrics in bytes that have no column of their own: its head, and the figure."""
 LOOKUPS = "lookups_per_request"
 """No metric, but a figure beside them where a server has a resolver of its own."""
-_OWN_HEADS = {_BYTES: "bytes/request", LOOKUPS: "lookups"}
+_OWN_HEADS = {LOOKUPS: "lookups"} | {metric: head for metric, (head, _) in _SIZES.items()}
 _NAME_WIDTH = 16
 _HEAD = ("throughput", "CPU/request", "p50", "p99", "errors", "memory")
 
@@ -77,7 +81,7 @@ def more_of(comparison: Comparison) -> tuple[str, ...]:
 
 def more_columns(told: Set[str], arms: Iterable[ArmSummary]) -> tuple[str, ...]:
     """Return those of the metrics that have no column otherwise, and names that were looked up."""
-    more = tuple(m for m in METRIC_NAMES if m in told and (m == _BYTES or is_on_demand(m)))
+    more = tuple(m for m in METRIC_NAMES if m in told and (m in _SIZES or is_on_demand(m)))
     has_resolver = any(arm.lookups_per_request is not None for arm in arms)
     return (*more, *([LOOKUPS] * has_resolver))
 
@@ -102,8 +106,9 @@ def unit_cells(arm: ArmSummary, more: Sequence[str]) -> tuple[str, ...]:
 
 
 def _cell(arm: ArmSummary, metric: str) -> str:
-    if metric == _BYTES:
-        return format_bytes(arm.bytes_per_request)
+    if metric in _SIZES:
+        size = _SIZES[metric][1](arm)
+        return NOTHING if size is None else format_bytes(size)
     if metric == LOOKUPS:
         return lookups_text(arm)
     return _latency(arm.times_s, RATIO_OF_METRIC[metric])

@@ -56,6 +56,8 @@ class ArmJson(Record, frozen=True):
     phases: dict[str, PhaseFigures]
     """The phases of a turn that do not decide, by their names."""
     pss_bytes: float | None
+    uss_bytes_per_process: float | None
+    """What a process has for itself alone, on average; None in runs of earlier versions."""
     n_processes: float
     start_throughputs_per_s: tuple[float, ...]
     effective: dict[str, str]
@@ -93,6 +95,7 @@ class ClaimJson(Record, frozen=True):
     throughput_ratio: RatioJson | None
     cpu_per_request_ratio: RatioJson | None
     memory_ratio: RatioJson | None
+    uss_per_process_ratio: RatioJson | None
     bytes_per_request_ratio: RatioJson | None
     latency_p50_ratio: RatioJson | None
     latency_p90_ratio: RatioJson | None

@@ -78,7 +78,7 @@ VERDICT_STYLES: dict[Verdict, str] = {
     "not_measured": "yellow",
 }
 _KNOB_WIDTH = 22
-_SIZES = frozenset({"memory", "bytes_per_request"})
+_SIZES = frozenset({"memory", "uss_per_process", "bytes_per_request"})
 _INDENT = (0, 0, 0, 2)
 
 

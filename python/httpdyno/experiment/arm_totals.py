@@ -1,0 +1,150 @@
+"""An arm's figures over some windows, and what they add up from; pure."""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from httpdyno.experiment.call_figures import CallTotals, call_value
+from httpdyno.model import CallFigures, HistogramData, Measurement, Portion, WindowRecord
+from httpdyno.model.measurement import NO_VALUES
+from httpdyno.model.metric import CALL_RATIOS, QUANTILES
+from httpdyno.stats.histogram import count, merge, quantile_s
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ArmFigures:
+    """One arm's figures over some windows; NaN where there is nothing to divide by."""
+
+    throughput_per_s: float
+    cpu_s_per_request: float
+    pss_bytes: float
+    """Of the server's processes, shared pages counted once."""
+    uss_bytes_per_process: float
+    """What each has for itself alone."""
+    bytes_per_request: float
+    """Received for each right answer: heads, codings and all."""
+    times_s: dict[str, float]
+    """Percentiles by the keys of their ratios."""
+    error_ratio: float
+    calls: CallFigures | None = None
+    """Of a body that a program repeats; it has no other figures."""
+
+    def value(self, ratio_name: str) -> float:
+        """Return the figure behind a ratio's name."""
+        if self.calls is not None or ratio_name in CALL_RATIOS:
+            return call_value(self.calls, ratio_name) if ratio_name in CALL_RATIOS else math.nan
+        own = {
+            "throughput": self.throughput_per_s,
+            "cpu_per_request": self.cpu_s_per_request,
+            "memory": self.pss_bytes,
+            "uss_per_process": self.uss_bytes_per_process,
+            "bytes_per_request": self.bytes_per_request,
+        }
+        return {**self.times_s, **own}.get(ratio_name, math.nan)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ArmTotals:
+    """What an arm's figures come from; that of several windows or starts adds up."""
+
+    measured_s: float
+    measured_right: float
+    completed: int
+    offered: int
+    cpu_s: float
+    bytes_received: int
+    pss_bytes: float
+    """Does not add up: of several starts it is their mean; NaN where it was not read. So it is with
+    the next."""
+    uss_bytes_per_process: float
+    times: dict[str, HistogramData]
+    """By what they are of: `latency`, and what an objective names besides."""
+    n_times: dict[str, int]
+    calls: CallTotals | None = None
+
+    @classmethod
+    def of(cls, windows: Sequence[WindowRecord]) -> "ArmTotals":
+        """Return those of one arm's windows."""
+        seen = [window.measurement for window in windows]
+        times = {
+            name: merge(map(times_of, seen))
+            for name, times_of in _TIMES.items()
+            if any(times_of(each).counts for each in seen)
+        }
+        return cls(
+            measured_s=math.fsum(each.measured_s for each in seen),
+            measured_right=math.fsum(each.measured_right for each in seen),
+            completed=sum(each.completed for each in seen),
+            offered=sum(each.offered for each in seen),
+            cpu_s=math.fsum(window.telemetry.cpu_s for window in windows),
+            bytes_received=sum(each.bytes_received for each in seen),
+            pss_bytes=_mean(float(pss) for w in windows if (pss := w.telemetry.pss_bytes)),
+            uss_bytes_per_process=_mean(
+                seen.uss_bytes / seen.n_processes
+                for seen in (w.telemetry for w in windows)
+                if seen.uss_bytes is not None and seen.n_processes
+            ),
+            times=times,
+            n_times={name: count(data) for name, data in times.items()},
+            calls=CallTotals.of(windows),
+        )
+
+    @classmethod
+    def sum(cls, parts: Sequence["ArmTotals"]) -> "ArmTotals":
+        """Return those of all parts together."""
+        return cls(
+            measured_s=math.fsum(each.measured_s for each in parts),
+            measured_right=math.fsum(each.measured_right for each in parts),
+            completed=sum(each.completed for each in parts),
+            offered=sum(each.offered for each in parts),
+            cpu_s=math.fsum(each.cpu_s for each in parts),
+            bytes_received=sum(each.bytes_received for each in parts),
+            pss_bytes=_mean(each.pss_bytes for each in parts),
+            uss_bytes_per_process=_mean(each.uss_bytes_per_process for each in parts),
+            times={
+                name: merge(each.times[name] for each in parts if name in each.times)
+                for name in dict.fromkeys(name for each in parts for name in each.times)
+            },
+            n_times=dict(sum((Counter(each.n_times) for each in parts), Counter())),
+            calls=CallTotals.sum(each.calls for each in parts),
+        )
+
+    @property
+    def figures(self) -> ArmFigures:
+        """The figures that they make."""
+        n = self.completed
+        return ArmFigures(
+            throughput_per_s=(
+                self.measured_right / self.measured_s if self.measured_s > 0 else math.nan
+            ),
+            cpu_s_per_request=self.cpu_s / n if n else math.nan,
+            pss_bytes=self.pss_bytes,
+            uss_bytes_per_process=self.uss_bytes_per_process,
+            bytes_per_request=self.bytes_received / n if n else math.nan,
+            times_s={
+                f"{of}_{name}": quantile_s(data, q)
+                for of, data in self.times.items()
+                for name, q in QUANTILES.items()
+            },
+            error_ratio=(self.offered - n) / self.offered if self.offered else 0.0,
+            calls=self.calls.figures if self.calls else None,
+        )
+
+
+_TIMES: dict[str, Callable[[Measurement], HistogramData]] = {
+    "latency": lambda seen: seen.latency,
+    "first_byte": lambda seen: seen.phases.first_byte,
+    "page": lambda seen: seen.pages.time,
+    "usual": lambda seen: _latency_of(seen.by_population.get("usual")),
+}
+
+
+def _latency_of(portion: Portion | None) -> HistogramData:
+    return NO_VALUES if portion is None or portion.latency is None else portion.latency
+
+
+def _mean(values: Iterable[float]) -> float:
+    known = [value for value in values if not math.isnan(value)]
+    return fmean(known) if known else math.nan
