@@ -58,6 +58,14 @@ def test_a_window_of_many_says_which_request_failed_by_counts_alone(site):
     assert good.latency is bad.latency is None
 
 
+def test_of_requests_that_are_named_by_a_metric_latencies_are_kept(site):
+    metrics, names = ["latency_p90_s of good", "pss_bytes"], ["good", "bad"]
+    kept = run(site, MIX).lean(metrics, names).of_request
+    assert {name: count(data) for name, data in kept.items()} == {"good": N // 2}
+    alone = run(site, Workload(requests=(RequestSpec(name="good"),), connections=2))
+    assert alone.lean(metrics, ["good"]).of_request == {"good": alone.latency}
+
+
 def test_usual_users_come_before_slow_ones(site):
     slow = SlowUsers(ratio=0.5, bytes_per_s=20_000.0)
     seen = run(site, Workload(connections=4, slow=slow), n_requests=20)

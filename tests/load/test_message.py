@@ -163,7 +163,7 @@ def test_what_a_window_saw_has_every_field_and_no_other(site, tmp_path):
     seen = set().union(*(keys(msgspec.msgpack.decode(each)) for each in messages))
     missing = fields(inspect.type_info(Measurement)) - seen
     # What experiments add, and no engine says.
-    assert missing == {"beside"}
+    assert missing == {"beside", "of_request"}
     # Not refused above: `Evidence` takes figures that it does not know.
     names = {each.removeprefix("evidence.") for each in seen if each.startswith("evidence.")}
     assert names == set(Evidence.__struct_fields__)

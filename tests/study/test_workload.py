@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from httpdyno.errors import StudyFileError
+from httpdyno.errors import StudyFileError, UsageError
 from httpdyno.load.traffic_table import WorkloadTable
 from httpdyno.model import (
     Method,
@@ -21,6 +21,7 @@ from httpdyno.model import (
     VisitStep,
     Workload,
 )
+from httpdyno.study.also import metrics_of, with_also
 from httpdyno.study.schema import study_schema
 from httpdyno.study.workload import check_windows, encrypted, form_body, study_workload
 
@@ -53,6 +54,30 @@ def test_a_study_says_all_that_the_command_line_does(tmp_path):
     assert (seen.users.new_ratio, seen.users.n_returning) == (0.3, 100)
     assert seen.slow is not None
     assert read(tmp_path, 'rate = "5/s"\npoisson = true').arrival == Poisson(rate_per_s=5.0)
+
+
+def test_requests_have_names_and_metrics_of_their_own(tmp_path):
+    text = '[[requests]]\nname = "list"\nobjects = ["/a.css"]\n[[requests]]\nname = "search"\n'
+    seen = read(tmp_path, text)
+    assert [each.name for each in seen.requests] == ["list", "", "search"]
+    assert "latency_p999_s of search" in metrics_of(seen)
+    objective = with_also(Objective(), ["p90_s of search"], seen)
+    assert objective.also == ("latency_p90_s of search",)
+    with pytest.raises(UsageError, match="`p90_s of find` cannot be told"):
+        with_also(Objective(), ["p90_s of find"], seen)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('[[requests]]\nname = "a b"', "expected a word of its own"),
+        ('[[requests]]\nname = "a"\n[[requests]]\nname = "a"', "expected a word of its own"),
+        ("[[requests]]\n" * 64 + '[[requests]]\nname = "a"', "none beyond request 64"),
+    ],
+)
+def test_a_name_that_says_nothing_of_one_request_is_refused(tmp_path, text, words):
+    with pytest.raises(StudyFileError, match=rf"requests\[\d+\].name is .*{words}"):
+        read(tmp_path, text)
 
 
 @pytest.mark.parametrize(

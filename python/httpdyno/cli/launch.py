@@ -111,9 +111,8 @@ def also_telling(study: Study, also: Sequence[str]) -> Study:
     Raises:
         UsageError: One of them makes no sense.
     """
-    is_open_loop = study.workload.is_open_loop
     try:
-        objective = with_also(study.objective, also, is_open_loop=is_open_loop)
+        objective = with_also(study.objective, also, study.workload)
     except UsageError as error:
         raise UsageError(f"`--also`: {error}", hint=f"there are {error.hint}") from error
     for metric in objective.also:

@@ -9,7 +9,7 @@ from statistics import fmean
 from httpdyno.experiment.call_figures import CallTotals, call_value
 from httpdyno.model import CallFigures, HistogramData, Measurement, Portion, WindowRecord
 from httpdyno.model.measurement import NO_VALUES
-from httpdyno.model.metric import CALL_RATIOS, QUANTILES
+from httpdyno.model.metric import CALL_RATIOS, QUANTILES, percentile_of, times_of_request
 from httpdyno.stats.histogram import count, merge, quantile_s
 
 
@@ -73,6 +73,9 @@ class ArmTotals:
             for name, times_of in _TIMES.items()
             if any(times_of(each).counts for each in seen)
         }
+        for name in dict.fromkeys(name for each in seen for name in each.of_request):
+            parts = [each.of_request.get(name, NO_VALUES) for each in seen]
+            times[times_of_request(name)] = merge(parts)
         return cls(
             measured_s=math.fsum(each.measured_s for each in seen),
             measured_right=math.fsum(each.measured_right for each in seen),
@@ -124,7 +127,7 @@ class ArmTotals:
             uss_bytes_per_process=self.uss_bytes_per_process,
             bytes_per_request=self.bytes_received / n if n else math.nan,
             times_s={
-                f"{of}_{name}": quantile_s(data, q)
+                percentile_of(of, name): quantile_s(data, q)
                 for of, data in self.times.items()
                 for name, q in QUANTILES.items()
             },

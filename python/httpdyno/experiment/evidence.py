@@ -33,6 +33,7 @@ from httpdyno.model.metric import (
     RATIO_OF_METRIC,
     distribution_of,
     is_on_demand,
+    percentile_of,
 )
 from httpdyno.stats.histogram import can_show, mean_s
 from httpdyno.stats.sequence import ratio_interval
@@ -118,9 +119,10 @@ def arm_summary(
         key: figures.times_s[key]
         for of, data in totals.times.items()
         for name, q in QUANTILES.items()
-        if can_show(data, q) and (key := f"{of}_{name}")
+        if can_show(data, q) and (key := percentile_of(of, name))
     }
-    own = {n.removeprefix("latency_"): s for n, s in shown.items() if n.startswith("latency_")}
+    times_s = {n: s for n, s in shown.items() if distribution_of(n)[0] != "latency"}
+    own = {n.removeprefix("latency_"): s for n, s in shown.items() if n not in times_s}
     return ArmSummary(
         configuration=configuration,
         status=status,
@@ -133,7 +135,7 @@ def arm_summary(
         error_ratio=figures.error_ratio,
         latency_s={"mean": mean_s(latency), **own, "max": latency.max_s} if windows else {},
         latency=latency,
-        times_s={name: s for name, s in shown.items() if not name.startswith("latency_")},
+        times_s=times_s,
         pss_bytes=fmean(sizes) if sizes else None,
         uss_bytes_per_process=None if math.isnan(private) else private,
         largest_pss_bytes=max(sizes, default=None),
@@ -247,7 +249,8 @@ def ratio_intervals(
     the objective's confidence for itself alone.
     """
     result = {}
-    for metric, name in RATIO_OF_METRIC.items():
+    for metric in dict.fromkeys((*RATIO_OF_METRIC, *sorted(objective.named))):
+        name = RATIO_OF_METRIC[metric]
         if (is_on_demand(metric) and metric not in objective.named) or not carries(starts, name):
             continue
         if name in CALL_RATIOS and not is_above_floor(

@@ -53,7 +53,6 @@ from httpdyno.model import (
     Study,
     WindowRecord,
 )
-from httpdyno.model.metric import keeps_first_byte
 from httpdyno.servers.adapter import (
     NotRunning,
     Running,
@@ -323,7 +322,7 @@ class ServerBench:
             phases=self._study.method.phases,
             decides=self._study.method.decides,
             act=lambda place, command: acted(running[place], command),
-            has_first_byte=keeps_first_byte(self._study.objective.named),
+            metrics=self._study.objective.named,
             known=self._cycles.of(_labels(requests)),
             is_disturbed=lambda: (
                 self._pulse.stood_still() or any(map(network_trouble, running.values()))

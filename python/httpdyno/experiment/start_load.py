@@ -7,7 +7,7 @@ they are known, all arms of several starts are warmed up at the same time.
 import math
 import random
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 
@@ -61,8 +61,8 @@ class StartLoad:
     decides: str = ""
     """The phase that is compared."""
     act: Act = lambda _place, _command: ""
-    has_first_byte: bool = False
-    """Whether the time to the first byte is kept of each window."""
+    metrics: Collection[str] = ()
+    """That something is claimed of: what they are of is kept of each window."""
     known: Mapping[int, CycleMoments] = field(default_factory=dict)
     """What earlier starts say of the arms' cycles, by arm; without those of which they say
     nothing."""
@@ -125,7 +125,7 @@ class StartLoad:
                 start=self.requests[place.start].start,
                 block=block,
                 arm=place.arm,
-                measurement=seen.lean(has_first_byte=self.has_first_byte),
+                measurement=seen.lean(self.metrics, self.workloads[place.arm].request_names),
                 telemetry=telemetry,
             )
             records.append(record)

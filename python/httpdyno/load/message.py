@@ -115,8 +115,10 @@ def _rendered(requests: Sequence[RequestSpec], address: str) -> list[Parts]:
 
 
 def _with_body(request: RequestSpec, address: str) -> Parts:
+    parts = structs.asdict(request)
+    del parts["name"]  # nothing that is sent
     return {
-        **structs.asdict(request),
+        **parts,
         "headers": headers(request, address),
         "body": _read(request.body_file) if request.body_file else request.body.encode(),
     }

@@ -103,6 +103,9 @@ class FirstTable(Record, frozen=True):
 class RequestTable(FirstTable, frozen=True):
     """`[[workload.requests]]`, one step of the mix: a request, or a page with its objects."""
 
+    name: str = ""
+    """A word by which `[objective]` may name it: `latency_p90_s of search`. Of a page it is the
+    document, without its objects."""
     weight: float = 1.0
     """How often it is asked for, beside the others."""
     objects: tuple[str, ...] = ()

@@ -16,7 +16,7 @@ from httpdyno.model.calls import CallFigures, Calls
 from httpdyno.model.curve import PoolCurve, PoolLine, Respawn
 from httpdyno.model.host import HostFacts, MachineCard
 from httpdyno.model.knob import Configuration, Knob, KnobInfo, is_of_words, level_text
-from httpdyno.model.load_outcome import LoadOutcome, ReplayedLog
+from httpdyno.model.load_outcome import LiveLoad, LoadOutcome, ReplayedLog
 from httpdyno.model.log import LogKind, LogLevel, LogLines
 from httpdyno.model.look import (
     AnswerTime,
@@ -32,7 +32,6 @@ from httpdyno.model.measurement import (
     Cycles,
     Evidence,
     HistogramData,
-    LiveLoad,
     Measurement,
     Pages,
     Phases,

@@ -1,10 +1,10 @@
-"""One load test with all that its reports need."""
+"""One load test with all that its reports need, and how it stands while it runs."""
 
 import msgspec
 
 from httpdyno.model.base import Record
 from httpdyno.model.host import HostFacts
-from httpdyno.model.measurement import Measurement
+from httpdyno.model.measurement import NO_VALUES, HistogramData, Measurement
 from httpdyno.model.workload import RequestSpec, Workload
 
 
@@ -46,3 +46,15 @@ class LoadOutcome(Record, frozen=True):
     fail_if: tuple[str, ...] = ()
     """Thresholds as they were typed: `p99 > 200ms`."""
     is_interrupted: bool = False
+
+
+class LiveLoad(Record, frozen=True):
+    """A window so far, while it runs."""
+
+    elapsed_s: float
+    offered: int
+    completed: int
+    errors: int
+    in_flight: int
+    latency: HistogramData = NO_VALUES
+    """Since the window began, two significant digits."""

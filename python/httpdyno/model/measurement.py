@@ -1,10 +1,13 @@
 """What was measured: windows of load with the server's counters over the same time."""
 
+from collections.abc import Collection, Sequence
+
 import msgspec
 from msgspec import structs
 
 from httpdyno.model.base import Record
 from httpdyno.model.calls import Calls
+from httpdyno.model.metric import keeps_first_byte, request_of
 
 
 class HistogramData(Record, frozen=True):
@@ -332,6 +335,8 @@ class Measurement(Record, frozen=True, omit_defaults=True):
     phases: Phases = NO_PHASES
     by_request: tuple[Portion, ...] = ()
     """In the order of the requests that were sent; empty where there is only one."""
+    of_request: dict[str, HistogramData] = msgspec.field(default_factory=dict)
+    """Latencies of the requests that an objective names, by their names."""
     by_population: dict[str, Portion] = msgspec.field(default_factory=dict)
     """`usual` and `slow`; empty without slow clients."""
     pages: Pages = NO_PAGES
@@ -365,29 +370,26 @@ class Measurement(Record, frozen=True, omit_defaults=True):
         """Requests of the whole window that did not get the right answer."""
         return sum(self.errors.values())
 
-    def lean(self, *, has_first_byte: bool = False) -> "Measurement":
+    def lean(self, metrics: Collection[str] = (), names: Sequence[str] = ()) -> "Measurement":
         """Return what a comparison of many windows needs and stores of it.
 
         Of each request only counts, and those only where some failed: which one must be said.
 
         Args:
-            has_first_byte: Whether the time to the first byte is kept.
+            metrics: That something is claimed of: what they are of is kept.
+            names: Of the requests that were sent.
         """
+        wanted = {request_of(metric) for metric in metrics} - {""}
+        each = self.by_request or (Portion(latency=self.latency),)
+        named = {n: p.latency for n, p in zip(names, each, strict=False) if n in wanted}
         parts = self.by_request if self.measured_errors else ()
         by_request = tuple(structs.replace(each, latency=None) for each in parts)
-        phases = Phases(first_byte=self.phases.first_byte) if has_first_byte else NO_PHASES
+        has_first_byte = keeps_first_byte(metrics)
         return structs.replace(
-            self, phases=phases, by_request=by_request, batches=NO_BATCHES, trace=NO_TRACE
+            self,
+            phases=Phases(first_byte=self.phases.first_byte) if has_first_byte else NO_PHASES,
+            by_request=by_request,
+            of_request={name: latency for name, latency in named.items() if latency is not None},
+            batches=NO_BATCHES,
+            trace=NO_TRACE,
         )
-
-
-class LiveLoad(Record, frozen=True):
-    """A window so far, while it runs."""
-
-    elapsed_s: float
-    offered: int
-    completed: int
-    errors: int
-    in_flight: int
-    latency: HistogramData = NO_VALUES
-    """Since the window began, two significant digits."""

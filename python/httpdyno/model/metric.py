@@ -48,28 +48,65 @@ an answer's first byte, of pages with all their objects, and of those users who 
 def metric_named(text: str) -> str:
     """Return the metric that is meant by `p99_s` as well as by `latency_p99_s`."""
     longer = f"latency_{text}"
-    return longer if longer in _METRICS else text
+    return longer if longer.partition(_OF)[0] in _METRICS else text
 
 
-METRIC_NAMES = {metric: name for metric, (_, name) in _METRICS.items()}
+_OF = " of "
+
+
+class _WithRequests(dict[str, str]):
+    """Also of one request of a mix, by its name: `latency_p90_s of search`."""
+
+    def __missing__(self, key: str) -> str:
+        whole, of, request = key.partition(_OF)
+        if not of:
+            raise KeyError(key)
+        return f"{self[whole]}{_OF}{request}"
+
+
+METRIC_NAMES = _WithRequests({metric: name for metric, (_, name) in _METRICS.items()})
 """In words."""
 
-RATIO_OF_METRIC = {metric: ratio for metric, (ratio, _) in _METRICS.items()}
+RATIO_OF_METRIC = _WithRequests({metric: ratio for metric, (ratio, _) in _METRICS.items()})
 """The keys of `Comparison.ratios`."""
 
-RATIO_NAMES = dict(_METRICS.values())
+RATIO_NAMES = _WithRequests(_METRICS.values())
 """The same in words, by such a key."""
+
+
+def of_request(name: str) -> tuple[str, ...]:
+    """Return the metrics of one request of a mix: its latencies."""
+    return tuple(f"{each}{_OF}{name}" for each in _OF_REQUESTS if each.startswith("latency_"))
+
+
+def request_of(metric: str) -> str:
+    """Return the name of the request that a metric, or a ratio, is of; empty: of all."""
+    return metric.partition(_OF)[2]
+
+
+def times_of_request(name: str) -> str:
+    """Return what the distribution of a request's latencies is called."""
+    return f"latency{_OF}{name}"
+
+
+def percentile_of(distribution: str, name: str) -> str:
+    """Return the key of the ratio of a distribution's percentile; `distribution_of` goes back."""
+    whole, of, request = distribution.partition(_OF)
+    return f"{whole}_{name}{of}{request}"
 
 
 def distribution_of(ratio: str) -> tuple[str, str]:
     """Return which distribution a ratio is a percentile of, and its name; empty for none."""
-    of, _, name = ratio.rpartition("_")
-    return (of, name) if name in QUANTILES and of in {"latency", *ON_DEMAND} else ("", "")
+    whole, of_one, request = ratio.partition(_OF)
+    of, _, name = whole.rpartition("_")
+    is_one = name in QUANTILES and of in {"latency", *ON_DEMAND}
+    return (f"{of}{of_one}{request}", name) if is_one else ("", "")
 
 
 def is_on_demand(metric: str) -> bool:
     """Whether a metric is looked at only where an objective names it."""
-    return distribution_of(RATIO_OF_METRIC[metric])[0] in ON_DEMAND
+    of = distribution_of(RATIO_OF_METRIC[metric])[0]
+    return bool(request_of(of)) or of in ON_DEMAND
 
 
 def keeps_first_byte(metrics: Iterable[str]) -> bool:

@@ -32,6 +32,8 @@ class RequestSpec(Record, frozen=True):
     """None accepts any 2xx or 3xx."""
     expect_length: int | None = None
     """Bytes of the decoded body."""
+    name: str = ""
+    """By which an objective may name it; empty for none."""
 
 
 class VisitStep(Record, frozen=True):
@@ -104,6 +106,11 @@ class Workload(Record, frozen=True):
         return self.steps or tuple(VisitStep(request=i) for i in range(len(self.requests)))
 
     @property
+    def request_names(self) -> tuple[str, ...]:
+        """The names of all requests; empty of those that have none."""
+        return tuple(each.name for each in self.requests)
+
+    @property
     def has_pages(self) -> bool:
         """Whether some step has objects."""
         return any(step.objects for step in self.steps)
@@ -123,8 +130,8 @@ class Objective(Record, frozen=True):
 
     metric: str = "throughput_per_s"
     """`throughput_per_s` (more is better), `latency_pNN_s`, `cpu_s_per_request`, `pss_bytes`,
-    `uss_bytes_per_process`, `bytes_per_request`, `first_byte_pNN_s`, `page_pNN_s` or
-    `usual_pNN_s` (less is)."""
+    `uss_bytes_per_process`, `bytes_per_request`, `first_byte_pNN_s`, `page_pNN_s`,
+    `usual_pNN_s` or `latency_pNN_s of REQUEST` (less is)."""
     tie_breaker: str = ""
     """Another metric, which decides where the first shows no difference; empty for none."""
     second_metric: str = ""

@@ -102,5 +102,7 @@ def final_columns(outcome: Outcome) -> dict[str, Any]:
 
 def _ratio_name(metric: str) -> str:
     """Return the name that a comparison gives to the ratio of a metric."""
-    # What an earlier version stored may have one that is gone.
-    return RATIO_OF_METRIC.get(metric, metric.removesuffix("_s"))
+    try:
+        return RATIO_OF_METRIC[metric]
+    except KeyError:  # what an earlier version stored may have one that is gone
+        return metric.removesuffix("_s")

@@ -6,10 +6,16 @@ from msgspec import structs
 
 from httpdyno.errors import UsageError
 from httpdyno.model import Objective, Workload
-from httpdyno.model.metric import CALL_METRIC, REQUEST_METRICS, metric_named
+from httpdyno.model.metric import CALL_METRIC, REQUEST_METRICS, metric_named, of_request
 
 
-def with_also(objective: Objective, names: Sequence[str], *, is_open_loop: bool) -> Objective:
+def metrics_of(workload: Workload) -> tuple[str, ...]:
+    """Return the metrics of a server under a load, and those of its requests that have a name."""
+    names = filter(None, workload.request_names)
+    return (*REQUEST_METRICS, *(metric for name in names for metric in of_request(name)))
+
+
+def with_also(objective: Objective, names: Sequence[str], workload: Workload) -> Objective:
     """Return the objective with a claim of its own for each of these metrics, and for those it has.
 
     One that is told beside the metric anyway stays what it is.
@@ -17,12 +23,14 @@ def with_also(objective: Objective, names: Sequence[str], *, is_open_loop: bool)
     Args:
         objective: Of a study.
         names: `latency_p99_s`, or `p99_s` for short.
-        is_open_loop: Whether a schedule decides the throughput.
+        workload: That the study has.
 
     Raises:
         UsageError: One of them is no metric, decides already, or compares nothing.
     """
-    known = [each for each in REQUEST_METRICS if not (is_open_loop and each == "throughput_per_s")]
+    known = [*metrics_of(workload)]
+    if workload.is_open_loop:  # its schedule decides the throughput
+        known.remove("throughput_per_s")
     if objective.metric == CALL_METRIC:
         known = []  # no request is made
     known = [each for each in known if each not in {objective.metric, objective.tie_breaker}]

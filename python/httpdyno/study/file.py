@@ -15,11 +15,11 @@ from httpdyno.errors import StudyFileError, UsageError
 from httpdyno.foreign_text import is_there, read_regular, reason
 from httpdyno.model.base import Level
 from httpdyno.model.knob import Configuration, Knob, KnobInfo
-from httpdyno.model.metric import CALL_METRIC, REQUEST_METRICS
+from httpdyno.model.metric import CALL_METRIC
 from httpdyno.model.site import Site
 from httpdyno.model.study import Method, ServerSpec, Study, limits_of
-from httpdyno.model.workload import Objective, second_metric_of
-from httpdyno.study.also import with_also
+from httpdyno.model.workload import Objective, Workload, second_metric_of
+from httpdyno.study.also import metrics_of, with_also
 from httpdyno.study.candidate import study_candidates
 from httpdyno.study.complaint import MISSING_HINT, is_possible_number, nearest, typed_study
 from httpdyno.study.fragments import fragments_from, target_of, with_fragments
@@ -145,8 +145,8 @@ def study_from(
         may_differ=check_patterns(typed.workload.may_differ, check.wrong),
         objective=check.objective(
             typed.objective,
-            is_open_loop=workload.is_open_loop,
-            metrics=REQUEST_METRICS if code is None else (CALL_METRIC,),
+            workload,
+            metrics=metrics_of(workload) if code is None else (CALL_METRIC,),
         ),
         method=with_whole_periods(
             check.method(typed.method, knobs, typed.objective, _members(site)),
@@ -285,7 +285,7 @@ class _Checker:
         return with_network(server, typed.network)
 
     def objective(
-        self, table: ObjectiveTable, *, is_open_loop: bool, metrics: Sequence[str]
+        self, table: ObjectiveTable, workload: Workload, metrics: Sequence[str]
     ) -> Objective:
         for name, metric in (("metric", table.metric), ("tie_breaker", table.tie_breaker)):
             if metric not in metrics and (metric or name == "metric"):
@@ -303,7 +303,7 @@ class _Checker:
             metric=table.metric,
             tie_breaker=table.tie_breaker,
             second_metric=second_metric_of(
-                table.metric, table.tie_breaker, is_open_loop=is_open_loop
+                table.metric, table.tie_breaker, is_open_loop=workload.is_open_loop
             ),
             max_error_ratio=table.max_error_ratio,
             max_p99_s=self.duration("objective.max_p99", table.max_p99) if table.max_p99 else None,
@@ -312,7 +312,7 @@ class _Checker:
             confidence=table.confidence,
         )
         try:
-            return with_also(objective, table.also, is_open_loop=is_open_loop)
+            return with_also(objective, table.also, workload)
         except UsageError as error:
             raise self.wrong("objective.also", list(table.also), error.hint) from error
 

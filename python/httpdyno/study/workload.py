@@ -1,11 +1,12 @@
 """The `[workload]` table of a study file, turned into a workload."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import quote_plus
 
 import msgspec
+from msgspec import structs
 
 from httpdyno.errors import StudyFileError, UsageError
 from httpdyno.foreign_text import is_there
@@ -31,6 +32,9 @@ Wrong = Callable[[str, object, str], StudyFileError]
 
 _FROM_FILE = "@"
 _MOST_CHARACTERS = 500
+_NAME = re.compile(r"[\w.-]+")
+_MOST_NAMED = 64
+"""So many requests of a load have latencies of their own in the engine."""
 """Of a pattern: nobody reads more."""
 _PLACEHOLDER = re.compile(rf"((?<!\{{)\{{(?:{'|'.join(PLACEHOLDERS)})\}}(?!\}}))")
 
@@ -186,6 +190,9 @@ def _requests(
             raise wrong(f"{key}.weight", each.weight, "0 or more")
         page = len(requests)
         requests.append(_request(each, key, folder, wrong))
+        if each.name:
+            _check_name(each.name, f"{key}.name", requests, wrong)
+            requests[page] = structs.replace(requests[page], name=each.name)
         objects = []
         for path in each.objects:
             spec = _object(each, path, f"{key}.objects", wrong)
@@ -199,6 +206,13 @@ def _requests(
         raise wrong("workload.requests", "weights of 0", "at least one weight above 0")
     is_plain = all(not step.objects and step.weight == 1 for step in steps)
     return tuple(requests), () if is_plain else tuple(steps)
+
+
+def _check_name(name: str, key: str, requests: Sequence[RequestSpec], wrong: Wrong) -> None:
+    if not _NAME.fullmatch(name) or any(each.name == name for each in requests):
+        raise wrong(key, name, "a word of its own, of letters, digits, `_`, `.` and `-`")
+    if len(requests) > _MOST_NAMED:
+        raise wrong(key, name, f"none beyond request {_MOST_NAMED}: latencies are kept of so many")
 
 
 def _request(table: FirstTable, key: str, folder: Path, wrong: Wrong) -> RequestSpec:

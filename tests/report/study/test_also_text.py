@@ -8,6 +8,7 @@ from rich.console import Console
 from tests.report.sample_second import OBJECTIVE, second_alone, second_compare
 
 from httpdyno.model import Outcome, RatioInterval, SecondClaim, Verdict
+from httpdyno.model.metric import RATIO_OF_METRIC
 from httpdyno.report.study.html import outcome_html
 from httpdyno.report.study.json import outcome_json
 from httpdyno.report.study.method_text import method_sentences
@@ -17,13 +18,15 @@ P99 = "latency_p99_s"
 SLOWER = RatioInterval(ratio=1.214, low=1.102, high=1.337, confidence=0.995)
 
 
-def asked(outcome: Outcome, verdict: Verdict, reason: str = "so it lies") -> Outcome:
-    """Return the outcome of a study that asks for the p99 too."""
+def asked(
+    outcome: Outcome, verdict: Verdict, reason: str = "so it lies", metric: str = P99
+) -> Outcome:
+    """Return the outcome of a study that asks for the p99, or another metric, too."""
     assert outcome.final is not None
-    claim = SecondClaim(metric=P99, verdict=verdict, reason=reason)
-    ratios = {**outcome.final.ratios, "latency_p99": SLOWER}
+    claim = SecondClaim(metric=metric, verdict=verdict, reason=reason)
+    ratios = {**outcome.final.ratios, RATIO_OF_METRIC[metric]: SLOWER}
     final = structs.replace(outcome.final, ratios=ratios, also=(claim,))
-    objective = structs.replace(OBJECTIVE, also=(P99,))
+    objective = structs.replace(OBJECTIVE, also=(metric,))
     study = structs.replace(outcome.plan.study, objective=objective)
     plan = structs.replace(outcome.plan, study=study)
     return structs.replace(outcome, final=final, plan=plan)
@@ -52,6 +55,19 @@ def test_each_is_told_whatever_its_verdict(verdict):
         {"metric": P99, "verdict": verdict, "reason": "so it lies"}
     ]
     assert document["final"]["latency_p99_ratio"]["confidence"] == 0.995
+
+
+def test_one_request_is_told_by_its_name_with_its_own_column():
+    outcome = asked(second_compare(), "worse", metric="latency_p90_s of search")
+    assert outcome.final is not None
+    arm = structs.replace(outcome.final.a, times_s={"latency_p90 of search": 0.0421})
+    outcome = structs.replace(outcome, final=structs.replace(outcome.final, a=arm))
+    assert "p90 latency of search: worse, 1.21 × (1.10 … 1.34; 99.5 % confidence)" in shown(outcome)
+    assert "p90 of search" in shown(outcome)
+    assert "42.1 ms" in shown(outcome)
+    assert "p90 latency of search is worse: 1.21 ×" in page(outcome)
+    ratios = outcome_json(outcome)["final"]["request_ratios"]
+    assert ratios["latency_p90 of search"]["ratio"] == 1.214
 
 
 def test_what_has_no_figure_says_why():

@@ -7,7 +7,7 @@ from typing import Any
 from rich.table import Table
 
 from httpdyno.model import ArmSummary, Comparison, Outcome
-from httpdyno.model.metric import METRIC_NAMES, RATIO_OF_METRIC, is_on_demand
+from httpdyno.model.metric import METRIC_NAMES, RATIO_OF_METRIC, is_on_demand, request_of
 from httpdyno.report.shared.phrase import NOTHING
 from httpdyno.report.study.calls_text import are_calls, calls_table, has_figures, page_rows
 from httpdyno.report.study.finding import reference_name
@@ -81,7 +81,8 @@ def more_of(comparison: Comparison) -> tuple[str, ...]:
 
 def more_columns(told: Set[str], arms: Iterable[ArmSummary]) -> tuple[str, ...]:
     """Return those of the metrics that have no column otherwise, and names that were looked up."""
-    more = tuple(m for m in METRIC_NAMES if m in told and (m in _SIZES or is_on_demand(m)))
+    known = (*METRIC_NAMES, *sorted(metric for metric in told if request_of(metric)))
+    more = tuple(m for m in known if m in told and (m in _SIZES or is_on_demand(m)))
     has_resolver = any(arm.lookups_per_request is not None for arm in arms)
     return (*more, *([LOOKUPS] * has_resolver))
 

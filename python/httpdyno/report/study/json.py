@@ -22,7 +22,7 @@ from httpdyno.model import (
     Sweep,
     level_text,
 )
-from httpdyno.model.metric import RATIO_NAMES
+from httpdyno.model.metric import RATIO_NAMES, request_of
 from httpdyno.report.study.factorial_words import interaction_sentences
 from httpdyno.report.study.finding import headline
 from httpdyno.report.study.json_record import (
@@ -162,9 +162,11 @@ def _arm(arm: ArmSummary) -> ArmJson:
 
 def _claim(comparison: Comparison) -> dict[str, Any]:
     """Return what steps and the final comparison have in common, as keyword arguments."""
-    ratios = {f"{name}_ratio": _ratio(shown_ratios(comparison).get(name)) for name in RATIO_NAMES}
+    shown = {name: _ratio(each) for name, each in shown_ratios(comparison).items()}
+    ratios = {f"{name}_ratio": shown.get(name) for name in RATIO_NAMES}
     return {
         **ratios,
+        "request_ratios": {name: each for name, each in shown.items() if request_of(name)},
         "verdict": shown_verdict(comparison),
         "reason": comparison.reason,
         "metric": comparison.metric,

@@ -109,6 +109,8 @@ class ClaimJson(Record, frozen=True):
     usual_p90_ratio: RatioJson | None
     cpu_per_call_ratio: RatioJson | None
     wall_per_call_ratio: RatioJson | None
+    request_ratios: dict[str, RatioJson]
+    """Of single requests that the objective names, such as `latency_p90 of search`."""
     book_ratio: float | None
     """The founding documents' figure."""
     n_starts: int

@@ -11,12 +11,14 @@ import altair as alt
 from httpdyno.model import Level, Sweep, level_text
 from httpdyno.report.shared.drawing import AFTER, BOOK, INK, WIDE, Chart, chart_of, svg_of
 from httpdyno.report.study.verdict_text import (
+    format_of,
     has_run,
     metric_name,
     p99_of,
     point_bounds,
     taken_word,
 )
+from httpdyno.units import format_bytes, format_rate
 
 
 def sweep_svg(sweep: Sweep, book: dict[Level, float], *, width: int = WIDE) -> str:
@@ -157,8 +159,9 @@ def sweep_rows(sweep: Sweep, book: dict[Level, float]) -> list[dict[str, Any]]:
 
 def _unit(metric: str) -> tuple[float, str]:
     """Return the unit that a metric is drawn in, and the words of its axis."""
-    if metric.endswith("_per_s"):
+    write = format_of(metric)
+    if write is format_rate:
         return 1.0, "requests per second"
-    if "bytes" in metric:
+    if write is format_bytes:
         return 1e6, f"{metric_name(metric)}, MB"
     return 1e-3, f"{metric_name(metric)}, ms"

@@ -14,7 +14,7 @@ from httpdyno.model import (
     TrialStatus,
     Verdict,
 )
-from httpdyno.model.metric import METRIC_NAMES, RATIO_OF_METRIC
+from httpdyno.model.metric import METRIC_NAMES, RATIO_OF_METRIC, request_of
 from httpdyno.report.shared.phrase import NOTHING, confidence_percent, plural
 from httpdyno.units import (
     Format,
@@ -315,6 +315,8 @@ def point_bounds_text(point: SweepPoint, metric: str) -> str:
 
 def format_of(metric: str) -> Format:
     """Return what writes figures of a metric, in its unit."""
+    if request_of(metric):
+        return format_duration
     if metric.endswith("_per_s"):
         return format_rate
     return format_bytes if "bytes" in metric else format_duration
