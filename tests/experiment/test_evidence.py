@@ -120,8 +120,8 @@ def with_times(start, slower):
             pages=Pages(time=taking(2 * seconds)),
             of_request={"search": taking(4 * seconds), "list": taking(9.0)},
             by_population={
-                "usual": Portion(latency=taking(3 * seconds)),
-                "slow": Portion(latency=taking(9.0)),
+                "usual": Portion(completed=90, latency=taking(3 * seconds)),
+                "slow": Portion(completed=10 if each.arm == 0 else 26, latency=taking(9.0)),
             },
         )
         return structs.replace(each, measurement=seen)
@@ -145,6 +145,21 @@ def test_what_an_objective_names_is_claimed_of_and_nothing_of_it_is_told_otherwi
     summary = evidence.arm_summary(starts, 0, Configuration(values={}))
     assert summary.times_s[name] > 0
     assert not any(key.removeprefix("latency_") in summary.latency_s for key in summary.times_s)
+
+
+def test_usual_users_have_their_part_of_the_throughput():
+    starts = [with_times(sample_start(start=n), 1.0) for n in range(8)]
+    metric = "usual_throughput_per_s"
+    objective = Objective(metric=metric, max_error_ratio=0.1)
+    rates = [evidence.start_figures(starts[0], arm) for arm in (0, 1)]
+    parts = [each.usual_throughput_per_s / each.throughput_per_s for each in rates]
+    assert parts == pytest.approx([0.9, 90 / 116])
+    assert "usual_throughput" in evidence.ratio_intervals(starts, objective)
+    assert "usual_throughput" not in evidence.ratio_intervals(starts, Objective())
+    summary = evidence.arm_summary(starts, 0, Configuration(values={}))
+    assert summary.usual_throughput_per_s == pytest.approx(0.9 * summary.throughput_per_s)
+    none = evidence.arm_summary([sample_start()], 0, Configuration(values={}))
+    assert none.usual_throughput_per_s is None
 
 
 def test_a_figure_that_no_window_has_is_not_claimed_of():

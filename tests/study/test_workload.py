@@ -85,6 +85,12 @@ def test_a_name_that_says_nothing_of_one_request_is_refused(tmp_path, text, word
     [
         ("page_p90_s", "", "requests with `objects`"),
         ("usual_p50_s", "", "some are `slow`"),
+        ("usual_throughput_per_s", "", "some are `slow`"),
+        (
+            "usual_throughput_per_s",
+            'rate = "5/s"\nslow = "28.8kbit:20%"',
+            "the schedule of the workload decides the throughput",
+        ),
     ],
 )
 def test_an_objective_is_about_what_the_workload_has(tmp_path, metric, text, words):

@@ -18,6 +18,8 @@ class ArmFigures:
     """One arm's figures over some windows; NaN where there is nothing to divide by."""
 
     throughput_per_s: float
+    usual_throughput_per_s: float
+    """Of the users who are not slow."""
     cpu_s_per_request: float
     pss_bytes: float
     """Of the server's processes, shared pages counted once."""
@@ -37,6 +39,7 @@ class ArmFigures:
             return call_value(self.calls, ratio_name) if ratio_name in CALL_RATIOS else math.nan
         own = {
             "throughput": self.throughput_per_s,
+            "usual_throughput": self.usual_throughput_per_s,
             "cpu_per_request": self.cpu_s_per_request,
             "memory": self.pss_bytes,
             "uss_per_process": self.uss_bytes_per_process,
@@ -51,6 +54,8 @@ class ArmTotals:
 
     measured_s: float
     measured_right: float
+    by_population: Counter[str]
+    """Right answers to requests of the measured part; empty without slow users."""
     completed: int
     offered: int
     cpu_s: float
@@ -79,6 +84,7 @@ class ArmTotals:
         return cls(
             measured_s=math.fsum(each.measured_s for each in seen),
             measured_right=math.fsum(each.measured_right for each in seen),
+            by_population=sum((_completed(each) for each in seen), Counter()),
             completed=sum(each.completed for each in seen),
             offered=sum(each.offered for each in seen),
             cpu_s=math.fsum(window.telemetry.cpu_s for window in windows),
@@ -100,6 +106,7 @@ class ArmTotals:
         return cls(
             measured_s=math.fsum(each.measured_s for each in parts),
             measured_right=math.fsum(each.measured_right for each in parts),
+            by_population=sum((each.by_population for each in parts), Counter()),
             completed=sum(each.completed for each in parts),
             offered=sum(each.offered for each in parts),
             cpu_s=math.fsum(each.cpu_s for each in parts),
@@ -118,10 +125,13 @@ class ArmTotals:
     def figures(self) -> ArmFigures:
         """The figures that they make."""
         n = self.completed
+        rate_per_s = self.measured_right / self.measured_s if self.measured_s > 0 else math.nan
+        populations = self.by_population
+        # Their part of what cycles credit: whole answers in a window would be too coarse alone.
+        usual = populations["usual"] / populations.total() if populations else math.nan
         return ArmFigures(
-            throughput_per_s=(
-                self.measured_right / self.measured_s if self.measured_s > 0 else math.nan
-            ),
+            throughput_per_s=rate_per_s,
+            usual_throughput_per_s=rate_per_s * usual,
             cpu_s_per_request=self.cpu_s / n if n else math.nan,
             pss_bytes=self.pss_bytes,
             uss_bytes_per_process=self.uss_bytes_per_process,
@@ -142,6 +152,10 @@ _TIMES: dict[str, Callable[[Measurement], HistogramData]] = {
     "page": lambda seen: seen.pages.time,
     "usual": lambda seen: _latency_of(seen.by_population.get("usual")),
 }
+
+
+def _completed(seen: Measurement) -> Counter[str]:
+    return Counter({name: part.completed for name, part in seen.by_population.items()})
 
 
 def _latency_of(portion: Portion | None) -> HistogramData:

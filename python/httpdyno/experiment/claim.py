@@ -29,7 +29,7 @@ from httpdyno.model import (
     StartRecord,
     Verdict,
 )
-from httpdyno.model.metric import METRIC_NAMES, RATIO_OF_METRIC, is_more_better
+from httpdyno.model.metric import METRIC_NAMES, RATES, RATIO_OF_METRIC, is_more_better
 from httpdyno.stats.sequence import FARTHEST, ratio_interval, starts_needed
 from httpdyno.stats.verdict import distance_to_decision, verdict
 from httpdyno.units import format_guess
@@ -242,7 +242,7 @@ def _claim(
             starts_at_best=more,
             starts_at_luckiest=more,
         )
-    doubt = little_doubt(starts) if metric == "throughput_per_s" else ""
+    doubt = little_doubt(starts) if metric in RATES else ""
     if doubt:
         lasting = _LASTING * min_starts
         return Claim(

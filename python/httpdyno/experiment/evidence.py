@@ -114,7 +114,7 @@ def arm_summary(
     figures, latency = totals.figures, totals.times.get("latency", NO_VALUES)
     look, log = _look(starts, arm), _log(starts, arm)
     sizes = [w.telemetry.pss_bytes for w in windows if w.telemetry.pss_bytes is not None]
-    private = figures.uss_bytes_per_process
+    usual, private = figures.usual_throughput_per_s, figures.uss_bytes_per_process
     shown = {
         key: figures.times_s[key]
         for of, data in totals.times.items()
@@ -137,6 +137,7 @@ def arm_summary(
         latency=latency,
         times_s=times_s,
         pss_bytes=fmean(sizes) if sizes else None,
+        usual_throughput_per_s=None if math.isnan(usual) else usual,
         uss_bytes_per_process=None if math.isnan(private) else private,
         largest_pss_bytes=max(sizes, default=None),
         phases=phase_figures(w.measurement.beside for w in windows),

@@ -332,7 +332,7 @@ def all_logs(
 
 def _doubt(starts: Sequence[StartRecord], ratio_name: str, arms: Sequence[int]) -> str:
     """Return why nothing may be claimed of these figures; empty where it may."""
-    if ratio_name == "throughput":
+    if ratio_name in MORE_IS_BETTER:
         return little_doubt(starts, arms)
     if not carries(starts, ratio_name, arms):
         return "a start holds too few requests for this percentile"

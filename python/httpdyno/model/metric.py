@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 _OF_REQUESTS = {
     "throughput_per_s": ("throughput", "throughput"),
+    "usual_throughput_per_s": ("usual_throughput", "throughput of the usual users"),
     "cpu_s_per_request": ("cpu_per_request", "CPU per request"),
     "pss_bytes": ("memory", "memory"),
     "uss_bytes_per_process": ("uss_per_process", "private memory per process"),
@@ -31,6 +32,10 @@ _METRICS = _OF_REQUESTS | _OF_CALLS
 
 REQUEST_METRICS = tuple(_OF_REQUESTS)
 """Of a server under load."""
+
+USUAL_RATE = "usual_throughput_per_s"
+RATES = ("throughput_per_s", USUAL_RATE)
+"""What the schedule of an open loop decides, and no server."""
 
 CALL_METRIC = "cpu_s_per_call"
 """What decides between bodies of code: wall time is also others' who have the core."""
@@ -106,7 +111,7 @@ def distribution_of(ratio: str) -> tuple[str, str]:
 def is_on_demand(metric: str) -> bool:
     """Whether a metric is looked at only where an objective names it."""
     of = distribution_of(RATIO_OF_METRIC[metric])[0]
-    return bool(request_of(of)) or of in ON_DEMAND
+    return metric == USUAL_RATE or bool(request_of(of)) or of in ON_DEMAND
 
 
 def keeps_first_byte(metrics: Iterable[str]) -> bool:
@@ -114,7 +119,7 @@ def keeps_first_byte(metrics: Iterable[str]) -> bool:
     return any(metric.startswith("first_byte_") for metric in metrics)
 
 
-MORE_IS_BETTER = frozenset({"throughput"})
+MORE_IS_BETTER = frozenset({"throughput", "usual_throughput"})
 """Of the ratios; of all others less is better."""
 
 

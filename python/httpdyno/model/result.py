@@ -140,6 +140,8 @@ class ArmSummary(Record, frozen=True):
     times_s: dict[str, float] = msgspec.field(default_factory=dict)
     """Percentiles of what an objective names beside the latency, by the keys of their ratios."""
     pss_bytes: float | None = None
+    usual_throughput_per_s: float | None = None
+    """Of the users who are not slow; None where none are."""
     uss_bytes_per_process: float | None = None
     """What a process has for itself alone, on average."""
     phases: dict[str, PhaseFigures] = msgspec.field(default_factory=dict)

@@ -6,7 +6,7 @@ from msgspec import structs
 
 from httpdyno.errors import UsageError
 from httpdyno.model import Objective, Workload
-from httpdyno.model.metric import CALL_METRIC, REQUEST_METRICS, metric_named, of_request
+from httpdyno.model.metric import CALL_METRIC, RATES, REQUEST_METRICS, metric_named, of_request
 
 
 def metrics_of(workload: Workload) -> tuple[str, ...]:
@@ -29,8 +29,8 @@ def with_also(objective: Objective, names: Sequence[str], workload: Workload) ->
         UsageError: One of them is no metric, decides already, or compares nothing.
     """
     known = [*metrics_of(workload)]
-    if workload.is_open_loop:  # its schedule decides the throughput
-        known.remove("throughput_per_s")
+    if workload.is_open_loop:
+        known = [each for each in known if each not in RATES]
     if objective.metric == CALL_METRIC:
         known = []  # no request is made
     known = [each for each in known if each not in {objective.metric, objective.tie_breaker}]

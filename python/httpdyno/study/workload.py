@@ -14,6 +14,7 @@ from httpdyno.load.check import PLACEHOLDERS
 from httpdyno.load.traffic import workload_from
 from httpdyno.load.traffic_table import FirstTable, RequestTable, WorkloadTable
 from httpdyno.model.arrival import Replay, Sessions, Stages, length_s
+from httpdyno.model.metric import RATES
 from httpdyno.model.study import Method
 from httpdyno.model.workload import (
     FORM_TYPE,
@@ -148,7 +149,7 @@ def _check_objective(workload: Workload, objective: Objective, wrong: Wrong) -> 
     if not workload.is_open_loop:
         return
     for key, metric in (("metric", objective.metric), ("tie_breaker", objective.tie_breaker)):
-        if metric == "throughput_per_s":
+        if metric in RATES:
             raise wrong(
                 f"objective.{key}",
                 metric,

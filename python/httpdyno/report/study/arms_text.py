@@ -7,11 +7,17 @@ from typing import Any
 from rich.table import Table
 
 from httpdyno.model import ArmSummary, Comparison, Outcome
-from httpdyno.model.metric import METRIC_NAMES, RATIO_OF_METRIC, is_on_demand, request_of
+from httpdyno.model.metric import (
+    METRIC_NAMES,
+    RATIO_OF_METRIC,
+    USUAL_RATE,
+    is_on_demand,
+    request_of,
+)
 from httpdyno.report.shared.phrase import NOTHING
 from httpdyno.report.study.calls_text import are_calls, calls_table, has_figures, page_rows
 from httpdyno.report.study.finding import reference_name
-from httpdyno.report.study.verdict_text import short_name, status_badge
+from httpdyno.report.study.verdict_text import format_of, short_name, status_badge
 from httpdyno.units import format_bytes, format_duration, format_percent, format_rate
 
 Arms = Sequence[tuple[str, ArmSummary]]
@@ -19,14 +25,15 @@ Arms = Sequence[tuple[str, ArmSummary]]
 ROWS_NOTE = (
     "each row had starts of the reference beside it; its figures here are those beside the first"
 )
-_SIZES: dict[str, tuple[str, Callable[[ArmSummary], float | None]]] = {
+_OWN: dict[str, tuple[str, Callable[[ArmSummary], float | None]]] = {
+    USUAL_RATE: ("usual rate", lambda arm: arm.usual_throughput_per_s),
     "uss_bytes_per_process": ("private", lambda arm: arm.uss_bytes_per_process),
     "bytes_per_request": ("bytes/request", lambda arm: arm.bytes_per_request),
 }
-"""Metrics in bytes that have no column of their own: its head, and the figure."""
+"""Metrics that are no times and have no column otherwise: its head, and the figure."""
 LOOKUPS = "lookups_per_request"
 """No metric, but a figure beside them where a server has a resolver of its own."""
-_OWN_HEADS = {LOOKUPS: "lookups"} | {metric: head for metric, (head, _) in _SIZES.items()}
+_OWN_HEADS = {LOOKUPS: "lookups"} | {metric: head for metric, (head, _) in _OWN.items()}
 _NAME_WIDTH = 16
 _HEAD = ("throughput", "CPU/request", "p50", "p99", "errors", "memory")
 
@@ -82,7 +89,7 @@ def more_of(comparison: Comparison) -> tuple[str, ...]:
 def more_columns(told: Set[str], arms: Iterable[ArmSummary]) -> tuple[str, ...]:
     """Return those of the metrics that have no column otherwise, and names that were looked up."""
     known = (*METRIC_NAMES, *sorted(metric for metric in told if request_of(metric)))
-    more = tuple(m for m in known if m in told and (m in _SIZES or is_on_demand(m)))
+    more = tuple(m for m in known if m in told and (m in _OWN or is_on_demand(m)))
     has_resolver = any(arm.lookups_per_request is not None for arm in arms)
     return (*more, *([LOOKUPS] * has_resolver))
 
@@ -107,9 +114,9 @@ def unit_cells(arm: ArmSummary, more: Sequence[str]) -> tuple[str, ...]:
 
 
 def _cell(arm: ArmSummary, metric: str) -> str:
-    if metric in _SIZES:
-        size = _SIZES[metric][1](arm)
-        return NOTHING if size is None else format_bytes(size)
+    if metric in _OWN:
+        figure = _OWN[metric][1](arm)
+        return NOTHING if figure is None else format_of(metric)(figure)
     if metric == LOOKUPS:
         return lookups_text(arm)
     return _latency(arm.times_s, RATIO_OF_METRIC[metric])

@@ -148,6 +148,7 @@ def _arm(arm: ArmSummary) -> ArmJson:
         times_s=_finite(arm.times_s),
         phases=arm.phases,
         pss_bytes=arm.pss_bytes,
+        usual_throughput_per_s=arm.usual_throughput_per_s,
         uss_bytes_per_process=arm.uss_bytes_per_process,
         n_processes=arm.n_processes,
         start_throughputs_per_s=arm.start_throughputs_per_s,

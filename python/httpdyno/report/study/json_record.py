@@ -56,6 +56,8 @@ class ArmJson(Record, frozen=True):
     phases: dict[str, PhaseFigures]
     """The phases of a turn that do not decide, by their names."""
     pss_bytes: float | None
+    usual_throughput_per_s: float | None
+    """Of the users who are not slow; None where none are."""
     uss_bytes_per_process: float | None
     """What a process has for itself alone, on average; None in runs of earlier versions."""
     n_processes: float
@@ -93,6 +95,7 @@ class ClaimJson(Record, frozen=True):
     has none, or the candidate failed. `also` is the same of further metrics."""
     also: tuple[SecondClaim, ...]
     throughput_ratio: RatioJson | None
+    usual_throughput_ratio: RatioJson | None
     cpu_per_request_ratio: RatioJson | None
     memory_ratio: RatioJson | None
     uss_per_process_ratio: RatioJson | None
