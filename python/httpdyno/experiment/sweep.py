@@ -197,7 +197,9 @@ def _require_figures(whole: Sequence[StartRecord], failed: frozenset[int], study
         TargetError: With why, and what to do.
     """
     runs = [arm for arm in range(len(sweep_arms(study))) if arm not in failed]
-    words = no_figure(whole, study.objective.metric, _EARLY, runs)
+    # One thin round among many ends no curve that was carried for long.
+    first = whole[: study.method.min_starts]
+    words = no_figure(first, study.objective.metric, _EARLY, runs)
     if words:
         raise TargetError(f"no curve of {study.method.knob} can be drawn: {words}")
 
