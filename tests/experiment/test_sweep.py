@@ -3,9 +3,10 @@ from msgspec import structs
 from tests.report.plain import plain_text
 
 from httpdyno.errors import TargetError, UsageError
+from httpdyno.experiment.caveat import is_unsteady
 from httpdyno.experiment.planning import make_plan, plan_lines, sweep_levels
 from httpdyno.experiment.run import run_plan
-from httpdyno.model import Constant, Knob, Level, Method
+from httpdyno.model import Constant, Cycles, Knob, Level, Method
 from httpdyno.report.study.text import outcome_text
 from httpdyno.testing.bench import FakeBench
 from httpdyno.testing.memory_store import MemoryStore
@@ -240,6 +241,38 @@ def test_a_curve_of_memory_has_its_knee_at_the_smallest_of_what_ties(sweep_study
     assert outcome.sweep.knee == 2
     assert outcome.sweep.points[1].value == pytest.approx(50 * 2**20)
     assert outcome.configuration.values == {"workers": 2}
+
+
+def test_fewer_win_ties_of_memory_though_the_throughput_is_unsteady(sweep_study):
+    class Unsteady(FakeBench):
+        """Its users' cycles say that the first answers were all there was."""
+
+        def measure_start(self, request, save):
+            start = super().measure_start(request, save)
+            cycles = Cycles(
+                credit=100.0,
+                n_users=90,
+                begun=100,
+                begun_right=100,
+                begun_s=45.0,
+                begun_s2=20.25,
+                longest_s=0.45,
+                is_fresh=True,
+            )
+            windows = tuple(
+                structs.replace(w, measurement=structs.replace(w.measurement, cycles=cycles))
+                for w in start.windows
+            )
+            return structs.replace(start, windows=windows)
+
+    plan = make_plan(of_metric(sweep_study, "pss_bytes"), seed=5)
+    bench = Unsteady(throughput_per_s=lambda _values: 300.0)
+    outcome = run_plan(
+        plan, bench=bench, store=MemoryStore(), run_id="1", watch=lambda _event: None
+    )
+    assert outcome.final is not None
+    assert is_unsteady(outcome.final.caveats)
+    assert outcome.configuration.values == {"workers": 1}
 
 
 def test_of_words_the_one_with_the_least_is_taken(sweep_study):

@@ -40,7 +40,7 @@ from httpdyno.model import (
     is_of_words,
     level_text,
 )
-from httpdyno.model.metric import RATIO_OF_METRIC, is_more_better
+from httpdyno.model.metric import RATES, RATIO_OF_METRIC, is_more_better
 from httpdyno.stats.knee import choice, choice_rule, knee, knee_rule
 from httpdyno.stats.sequence import mean_interval, ratio_interval
 from httpdyno.units import format_duration
@@ -101,7 +101,7 @@ def _wins_tie(final: Comparison | None, knee: Level, start: Level, objective: Ob
     interval = final.ratios.get(RATIO_OF_METRIC[final.metric]) if final else None
     if final is None or interval is None or is_of_words((knee, start)):
         return False
-    if caveat.is_unsteady(final.caveats):
+    if final.metric in RATES and caveat.is_unsteady(final.caveats):
         return False  # its figures contradict each other, so they prove nothing
     is_tie = final.verdict in {"equivalent", "inconclusive"}
     is_fewer = float(knee) < float(start)

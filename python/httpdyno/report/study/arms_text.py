@@ -25,15 +25,15 @@ Arms = Sequence[tuple[str, ArmSummary]]
 ROWS_NOTE = (
     "each row had starts of the reference beside it; its figures here are those beside the first"
 )
-_OWN: dict[str, tuple[str, Callable[[ArmSummary], float | None]]] = {
-    USUAL_RATE: ("usual rate", lambda arm: arm.usual_throughput_per_s),
-    "uss_bytes_per_process": ("private", lambda arm: arm.uss_bytes_per_process),
-    "bytes_per_request": ("bytes/request", lambda arm: arm.bytes_per_request),
+_OWN: dict[str, Callable[[ArmSummary], float | None]] = {
+    USUAL_RATE: lambda arm: arm.usual_throughput_per_s,
+    "uss_bytes_per_process": lambda arm: arm.uss_bytes_per_process,
+    "bytes_per_request": lambda arm: arm.bytes_per_request,
 }
-"""Metrics that are no times and have no column otherwise: its head, and the figure."""
+"""Metrics that are no times and have no column otherwise."""
 LOOKUPS = "lookups_per_request"
 """No metric, but a figure beside them where a server has a resolver of its own."""
-_OWN_HEADS = {LOOKUPS: "lookups"} | {metric: head for metric, (head, _) in _OWN.items()}
+_OWN_HEADS = {"bytes_per_request": "bytes/request", LOOKUPS: "lookups"}
 _NAME_WIDTH = 16
 _HEAD = ("throughput", "CPU/request", "p50", "p99", "errors", "memory")
 
@@ -115,7 +115,7 @@ def unit_cells(arm: ArmSummary, more: Sequence[str]) -> tuple[str, ...]:
 
 def _cell(arm: ArmSummary, metric: str) -> str:
     if metric in _OWN:
-        figure = _OWN[metric][1](arm)
+        figure = _OWN[metric](arm)
         return NOTHING if figure is None else format_of(metric)(figure)
     if metric == LOOKUPS:
         return lookups_text(arm)

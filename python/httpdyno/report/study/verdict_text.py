@@ -66,6 +66,7 @@ def short_name(ratio: str) -> str:
     """Return what a ratio is of, as narrow places have it: `CPU`, `rate`, `p99`."""
     names = {"cpu_per_request": "CPU", "throughput": "rate"}
     names |= {"cpu_per_call": "CPU", "wall_per_call": "wall"}
+    names |= {"uss_per_process": "private", "usual_throughput": "usual rate"}
     return names.get(ratio, ratio.removeprefix("latency_").replace("_", " "))
 
 
