@@ -125,6 +125,8 @@ def test_coming_up_slowly_is_no_reason_for_half():
     "objective",
     [
         {"metric": "latency_p99_s"},
+        {"also": ("page_p90_s",)},
+        {"also": ("latency_p90_s of search",)},
         {"max_p99_s": 0.1},
         {"tie_breaker": "cpu_s_per_request"},
     ],

@@ -18,7 +18,7 @@ from statistics import fmean, stdev, variance
 from httpdyno.experiment.block_ratios import block_log_ratios
 from httpdyno.experiment.evidence import log_ratios
 from httpdyno.model import Objective, StartRecord
-from httpdyno.model.metric import RATIO_OF_METRIC
+from httpdyno.model.metric import RATIO_OF_METRIC, distribution_of
 from httpdyno.stats.sequence import starts_needed
 from httpdyno.stats.verdict import distance, distance_to_border
 
@@ -148,5 +148,5 @@ def choose_blocks(  # noqa: PLR0913 - what is known, what is wanted, and what ma
 def is_long_needed(objective: Objective) -> bool:
     """Tell whether fewer blocks could be too few requests for what is asked of percentiles."""
     asked = {objective.metric, *objective.also}
-    is_percentile = any(metric.startswith("latency_") for metric in asked)
+    is_percentile = any(distribution_of(RATIO_OF_METRIC[metric])[0] for metric in asked)
     return is_percentile or bool(objective.tie_breaker) or objective.max_p99_s is not None
