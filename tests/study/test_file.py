@@ -160,7 +160,7 @@ def test_a_knob_without_levels_is_none_of_a_factorials_and_a_tie_breaker_may_dec
         (
             'metric = "latency_p99_s"',
             'metric = "latency_p99_s"\nalso = ["speed"]',
-            "objective.also is ['speed']; expected throughput_per_s, cpu_s_per_request,",
+            "objective.also is ['speed']; expected throughput_per_s, usual_throughput_per_s,",
         ),
         (
             'metric = "latency_p99_s"',

@@ -34,7 +34,15 @@ from httpdyno.testing.collector import TOLD, CollectorCase, CollectorConformance
 
 has_groups = pytest.mark.skipif(parent_group() is None, reason="no control group can be made here")
 FIGURES = frozenset(
-    {"cpu_s", "n_processes", "pss_bytes", "misses_cpu", "swapped_bytes", "major_faults"}
+    {
+        "cpu_s",
+        "n_processes",
+        "pss_bytes",
+        "uss_bytes",
+        "misses_cpu",
+        "swapped_bytes",
+        "major_faults",
+    }
 )
 NOBODY = 1 << 22
 """No process has this number or a higher one."""
@@ -197,7 +205,9 @@ def test_reaped_time_cut_to_ticks_never_makes_a_window_negative(monkeypatch):
 
 
 def test_memory_is_read_after_the_last_window_only(group_of_files, monkeypatch):
-    monkeypatch.setattr("httpdyno.telemetry.account.memory_of", lambda pids: Memory(len(pids), 0))
+    monkeypatch.setattr(
+        "httpdyno.telemetry.account.memory_of", lambda pids: Memory(len(pids), 0, 0)
+    )
     collector = AccountCollector(GroupAccount([group_of_files]))
     for is_last, expected in ((False, None), (True, 3)):
         collector.open()
