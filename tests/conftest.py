@@ -24,6 +24,8 @@ IS_CI = os.environ.get("CI") == "true"
 # Servers are in /usr/sbin, which is not in everybody's PATH, and PostgreSQL's in nobody's.
 PROGRAM_PATH = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin", *FOLDERS])
 SKIPPED = "needs what is not installed: "
+# What is shown on a terminal is tested on one that can be redrawn, whatever the caller has.
+os.environ["TERM"] = "xterm"
 
 LEFTOVER_DEADLINE_S = 5.0
 
