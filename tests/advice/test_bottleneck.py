@@ -4,7 +4,7 @@ import pytest
 from msgspec import structs
 from tests.advice.bottleneck_cases import BUILT, HEALTHY, KEPT
 
-from httpdyno.advice.bottleneck import bottleneck, with_own_words
+from httpdyno.advice.bottleneck import bottleneck, differences, with_own_words
 from httpdyno.model import AnswerTime, LogKind, LogLines, Look, QueueSeen
 
 LOOKED_AT = [each for each in KEPT if each.look is not None]
@@ -304,13 +304,32 @@ def test_workers_of_whom_nobody_knows_what_they_wait_for_are_not_too_few():
     assert bottleneck(seen).limit == "too_few_workers"
 
 
-@pytest.mark.parametrize(("workers", "doing"), [(0.0, {}), (2.0, {"zombie": 2.0})])
-def test_of_a_server_of_which_no_process_was_seen_nothing_is_said(workers, doing):
+@pytest.mark.parametrize(
+    ("workers", "doing", "said"),
+    [
+        (0.0, {}, "none of its processes was seen"),
+        (
+            2.0,
+            {"zombie": 2.0},
+            "all of its processes had ended (2.0), and none had taken their place yet",
+        ),
+    ],
+)
+def test_of_a_server_of_which_no_process_was_seen_nothing_is_said(workers, doing, said):
     found = bottleneck(structs.replace(UNSEEN, workers=workers, doing=doing, hidden=()))
-    assert (found.limit, found.reason) == (
-        "unknown",
-        "it cannot be told: none of its processes was seen",
+    assert (found.limit, found.reason) == ("unknown", f"it cannot be told: {said}")
+
+
+def test_a_look_at_workers_that_have_all_ended_tells_of_no_difference_but_counted_calls():
+    before = structs.replace(
+        UNSEEN, read_calls=900, births=5, hidden=(), calls={"open": 28.0, ".htaccess": 3.0}
     )
+    ended = structs.replace(
+        before, doing={"zombie": before.workers}, read_calls=0, births=0, calls={"open": 28.0}
+    )
+    for pair in ((before, ended), (ended, before)):
+        (found,) = differences(*pair)
+        assert found.name == "opens of .htaccess for an answer"
 
 
 def test_a_queue_whose_length_is_not_known_is_not_said_to_hold_none():

@@ -137,6 +137,10 @@ def test_a_look_is_told_what_only_the_client_knows():
         # Too few to say anything: of hundreds of workers one takes milliseconds.
         ({"workers": 200.0, "n_samples": 4}, True),
         ({"workers": 200.0, "n_samples": 5}, False),
+        # All have ended and wait until their parent looks: a part of its second.
+        ({"workers": 5.0, "doing": {"zombie": 5.0}}, True),
+        ({"workers": 5.0, "doing": {"zombie": 0.2}}, False),
+        ({"workers": 5.0, "doing": {"zombie": 2.0}, "births": 100, "deaths": 100}, False),
     ],
 )
 def test_a_pool_that_changes_by_a_clock_wants_a_longer_look(seen, is_longer):

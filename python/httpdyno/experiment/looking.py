@@ -125,14 +125,18 @@ def wants_longer(look: Look) -> bool:
     """Whether a look must be longer to tell of the server and not of a moment; pure.
 
     Who replaces workers does that by a clock: Apache's parent looks once a second, so a second
-    holds a full pool, an empty one, or any part of either. Where each answer takes a process of
-    its own, it is the answers that begin them, and a second holds many. And a pool of hundreds is
-    looked at so seldom, for what that takes, that a second says nothing.
+    holds a full pool, an empty one, or any part of either: those that ended and wait to be
+    replaced are such a part. Where each answer takes a process of its own, it is the answers that
+    begin them, and a second holds many. And a pool of hundreds is looked at so seldom, for what
+    that takes, that a second says nothing.
     """
     n_changes = look.births + look.deaths
     if look.n_samples < LEAST_SAMPLES:
         return True
-    return look.workers < _HARDLY_ANY or 0 < n_changes < look.answers / 2
+    n_ended = look.doing.get("zombie", 0.0)
+    if look.workers < _HARDLY_ANY or (n_ended >= _HARDLY_ANY and n_changes < look.answers / 2):
+        return True
+    return 0 < n_changes < look.answers / 2
 
 
 _HARDLY_ANY = 0.5

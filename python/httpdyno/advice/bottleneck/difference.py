@@ -31,6 +31,8 @@ class _Figure:
     least: float
     """What is less on both sides does not matter."""
     write: Callable[[float], str] = of
+    is_counted: bool = False
+    """Of calls that were counted by themselves, not of what the look saw workers do."""
 
 
 def _each(count: Callable[[Look], float | None]) -> Callable[[Facts], float | None]:
@@ -71,15 +73,23 @@ _FIGURES = (
         ),
         least=1.0,
     ),
-    _Figure(name="opens of .htaccess for an answer", value=_calls(".htaccess"), least=0.5),
-    _Figure(name="files opened for an answer", value=_calls("open"), least=1.0),
+    _Figure(
+        name="opens of .htaccess for an answer",
+        value=_calls(".htaccess"),
+        least=0.5,
+        is_counted=True,
+    ),
+    _Figure(name="files opened for an answer", value=_calls("open"), least=1.0, is_counted=True),
     _Figure(
         name="files looked for (stat, lstat, access) for an answer",
         value=_calls("stat", "lstat", "access"),
         least=1.0,
+        is_counted=True,
     ),
-    _Figure(name="locks of files for an answer", value=_calls("lock"), least=1.0),
-    _Figure(name="forced writes (fsync) for an answer", value=_calls("sync"), least=0.1),
+    _Figure(name="locks of files for an answer", value=_calls("lock"), least=1.0, is_counted=True),
+    _Figure(
+        name="forced writes (fsync) for an answer", value=_calls("sync"), least=0.1, is_counted=True
+    ),
     _Figure(
         name="CPU time of an answer in processes that ended",
         value=_each(lambda look: look.spawn_cpu_s),
@@ -122,10 +132,10 @@ _FIGURES = (
 
 
 _COUNTED = (
-    _Figure(name="files opened", value=_calls("open"), least=1.0),
-    _Figure(name="looked for", value=_calls("stat", "lstat", "access"), least=1.0),
-    _Figure(name="written", value=_calls("write"), least=1.0),
-    _Figure(name="locked", value=_calls("lock"), least=1.0),
+    _Figure(name="files opened", value=_calls("open"), least=1.0, is_counted=True),
+    _Figure(name="looked for", value=_calls("stat", "lstat", "access"), least=1.0, is_counted=True),
+    _Figure(name="written", value=_calls("write"), least=1.0, is_counted=True),
+    _Figure(name="locked", value=_calls("lock"), least=1.0, is_counted=True),
 )
 """Of the calls of an answer, where they were counted: those that files and state are behind."""
 
@@ -158,6 +168,9 @@ def _pairs(
         return
     old, new = Facts(before), Facts(after)
     for figure in figures:
+        # Where all workers had ended and none was there yet, it was the work of none that was seen.
+        if not figure.is_counted and not (old.has_workers and new.has_workers):
+            continue
         a, b = figure.value(old), figure.value(new)
         if a is None or b is None or max(a, b) < figure.least:
             continue

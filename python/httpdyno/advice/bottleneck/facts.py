@@ -26,6 +26,18 @@ class Facts:
         """Workers that live."""
         return self.look.workers - self.at("zombie")
 
+    @property
+    def has_workers(self) -> bool:
+        """Whether any was there: those that ended are not, until others take their places."""
+        return self.workers >= _HARDLY_ANY
+
+    @property
+    def none_text(self) -> str:
+        """Say of a look at which none was there why."""
+        if n := self.at("zombie"):
+            return f"all of its processes had ended ({of(n)}), and none had taken their place yet"
+        return "none of its processes was seen"
+
     @cached_property
     def busy(self) -> float:
         """Workers that were at anything but waiting for work."""
@@ -198,6 +210,7 @@ _ONE_EACH = 1.1
 """For each: more is no chance of the samples."""
 _BLOCKED = 0.2
 _SOME = 0.1
+_HARDLY_ANY = 0.05
 _SIGHTINGS = 10
 _BIRTHS_PER_ANSWER = 0.5
 """Processes for each answer: they wait for one another."""

@@ -38,8 +38,8 @@ def bottleneck(look: Look) -> Bottleneck:
         return _unknown(f"it was looked at {times}, which is too few{_not_seen(look)}")
     if not look.answers:
         return _unknown("it gave no right answer meanwhile")
-    if facts.workers < _TOLD:
-        return _unknown(f"none of its processes was seen{_not_seen(look)}")
+    if not facts.has_workers:
+        return _unknown(f"{facts.none_text}{_not_seen(look)}")
     told = (test(facts) for test in _TESTS)
     found = next((each for each in told if each is not None), None) or _unknown(_seen(facts))
     return structs.replace(found, answer_time=facts.answer_time)
