@@ -332,6 +332,18 @@ def test_a_look_at_workers_that_have_all_ended_tells_of_no_difference_but_counte
         assert found.name == "opens of .htaccess for an answer"
 
 
+@pytest.mark.parametrize(
+    ("ended", "is_told"), [({}, True), ({"deaths": 1}, False), ({"doing": {"zombie": 1.0}}, False)]
+)
+def test_what_processes_that_ended_did_last_is_in_no_figure_of_a_difference(ended, is_told):
+    after = structs.replace(UNSEEN, write_calls=240, read_bytes=400_000, hidden=())
+    before = structs.replace(after, write_calls=120, read_bytes=800_000, **ended)
+    names = {"write calls of an answer", "read from disks for an answer"}
+    for pair in ((before, after), (after, before)):
+        assert names <= {each.name for each in differences(*pair)} or not is_told
+        assert is_told or not names & {each.name for each in differences(*pair)}
+
+
 def test_a_queue_whose_length_is_not_known_is_not_said_to_hold_none():
     look = structs.replace(UNSEEN, doing={"idle": 1.9, "running": 0.1}, overflows=50)
     found = bottleneck(look)

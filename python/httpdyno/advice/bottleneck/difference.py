@@ -43,6 +43,21 @@ def _each(count: Callable[[Look], float | None]) -> Callable[[Facts], float | No
     return value
 
 
+def _each_seen(count: Callable[[Look], float | None]) -> Callable[[Facts], float | None]:
+    """Return the same of what samples add up of processes; None where one ended.
+
+    What it did between its last sample and its end is in no sample, so the sum is too small, and
+    nobody knows by how much.
+    """
+    each = _each(count)
+
+    def value(facts: Facts) -> float | None:
+        look = facts.look
+        return None if look.deaths or facts.at("zombie") else each(facts)
+
+    return value
+
+
 def _calls(*kinds: str) -> Callable[[Facts], float | None]:
     def value(facts: Facts) -> float | None:
         calls = facts.look.calls
@@ -96,17 +111,21 @@ _FIGURES = (
         least=100e-6,
         write=format_duration,
     ),
-    _Figure(name="write calls of an answer", value=_each(lambda look: look.write_calls), least=1.0),
-    _Figure(name="read calls of an answer", value=_each(lambda look: look.read_calls), least=1.0),
+    _Figure(
+        name="write calls of an answer", value=_each_seen(lambda look: look.write_calls), least=1.0
+    ),
+    _Figure(
+        name="read calls of an answer", value=_each_seen(lambda look: look.read_calls), least=1.0
+    ),
     _Figure(
         name="written to disks for an answer",
-        value=_each(lambda look: look.written_bytes),
+        value=_each_seen(lambda look: look.written_bytes),
         least=1024.0,
         write=format_bytes,
     ),
     _Figure(
         name="read from disks for an answer",
-        value=_each(lambda look: look.read_bytes),
+        value=_each_seen(lambda look: look.read_bytes),
         least=1024.0,
         write=format_bytes,
     ),
@@ -117,12 +136,12 @@ _FIGURES = (
     _Figure(name="connections in the listen queue", value=lambda f: f.waiting, least=0.5),
     _Figure(
         name="times an answer's worker was taken off its core",
-        value=_each(lambda look: float(look.switches_involuntary)),
+        value=_each_seen(lambda look: float(look.switches_involuntary)),
         least=0.5,
     ),
     _Figure(
         name="waits of an answer",
-        value=_each(lambda look: float(look.switches_voluntary)),
+        value=_each_seen(lambda look: float(look.switches_voluntary)),
         least=1.0,
     ),
     _Figure(name="workers", value=lambda facts: facts.workers, least=1.0),
