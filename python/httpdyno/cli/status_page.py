@@ -29,6 +29,26 @@ def status_page(url: str, every_s: float) -> Callable[[], Status | str]:
         UsageError: It is elsewhere.
         TargetError: Nobody answers there, or with something else.
     """
+    target, address = page_at(url)
+    patience_s = min(_LONGEST_S, _SHARE * every_s)
+
+    def said() -> Status | str:
+        return _read(answer(target, address, patience_s))
+
+    first = answer(target, address, _LONGEST_S)
+    why = _read(first)
+    if isinstance(why, str) and (first.status or first.words != "timed out"):
+        raise TargetError(f"`--status {url}`: {why}", hint=f"expected {PAGES}")
+    return said
+
+
+def page_at(url: str) -> tuple[Target, str]:
+    """Return what `--status` names, with the address of it.
+
+    Raises:
+        UsageError: It is no URL, or not on this machine's loopback.
+        TargetError: Its name has no address.
+    """
     try:
         target = parse_url(url)
     except UsageError as error:  # its hints are those of a load test
@@ -40,33 +60,27 @@ def status_page(url: str, every_s: float) -> Callable[[], Status | str]:
             f"`--status {url}` is not on this machine's loopback",
             hint="a server that runs here says its status at `http://127.0.0.1/…` or `localhost`",
         )
-    patience_s = min(_LONGEST_S, _SHARE * every_s)
-
-    def said() -> Status | str:
-        return _read(_answer(target, address, patience_s))
-
-    first = _answer(target, address, _LONGEST_S)
-    why = _read(first)
-    if isinstance(why, str) and (first.status or first.words != "timed out"):
-        raise TargetError(f"`--status {url}`: {why}", hint=f"expected {PAGES}")
-    return said
+    return target, address
 
 
-def _answer(target: Target, address: str, patience_s: float) -> Answer:
+def answer(
+    target: Target, address: str, patience_s: float, *, most_bytes: int = _MOST_BYTES
+) -> Answer:
+    """Ask once; head and body may each take so long."""
     return ask(
         address,
         target.path,
         Patience(patience_s),
         body_patience=Patience(patience_s),
-        most_bytes=_MOST_BYTES,
+        most_bytes=most_bytes,
         host=target.authority,
         is_tls=target.is_tls,
     )
 
 
-def _read(answer: Answer) -> Status | str:
-    if answer.status != _OK:
-        return f"it answered `{answer.words}`" if answer.status else answer.words
-    if not answer.is_whole:
+def _read(told: Answer) -> Status | str:
+    if told.status != _OK:
+        return f"it answered `{told.words}`" if told.status else told.words
+    if not told.is_whole:
         return "its answer did not end"
-    return status(answer.body.decode("utf-8", "replace")) or "its answer is no status page"
+    return status(told.body.decode("utf-8", "replace")) or "its answer is no status page"

@@ -2,10 +2,8 @@
 
 from collections.abc import Callable, Mapping
 
-from httpdyno.errors import TargetError, UsageError
-from httpdyno.load.target import is_loopback, parse_url, resolve
-from httpdyno.servers.patience import Patience
-from httpdyno.servers.probe import ask
+from httpdyno.cli.status_page import answer, page_at
+from httpdyno.errors import TargetError
 from httpdyno.telemetry.status_slots import served_by_pid
 
 _FIRST_PATIENCE_S = 10.0
@@ -19,28 +17,14 @@ def worker_status(url: str) -> Callable[[], Mapping[int, int] | None]:
     It is asked once here, since a wrong address stays wrong.
 
     Raises:
-        UsageError: The page is not on this machine's loopback.
+        UsageError: It is no URL, or not on this machine's loopback.
         TargetError: It tells nothing of that.
     """
-    target = parse_url(url)
-    address = resolve(target)
-    if not is_loopback(address):
-        raise UsageError(
-            f"`--status {url}` is not on this machine's loopback",
-            hint="such as `http://127.0.0.1/server-status`",
-        )
+    target, address = page_at(url)
 
     def said(patience_s: float = _PATIENCE_S) -> Mapping[int, int] | None:
-        answer = ask(
-            address,
-            target.path,
-            Patience(patience_s),
-            body_patience=Patience(patience_s),
-            most_bytes=_MOST_BYTES,
-            host=target.authority,
-            is_tls=target.is_tls,
-        )
-        return served_by_pid(answer.body.decode("utf-8", "replace")) or None
+        told = answer(target, address, patience_s, most_bytes=_MOST_BYTES)
+        return served_by_pid(told.body.decode("utf-8", "replace")) or None
 
     if said(_FIRST_PATIENCE_S) is None:
         raise TargetError(
