@@ -8,7 +8,8 @@ from tests.load.origin import origin
 
 from httpdyno.experiment.arm_load import Place
 from httpdyno.experiment.looks_afterwards import Wanted
-from httpdyno.model import Look
+from httpdyno.model import Look, RequestSpec, VisitStep
+from httpdyno.model.load_knob import with_load_knobs
 
 
 class Seeing:
@@ -47,6 +48,29 @@ def test_what_is_asked_for_is_that_of_the_arm():
         load.run(lambda _window: None)
         paths = [{each["path"] for each in at.ask("log")["arrivals"]} for at in (one, other)]
     assert paths == [{"/"}, {"/other"}]
+
+
+def test_a_page_has_as_many_objects_as_its_arm_asks_for():
+    with origin() as one, origin() as other:
+        load = load_of(one.address, other.address, n_blocks=1)
+        page = structs.replace(
+            load.workloads[0],
+            requests=tuple(RequestSpec(path=path) for path in ("/", "/a.css", "/b.css")),
+            steps=(VisitStep(request=0, objects=(1, 2)),),
+        )
+        load = replace(load, workloads=[page, with_load_knobs(page, {"objects": 1})])
+        load.run(lambda _window: None)
+        paths = [{each["path"] for each in at.ask("log")["arrivals"]} for at in (one, other)]
+    assert paths == [{"/", "/a.css", "/b.css"}, {"/", "/a.css"}]
+
+
+def test_users_have_the_line_of_their_arm():
+    with origin("--service", "fixed:2ms") as one, origin("--service", "fixed:2ms") as other:
+        load = load_of(one.address, other.address, n_blocks=1)
+        lines = with_load_knobs(load.workloads[0], {"slow": "1Mbit:50%"})
+        windows = replace(load, workloads=[load.workloads[0], lines]).run(lambda _window: None)
+    by_arm = {window.arm: window.measurement.by_population for window in windows}
+    assert [sorted(by_arm[arm]) for arm in (0, 1)] == [[], ["slow", "usual"]]
 
 
 def test_collectors_and_looks_see_the_windows_of_their_arm():

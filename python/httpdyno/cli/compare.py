@@ -38,10 +38,10 @@ from httpdyno.cli.option import (
 from httpdyno.cli.output import Outputs
 from httpdyno.errors import UsageError
 from httpdyno.experiment.planning import compare_plan, versus_plan, with_budget
-from httpdyno.load.check import check_workload
 from httpdyno.model import Configuration, Study
 from httpdyno.registry import load_target
 from httpdyno.study.file import configuration_from
+from httpdyno.study.load_knob import check_load
 from httpdyno.units import duration_s
 
 EXAMPLE = """Example:
@@ -239,11 +239,9 @@ def parse_configuration(text: str, study: Study) -> Configuration:
                 f"`{name}={value}` is outside the knob's domain: {complaint}",
                 hint=f"`httpdyno study show {study.name}` lists the levels",
             )
-    load = study.load_of(configuration)
-    if load != study.workload:
-        try:
-            check_workload(load)
-        except UsageError as error:
-            words = f"`{text}` makes a load that cannot be: {error}"
-            raise UsageError(words, hint=error.hint) from error
+    try:
+        check_load(study, configuration)
+    except UsageError as error:
+        words = f"`{text}` makes a load that cannot be: {error}"
+        raise UsageError(words, hint=error.hint) from error
     return configuration

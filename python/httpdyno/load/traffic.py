@@ -22,16 +22,9 @@ from httpdyno.model.arrival import (
     Stages,
     n_expected,
 )
-from httpdyno.model.users import SlowUsers, Think, Users, Visit
+from httpdyno.model.users import SlowUsers, Think, Users, Visit, slow_users
 from httpdyno.model.workload import RequestSpec, TlsSpec, VisitStep, Workload
-from httpdyno.units import (
-    bandwidth_bytes_per_s,
-    duration_s,
-    factor,
-    rate_per_s,
-    share_ratio,
-    size_bytes,
-)
+from httpdyno.units import duration_s, factor, rate_per_s, share_ratio, size_bytes
 
 T = TypeVar("T")
 N = TypeVar("N", int, float)
@@ -299,16 +292,11 @@ class _Words:
         self._needs("slow_buffer", "slow", "28.8kbit:20%")
         if self._table.slow is None:
             return None
-        line, colon, share = self._table.slow.partition(":")
         try:
-            bytes_per_s = bandwidth_bytes_per_s(line)
-            ratio = share_ratio(share) if colon else 1.0
+            slow = slow_users(self._table.slow)
         except UsageError as error:
             raise self._wrong("slow", _SLOW) from error
-        if bytes_per_s <= 0 or ratio <= 0:  # for the engine: no limit, nobody
-            raise self._wrong("slow", _SLOW)
         size = self.parsed("slow_buffer", _some(size_bytes), "a size above zero, such as `4KiB`")
-        slow = SlowUsers(ratio=ratio, bytes_per_s=bytes_per_s)
         return slow if size is None else structs.replace(slow, receive_buffer_bytes=size)
 
     def parsed(self, key: str, read: Callable[[str], T], expected: str) -> T | None:

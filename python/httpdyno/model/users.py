@@ -1,6 +1,8 @@
 """Who sends: virtual users with their visits, thoughts and cookies, and those on slow lines."""
 
+from httpdyno.errors import UsageError
 from httpdyno.model.base import Record
+from httpdyno.units import bandwidth_bytes_per_s, share_ratio
 
 
 class Visit(Record, frozen=True):
@@ -40,3 +42,19 @@ class SlowUsers(Record, frozen=True):
     bytes_per_s: float
     receive_buffer_bytes: int = 4096
     """The socket's: what a server can send ahead of the reader."""
+
+
+def slow_users(line: str) -> SlowUsers:
+    """Return the users on a line such as `28.8kbit:20%`, which without a share are all of them.
+
+    Raises:
+        UsageError: It is no line with a share, or slows nobody.
+    """
+    bandwidth, colon, share = line.partition(":")
+    slow = SlowUsers(
+        ratio=share_ratio(share) if colon else 1.0,
+        bytes_per_s=bandwidth_bytes_per_s(bandwidth),
+    )
+    if slow.bytes_per_s <= 0 or slow.ratio <= 0:  # for the engine: no limit, nobody
+        raise UsageError(f"the line `{line}` slows nobody", hint="Such as `28.8kbit:20%`.")
+    return slow

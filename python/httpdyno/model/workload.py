@@ -106,6 +106,12 @@ class Workload(Record, frozen=True):
         return self.steps or tuple(VisitStep(request=i) for i in range(len(self.requests)))
 
     @property
+    def asked(self) -> tuple[RequestSpec, ...]:
+        """The requests that some step asks for: of a page's objects a knob may leave some out."""
+        places = {index for step in self.mix for index in (step.request, *step.objects)}
+        return tuple(each for index, each in enumerate(self.requests) if index in places)
+
+    @property
     def request_names(self) -> tuple[str, ...]:
         """The names of all requests; empty of those that have none."""
         return tuple(each.name for each in self.requests)

@@ -1,10 +1,11 @@
 """Knobs of the load: whether the workload of a study can be set so."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 
 from httpdyno.errors import UsageError
 from httpdyno.load.check import check_workload
-from httpdyno.model import Level, Replay, Study
+from httpdyno.model import Configuration, Level, Replay, Study, Workload
+from httpdyno.study.also import workload_for
 from httpdyno.study.workload import Wrong
 
 
@@ -21,8 +22,8 @@ def check_load_knobs(study: Study, wrong: Wrong) -> None:
         key = f"knobs[{index}] ({knob.name})"
         if isinstance(study.workload.arrival, Replay):
             raise wrong(f"{key}.of", "load", "server: requests of a log are sent as they stand")
-        if knob.name == "path" and len(study.workload.requests) != 1:
-            raise wrong(f"{key}.name", knob.name, "a workload of one request")
+        if expected := _workload_of(knob.name, study.workload, of_load):
+            raise wrong(f"{key}.name", knob.name, expected)
         for level in (knob.start, *knob.levels):
             if words := _complaint(study, {knob.name: level}):
                 raise wrong(f"{key}.levels", level, words)
@@ -31,10 +32,36 @@ def check_load_knobs(study: Study, wrong: Wrong) -> None:
             raise wrong(f"candidates[{index}] ({candidate.name}).set", candidate.values, words)
 
 
+def check_load(study: Study, configuration: Configuration) -> None:
+    """Refuse a configuration with which there is no load, or none that shows what is claimed.
+
+    Raises:
+        UsageError: With the sentence that says what.
+    """
+    load = study.load_of(configuration)
+    if load == study.workload:
+        return
+    check_workload(load)
+    for metric in sorted(study.objective.named):
+        if expected := workload_for(metric, load):
+            raise UsageError(f"it has no {metric}, which takes {expected}")
+
+
+def _workload_of(name: str, workload: Workload, of_load: Set[str]) -> str:
+    """Return in which workload a knob sets something; empty where it does in this one."""
+    if name == "path" and len(workload.requests) != 1:
+        return "a workload of one request"
+    if name == "objects" and sum(bool(step.objects) for step in workload.steps) != 1:
+        return "a workload of one page, a request with `objects`"
+    if name == "slow_buffer" and workload.slow is None and "slow" not in of_load:
+        return "a workload in which some are `slow`"
+    return ""
+
+
 def _complaint(study: Study, values: Mapping[str, Level]) -> str:
     """Return what is expected of the load that these make; empty where it can be."""
     try:
-        check_workload(study.load_of(study.start_configuration().with_values(values)))
+        check_load(study, study.start_configuration().with_values(values))
     except UsageError as error:
         return f"a workload that can be: {error}"
     return ""

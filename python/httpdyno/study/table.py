@@ -36,7 +36,8 @@ class KnobTable(Record, frozen=True):
     """Of its numbers, for reports."""
     of: Literal["server", "load"] = "server"
     """`load`: it sets the workload of its side, and the server never hears of it: `connections`,
-    `path` (of one request), `requests_per_connection`, `headers.NAME` (empty: none)."""
+    `path` (of one request), `objects` (how many of those of one page), `requests_per_connection`,
+    `slow` (a line as in `[workload]`, or `none`), `slow_buffer`, `headers.NAME` (empty: none)."""
     why: str = ""
     """Why it is worth trying."""
     book_ratio: tuple[float, ...] = ()
