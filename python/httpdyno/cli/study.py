@@ -199,7 +199,7 @@ def _reflowed(text: str) -> str:
 
 
 def _facts(study: Study) -> Table:
-    load, objective = study.workload, study.objective
+    load, objective = study.load_of(study.start_configuration()), study.objective
     tie = f", then {objective.tie_breaker}" if objective.tie_breaker else ""
     beside = f"; told beside it: {', '.join(objective.beside)}" if objective.beside else ""
     limits = [f"errors at most {objective.max_error_ratio:.2%}"]
@@ -207,7 +207,7 @@ def _facts(study: Study) -> Table:
         limits.append(f"p99 at most {format_duration(objective.max_p99_s)}")
     if objective.max_memory_bytes is not None:
         limits.append(f"memory at most {format_bytes(objective.max_memory_bytes)}")
-    counts = Counter(f"{each.method} {each.path}" for each in load.requests)
+    counts = Counter(f"{each.method} {each.path}" for each in load.asked)
     requests = ", ".join(f"{text} ({n} ×)" if n > 1 else text for text, n in counts.items())
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=False)
     table.add_column(style="dim")

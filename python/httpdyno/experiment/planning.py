@@ -346,9 +346,9 @@ def _together(study: Study) -> str:
 
 
 def _workload_line(study: Study) -> str:
-    load = study.workload
+    load = study.load_of(study.start_configuration())
     alive = "keep-alive" if load.keep_alive else "a connection per request"
-    paths = ", ".join(f"{request.method} {request.path}" for request in load.requests)
+    paths = ", ".join(f"{request.method} {request.path}" for request in load.asked)
     if load.first:
         first = ", ".join(f"{request.method} {request.path}" for request in load.first)
         paths = f"{paths}; each user first does {first}"

@@ -114,7 +114,7 @@ def asked_requests(workload: Workload) -> Sequence[RequestSpec]:
     """Return what is asked: what users ask for first, then the rest, once each."""
     arrival = workload.arrival
     own = read_access_log(arrival).requests if isinstance(arrival, Replay) else ()
-    return tuple(dict.fromkeys(chain(workload.first, own or workload.requests)))
+    return tuple(dict.fromkeys(chain(workload.first, own or workload.asked)))
 
 
 def questions(workload: Workload, requests: Sequence[RequestSpec]) -> tuple[Question, ...]:

@@ -90,7 +90,7 @@ def tiles_of(a: CallFigures, b: CallFigures) -> list[tuple[str, str, str]]:
 def offered_text(study: Study) -> str:
     """Return what is done to what is measured: the workload, or batches of calls."""
     if study.fragments is None:
-        return workload_text(study.workload)
+        return workload_text(study.load_of(study.start_configuration()))
     return f"bodies of code, called in batches of {format_duration(study.method.window_s)}"
 
 

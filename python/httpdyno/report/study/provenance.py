@@ -59,11 +59,12 @@ def _offered(outcome: Outcome) -> list[tuple[str, str]]:
     host, study = outcome.host, outcome.plan.study
     if study.fragments is not None:
         return [("measured", offered_text(study)), ("taken off", study.fragments.empty)]
+    load = study.load_of(study.start_configuration())
     return [
         ("client on cores", _cores(host.client_cpus)),
         ("server on cores", _cores(host.server_cpus)),
         ("workload", offered_text(study)),
-        ("requests", ", ".join(f"{r.method} {r.path}" for r in study.workload.requests)),
+        ("requests", ", ".join(f"{r.method} {r.path}" for r in load.asked)),
     ]
 
 
