@@ -335,6 +335,8 @@ def test_a_value_outside_the_knobs_domain_is_refused():
     [
         ("slow-backend", "connections=0", "`connections=0` makes a load that cannot be: .* is 0"),
         ("request-path", "path=news", "`path=news` makes a load that cannot be"),
+        ("keep-alive", "objects=13", "a page of 13 objects, of which 12 are listed"),
+        ("compression-slow-line", "slow=modem", "`modem` is not a bandwidth"),
     ],
 )
 def test_a_load_that_cannot_be_is_refused_before_a_run(study, text, words):

@@ -33,6 +33,13 @@ def test_a_metric_that_the_load_has_no_figure_of_is_refused_before_a_run(metric,
     assert run([*with_pages, "--dry-run"]) == 0
 
 
+def test_a_metric_of_which_one_side_has_no_figure_is_refused_before_a_run(capsys):
+    without_pages = ["--a", "objects=0", "--b", "objects=0,keep_alive=5s", "--dry-run"]
+    assert run(["compare", "keep-alive", *without_pages, "--also", "page_p90_s"]) == 2
+    assert "it has no page_p90_s" in " ".join(capsys.readouterr().err.split())
+    assert run(["compare", "keep-alive", *without_pages]) == 0
+
+
 def test_a_comparison_may_be_decided_by_another_phase(capsys):
     words = [
         "compare",
