@@ -165,6 +165,14 @@ def test_the_hint_names_what_was_probably_meant(study, before, after, hint):
     assert hint in caught.value.hint
 
 
+def test_two_words_for_one_line_are_one_load(study):
+    knob = '[[knobs]]\nname = "slow"\nof = "load"\nstart = "none"\nlevels = {}\n\n[workload]'
+    both = STUDY.replace("[workload]", knob.format('["1Mbit", "1000kbit:100%"]'))
+    with pytest.raises(StudyFileError, match="render the same: the load would be the same"):
+        rehearsed(study(both))
+    assert rehearsed(study(STUDY.replace("[workload]", knob.format('["1Mbit"]')))) == ()
+
+
 def test_a_knob_that_only_works_beside_another_is_let_through(study):
     text = STUDY.replace("{{ knob.mood }}", "{{ knob.mood if knob.workers > 1 else '' }}")
     assert rehearsed(study(text)) == ()

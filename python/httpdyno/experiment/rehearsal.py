@@ -253,7 +253,10 @@ class _Rehearsal:
     def _without_effect(self, what: str, name: str) -> StudyFileError:
         study = self._study
         known = self._adapter.knobs()
-        if name in known:
+        is_of_load = any(knob.name == name and knob.of == "load" for knob in study.knobs)
+        if is_of_load:
+            hint = "leave one out"
+        elif name in known:
             hint = f"{study.server.adapter} writes them the same way; leave one out"
         else:
             hint = nearest(name, known) or (
@@ -261,7 +264,9 @@ class _Rehearsal:
                 f"knobs of {study.server.adapter} itself: {', '.join(sorted(known))}"
             )
         return StudyFileError(
-            f"study {study.name}: {what}: the server would be the same", hint=hint
+            f"study {study.name}: {what}: the {'load' if is_of_load else 'server'} would be the "
+            "same",
+            hint=hint,
         )
 
     def _is_setting_read(self, name: str, start: Configuration) -> bool:
