@@ -171,6 +171,15 @@ def format_number(value: float, decimals: int, *, toward: Toward = "nearest") ->
     return f"{exact.quantize(Decimal(1).scaleb(-decimals), _ROUNDING[toward]):,f}"
 
 
+def format_count(value: float, /, *, toward: Toward = "nearest") -> str:
+    """Return how many there are in the mean: `12.05`, `1,204`."""
+    return format_number(value, 2 if abs(value) < _WHOLE_FROM else 0, toward=toward)
+
+
+_WHOLE_FROM = 1000
+"""From so many on nobody counts hundredths."""
+
+
 def format_bounds(low: float, high: float, text: Format) -> str:
     """Return an interval, `6,116/s … 6,265/s`, its ends rounded outward."""
     return f"{text(low, toward='down')} … {text(high, toward='up')}"

@@ -94,6 +94,7 @@ from httpdyno.model.study import (
     Study,
     Template,
 )
+from httpdyno.model.system_calls import SystemCalls
 from httpdyno.model.turns import Instance, TurnsClaim, TurnsOutcome
 from httpdyno.model.users import SlowUsers, Think, Users, Visit
 from httpdyno.model.workload import FORM_TYPE, Objective, RequestSpec, TlsSpec, VisitStep, Workload
@@ -192,6 +193,7 @@ __all__ = [
     "Survey",
     "Sweep",
     "SweepPoint",
+    "SystemCalls",
     "Telemetry",
     "Template",
     "Think",

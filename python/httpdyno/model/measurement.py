@@ -7,7 +7,7 @@ from msgspec import structs
 
 from httpdyno.model.base import Record
 from httpdyno.model.calls import Calls
-from httpdyno.model.metric import keeps_first_byte, request_of
+from httpdyno.model.metric import is_of_system_calls, keeps_first_byte, request_of
 
 
 class HistogramData(Record, frozen=True):
@@ -379,7 +379,7 @@ class Measurement(Record, frozen=True, omit_defaults=True):
             metrics: That something is claimed of: what they are of is kept.
             names: Of the requests that were sent.
         """
-        wanted = {request_of(metric) for metric in metrics} - {""}
+        wanted = {request_of(metric) for metric in metrics if not is_of_system_calls(metric)} - {""}
         each = self.by_request or (Portion(latency=self.latency),)
         named = {n: p.latency for n, p in zip(names, each, strict=False) if n in wanted}
         parts = self.by_request if self.measured_errors else ()

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 
+SYSTEM_CALLS = "calls_per_request"
+
 _OF_REQUESTS = {
     "throughput_per_s": ("throughput", "throughput"),
     "usual_throughput_per_s": ("usual_throughput", "throughput of the usual users"),
@@ -9,6 +11,7 @@ _OF_REQUESTS = {
     "pss_bytes": ("memory", "memory"),
     "uss_bytes_per_process": ("uss_per_process", "private memory per process"),
     "bytes_per_request": ("bytes_per_request", "bytes per request"),
+    SYSTEM_CALLS: (SYSTEM_CALLS, "system calls per request"),
     "latency_p50_s": ("latency_p50", "p50 latency"),
     "latency_p90_s": ("latency_p90", "p90 latency"),
     "latency_p99_s": ("latency_p99", "p99 latency"),
@@ -60,7 +63,7 @@ _OF = " of "
 
 
 class _WithRequests(dict[str, str]):
-    """Also of one request of a mix, by its name: `latency_p90_s of search`."""
+    """Also of one request of a mix, `latency_p90_s of search`, or of calls of one kind."""
 
     def __missing__(self, key: str) -> str:
         whole, of, request = key.partition(_OF)
@@ -85,8 +88,23 @@ def of_request(name: str) -> tuple[str, ...]:
 
 
 def request_of(metric: str) -> str:
-    """Return the name of the request that a metric, or a ratio, is of; empty: of all."""
+    """Return the request that a metric, or a ratio, is of, or the kind of calls; empty: of all."""
     return metric.partition(_OF)[2]
+
+
+def is_of_system_calls(metric: str) -> bool:
+    """Whether a metric, or a ratio, is of system calls: of all, or of a kind."""
+    return metric.partition(_OF)[0] == SYSTEM_CALLS
+
+
+def calls_of_kind(kind: str) -> str:
+    """Return the metric of system calls of a kind, which is its ratio's key too."""
+    return f"{SYSTEM_CALLS}{_OF}{kind}"
+
+
+def kind_of_calls(metric: str) -> str:
+    """Return the kind that a metric, or a ratio, of system calls is of; empty: of all, or none."""
+    return request_of(metric) if is_of_system_calls(metric) else ""
 
 
 def times_of_request(name: str) -> str:
@@ -111,7 +129,9 @@ def distribution_of(ratio: str) -> tuple[str, str]:
 def is_on_demand(metric: str) -> bool:
     """Whether a metric is looked at only where an objective names it."""
     of = distribution_of(RATIO_OF_METRIC[metric])[0]
-    return metric == USUAL_RATE or bool(request_of(of)) or of in ON_DEMAND
+    if metric == USUAL_RATE or is_of_system_calls(metric):
+        return True
+    return bool(request_of(of)) or of in ON_DEMAND
 
 
 def keeps_first_byte(metrics: Iterable[str]) -> bool:

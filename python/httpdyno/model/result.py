@@ -14,6 +14,7 @@ from httpdyno.model.look import Bottleneck, Look
 from httpdyno.model.measurement import HistogramData, Measurement, Telemetry
 from httpdyno.model.site import ValueEvidence
 from httpdyno.model.study import Plan, Step
+from httpdyno.model.system_calls import SystemCalls
 
 Verdict = Literal["better", "worse", "equivalent", "inconclusive", "failed", "not_measured"]
 """`failed`: the candidate was refused, crashed, hung or broke; the arm's status says which.
@@ -82,6 +83,11 @@ class StartRecord(Record, frozen=True):
     looked: a configuration is looked at in one start of a run."""
     looked_s: float = 0.0
     """What of its duration that took; 0 also in what an earlier version stored."""
+    system_calls: tuple[SystemCalls | None, ...] = ()
+    """Those of each arm's answers, counted after its windows; (n_arms,), or empty where the
+    objective has nothing of them."""
+    counted_s: float = 0.0
+    """What of its duration that took; another start takes it again."""
     log_lines: tuple[LogLines | None, ...] = ()
     """What came into each arm's error logs from when it was ready to the end of the load;
     (n_arms,), or empty where none can be read."""
@@ -167,6 +173,8 @@ class ArmSummary(Record, frozen=True):
     """What its error logs said while it was loaded; None where they cannot be read."""
     calls: CallFigures | None = None
     """Of a body that a program repeats; None of a server."""
+    system_calls: SystemCalls | None = None
+    """Of an answer, over all starts; None where the objective has nothing of them."""
 
 
 class SecondClaim(Record, frozen=True):

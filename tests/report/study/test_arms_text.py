@@ -3,8 +3,9 @@
 from msgspec import structs
 from tests.report import sample_second
 from tests.report.plain import WIDTH, plain_text
+from tests.report.study.test_also_text import asked, shown
 
-from httpdyno.model import Outcome
+from httpdyno.model import Outcome, SystemCalls
 from httpdyno.report.study.html import outcome_html
 from httpdyno.report.study.json import outcome_json
 from httpdyno.report.study.text import outcome_text
@@ -33,6 +34,29 @@ def test_names_looked_up_have_a_column_a_tile_and_a_figure() -> None:
     final = outcome_json(outcome)["final"]
     arms = final["before_arm"], final["after_arm"]
     assert [arm["lookups_per_request"] for arm in arms] == [0.0, 2.971]
+
+
+def test_system_calls_that_are_asked_for_have_a_column_and_figures() -> None:
+    whole = asked(sample_second.second_compare(), "better", metric="calls_per_request of open")
+    assert whole.final is not None
+    counts = [
+        SystemCalls(per_request=80.0, by_kind={"open": 4.0}, n_answers=120),
+        SystemCalls(per_request=1204.4, n_answers=120),
+    ]
+    a, b = (
+        structs.replace(arm, system_calls=each)
+        for arm, each in zip((whole.final.a, whole.final.b), counts, strict=True)
+    )
+    outcome = structs.replace(whole, final=structs.replace(whole.final, a=a, b=b))
+    lines = [line.rstrip() for line in shown(outcome).splitlines()]
+    (head,) = [number for number, line in enumerate(lines) if line.endswith("open calls")]
+    assert [row.split()[-1] for row in lines[head + 1 : head + 3]] == ["4.00", "0.00"]
+    assert "1,204" in outcome_html(outcome)
+    final = outcome_json(outcome)["final"]
+    arms = final["before_arm"], final["after_arm"]
+    assert [arm["calls_per_request"] for arm in arms] == [80.0, 1204.4]
+    assert [arm["calls_by_kind"] for arm in arms] == [{"open": 4.0}, {}]
+    assert final["request_ratios"]["calls_per_request of open"]["ratio"] == 1.214
 
 
 def test_without_a_resolver_nothing_is_told_of_them() -> None:

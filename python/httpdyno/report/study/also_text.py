@@ -4,8 +4,13 @@ Each has a verdict of its own, which is told whatever it is: they were named to 
 """
 
 from httpdyno.model import Comparison, SecondClaim
+from httpdyno.model.metric import is_of_system_calls
 from httpdyno.report.study.second_text import second_figure
 from httpdyno.report.study.verdict_text import metric_name, ratio_key, shown_verdict
+
+
+_NO_WIDTH = 1e-9
+"""Of the ratio: an interval that is narrower has no width but the arithmetic's."""
 
 
 def also_claims(comparison: Comparison) -> tuple[SecondClaim, ...]:
@@ -17,7 +22,12 @@ def also_words(comparison: Comparison, claim: SecondClaim) -> str:
     """Return what comes after the verdict: its figure, or the reason why there is none."""
     if claim.verdict == "not_measured" or ratio_key(claim.metric) not in comparison.ratios:
         return claim.reason
-    return second_figure(comparison, claim)
+    figure = second_figure(comparison, claim)
+    interval = comparison.ratios[ratio_key(claim.metric)]
+    is_alike = interval.high - interval.low < _NO_WIDTH * interval.ratio
+    if is_of_system_calls(claim.metric) and is_alike:
+        return f"{figure}, the same in all {comparison.n_starts} starts"
+    return figure
 
 
 def also_clauses(comparison: Comparison) -> list[str]:

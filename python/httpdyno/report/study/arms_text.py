@@ -11,7 +11,9 @@ from httpdyno.model.metric import (
     METRIC_NAMES,
     RATIO_OF_METRIC,
     USUAL_RATE,
+    is_of_system_calls,
     is_on_demand,
+    kind_of_calls,
     request_of,
 )
 from httpdyno.report.shared.phrase import NOTHING
@@ -119,6 +121,9 @@ def _cell(arm: ArmSummary, metric: str) -> str:
         return NOTHING if figure is None else format_of(metric)(figure)
     if metric == LOOKUPS:
         return lookups_text(arm)
+    if is_of_system_calls(metric):
+        found = arm.system_calls
+        return NOTHING if found is None else format_of(metric)(found.of(kind_of_calls(metric)))
     return _latency(arm.times_s, RATIO_OF_METRIC[metric])
 
 

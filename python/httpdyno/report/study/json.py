@@ -140,6 +140,8 @@ def _arm(arm: ArmSummary) -> ArmJson:
         throughput_per_s=arm.throughput_per_s,
         cpu_s_per_request=arm.cpu_s_per_request,
         bytes_per_request=arm.bytes_per_request,
+        calls_per_request=None if arm.system_calls is None else arm.system_calls.per_request,
+        calls_by_kind={} if arm.system_calls is None else arm.system_calls.by_kind,
         lookups_per_request=arm.lookups_per_request,
         error_ratio=arm.error_ratio,
         statuses=arm.statuses,

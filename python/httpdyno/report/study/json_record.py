@@ -42,6 +42,10 @@ class ArmJson(Record, frozen=True):
     cpu_s_per_request: float
     bytes_per_request: float
     """Received for each right answer, heads included; 0 in runs of earlier versions."""
+    calls_per_request: float | None
+    """System calls of an answer; null where the objective has nothing of them."""
+    calls_by_kind: dict[str, float]
+    """The same by kind, without those that no answer took."""
     lookups_per_request: float | None
     """Questions to the server's resolver of names for each right answer; null where it has none of
     its own."""
@@ -100,6 +104,7 @@ class ClaimJson(Record, frozen=True):
     memory_ratio: RatioJson | None
     uss_per_process_ratio: RatioJson | None
     bytes_per_request_ratio: RatioJson | None
+    calls_per_request_ratio: RatioJson | None
     latency_p50_ratio: RatioJson | None
     latency_p90_ratio: RatioJson | None
     latency_p99_ratio: RatioJson | None
@@ -113,7 +118,8 @@ class ClaimJson(Record, frozen=True):
     cpu_per_call_ratio: RatioJson | None
     wall_per_call_ratio: RatioJson | None
     request_ratios: dict[str, RatioJson]
-    """Of single requests that the objective names, such as `latency_p90 of search`."""
+    """Of single requests that the objective names, such as `latency_p90 of search`, and of kinds of
+    system calls, `calls_per_request of open`."""
     book_ratio: float | None
     """The founding documents' figure."""
     n_starts: int

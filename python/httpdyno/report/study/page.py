@@ -6,7 +6,7 @@ from typing import Any
 
 from httpdyno.foreign_text import readable
 from httpdyno.model import ArmSummary, Comparison, Outcome, level_text
-from httpdyno.model.metric import MORE_IS_BETTER
+from httpdyno.model.metric import MORE_IS_BETTER, SYSTEM_CALLS
 from httpdyno.report.shared.phrase import NOTHING, plural
 from httpdyno.report.shared.template import Drawn
 from httpdyno.report.study.also_text import also_clauses
@@ -61,7 +61,13 @@ from httpdyno.report.study.verdict_text import (
     shown_verdict,
     verdict_badge,
 )
-from httpdyno.units import format_bytes, format_duration, format_percent, format_rate
+from httpdyno.units import (
+    format_bytes,
+    format_count,
+    format_duration,
+    format_percent,
+    format_rate,
+)
 
 _STAND_INS = {
     "RUN": "the folder that each start had for itself",
@@ -290,6 +296,7 @@ def _tiles(final: Comparison | None) -> list[dict[str, str]]:
         ("memory", _memory(a), _memory(b)),
         *_bytes_tile(a, b),
         *_lookups_tile(a, b),
+        *_calls_tile(a, b),
         ("errors", format_percent(a.error_ratio), format_percent(b.error_ratio)),
     ]
     return _named(tiles)
@@ -311,6 +318,14 @@ def _lookups_tile(a: ArmSummary, b: ArmSummary) -> list[tuple[str, str, str]]:
     if a.lookups_per_request is None or b.lookups_per_request is None:
         return []
     return [("lookups per request", lookups_text(a), lookups_text(b))]
+
+
+def _calls_tile(a: ArmSummary, b: ArmSummary) -> list[tuple[str, str, str]]:
+    """Return the system calls of a request, where each start counted them."""
+    if a.system_calls is None or b.system_calls is None:
+        return []
+    before, after = a.system_calls.per_request, b.system_calls.per_request
+    return [(metric_name(SYSTEM_CALLS), format_count(before), format_count(after))]
 
 
 def _tail(a: ArmSummary, b: ArmSummary) -> str:

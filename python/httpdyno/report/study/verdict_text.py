@@ -14,13 +14,21 @@ from httpdyno.model import (
     TrialStatus,
     Verdict,
 )
-from httpdyno.model.metric import METRIC_NAMES, RATIO_OF_METRIC, request_of
+from httpdyno.model.metric import (
+    METRIC_NAMES,
+    RATIO_OF_METRIC,
+    SYSTEM_CALLS,
+    is_of_system_calls,
+    kind_of_calls,
+    request_of,
+)
 from httpdyno.report.shared.phrase import NOTHING, confidence_percent, plural
 from httpdyno.units import (
     Format,
     Toward,
     format_bounds,
     format_bytes,
+    format_count,
     format_duration,
     format_guess,
     format_number,
@@ -67,6 +75,9 @@ def short_name(ratio: str) -> str:
     names = {"cpu_per_request": "CPU", "throughput": "rate"}
     names |= {"cpu_per_call": "CPU", "wall_per_call": "wall"}
     names |= {"uss_per_process": "private", "usual_throughput": "usual rate"}
+    names |= {SYSTEM_CALLS: "calls"}
+    if kind := kind_of_calls(ratio):
+        return f"{kind} calls"
     return names.get(ratio, ratio.removeprefix("latency_").replace("_", " "))
 
 
@@ -316,6 +327,8 @@ def point_bounds_text(point: SweepPoint, metric: str) -> str:
 
 def format_of(metric: str) -> Format:
     """Return what writes figures of a metric, in its unit."""
+    if is_of_system_calls(metric):
+        return format_count
     if request_of(metric):
         return format_duration
     if metric.endswith("_per_s"):
