@@ -7,7 +7,7 @@ import pytest
 from msgspec import structs
 from tests.real.foreground import free_port, started_in
 
-from httpdyno.experiment.call_count import N_ANSWERS, traced_workload, with_calls
+from httpdyno.experiment.call_count import N_ANSWERS, counted, traced_workload, with_calls
 from httpdyno.load.engine import start_load
 from httpdyno.model import Closed, Look, Replay, RequestSpec, SlowUsers, Workload
 from httpdyno.model.arrival import Constant
@@ -32,6 +32,10 @@ def test_calls_of_an_answer_are_those_that_the_server_makes(own_folders):
             assert look.calls[kind] == n, kind
         assert (look.calls[".htaccess"], look.calls["missing"]) == (1, 3)
         assert structs.replace(look, calls={}, n_traced=0) == SEEN
+        found = counted([pid], ASKED, start, longest_s=5.0)
+    assert (found.n_answers, found.of("lstat"), found.untraced) == (N_ANSWERS, 2.0, "")
+    others = found.of(".htaccess") + found.of("missing")
+    assert found.per_request == pytest.approx(sum(found.by_kind.values()) - others)
 
 
 @pytest.mark.real_server("strace")

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 from msgspec import structs
 
-from httpdyno.errors import AdapterError
+from httpdyno.errors import AdapterError, TargetError
 from httpdyno.experiment import server_bench, start_memory
 from httpdyno.experiment.bench import StartRequest
 from httpdyno.experiment.caveat import shared_cores
@@ -68,7 +68,7 @@ class Server:
         self._is_over.set()
 
 
-def measured(*servers, configurations=None, line_up=(), seen=None):
+def measured(*servers, configurations=None, line_up=(), seen=None, objective=None):
     """Measure a start of these servers, or of what stands in their place."""
     left = list(servers)
 
@@ -87,7 +87,7 @@ def measured(*servers, configurations=None, line_up=(), seen=None):
         start_configuration=lambda: Configuration(values={"n": 0}),
         may_differ=(),
         method=Method(),
-        objective=Objective(),
+        objective=objective or Objective(),
     )
     arms = configurations or tuple(
         Configuration(values={"n": number}) for number in range(len(servers))
@@ -115,6 +115,17 @@ def test_an_interruption_while_arms_come_up_ends_the_others_at_once():
     with pytest.raises(KeyboardInterrupt):
         measured(Server(interrupted), slow)
     assert not slow.is_alive()
+
+
+def test_where_strace_may_not_trace_what_counts_calls_is_refused_and_nothing_else(monkeypatch):
+    def refused():
+        raise TargetError("the objective is about system calls: strace is not installed")
+
+    monkeypatch.setattr(server_bench, "require_tracing", refused)
+    server = NotRunning(status="refused", detail="no")
+    with pytest.raises(TargetError, match="about system calls"):
+        measured(objective=Objective(also=("calls_per_request of open",)))
+    assert measured(server, objective=Objective()).statuses == ("refused",)
 
 
 def test_arms_are_waited_for_at_the_same_time():

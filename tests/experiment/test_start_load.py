@@ -23,6 +23,7 @@ from httpdyno.model import (
     Constant,
     Look,
     RequestSpec,
+    SystemCalls,
     WindowRecord,
     Workload,
 )
@@ -368,6 +369,39 @@ def test_servers_are_looked_at_after_their_windows(asked):
     assert look.answers > 0
     assert look.clients > 1
     assert look.client_limit
+
+
+def test_system_calls_are_counted_of_each_server_of_each_start(monkeypatch):
+    """And what was looked at has them too, without counting them again."""
+
+    def counted(root_pids, _workload, _start, *, longest_s):
+        assert longest_s >= 1.0
+        n = float(root_pids[0])
+        return SystemCalls(per_request=n, by_kind={"read": n}, n_answers=20)
+
+    monkeypatch.setattr(looks_afterwards, "counted", counted)
+    monkeypatch.setattr(looks_afterwards, "with_calls", None)
+    places = [Place(start, arm) for start in range(2) for arm in range(2)]
+    with origin("--service", "fixed:1ms") as server:
+        load = load_of(server.address, server.address, n_blocks=1)
+        load = replace(
+            load,
+            requests=[replace(load.requests[0], start=start) for start in range(2)],
+            addresses=dict.fromkeys(places, server.address),
+            collectors={},
+            known=dict.fromkeys((0, 1), CycleMoments(n=100.0, sum_s=0.1, sum_s2=0.0001)),
+            wanted=Wanted(
+                onlookers={Place(0, 1): Seeing},
+                traced={Place(0, 1): [1]},
+                counted={place: [number] for number, place in enumerate(places, 1)},
+            ),
+        )
+        load.run(lambda _: None)
+    found = [load.looked.calls_of_start(start, 2) for start in range(2)]
+    assert [[each.per_request for each in arms if each] for arms in found] == [[1, 2], [3, 4]]
+    look = load.looked.looks[Place(0, 1)]
+    assert (look.calls, look.n_traced) == ({"read": 2.0}, 20)
+    assert load.looked.cost.n_counts == 0
 
 
 def test_a_pool_whose_workers_are_replaced_is_looked_at_for_longer(monkeypatch):

@@ -12,14 +12,21 @@ from msgspec import structs
 from httpdyno.errors import RevertError, TargetError
 from httpdyno.load.engine import Edge, LoadHandle
 from httpdyno.load.window_plan import WindowPlan
-from httpdyno.model import Closed, Look, Replay, Workload
+from httpdyno.model import Closed, Look, Replay, SystemCalls, Workload
 from httpdyno.telemetry.census.record import Census
 from httpdyno.telemetry.census.taken import census_between
 
 N_ANSWERS = 20
 """Each is some ten times slower under strace."""
-_LONGEST_S = 1.0
+LOOK_LONGEST_S = 1.0
+"""Where no claim rests on it."""
+START_LONGEST_S = 10.0
+"""Where one does: slow answers are waited for."""
 _NO_TIME = "no answer came while strace looked"
+_NOBODY = "strace saw none of the server's processes take part in an answer"
+
+Start = Callable[[Workload, WindowPlan, Edge], LoadHandle]
+"""Starts a load of the one server."""
 
 
 def traced_workload(workload: Workload) -> Workload | None:
@@ -31,12 +38,7 @@ def traced_workload(workload: Workload) -> Workload | None:
     )
 
 
-def with_calls(
-    look: Look,
-    root_pids: Sequence[int],
-    workload: Workload,
-    start: Callable[[Workload, WindowPlan, Edge], LoadHandle],
-) -> Look:
+def with_calls(look: Look, root_pids: Sequence[int], workload: Workload, start: Start) -> Look:
     """Return a look with the system calls of an answer, or with why they could not be counted.
 
     Args:
@@ -45,13 +47,34 @@ def with_calls(
         workload: What the study asks of it.
         start: Starts a load of this one server.
     """
+    return told_in(look, counted(root_pids, workload, start, longest_s=LOOK_LONGEST_S))
+
+
+def told_in(look: Look, found: SystemCalls) -> Look:
+    """Return a look with what was counted, or with why nothing was. Pure."""
+    if found.untraced:
+        return structs.replace(look, untraced=found.untraced)
+    return structs.replace(look, calls=found.by_kind, n_traced=found.n_answers, untraced="")
+
+
+def counted(
+    root_pids: Sequence[int], workload: Workload, start: Start, *, longest_s: float
+) -> SystemCalls:
+    """Return the system calls of an answer, or why they could not be counted.
+
+    Args:
+        root_pids: The server's processes; all below them are traced.
+        workload: What the study asks of it.
+        start: Starts a load of this one server.
+        longest_s: What the answers may take in all.
+    """
     one_by_one = traced_workload(workload)
     if one_by_one is None:
-        return structs.replace(look, untraced="requests of a log are not sent twice")
+        return SystemCalls(untraced="requests of a log are not sent twice")
     completed: list[int] = []
 
     def load(on_edge: Edge) -> None:
-        window = WindowPlan(arm=0, lead_in_s=0.0, measure_s=_LONGEST_S, n_requests=N_ANSWERS)
+        window = WindowPlan(arm=0, lead_in_s=0.0, measure_s=longest_s, n_requests=N_ANSWERS)
         handle = start(one_by_one, window, on_edge)
         try:
             handle.wait(math.inf)
@@ -63,11 +86,16 @@ def with_calls(
     try:
         found = census_between(root_pids, load)
     except (TargetError, RevertError) as error:
-        return structs.replace(look, untraced=str(error))
-    if found is None or not sum(completed):
-        return structs.replace(look, untraced=_NO_TIME)
-    return structs.replace(
-        look, calls=calls_of(found, sum(completed)), n_traced=sum(completed), untraced=""
+        return SystemCalls(untraced=str(error))
+    n_answers = sum(completed)
+    if found is None or not n_answers:
+        return SystemCalls(untraced=_NO_TIME)
+    if not found.n_took_part:
+        return SystemCalls(untraced=_NOBODY)
+    return SystemCalls(
+        per_request=found.total.mean / n_answers,
+        by_kind=calls_of(found, n_answers),
+        n_answers=n_answers,
     )
 
 

@@ -11,6 +11,8 @@ COUNT_S = 1.0
 """Of counting one server's system calls, where none were counted yet: strace takes hold, 20 answers
 come some ten times slower, for a second at the most, and it lets go. The bundled gunicorn takes
 0.3 s (`bookmarks`, two virtual cores)."""
+LEAST_COUNT_S = 0.1
+"""What no count takes less than: it waits for quiet at both edges of its load."""
 
 
 class LookCost(Record, frozen=True):

@@ -1,4 +1,8 @@
-"""Servers of a start looked at when all of its windows are through: who looks takes their time."""
+"""Servers of a start looked at when all of its windows are through: who looks takes their time.
+
+System calls are counted then as well: of each server of each start where the objective has to do
+with them, else of those that were looked at, where that may tell why a change helped.
+"""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -6,12 +10,12 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from httpdyno.experiment.arm_load import Place
-from httpdyno.experiment.call_count import with_calls
-from httpdyno.experiment.look_cost import LookCost
+from httpdyno.experiment.call_count import START_LONGEST_S, counted, told_in, with_calls
+from httpdyno.experiment.look_cost import LEAST_COUNT_S, LookCost
 from httpdyno.experiment.looking import LONG_LOOK_S, LOOK_S, Looking, looks_in, wants_longer
 from httpdyno.load.engine import Edge, LoadHandle, RunningLoad
 from httpdyno.load.window_plan import WindowPlan
-from httpdyno.model import Look, Workload
+from httpdyno.model import Look, SystemCalls, Workload
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -22,6 +26,13 @@ class Wanted:
     """Who looks at servers that nobody looked at yet, a new one for each look."""
     traced: Mapping[Place, Sequence[int]] = field(default_factory=dict)
     """The processes of those among them whose system calls are counted as well."""
+    counted: Mapping[Place, Sequence[int]] = field(default_factory=dict)
+    """The processes of those whose system calls are a figure of the start, looked at or not."""
+
+    @property
+    def least_counted_s(self) -> float:
+        """What counting these takes at the least."""
+        return len(self.counted) * LEAST_COUNT_S
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -30,6 +41,10 @@ class Looked:
 
     looks: Mapping[Place, Look] = field(default_factory=dict)
     cost: LookCost = field(default_factory=LookCost)
+    system_calls: Mapping[Place, SystemCalls] = field(default_factory=dict)
+    """Those that are a figure of their start."""
+    counted_s: float = 0.0
+    """What these took; it is in no other cost, because each start takes it."""
 
     @property
     def by_arm(self) -> dict[int, Look]:
@@ -40,6 +55,11 @@ class Looked:
         """Return what was seen of a start's arms; (n_arms,), or empty where nobody looked."""
         found = tuple(self.looks.get(Place(start, arm)) for arm in range(n_arms))
         return () if all(look is None for look in found) else found
+
+    def calls_of_start(self, start: int, n_arms: int) -> tuple[SystemCalls | None, ...]:
+        """Return the system calls of a start's arms; (n_arms,), or empty where none are counted."""
+        found = tuple(self.system_calls.get(Place(start, arm)) for arm in range(n_arms))
+        return () if all(each is None for each in found) else found
 
 
 StartAll = Callable[[Sequence[Place], Sequence[WindowPlan], Edge], RunningLoad]
@@ -79,7 +99,19 @@ def look_afterwards(
     looks = looked([place for place in up if place in wanted.onlookers], LOOK_S)
     looks |= looked([place for place in looks if wants_longer(looks[place])], LONG_LOOK_S)
     seen_s = time.monotonic()
-    traced = [place for place in looks if place in wanted.traced]
+    found = {
+        place: counted(
+            wanted.counted[place],
+            workload_of(place),
+            partial(start_one, place),
+            longest_s=START_LONGEST_S,
+        )
+        for place in up
+        if place in wanted.counted
+    }
+    counted_s = time.monotonic()
+    looks |= {place: told_in(looks[place], each) for place, each in found.items() if place in looks}
+    traced = [place for place in looks if place in wanted.traced and place not in found]
     for place in traced:
         one = partial(start_one, place)
         looks[place] = with_calls(looks[place], wanted.traced[place], workload_of(place), one)
@@ -87,6 +119,6 @@ def look_afterwards(
         n_looks=len(looks),
         looks_s=seen_s - began_s,
         n_counts=len(traced),
-        counts_s=time.monotonic() - seen_s,
+        counts_s=time.monotonic() - counted_s,
     )
-    return Looked(looks=looks, cost=cost)
+    return Looked(looks=looks, cost=cost, system_calls=found, counted_s=counted_s - seen_s)

@@ -66,7 +66,7 @@ from httpdyno.servers.root_folder import ROOT_VARIABLE, full_disk
 from httpdyno.servers.run_data import RunData
 from httpdyno.servers.run_folder import RunRoot, new_run_root
 from httpdyno.telemetry.account import account_of
-from httpdyno.telemetry.census.tracer import can_trace
+from httpdyno.telemetry.census.tracer import can_trace, require_tracing
 from httpdyno.telemetry.collector import server_collectors
 from httpdyno.telemetry.host import host_facts
 
@@ -94,10 +94,14 @@ class ServerBench:
         self._cycles = KnownCycles()
         self._sizes: dict[str, ArmSize] = {}
         """What each configuration's server took then."""
-        self._looks = LooksToTake(can_count=can_trace())
+        # Where each start counts system calls, looks take theirs from there.
+        self._counts_calls = study.objective.counts_calls
+        self._looks = LooksToTake(can_count=can_trace() and not self._counts_calls)
         self._sameness = Sameness(study, self._spawned)
 
     def __enter__(self) -> Self:
+        if self._counts_calls:
+            require_tracing()
         # The stopper outlives every server; servers themselves are spawned by this thread.
         self._stopper = ThreadPoolExecutor(max_workers=8, thread_name_prefix="stop")
         self._root = new_run_root()
@@ -211,6 +215,8 @@ class ServerBench:
                 began_at=began_at,
                 duration_s=duration_s,
                 looked_s=looked.cost.total_s / len(requests),
+                system_calls=looked.calls_of_start(number, len(start)),
+                counted_s=looked.counted_s / len(requests),
                 statuses=tuple(arm.status for arm in start),
                 details=tuple(arm.detail for arm in start),
                 ready_s=tuple(arm.ready_s for arm in start),
@@ -315,6 +321,9 @@ class ServerBench:
                     place: each.root_pids
                     for place, each in running.items()
                     if place.start == 0 and wanted.get(place.arm)
+                },
+                counted={
+                    place: each.root_pids for place, each in running.items() if self._counts_calls
                 },
             ),
             seed=self._seed,

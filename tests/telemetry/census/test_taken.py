@@ -18,7 +18,7 @@ from tests.real.foreground import free_port, started_in
 from httpdyno.errors import TargetError
 from httpdyno.telemetry.census.record import PerRequest
 from httpdyno.telemetry.census.taken import census_of
-from httpdyno.telemetry.census.tracer import traced, tree_pids
+from httpdyno.telemetry.census.tracer import require_tracing, traced, tree_pids
 
 pytestmark = pytest.mark.real_server("strace")
 
@@ -105,6 +105,14 @@ def test_without_strace_it_is_said_how_to_have_it(server, monkeypatch):
     assert "apt-get install strace" in caught.value.hint
 
 
+def test_whether_it_may_trace_is_known_before_there_is_a_server(monkeypatch):
+    require_tracing()
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(TargetError, match="is about system calls: .* not installed") as caught:
+        require_tracing()
+    assert "apt-get install strace" in caught.value.hint
+
+
 def test_one_at_a_time(server):
     pid, _ = server
     with (
@@ -123,7 +131,7 @@ def test_a_server_that_is_gone_is_said_to_be():
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs a right to give away")
 @pytest.mark.parametrize(
-    ("user", "way_out"), [(0, "it takes CAP_SYS_PTRACE"), (1000, "`sudo httpdyno inspect …`")]
+    ("user", "way_out"), [(0, "it takes CAP_SYS_PTRACE"), (1000, "`sudo httpdyno …`")]
 )
 def test_who_may_not_is_told_the_way_out(server, user, way_out, monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: user)

@@ -137,6 +137,29 @@ def can_trace() -> bool:
     return shutil.which("strace") is not None
 
 
+def require_tracing() -> None:
+    """See that strace may trace what this process begins, by tracing something that waits.
+
+    As of a server, strace is no parent of it: that is what a kernel may forbid.
+
+    Raises:
+        TargetError: There is no strace, or it may not.
+    """
+    waiting = [sys.executable, "-I", "-S", "-c", "import sys; sys.stdin.read()"]
+    with subprocess.Popen(  # noqa: S603 - this Python
+        waiting, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as process:
+        try:
+            with traced([process.pid]):
+                pass
+        except TargetError as error:
+            raise TargetError(
+                f"the objective is about system calls: {error}", hint=error.hint
+            ) from error
+        finally:
+            process.kill()
+
+
 def tree_pids(root_pids: Sequence[int]) -> tuple[int, ...]:
     """Return the processes of some trees, without those that have ended: roots first."""
     found: dict[int, None] = {}
@@ -209,7 +232,7 @@ def _await_attached(process: "subprocess.Popen[bytes]", pids: Sequence[int], err
 def _refused(said: str) -> TargetError:
     if "Operation not permitted" not in said:
         return TargetError(f"the server could not be traced: {said or 'strace did not begin'}")
-    hint = "with root's rights it may: `sudo httpdyno inspect …`"
+    hint = "with root's rights it may: `sudo httpdyno …`"
     if os.geteuid() == 0:
         hint = "this root may not trace, as in many containers: it takes CAP_SYS_PTRACE"
     elif content(os.fsencode(_YAMA)).strip() not in (b"", b"0"):
