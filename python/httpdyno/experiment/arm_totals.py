@@ -7,9 +7,23 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from httpdyno.experiment.call_figures import CallTotals, call_value
-from httpdyno.model import CallFigures, HistogramData, Measurement, Portion, WindowRecord
+from httpdyno.experiment.call_ratios import calls_value, pooled
+from httpdyno.model import (
+    CallFigures,
+    HistogramData,
+    Measurement,
+    Portion,
+    SystemCalls,
+    WindowRecord,
+)
 from httpdyno.model.measurement import NO_VALUES
-from httpdyno.model.metric import CALL_RATIOS, QUANTILES, percentile_of, times_of_request
+from httpdyno.model.metric import (
+    CALL_RATIOS,
+    QUANTILES,
+    is_of_system_calls,
+    percentile_of,
+    times_of_request,
+)
 from httpdyno.stats.histogram import count, merge, quantile_s
 
 
@@ -32,9 +46,13 @@ class ArmFigures:
     error_ratio: float
     calls: CallFigures | None = None
     """Of a body that a program repeats; it has no other figures."""
+    system_calls: SystemCalls | None = None
+    """Of an answer; None where none were counted."""
 
     def value(self, ratio_name: str) -> float:
         """Return the figure behind a ratio's name."""
+        if is_of_system_calls(ratio_name):
+            return calls_value(self.system_calls, ratio_name)
         if self.calls is not None or ratio_name in CALL_RATIOS:
             return call_value(self.calls, ratio_name) if ratio_name in CALL_RATIOS else math.nan
         own = {
@@ -68,10 +86,13 @@ class ArmTotals:
     """By what they are of: `latency`, and what an objective names besides."""
     n_times: dict[str, int]
     calls: CallTotals | None = None
+    system_calls: SystemCalls | None = None
 
     @classmethod
-    def of(cls, windows: Sequence[WindowRecord]) -> "ArmTotals":
-        """Return those of one arm's windows."""
+    def of(
+        cls, windows: Sequence[WindowRecord], system_calls: SystemCalls | None = None
+    ) -> "ArmTotals":
+        """Return those of one arm's windows, and what was counted after them."""
         seen = [window.measurement for window in windows]
         times = {
             name: merge(map(times_of, seen))
@@ -98,6 +119,7 @@ class ArmTotals:
             times=times,
             n_times={name: count(data) for name, data in times.items()},
             calls=CallTotals.of(windows),
+            system_calls=system_calls,
         )
 
     @classmethod
@@ -119,6 +141,7 @@ class ArmTotals:
             },
             n_times=dict(sum((Counter(each.n_times) for each in parts), Counter())),
             calls=CallTotals.sum(each.calls for each in parts),
+            system_calls=pooled(each.system_calls for each in parts),
         )
 
     @property
@@ -143,6 +166,7 @@ class ArmTotals:
             },
             error_ratio=(self.offered - n) / self.offered if self.offered else 0.0,
             calls=self.calls.figures if self.calls else None,
+            system_calls=self.system_calls,
         )
 
 

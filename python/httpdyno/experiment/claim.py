@@ -8,6 +8,7 @@ from statistics import fmean, stdev
 from msgspec import structs
 
 from httpdyno.experiment.block_ratios import noise
+from httpdyno.experiment.call_ratios import width_words
 from httpdyno.experiment.caveat import window_caveats
 from httpdyno.experiment.evidence import (
     arm_status,
@@ -267,7 +268,7 @@ def _claim(
     needed, at_best, at_luckiest = (starts_needed(spread, each, alpha=alpha) for each in wanted)
     return Claim(
         verdict=word,
-        reason=_reason(word, interval, objective, (n, needed)),
+        reason=_reason(word, interval, objective, (n, needed)) + width_words(name, spread, n),
         interval=interval,
         n_starts=n_starts,
         starts_needed=_in_starts(needed, n, n_starts),

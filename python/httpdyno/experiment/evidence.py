@@ -13,6 +13,7 @@ from statistics import fmean, median
 from httpdyno.advice.bottleneck import bottleneck, with_own_words
 from httpdyno.experiment.arm_totals import ArmFigures, ArmTotals
 from httpdyno.experiment.call_figures import is_above_floor
+from httpdyno.experiment.call_ratios import calls_in, no_ratio
 from httpdyno.experiment.phase_figures import phase_figures
 from httpdyno.model import (
     ArmSummary,
@@ -54,7 +55,7 @@ class _Known:
         if key not in self._of:
             if len(self._of) >= self._room:
                 del self._of[next(iter(self._of))]
-            totals = ArmTotals.of(arm_windows(start, arm))
+            totals = ArmTotals.of(arm_windows(start, arm), calls_in(start, arm))
             self._of[key] = (start, totals, totals.figures)
         return self._of[key][1:]
 
@@ -153,6 +154,7 @@ def arm_summary(
         bottleneck=None if look is None else with_own_words(bottleneck(look), log),
         log=log,
         calls=figures.calls,
+        system_calls=figures.system_calls,
     )
 
 
@@ -257,6 +259,8 @@ def ratio_intervals(
         if name in CALL_RATIOS and not is_above_floor(
             starts, lambda start, arm: start_figures(start, arm).calls, name
         ):
+            continue
+        if no_ratio(starts, name):
             continue
         confidence = objective.confidence_of(metric)
         interval = ratio_interval(log_ratios(starts, name), confidence=confidence)

@@ -11,6 +11,7 @@ from statistics import fmean
 
 from msgspec import structs
 
+from httpdyno.experiment.call_ratios import no_ratio
 from httpdyno.experiment.claim import MAY_LOSE, worst_ratio
 from httpdyno.experiment.evidence import (
     arm_status,
@@ -73,6 +74,9 @@ def gone_of(starts: Sequence[StartRecord], study: Study) -> dict[int, Gone]:
         # First, because what is left out later has another status in those starts.
         if is_silent and n_complete >= SILENT_STARTS:
             words = f"no right answers, or no {name}, in any start"
+            has_other = any(has_figures(start, (arm,), "throughput") for start in starts)
+            if has_other and (doubt := no_ratio(starts, name, (arm,))):
+                words = doubt
             found[arm] = Gone(status="unstable", detail=words)
             continue
         status, detail = arm_status(starts, arm)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from httpdyno.experiment.call_figures import floor_doubt
+from httpdyno.experiment.call_ratios import no_ratio
 from httpdyno.experiment.evidence import carries, has_figures, smallest_count, start_figures
 from httpdyno.model import StartRecord
 from httpdyno.model.metric import CALL_RATIOS, METRIC_NAMES, RATIO_OF_METRIC
@@ -34,6 +35,10 @@ def no_figure(
     is_silent = len(starts) >= _SILENT_STARTS and not is_told
     if name in CALL_RATIOS and (is_silent or len(starts) >= fewest):
         doubt = floor_doubt(starts, lambda start, arm: start_figures(start, arm).calls)
+        if doubt:
+            return doubt
+    if is_silent or len(starts) >= fewest:
+        doubt = no_ratio(starts, name, arms)
         if doubt:
             return doubt
     return _silence(starts, metric) if is_silent else ""

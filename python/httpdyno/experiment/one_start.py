@@ -161,13 +161,14 @@ def whole_s(plan: Plan, record: StartRecord, *, can_count: bool) -> tuple[float,
         record: A start of two, alone.
         can_count: Whether system calls can be counted here.
     """
+    can_count = can_count and not plan.study.objective.counts_calls  # each start does
     looks_s = LooksToTake(can_count=can_count).expected_s(comparisons_ahead(plan))
     method, n_steps, start_s = plan.study.method, len(plan.steps), record.duration_s
     if method.is_all_at_once:
         # All are up in each start; the final claim has two.
         one_by_one_s = method.min_starts * (n_at_once(plan) / 2 + 1) * start_s + looks_s
         return one_by_one_s, one_by_one_s
-    load_s = sum(window.measurement.total_s for window in record.windows)
+    load_s = sum(window.measurement.total_s for window in record.windows) + record.counted_s
     coming_up_s = max(0.0, start_s - load_s)
 
     def together_s(n_starts: int) -> float:

@@ -24,6 +24,7 @@ from httpdyno.model import (
     Look,
     Measurement,
     StartRecord,
+    SystemCalls,
     Telemetry,
     TrialStatus,
     WindowRecord,
@@ -67,6 +68,10 @@ class FakeBench:
     """Of a look at a server, after its windows."""
     count_s: float = 0.0
     """Of counting its system calls besides."""
+    system_calls: Callable[[Mapping[str, Level]], SystemCalls | None] = lambda _values: None
+    """What each start counts of a configuration's values."""
+    count_each_s: float = 0.0
+    """What that takes of each server in each start."""
 
     def __post_init__(self) -> None:
         cost = LookCost(n_looks=1, looks_s=self.look_s, n_counts=1, counts_s=self.count_s)
@@ -130,11 +135,19 @@ class FakeBench:
                 if self.interrupt_after == self.starts_measured and block > 0:
                     raise KeyboardInterrupt
         self.starts_measured += 1
+        calls = tuple(
+            self.system_calls(arm.values) if status == "complete" else None
+            for arm, status in zip(request.arms, statuses, strict=True)
+        )
+        counted_s = self.count_each_s * sum(each is not None for each in calls)
+        load_s = math.fsum(w.measurement.total_s for w in windows)
         return StartRecord(
             comparison=request.comparison,
             start=request.start,
             began_at="2026-01-01T00:00:00+00:00",
-            duration_s=self.start_s + math.fsum(w.measurement.total_s for w in windows),
+            duration_s=self.start_s + load_s + counted_s,
+            system_calls=calls if any(calls) else (),
+            counted_s=counted_s,
             statuses=statuses,
             details=tuple("" if s == "complete" else f"it {s}" for s in statuses),
             windows=tuple(windows),

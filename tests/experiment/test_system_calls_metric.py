@@ -1,0 +1,154 @@
+"""System calls as what decides: counts of starts, their verdicts, nought and no width."""
+
+import math
+
+import pytest
+from msgspec import structs
+from tests.experiment.test_second_metric import ARMS, SPREAD, start_of
+
+from httpdyno.experiment.block_choice import start_times
+from httpdyno.experiment.call_ratios import pooled
+from httpdyno.experiment.claim import Terms, comparison
+from httpdyno.experiment.evidence import arm_summary, log_ratios
+from httpdyno.experiment.planning import compare_plan
+from httpdyno.experiment.run import run_plan
+from httpdyno.model import Objective, StartRecord, SystemCalls
+from httpdyno.store.payload import from_text, to_text
+from httpdyno.testing.bench import FakeBench
+from httpdyno.testing.memory_store import MemoryStore
+
+CALLS, OPENS = "calls_per_request", "calls_per_request of open"
+
+
+def of(per_request, opens=2.0, n_answers=20):
+    kinds = {"read": per_request - opens, "open": opens}
+    by_kind = {kind: n for kind, n in kinds.items() if n}
+    return SystemCalls(per_request=per_request, by_kind=by_kind, n_answers=n_answers)
+
+
+def counted(number, a, b):
+    return structs.replace(start_of(number, 1.0, 1.0), system_calls=(a, b))
+
+
+def starts(factor, spread=SPREAD):
+    return [
+        counted(number, of(100.0), of(100.0 * factor * math.exp(noise)))
+        for number, noise in enumerate(spread)
+    ]
+
+
+def compared(found, metric=CALLS, **more):
+    return comparison(
+        1, found, ARMS, Terms(objective=Objective(metric=metric, **more), min_starts=6)
+    )
+
+
+@pytest.mark.parametrize(("factor", "verdict"), [(0.5, "better"), (2.0, "worse")])
+def test_fewer_are_better(factor, verdict):
+    found = compared(starts(factor))
+    assert (found.verdict, found.metric) == (verdict, CALLS)
+    assert found.ratios[CALLS].ratio == pytest.approx(factor)
+    assert "width" not in found.reason
+
+
+def test_each_start_gives_one_ratio_and_a_summary_all_of_them():
+    found = starts(0.5)
+    assert log_ratios(found, CALLS)[2] == pytest.approx(math.log(0.5))
+    arm = arm_summary(found, 0, ARMS[0])
+    assert arm.system_calls == SystemCalls(
+        per_request=100.0, by_kind={"read": 98.0, "open": 2.0}, n_answers=120
+    )
+
+
+def test_starts_weigh_by_their_answers_and_those_without_a_count_by_nothing():
+    found = pooled([of(10.0, 0.0, n_answers=20), None, of(40.0, 4.0, n_answers=10)])
+    assert found is not None
+    assert (found.per_request, found.n_answers) == (pytest.approx(20.0), 30)
+    assert found.of("open") == pytest.approx(4 / 3)
+    assert pooled([None]) is None
+
+
+@pytest.mark.parametrize(("factor", "verdict"), [(1.0, "equivalent"), (0.75, "better")])
+def test_a_ratio_that_never_varies_is_said_to_have_no_width(factor, verdict):
+    found = compared(starts(factor, [0.0] * 6))
+    assert found.verdict == verdict
+    assert found.reason.endswith(
+        "; the ratio is the same in all 6 starts, so its interval has no width"
+    )
+    assert found.ratios[CALLS].low == pytest.approx(found.ratios[CALLS].high)
+
+
+def test_a_kind_that_one_does_without_has_no_ratio_and_both_figures():
+    found = compared([counted(n, of(100.0, 3.0), of(97.0, 0.0)) for n in range(6)], OPENS)
+    assert found.verdict == "not_measured"
+    assert OPENS not in found.ratios
+    assert found.reason == (
+        "a takes 3.00 and b takes 0.00 `open` calls for an answer, and in 6 of 6 starts one of "
+        "them none, so there is no ratio of them"
+    )
+
+
+def test_one_start_without_calls_of_a_kind_is_not_left_out_in_silence():
+    some = [counted(n, of(100.0), of(100.0, float(n > 0))) for n in range(6)]
+    found = compared(some, OPENS)
+    assert (found.verdict, OPENS in found.ratios) == ("not_measured", False)
+    assert "in 1 of 6 starts" in found.reason
+
+
+def test_a_kind_that_nobody_needs_is_said_to_be_none():
+    found = compared([counted(n, of(98.0, 0.0), of(98.0, 0.0)) for n in range(6)], OPENS)
+    assert found.reason == "no answer takes any `open` calls, so there is no ratio of them"
+
+
+def test_what_strace_could_not_count_is_no_figure_and_says_why():
+    untraced = SystemCalls(untraced="no answer came while strace looked")
+    found = compared([counted(n, of(98.0), untraced) for n in range(6)])
+    assert found.verdict == "not_measured"
+    assert found.reason.endswith("in 6 starts: no answer came while strace looked")
+    assert found.b.system_calls is None
+
+
+def test_they_break_ties_and_are_told_beside():
+    tied = compared(starts(0.5), "throughput_per_s", tie_breaker=CALLS)
+    assert (tied.verdict, tied.decided_by) == ("better", CALLS)
+    told = compared(starts(0.5), "throughput_per_s", also=(CALLS, OPENS))
+    assert [each.verdict for each in told.also] == ["better", "equivalent"]
+
+
+def test_starts_of_earlier_versions_have_none():
+    start = start_of(0, 1.0, 1.0)
+    whole = counted(0, of(10.0), None)
+    assert from_text(to_text(whole), StartRecord, "it") == whole
+    old = to_text(start).replace('"system_calls":[],"counted_s":0.0,', "")
+    assert "system_calls" not in old
+    assert from_text(old, StartRecord, "it") == start
+    assert CALLS not in compared([start] * 6, "throughput_per_s").ratios
+
+
+def test_what_counting_takes_is_no_part_that_starts_side_by_side_share():
+    start = structs.replace(start_of(0, 1.0, 1.0), duration_s=10.0)
+    counting = structs.replace(start, duration_s=13.0, counted_s=3.0)
+    plain, with_count = start_times([start], 4), start_times([counting], 4)
+    assert with_count.overhead_s == pytest.approx(plain.overhead_s + 3.0)
+    assert with_count.block_s == plain.block_s
+
+
+def test_a_whole_run_decides_by_them_within_its_budget(study):
+    study = structs.replace(study, objective=Objective(metric=CALLS))
+    a = study.start_configuration()
+    bench = FakeBench(
+        throughput_per_s=lambda _values: 400.0,
+        system_calls=lambda values: of(60.0 if values["good"] else 80.0),
+        count_each_s=1.0,
+    )
+    found = run_plan(
+        compare_plan(study, a, a.replaced("good", 1), seed=1, budget_s=120.0),
+        bench=bench,
+        store=MemoryStore(),
+        run_id="1",
+        watch=lambda _event: None,
+    )
+    assert found.final is not None
+    assert found.final.verdict == "better"
+    assert found.final.ratios[CALLS].ratio == pytest.approx(0.75)
+    assert found.final.duration_s <= 120.0
