@@ -140,6 +140,22 @@ def test_a_start_gives_each_arms_windows_with_the_cpu_time_they_cost(study):
     assert all(w.telemetry.pss_bytes for w in last.values())
 
 
+@pytest.mark.real_server("strace")
+def test_each_server_of_a_start_has_its_system_calls_counted_where_that_is_asked_for(study):
+    also = replace(study.objective, also=("calls_per_request of other",))
+    record = _start(replace(study, objective=also), "good", "slow")
+    assert record.statuses == ("complete", "complete")
+    good, slow = record.system_calls
+    assert (good.untraced, slow.untraced) == ("", "")
+    assert min(good.n_answers, slow.n_answers) >= 20
+    assert good.of("read") == pytest.approx(slow.of("read"), abs=0.5)
+    assert slow.of("other") - good.of("other") == pytest.approx(1.0, abs=0.3), "it sleeps once"
+    assert 0 < record.counted_s < record.measuring_s
+    figures = [start_figures(record, arm).value("calls_per_request of other") for arm in (0, 1)]
+    assert figures == [good.of("other"), slow.of("other")]
+    assert _start(study, "good").system_calls == ()
+
+
 def test_what_an_application_complains_of_under_load_is_kept_with_its_start(study, tmp_path):
     told = APPLICATION.replace(
         '    path = environ["PATH_INFO"]\n',

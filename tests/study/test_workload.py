@@ -21,7 +21,7 @@ from httpdyno.model import (
     VisitStep,
     Workload,
 )
-from httpdyno.study.also import metrics_of, with_also
+from httpdyno.study.also import metrics_of, metrics_text, with_also
 from httpdyno.study.schema import study_schema
 from httpdyno.study.workload import check_windows, encrypted, form_body, study_workload
 
@@ -65,6 +65,25 @@ def test_requests_have_names_and_metrics_of_their_own(tmp_path):
     assert objective.also == ("latency_p90_s of search",)
     with pytest.raises(UsageError, match="`p90_s of find` cannot be told"):
         with_also(Objective(), ["p90_s of find"], seen)
+
+
+def test_system_calls_have_a_metric_for_each_kind_and_a_word_for_all(tmp_path):
+    workload = read(tmp_path, "")
+    metrics = metrics_of(workload)
+    assert {"calls_per_request", "calls_per_request of open"} < {*metrics}
+    assert metrics_text(metrics).endswith("usual_p90_s, calls_per_request of KIND")
+    objective = with_also(Objective(), ["calls_per_request of missing"], workload)
+    assert objective.counts_calls
+    assert not Objective().counts_calls
+    with pytest.raises(UsageError, match="`calls_per_request of opne` cannot be told"):
+        with_also(Objective(), ["calls_per_request of opne"], workload)
+
+
+def test_system_calls_of_a_log_cannot_be_asked_for():
+    log = Workload(requests=(), arrival=Replay(log="access.log"))
+    objective = Objective(also=("calls_per_request of open",))
+    with pytest.raises(StudyFileError, match="are not sent twice"):
+        check_windows(log, Method(), objective, wrong)
 
 
 @pytest.mark.parametrize(

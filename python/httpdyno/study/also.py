@@ -5,14 +5,35 @@ from collections.abc import Sequence
 from msgspec import structs
 
 from httpdyno.errors import UsageError
-from httpdyno.model import Objective, Workload
-from httpdyno.model.metric import CALL_METRIC, RATES, REQUEST_METRICS, metric_named, of_request
+from httpdyno.model import Objective, Replay, Workload
+from httpdyno.model.metric import (
+    CALL_METRIC,
+    RATES,
+    REQUEST_METRICS,
+    calls_of_kind,
+    is_of_system_calls,
+    kind_of_calls,
+    metric_named,
+    of_request,
+)
+from httpdyno.telemetry.census.kind import COUNTED
 
 
 def metrics_of(workload: Workload) -> tuple[str, ...]:
-    """Return the metrics of a server under a load, and those of its requests that have a name."""
+    """Return the metrics of a server under a load, and those of its requests that have a name.
+
+    System calls are also those of each kind.
+    """
     names = filter(None, workload.request_names)
-    return (*REQUEST_METRICS, *(metric for name in names for metric in of_request(name)))
+    of_one = (metric for name in names for metric in of_request(name))
+    return (*REQUEST_METRICS, *of_one, *map(calls_of_kind, COUNTED))
+
+
+def metrics_text(metrics: Sequence[str]) -> str:
+    """Return metrics in a row; those of kinds of calls as one, for there are many."""
+    told = [each for each in metrics if not kind_of_calls(each)]
+    kinds = [calls_of_kind("KIND")] if len(told) < len(metrics) else []
+    return ", ".join([*told, *kinds])
 
 
 def with_also(objective: Objective, names: Sequence[str], workload: Workload) -> Objective:
@@ -38,7 +59,8 @@ def with_also(objective: Objective, names: Sequence[str], workload: Workload) ->
     for name in names:
         metric = metric_named(name)
         if metric not in known:
-            raise UsageError(f"`{name}` cannot be told beside the metric", hint=", ".join(known))
+            words = f"`{name}` cannot be told beside the metric"
+            raise UsageError(words, hint=metrics_text(known))
         if metric not in {*objective.beside, *also}:
             also.append(metric)
     return structs.replace(objective, also=tuple(also))
@@ -50,4 +72,6 @@ def workload_for(metric: str, workload: Workload) -> str:
         return "a workload with pages: requests with `objects`"
     if metric.startswith("usual_") and workload.slow is None:
         return "a workload in which some are `slow`"
+    if is_of_system_calls(metric) and isinstance(workload.arrival, Replay):
+        return "a workload with requests of its own: those of a log are not sent twice"
     return ""

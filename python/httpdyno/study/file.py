@@ -19,7 +19,7 @@ from httpdyno.model.metric import CALL_METRIC
 from httpdyno.model.site import Site
 from httpdyno.model.study import Method, ServerSpec, Study, limits_of
 from httpdyno.model.workload import Objective, Workload, second_metric_of
-from httpdyno.study.also import metrics_of, with_also
+from httpdyno.study.also import metrics_of, metrics_text, with_also
 from httpdyno.study.candidate import study_candidates
 from httpdyno.study.complaint import MISSING_HINT, is_possible_number, nearest, typed_study
 from httpdyno.study.fragments import fragments_from, target_of, with_fragments
@@ -289,7 +289,7 @@ class _Checker:
     ) -> Objective:
         for name, metric in (("metric", table.metric), ("tie_breaker", table.tie_breaker)):
             if metric not in metrics and (metric or name == "metric"):
-                raise self.wrong(f"objective.{name}", metric, ", ".join(metrics))
+                raise self.wrong(f"objective.{name}", metric, metrics_text(metrics))
         if table.tie_breaker == table.metric:
             raise self.wrong("objective.tie_breaker", table.tie_breaker, "another than the metric")
         for key, value, low, high in (

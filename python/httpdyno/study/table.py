@@ -69,7 +69,10 @@ class ObjectiveTable(Record, frozen=True):
     `latency_p999_s`; with `p50` and `p90` also `first_byte_p50_s` (until an answer begins),
     `page_p50_s` (pages with all their objects) and `usual_p50_s` (users who are not slow; their
     answers are `usual_throughput_per_s`). Of one
-    request that has a `name` it is `latency_p90_s of NAME`, and so on. With `[fragments]` it is
+    request that has a `name` it is `latency_p90_s of NAME`, and so on. `calls_per_request` is the
+    system calls of an answer, without what its connection takes, and `calls_per_request of open`
+    those of a kind, as `inspect --census` names them, `.htaccess` or `missing`: each start counts
+    them after its windows, by `strace` over some twenty answers. With `[fragments]` it is
     `cpu_s_per_call`."""
     tie_breaker: str = ""
     """Another metric, which decides where the first is proven to lose little."""

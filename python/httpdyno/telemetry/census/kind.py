@@ -58,6 +58,8 @@ NAMES: dict[Kind, tuple[str, ...]] = {
 }
 """In the order in which they are shown; whatever else there is, is `other`."""
 KINDS: tuple[Kind, ...] = (*NAMES, "other")
+COUNTED: tuple[str, ...] = (*KINDS, ".htaccess", "missing")
+"""All that calls of an answer are told by: kinds, and two kinds of looks for files among them."""
 BY_PATH: frozenset[Kind] = frozenset({"stat", "lstat", "open", "access", "readlink"})
 """Those that look for a file."""
 TRANSFERS: frozenset[Kind] = frozenset({"read", "write"})
