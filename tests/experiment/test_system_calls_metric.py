@@ -10,7 +10,10 @@ from httpdyno.experiment.block_choice import start_times
 from httpdyno.experiment.call_ratios import pooled
 from httpdyno.experiment.claim import Terms, comparison
 from httpdyno.experiment.evidence import arm_summary, log_ratios
-from httpdyno.experiment.planning import compare_plan
+from httpdyno.experiment.look_cost import LEAST_COUNT_S
+from httpdyno.experiment.one_start import whole_s
+from httpdyno.experiment.planning import compare_plan, make_plan, plan_lines
+from httpdyno.experiment.rehearsal import least_s
 from httpdyno.experiment.run import run_plan
 from httpdyno.model import Objective, StartRecord, SystemCalls
 from httpdyno.store.payload import from_text, to_text
@@ -131,6 +134,24 @@ def test_what_counting_takes_is_no_part_that_starts_side_by_side_share():
     plain, with_count = start_times([start], 4), start_times([counting], 4)
     assert with_count.overhead_s == pytest.approx(plain.overhead_s + 3.0)
     assert with_count.block_s == plain.block_s
+
+
+def test_the_time_that_the_first_claim_needs_has_a_count_for_each_server_of_each_start(study):
+    a = study.start_configuration()
+    plain = compare_plan(study, a, a.replaced("good", 1), seed=1)
+    asked = structs.replace(study, objective=Objective(also=(CALLS,)))
+    counting = structs.replace(plain, study=asked)
+    assert any("each counts system calls" in line for line in plan_lines(counting))
+    assert not any("system calls" in line for line in plan_lines(plain))
+    assert least_s(counting) == pytest.approx(least_s(plain) + 6 * 2 * LEAST_COUNT_S)
+    record = structs.replace(start_of(0, 1.0, 1.0), duration_s=4.0)
+    with_count = structs.replace(record, duration_s=6.0, counted_s=2.0)
+    plan, plan_counting = (make_plan(each, seed=1) for each in (study, asked))
+    least, most = whole_s(plan, record, can_count=False)
+    counting_least, counting_most = whole_s(plan_counting, with_count, can_count=True)
+    n_starts = 3 + 6 * (len(plan.steps) + 1)
+    assert counting_most - most == pytest.approx(2.0 * n_starts)
+    assert counting_least - least == pytest.approx(2.0 * n_starts), "no two count at a time"
 
 
 def test_a_whole_run_decides_by_them_within_its_budget(study):

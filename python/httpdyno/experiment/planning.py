@@ -298,7 +298,9 @@ def _each_line(plan: Plan, reference: Configuration) -> list[str]:
 def _starts_note(study: Study) -> str:
     method = study.method
     is_one_by_one = method.side_by_side == 1 or method.is_fresh or method.is_all_at_once
-    return "" if is_one_by_one else f"; up to {method.side_by_side} side by side"
+    beside = "" if is_one_by_one else f"; up to {method.side_by_side} side by side"
+    counts = "; each counts system calls after its windows" if study.objective.counts_calls else ""
+    return f"{beside}{counts}"
 
 
 def _window_lines(study: Study) -> list[str]:

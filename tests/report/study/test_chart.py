@@ -95,6 +95,15 @@ def test_a_curve_of_memory_is_drawn_in_its_unit_with_throughput_among_the_costs(
     assert "requests per second" in cost_svg(sweep)
 
 
+def test_a_curve_of_system_calls_is_drawn_in_calls() -> None:
+    sweep = memory_sweep().sweep
+    assert sweep is not None
+    points = tuple(structs.replace(point, value=point.value / 1e6) for point in sweep.points)
+    of_calls = structs.replace(sweep, metric="calls_per_request of open", points=points)
+    assert sweep_rows(of_calls, {})[1]["value"] == pytest.approx(40.0)
+    assert "system calls per request of open" in sweep_svg(of_calls, {})
+
+
 def test_the_book_s_curve_meets_ours_at_its_best() -> None:
     outcome = sample.sweep()
     assert outcome.sweep is not None

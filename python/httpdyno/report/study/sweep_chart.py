@@ -18,7 +18,7 @@ from httpdyno.report.study.verdict_text import (
     point_bounds,
     taken_word,
 )
-from httpdyno.units import format_bytes, format_rate
+from httpdyno.units import format_bytes, format_count, format_rate
 
 
 def sweep_svg(sweep: Sweep, book: dict[Level, float], *, width: int = WIDE) -> str:
@@ -164,4 +164,6 @@ def _unit(metric: str) -> tuple[float, str]:
         return 1.0, "requests per second"
     if write is format_bytes:
         return 1e6, f"{metric_name(metric)}, MB"
+    if write is format_count:
+        return 1.0, metric_name(metric)
     return 1e-3, f"{metric_name(metric)}, ms"
