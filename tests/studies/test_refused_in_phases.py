@@ -1,0 +1,40 @@
+"""What goes wrong only after something happened to a server: bundled studies refuse it in a phase."""
+
+import pytest
+from msgspec.structs import replace
+from tests.conftest import SKIPPED
+from tests.studies.test_bundled import study_of
+
+from httpdyno.experiment.one_start import start_of_arms
+from httpdyno.registry import load_target
+
+
+@pytest.mark.real_server("apache2")
+def test_a_mount_that_does_not_notice_an_edit_answers_nothing_right_after_it():
+    record = beside_the_start("edited-script", {"mount": "registrybb"})
+
+    assert record.statuses == ("complete", "infeasible"), record.details
+    assert "wrong length" in record.details[1]
+    assert "phase new edition" in record.details[1]
+
+
+@pytest.mark.real_server("apache2")
+def test_one_that_is_restarted_after_the_edit_answers_right():
+    [candidate] = study_of("edited-script").candidates
+
+    record = beside_the_start("edited-script", candidate.values)
+
+    assert record.statuses == ("complete", "complete"), record.details
+    for window in record.windows:
+        assert window.measurement.completed == window.measurement.offered > 0
+
+
+def beside_the_start(name, levels):
+    """Return a start of a study as it begins, and of these levels beside it."""
+    study = study_of(name)
+    adapter = load_target(study)
+    if missing := adapter.missing(study.server):
+        pytest.skip(SKIPPED + "; ".join(missing))
+    study = replace(study, method=replace(study.method, blocks_per_start=1))
+    begin = study.start_configuration()
+    return start_of_arms(adapter, study, (begin, begin.with_values(levels)), seed=5)
