@@ -1,6 +1,6 @@
 package Rows;
 
-# A hundred rows of 36 bytes, printed as ROWS_OUTPUT says.
+# ROWS_NUMBER rows of 36 bytes, printed as ROWS_OUTPUT says.
 
 use strict;
 use warnings;
@@ -9,7 +9,9 @@ use Apache2::Const -compile => qw(OK);
 use Apache2::RequestIO  ();
 use Apache2::RequestRec ();
 
-my @ROWS = map { sprintf "<li>%05d: %s</li>\n", $_, 'x' x 19 } 1 .. 100;
+my ($NUMBER) = ($ENV{ROWS_NUMBER} // '') =~ /\A([1-9]\d*)\z/ or die "ROWS_NUMBER is no number\n";
+
+my @ROWS = map { sprintf "<li>%05d: %s</li>\n", $_, 'x' x 19 } 1 .. $NUMBER;
 
 my %WAYS = (
     each_row_flushed => sub {
