@@ -10,7 +10,8 @@ use Apache2::RequestIO  ();
 use Apache2::RequestRec ();
 use DBI                 ();
 
-my $SOURCE = "dbi:SQLite:dbname=$ENV{ITEM_FILE}";
+my $SOURCE = $ENV{ITEM_SOURCE} or die "ITEM_SOURCE names no database\n";
+my $USER   = $ENV{ITEM_USER} // '';
 my $QUERY  = 'SELECT name, price FROM item WHERE id = ?';
 
 my $STATEMENT = $ENV{ITEM_STATEMENT} // '';
@@ -20,7 +21,7 @@ my $prepare   = $PREPARE{$STATEMENT} or die "ITEM_STATEMENT is `$STATEMENT`: no 
 sub handler {
     my $r = shift;
     my ($id) = ($r->args // '') =~ /\bid=(\d+)/;
-    my $database  = DBI->connect($SOURCE, '', '', { RaiseError => 1 });
+    my $database  = DBI->connect($SOURCE, $USER, '', { RaiseError => 1 });
     my $statement = $database->$prepare($QUERY);
     $statement->execute($id);
     my ($name, $price) = $statement->fetchrow_array;
