@@ -1,5 +1,7 @@
 """What goes wrong only after something happened to a server: bundled studies refuse it in a phase."""
 
+import re
+
 import pytest
 from msgspec.structs import replace
 from tests.conftest import SKIPPED
@@ -29,12 +31,21 @@ def test_one_that_is_restarted_after_the_edit_answers_right():
         assert window.measurement.completed == window.measurement.offered > 0
 
 
+@pytest.mark.real_server("apache2")
+def test_children_that_nobody_waited_for_are_no_gain():
+    record = beside_the_start("long-job", {"job": "forgotten"})
+
+    assert record.statuses == ("complete", "infeasible"), record.details
+    assert re.search(r"(?s)phase left behind: .*\b[1-9]\d* processes that", record.details[1])
+
+
 def beside_the_start(name, levels):
     """Return a start of a study as it begins, and of these levels beside it."""
     study = study_of(name)
     adapter = load_target(study)
     if missing := adapter.missing(study.server):
         pytest.skip(SKIPPED + "; ".join(missing))
-    study = replace(study, method=replace(study.method, blocks_per_start=1))
+    short = tuple(replace(phase, window_s=0.5) for phase in study.method.phases)
+    study = replace(study, method=replace(study.method, phases=short, blocks_per_start=1))
     begin = study.start_configuration()
     return start_of_arms(adapter, study, (begin, begin.with_values(levels)), seed=5)

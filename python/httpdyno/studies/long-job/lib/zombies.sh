@@ -1,0 +1,19 @@
+# Fails if children of Apache's processes have ended and nobody waited for them, and says how many:
+# zombies.sh PIDFILE.
+
+set -e
+# Jobs that were begun last end first.
+sleep 0.2
+parent=$(cat "$1")
+count=0
+for process in $(cat "/proc/$parent/task/$parent/children"); do
+    for child in $(cat "/proc/$process/task/$process/children"); do
+        if grep -q '^State:[[:space:]]*Z' "/proc/$child/status" 2>/dev/null; then
+            count=$((count + 1))
+        fi
+    done
+done
+if [ "$count" -gt 0 ]; then
+    echo "$count processes that have ended, and nobody waited for them"
+    exit 1
+fi
