@@ -1,6 +1,7 @@
 package Shared;
 
-# Twenty megabytes that the parent loads, and a page that uses fifty strings of them.
+# Twenty megabytes that the parent loads, and a page that uses fifty strings of them and may keep
+# something of each request for good.
 
 use strict;
 use warnings;
@@ -21,11 +22,15 @@ my %USE   = (
 );
 my $use = $USE{$TOUCH} or die "STUDY_TOUCH is `$TOUCH`: no such use\n";
 
+my ($LEAK_KB) = ($ENV{STUDY_LEAK_KB} // '') =~ /\A(\d+)\z/ or die "STUDY_LEAK_KB is no number\n";
+our @leaked;
+
 our @strings = map { '1' . 'x' x ($BYTES - 1) } 1 .. $STRINGS;
 
 sub handler {
     my $r = shift;
     $use->($strings[rand $STRINGS]) for 1 .. $EACH;
+    push @leaked, 'x' x (1024 * $LEAK_KB) if $LEAK_KB;
     $r->content_type('text/plain');
     $r->print("ok\n");
     return Apache2::Const::OK;
@@ -34,7 +39,7 @@ sub handler {
 sub settings {
     my $r = shift;
     $r->content_type('application/json');
-    $r->print(qq({"touch": "$TOUCH"}\n));
+    $r->print(qq({"touch": "$TOUCH", "leak_kb": "$LEAK_KB"}\n));
     return Apache2::Const::OK;
 }
 
