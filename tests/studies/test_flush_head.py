@@ -20,9 +20,11 @@ def test_only_a_head_that_is_flushed_is_a_chunk_of_its_own(is_flushed):
     if missing := adapter.missing(study.server):
         pytest.skip(SKIPPED + "; ".join(missing))
     asked = study.start_configuration().with_values({"flush_head": is_flushed})
-    with one_server(adapter, study, asked) as up:
-        with urlopen(f"http://{up.running.addresses[0]}/page") as page:
-            first = page.read1()
-            whole = first + page.read()
+    with (
+        one_server(adapter, study, asked) as up,
+        urlopen(f"http://{up.running.addresses[0]}/page") as page,
+    ):
+        first = page.read1()
+        whole = first + page.read()
     assert (len(first) == HEAD_BYTES) == is_flushed
     assert len(whole) == PAGE_BYTES

@@ -1,4 +1,4 @@
-"""What goes wrong only after something happened to a server: bundled studies refuse it in a phase."""
+"""What goes wrong only after something happened to a server: studies refuse it in a phase."""
 
 import re
 

@@ -13,8 +13,9 @@ my $HEAD = sprintf "%-999s\n", '<html><head><title>Rows</title></head><body><h1>
 my $ROWS = join '', map { sprintf "<li>%05d: %s</li>\n", $_, 'x' x 13 } 1 .. 100;
 
 # Read once, in the parent.
-my ($FLUSH) = ($ENV{HEAD_FLUSH} // '') =~ /\A(true|false)\z/ or die "HEAD_FLUSH is neither true nor false\n";
-my ($PAUSE) = ($ENV{HEAD_PAUSE_MS} // '') =~ /\A(\d+)\z/     or die "HEAD_PAUSE_MS is no number\n";
+my ($FLUSH) = ($ENV{HEAD_FLUSH} // '') =~ /\A(true|false)\z/
+    or die "HEAD_FLUSH is neither true nor false\n";
+my ($PAUSE) = ($ENV{HEAD_PAUSE_MS} // '') =~ /\A(\d+)\z/ or die "HEAD_PAUSE_MS is no number\n";
 
 sub handler {
     my $r = shift;
