@@ -120,28 +120,28 @@ def test_what_cannot_be_set_is_refused_by_name(folder, name, start, levels, word
 
 
 @pytest.mark.parametrize(
-    ("text", "name", "start", "levels", "words"),
+    ("text", "knob", "words"),
     [
-        (PAGE, "objects", "3", "[4]", "a page of 4 objects, of which 3 are listed"),
-        (PAGE, "objects", "5", "[3]", "a page of 5 objects, of which 3 are listed"),
-        (SLOW, "slow_buffer", '"8KiB"', '["0"]', "`0` is no buffer"),
+        (PAGE, ("objects", "3", "[4]"), "a page of 4 objects, of which 3 are listed"),
+        (PAGE, ("objects", "5", "[3]"), "a page of 5 objects, of which 3 are listed"),
+        (SLOW, ("slow_buffer", '"8KiB"', '["0"]'), "`0` is no buffer"),
     ],
 )
-def test_what_the_workload_has_not_is_refused(folder, text, name, start, levels, words):
+def test_what_the_workload_has_not_is_refused(folder, text, knob, words):
+    name, start, levels = knob
     with pytest.raises(StudyFileError, match=words):
         study(folder, name, start, levels, text)
 
 
 @pytest.mark.parametrize(
-    ("text", "metric", "name", "start", "levels"),
+    ("text", "metric", "knob"),
     [
-        (PAGE, "page_p90_s", "objects", "3", "[0]"),
-        (SLOW, "usual_p50_s", "slow", '"28.8kbit:20%"', '["none"]'),
+        (PAGE, "page_p90_s", ("objects", "3", "[0]")),
+        (SLOW, "usual_p50_s", ("slow", '"28.8kbit:20%"', '["none"]')),
     ],
 )
-def test_a_level_without_a_figure_of_what_decides_is_refused(
-    folder, text, metric, name, start, levels
-):
+def test_a_level_without_a_figure_of_what_decides_is_refused(folder, text, metric, knob):
+    name, start, levels = knob
     study(folder, name, start, levels, text)
     text = text.replace("latency_p99_s", metric)
     with pytest.raises(StudyFileError, match=f"it has no {metric}"):

@@ -108,7 +108,7 @@ def test_without_strace_it_is_said_how_to_have_it(server, monkeypatch):
 def test_whether_it_may_trace_is_known_before_there_is_a_server(monkeypatch):
     require_tracing()
     monkeypatch.setenv("PATH", "/nowhere")
-    with pytest.raises(TargetError, match="is about system calls: .* not installed") as caught:
+    with pytest.raises(TargetError, match=r"is about system calls: .* not installed") as caught:
         require_tracing()
     assert "apt-get install strace" in caught.value.hint
 

@@ -8,7 +8,6 @@ from httpdyno.model.metric import is_of_system_calls
 from httpdyno.report.study.second_text import second_figure
 from httpdyno.report.study.verdict_text import metric_name, ratio_key, shown_verdict
 
-
 _NO_WIDTH = 1e-9
 """Of the ratio: an interval that is narrower has no width but the arithmetic's."""
 
