@@ -13,10 +13,14 @@ so P is too large by those: of workers that have little of their own that is sev
 With `--leaks`: `httpdyno inspect --load` on pools that leak 1 KiB (1,024 bytes) a request, and on
 pools that do not, as fresh servers each.
 
+With `--starts N`: u of so many starts of each pool, with one order of hashes and with one drawn at
+each start.
+
 Example:
     .venv/bin/python -m benches.memory
     .venv/bin/python -m benches.memory --only apache:leaking
     .venv/bin/python -m benches.memory --leaks --runs 20 --leaking 10
+    .venv/bin/python -m benches.memory --starts 8 --only apache:preloaded
 """
 
 import argparse
@@ -35,7 +39,7 @@ from benches.memory.site import KINDS, LEAK_BYTES, SERVERS, aged, asked, has, po
 from httpdyno.telemetry.pool import pool as sums
 from httpdyno.telemetry.worker import WorkerSampler
 
-MIB = 1 << 20
+KIB, MIB = 1 << 10, 1 << 20
 PILOT_WORKERS = 4
 LEAST_ROOM = 30.0
 """Workers' own memory that a limit has room for at least, so that one of them is about 3 %."""
@@ -67,7 +71,24 @@ def main():
     cases = [each for each in cases if each[0] not in absent]
     if not cases:
         return 2
+    if arguments.starts:
+        return starts(arguments.starts, cases)
     return leaks(arguments, cases) if arguments.leaks else bounds(arguments, cases)
+
+
+def starts(n, cases):
+    """Tell what the largest worker of each start has of its own, smallest first."""
+    for server, kind in cases:
+        for order, is_drawn in (("one", False), ("drawn", True)):
+            each = sorted(
+                pilot(server, kind, is_drawn=is_drawn)[0].largest_uss_bytes for _ in range(n)
+            )
+            print(
+                f"{server} {kind}, {order} order of hashes, KiB: "
+                f"{' '.join(str(found // KIB) for found in each)}",
+                flush=True,
+            )
+    return 0
 
 
 def bounds(arguments, cases):
@@ -108,11 +129,12 @@ def bound(server, kind, arguments):
     return is_right(guess.httpdyno, true)
 
 
-def pilot(server, kind):
+def pilot(server, kind, *, is_drawn=False):
     """Return what a small pool at its age is like, and the most that is mapped in a worker."""
     with tempfile.TemporaryDirectory(prefix="httpdyno-memory-") as folder:
         Path(folder).chmod(0o755)
-        with pool(server, kind, PILOT_WORKERS, folder, most=AGE[kind]) as (process, port):
+        small = pool(server, kind, PILOT_WORKERS, folder, most=AGE[kind], is_drawn=is_drawn)
+        with small as (process, port):
             came = aged(
                 process,
                 port,
@@ -218,6 +240,7 @@ def parsed():
         "--limit", type=int, metavar="MIB", help="of all pools; else 256 or more, leaking ones 128"
     )
     parser.add_argument("--leaks", action="store_true")
+    parser.add_argument("--starts", type=int, metavar="N", help="of each pool: what u is in each")
     parser.add_argument("--runs", type=int, default=20, help="of pools that do not leak")
     parser.add_argument("--leaking", type=int, default=10, help="of pools that do")
     parser.add_argument("--for", dest="duration", default="5s", metavar="TIME")

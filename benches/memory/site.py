@@ -5,6 +5,10 @@ has 50 MB that are only read; `unsharing`, where each request writes into 50 of 
 `leaking`, which keeps 1 KiB (1,024 bytes) of each request, in one growing buffer, so that nothing
 is on top of it. A worker stops that after so many requests as `most` says, and then answers slowly:
 so all come to the same age, and none gets beyond it. Each answer says who gave it, and at what age.
+
+Perl draws the order of its hashes anew at each start, and by it workers write to other pages: what
+a worker has of its own then differs from start to start, in all workers alike (see `--starts`).
+What is asked here is whether a pool of a known kind is foretold, so its starts have one order.
 """
 
 import http.client
@@ -23,6 +27,7 @@ KINDS = ("plain", "preloaded", "unsharing", "leaking")
 SERVERS = ("gunicorn", "apache")
 LEAK_BYTES = 1024
 READY_S = 30.0
+_ONE_ORDER = {"PERL_HASH_SEED": "0", "PYTHONHASHSEED": "0"}
 _END_S = 10.0
 _TIMEOUT_S = 5.0
 _MODULES = Path("/usr/lib/apache2/modules")
@@ -111,7 +116,7 @@ PerlResponseHandler Pool
 
 @contextmanager
 def pool(  # noqa: PLR0913 - what a pool is made of
-    server, kind, n_workers, folder, *, most=1 << 60, group=None
+    server, kind, n_workers, folder, *, most=1 << 60, group=None, is_drawn=False
 ):
     """Start a pool; gives its parent's pid and its port, and ends it.
 
@@ -122,6 +127,7 @@ def pool(  # noqa: PLR0913 - what a pool is made of
         folder: That it may have; everybody may look into it.
         most: Requests after which a worker grows no more.
         group: The control group that it is to be in.
+        is_drawn: Whether its hashes have an order of this start's own.
     """
     port = _free_port()
     command = _command(server, kind, n_workers, folder, port, most)
@@ -130,6 +136,7 @@ def pool(  # noqa: PLR0913 - what a pool is made of
     process = subprocess.Popen(
         command,
         cwd=folder,
+        env=_environment(is_drawn),
         start_new_session=True,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
@@ -210,6 +217,11 @@ def _command(server, kind, n_workers, folder, port, most):  # noqa: PLR0913, PLR
     (at / "apache.conf").write_text(_APACHE.format(**values))
     program = shutil.which("apache2", path=_path())
     return [program, "-f", str(at / "apache.conf"), "-DFOREGROUND"]
+
+
+def _environment(is_drawn):
+    others = {name: value for name, value in os.environ.items() if name not in _ONE_ORDER}
+    return others if is_drawn else others | _ONE_ORDER
 
 
 def _path():
