@@ -63,3 +63,14 @@ def test_without_a_resolver_nothing_is_told_of_them() -> None:
     outcome = looked_up(None, None)
     assert "lookups" not in plain_text(outcome_text(outcome))
     assert "lookups per request" not in outcome_html(outcome)
+
+
+def test_names_of_arms_are_whole_where_a_further_column_would_leave_them_no_room() -> None:
+    text = shown(asked(sample_second.second_compare(), "better", metric="first_byte_p50_s"))
+    lines = [line.rstrip() for line in text.splitlines()]
+    (head,) = [number for number, line in enumerate(lines) if line.endswith("first byte p50")]
+    assert lines[head].split() == ["first", "byte", "p50"]
+    names = [row.split()[0] for row in lines[head + 1 : head + 3]]
+    (first,) = [number for number, line in enumerate(lines) if line.endswith("errors    memory")]
+    assert names == [row.split()[0] for row in lines[first + 1 : first + 3]]
+    assert all(len(line) <= WIDTH for line in lines)

@@ -4,6 +4,9 @@ import math
 from collections.abc import Callable, Iterable, Sequence, Set
 from typing import Any
 
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.measure import Measurement
 from rich.table import Table
 
 from httpdyno.model import ArmSummary, Comparison, Outcome
@@ -37,19 +40,49 @@ LOOKUPS = "lookups_per_request"
 """No metric, but a figure beside them where a server has a resolver of its own."""
 _OWN_HEADS = {"bytes_per_request": "bytes/request", LOOKUPS: "lookups"}
 _NAME_WIDTH = 16
+_LEAST_NAME = 12
+"""Narrower than that, names of arms are chopped to letters."""
+_ANY_WIDTH = 1_000
 _HEAD = ("throughput", "CPU/request", "p50", "p99", "errors", "memory")
 
 
-def arms_table(arms: Arms, *, more: Sequence[str]) -> Table:
-    """Return what arms did, in their own units."""
-    if are_calls(arms):
-        return calls_table(arms)
+def arms_table(arms: Arms, *, more: Sequence[str]) -> RenderableType:
+    """Return what arms did, in their own units: in two tables where one is too wide."""
+    return calls_table(arms) if are_calls(arms) else _ArmsTable(arms, more)
+
+
+class _ArmsTable:
+    """Figures of arms, an arm to a row; those that few ask for below where they have no room."""
+
+    def __init__(self, arms: Arms, more: Sequence[str]) -> None:
+        head = cells_head(more)
+        rows = [(name, unit_cells(arm, more)) for name, arm in arms]
+        n = len(_HEAD)
+        self._whole = _table(head, rows)
+        self._parts = (
+            _table(head[:n], [(name, cells[:n]) for name, cells in rows]),
+            _table(head[n:], [(name, cells[n:]) for name, cells in rows]),
+        )
+        self._is_one = not more
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        least = Measurement.get(console, options.update(width=_ANY_WIDTH), self._whole).minimum
+        if self._is_one or least <= options.max_width:
+            yield self._whole
+        else:
+            yield from self._parts
+
+
+def _table(head: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]]) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
-    table.add_column("", max_width=_NAME_WIDTH, overflow="fold")
-    for name in cells_head(more):
-        table.add_column(name, justify="right", no_wrap=True)
-    for name, arm in arms:
-        table.add_row(name, *unit_cells(arm, more))
+    longest = max((cell_len(name) for name, _ in rows), default=0)
+    least = min(longest, _LEAST_NAME)
+    table.add_column("", min_width=least, max_width=_NAME_WIDTH, overflow="fold")
+    for column, name in enumerate(head):
+        width = max(map(cell_len, (name, *(cells[column] for _, cells in rows))))
+        table.add_column(name, justify="right", min_width=width)
+    for name, cells in rows:
+        table.add_row(name, *cells)
     return table
 
 
