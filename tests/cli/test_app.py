@@ -120,9 +120,13 @@ def test_a_wrong_command_line_is_2_in_the_same_form(capsys, arguments, words):
     assert "--help" in hint
 
 
-def test_nothing_asked_shows_the_help(capsys):
-    assert app.run([]) == 2
-    assert "Commands:" in capsys.readouterr().out
+@pytest.mark.parametrize("arguments", [[], ["study"]])
+def test_nothing_asked_shows_the_help(capsys, arguments):
+    assert app.run(arguments) == 2
+    seen = capsys.readouterr()
+    assert seen.out.startswith(f"Usage: {' '.join(['httpdyno', *arguments])} [OPTIONS] COMMAND")
+    assert "Commands:" in seen.out
+    assert seen.err == ""
 
 
 def test_the_version_is_shown(capsys):

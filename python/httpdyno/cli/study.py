@@ -13,6 +13,7 @@ from rich.text import Text
 
 from httpdyno.cli import study_check, study_new, study_serve
 from httpdyno.cli.console import results
+from httpdyno.cli.exit_code import EXIT_USAGE
 from httpdyno.cli.find_study import bundled_studies, open_study
 from httpdyno.cli.launch import Request, launch
 from httpdyno.cli.option import (
@@ -40,8 +41,8 @@ from httpdyno.study.schema import study_schema
 from httpdyno.units import format_bytes, format_duration
 
 app = typer.Typer(
-    no_args_is_help=False,
     rich_markup_mode=None,
+    invoke_without_command=True,
     epilog="""Example:
 
 \b
@@ -50,6 +51,14 @@ app = typer.Typer(
   httpdyno study run bookmarks --budget 3m
 """,
 )
+
+
+@app.callback()
+def overview(context: typer.Context) -> None:
+    """List, show and run studies of a server and its knobs."""
+    if context.invoked_subcommand is None:
+        say(context.get_help())
+        raise typer.Exit(EXIT_USAGE)
 
 
 @app.command(
