@@ -1,12 +1,13 @@
 """`httpdyno doctor`."""
 
 import json
+import re
 
 import pytest
 
 from httpdyno.cli import doctor
 from httpdyno.cli.app import run
-from httpdyno.cli.find_study import bundled_studies
+from httpdyno.cli.find_study import bundled_studies, open_study
 from httpdyno.model import HostFacts
 from httpdyno.servers import leftovers, limit_group
 from httpdyno.telemetry.noise import Noise, measure_noise, spread_ratio
@@ -59,7 +60,30 @@ def test_a_study_that_cannot_run_is_1(capsys, monkeypatch):
     assert run(["doctor"]) == 1
     out = capsys.readouterr().out
     assert out.startswith(f"0 of {len(bundled_studies())} bundled studies can run here")
-    assert "apt-get install apache2" in out
+    assert out.count("apt-get install apache2") == 1, "once, above all that lack it"
+    assert set(bundled_studies()) <= set(re.split(r"[,\s]+", out))
+
+
+def test_studies_that_can_run_are_counted_and_only_the_others_named(capsys, monkeypatch):
+    class Lacking:
+        def __init__(self, study):
+            self.name = study.name
+
+        def missing(self, spec):
+            lacks = {"soak": ("no disk",), "burst": ("no disk", "no `squid`")}
+            return lacks.get(self.name, ())
+
+    monkeypatch.setattr(doctor, "load_target", Lacking)
+    assert run(["doctor"]) == 1
+    out = capsys.readouterr().out
+    n_all = len(bundled_studies())
+    assert out.startswith(f"{n_all - 2} of {n_all} bundled studies can run here\n")
+    assert out.count("can run") == 1
+    _, _, named = out.partition("studies that cannot run here\n")
+    assert named.startswith("no disk\n    burst, soak\nno `squid`\n    burst\n")
+    monkeypatch.setattr(doctor, "load_target", lambda _: Lacking(open_study("bookmarks")))
+    assert run(["doctor"]) == 0
+    assert "studies that cannot" not in capsys.readouterr().out
 
 
 def test_the_text_fits_80_columns(capsys, monkeypatch):

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -14,7 +15,7 @@ from httpdyno.cli.find_study import bundled_studies, open_study
 from httpdyno.cli.option import JsonOption
 from httpdyno.cli.output import Outputs, write_json
 from httpdyno.errors import AdapterError
-from httpdyno.model import HostFacts, ServerLimits, Study
+from httpdyno.model import HostFacts, ServerLimits
 from httpdyno.registry import adapter_names, load_adapter, load_target
 from httpdyno.servers.cell.possible import cell_complaint, wall_complaint
 from httpdyno.servers.cell.wall import limits_of_wall
@@ -29,6 +30,7 @@ EXAMPLE = """Example:
   httpdyno doctor
 """
 
+_INDENT = (0, 0, 0, 4)
 _FEW_OPEN_FILES = 4096
 _FEW_CPUS = 2
 _BUSY_LOAD_PER_CPU = 0.5
@@ -59,7 +61,6 @@ def command(json: JsonOption = None) -> int:
             results(),
             host=host,
             noise=noise,
-            studies=studies,
             missing=missing,
             remarks=remarks,
         )
@@ -133,18 +134,17 @@ def _document(
     }
 
 
-def _show(  # noqa: PLR0913 - the parts of one page
+def _show(
     console: Console,
     *,
     host: HostFacts,
     noise: Noise,
-    studies: Sequence[Study],
     missing: dict[str, tuple[str, ...]],
     remarks: Sequence[str],
 ) -> None:
     can_run = sum(not lacking for lacking in missing.values())
-    style = "bold green" if can_run == len(studies) else "bold yellow"
-    console.print(Text(f"{can_run} of {len(studies)} bundled studies can run here", style))
+    style = "bold green" if can_run == len(missing) else "bold yellow"
+    console.print(Text(f"{can_run} of {len(missing)} bundled studies can run here", style))
     for title, rows in (
         ("machine", _host_rows(host, noise)),
         ("limits", [(name.replace("_", " "), f"{n:,}") for name, n in host.limits.items()]),
@@ -155,10 +155,14 @@ def _show(  # noqa: PLR0913 - the parts of one page
         ),
         ("private copies of servers", _isolation_rows()),
         ("hard limits of servers", _limit_rows()),
-        ("studies", _study_rows(missing)),
     ):
         console.print(Text(f"\n{title}", "bold"))
         console.print(_table(rows))
+    if can_run < len(missing):
+        console.print(Text("\nstudies that cannot run here", "bold"))
+    for complaint, names in _lacking(missing).items():
+        console.print(Text(complaint))
+        console.print(Padding(Text(", ".join(names)), _INDENT))
     for remark in remarks:
         console.print(Text.assemble("\n", ("caveat: ", "yellow"), remark))
 
@@ -179,11 +183,13 @@ def _host_rows(host: HostFacts, noise: Noise) -> list[tuple[str, str]]:
     ]
 
 
-def _study_rows(missing: dict[str, tuple[str, ...]]) -> list[tuple[str, str]]:
-    rows: list[tuple[str, str]] = []
+def _lacking(missing: dict[str, tuple[str, ...]]) -> dict[str, list[str]]:
+    """Return the studies by what they lack: most lack the same, where that is not installed."""
+    studies: dict[str, list[str]] = {}
     for name, lacking in missing.items():
-        rows += [(name, text) for text in lacking] or [(name, "can run")]
-    return rows
+        for complaint in lacking:
+            studies.setdefault(complaint, []).append(name)
+    return studies
 
 
 def _isolations() -> dict[str, str]:
