@@ -6,7 +6,9 @@ import os
 from pathlib import Path
 
 import pytest
+from tests.report.sample import interrupted, ladder
 
+from httpdyno.cli.outcome_output import show_outcome
 from httpdyno.cli.output import Outputs, write_json, write_text
 from httpdyno.errors import UsageError
 
@@ -43,6 +45,25 @@ def test_infinity_never_becomes_a_json_that_others_cannot_read():
 
 def test_the_reports_name_can_hold_the_run():
     assert str(Outputs(html="run-{id}.html").html_path("12")) == "run-12.html"
+
+
+def test_the_last_word_is_where_the_report_is_or_how_to_write_it(tmp_path, capsys):
+    whole, page = ladder(), tmp_path / "run.html"
+    show_outcome(whole, Outputs())
+    *_, last = capsys.readouterr().out.splitlines()
+    assert last == f"next: `httpdyno report {whole.id} --html report.html`"
+    show_outcome(whole, Outputs(html=str(page)))
+    text = " ".join(capsys.readouterr().out.split())
+    assert text.endswith(f"seed 42 report: {page}")
+    assert page.exists()
+
+
+def test_a_run_that_was_broken_off_can_go_on_though_its_report_is_written(tmp_path, capsys):
+    cut = interrupted()
+    show_outcome(cut, Outputs(html=str(tmp_path / "run.html")))
+    text = capsys.readouterr().out
+    assert f"next: `httpdyno study run --resume {cut.id}`\n" in text
+    assert "report: " in text
 
 
 @pytest.mark.parametrize("option", ["json", "html"])

@@ -14,11 +14,11 @@ def show_outcome(outcome: Outcome, outputs: Outputs) -> None:
     """Print an outcome, and write the files that were asked for."""
     if not outputs.has_secrets:
         outcome = without_values(outcome)
+    path = outputs.html_path(outcome.id)
     if outputs.has_text:
-        results().print(outcome_text(outcome))
+        results().print(outcome_text(outcome, has_page=path is not None))
     if outputs.json is not None:
         write_json(outcome_json(outcome), outputs.json)
-    path = outputs.html_path(outcome.id)
     if path is not None:
         write_text(path, outcome_html(outcome))
         if outputs.has_text:

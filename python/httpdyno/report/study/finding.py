@@ -237,11 +237,11 @@ def _sweep_headline(outcome: Outcome) -> str:
     return text if outcome.status == "complete" else f"{outcome.status}; so far {text}"
 
 
-def next_command(outcome: Outcome) -> str:
-    """Return the command that makes most sense now."""
+def next_command(outcome: Outcome, *, has_page: bool = False) -> str:
+    """Return the command that makes most sense now; empty where the page was all that is left."""
     if outcome.status in {"interrupted", "running"}:
         return f"httpdyno study run --resume {outcome.id}"
-    return f"httpdyno report {outcome.id} --html report.html"
+    return "" if has_page else f"httpdyno report {outcome.id} --html report.html"
 
 
 def configuration_changes(outcome: Outcome) -> list[tuple[str, str, str]]:

@@ -82,8 +82,12 @@ _SIZES = frozenset({"memory", "uss_per_process", "bytes_per_request"})
 _INDENT = (0, 0, 0, 2)
 
 
-def outcome_text(outcome: Outcome) -> RenderableType:
-    """Return the whole report: what was found, the evidence, caveats, and what to do next."""
+def outcome_text(outcome: Outcome, *, has_page: bool = False) -> RenderableType:
+    """Return the whole report: what was found, the evidence, caveats, and what to do next.
+
+    Args:
+        has_page: Whether the report is written as a page too, so that nobody is told to write it.
+    """
     parts: list[RenderableType] = [Text(f"{outcome.plan.study.name}: {headline(outcome)}", "bold")]
     if outcome.message and outcome.status != "failed":
         parts.append(Text(outcome.message))
@@ -107,7 +111,7 @@ def outcome_text(outcome: Outcome) -> RenderableType:
     caveats = outcome_caveats(outcome)
     if caveats:
         parts += [Text(), *(_caveat_line(caveat) for caveat in caveats)]
-    parts += [Text(), *_closing(outcome)]
+    parts += [Text(), *_closing(outcome, has_page=has_page)]
     return Group(*(Prose(part) if isinstance(part, Text) else part for part in parts))
 
 
@@ -321,13 +325,14 @@ def _caveat_line(caveat: Caveat) -> RenderableType:
     return Text.assemble(("caveat: ", "yellow"), caveat.message)
 
 
-def _closing(outcome: Outcome) -> list[RenderableType]:
+def _closing(outcome: Outcome, *, has_page: bool) -> list[RenderableType]:
     undecided = undecided_text(outcome)
     lines: list[RenderableType] = [Text(undecided)] if undecided else []
     # Time is counted by starts: before the first has ended there is none to tell.
     took = f"took {format_duration(outcome.duration_s)}, " if outcome.duration_s > 0 else ""
     lines.append(Text("; ".join([*_state(outcome), f"{took}seed {outcome.plan.seed}"])))
-    lines.append(Text.assemble("next: ", (f"`{next_command(outcome)}`", "cyan")))
+    if command := next_command(outcome, has_page=has_page):
+        lines.append(Text.assemble("next: ", (f"`{command}`", "cyan")))
     return lines
 
 
