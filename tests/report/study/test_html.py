@@ -9,6 +9,7 @@ import pytest
 from msgspec import structs
 from tests.report import sample, sample_trouble
 from tests.report.page import assert_loads_nothing, embedded, parsed, shown
+from tests.report.sample_sweep import memory_sweep
 
 from httpdyno.model import Caveat, Outcome
 from httpdyno.report.shared.template import glued, script_json
@@ -171,6 +172,25 @@ def test_numbers_are_held_to_their_units(pages: Pages) -> None:
     assert "proven: at least 4.59\u00a0×" in pages["ladder"]
     # What is to be copied into a file keeps its spaces.
     assert "+MaxConnectionsPerChild 500<" in pages["ladder"]
+
+
+@pytest.mark.parametrize(
+    ("metric", "columns"),
+    [
+        ("pss_bytes", "throughput | memory | interval | of best | CPU/request | p99 | errors"),
+        ("latency_p99_s", "throughput | p99 latency | interval | of best | CPU/request | errors"),
+        ("cpu_s_per_request", "throughput | CPU per request | interval | of best | p99 | errors"),
+    ],
+)
+def test_what_a_sweep_is_of_stands_once_in_its_table(metric: str, columns: str) -> None:
+    whole = memory_sweep()
+    assert whole.sweep is not None
+    of_metric = structs.replace(whole.sweep, metric=metric)
+    lines = shown(outcome_html(structs.replace(whole, sweep=of_metric)), without="").splitlines()
+    head = next(n for n, line in enumerate(lines) if line.startswith("MaxRequestWorkers | status"))
+    assert lines[head] == f"MaxRequestWorkers | status | {columns} | book"
+    n_columns = lines[head].count("|")
+    assert [line.count("|") for line in lines[head : head + 11]] == [n_columns] * 11
 
 
 def test_words_that_stand_for_what_differs_from_start_to_start_are_explained(pages: Pages) -> None:

@@ -1,10 +1,19 @@
 """The figures of the dyno sheet: two drawings, a caption, and the same as a table."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from httpdyno.model import ArmSummary, Comparison, Factorial, Outcome, level_text
+from httpdyno.model import (
+    ArmSummary,
+    Comparison,
+    Factorial,
+    Level,
+    Outcome,
+    Sweep,
+    SweepPoint,
+    level_text,
+)
 from httpdyno.report.shared import latency_curve
 from httpdyno.report.shared.drawing import NARROW, WIDE
 from httpdyno.report.shared.phrase import NOTHING
@@ -156,34 +165,38 @@ def _sweep_figure(outcome: Outcome, drawn: Drawn) -> dict[str, Any] | None:
         caption += " Open diamonds are the published figures, scaled to the same best."
     elif book:
         caption += " The dashed curve is the published one, scaled to the same best."
-    is_of_rate = sweep.metric == "throughput_per_s"
-    own = () if is_of_rate else (metric_name(sweep.metric),)
-    names = ("throughput", *own, "interval", "of best", "CPU/request", "p99", "errors", "book")
-    head = [sweep.knob, "status", *names]
+    heads = tuple(_level_cells(sweep, sweep.points[0], book))
     rows = [
-        [
-            level_text(point.level),
-            point.arm.status,
-            format_rate(point.arm.throughput_per_s),
-            *([] if is_of_rate else [format_of(sweep.metric)(point.value)]),
-            point_bounds_text(point, sweep.metric),
-            of_best_text(point, sweep),
-            format_duration(point.arm.cpu_s_per_request),
-            format_duration(point.latency_p99_s or math.nan),
-            errors_text(point.arm) or NOTHING,
-            ratio_text(book.get(point.level)),
-        ]
+        [level_text(point.level), point.arm.status, *_level_cells(sweep, point, book).values()]
         if has_run(point)
-        else [level_text(point.level), status_badge(point.arm.status), *[NOTHING] * len(names)]
+        else [level_text(point.level), status_badge(point.arm.status), *[NOTHING] * len(heads)]
         for point in sweep.points
     ]
     return _figure(
         "The levels" if sweep.is_of_words else "The curve",
         caption,
         lambda width: sweep_chart.sweep_svg(sweep, book, width=width),
-        {"head": head, "rows": rows, "text_columns": 2},
+        {"head": [sweep.knob, "status", *heads], "rows": rows, "text_columns": 2},
         drawn,
     )
+
+
+def _level_cells(sweep: Sweep, point: SweepPoint, book: Mapping[Level, float]) -> dict[str, str]:
+    """Return a level's figures by their heads; what the curve is of stands before its interval."""
+    own, arm = sweep.metric, point.arm
+    beside = {
+        "cpu_s_per_request": ("CPU/request", format_duration(arm.cpu_s_per_request)),
+        "latency_p99_s": ("p99", format_duration(point.latency_p99_s or math.nan)),
+    }
+    return {
+        "throughput": format_rate(arm.throughput_per_s),
+        **({} if own == "throughput_per_s" else {metric_name(own): format_of(own)(point.value)}),
+        "interval": point_bounds_text(point, own),
+        "of best": of_best_text(point, sweep),
+        **dict(cells for metric, cells in beside.items() if metric != own),
+        "errors": errors_text(arm) or NOTHING,
+        "book": ratio_text(book.get(point.level)),
+    }
 
 
 def _effects_figure(found: Factorial, drawn: Drawn) -> dict[str, Any] | None:
