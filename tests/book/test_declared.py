@@ -4,12 +4,14 @@ import math
 import re
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from httpdyno.advice.formula import FORMULAS
 from httpdyno.advice.formula.evaluate import work_out
 from httpdyno.book.declared import experiment, experiments, way_of, whole_s
 from httpdyno.book.experiment import (
+    METRICS,
     Arithmetic,
     Clients,
     Count,
@@ -24,6 +26,8 @@ from httpdyno.cli.book import MOST_S, round_s
 from httpdyno.cli.book_loads import RECIPES
 from httpdyno.cli.book_ways import WAYS
 from httpdyno.cli.find_study import bundled_studies, open_study
+from httpdyno.model.metric import CALL_METRIC
+from httpdyno.study.also import workload_for
 
 N = 36
 """Tables and measurements in the founding documents."""
@@ -87,6 +91,16 @@ def test_each_is_of_a_study_that_there_is_and_of_levels_of_its_knobs(each):
             assert not isinstance(level, str) or level in known or (knob.of == "load"), name
     if isinstance(way, Pair):
         assert start.with_values(way.a) != start.with_values(way.b)
+        assert (way.metric == CALL_METRIC) == (study.fragments is not None)
+        assert way.metric == CALL_METRIC or workload_for(way.metric, study.workload) == ""
+
+
+def test_a_pair_may_be_of_any_metric_that_there_is_and_of_no_other():
+    for metric in METRICS:
+        text = f'study = "bookmarks"\nmetric = "{metric}"\nkind = "pair"'
+        assert msgspec.toml.decode(text, type=Pair).metric == metric
+    with pytest.raises(msgspec.ValidationError, match=r"is called `speed`, .*latency_p99_s"):
+        msgspec.toml.decode('kind = "pair"\nstudy = "bookmarks"\nmetric = "speed"', type=Pair)
 
 
 @pytest.mark.parametrize("each", experiments(), ids=lambda each: each.name)

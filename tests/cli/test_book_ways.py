@@ -24,7 +24,8 @@ from httpdyno.cli.book_found import Asked, output_of, pinned, series_of, told
 from httpdyno.cli.book_loads import RECIPES, ab_rate, clients, raised, recipe
 from httpdyno.cli.find_study import open_study
 from httpdyno.errors import TargetError
-from httpdyno.model import Caveat, Plan
+from httpdyno.model import Caveat, Plan, RatioInterval, SystemCalls
+from httpdyno.model.metric import RATIO_OF_METRIC
 
 FEWEST = 6
 BY_NAME = {each.name: each for each in experiments()}
@@ -289,6 +290,41 @@ def test_nothing_is_made_of_an_interval_that_the_comparison_does_not_stand_by(ch
     assert found.word == word
     if word == "cannot tell":
         assert (found.says, "ratio" in found.figures) == (final.reason, False)
+
+
+@pytest.mark.parametrize(
+    ("metric", "words"),
+    [
+        ("throughput_per_s", "throughput 1.21 × (1.1 … 1.34; 6 starts): 112 → 551 requests/s"),
+        ("bytes_per_request", ": 5,312 → 0.0 bytes for a request"),
+        # The start's sample is too small to carry it.
+        ("latency_p99_s", "p99 latency 1.21 × (1.1 … 1.34; 6 starts): – → 20.4 ms"),
+        ("uss_bytes_per_process", ": 2.00 MiB → –"),
+        ("first_byte_p90_s", ": 20.0 ms → –"),
+        ("calls_per_request", ": 80.00 → –"),
+    ],
+)
+def test_each_metric_is_told_with_both_sides_in_its_own_unit(metric, words):
+    outcome = sample.ladder()
+    assert outcome.final is not None
+    interval = RatioInterval(ratio=1.214, low=1.102, high=1.337, confidence=0.95)
+    a = structs.replace(
+        outcome.final.a,
+        bytes_per_request=5312.0,
+        uss_bytes_per_process=2.0 * 2**20,
+        times_s={"first_byte_p90": 0.02},
+        system_calls=SystemCalls(per_request=80.0, n_answers=120),
+    )
+    final = structs.replace(
+        outcome.final,
+        a=a,
+        metric=metric,
+        ratios={RATIO_OF_METRIC[metric]: interval},
+        per_start_ratio=(1.214,) * FEWEST,
+    )
+    way = Pair(study="fake", metric=metric)
+    each = BY_NAME["mod-cgi-baseline"]
+    assert words in book_ways.of_outcome(each, way, structs.replace(outcome, final=final)).says
 
 
 def test_what_the_comparison_doubts_stands_beside_what_was_seen():

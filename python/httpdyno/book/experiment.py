@@ -5,6 +5,7 @@ from typing import Literal
 import msgspec
 
 from httpdyno.model import Level, Record
+from httpdyno.model.metric import CALL_METRIC, REQUEST_METRICS
 
 Word = Literal[
     "holds",
@@ -18,9 +19,8 @@ Word = Literal[
 HOLDING: tuple[Word, ...] = ("holds", "holds, larger", "holds, smaller")
 GONE: tuple[Word, ...] = ("no longer", "was an artefact")
 WORDS: tuple[Word, ...] = (*HOLDING, *GONE, "cannot tell")
-Metric = Literal[
-    "throughput_per_s", "cpu_s_per_request", "pss_bytes", "bytes_per_request", "cpu_s_per_call"
-]
+METRICS = (*REQUEST_METRICS, CALL_METRIC)
+"""Whose ratio may stand beside the one of then: what a study may decide by."""
 
 
 class Then(Record, frozen=True):
@@ -43,11 +43,22 @@ class Pair(Record, frozen=True, tag_field="kind", tag="pair"):
     a: dict[str, Level] = msgspec.field(default_factory=dict)
     """Knobs that are not as the study starts."""
     b: dict[str, Level] = msgspec.field(default_factory=dict)
-    metric: Metric = "throughput_per_s"
-    """Its ratio b over a stands beside the one of then."""
+    metric: str = "throughput_per_s"
+    """One of `METRICS`; its ratio b over a stands beside the one of then."""
     beside: dict[str, Level] = msgspec.field(default_factory=dict)
     """What is otherwise than in b, for one more configuration that the document has no figure of:
     one start of it is loaded for some seconds, and what came of it is told. Empty: of none."""
+
+    def __post_init__(self) -> None:
+        """Refuse what is no metric.
+
+        Raises:
+            ValueError: With all that there are.
+        """
+        if self.metric not in METRICS:
+            raise ValueError(
+                f"no metric is called `{self.metric}`, expected one of {', '.join(METRICS)}"
+            )
 
 
 class Beside(Record, frozen=True):

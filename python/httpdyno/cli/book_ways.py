@@ -42,6 +42,7 @@ from httpdyno.load.window_plan import WindowPlan
 from httpdyno.model import Comparison, MachineCard, Outcome, Study, level_text
 from httpdyno.model.metric import METRIC_NAMES, RATIO_OF_METRIC
 from httpdyno.report.shared.phrase import NOTHING
+from httpdyno.report.study.arms_text import figure_text
 from httpdyno.report.study.calls_text import call_time
 from httpdyno.telemetry.host import host_facts
 from httpdyno.units import format_duration
@@ -177,8 +178,10 @@ def _levels(final: Comparison, way: Pair) -> str:
     if way.metric == "pss_bytes":
         both = (f"{(arm.pss_bytes or 0) / 1e6:.1f}" for arm in (a, b))
         return f"{' → '.join(both)} MB for the whole pool"
-    sizes = (number_text(arm.bytes_per_request) for arm in (a, b))
-    return f"{' → '.join(sizes)} bytes for a request"
+    if way.metric == "bytes_per_request":
+        both = (number_text(arm.bytes_per_request) for arm in (a, b))
+        return f"{' → '.join(both)} bytes for a request"
+    return " → ".join(figure_text(arm, way.metric) for arm in (a, b))
 
 
 def _moved(final: Comparison) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from httpdyno.model.metric import (
     METRIC_NAMES,
     RATIO_OF_METRIC,
     USUAL_RATE,
+    distribution_of,
     is_of_system_calls,
     is_on_demand,
     kind_of_calls,
@@ -36,6 +37,12 @@ _OWN: dict[str, Callable[[ArmSummary], float | None]] = {
     "bytes_per_request": lambda arm: arm.bytes_per_request,
 }
 """Metrics that are no times and have no column otherwise."""
+_ALWAYS: dict[str, Callable[[ArmSummary], float | None]] = {
+    "throughput_per_s": lambda arm: arm.throughput_per_s,
+    "cpu_s_per_request": lambda arm: arm.cpu_s_per_request,
+    "pss_bytes": lambda arm: arm.pss_bytes,
+}
+"""Those that have one."""
 LOOKUPS = "lookups_per_request"
 """No metric, but a figure beside them where a server has a resolver of its own."""
 _OWN_HEADS = {"bytes_per_request": "bytes/request", LOOKUPS: "lookups"}
@@ -149,15 +156,26 @@ def unit_cells(arm: ArmSummary, more: Sequence[str]) -> tuple[str, ...]:
 
 
 def _cell(arm: ArmSummary, metric: str) -> str:
-    if metric in _OWN:
-        figure = _OWN[metric](arm)
-        return NOTHING if figure is None else format_of(metric)(figure)
-    if metric == LOOKUPS:
-        return lookups_text(arm)
+    return lookups_text(arm) if metric == LOOKUPS else figure_text(arm, metric)
+
+
+def figure_text(arm: ArmSummary, metric: str) -> str:
+    """Return an arm's figure of a metric of requests, in its unit; a dash where there is none."""
+    figure = _figure(arm, metric)
+    return NOTHING if figure is None else format_of(metric)(figure)
+
+
+def _figure(arm: ArmSummary, metric: str) -> float | None:
+    of_arm = _OWN.get(metric) or _ALWAYS.get(metric)
+    if of_arm is not None:
+        return of_arm(arm)
     if is_of_system_calls(metric):
-        found = arm.system_calls
-        return NOTHING if found is None else format_of(metric)(found.of(kind_of_calls(metric)))
-    return _latency(arm.times_s, RATIO_OF_METRIC[metric])
+        calls = arm.system_calls
+        return None if calls is None else calls.of(kind_of_calls(metric))
+    ratio = RATIO_OF_METRIC[metric]
+    distribution, percentile = distribution_of(ratio)
+    # What every study looks at is by percentile, what one names is by the ratio's key.
+    return arm.latency_s.get(percentile) if distribution == "latency" else arm.times_s.get(ratio)
 
 
 def lookups_text(arm: ArmSummary) -> str:
