@@ -8,7 +8,7 @@ from typing import Any, get_args
 import pytest
 import typer
 
-from httpdyno.advice.bottleneck import facts, verdict
+from httpdyno.advice.bottleneck import facts, verdict, worker_pool
 from httpdyno.cli.app import COMMANDS, app_with
 from httpdyno.experiment.looking import _SETTLED, LOOK_S
 from httpdyno.model.look import LEAST_SAMPLES, Limit
@@ -33,12 +33,12 @@ FIGURES: dict[str, list[str | float]] = {
         verdict._SPAWN_RATIO,
     ],
     "nothing": [facts._MISSED],
-    "keep_alive": [verdict._MUCH],
-    "slow_clients": [verdict._MUCH],
+    "keep_alive": [worker_pool._MUCH],
+    "slow_clients": [worker_pool._MUCH],
     "listen_queue": [f"{100 * verdict._OVERFLOWS_PER_ANSWER:g} %"],
-    "lock": [verdict._OF_WAITING],
-    "disk": [verdict._OF_WAITING],
-    "backend": [verdict._OF_WAITING],
+    "lock": [worker_pool._OF_WAITING],
+    "disk": [worker_pool._OF_WAITING],
+    "backend": [worker_pool._OF_WAITING],
     "cpu": [verdict._MUCH, verdict._BOTH, verdict._PART],
     "too_many_workers": [f"{verdict._CROWD} or more", verdict._TAKEN_OFF],
     "unknown": [f"Fewer than {LEAST_SAMPLES} looks"],

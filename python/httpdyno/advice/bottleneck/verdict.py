@@ -6,16 +6,23 @@ the cores, workers that are held let the queue overflow. What no test knows is `
 was seen. A wrong word is worse than none: each test leaves a band between yes and no.
 """
 
-from collections.abc import Callable
-
 from msgspec import structs
 
 from httpdyno.advice.bottleneck.facts import Facts, of, percent
-from httpdyno.model import Bottleneck, Limit, Look
-from httpdyno.model.look import LEAST_SAMPLES, Doing
+from httpdyno.advice.bottleneck.unknown import hidden_text, seen_text, unknown
+from httpdyno.advice.bottleneck.worker_pool import (
+    backend,
+    disk,
+    keep_alive,
+    lock,
+    slow_clients,
+    too_few_workers,
+)
+from httpdyno.model import Bottleneck, Look
+from httpdyno.model.look import LEAST_SAMPLES
 
 _MUCH = 0.6
-"""Of the workers: so many held by one thing are what limits a pool."""
+"""Of the cores that are busy, or that it may use: who has so much of them is at their limit."""
 _CLIENT = {
     "client_cpu": "its threads had no CPU time left",
     "client_schedule": "it sent late",
@@ -35,13 +42,13 @@ def bottleneck(look: Look) -> Bottleneck:
     facts = Facts(look)
     if look.n_samples < LEAST_SAMPLES:
         times = "once" if look.n_samples == 1 else f"{look.n_samples} times"
-        return _unknown(f"it was looked at {times}, which is too few{_not_seen(look)}")
+        return unknown(f"it was looked at {times}, which is too few{hidden_text(look)}")
     if not look.answers:
-        return _unknown("it gave no right answer meanwhile")
+        return unknown("it gave no right answer meanwhile")
     if not facts.has_workers:
-        return _unknown(f"{facts.none_text}{_not_seen(look)}")
+        return unknown(f"{facts.none_text}{hidden_text(look)}")
     told = (test(facts) for test in _TESTS)
-    found = next((each for each in told if each is not None), None) or _unknown(_seen(facts))
+    found = next((each for each in told if each is not None), None) or unknown(seen_text(facts))
     return structs.replace(found, answer_time=facts.answer_time)
 
 
@@ -52,13 +59,13 @@ def _load_generator(facts: Facts) -> Bottleneck | None:
     if because is None or facts.is_met:
         return None
     if facts.cpu_cores >= _MUCH * look.cpus:
-        return _unknown(
+        return unknown(
             f"the load client ran short ({because}), and the server used {of(facts.cpu_cores)} of "
             f"{of(look.cpus)} cores: on one machine either may have kept the other from more"
         )
     has_lost = look.client_lost_ratio is None or look.client_lost_ratio >= _LOST
     if look.client_limit in _STARVED and has_lost and facts.others_cores >= _OTHERS:
-        return _unknown(
+        return unknown(
             f"the load client ran short ({because}), because others took "
             f"{of(facts.others_cores)} of {look.host_cpus} cores, or of itself",
             {"others_cores": facts.others_cores, "client_cores": facts.client_cores},
@@ -148,6 +155,8 @@ def _spawning(facts: Facts) -> Bottleneck | None:
 
 
 _OVERFLOWS_PER_ANSWER = 0.005
+_LONG_QUEUE = 0.5
+"""Of its backlog, at the longest that was seen."""
 
 
 def _listen_queue(facts: Facts) -> Bottleneck | None:
@@ -157,7 +166,7 @@ def _listen_queue(facts: Facts) -> Bottleneck | None:
     if not is_full or facts.are_all_busy or facts.is_cpu_full:
         return None
     # The kernel counts the queues of all servers of a network namespace together.
-    if look.queues and not any(each.most >= _HALF * each.backlog for each in look.queues):
+    if look.queues and not any(each.most >= _LONG_QUEUE * each.backlog for each in look.queues):
         return None
     backlogs = [queue.backlog for queue in look.queues]
     holds = f" (it holds {min(backlogs):,})" if backlogs else ""
@@ -169,72 +178,6 @@ def _listen_queue(facts: Facts) -> Bottleneck | None:
         evidence={"overflows": overflows, "idle_workers": facts.at("idle"), **known},
         advice="a longer backlog, and net.core.somaxconn not below it",
     )
-
-
-def _held(limit: Limit, doing: str, by: str, advice: str) -> Callable[[Facts], Bottleneck | None]:
-    """Return a test for workers that clients hold while others wait."""
-
-    def test(facts: Facts) -> Bottleneck | None:
-        is_held = facts.are_all_busy and facts.share(doing) >= _MUCH and facts.unserved >= 1
-        if not is_held or facts.is_cpu_full:
-            return None
-        return Bottleneck(
-            limit=limit,
-            reason=f"{of(facts.at(doing))} of {facts.workers_text} were held by clients that "
-            f"{by}, while {of(facts.unserved)} requests waited for one; {facts.cores_text}",
-            evidence={
-                f"{doing}_workers": facts.at(doing),
-                "workers": facts.workers,
-                "unserved": facts.unserved,
-            },
-            advice=advice,
-        )
-
-    return test
-
-
-def _waits(
-    limit: Limit, doing: str, what: str, advice: str
-) -> Callable[[Facts], Bottleneck | None]:
-    """Return a test for workers that all wait for the same while there are cores left."""
-
-    def test(facts: Facts) -> Bottleneck | None:
-        at, waiting = facts.at(doing), facts.busy - facts.at("running")
-        is_most = at >= _HALF * facts.busy and at >= _OF_WAITING * waiting
-        if at < _A_WORKER or not is_most or not facts.has_cpu_left:
-            return None
-        return Bottleneck(
-            limit=limit,
-            reason=f"of {of(facts.busy)} busy workers {of(facts.at(doing))} waited for {what}; "
-            f"{facts.cores_text}",
-            evidence={f"{doing}_workers": facts.at(doing), "busy_workers": facts.busy},
-            advice=advice,
-        )
-
-    return test
-
-
-_A_WORKER = 0.5
-_HALF = 0.5
-_OF_WAITING = 0.8
-"""Of those that neither run nor are ready to."""
-
-
-def _backend(facts: Facts) -> Bottleneck | None:
-    found = _waits("backend", "backend", _where(facts), "look at what it waits for")(facts)
-    if found is None or not (facts.are_all_busy and facts.unserved >= 1):
-        return found
-    return _unknown(
-        f"all {facts.workers_text} were busy, {of(facts.at('backend'))} of them waiting for "
-        f"{_where(facts)}, while {of(facts.unserved)} requests waited for a worker: more of them "
-        "help only if what they wait for serves more at a time",
-        found.evidence,
-    )
-
-
-def _where(facts: Facts) -> str:
-    backends = facts.look.backends
-    return max(backends, key=backends.__getitem__) if backends else "another server"
 
 
 _CROWD = 8
@@ -254,7 +197,7 @@ def _cpu(facts: Facts) -> Bottleneck | None:
     is_own = facts.cpu_cores >= _MUCH * busy
     is_shared = both >= _BOTH * busy and facts.cpu_cores >= _PART * busy
     if not (is_own or is_shared):
-        return _unknown(
+        return unknown(
             f"the cores were used up, and not by the server: {facts.cores_text}; "
             "others had the rest"
         )
@@ -285,40 +228,6 @@ def _cpu(facts: Facts) -> Bottleneck | None:
 
 _WAITING = 0.5
 _AT_RANDOM = 0.1
-_SHARED: tuple[Doing, ...] = ("backend", "lock", "disk")
-"""What several wait for serves no more because one more does."""
-
-
-def _too_few_workers(facts: Facts) -> Bottleneck | None:
-    # What waits only now and then is no queue. Who waits for nobody knows what may be free.
-    if not (facts.are_all_known_busy and facts.unserved >= 1 and facts.has_cpu_left):
-        return None
-    if facts.look.unclear >= _WAITING:
-        return None
-    if facts.at(*_SHARED) >= _HALF * facts.busy:
-        return _unknown(
-            f"all {facts.workers_text} were busy and {of(facts.unserved)} requests waited for one, "
-            f"but half of the workers or more waited for what they share ({_shared(facts)}): more "
-            "workers help only if that serves more at a time",
-            {f"{name}_workers": n for name in _SHARED if (n := facts.at(name))},
-        )
-    return Bottleneck(
-        limit="too_few_workers",
-        reason=f"all {facts.workers_text} were busy and {of(facts.unserved)} requests waited for "
-        f"one, while {facts.cores_text}",
-        evidence={
-            "workers": facts.workers,
-            "unserved": facts.unserved,
-            "server_cores": facts.cpu_cores,
-        },
-        advice="more workers, as far as memory allows",
-    )
-
-
-def _shared(facts: Facts) -> str:
-    what = {"backend": _where(facts), "lock": "a lock", "disk": "a disk"}
-    told = {name: n for name in _SHARED if (n := facts.at(name)) >= _TOLD}
-    return ", ".join(f"{of(n)} for {what[name]}" for name, n in told.items())
 
 
 def _nothing(facts: Facts) -> Bottleneck | None:
@@ -337,63 +246,17 @@ def _nothing(facts: Facts) -> Bottleneck | None:
     )
 
 
-_HOLDS_SILENT = _held(
-    "keep_alive",
-    "client_read",
-    "say nothing",
-    "a shorter KeepAliveTimeout, more workers, or a server in front that keeps connections",
-)
-
-
-def _keep_alive(facts: Facts) -> Bottleneck | None:
-    found = _HOLDS_SILENT(facts)
-    if found is None or facts.kept >= _MUCH * facts.workers:
-        return found
-    return _unknown(
-        f"{of(facts.at('client_read'))} of {facts.workers_text} read from clients that are silent, "
-        f"send slowly or close late{facts.closing_text}, while {of(facts.unserved)} others waited",
-        found.evidence,
-    )
-
-
-_LOCK = _waits("lock", "lock", "a lock", "hold it for less, or have more of them")
-_DISK = _waits("disk", "disk", "a disk", "fewer or later writes, or a faster disk")
-_SLOW = _held(
-    "slow_clients",
-    "client_write",
-    "take their answer slowly",
-    "a buffering proxy in front, or a larger send buffer",
-)
 _TESTS = (
     _load_generator,
     _memory,
     _spawning,
     _nothing,
-    _keep_alive,
-    _SLOW,
+    keep_alive,
+    slow_clients,
     _listen_queue,
-    _LOCK,
-    _DISK,
-    _backend,
+    lock,
+    disk,
+    backend,
     _cpu,
-    _too_few_workers,
+    too_few_workers,
 )
-
-
-def _unknown(why: str, evidence: dict[str, float] | None = None) -> Bottleneck:
-    return Bottleneck(limit="unknown", reason=f"it cannot be told: {why}", evidence=evidence or {})
-
-
-def _seen(facts: Facts) -> str:
-    doing = sorted(facts.look.doing.items(), key=lambda item: -item[1])
-    seen = ", ".join(f"{of(n)} {name.replace('_', ' ')}" for name, n in doing if n >= _TOLD)
-    workers = f"{facts.workers_text} ({seen})" if seen else facts.workers_text
-    under_way = f"{of(facts.look.clients)} requests under way"
-    return f"{workers}, {under_way}, {facts.cores_text}{_not_seen(facts.look)}"
-
-
-def _not_seen(look: Look) -> str:
-    return f" ({'; '.join(look.hidden)})" if look.hidden else ""
-
-
-_TOLD = 0.05

@@ -1,0 +1,145 @@
+"""The tests of a pool of workers: held by clients, all waiting for the same, or too few; pure.
+
+To a request that waits for a worker all three are one: what the workers are at tells them apart.
+"""
+
+from collections.abc import Callable
+
+from httpdyno.advice.bottleneck.facts import Facts, of
+from httpdyno.advice.bottleneck.unknown import LEAST_TOLD, unknown
+from httpdyno.model import Bottleneck, Limit
+from httpdyno.model.look import Doing
+
+_MUCH = 0.6
+"""Of the workers: so many held by one thing are what limits a pool."""
+_A_WORKER, _HALF = 0.5, 0.5
+_OF_WAITING = 0.8
+"""Of those that neither run nor are ready to."""
+_UNCLEAR = 0.5
+"""Workers, on average: so many that may wait for a lock forbid to say that there are too few."""
+_SHARED: tuple[Doing, ...] = ("backend", "lock", "disk")
+"""What several wait for serves no more because one more does."""
+
+
+def _held(limit: Limit, doing: str, by: str, advice: str) -> Callable[[Facts], Bottleneck | None]:
+    """Return a test for workers that clients hold while others wait."""
+
+    def test(facts: Facts) -> Bottleneck | None:
+        is_held = facts.are_all_busy and facts.share(doing) >= _MUCH and facts.unserved >= 1
+        if not is_held or facts.is_cpu_full:
+            return None
+        return Bottleneck(
+            limit=limit,
+            reason=f"{of(facts.at(doing))} of {facts.workers_text} were held by clients that "
+            f"{by}, while {of(facts.unserved)} requests waited for one; {facts.cores_text}",
+            evidence={
+                f"{doing}_workers": facts.at(doing),
+                "workers": facts.workers,
+                "unserved": facts.unserved,
+            },
+            advice=advice,
+        )
+
+    return test
+
+
+def _waits(
+    limit: Limit, doing: str, what: str, advice: str
+) -> Callable[[Facts], Bottleneck | None]:
+    """Return a test for workers that all wait for the same while there are cores left."""
+
+    def test(facts: Facts) -> Bottleneck | None:
+        at, waiting = facts.at(doing), facts.busy - facts.at("running")
+        is_most = at >= _HALF * facts.busy and at >= _OF_WAITING * waiting
+        if at < _A_WORKER or not is_most or not facts.has_cpu_left:
+            return None
+        return Bottleneck(
+            limit=limit,
+            reason=f"of {of(facts.busy)} busy workers {of(facts.at(doing))} waited for {what}; "
+            f"{facts.cores_text}",
+            evidence={f"{doing}_workers": facts.at(doing), "busy_workers": facts.busy},
+            advice=advice,
+        )
+
+    return test
+
+
+def backend(facts: Facts) -> Bottleneck | None:
+    """Name another server that most busy workers wait for."""
+    found = _waits("backend", "backend", _where(facts), "look at what it waits for")(facts)
+    if found is None or not (facts.are_all_busy and facts.unserved >= 1):
+        return found
+    return unknown(
+        f"all {facts.workers_text} were busy, {of(facts.at('backend'))} of them waiting for "
+        f"{_where(facts)}, while {of(facts.unserved)} requests waited for a worker: more of them "
+        "help only if what they wait for serves more at a time",
+        found.evidence,
+    )
+
+
+def _where(facts: Facts) -> str:
+    backends = facts.look.backends
+    return max(backends, key=backends.__getitem__) if backends else "another server"
+
+
+def too_few_workers(facts: Facts) -> Bottleneck | None:
+    """Name the number of workers, where all are busy by themselves and cores are left."""
+    # What waits only now and then is no queue. Who waits for nobody knows what may be free.
+    if not (facts.are_all_known_busy and facts.unserved >= 1 and facts.has_cpu_left):
+        return None
+    if facts.look.unclear >= _UNCLEAR:
+        return None
+    if facts.at(*_SHARED) >= _HALF * facts.busy:
+        return unknown(
+            f"all {facts.workers_text} were busy and {of(facts.unserved)} requests waited for one, "
+            f"but half of the workers or more waited for what they share ({_shared(facts)}): more "
+            "workers help only if that serves more at a time",
+            {f"{name}_workers": n for name in _SHARED if (n := facts.at(name))},
+        )
+    return Bottleneck(
+        limit="too_few_workers",
+        reason=f"all {facts.workers_text} were busy and {of(facts.unserved)} requests waited for "
+        f"one, while {facts.cores_text}",
+        evidence={
+            "workers": facts.workers,
+            "unserved": facts.unserved,
+            "server_cores": facts.cpu_cores,
+        },
+        advice="more workers, as far as memory allows",
+    )
+
+
+def _shared(facts: Facts) -> str:
+    what = {"backend": _where(facts), "lock": "a lock", "disk": "a disk"}
+    told = {name: n for name in _SHARED if (n := facts.at(name)) >= LEAST_TOLD}
+    return ", ".join(f"{of(n)} for {what[name]}" for name, n in told.items())
+
+
+_HOLDS_SILENT = _held(
+    "keep_alive",
+    "client_read",
+    "say nothing",
+    "a shorter KeepAliveTimeout, more workers, or a server in front that keeps connections",
+)
+
+
+def keep_alive(facts: Facts) -> Bottleneck | None:
+    """Name kept connections, which hold workers though they say nothing."""
+    found = _HOLDS_SILENT(facts)
+    if found is None or facts.kept >= _MUCH * facts.workers:
+        return found
+    return unknown(
+        f"{of(facts.at('client_read'))} of {facts.workers_text} read from clients that are silent, "
+        f"send slowly or close late{facts.closing_text}, while {of(facts.unserved)} others waited",
+        found.evidence,
+    )
+
+
+lock = _waits("lock", "lock", "a lock", "hold it for less, or have more of them")
+disk = _waits("disk", "disk", "a disk", "fewer or later writes, or a faster disk")
+slow_clients = _held(
+    "slow_clients",
+    "client_write",
+    "take their answer slowly",
+    "a buffering proxy in front, or a larger send buffer",
+)
