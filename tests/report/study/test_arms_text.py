@@ -6,6 +6,7 @@ from tests.report.plain import WIDTH, plain_text
 from tests.report.study.test_also_text import asked, shown
 
 from httpdyno.model import Outcome, SystemCalls
+from httpdyno.report.study.arms_text import arms_table
 from httpdyno.report.study.html import outcome_html
 from httpdyno.report.study.json import outcome_json
 from httpdyno.report.study.text import outcome_text
@@ -65,12 +66,15 @@ def test_without_a_resolver_nothing_is_told_of_them() -> None:
     assert "lookups per request" not in outcome_html(outcome)
 
 
-def test_names_of_arms_are_whole_where_a_further_column_would_leave_them_no_room() -> None:
-    text = shown(asked(sample_second.second_compare(), "better", metric="first_byte_p50_s"))
+def test_names_of_arms_keep_their_room_beside_a_further_column() -> None:
+    final = sample_second.second_compare().final
+    assert final is not None
+    arms = [("start", final.a), ("flush_head → true", final.b)]
+    text = plain_text(arms_table(arms, more=["first_byte_p50_s"]))
     lines = [line.rstrip() for line in text.splitlines()]
-    (head,) = [number for number, line in enumerate(lines) if line.endswith("first byte p50")]
-    assert lines[head].split() == ["first", "byte", "p50"]
-    names = [row.split()[0] for row in lines[head + 1 : head + 3]]
-    (first,) = [number for number, line in enumerate(lines) if line.endswith("errors    memory")]
-    assert names == [row.split()[0] for row in lines[first + 1 : first + 3]]
+    heads = [line.split() for line in lines if line.endswith(("memory", "first byte p50"))]
+    assert heads[1:] == [["first", "byte", "p50"]]
+    assert sum(line.startswith("flush_head →") for line in lines) == len(heads)
     assert all(len(line) <= WIDTH for line in lines)
+    together = plain_text(arms_table([("start", final.a)], more=["calls_per_request"]))
+    assert "memory  calls" in together
