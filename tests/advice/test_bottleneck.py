@@ -280,6 +280,33 @@ def test_workers_that_read_are_held_by_kept_connections_only_where_so_many_have_
     assert ("(4.0 connections are closing)" in found.reason) is is_closing
 
 
+CLOSED = {"established": 12.0, "fin-wait-1": 4.0}
+
+
+@pytest.mark.parametrize(
+    ("changes", "limit"),
+    [
+        ({"connections": CLOSED}, "slow_clients"),
+        # One of four may be at another: at one that is accepted, or at one whose client has all.
+        ({"connections": CLOSED | {"established": 13.0}}, "slow_clients"),
+        ({"connections": CLOSED | {"fin-wait-2": 2.0}}, "unknown"),
+        ({"connections": CLOSED | {"established": 14.0}}, "unknown"),
+        # Most write, and one has written.
+        (
+            {"connections": CLOSED, "doing": {"client_write": 2.0, "client_read": 2.0}},
+            "slow_clients",
+        ),
+    ],
+)
+def test_who_lingers_over_a_close_is_held_by_a_client_that_has_not_taken_its_answer(changes, limit):
+    held = structs.replace(HELD, queues=QUEUED, clients=16.0)
+    found = bottleneck(structs.replace(held, **changes))
+    assert found.limit == limit
+    if limit == "slow_clients":
+        n = found.evidence["closing_workers"]
+        assert f"({n:.1f} of them are closing the connection)" in found.reason
+
+
 UNSEEN = Look(
     seconds=1.0,
     n_samples=20,

@@ -76,6 +76,21 @@ class Facts:
             return max(0.0, look.connections.get("established", 0.0) - look.clients)
         return max(0.0, self.at("client_read") - max(0.0, look.clients - self.waiting))
 
+    @cached_property
+    def untaken(self) -> float:
+        """Workers that read from a client that has not taken its answer, at the least.
+
+        Who lingers over a close reads until its client closes too. Of a connection that a server
+        has closed the kernel says whether the client took all: then it waits no more for that to
+        be acknowledged (fin-wait-1), only for the client's own end (fin-wait-2). Each of those that
+        read has one connection, so at most as many as there are others may be at these.
+        """
+        by_state = self.look.connections
+        accepted = max(0.0, by_state.get("established", 0.0) - self.waiting)
+        others = accepted + sum(by_state.get(state, 0.0) for state in ("fin-wait-2", "close-wait"))
+        sure = self.at("client_read") - others
+        return max(0.0, min(by_state.get("fin-wait-1", 0.0), sure))
+
     @property
     def closing_text(self) -> str:
         """Say how many connections the server closed and the client did not yet, where any."""

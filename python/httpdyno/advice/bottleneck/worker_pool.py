@@ -21,26 +21,10 @@ _SHARED: tuple[Doing, ...] = ("backend", "lock", "disk")
 """What several wait for serves no more because one more does."""
 
 
-def _held(limit: Limit, doing: str, by: str, advice: str) -> Callable[[Facts], Bottleneck | None]:
-    """Return a test for workers that clients hold while others wait."""
-
-    def test(facts: Facts) -> Bottleneck | None:
-        is_held = facts.are_all_busy and facts.share(doing) >= _MUCH and facts.unserved >= 1
-        if not is_held or facts.is_cpu_full:
-            return None
-        return Bottleneck(
-            limit=limit,
-            reason=f"{of(facts.at(doing))} of {facts.workers_text} were held by clients that "
-            f"{by}, while {of(facts.unserved)} requests waited for one; {facts.cores_text}",
-            evidence={
-                f"{doing}_workers": facts.at(doing),
-                "workers": facts.workers,
-                "unserved": facts.unserved,
-            },
-            advice=advice,
-        )
-
-    return test
+def _is_held(facts: Facts, n: float) -> bool:
+    """Whether clients who hold so many workers keep others waiting, and cores do not."""
+    is_most = facts.are_all_busy and n >= _MUCH * facts.workers
+    return is_most and facts.unserved >= 1 and not facts.is_cpu_full
 
 
 def _waits(
@@ -115,31 +99,49 @@ def _shared(facts: Facts) -> str:
     return ", ".join(f"{of(n)} for {what[name]}" for name, n in told.items())
 
 
-_HOLDS_SILENT = _held(
-    "keep_alive",
-    "client_read",
-    "say nothing",
-    "a shorter KeepAliveTimeout, more workers, or a server in front that keeps connections",
-)
-
-
 def keep_alive(facts: Facts) -> Bottleneck | None:
     """Name kept connections, which hold workers though they say nothing."""
-    found = _HOLDS_SILENT(facts)
-    if found is None or facts.kept >= _MUCH * facts.workers:
-        return found
-    return unknown(
-        f"{of(facts.at('client_read'))} of {facts.workers_text} read from clients that are silent, "
-        f"send slowly or close late{facts.closing_text}, while {of(facts.unserved)} others waited",
-        found.evidence,
+    reading = facts.at("client_read")
+    if not _is_held(facts, reading):
+        return None
+    evidence = {
+        "client_read_workers": reading,
+        "workers": facts.workers,
+        "unserved": facts.unserved,
+    }
+    if facts.kept < _MUCH * facts.workers:
+        return unknown(
+            f"{of(reading)} of {facts.workers_text} read from clients that are silent, send slowly "
+            f"or close late{facts.closing_text}, while {of(facts.unserved)} others waited",
+            evidence,
+        )
+    return Bottleneck(
+        limit="keep_alive",
+        reason=f"{of(reading)} of {facts.workers_text} were held by clients that say nothing, "
+        f"while {of(facts.unserved)} requests waited for one; {facts.cores_text}",
+        evidence=evidence,
+        advice="a shorter KeepAliveTimeout, more workers, or a server in front that keeps "
+        "connections",
     )
 
 
 lock = _waits("lock", "lock", "a lock", "hold it for less, or have more of them")
 disk = _waits("disk", "disk", "a disk", "fewer or later writes, or a faster disk")
-slow_clients = _held(
-    "slow_clients",
-    "client_write",
-    "take their answer slowly",
-    "a buffering proxy in front, or a larger send buffer",
-)
+
+
+def slow_clients(facts: Facts) -> Bottleneck | None:
+    """Name clients that take their answers slowly, also what of these the kernel has already."""
+    writing, untaken = facts.at("client_write"), facts.untaken
+    if not _is_held(facts, writing + untaken):
+        return None
+    closing = f" ({of(untaken)} of them are closing the connection)"
+    buffer = ", or a larger send buffer" if writing > untaken else ""
+    evidence = {"client_write_workers": writing, "closing_workers": untaken}
+    return Bottleneck(
+        limit="slow_clients",
+        reason=f"{of(writing + untaken)} of {facts.workers_text} were held by clients that take "
+        f"their answer slowly{closing if untaken >= LEAST_TOLD else ''}, while "
+        f"{of(facts.unserved)} requests waited for one; {facts.cores_text}",
+        evidence=evidence | {"workers": facts.workers, "unserved": facts.unserved},
+        advice=f"a buffering proxy in front{buffer}",
+    )
