@@ -21,9 +21,26 @@ from tests.commands import REPOSITORY, Commands, NotBegunError, exit_on_signals
 from tests.verdict import Counts
 
 PYTEST = (sys.executable, "-m", "pytest", "--durations=10")
+LOADING = (
+    "tests/experiment/test_load_of_arms.py",
+    "tests/experiment/test_looking.py",
+    "tests/experiment/test_site_bench.py",
+    "tests/experiment/test_start_load.py",
+    "tests/experiment/test_start_phases.py",
+)
+"""Tests that load something and look at what came of it."""
 CALM = (
     *("tests/stats", "tests/report", "tests/model"),
     *("tests/advice", "tests/book", "tests/study"),
+    *("tests/load/test_access_log.py", "tests/load/test_message.py"),
+    *(f"tests/cli/test_{name}.py" for name in ("book_ways", "completion", "formula", "knobs")),
+    *("tests/benches/test_power.py", "tests/benches/test_power_program.py"),
+    *("tests/test_secret.py", "tests/test_repository.py"),
+    *(
+        name
+        for file in sorted((REPOSITORY / "tests/experiment").rglob("test_*.py"))
+        if (name := str(file.relative_to(REPOSITORY))) not in LOADING
+    ),
 )
 """Tests that compute: how long they take says nothing, nor does what runs beside them."""
 PATIENT = (
@@ -36,14 +53,6 @@ PATIENT = (
     "tests/studies",
 )
 """Tests that mostly wait for what they started, and say nothing of how long it took."""
-LOADING = (
-    "tests/experiment/test_load_of_arms.py",
-    "tests/experiment/test_looking.py",
-    "tests/experiment/test_site_bench.py",
-    "tests/experiment/test_start_load.py",
-    "tests/experiment/test_start_phases.py",
-)
-"""Tests that load something and look at what came of it."""
 PRETENDING = (
     "tests/benches/test_fault_resumes.py",
     "tests/test_commands.py",
@@ -52,18 +61,11 @@ PRETENDING = (
     "tests/benches/test_power_calls.py",
     "tests/benches/test_power_simulated.py",
     *(f"tests/cli/test_{name}.py" for name in ("app", "book", "doctor", "history", "study")),
-    *(
-        name
-        for folder in (
-            *("tests/adopt", "tests/experiment"),
-            *(f"tests/servers/{kind}" for kind in ("apache", "apache_site", "calls", "command")),
-            *(f"tests/servers/{kind}" for kind in ("gunicorn", "nginx", "php_fpm", "uvicorn")),
-        )
-        for file in sorted((REPOSITORY / folder).rglob("test_*.py"))
-        if (name := str(file.relative_to(REPOSITORY))) not in LOADING
-    ),
+    "tests/adopt",
+    *(f"tests/servers/{kind}" for kind in ("apache", "apache_site", "calls", "command")),
+    *(f"tests/servers/{kind}" for kind in ("gunicorn", "nginx", "php_fpm", "uvicorn")),
 )
-"""Tests of what decides and edits, whose servers and programs are mostly made up."""
+"""Tests of what edits, whose servers and programs are mostly made up."""
 NO_TESTS = 5
 """Pytest's exit status where the arguments chose none."""
 

@@ -34,7 +34,7 @@ from pathlib import Path
 
 from benches.memory.group import memory_group
 from benches.memory.judged import is_right, mapped_bytes, most_that_fit, predicted, ratio
-from benches.memory.site import KINDS, LEAK_BYTES, SERVERS, aged, asked, has, pool
+from benches.memory.site import KINDS, LEAK_BYTES, ORDER, SERVERS, aged, asked, has, pool
 
 from httpdyno.telemetry.pool import pool as sums
 from httpdyno.telemetry.worker import WorkerSampler
@@ -71,6 +71,7 @@ def main():
     cases = [each for each in cases if each[0] not in absent]
     if not cases:
         return 2
+    print(f"order of hashes: {ORDER}")
     if arguments.starts:
         return starts(arguments.starts, cases)
     return leaks(arguments, cases) if arguments.leaks else bounds(arguments, cases)

@@ -8,11 +8,13 @@ so all come to the same age, and none gets beyond it. Each answer says who gave 
 
 Perl draws the order of its hashes anew at each start, and by it workers write to other pages: what
 a worker has of its own then differs from start to start, in all workers alike (see `--starts`).
-What is asked here is whether a pool of a known kind is foretold, so its starts have one order.
+What is asked here is whether a pool of a known kind is foretold, so that all starts of a bench have
+one order, which the bench draws and tells.
 """
 
 import http.client
 import os
+import secrets
 import shutil
 import signal
 import socket
@@ -27,7 +29,8 @@ KINDS = ("plain", "preloaded", "unsharing", "leaking")
 SERVERS = ("gunicorn", "apache")
 LEAK_BYTES = 1024
 READY_S = 30.0
-_ONE_ORDER = {"PERL_HASH_SEED": "0", "PYTHONHASHSEED": "0"}
+ORDER = secrets.randbelow(1 << 32)
+_ONE_ORDER = {"PERL_HASH_SEED": f"{ORDER:#x}", "PYTHONHASHSEED": str(ORDER)}
 _END_S = 10.0
 _TIMEOUT_S = 5.0
 _MODULES = Path("/usr/lib/apache2/modules")
