@@ -1,8 +1,11 @@
 """Which metric, and which phase, decides or is told besides, as the command line says it."""
 
+import shutil
+
 import pytest
 
 from httpdyno.cli.app import run
+from httpdyno.cli.find_study import bundled_studies
 
 
 @pytest.mark.parametrize("command", [["tune"], ["compare", "--b", "workers=2"]])
@@ -38,6 +41,18 @@ def test_a_metric_of_which_one_side_has_no_figure_is_refused_before_a_run(capsys
     assert run(["compare", "keep-alive", *without_pages, "--also", "page_p90_s"]) == 2
     assert "it has no page_p90_s" in " ".join(capsys.readouterr().err.split())
     assert run(["compare", "keep-alive", *without_pages]) == 0
+
+
+def test_a_metric_of_which_a_level_has_no_figure_is_refused_before_a_run(tmp_path, capsys):
+    shutil.copytree(bundled_studies()["keep-alive"].parent, tmp_path / "pages")
+    file = tmp_path / "pages" / "study.toml"
+    text = file.read_text(encoding="utf-8")
+    file.write_text(text.replace("start = 6\n", "start = 6\nlevels = [0, 12]\n"), "utf-8")
+    command = ["tune", str(file), "--dry-run"]
+    assert run([*command, "--also", "page_p90_s"]) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "with objects=0: it has no page_p90_s, which takes a workload with pages" in said
+    assert run([*command, "--also", "p90_s"]) == 0
 
 
 def test_a_comparison_may_be_decided_by_another_phase(capsys):

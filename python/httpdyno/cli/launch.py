@@ -24,6 +24,7 @@ from httpdyno.secret import has_digests, with_secrets_of, without_values
 from httpdyno.servers.site.isolation import enter_for
 from httpdyno.store import Store
 from httpdyno.study.also import with_also, workload_for
+from httpdyno.study.load_knob import check_loads
 from httpdyno.units import duration_s
 
 _SEED_BITS = 32
@@ -179,6 +180,7 @@ def _new_plan(request: Request) -> Plan:
     if request.study is None:
         raise UsageError("no study was named", hint="`httpdyno study list` shows the bundled ones")
     study = also_telling(open_study(request.study), request.also)
+    check_loads(study)
     return make_plan(study, seed=seed_or_new(request.seed), budget_s=_budget_s(request))
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Set
 
 from httpdyno.errors import UsageError
 from httpdyno.load.check import check_workload
-from httpdyno.model import Configuration, Level, Replay, Study, Workload
+from httpdyno.model import Configuration, Level, Replay, Study, Workload, level_text
 from httpdyno.study.also import workload_for
 from httpdyno.study.workload import Wrong
 
@@ -45,6 +45,30 @@ def check_load(study: Study, configuration: Configuration) -> None:
     for metric in sorted(study.objective.named):
         if expected := workload_for(metric, load):
             raise UsageError(f"it has no {metric}, which takes {expected}")
+
+
+def check_loads(study: Study) -> None:
+    """Refuse a study of which a level, or a candidate, makes a load that shows nothing claimed.
+
+    Its file is checked so for what the file claims; a command line may claim more.
+
+    Raises:
+        UsageError: With the first of them, and what it has no figure of.
+    """
+    of_load = frozenset(knob.name for knob in study.knobs if knob.of == "load")
+    levels = [
+        {knob.name: level}
+        for knob in study.knobs
+        if knob.name in of_load
+        for level in (knob.start, *knob.levels)
+    ]
+    candidates = [each.values for each in study.candidates if of_load & each.values.keys()]
+    for values in (*levels, *candidates):
+        try:
+            check_load(study, study.start_configuration().with_values(values))
+        except UsageError as error:
+            words = ", ".join(f"{name}={level_text(level)}" for name, level in values.items())
+            raise UsageError(f"study {study.name} with {words}: {error}") from error
 
 
 def _workload_of(name: str, workload: Workload, of_load: Set[str]) -> str:
