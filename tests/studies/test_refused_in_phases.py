@@ -1,11 +1,13 @@
 """What goes wrong only after something happened to a server: studies refuse it in a phase."""
 
 import re
+import subprocess
+from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 from tests.conftest import SKIPPED
-from tests.studies.test_bundled import study_of
+from tests.studies.test_bundled import STUDIES, study_of
 
 from httpdyno.experiment.one_start import start_of_arms
 from httpdyno.registry import load_target
@@ -37,6 +39,17 @@ def test_children_that_nobody_waited_for_are_no_gain():
 
     assert record.statuses == ("complete", "infeasible"), record.details
     assert re.search(r"(?s)phase left behind: .*\b[1-9]\d* processes that", record.details[1])
+
+
+def test_where_children_cannot_be_listed_nobody_is_taken_for_clean(tmp_path):
+    # As of a kernel that lists none: /proc has no such file of a process that there cannot be.
+    most = int(Path("/proc/sys/kernel/pid_max").read_text(encoding="utf-8"))
+    file = tmp_path / "httpd.pid"
+    file.write_text(f"{most + 1}\n", encoding="utf-8")
+    script = STUDIES / "long-job" / "lib" / "zombies.sh"
+    ended = subprocess.run(["sh", script, file], capture_output=True, timeout=10.0, check=False)
+    assert ended.returncode != 0
+    assert b"children" in ended.stderr
 
 
 def beside_the_start(name, levels):
