@@ -7,7 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from itertools import count
 from types import SimpleNamespace
@@ -379,6 +379,23 @@ def test_a_configuration_beside_takes_its_time_of_the_budget_and_is_told(monkeyp
     found = book_ways.pair(asked("mod-cgi-baseline", way=Pair(study="fake", beside={"n": 1})))
     assert found.figures["moved"][-1] == "with n=1: it did not come up with {'n': 1}"
     assert plans[0].study.budget_s == 60.0 - book_ways._BESIDE_S
+
+
+def test_a_configuration_beside_is_asked_what_its_knobs_of_the_load_say(monkeypatch):
+    asked_for: list[list[str]] = []
+
+    def start_load(workload, *_addresses, **_more):
+        asked_for.append([each.path for each in workload.asked])
+        raise TargetError("that was all")
+
+    running = SimpleNamespace(addresses=["127.0.0.1:1"], networks=[""])
+    up = SimpleNamespace(running=running)
+    monkeypatch.setattr(book_ways, "server_of", lambda _study, _at: nullcontext(up))
+    monkeypatch.setattr(book_ways, "start_load", start_load)
+    way = Pair(study="keep-alive", beside={"objects": 2})
+    said = book_ways._beside(open_study(way.study), way, seed=1)
+    assert said == "with objects=2: that was all"
+    assert asked_for == [["/page", "/1.css", "/2.css"]]
 
 
 @pytest.mark.real_server("apache2")

@@ -109,11 +109,13 @@ def pair(asked: Asked) -> Found:
 def _beside(study: Study, way: Pair, *, seed: int) -> str:
     """Return in words what one start of the configuration beside answered in some seconds."""
     knobs = ", ".join(f"{name}={level_text(level)}" for name, level in way.beside.items())
+    levels = way.b | way.beside
+    workload = study.load_of(study.start_configuration().with_values(levels))
     try:
-        with server_of(study, way.b | way.beside) as up:
+        with server_of(study, levels) as up:
             window = WindowPlan(arm=0, lead_in_s=0.0, measure_s=_BESIDE_S)
             addresses, networks = up.running.addresses[:1], up.running.networks[:1]
-            load = start_load(study.workload, addresses, [window], networks=networks, seed=seed)
+            load = start_load(workload, addresses, [window], networks=networks, seed=seed)
             try:
                 load.wait()
             finally:
