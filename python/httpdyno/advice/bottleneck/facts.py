@@ -17,10 +17,6 @@ class Facts:
         """Return the mean number of workers that were at one of these."""
         return sum(self.look.doing.get(name, 0.0) for name in doing)
 
-    def share(self, *doing: str) -> float:
-        """Return that as a part of all workers that live."""
-        return self.at(*doing) / self.workers if self.workers else 0.0
-
     @cached_property
     def workers(self) -> float:
         """Workers that live."""
