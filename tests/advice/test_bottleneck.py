@@ -291,9 +291,12 @@ CLOSED = {"established": 12.0, "fin-wait-1": 4.0}
         ({"connections": CLOSED | {"established": 13.0}}, "slow_clients"),
         ({"connections": CLOSED | {"fin-wait-2": 2.0}}, "unknown"),
         ({"connections": CLOSED | {"established": 14.0}}, "unknown"),
-        # Most write, and one has written.
+        # Two write, on connections that are open, and two have written.
         (
-            {"connections": CLOSED, "doing": {"client_write": 2.0, "client_read": 2.0}},
+            {
+                "connections": {"established": 14.0, "fin-wait-1": 2.0},
+                "doing": {"client_write": 2.0, "client_read": 2.0},
+            },
             "slow_clients",
         ),
     ],

@@ -79,10 +79,12 @@ class Facts:
         Who lingers over a close reads until its client closes too. Of a connection that a server
         has closed the kernel says whether the client took all: then it waits no more for that to
         be acknowledged (fin-wait-1), only for the client's own end (fin-wait-2). Each of those that
-        read has one connection, so at most as many as there are others may be at these.
+        read has one connection, so at most as many as there are others may be at these; those that
+        write have some of them.
         """
         by_state = self.look.connections
-        accepted = max(0.0, by_state.get("established", 0.0) - self.waiting)
+        open_ones = by_state.get("established", 0.0) - self.waiting
+        accepted = max(0.0, open_ones - self.at("client_write"))
         others = accepted + sum(by_state.get(state, 0.0) for state in ("fin-wait-2", "close-wait"))
         sure = self.at("client_read") - others
         return max(0.0, min(by_state.get("fin-wait-1", 0.0), sure))

@@ -25,7 +25,7 @@ def also_words(comparison: Comparison, claim: SecondClaim) -> str:
     interval = comparison.ratios[ratio_key(claim.metric)]
     is_alike = interval.high - interval.low < _NO_WIDTH * interval.ratio
     if is_of_system_calls(claim.metric) and is_alike:
-        return f"{figure}, the same in all {comparison.n_starts} starts"
+        return f"{figure}, the same in each start"
     return figure
 
 
