@@ -22,7 +22,7 @@ from httpdyno.book.experiment import (
     Stat,
 )
 from httpdyno.book.rule import borders
-from httpdyno.cli.book import MOST_S, round_s
+from httpdyno.cli.book_asked import MOST_S, round_s
 from httpdyno.cli.book_loads import RECIPES
 from httpdyno.cli.book_ways import WAYS
 from httpdyno.cli.find_study import bundled_studies, open_study

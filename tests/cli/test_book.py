@@ -11,7 +11,7 @@ from tests.report.book.test_book import NOW
 
 from httpdyno.book.declared import experiments
 from httpdyno.book.result import UnderWay, keep, keep_under_way, kept_results, under_way
-from httpdyno.cli import book, book_run
+from httpdyno.cli import book_asked, book_run
 from httpdyno.cli.app import run
 from httpdyno.cli.book_run import Round, run_round
 from httpdyno.errors import TargetError
@@ -40,7 +40,7 @@ def test_all_are_listed_by_document_with_then_and_now(capsys):
     assert "1 of 34 are measured (2 more are printed again): 1 holds, larger" in out
     assert re.search(r"of 36 can run here; measuring all takes at most \d+ min", out)
     # The last ones are sentences that terminals wrap.
-    assert max(map(len, out.splitlines()[:-3])) <= 80
+    assert max(map(len, out.splitlines()[:-5])) <= 80
 
 
 def test_what_is_printed_twice_has_the_result_of_the_other(capsys, folder):
@@ -91,6 +91,8 @@ def test_a_report_of_nothing_yet_has_all_that_was_found_then(capsys, folder):
         ("book run pool-sizing-examples --budget 0s", "no time at all"),
         ("book run pool-sizing-examples --resume", "`--resume` is for `--all`"),
         ("book run --all --resume", "no `book run --all` was broken off here"),
+        ("book run --all --resume --advice", "knows whether it has the advice"),
+        ("book run tls-keep-alive --advice", "`--advice` is for `--all`"),
     ],
 )
 def test_wrong_requests_are_said(capsys, line, words):
@@ -100,7 +102,7 @@ def test_wrong_requests_are_said(capsys, line, words):
 def test_one_that_cannot_run_is_left_out_of_all_and_said(capsys, monkeypatch):
     reasons = {each.name: "no such package" for each in experiments()}
     del reasons["pool-sizing-examples"]
-    monkeypatch.setattr(book, "reason_not", lambda each: reasons.get(each.name, ""))
+    monkeypatch.setattr(book_asked, "reason_not", lambda each: reasons.get(each.name, ""))
     err = said(capsys, "book run --all --budget 1s").err
     assert "left out: mod-cgi-baseline: no such package" in err
     assert [*kept_results()] == ["pool-sizing-examples"]
@@ -122,7 +124,7 @@ def fake_run(asked):
 def three(monkeypatch):
     """Let three of them run here, without servers; return which were asked, with their budgets."""
     reasons = {each.name: "no such package" for each in experiments() if each.name not in NAMES}
-    monkeypatch.setattr(book, "reason_not", lambda each: reasons.get(each.name, ""))
+    monkeypatch.setattr(book_asked, "reason_not", lambda each: reasons.get(each.name, ""))
     asked: list[tuple[str, int, float]] = []
     monkeypatch.setattr(book_run, "run_experiment", fake_run(asked))
     # Takes a second and a half, and is nobody's figure here.
@@ -155,7 +157,9 @@ def test_a_shorter_time_is_shared_out_by_the_budgets(three):
 
 def test_more_time_than_all_may_take_is_given_to_each(capsys, three):
     budgets = [BY_NAME[name].budget_s for name in NAMES]
-    said(capsys, f"book run --all --budget {3 * book.round_s([BY_NAME[n] for n in NAMES]):g}s")
+    said(
+        capsys, f"book run --all --budget {3 * book_asked.round_s([BY_NAME[n] for n in NAMES]):g}s"
+    )
     assert {name: given for name, _, given in three} == {
         name: pytest.approx(3 * budget_s, rel=0.01)
         for name, budget_s in zip(NAMES, budgets, strict=True)

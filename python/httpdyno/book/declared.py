@@ -3,6 +3,7 @@
 import functools
 from collections.abc import Iterable
 from importlib.resources import files
+from typing import Protocol
 
 import msgspec
 
@@ -32,6 +33,14 @@ def way_of(one: Experiment) -> Experiment:
     return other or one
 
 
-def whole_s(asked: Iterable[Experiment]) -> float:
+class Timed(Protocol):
+    """What may take so long at most: an experiment, or the study of an advice."""
+
+    @property
+    def budget_s(self) -> float:
+        """In seconds."""
+
+
+def whole_s(asked: Iterable[Timed]) -> float:
     """Return what measuring all of these may take at most."""
     return sum(each.budget_s for each in asked)

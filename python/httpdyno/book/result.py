@@ -61,6 +61,8 @@ class UnderWay(Record, frozen=True):
     seed: int
     budget_s: float | None = None
     """For the whole; None where each has what it may take."""
+    has_advice: bool = False
+    """Whether the advice without figures is run with them."""
 
 
 class _Kept(Record, frozen=True):

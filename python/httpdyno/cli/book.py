@@ -1,41 +1,51 @@
-"""`httpdyno book`: the experiments of the founding documents, then and now."""
+"""`httpdyno book`: the experiments and the advice of the founding documents, then and now."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from msgspec.structs import replace
 from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from httpdyno.book.declared import experiment, experiments, way_of, whole_s
+from httpdyno.book.advice import Advice, AdviceHere, Told, all_advice
+from httpdyno.book.declared import experiments, way_of
 from httpdyno.book.experiment import Experiment
-from httpdyno.book.result import Now, UnderWay, keep_under_way, kept_results, under_way
+from httpdyno.book.result import Now, UnderWay, keep_under_way
+from httpdyno.cli.book_advice import advice_here
+from httpdyno.cli.book_asked import (
+    RESUME,
+    Request,
+    broken_off,
+    limit_s_of,
+    named,
+    reasons_not,
+    results_here,
+    round_s,
+    runnable,
+    what_is_asked,
+)
 from httpdyno.cli.book_needs import reason_not
 from httpdyno.cli.console import results
 from httpdyno.cli.exit_code import EXIT_INTERRUPTED
-from httpdyno.cli.launch import seed_or_new
+from httpdyno.cli.find_study import open_study
+from httpdyno.cli.launch import enter_namespace_for, seed_or_new
 from httpdyno.cli.option import JsonOption, SeedOption
 from httpdyno.cli.output import Outputs, write_json, write_text
 from httpdyno.cli.standard_streams import say, tell
 from httpdyno.errors import UsageError
+from httpdyno.report.book.advice_text import TITLE, advice_sheet, advice_summary, listed_advice
 from httpdyno.report.book.html import book_html
-from httpdyno.report.book.json import book_json, experiment_json
+from httpdyno.report.book.json import advice_json, book_json, experiment_json
 from httpdyno.report.book.text import listed, sheet, summary
-from httpdyno.study.complaint import nearest
 from httpdyno.units import duration_s
 
 _INDENT = (0, 0, 0, 2)
-_RESUME = "`httpdyno book run --all --resume`"
 _FEW = 3
 """Of so many all is shown as each ends, of more a few lines."""
-MOST_S = 90 * 60.0
-"""All of them together are over by then."""
-_OVERHEAD = 1.15
-"""Coming up, looking and ending are beside the budgets; what they take more is the others' loss."""
 HtmlOption = Annotated[
     str | None,
     typer.Option("--html", metavar="FILE", help="Write all experiments as one HTML page."),
@@ -58,7 +68,8 @@ def overview(context: typer.Context, *, json: JsonOption = None) -> None:
     """List and measure the experiments of the books on tuning.
 
     Each is a table or a measurement that is printed there: what was found then stands beside what
-    is found here. `run` measures; the last result of each is kept.
+    is found here. Below them is what the books advise and have no figures of, with what a study
+    says of it here. `run` measures; the last result of each is kept.
     """
     if context.invoked_subcommand is not None:
         if json is not None:
@@ -69,9 +80,9 @@ def overview(context: typer.Context, *, json: JsonOption = None) -> None:
         return
     outputs = Outputs(json=json)
     outputs.check()
-    found, reasons = _results(), _reasons()
+    found, reasons, advised = results_here(), reasons_not(), advice_here(all_advice())
     if outputs.json is not None:
-        write_json(book_json(experiments(), reasons, found), outputs.json)
+        write_json(book_json(experiments(), reasons, found, advised), outputs.json)
     if outputs.has_text:
         parts: list[RenderableType] = []
         chapter = ""
@@ -82,8 +93,11 @@ def overview(context: typer.Context, *, json: JsonOption = None) -> None:
                 chapter = document
             now, reason = found.get(each.name), reasons[each.name]
             parts.append(Padding(listed(each, way_of(each), now, reason), _INDENT))
+        parts.append(Text(TITLE, "bold"))
+        parts += [Padding(listed_advice(here), _INDENT) for here in advised]
         results().print(Group(*parts))
-        say("", *summary(experiments(), reasons, found, round_s(_runnable(reasons))))
+        say("", *summary(experiments(), reasons, found, round_s(runnable(reasons))))
+        say(*advice_summary(advised))
 
 
 @app.command(
@@ -96,16 +110,26 @@ def overview(context: typer.Context, *, json: JsonOption = None) -> None:
 )
 def show(
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="An experiment, as `httpdyno book` lists it.")
+        str,
+        typer.Argument(
+            metavar="NAME", help="An experiment or an advice, as `httpdyno book` lists it."
+        ),
     ],
     *,
     json: JsonOption = None,
 ) -> int:
-    """Show an experiment: then, how it is run and judged, and now."""
+    """Show an experiment or an advice: then, how it is run, and now."""
     outputs = Outputs(json=json)
     outputs.check()
-    each = _named(name)
-    now, reason = _results().get(each.name), reason_not(each)
+    each = named(name)
+    if isinstance(each, Advice):
+        [here] = advice_here([each])
+        if outputs.json is not None:
+            write_json(advice_json(here), outputs.json)
+        if outputs.has_text:
+            results().print(advice_sheet(here))
+        return 0
+    now, reason = results_here().get(each.name), reason_not(each)
     if outputs.json is not None:
         write_json(experiment_json(each, way_of(each), reason, now), outputs.json)
     if outputs.has_text:
@@ -128,12 +152,18 @@ def run(  # noqa: PLR0913 - one parameter for each option
         list[str] | None,
         typer.Argument(
             metavar="NAME",
-            help="Experiments, as `httpdyno book` lists them.",
+            help="Experiments and advice, as `httpdyno book` lists them.",
             show_default=False,
         ),
     ] = None,
     *,
-    run_all: Annotated[bool, typer.Option("--all", help="Every one that can run here.")] = False,
+    run_all: Annotated[
+        bool, typer.Option("--all", help="Every experiment that can run here.")
+    ] = False,
+    with_advice: Annotated[
+        bool,
+        typer.Option("--advice", help="With `--all`: the advice without figures as well; hours."),
+    ] = False,
     resume: Annotated[
         bool,
         typer.Option("--resume", help="With `--all`: go on where the last one was broken off."),
@@ -153,26 +183,25 @@ def run(  # noqa: PLR0913 - one parameter for each option
 ) -> int:
     """Measure experiments of the book here, and keep what comes out.
 
-    Each is a comparison with an interval, a count, or load tests, as `show` says. It ends with
-    exit code 1 where one could not be measured.
+    Each is a comparison with an interval, a count, or load tests, as `show` says; of an advice
+    its whole study is run, and stored. It ends with exit code 1 where one could not be measured.
     """
     outputs = Outputs(html=html, json=json)
     outputs.check()
-    request = _Request(names=names or [], is_all=run_all, is_resumed=resume)
-    asked, before = _asked(request), _broken_off(request, seed)
+    request = Request(names=names or [], is_all=run_all, is_resumed=resume, has_advice=with_advice)
+    before = broken_off(request, seed)
+    asked = what_is_asked(request, before)
+    _enter_namespaces(asked)
     whole_seed = before.seed if before else seed_or_new(seed)
-    limit_s = _limit_s(budget, asked, before)
+    limit_s = limit_s_of(budget, asked, before)
     if run_all and before is None:
-        began_at = datetime.now(UTC).isoformat(timespec="seconds")
-        given_s = duration_s(budget) if budget else None
-        keep_under_way(UnderWay(began_at=began_at, seed=whole_seed, budget_s=given_s))
+        _keep_begun(whole_seed, budget, has_advice=with_advice)
     # The engine and all that it needs: the list of experiments answers without.
     from httpdyno.cli.book_run import Round, run_round  # noqa: PLC0415
 
-    def shown(each: Experiment, now: Now) -> None:
+    def shown(each: Experiment | AdviceHere, now: Now | Told) -> None:
         if outputs.has_text:
-            is_few = len(asked) <= _FEW
-            results().print(sheet(each, each, now, "") if is_few else listed(each, each, now, ""))
+            results().print(_shown(each, now, is_few=len(asked) <= _FEW))
 
     round_ = Round(
         asked=asked,
@@ -186,19 +215,18 @@ def run(  # noqa: PLR0913 - one parameter for each option
         run_round(round_)
         code = 1 if round_.n_failed else 0
         if run_all and round_.n_left:
-            tell(f"{_RESUME} measures the other {len(asked) - len(round_.done)}")
+            tell(f"{RESUME} measures the other {len(asked) - len(round_.done)}")
         elif run_all:
             keep_under_way(None)
     except KeyboardInterrupt:
         n_left = len(asked) - len(round_.done)
-        how = f"; {_RESUME} measures the other {n_left}" * run_all
+        how = f"; {RESUME} measures the other {n_left}" * run_all
         tell(f"{len(round_.done)} of {len(asked)} are measured and kept{how}")
         code = EXIT_INTERRUPTED
     if outputs.html is not None:
         _write_report(outputs.html)
     if outputs.json is not None:
-        rows = [experiment_json(_named(now.name), _named(now.name), "", now) for now in round_.done]
-        write_json({"experiments": rows}, outputs.json)
+        write_json(_done_json(asked, round_.done), outputs.json)
     return code
 
 
@@ -219,103 +247,48 @@ def report(*, html: HtmlOption = None, json: JsonOption = None) -> int:
     if outputs.html is not None:
         _write_report(outputs.html)
     if outputs.json is not None:
-        write_json(book_json(experiments(), _reasons(), _results()), outputs.json)
+        advised = advice_here(all_advice())
+        write_json(book_json(experiments(), reasons_not(), results_here(), advised), outputs.json)
     return 0
 
 
+def _enter_namespaces(asked: Sequence[Experiment | AdviceHere]) -> None:
+    for each in asked:
+        if isinstance(each, AdviceHere):
+            enter_namespace_for(open_study(each.advice.study))
+
+
+def _keep_begun(seed: int, budget: str | None, *, has_advice: bool) -> None:
+    began_at = datetime.now(UTC).isoformat(timespec="seconds")
+    given_s = duration_s(budget) if budget else None
+    keep_under_way(UnderWay(began_at=began_at, seed=seed, budget_s=given_s, has_advice=has_advice))
+
+
 def _write_report(path: str) -> None:
-    write_text(Path(path), book_html(experiments(), _reasons(), _results()))
+    advised = advice_here(all_advice())
+    write_text(Path(path), book_html(experiments(), reasons_not(), results_here(), advised))
     tell(f"wrote {path}")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Request:
-    """What is to be run, as asked for on the command line."""
-
-    names: Sequence[str]
-    is_all: bool
-    is_resumed: bool
-
-
-def _broken_off(request: _Request, seed: int | None) -> UnderWay | None:
-    """Return the run that goes on; None where a new one begins."""
-    if not request.is_resumed:
-        return None
-    if not request.is_all:
-        raise UsageError("`--resume` is for `--all`", hint=_RESUME)
-    if seed is not None:
-        raise UsageError(
-            "the run that goes on has its own seed", hint="leave out `--seed` with `--resume`"
-        )
-    before = under_way()
-    if before is None:
-        raise UsageError("no `book run --all` was broken off here", hint="leave out `--resume`")
-    return before
+def _shown(each: Experiment | AdviceHere, now: Now | Told, *, is_few: bool) -> RenderableType:
+    """Return what came of one, on a sheet where there are few of them."""
+    if isinstance(each, Experiment) and isinstance(now, Now):
+        return sheet(each, each, now, "") if is_few else listed(each, each, now, "")
+    if isinstance(each, AdviceHere) and isinstance(now, Told):
+        here = replace(each, now=now)
+        return advice_sheet(here) if is_few else listed_advice(here)
+    raise TypeError("the result is of something else than what was run")
 
 
-def _limit_s(budget: str | None, asked: Sequence[Experiment], before: UnderWay | None) -> float:
-    """Return the time for all that is asked for."""
-    if budget is not None:
-        given_s = duration_s(budget)
-        if given_s <= 0:
-            raise UsageError(f"a budget of `{budget}` is no time at all", hint="`--budget 30m`")
-        return given_s
-    if before is not None and before.budget_s is not None:
-        return before.budget_s * whole_s(asked) / whole_s(_runnable(_reasons()))
-    return round_s(asked)
-
-
-def round_s(asked: Sequence[Experiment]) -> float:
-    """Return the time after which none of these goes on, where no other is given."""
-    return whole_s(asked) * _OVERHEAD
-
-
-def _asked(request: _Request) -> list[Experiment]:
-    if bool(request.names) == request.is_all:
-        raise UsageError(
-            "name experiments, or give `--all`, not both", hint="`httpdyno book` lists them"
-        )
-    if not request.is_all:
-        # Two of the same data are one.
-        found = dict.fromkeys(way_of(_named(name)).name for name in request.names)
-        asked = [_named(name) for name in found]
-        for each in asked:
-            if reason := reason_not(each):
-                raise UsageError(f"{each.name} cannot be run here: {reason}")
-        return asked
-    reasons = _reasons()
-    for each in experiments():
-        if reasons[each.name] and not each.same_as:
-            tell(f"left out: {each.name}: {reasons[each.name]}")
-    asked, before = _runnable(reasons), under_way()
-    if request.is_resumed and before is not None:
-        done = {now.name for now in kept_results().values() if now.measured_at >= before.began_at}
-        asked = [each for each in asked if each.name not in done]
-    return asked
-
-
-def _runnable(reasons: Mapping[str, str]) -> list[Experiment]:
-    """Return those that can run here, without those that another stands for."""
-    return [each for each in experiments() if not (each.same_as or reasons[each.name])]
-
-
-def _named(name: str) -> Experiment:
-    each = experiment(name)
-    if each is None:
-        known = [one.name for one in experiments()]
-        raise UsageError(
-            f"no experiment is called `{name}`",
-            hint=nearest(name, known) or "`httpdyno book` lists them",
-        )
-    return each
-
-
-def _reasons() -> Mapping[str, str]:
-    return {each.name: reason_not(each) for each in experiments()}
-
-
-def _results() -> dict[str, Now]:
-    """Return what is kept, also under the names of those that were printed twice."""
-    kept = kept_results()
-    names = {each.name: way_of(each).name for each in experiments()}
-    return {name: kept[of] for name, of in names.items() if of in kept}
+def _done_json(
+    asked: Sequence[Experiment | AdviceHere], done: Sequence[Now | Told]
+) -> dict[str, Any]:
+    by_name = {now.name: now for now in done}
+    rows: dict[str, Any] = {"experiments": [], "advice": []}
+    for each in asked:
+        now = by_name.get(each.name)
+        if isinstance(each, Experiment) and isinstance(now, Now):
+            rows["experiments"].append(experiment_json(each, each, "", now))
+        if isinstance(each, AdviceHere) and isinstance(now, Told):
+            rows["advice"].append(advice_json(replace(each, now=now)))
+    return rows

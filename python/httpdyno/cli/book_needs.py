@@ -6,7 +6,9 @@ import subprocess
 from httpdyno.book.declared import way_of
 from httpdyno.book.experiment import Arithmetic, Clients, Count, Experiment, Stat
 from httpdyno.cli.find_study import open_study
+from httpdyno.model import Study
 from httpdyno.registry import load_target
+from httpdyno.servers.limit_group import limits_complaint
 
 _HAS_LWP = 'exit !grep { -e "$_/LWP/UserAgent.pm" } @INC'
 
@@ -27,6 +29,14 @@ def reason_not(each: Experiment) -> str:
     missing = list(load_target(study).missing(study.server))
     if isinstance(way, Clients):
         missing += _missing_clients()
+    return "; ".join(missing)
+
+
+def reason_not_study(study: Study) -> str:
+    """Return why a study cannot be run; empty where it can."""
+    missing = list(load_target(study).missing(study.server))
+    if complaint := limits_complaint(limits for _, limits in study.limits):
+        missing.append(complaint)
     return "; ".join(missing)
 
 

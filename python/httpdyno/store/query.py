@@ -1,5 +1,6 @@
 """What the store asks of its tables."""
 
+from collections.abc import Collection
 from typing import Any
 
 import sqlalchemy as sa
@@ -81,6 +82,18 @@ def windows_of_starts(key: int, comparison: int | None) -> sa.Select[Any]:
         query = query.where(windows.c.comparison == comparison)
     # In the order in which they were measured, which is random within a block.
     return query.order_by(windows.c.id)
+
+
+def runs_of_study(study: str, other_commands: Collection[str]) -> sa.Select[Any]:
+    """Return a query for the numbers of a study's runs that have an outcome, the newest first.
+
+    Args:
+        study: Its name.
+        other_commands: Those whose runs are of no study.
+    """
+    is_of_study = (runs.c.study == study, runs.c.command.not_in(other_commands))
+    query = sa.select(runs.c.id).where(*is_of_study, runs.c.outcome.is_not(None))
+    return query.order_by(runs.c.id.desc())
 
 
 def summaries() -> sa.Select[Any]:

@@ -34,6 +34,7 @@ from httpdyno.store.query import (
     found_run,
     key_of,
     ordered_starts,
+    runs_of_study,
     same_start,
     same_window,
     summaries,
@@ -308,6 +309,12 @@ class Store:
         with self._database.reading() as connection:
             rows = connection.execute(summaries().limit(limit)).all()
         return [self._summary(row) for row in rows]
+
+    def run_ids_of(self, study: str, limit: int = 20) -> list[str]:
+        """Return the newest runs of a study that found something, newest first."""
+        with self._database.reading() as connection:
+            found = connection.execute(runs_of_study(study, _WHOLE).limit(limit)).scalars().all()
+        return [str(key) for key in found]
 
     def latest_run_id(self) -> str | None:
         """Return the id of the study's run that was begun last; None when there is none."""

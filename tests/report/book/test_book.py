@@ -8,9 +8,11 @@ import pytest
 from tests.report.page import parsed, shown
 from tests.report.plain import plain_text
 
+from httpdyno.book.advice import Advice, AdviceHere, Told
 from httpdyno.book.declared import experiments, way_of
 from httpdyno.book.experiment import Then
 from httpdyno.book.result import Now
+from httpdyno.report.book.advice_text import advice_sheet, advice_summary, listed_advice
 from httpdyno.report.book.axis import axis_of, marks, zones
 from httpdyno.report.book.html import book_html
 from httpdyno.report.book.json import book_json
@@ -59,6 +61,34 @@ OPEN = msgspec.structs.replace(
 )
 FULL = {each.name: each for each in (NOW, ARTEFACT, UNTOLD, COUNTED, EQUAL, OPEN)}
 REASONS = {each.name: "" for each in experiments()} | {"ab-versus-pounder": "no such client"}
+TOLD = Told(
+    name="a-study",
+    claim="keep_alive → On",
+    verdict="better",
+    badge="better",
+    says="CPU per request 0.24 × (0.17 … 0.32; 96 % confidence, 6 starts)",
+    measured_at="2026-01-02T03:04:05+00:00",
+    run_id="r2",
+    metric="cpu_s_per_request",
+    ratio=0.24,
+    low=0.17,
+    n_starts=6,
+    host="2 × some processor, Linux 6.1",
+)
+ADVICE = tuple(
+    AdviceHere(
+        advice=Advice(study=name, chapter="A book, page 7", says="do not do it", claim=claim),
+        title=f"What {name} asks",
+        claim=claim or "first → second",
+        budget_s=120.0,
+        reason=reason,
+        now=now,
+    )
+    for name, claim, reason, now in (
+        ("a-study", "keep_alive → On", "", TOLD),
+        ("another-study", "", "there is no squid", None),
+    )
+)
 EVIL = "</script><script>alert(1)</script><b>&amp;\"'"
 
 
@@ -111,11 +141,23 @@ def test_json_has_all_of_them_with_then_and_now():
         "high": 84.0,
     }
     assert row["measured_at"] == NOW.measured_at
+    assert document["advice"] == []
     assert (rows["ab-versus-pounder"]["runnable"], rows["ab-versus-pounder"]["now"]) == (
         False,
         None,
     )
     json.dumps(document, allow_nan=False)
+
+
+def test_json_has_the_advice_with_what_is_found_of_it_and_open_ends_as_nothing():
+    first, second = book_json(experiments(), REASONS, FOUND, ADVICE)["advice"]
+    assert (first["study"], first["says"], first["runnable"]) == ("a-study", "do not do it", True)
+    assert first["command"] == "httpdyno book run a-study"
+    assert (first["now"]["ratio"], first["now"]["high"]) == (0.24, None)
+    assert (first["now"]["verdict"], first["now"]["run_id"]) == ("better", "r2")
+    assert first["measured_at"] == TOLD.measured_at
+    assert (second["now"], second["measured_at"]) == (None, None)
+    assert (second["runnable"], second["reason"]) == (False, "there is no squid")
 
 
 def test_the_page_has_every_experiment_and_its_data():
@@ -132,18 +174,20 @@ def test_the_page_has_every_experiment_and_its_data():
 def test_the_page_is_as_agreed(golden):
     machine = {"stat_s": 8e-7, "fork_s": 1e-3, "switch_s": 4e-6, "copy_bytes_per_s": 5e9}
     full = {**FULL, NOW.name: msgspec.structs.replace(NOW, machine=machine)}
-    golden("report/book.page.txt", shown(book_html(experiments(), REASONS, full)))
+    golden("report/book.page.txt", shown(book_html(experiments(), REASONS, full, ADVICE)))
 
 
 def test_the_list_and_the_sheets_are_as_agreed(golden):
     parts = [listed(each, way_of(each), FULL.get(each.name), "") for each in experiments()]
     parts += [sheet(BY_NAME[name], BY_NAME[name], now, "") for name, now in FULL.items()]
-    golden("report/book.txt", "\n".join(plain_text(part) for part in parts))
+    parts += [*map(listed_advice, ADVICE), *map(advice_sheet, ADVICE)]
+    text = "\n".join(plain_text(part) for part in parts)
+    golden("report/book.txt", "\n".join([text, *advice_summary(ADVICE), ""]))
 
 
 @pytest.mark.parametrize("found", [{}, FULL])
 def test_a_page_is_well_formed_leads_only_within_itself_and_runs_no_script(found):
-    page = book_html(experiments(), REASONS, found)
+    page = book_html(experiments(), REASONS, found, ADVICE)
     elements = parsed(page).seen
     links = [str(attributes["href"]) for tag, attributes in elements if tag == "a"]
     ids = {attributes.get("id") for _, attributes in elements}
@@ -158,7 +202,9 @@ def test_a_page_is_well_formed_leads_only_within_itself_and_runs_no_script(found
 
 def test_what_a_server_says_stays_text():
     evil = msgspec.structs.replace(NOW, says=EVIL, host=EVIL, version=EVIL, moved=(EVIL,))
-    page = book_html(experiments(), REASONS, {NOW.name: evil})
+    said = msgspec.structs.replace(TOLD, says=EVIL, host=EVIL, badge=EVIL)
+    here = msgspec.structs.replace(ADVICE[0], now=said, reason=EVIL)
+    page = book_html(experiments(), REASONS, {NOW.name: evil}, [here])
     assert "<script>alert" not in page
     assert EVIL in "".join(parsed(page).text)
 

@@ -5,10 +5,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from httpdyno import __version__
+from httpdyno.book.advice import AdviceHere
 from httpdyno.book.declared import way_of
 from httpdyno.book.experiment import WORDS, Experiment
 from httpdyno.book.result import Now
 from httpdyno.book.rule import RULE_NOTES, RULE_ROWS
+from httpdyno.report.book.advice_text import TITLE
 from httpdyno.report.book.axis import axis_of, marks, own_axis, zones
 from httpdyno.report.book.json import book_json
 from httpdyno.report.book.text import way_words
@@ -19,7 +21,10 @@ from httpdyno.units import format_duration
 
 
 def book_html(
-    experiments: Sequence[Experiment], reasons: Mapping[str, str], found: Mapping[str, Now]
+    experiments: Sequence[Experiment],
+    reasons: Mapping[str, str],
+    found: Mapping[str, Now],
+    advice: Sequence[AdviceHere] = (),
 ) -> str:
     """Return the page as one self-contained file.
 
@@ -27,6 +32,7 @@ def book_html(
         experiments: In the order of the documents.
         reasons: Why each cannot be run here; empty where it can.
         found: The last results here, by name.
+        advice: Without figures, in the order of the documents.
     """
     documents: dict[str, list[dict[str, Any]]] = {}
     for each in experiments:
@@ -50,8 +56,11 @@ def book_html(
         "words": [(word, kind_of(word), words[word]) for word in WORDS if words[word]],
         "machines": _machines(results),
         "dates": sorted({day(now) for now in results}),
+        "advice_title": TITLE,
+        "advice": [_advice_row(here) for here in advice],
+        "n_advised": sum(here.now is not None for here in advice),
     }
-    data = book_json(experiments, reasons, found)
+    data = book_json(experiments, reasons, found, advice)
     return rendered("book.html.j2", values, data, css=("page.css", "book.css"))
 
 
@@ -149,6 +158,24 @@ def _row(each: Experiment, reason: str, now: Now | None) -> dict[str, Any]:
         "zones": zones(axis, each.then) if axis else (),
         "provenance": _provenance(now),
     }
+
+
+def _advice_row(here: AdviceHere) -> dict[str, Any]:
+    now = here.now
+    row: dict[str, Any] = {
+        "name": here.name,
+        "title": here.title,
+        "where": here.advice.chapter,
+        "says": here.advice.says,
+        "reason": here.reason,
+        "command": here.advice.command,
+        "word": now.badge if now else "",
+        "kind": now.verdict if now else "open",
+        "now": f"{now.claim}: {now.says}" if now else "",
+        "measured": f"{now.measured_at[:10]}, {now.host}" if now else "",
+        "report": f"httpdyno report {now.run_id}" if now else "",
+    }
+    return row
 
 
 def _provenance(now: Now) -> list[tuple[str, str]]:

@@ -77,7 +77,7 @@ def summary(
         f"{n_can} of {len(experiments)} can run here; measuring all takes at most "
         f"{format_guess(whole_s)}"
     )
-    how = "`httpdyno book run NAME` measures one here, `httpdyno book run --all` all of them"
+    how = "`httpdyno book run NAME` measures one here, `httpdyno book run --all` all of these"
     return [*lines, how]
 
 

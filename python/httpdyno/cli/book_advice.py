@@ -1,0 +1,156 @@
+"""Advice of the book without figures: what is known of it here, by the runs that are stored."""
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from httpdyno.book.advice import Advice, AdviceHere, Told
+from httpdyno.cli.book_needs import reason_not_study
+from httpdyno.cli.find_study import open_study
+from httpdyno.errors import StoreError
+from httpdyno.experiment.planning import make_plan
+from httpdyno.foreign_text import is_there
+from httpdyno.model import Comparison, Configuration, HostFacts, Outcome, Step, Study
+from httpdyno.report.study.verdict_text import (
+    decider,
+    deciding,
+    evidence_text,
+    metric_name,
+    shown_verdict,
+    verdict_badge,
+)
+from httpdyno.store import Store
+from httpdyno.store.location import store_location
+
+
+def advice_here(asked: Sequence[Advice]) -> list[AdviceHere]:
+    """Return what this machine has to say of each: whether it can run, and what came out last.
+
+    That is of the newest stored run that compared just the change which the advice is about, by
+    whatever command.
+
+    Raises:
+        StoreError: There is a store that cannot be opened.
+    """
+    with _kept_runs() as store:
+        return [_here(each, store) for each in asked]
+
+
+def change_of(each: Advice, study: Study) -> Step:
+    """Return the change of the study that is about the advice."""
+    steps = make_plan(study, seed=0).steps
+    return next(step for step in steps if each.claim in {"", step.label})
+
+
+def told_of(outcome: Outcome, name: str, change: Step) -> Told | None:
+    """Return what a run says of a change; None where it says nothing.
+
+    Args:
+        outcome: Of a run of the study, by its own method or by `compare`.
+        name: Of the advice.
+        change: That the advice is about. A ladder compares it with the best so far; what `compare`
+            was told to begin from has to be the study's start.
+    """
+    for compared in _comparisons(outcome):
+        if _is_of(compared, change) and compared.verdict != "not_measured":
+            return _told(outcome, name, change, compared)
+    return None
+
+
+@contextmanager
+def _kept_runs() -> Iterator[Store | None]:
+    """Yield the store; None where nothing was ever stored: looking makes none."""
+    file = store_location().file
+    if file is not None and not is_there(file):
+        yield None
+        return
+    with Store.open() as store:
+        yield store
+
+
+def _here(each: Advice, store: Store | None) -> AdviceHere:
+    study = open_study(each.study)
+    change = change_of(each, study)
+    return AdviceHere(
+        advice=each,
+        title=study.title,
+        claim=change.label,
+        budget_s=study.budget_s,
+        reason=reason_not_study(study),
+        now=None if store is None else _last(store, each.name, study, change),
+    )
+
+
+def _last(store: Store, name: str, study: Study, change: Step) -> Told | None:
+    for run_id in store.run_ids_of(study.name):
+        try:
+            outcome = store.outcome(run_id)
+        except StoreError:
+            continue  # One that an earlier version stored must not hide the others.
+        if outcome is not None and _is_bundled(outcome, study):
+            told = told_of(outcome, name, change)
+            if told is not None:
+                return told
+    return None
+
+
+def _is_bundled(outcome: Outcome, study: Study) -> bool:
+    """Whether a run is of the bundled study, wherever httpdyno was then, and of no copy of it."""
+    n = len(("httpdyno", "studies", study.name))
+    return Path(outcome.plan.study.folder).parts[-n:] == Path(study.folder).parts[-n:]
+
+
+def _comparisons(outcome: Outcome) -> Iterator[Comparison]:
+    plan = outcome.plan
+    if plan.command == "compare":
+        reference = plan.compare[0] if plan.compare else plan.reference
+        if reference != plan.study.start_configuration():
+            return
+        # Of several candidates each is a step; of two configurations there is one comparison.
+        if plan.compare and outcome.final is not None:
+            yield outcome.final
+    for step in outcome.steps:
+        yield step.comparison
+
+
+def _is_of(compared: Comparison, change: Step) -> bool:
+    """Whether the two differ by just that change."""
+    a, b = compared.a.configuration.values, compared.b.configuration.values
+    differ = {knob: level for knob, level in b.items() if a.get(knob) != level}
+    asked = {knob: level for knob, level in change.values.items() if a.get(knob) != level}
+    return bool(differ) and differ == asked
+
+
+def _told(outcome: Outcome, name: str, change: Step, compared: Comparison) -> Told:
+    interval, words = deciding(compared), evidence_text(compared)
+    if interval is not None and not compared.decided_by:
+        words = f"{metric_name(compared.metric)} {words}"
+    # A ladder compares with the best so far, which is not the study's start any more.
+    start = outcome.plan.study.start_configuration().values
+    best = {k: v for k, v in compared.a.configuration.values.items() if start.get(k) != v}
+    if best:
+        words += f"; over the best so far, {Configuration(values=best).label()}"
+    return Told(
+        name=name,
+        claim=change.label,
+        verdict=shown_verdict(compared),
+        badge=verdict_badge(compared),
+        says=words,
+        measured_at=outcome.began_at,
+        run_id=outcome.id,
+        metric=decider(compared) if interval else "",
+        ratio=interval.ratio if interval else None,
+        low=interval.low if interval else None,
+        high=interval.high if interval and interval.high < math.inf else None,
+        confidence=interval.confidence if interval else None,
+        n_starts=compared.n_starts,
+        host=host_text(outcome.host),
+        version=outcome.host.server,
+        seed=outcome.plan.seed,
+    )
+
+
+def host_text(host: HostFacts) -> str:
+    """Return processor, cores and kernel, as a result has them."""
+    return f"{host.n_cpus} × {host.cpu}, {host.kernel}"

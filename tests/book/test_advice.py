@@ -1,0 +1,40 @@
+"""The advice as declared: all bundled studies are of a table, of an advice, or say why of none."""
+
+from collections import Counter
+
+import pytest
+from msgspec import structs
+
+from httpdyno.book.advice import all_advice, other_studies
+from httpdyno.book.declared import experiments
+from httpdyno.cli.book_advice import change_of
+from httpdyno.cli.find_study import bundled_studies, open_study
+
+FEW = 8
+"""Studies that are of neither stay a short list."""
+
+
+def test_every_bundled_study_is_of_a_table_or_of_an_advice_or_says_why_of_neither():
+    of_tables = {getattr(each.way, "study", "") for each in experiments()} - {""}
+    advised = [each.study for each in all_advice()]
+    named = Counter([*of_tables, *advised, *(each.study for each in other_studies())])
+    assert sorted(named) == sorted(bundled_studies())
+    assert [name for name, n in named.items() if n > 1] == []
+    assert len(other_studies()) <= FEW
+    assert all(each.reason for each in other_studies())
+
+
+def test_no_advice_goes_by_the_name_of_an_experiment():
+    assert not {each.name for each in all_advice()} & {each.name for each in experiments()}
+
+
+@pytest.mark.parametrize("each", all_advice(), ids=lambda each: each.name)
+def test_each_says_something_of_a_document_and_is_of_a_change_that_its_study_has(each):
+    works = {one.chapter.partition(",")[0] for one in experiments()}
+    assert all(part.strip().partition(",")[0] in works for part in each.chapter.split(";"))
+    assert each.says
+    assert each.says[-1] not in ".;"
+    change = change_of(each, open_study(each.study))
+    assert each.claim in {"", change.label}
+    first = change_of(structs.replace(each, claim=""), open_study(each.study))
+    assert not each.claim or first.label != change.label, "what is first needs not be named"
