@@ -184,6 +184,70 @@ def test_a_ratio_is_that_of_the_printed_rates_and_turned_where_a_cost_stands_bes
     assert checked >= FEWEST_RATES
 
 
+RATIOS = {
+    "asp-statedir-cached-filesystem": ("14.1", "6.5"),
+    "mysql-bound-load-2001": ("4.09", "4.62"),
+    "perl-bound-load-2001": ("28.01", "29.31"),
+    "maxclients-sweep-cpu-handler": ("791", "741"),
+    "stat-call-cost-under-cpu-load": ("8.78", "4.21"),
+    "translation-shortcuts-rps": ("827", "996"),
+    "uri-depth-rps": ("849", "801"),
+    "preload-cgi-methods-memory": ("1,168", "1,268"),
+    "preload-cgi-import-all-memory": ("1,868", "1,312"),
+    "preload-large-script-memory": ("3,316", "2,764"),
+    "ab-first-run-light": ("100", "100"),
+    "ab-raise-load-light": ("94.82", "139.76"),
+    "mrpc-one-and-ten-light": ("8.34", "133.01"),
+    "maxclients-ten-light": ("27.12", "133.01"),
+    "mysql-bound-load": ("4.09", "4.62"),
+    "perl-bound-load": ("28.01", "29.31"),
+    "all-children-alive": ("33.17", "28.01"),
+    "maxclients-ten-perl-bound": ("30.43", "28.01"),
+    "mrpc-sweep": ("2.83", "28.01"),
+    "mod-cgi-baseline": ("29.74", "1.13"),
+    "httperf-sample": ("26,701", "27,000"),
+    "pounder-sample": ("10.65 × 0.85", "10"),
+    "call-overhead-empty-sub": ("1.59", "0.85"),
+    "call-overhead-heavy-sub": ("19.36", "16.93"),
+    "call-overhead-heavier-sub": ("21.18", "27.47"),
+    "cgi-param-method-vs-function": ("23.62", "30.74"),
+    "import-symbols-memory": ("1,970,176", "1,949,696"),
+    "disk-cache-static-html": ("39.19", "0.96"),
+    "disk-cache-dynamic-php": ("15.64", "0.82"),
+}
+"""Which figures of its sentence each ratio of then is of, over and under."""
+BETWEEN = {"ab-versus-pounder": ("2.5", "3.0")}
+"""Which the document prints as from and to: it is the middle."""
+NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?(?<!,)", re.ASCII)
+
+
+def product(told):
+    return math.prod(float(each.replace(",", "")) for each in NUMBER.findall(told))
+
+
+def test_every_ratio_then_is_that_of_the_figures_in_its_sentence():
+    with_ratio = {each.name: each.then for each in experiments() if each.then.ratio is not None}
+    assert {*RATIOS} | {*BETWEEN} == {*with_ratio}
+    for name, then in with_ratio.items():
+        of = RATIOS.get(name) or BETWEEN[name]
+        figures = [figure for each in of for figure in NUMBER.findall(each)]
+        assert {*figures} <= {*NUMBER.findall(then.says)}, name
+        first, second = map(product, of)
+        ratio = (first + second) / 2 if name in BETWEEN else first / second
+        assert then.ratio == pytest.approx(ratio, rel=2e-3), name
+        # Where little was found that would be much of it.
+        assert math.log(then.ratio or 0) == pytest.approx(math.log(ratio), rel=1e-2), name
+
+
+def test_every_count_then_is_in_its_sentence():
+    for each in experiments():
+        counts = [each.then.count]
+        if isinstance(each.way, Count):
+            counts += [beside.then for beside in each.way.beside]
+        says = NUMBER.findall(each.then.says.replace("none", "0"))
+        assert {f"{count:g}" for count in counts if count is not None} <= {*says}, each.name
+
+
 def test_the_ratio_of_a_raised_load_is_that_of_the_rates_printed_for_its_clients():
     raised = [each for each in experiments() if isinstance(each.way, Raised)]
     assert raised
