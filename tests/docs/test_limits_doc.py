@@ -12,7 +12,7 @@ from httpdyno.advice.bottleneck import facts, verdict, worker_pool
 from httpdyno.cli.app import COMMANDS, app_with
 from httpdyno.experiment.looking import _SETTLED, LOOK_S
 from httpdyno.model.look import LEAST_SAMPLES, Limit
-from httpdyno.report.study.limit import _WORDS
+from httpdyno.report.shared.bottleneck import LIMIT_WORDS
 from httpdyno.units import format_percent
 
 REPOSITORY = Path(__file__).parents[2]
@@ -55,7 +55,7 @@ def written(figure: str | float) -> str:
 
 
 def test_each_limit_has_a_part_under_the_word_that_reports_say():
-    assert {name: word for word, name in HEADINGS.items()} == _WORDS
+    assert {name: word for word, name in HEADINGS.items()} == LIMIT_WORDS
     assert set(HEADINGS.values()) == set(get_args(Limit))
 
 
@@ -86,7 +86,7 @@ def test_what_reports_say_on_the_page_are_words_of_reports():
     told = re.findall(r"^what limited it \(.*\n((?:^  .*\n|^\n)*)", PAGE, re.MULTILINE)
     rows = re.findall(r"^  (?:\S.*?): ([\w ]+);", "".join(told), re.MULTILINE)
     assert len(rows) >= 2
-    assert set(rows) <= set(_WORDS.values())
+    assert set(rows) <= set(LIMIT_WORDS.values())
 
 
 @pytest.mark.parametrize("line", sorted({first or second for first, second in LINES}))

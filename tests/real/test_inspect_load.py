@@ -9,9 +9,13 @@ from tests.real.foreground import await_children, free_port, started_in
 from httpdyno.cli.app import run
 
 APPLICATION = """
+import time
+
 LEFT = bytearray()
 
 def app(environ, answer):
+    if environ["PATH_INFO"] == "/wait":
+        time.sleep(0.02)
     if environ["PATH_INFO"] == "/leak":
         LEFT.extend(bytes(1024))
     if environ["PATH_INFO"] == "/fat":
@@ -56,6 +60,20 @@ def test_sizes_come_with_the_requests_that_they_are_of(gunicorn, capsys):
     assert all(wanted <= set(each) for each in document["workers"])
     assert isinstance(document["findings"], list)
     assert "without `--load` inspect sends nothing" in seen.err
+
+
+def test_what_its_workers_were_at_says_what_limited_it(gunicorn, capsys):
+    pid, url = gunicorn
+    words = ["inspect", f"pid:{pid}", "--load", f"{url}/wait", "-c", "6", "--for", "2s"]
+    assert run([*words, "--json", "-"]) == 0
+    load = json.loads(capsys.readouterr().out)["servers"][0]["load"]
+    look, found = load["look"], load["bottleneck"]
+    assert look["workers"] == pytest.approx(N_WORKERS, abs=0.2)
+    assert look["doing"]["sleep"] > 1
+    # Of whoever else uses the cores it depends whether some are left for more workers.
+    assert found["limit"] in {"too_few_workers", "unknown"}
+    if found["limit"] == "too_few_workers":
+        assert found["evidence"]["unserved"] == pytest.approx(4, abs=1)
 
 
 def test_each_url_alone_says_what_it_leaves(gunicorn, capsys):

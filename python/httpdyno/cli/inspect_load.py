@@ -5,6 +5,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 
+from httpdyno.advice.bottleneck import bottleneck
 from httpdyno.advice.curve.finding import Growth, HighWater, LifeRow
 from httpdyno.advice.curve.growth import Life, growth
 from httpdyno.advice.curve.life import ConfiguredLife
@@ -19,6 +20,7 @@ from httpdyno.cli.load_asked import DEFAULT_CONNECTIONS, DEFAULT_DURATION, LoadA
 from httpdyno.cli.standard_streams import tell
 from httpdyno.cli.worker_status import worker_status
 from httpdyno.errors import EngineError, TargetError, UsageError
+from httpdyno.experiment.looking import WindowLooks
 from httpdyno.load.engine import LoadHandle, start_load
 from httpdyno.load.machine import suited_threads
 from httpdyno.load.plan import LoadPlan, load_plan
@@ -29,6 +31,7 @@ from httpdyno.report.inspect.loaded import Loaded
 from httpdyno.report.shared.phrase import oxford
 from httpdyno.servers.patience import Patience
 from httpdyno.servers.probe import ask
+from httpdyno.telemetry.look.onlooker import Onlooker
 from httpdyno.telemetry.memory_bound import MemoryBound
 from httpdyno.telemetry.observed import Observed, observed
 from httpdyno.telemetry.pool import pool
@@ -65,16 +68,23 @@ def looked_under_load(
     # Before the engine runs: whoever asks for an end is heard at once.
     steps = _alone(plan, asked.urls, root_pid) if len(asked.urls) > 1 else ()
     looks = LoadedPool([root_pid])
+    onlooker = WindowLooks([Onlooker([root_pid])], [plan.window])
     with interruptions() as asked_to_end, _progress(plan, asked.urls) as progress:
         looks.look(0, told() if told else None)
         handle = start_load(
-            plan.workload, [plan.address], [plan.window], threads=plan.threads, seed=plan.seed
+            plan.workload,
+            [plan.address],
+            [plan.window],
+            threads=plan.threads,
+            seed=plan.seed,
+            on_edge=onlooker.on_edge,
         )
         try:
             _look_on(handle, looks, told, progress, asked_to_end)
         finally:
             handle.stop()
             handle.wait(_STOP_PATIENCE_S)
+            onlooker.end_all()
     if asked_to_end:
         raise KeyboardInterrupt
     measurements = handle.measurements()
@@ -89,7 +99,7 @@ def looked_under_load(
     served = told() if told else None
     looks.look(measured.completed + measured.n_errors, served, is_whole=True)
     after = observed(root_pid)
-    seen = looks.seen()
+    seen, look = looks.seen(), onlooker.of(0, measured, plan.workload)
     found = growth(_lives(seen))
     bound = after.bound if after else None
     return Loaded(
@@ -106,6 +116,8 @@ def looked_under_load(
         served=served or {},
         room_bytes=bound.available_bytes - bound.reserve_bytes if bound else 0,
         reserve_bytes=bound.reserve_bytes if bound else 0,
+        look=look,
+        bottleneck=None if look is None else bottleneck(look),
     ), after
 
 

@@ -2,9 +2,12 @@
 
 from dataclasses import replace
 
+from httpdyno.advice.bottleneck import bottleneck
 from httpdyno.advice.curve.finding import Growth, LifeRow
 from httpdyno.advice.curve.life import ConfiguredLife
+from httpdyno.model import Look
 from httpdyno.report.inspect.loaded import Loaded
+from httpdyno.report.inspect.loaded_json import loaded_json
 from httpdyno.report.inspect.loaded_text import loaded_rows, room_at_end
 from httpdyno.telemetry.under_load import BY_CPU, UnderLoad
 
@@ -65,3 +68,34 @@ def test_a_worker_that_nothing_ends_and_that_leaks_has_no_bound():
         "u of a worker that nothing ends (max_requests 0) has no bound: it leaks"
     ]
     assert "counts connections" not in dict(loaded_rows(seen))["life"]
+
+
+def test_what_limited_it_is_told_with_what_says_so_and_what_may_help():
+    look = Look(
+        seconds=7.0,
+        n_samples=140,
+        workers=4.0,
+        doing={"sleep": 4.0},
+        cpu_s=0.2,
+        cpus=2.0,
+        host_cpus=2,
+        host_busy=0.5,
+        answers=1000.0,
+        clients=9.0,
+        client_limit="server",
+    )
+    seen = replace(loaded(configured=()), look=look, bottleneck=bottleneck(look))
+    rows = dict(loaded_rows(seen))
+    assert rows["what limited it"].startswith("too few workers; all 4.0 workers were busy and ")
+    assert rows["what limited it"].endswith("(seen in 7.00 s of load)")
+    assert rows["what may help"] == "more workers, as far as memory allows"
+    document = loaded_json(seen)
+    assert document["bottleneck"]["limit"] == "too_few_workers"
+    assert document["bottleneck"]["evidence"]
+    assert document["look"]["n_samples"] == 140
+
+
+def test_a_load_that_was_over_before_anybody_looked_says_nothing_of_it():
+    seen = loaded(configured=())
+    assert "what limited it" not in dict(loaded_rows(seen))
+    assert loaded_json(seen)["bottleneck"] is None

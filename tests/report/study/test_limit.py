@@ -8,9 +8,10 @@ from tests.report.sample import ladder
 
 from httpdyno.advice.bottleneck import bottleneck, differences
 from httpdyno.model import AnswerTime, Look, OwnAccount
+from httpdyno.report.shared.bottleneck import answer_time_text
 from httpdyno.report.study.html import outcome_html
 from httpdyno.report.study.json import outcome_json
-from httpdyno.report.study.limit import answer_time_text, limit_rows, own_account_text
+from httpdyno.report.study.limit import limit_rows, own_account_text
 from httpdyno.report.study.text import outcome_text
 
 SLOW = Look(

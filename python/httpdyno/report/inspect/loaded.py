@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from httpdyno.advice.curve.finding import Growth, HighWater, LifeRow
 from httpdyno.advice.curve.life import ConfiguredLife
+from httpdyno.model import Bottleneck, Look
 from httpdyno.telemetry.under_load import UnderLoad
 
 
@@ -30,3 +31,7 @@ class Loaded:
     room_bytes: int = 0
     """For the pool, for `lives`, the reserve taken off."""
     reserve_bytes: int = 0
+    look: Look | None = None
+    """Of what its workers were at; None where the load was over too soon for any."""
+    bottleneck: Bottleneck | None = None
+    """What that says."""

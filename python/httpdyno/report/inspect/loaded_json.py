@@ -31,5 +31,7 @@ def loaded_json(loaded: Loaded) -> dict[str, Any]:
         "configured_lives": msgspec.to_builtins(loaded.configured),
         "room_bytes": loaded.room_bytes,
         "reserve_bytes": loaded.reserve_bytes,
+        "bottleneck": msgspec.to_builtins(loaded.bottleneck),
+        "look": msgspec.to_builtins(loaded.look),
         "not_seen": list(seen.hidden),
     }

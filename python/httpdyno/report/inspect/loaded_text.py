@@ -5,17 +5,23 @@ from collections.abc import Iterator
 
 from httpdyno.advice.curve.finding import HighWater, LifeRow, PrivateCurve
 from httpdyno.report.inspect.loaded import Loaded
+from httpdyno.report.shared.bottleneck import WHAT_LIMITED, WHAT_MAY_HELP, verdict_rows
 from httpdyno.report.shared.phrase import oxford, plural
 from httpdyno.telemetry.under_load import BY_STATUS, Reading
 from httpdyno.units import format_bytes, format_duration, format_percent, format_rate
 
-LOADED_LABELS = ("loaded", "looks", "aged", "growth", "unshares", "life", "fattens")
+LOADED_LABELS = (
+    *("loaded", WHAT_LIMITED, WHAT_MAY_HELP),
+    *("looks", "aged", "growth", "unshares", "life", "fattens"),
+)
 _N_AGES = 6
 
 
 def loaded_rows(loaded: Loaded) -> Iterator[tuple[str, str]]:
     """Yield what is said of a load and of the looks beside it."""
     yield "loaded", _load(loaded)
+    if loaded.look is not None and loaded.bottleneck is not None:
+        yield from verdict_rows(loaded.look, loaded.bottleneck)
     yield "looks", _looks(loaded)
     if ages := _ages(loaded.seen.readings):
         since = "" if loaded.seen.counted_by == BY_STATUS else " since the first look"

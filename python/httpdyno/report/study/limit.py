@@ -5,37 +5,11 @@ from dataclasses import dataclass
 
 from httpdyno.advice.bottleneck import differences, unmoved_calls
 from httpdyno.advice.bottleneck.facts import of
-from httpdyno.model import (
-    AnswerTime,
-    Bottleneck,
-    Comparison,
-    Configuration,
-    Look,
-    Outcome,
-    OwnAccount,
-)
+from httpdyno.model import Bottleneck, Comparison, Configuration, Look, Outcome, OwnAccount
+from httpdyno.report.shared.bottleneck import answer_time_text, limit_word, reason_text
 from httpdyno.units import format_duration, format_percent
 
-_WORDS = {
-    "cpu": "CPU",
-    "too_few_workers": "too few workers",
-    "too_many_workers": "too many workers",
-    "backend": "a backend",
-    "keep_alive": "workers held by kept connections",
-    "slow_clients": "workers held by slow clients",
-    "spawning": "processes that come and go",
-    "disk": "a disk",
-    "memory": "memory",
-    "listen_queue": "the listen queue",
-    "lock": "a lock",
-    "load_generator": "the load client",
-    "nothing": "nothing",
-    "unknown": "cannot be told",
-}
-
 _TOLD_RATIO = 0.005
-_LITTLE = 0.05
-"""Of what the client sees: less may be chance."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -72,8 +46,8 @@ def limit_rows(outcome: Outcome) -> list[LimitRow]:
         rows.append(
             LimitRow(
                 name=name,
-                limit=_WORDS[bottleneck.limit],
-                reason=bottleneck.reason.removeprefix("it cannot be told: "),
+                limit=limit_word(bottleneck),
+                reason=reason_text(bottleneck),
                 advice=bottleneck.advice,
                 time=answer_time_text(bottleneck.answer_time),
                 own=tuple(own_account_text(each) for each in look.own),
@@ -89,19 +63,6 @@ def _moved(before: Look, after: Look) -> tuple[str, ...]:
     return (*moved, f"moved by less than half, for an answer: {alike}") if alike else moved
 
 
-def answer_time_text(time: AnswerTime | None) -> str:
-    """Return in words where an answer's time goes; empty where that is not known."""
-    if time is None:
-        return ""
-    worker, elsewhere_s = _rough(time.worker_s), time.client_s - time.worker_s
-    if elsewhere_s < _LITTLE * time.client_s:
-        return f"an answer takes {worker} of a worker, and hardly any time in queues"
-    return (
-        f"an answer takes {worker} of a worker and {_rough(time.client_s)} at the client: "
-        f"{_rough(elsewhere_s)} in queues and on the wire"
-    )
-
-
 def own_account_text(account: OwnAccount) -> str:
     """Return what a server says of itself: `W answering 97 %, … of its workers' time`."""
     total = sum(account.states.values())
@@ -114,14 +75,6 @@ def own_account_text(account: OwnAccount) -> str:
         return f"{page}, mean connections: {', '.join(f'{name} {of(n)}' for name, n in told)}"
     shares = ", ".join(f"{name} {format_percent(n / total)}" for name, n in told)
     return f"{page}: {shares} of its {account.of}' time"
-
-
-def _rough(seconds: float) -> str:
-    """Write a time with the digits that a few samples carry."""
-    for least_s, unit in ((1.0, "s"), (1e-3, "ms")):
-        if seconds >= least_s:
-            return f"{of(seconds / least_s)} {unit}"
-    return f"{of(seconds * 1e6)} µs"
 
 
 def looked_text(outcome: Outcome) -> str:
