@@ -23,6 +23,7 @@ LONG_LOOK_S = 4.0
 """Of load for a look at a pool whose workers end and are replaced."""
 _SETTLED = 0.3
 """Of a window: users come in before."""
+_POLL_S = 0.1
 _SPARE_S = 0.02
 """The look ends by so much before the load does."""
 
@@ -99,6 +100,7 @@ def looks_in(
     plan: Sequence[WindowPlan],
     start: Callable[[Edge], RunningLoad],
     workloads: Sequence[Workload],
+    is_over: Callable[[], bool] = lambda: False,
 ) -> dict[int, Look]:
     """Look at servers under a load that is there for that alone; by window, of those it reached.
 
@@ -107,11 +109,13 @@ def looks_in(
         plan: The windows; (n_windows,).
         start: Starts the load, with what is to be called at its windows' edges.
         workloads: What is asked in each; (n_windows,).
+        is_over: Whether an end is asked for, before that of the load.
     """
     watch = WindowLooks(onlookers, plan)
     handle = start(watch.on_edge)
     try:
-        handle.wait(math.inf)
+        while not is_over() and not handle.wait(_POLL_S):
+            pass
     finally:
         handle.stop()
         handle.wait(math.inf)

@@ -4,6 +4,7 @@ import msgspec
 
 from httpdyno.model.base import Record
 from httpdyno.model.host import HostFacts
+from httpdyno.model.look import Bottleneck, Look
 from httpdyno.model.measurement import NO_VALUES, HistogramData, Measurement
 from httpdyno.model.workload import RequestSpec, Workload
 
@@ -46,6 +47,12 @@ class LoadOutcome(Record, frozen=True):
     fail_if: tuple[str, ...] = ()
     """Thresholds as they were typed: `p99 > 200ms`."""
     is_interrupted: bool = False
+    look: Look | None = None
+    """Of the server, under more of the same load when all was measured; None: nobody looked."""
+    bottleneck: Bottleneck | None = None
+    """What that says of its limit."""
+    not_looked: str = ""
+    """Why nobody looked, where that should be known."""
 
 
 class LiveLoad(Record, frozen=True):

@@ -2,10 +2,15 @@
 
 import pytest
 from msgspec import structs
+from tests.report.page import shown
+from tests.report.plain import plain_text
 from tests.report.sample_load import CLOSED, OPEN, load_measurement, load_outcome, shop
 
+from httpdyno.advice.bottleneck import bottleneck
 from httpdyno.model import (
     Evidence,
+    LoadOutcome,
+    Look,
     Measurement,
     Replay,
     ReplayedLog,
@@ -15,7 +20,10 @@ from httpdyno.model import (
     Workload,
 )
 from httpdyno.report.load.caveat import load_caveats
+from httpdyno.report.load.html import load_html
+from httpdyno.report.load.json import load_json
 from httpdyno.report.load.limit import evidence_rows, limit_text
+from httpdyno.report.load.text import load_text
 
 KINDS = (
     *("server", "server_or_connections", "rate", "client_cpu", "client_schedule", "connections"),
@@ -277,3 +285,43 @@ def test_late_requests_are_no_doubt_where_the_server_made_them_wait() -> None:
     for by, n in (("client_schedule", 1), ("server", 0), ("connections", 0)):
         measurement = structs.replace(limited(by), lateness=late)
         assert len(load_caveats(load_outcome(measurement, OPEN))) == n
+
+
+LOOK = Look(
+    seconds=0.7,
+    n_samples=14,
+    workers=4.0,
+    doing={"disk": 3.5, "running": 0.5},
+    cpu_s=0.2,
+    cpus=2.0,
+    host_cpus=2,
+    host_busy=0.5,
+    answers=100.0,
+    clients=4.0,
+    client_limit="server",
+)
+
+
+def told(outcome: LoadOutcome) -> str:
+    return " ".join(plain_text(load_text(outcome)).split())
+
+
+def test_what_limited_the_server_itself_stands_beside_who_was_the_limit():
+    outcome = load_outcome(look=LOOK, bottleneck=bottleneck(LOOK))
+    words = "a disk; of 4.0 busy workers 3.5 waited for a disk"
+    text, page, document = told(outcome), shown(load_html(outcome)), load_json(outcome)
+    assert f"what limited it {words}" in text
+    assert "(seen in 700 ms more of the same load)" in text
+    assert f"what may help {document['bottleneck']['advice']}" in text
+    assert words in " ".join(page.split())
+    assert document["bottleneck"]["limit"] == "disk"
+    assert document["bottleneck"]["evidence"]
+    assert document["look"]["answers"] == 100.0
+
+
+def test_why_nobody_looked_is_one_line_and_nothing_where_it_goes_without_saying():
+    outcome = load_outcome(not_looked="it belongs to root")
+    assert "what limited it not looked at: it belongs to root" in told(outcome)
+    assert "not looked at: it belongs to root" in " ".join(shown(load_html(outcome)).split())
+    assert load_json(outcome)["bottleneck"] is None
+    assert "what limited it" not in told(load_outcome())

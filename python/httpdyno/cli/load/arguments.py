@@ -9,6 +9,7 @@ from httpdyno.cli.load.client import cpus_from, spin_s_from, threads_from
 from httpdyno.cli.load.connection_options import ClientOptions, ConnectionOptions, TlsOptions
 from httpdyno.cli.load.options import RequestOptions, TrafficOptions, UserOptions
 from httpdyno.cli.load.request import Requests, expected_by_log, requests_from, server_of_log
+from httpdyno.cli.load.stretch import check_look
 from httpdyno.errors import UsageError
 from httpdyno.foreign_text import opened_regular, reason
 from httpdyno.load.check import OutOfRange, out_of_range
@@ -72,6 +73,7 @@ def planned(asked: LoadArguments) -> LoadPlan:
         first=requests.first,
         tls=_tls(asked.tls, requests.target),
     )
+    check_look(asked.client.look, workload)
     window = _window(asked.traffic, workload)
     given = asked.traffic.seed
     seed = int.from_bytes(os.urandom(_SEED_BYTES)) if given is None else given

@@ -130,3 +130,12 @@ class ClientOptions:
             show_default=False,
         ),
     ] = None
+    look: Annotated[
+        bool | None,
+        typer.Option(
+            "--look/--no-look",
+            help="Look at the server, where it runs here, under a second more of the load, and "
+            "say what limited it.  [default: after 10 s and more of GET]",
+            show_default=False,
+        ),
+    ] = None

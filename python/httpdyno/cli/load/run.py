@@ -1,6 +1,7 @@
 """`httpdyno load`: load a server and say what happened to every request."""
 
 import math
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from httpdyno.cli.load.options import (
 )
 from httpdyno.cli.load.output import LoadOutputs
 from httpdyno.cli.load.progress import LoadProgress, interruptions, watch
+from httpdyno.cli.load.stretch import stretches_s
 from httpdyno.cli.option_group import takes
 from httpdyno.cli.waiting import put
 from httpdyno.foreign_text import is_there
@@ -97,8 +99,21 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each group of options
             allowed_host=safety.yes_i_may_load,
         )
     )
+    with interruptions() as asked_to_end:
+        outcome = _measured(plan, asked_to_end, fail_if=outputs.fail_if)
+        outcome = _looked_at(outcome, plan, asked_to_end, is_asked=client.look)
+    code = outputs.write(outcome)
+    if not output.no_store:
+        line = verdict_line(outcome.measurement, outcome.workload, address=outcome.address)
+        put(outcome, line)
+    if asked_to_end:
+        raise KeyboardInterrupt
+    return code
+
+
+def _measured(plan: LoadPlan, asked_to_end: list[int], *, fail_if: tuple[str, ...]) -> LoadOutcome:
     began_at = datetime.now(UTC).isoformat(timespec="milliseconds")
-    with interruptions() as asked_to_end, _progress(plan) as progress:
+    with _progress(plan) as progress:
         handle = start_load(
             plan.workload,
             [plan.address],
@@ -110,7 +125,7 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each group of options
             recording=plan.recording,
         )
         measurement = watch(handle, progress, asked_to_end, workload=plan.workload)
-    outcome = LoadOutcome(
+    return LoadOutcome(
         measurement=measurement,
         workload=plan.workload,
         entrance=handle.entrances().get(0),
@@ -123,16 +138,21 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each group of options
         threads=plan.threads,
         schedule_hash=handle.schedule_hash,
         log=plan.recording.log if plan.recording else None,
-        fail_if=outputs.fail_if,
+        fail_if=fail_if,
         is_interrupted=bool(asked_to_end),
     )
-    code = outputs.write(outcome)
-    if not output.no_store:
-        line = verdict_line(outcome.measurement, outcome.workload, address=outcome.address)
-        put(outcome, line)
-    if asked_to_end:
-        raise KeyboardInterrupt
-    return code
+
+
+def _looked_at(
+    outcome: LoadOutcome, plan: LoadPlan, asked_to_end: Sequence[int], *, is_asked: bool | None
+) -> LoadOutcome:
+    """Return the outcome with a look at the server, where there is to be one."""
+    stretches = stretches_s(plan, is_asked)
+    if not stretches or asked_to_end or not outcome.measurement.completed:
+        return outcome
+    from httpdyno.cli.load.look import with_look  # noqa: PLC0415 - not for a handful of requests
+
+    return with_look(outcome, plan, stretches, lambda: bool(asked_to_end), is_asked=bool(is_asked))
 
 
 def _announce(log: str | None) -> None:

@@ -7,11 +7,13 @@ from msgspec import structs
 
 from httpdyno.load.entrance import n_entered
 from httpdyno.model import (
+    Bottleneck,
     Caveat,
     Evidence,
     HistogramData,
     HostFacts,
     LoadOutcome,
+    Look,
     Measurement,
     Portion,
     Record,
@@ -187,6 +189,12 @@ class LoadJson(Record, frozen=True):
     caveats: tuple[Caveat, ...]
     first: FirstJson | None
     """None where users have no first steps."""
+    bottleneck: Bottleneck | None
+    """What limited the server; None where nobody looked at it."""
+    look: Look | None
+    """What that rests on."""
+    not_looked: str
+    """Why nobody looked, where that should be known."""
 
 
 def load_json(outcome: LoadOutcome) -> dict[str, Any]:
@@ -243,6 +251,9 @@ def _record(outcome: LoadOutcome) -> LoadJson:
         thresholds=_thresholds(outcome),
         caveats=load_caveats(outcome),
         first=_first(outcome),
+        bottleneck=outcome.bottleneck,
+        look=outcome.look,
+        not_looked=outcome.not_looked,
     )
 
 

@@ -1,10 +1,11 @@
 """Who kept the throughput from being higher, in words, with the figures it rests on."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from msgspec import structs
 
-from httpdyno.model import Evidence, Measurement, Workload
+from httpdyno.model import Evidence, LoadOutcome, Measurement, Workload
+from httpdyno.report.shared.bottleneck import WHAT_LIMITED, verdict_rows
 from httpdyno.report.shared.phrase import oxford, plural
 from httpdyno.units import format_duration, format_percent, format_rate
 
@@ -44,6 +45,14 @@ def limit_text(measurement: Measurement, workload: Workload) -> str:
     because = _BECAUSE.get(limited_by)
     reason = because(measurement, workload) if because else ""
     return f"{who(limited_by)}: {reason}" if reason else who(limited_by)
+
+
+def server_rows(outcome: LoadOutcome) -> Iterator[tuple[str, str]]:
+    """Yield what limited the server itself, and what may help; or why nobody looked at it."""
+    if outcome.look is not None and outcome.bottleneck is not None:
+        yield from verdict_rows(outcome.look, outcome.bottleneck, of="more of the same load")
+    elif outcome.not_looked:
+        yield WHAT_LIMITED, f"not looked at: {outcome.not_looked}"
 
 
 def evidence_rows(evidence: Evidence) -> list[tuple[str, str]]:

@@ -9,7 +9,7 @@ from httpdyno.report.load.caveat import load_caveats
 from httpdyno.report.load.course import course, tail_name
 from httpdyno.report.load.distribution import figure, missing_percentiles
 from httpdyno.report.load.headline import is_good, verdict_line
-from httpdyno.report.load.limit import evidence_rows, limit_text
+from httpdyno.report.load.limit import evidence_rows, limit_text, server_rows
 from httpdyno.report.load.precision import half_width_text, interval_grid, warm_up_text
 from httpdyno.report.load.tables import (
     PHASES,
@@ -66,6 +66,7 @@ def page(outcome: LoadOutcome, *, drawn: Drawn) -> dict[str, Any]:
         "intervals": _intervals(outcome),
         "portions": _table(portions_grid(outcome, is_whole=True)),
         "limit": _sentence(limit_text(measurement, outcome.workload) or "nobody knows"),
+        "server": [_sentence(f"{name}: {value}") for name, value in server_rows(outcome)],
         "evidence": _evidence(outcome),
         "conservation": _table(conservation_grid(outcome)),
         "statuses": _statuses(outcome),

@@ -12,7 +12,7 @@ from httpdyno.report.load.caveat import load_caveats
 from httpdyno.report.load.distribution import missing_percentiles
 from httpdyno.report.load.headline import is_good, verdict_line
 from httpdyno.report.load.histogram_text import distribution_text, sparkline
-from httpdyno.report.load.limit import evidence_rows, limit_text
+from httpdyno.report.load.limit import evidence_rows, limit_text, server_rows
 from httpdyno.report.load.precision import half_width_text, interval_grid, warm_up_text
 from httpdyno.report.load.tables import (
     Grid,
@@ -105,6 +105,8 @@ def _facts(outcome: LoadOutcome, *, is_verbose: bool) -> Table:
     limit = limit_text(outcome.measurement, outcome.workload)
     if limit:
         table.add_row("limited by", Text(limit))
+    for name, value in server_rows(outcome):
+        table.add_row(name, Text(value))
     if warm_up := warm_up_text(outcome):
         table.add_row("warm-up", Text(warm_up))
     for caveat in load_caveats(outcome):
