@@ -19,10 +19,11 @@ from httpdyno.cli.load.progress import interruptions
 from httpdyno.cli.load.request import requests_from
 from httpdyno.cli.option_group import whole_number
 from httpdyno.cli.output import Outputs
-from httpdyno.cli.standard_streams import say
+from httpdyno.cli.standard_streams import say, tell
 from httpdyno.cli.turns_output import show_turns
 from httpdyno.errors import UsageError
 from httpdyno.experiment.turns import Server, TurnDone, TurnsPlan, run_turns
+from httpdyno.experiment.turns_look import with_looks
 from httpdyno.load.check import check_workload
 from httpdyno.load.machine import check_descriptors, suited_threads
 from httpdyno.load.message import check_tls
@@ -168,11 +169,13 @@ def compare_urls(
     if is_dry_run:
         say(f"would load {len(targets)} servers in turns for {format_duration(plan.duration_s)}")
         return 0
-    with interruptions() as asked_to_end, _Progress(messages(), plan.duration_s, asked) as progress:
-        outcome = run_turns(plan, progress.show, lambda: bool(asked_to_end))
+    with interruptions() as asked_to_end:
+        with _Progress(messages(), plan.duration_s, asked) as progress:
+            outcome = run_turns(plan, progress.show, lambda: bool(asked_to_end))
+        outcome = with_looks(outcome, plan, lambda: bool(asked_to_end), tell)
     show_turns(outcome, outputs)
     keep(lambda store: store.save_turns(outcome, headline=headline(outcome)))
-    if outcome.is_interrupted:
+    if asked_to_end:
         raise KeyboardInterrupt
     return 0
 

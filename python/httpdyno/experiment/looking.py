@@ -21,6 +21,10 @@ LOOK_S = 1.0
 """Of load for each look."""
 LONG_LOOK_S = 4.0
 """Of load for a look at a pool whose workers end and are replaced."""
+STRETCHES_S = (LOOK_S, LONG_LOOK_S)
+"""The one, and then the other where that was too short."""
+MOST_RATIO = 0.1
+"""Of what was measured of a server that runs: so much more nobody has to ask for."""
 _SETTLED = 0.3
 """Of a window: users come in before."""
 _POLL_S = 0.1
@@ -123,6 +127,17 @@ def looks_in(
     seen = zip(handle.measurements(), workloads, strict=False)
     found = {n: watch.of(n, each, workload) for n, (each, workload) in enumerate(seen)}
     return {n: look for n, look in found.items() if look is not None}
+
+
+def stretches_within_s(measured_s: float, n_servers: int = 1) -> tuple[float, ...]:
+    """Return the stretches that are short beside what was measured; (0 … 2,). Pure.
+
+    Args:
+        measured_s: How long all servers together were loaded.
+        n_servers: That are looked at, one after the other.
+    """
+    each_s = MOST_RATIO * measured_s / n_servers
+    return tuple(s for n, s in enumerate(STRETCHES_S, 1) if sum(STRETCHES_S[:n]) <= each_s)
 
 
 def wants_longer(look: Look) -> bool:

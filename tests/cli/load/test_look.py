@@ -15,6 +15,7 @@ from httpdyno.cli.load import look as module
 from httpdyno.cli.load.look import with_look
 from httpdyno.cli.load.stretch import stretches_s
 from httpdyno.errors import AdapterError
+from httpdyno.experiment import running_look
 from httpdyno.experiment.looking import LONG_LOOK_S, LOOK_S
 from httpdyno.load.plan import LoadPlan
 from httpdyno.load.target import Target
@@ -93,7 +94,7 @@ def looked(monkeypatch):
             return {0: seen}
 
         monkeypatch.setattr(module, "answering", lambda *_: found)
-        monkeypatch.setattr(module, "looks_in", looks_in)
+        monkeypatch.setattr(running_look, "looks_in", looks_in)
         outcome = load_outcome()
         seen = with_look(outcome, planned(), stretches, is_over, is_asked=is_asked)
         assert seen.measurement is outcome.measurement
@@ -115,13 +116,13 @@ def test_a_pool_that_changes_is_looked_at_for_longer_or_nothing_is_said_of_it(lo
     assert (seen.look, lengths_s) == (longer, list(BOTH))
     seen, lengths_s = looked(changing, stretches=(LOOK_S,))
     assert (seen.look, seen.bottleneck, lengths_s) == (None, None, [LOOK_S])
-    assert "`--look` takes longer" in seen.not_looked
+    assert "that 700 ms say nothing" in seen.not_looked
 
 
 def test_who_listens_and_does_nothing_is_not_who_answered(looked):
     seen, _ = looked(structs.replace(SEEN, cpu_s=0.0))
     assert seen.bottleneck is None
-    assert "pid:4711" in seen.not_looked
+    assert "127.0.0.1:8000" in seen.not_looked
     busy = structs.replace(SEEN, cpu_s=0.0, connections={"established": 1.0})
     assert looked(busy)[0].bottleneck is not None
 

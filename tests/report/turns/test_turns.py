@@ -9,11 +9,13 @@ from msgspec.structs import replace
 from tests.report.plain import plain_text
 from tests.report.sample_figures import latency_data
 
+from httpdyno.advice.bottleneck import bottleneck
 from httpdyno.model import (
     ArmSummary,
     Caveat,
     Configuration,
     Instance,
+    Look,
     RatioInterval,
     RequestSpec,
     TurnsClaim,
@@ -118,6 +120,37 @@ def test_json_and_html_have_the_claims_and_no_secret():
     document = json.loads(text)
     assert [each["verdict"] for each in document["claims"]] == ["better", "inconclusive"]
     assert document["instances"][1]["throughput_per_s"] == 5200.0
+
+
+def looked_at(each: Instance, look: Look) -> Instance:
+    return replace(each, summary=replace(each.summary, look=look, bottleneck=bottleneck(look)))
+
+
+def test_what_limited_each_is_told_with_what_differs_inside():
+    whole = outcome(2)
+    slow = Look(
+        seconds=0.7,
+        n_samples=14,
+        workers=4.0,
+        doing={"disk": 3.5, "running": 0.5},
+        cpu_s=0.2,
+        cpus=2.0,
+        host_cpus=2,
+        host_busy=0.5,
+        write_calls=1400,
+        answers=100.0,
+        clients=4.0,
+    )
+    quick = replace(slow, doing={"running": 4.0}, cpu_s=1.3, host_busy=1.9, write_calls=600)
+    instances = tuple(map(looked_at, whole.instances, (slow, quick)))
+    whole = replace(whole, instances=instances)
+    page = turns_html(whole).replace("\N{NO-BREAK SPACE}", " ")
+    for shown in (" ".join(plain_text(turns_text(whole)).split()), page):
+        assert "what limited it: a disk; of 4.0 busy workers 3.5 waited for a disk" in shown
+        assert "beside http://127.0.0.1:8901/: write calls of an answer 14 → 6.0" in shown
+        assert "beside http://127.0.0.1:8902/" not in shown
+    found = turns_json(whole)["instances"]
+    assert [each["bottleneck"]["limit"] for each in found] == ["disk", "cpu"]
 
 
 @pytest.mark.parametrize(

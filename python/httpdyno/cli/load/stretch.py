@@ -6,12 +6,10 @@ where it is short beside the test, and asks for nothing that may change what the
 """
 
 from httpdyno.errors import UsageError
-from httpdyno.experiment.looking import LONG_LOOK_S, LOOK_S
+from httpdyno.experiment.looking import STRETCHES_S, stretches_within_s
 from httpdyno.load.plan import LoadPlan
 from httpdyno.model import Closed, Constant, Poisson, Workload
 
-MOST_RATIO = 0.1
-"""Of what was measured: so much more nobody has to ask for."""
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 """Source: RFC 9110, section 9.2.1."""
 
@@ -25,13 +23,11 @@ def stretches_s(plan: LoadPlan, asked: bool | None) -> tuple[float, ...]:
     """
     if asked is False or unevenness(plan.workload):
         return ()
-    wanted_s = (LOOK_S, LONG_LOOK_S)
     if asked:
-        return wanted_s
+        return STRETCHES_S
     if plan.window.n_requests or plan.workload.first or not _is_safe(plan.workload):
         return ()
-    room_s = MOST_RATIO * plan.window.measure_s
-    return tuple(s for n, s in enumerate(wanted_s, 1) if sum(wanted_s[:n]) <= room_s)
+    return stretches_within_s(plan.window.measure_s)
 
 
 def check_look(asked: bool | None, workload: Workload) -> None:

@@ -11,6 +11,7 @@ from httpdyno.report.turns.words import (
     claim_words,
     confidence_text,
     instance_rows,
+    limit_rows,
     measured_text,
     ratio_rows,
 )
@@ -42,6 +43,7 @@ def turns_html(outcome: TurnsOutcome) -> str:
         "confidence": confidence_text(outcome),
         "claims": claims,
         "instances": _instances(outcome),
+        "limits": limit_rows(outcome),
         "ratios": _ratios(outcome),
         "periods": _periods(outcome, Markup),
         "percentiles": _percentiles(outcome, Markup),

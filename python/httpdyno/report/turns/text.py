@@ -1,6 +1,7 @@
 """Turns as text: what is claimed first, then what each server did."""
 
 from rich.console import Group, RenderableType
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -10,6 +11,7 @@ from httpdyno.report.turns.words import (
     claim_words,
     confidence_text,
     instance_rows,
+    limit_rows,
     measured_text,
     ratio_rows,
 )
@@ -20,6 +22,7 @@ _STYLES = {
     "failed": "bold red",
     "equivalent": "bold cyan",
 }
+_INDENT = (0, 0, 0, 2)
 
 
 def turns_text(outcome: TurnsOutcome) -> RenderableType:
@@ -34,6 +37,11 @@ def turns_text(outcome: TurnsOutcome) -> RenderableType:
         if claim.ratios:
             url = outcome.instances[claim.candidate].url
             parts += [Text(), Text(f"{url} over {outcome.instances[0].url}"), _grid(claim)]
+    for url, rows in limit_rows(outcome):
+        parts += [Text(), Prose(Text(url))]
+        for name, text in rows:
+            line = Text.assemble((name, "dim"), f": {text}")
+            parts.append(Padding(Prose(line), _INDENT))
     parts += [Text(), Prose(Text(measured_text(outcome)))]
     parts.append(Prose(Text(f"confidence {confidence_text(outcome)}")))
     for caveat in outcome.caveats:

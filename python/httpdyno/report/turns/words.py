@@ -2,8 +2,10 @@
 
 import math
 
+from httpdyno.advice.bottleneck import differences
 from httpdyno.model import Instance, RatioInterval, TurnsClaim, TurnsOutcome
 from httpdyno.model.metric import METRIC_NAMES, RATIO_NAMES, RATIO_OF_METRIC
+from httpdyno.report.shared.bottleneck import verdict_rows
 from httpdyno.report.shared.phrase import NOTHING, plural
 from httpdyno.report.shared.workload_text import workload_text
 from httpdyno.units import Toward, format_duration, format_number, format_percent, format_rate
@@ -70,6 +72,25 @@ def instance_rows(instance: Instance) -> list[tuple[str, str]]:
     cpu_s = summary.cpu_s_per_request
     rows.append(("CPU/request", format_duration(cpu_s) if cpu_s else NOTHING))
     rows.append(("wrong", format_percent(summary.error_ratio) if summary.error_ratio else "none"))
+    return rows
+
+
+def limit_rows(outcome: TurnsOutcome) -> list[tuple[str, list[tuple[str, str]]]]:
+    """Return what limited each instance that was looked at: (URL, [(name, sentence)]).
+
+    Of a candidate also what differs inside from the reference: reasons, not proofs.
+    """
+    rows = []
+    first = outcome.instances[0].summary.look
+    for instance in outcome.instances:
+        look, found = instance.summary.look, instance.summary.bottleneck
+        if look is None or found is None:
+            continue
+        told = list(verdict_rows(look, found, of="more of the same load"))
+        if first is not None and look is not first and (moved := differences(first, look)):
+            texts = "; ".join(f"{each.name} {each.text}" for each in moved)
+            told.append((f"beside {outcome.instances[0].url}", texts))
+        rows.append((instance.url, told))
     return rows
 
 

@@ -1,0 +1,78 @@
+"""Running servers looked at when their turns are done: which of them, and for how long."""
+
+import pytest
+from msgspec import structs
+from tests.report.turns.test_turns import outcome
+
+from httpdyno.experiment import running_look
+from httpdyno.experiment.looking import LOOK_S
+from httpdyno.experiment.turns import Server, TurnsPlan
+from httpdyno.experiment.turns_look import with_looks
+from httpdyno.model import Look
+
+SEEN = Look(seconds=0.7, n_samples=14, workers=2.0, cpu_s=0.2, answers=50.0)
+
+
+@pytest.fixture
+def looked(monkeypatch):
+    """Look at servers with these processes after so many seconds of turns."""
+
+    def look(pids, *, duration_s=60.0, is_over=lambda: False, error=None):
+        lengths_s: list[float] = []
+        said: list[str] = []
+
+        def looks_in(_onlookers, windows, *_):
+            lengths_s.append(windows[0].measure_s)
+            if error:
+                raise error
+            return {0: SEEN}
+
+        monkeypatch.setattr(running_look, "looks_in", looks_in)
+        before = outcome(len(pids))
+        servers = tuple(
+            Server(url=each.url, address=each.address, root_pid=pid)
+            for each, pid in zip(before.instances, pids, strict=True)
+        )
+        plan = TurnsPlan(
+            servers=servers,
+            workload=before.workload,
+            duration_s=duration_s,
+            seed=1,
+            threads=1,
+            host=before.host,
+        )
+        after = with_looks(before, plan, is_over, said.append)
+        for was, now in zip(before.instances, after.instances, strict=True):
+            bare = structs.replace(now.summary, look=None, bottleneck=None)
+            assert structs.replace(now, summary=bare) == was
+        has_look = [each.summary.bottleneck is not None for each in after.instances]
+        assert has_look == [each.summary.look is not None for each in after.instances]
+        return has_look, lengths_s, said
+
+    return look
+
+
+def test_each_whose_processes_are_known_is_looked_at_when_all_is_measured(looked):
+    has_look, lengths_s, said = looked([11, 0, 13])
+    assert has_look == [True, False, True]
+    assert lengths_s == [LOOK_S, LOOK_S]
+    assert len(said) == 2
+
+
+@pytest.mark.parametrize(
+    ("pids", "more"),
+    [
+        ([11, 11], {}),  # two URLs of one process
+        ([0, 0], {}),  # on another machine
+        ([11, 12], {"duration_s": 19.0}),  # more of it than a tenth of the turns
+        ([11, 12], {"is_over": lambda: True}),
+    ],
+)
+def test_nobody_looks_where_it_says_nothing_or_takes_long(looked, pids, more):
+    assert looked(pids, **more) == ([False, False], [], [])
+
+
+def test_what_cannot_be_seen_loses_no_comparison(looked):
+    has_look, _, said = looked([11, 12], error=ValueError("odd"))
+    assert has_look == [False, False]
+    assert "ValueError('odd')" in said[-1]
