@@ -10,6 +10,7 @@ from httpdyno.telemetry.account import group_cpu_s, lone_group
 from httpdyno.telemetry.answer_time import AnswerTime, StatusTally, tallied
 from httpdyno.telemetry.pool import Pool, PoolChange, change, pool
 from httpdyno.telemetry.proc_file import descriptors_to_keep
+from httpdyno.telemetry.request_cost import RequestCost
 from httpdyno.telemetry.server_sockets import EACH_SECOND_RATIO, ServerSockets
 from httpdyno.telemetry.status_text import Status, requests_per_s
 from httpdyno.telemetry.surroundings import HostMemory, Sockets, host_memory
@@ -76,6 +77,10 @@ class Watched:
     """What births and deaths cost."""
     tally: StatusTally | None = None
     """What its status page said until now."""
+    cost: RequestCost | None = None
+    """Of requests since the look before; None where they are not counted."""
+    whole_cost: RequestCost = field(default_factory=RequestCost)
+    """Of those since the first look."""
 
     @property
     def answer_time(self) -> AnswerTime | None:
@@ -108,24 +113,25 @@ def next_look(before: Watched, look: Look) -> Watched:
     overflows = look.sockets.overflows
     asked = before.now.status, look.status
     cost = turned(before.turnover or turnover(before.now.sample), happened, look.sample)
-    group_s = before.now.group_cpu_s, look.group_cpu_s
+    cpu_ratio, is_exact = _cpu(before.now, look, happened, cost)
+    rate, took = None, None
+    if asked[0] and asked[1]:
+        rate = requests_per_s(asked[0], asked[1], look.said_at_s - before.now.said_at_s)
+    if rate is not None:
+        took = RequestCost(
+            cpu_s=cpu_ratio * happened.elapsed_s,
+            n_requests=rate * happened.elapsed_s,
+            is_exact=is_exact,
+        )
     return _with_status(
         Watched(
             now=look,
             n_looks=before.n_looks + 1,
             since_s=before.since_s + happened.elapsed_s,
             change=happened,
-            cpu_ratio=(
-                happened.pool_cpu_ratio + cost.ended_ratio
-                if group_s[0] is None or group_s[1] is None
-                else max(0.0, group_s[1] - group_s[0]) / happened.elapsed_s
-            ),
+            cpu_ratio=cpu_ratio,
             swap_ins_per_s=(look.host.swap_ins - before.now.host.swap_ins) / happened.elapsed_s,
-            requests_per_s=(
-                requests_per_s(asked[0], asked[1], look.said_at_s - before.now.said_at_s)
-                if asked[0] and asked[1]
-                else None
-            ),
+            requests_per_s=rate,
             n_births=before.n_births + happened.births,
             n_deaths=before.n_deaths + happened.deaths,
             overflows=(
@@ -138,8 +144,17 @@ def next_look(before: Watched, look: Look) -> Watched:
             first_overflows=before.first_overflows,
             turnover=cost,
             tally=before.tally,
+            cost=took,
+            whole_cost=before.whole_cost + took if took else before.whole_cost,
         )
     )
+
+
+def _cpu(before: Look, now: Look, happened: PoolChange, cost: Turnover) -> tuple[float, bool]:
+    """Return CPU seconds per second, and whether a control group tells them."""
+    if before.group_cpu_s is None or now.group_cpu_s is None:
+        return happened.pool_cpu_ratio + cost.ended_ratio, False
+    return max(0.0, now.group_cpu_s - before.group_cpu_s) / happened.elapsed_s, True
 
 
 def _with_status(watched: Watched) -> Watched:

@@ -220,6 +220,36 @@ def test_how_long_an_answer_holds_a_worker_is_told_with_what_was_seen():
     assert watch_json(pair())["status"]["answer_s"] is None
 
 
+def test_cpu_time_of_a_request_is_told_now_and_in_the_mean():
+    seen = None
+    for at_s, user_s, n in ((100.0, 1.0, 0), (101.0, 1.2, 101), (102.0, 1.6, 202)):
+        now = look(at_s, worker(ROOT_PID, user_s=user_s), status=said(n, W=1))
+        seen = next_look(seen, now) if seen else first_look(now)
+    assert seen is not None
+    assert "0.40 cores, 4.00 ms a request (3.00 ms since it is watched)" in watch_line(seen, 1.0)
+    assert watch_json(seen)["pool"]["cpu_s_per_request"] == pytest.approx(0.004)
+
+
+@pytest.mark.parametrize(
+    ("used_s", "group_s", "n", "told"),
+    [
+        (0.09, None, 100, False),  # in ticks, of which there are too few
+        (0.2, None, 9, False),
+        (0.0, 0.002, 100, True),
+        (0.0, 0.0, 100, False),
+    ],
+)
+def test_of_little_cpu_time_or_few_requests_none_is_told(used_s, group_s, n, told):
+    groups = (None, None) if group_s is None else (7.0, 7.0 + group_s)
+    before, after = (
+        look(at_s, worker(ROOT_PID, user_s=1.0 + used), status=said(n), group_cpu_s=group)
+        for at_s, used, n, group in ((1.0, 0.0, 0, groups[0]), (2.0, used_s, n + 1, groups[1]))
+    )
+    seen = next_look(first_look(before), after)
+    assert ("a request" in watch_line(seen, 1.0)) is told
+    assert (watch_json(seen)["pool"]["cpu_s_per_request"] is not None) is told
+
+
 def test_a_view_without_a_terminal_has_all_it_can(golden):
     golden("report/watch_once.txt", plain_text(view(pair())))
 
@@ -276,7 +306,7 @@ def test_every_height_is_kept():
         shown = plain_text(view(pair(), n_lines=n_lines)).splitlines()
         assert len(shown) <= n_lines
     assert any(
-        line.startswith("4 more") for line in plain_text(view(pair(), n_lines=21)).splitlines()
+        line.startswith("4 more") for line in plain_text(view(pair(), n_lines=22)).splitlines()
     )
 
 

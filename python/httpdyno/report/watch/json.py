@@ -34,6 +34,7 @@ def watch_json(watched: Watched, behind: Sequence[Behind] = ()) -> dict[str, Any
             "states": dict(look.pool.states),
             "zombies": list(look.pool.zombies),
             "cpu_ratio": watched.cpu_ratio,
+            "cpu_s_per_request": watched.cost.cpu_s_per_request if watched.cost else None,
             **_rates(happened),
             **_costs(watched.turnover),
         },

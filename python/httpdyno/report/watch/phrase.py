@@ -63,7 +63,21 @@ def cpu_text(watched: Watched) -> str:
         return "– cores"
     text = f"{watched.cpu_ratio:.2f} cores"
     ended = watched.turnover.ended_ratio if watched.turnover else 0.0
-    return f"{text} ({ended:.2f} of those that ended)" if ended >= _LEAST_CORES else text
+    if ended >= _LEAST_CORES:
+        text += f" ({ended:.2f} of those that ended)"
+    return ", ".join(filter(None, [text, _cost_text(watched)]))
+
+
+def _cost_text(watched: Watched) -> str:
+    """Return the CPU time of a request, now and in the mean; empty where it is not known."""
+    whole_s = watched.whole_cost.cpu_s_per_request
+    now_s = watched.cost.cpu_s_per_request if watched.cost else None
+    if now_s is None:
+        return f"{_rough(whole_s)} a request since it is watched" if whole_s is not None else ""
+    text = f"{_rough(now_s)} a request"
+    if whole_s is None or watched.whole_cost == watched.cost:
+        return text
+    return f"{text} ({_rough(whole_s)} since it is watched)"
 
 
 def turnover_text(watched: Watched) -> str:
