@@ -159,3 +159,25 @@ def test_a_server_that_tells_at_the_end_alone_leaves_what_was_seen_before():
         seen = looks.seen()
     assert seen.counted_by == BY_ONE
     assert [each.n_requests for each in seen.readings] == [0.0, 0.0]
+
+
+def test_cpu_time_is_from_the_first_look_to_the_last_whole_one():
+    code = "import sys\nfor line in sys.stdin:\n    sum(range(2_000_000))\n    print(flush=True)"
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        looks = LoadedPool([process.pid])
+        looks.look(0)
+        assert looks.seen().cpu_s is None
+        process.stdin.write("\n")
+        process.stdin.flush()
+        process.stdout.readline()
+        looks.look(1, is_whole=True)
+        process.stdin.close()
+    seen = looks.seen()
+    ended_s = seen.pool[-1].cpu_s
+    assert seen.cpu_s is not None
+    assert 0.001 < seen.cpu_s <= ended_s + 0.02  # that is in ticks
+    assert not seen.misses_cpu

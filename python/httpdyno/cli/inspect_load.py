@@ -26,11 +26,12 @@ from httpdyno.load.machine import suited_threads
 from httpdyno.load.plan import LoadPlan, load_plan
 from httpdyno.load.target import parse_url
 from httpdyno.load.window_plan import WindowPlan
-from httpdyno.model import Closed, Respawn, TlsSpec, Workload
-from httpdyno.report.inspect.loaded import Loaded
+from httpdyno.model import Closed, HistogramData, Respawn, TlsSpec, Workload
+from httpdyno.report.inspect.loaded import Loaded, Times
 from httpdyno.report.shared.phrase import oxford
 from httpdyno.servers.patience import Patience
 from httpdyno.servers.probe import ask
+from httpdyno.stats.histogram import can_show, quantile_s
 from httpdyno.telemetry.look.onlooker import Onlooker
 from httpdyno.telemetry.memory_bound import MemoryBound
 from httpdyno.telemetry.observed import Observed, observed
@@ -110,6 +111,8 @@ def looked_under_load(
         n_errors=measured.n_errors,
         seen=seen,
         growth=found,
+        latency=_times(measured.latency),
+        service_time=_times(measured.service_time),
         high_water=steps,
         lives=_table(found, bound, seen, cost, configured) if bound else (),
         configured=tuple(configured),
@@ -205,6 +208,11 @@ def _own_bytes(root_pid: int) -> tuple[int, int]:
     if together.uss_bytes is None:
         raise UsageError("the memory of its processes may not be seen", hint="`sudo` shows it")
     return together.n_workers, together.uss_bytes
+
+
+def _times(taken: HistogramData) -> Times:
+    p50_s, p99_s = (quantile_s(taken, q) if can_show(taken, q) else None for q in (0.5, 0.99))
+    return Times(p50_s=p50_s, p99_s=p99_s)
 
 
 def _lives(seen: UnderLoad) -> list[Life]:

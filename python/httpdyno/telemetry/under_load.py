@@ -12,6 +12,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from httpdyno.telemetry.account import account_found
 from httpdyno.telemetry.pool import pool
 from httpdyno.telemetry.proc_file import BESIDE_A_LOAD, content, descriptors_to_keep
 from httpdyno.telemetry.worker import EACH_SECOND_S, Sample, Worker, WorkerSampler
@@ -74,6 +75,10 @@ class UnderLoad:
     n_born: int
     """Workers that came after the first look."""
     hidden: tuple[str, ...] = ()
+    cpu_s: float | None = None
+    """CPU time from the first look to the last whole one, of those too that ended; None without."""
+    misses_cpu: bool = False
+    """Whether children that nobody waits for are not in that."""
 
     def of_workers(self) -> dict[tuple[int, int], list[Reading]]:
         """Return the readings of each worker, by time."""
@@ -123,6 +128,10 @@ class LoadedPool:
         self._began_s: float | None = None
         self._cost_s = 0.0
         self._seen = _Seen()
+        self._account = account_found(root_pids)
+        self._first_cpu_s = 0.0
+        self._cpu_s: float | None = None
+        self._misses_cpu = False
 
     def look(
         self, n_answered: int, told: Mapping[int, int] | None = None, *, is_whole: bool = False
@@ -137,6 +146,11 @@ class LoadedPool:
         """
         began_s = time.thread_time()
         is_first = self._began_s is None
+        if is_first:
+            self._first_cpu_s = self._account.read().cpu_s
+        elif is_whole:
+            self._cpu_s = max(0.0, self._account.read().cpu_s - self._first_cpu_s)
+            self._misses_cpu = self._account.misses_children()
         sampler = WorkerSampler(self._roots) if is_first or is_whole else self._bounded
         sample = sampler.read()
         if self._began_s is None:
@@ -159,6 +173,8 @@ class LoadedPool:
             looks_cost_s=self._cost_s,
             n_born=len(self._served.keys() - self._first),
             hidden=tuple(seen.hidden),
+            cpu_s=self._cpu_s,
+            misses_cpu=self._misses_cpu,
         )
 
     def _workers(self, sample: Sample) -> list[Worker]:

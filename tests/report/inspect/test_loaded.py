@@ -6,7 +6,7 @@ from httpdyno.advice.bottleneck import bottleneck
 from httpdyno.advice.curve.finding import Growth, LifeRow
 from httpdyno.advice.curve.life import ConfiguredLife
 from httpdyno.model import Look
-from httpdyno.report.inspect.loaded import Loaded
+from httpdyno.report.inspect.loaded import Loaded, Times
 from httpdyno.report.inspect.loaded_json import loaded_json
 from httpdyno.report.inspect.loaded_text import loaded_rows, room_at_end
 from httpdyno.telemetry.under_load import BY_CPU, UnderLoad
@@ -99,3 +99,34 @@ def test_a_load_that_was_over_before_anybody_looked_says_nothing_of_it():
     seen = loaded(configured=())
     assert "what limited it" not in dict(loaded_rows(seen))
     assert loaded_json(seen)["bottleneck"] is None
+
+
+def test_what_an_answer_took_is_told_at_the_client_and_of_the_cpu():
+    bare = loaded(configured=())
+    assert "answers" not in dict(loaded_rows(bare))
+    took = replace(
+        bare,
+        latency=Times(p50_s=0.002, p99_s=0.01),
+        service_time=Times(p50_s=0.00199, p99_s=0.01),
+        seen=replace(bare.seen, cpu_s=4.0),
+    )
+    told = "latency p50 2.00 ms, p99 10.0 ms; 4.00 ms of the server's CPU time, 0.40 cores"
+    assert dict(loaded_rows(took))["answers"] == told
+    told_json = loaded_json(took)
+    assert told_json["latency_s"] == {"p50": 0.002, "p99": 0.01}
+    assert told_json["cpu_s_per_request"] == 0.004
+
+
+def test_connecting_and_children_that_nobody_waits_for_are_named():
+    bare = loaded(configured=())
+    took = replace(
+        bare,
+        latency=Times(p50_s=0.002, p99_s=None),
+        service_time=Times(p50_s=0.001, p99_s=None),
+        seen=replace(bare.seen, cpu_s=4.0, misses_cpu=True),
+    )
+    row = dict(loaded_rows(took))["answers"]
+    assert row.startswith(
+        "latency p50 2.00 ms; from when it was sent, without connecting, p50 1.00"
+    )
+    assert row.endswith("0.40 cores, without children that nobody waits for")

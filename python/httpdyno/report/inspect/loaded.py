@@ -10,6 +10,14 @@ from httpdyno.telemetry.under_load import UnderLoad
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Times:
+    """What answers took the client; None of what so few answers do not tell."""
+
+    p50_s: float | None
+    p99_s: float | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Loaded:
     """A load, the looks beside it, and what they come to."""
 
@@ -20,6 +28,10 @@ class Loaded:
     n_errors: int
     seen: UnderLoad
     growth: Growth
+    latency: Times | None = None
+    """From a request's turn to its whole answer."""
+    service_time: Times | None = None
+    """From when it was sent: connecting is not in it."""
     high_water: tuple[HighWater, ...] = ()
     """Of each URL, where several were named."""
     lives: tuple[LifeRow, ...] = ()
@@ -35,3 +47,9 @@ class Loaded:
     """Of what its workers were at; None where the load was over too soon for any."""
     bottleneck: Bottleneck | None = None
     """What that says."""
+
+    @property
+    def cpu_s_per_request(self) -> float | None:
+        """CPU time of the server's processes for a right answer; None where it is not known."""
+        used_s = self.seen.cpu_s
+        return used_s / self.n_completed if used_s is not None and self.n_completed else None

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from httpdyno.report.inspect.loaded import Loaded
+from httpdyno.report.inspect.loaded import Loaded, Times
 
 
 def loaded_json(loaded: Loaded) -> dict[str, Any]:
@@ -17,6 +17,11 @@ def loaded_json(loaded: Loaded) -> dict[str, Any]:
         "connections": loaded.connections,
         "completed": loaded.n_completed,
         "errors": loaded.n_errors,
+        "latency_s": _times(loaded.latency),
+        "service_time_s": _times(loaded.service_time),
+        "cpu_s": seen.cpu_s,
+        "cpu_s_per_request": loaded.cpu_s_per_request,
+        "misses_cpu": seen.misses_cpu,
         "requests_counted_by": seen.counted_by,
         "looks_cost_s": seen.looks_cost_s,
         "n_born": seen.n_born,
@@ -35,3 +40,7 @@ def loaded_json(loaded: Loaded) -> dict[str, Any]:
         "look": msgspec.to_builtins(loaded.look),
         "not_seen": list(seen.hidden),
     }
+
+
+def _times(times: Times | None) -> dict[str, float | None] | None:
+    return None if times is None else {"p50": times.p50_s, "p99": times.p99_s}

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from httpdyno.advice.curve.finding import HighWater, LifeRow, PrivateCurve
 from httpdyno.report.inspect.loaded import Loaded
+from httpdyno.report.inspect.loaded_beside import beside_rows
 from httpdyno.report.shared.bottleneck import WHAT_LIMITED, WHAT_MAY_HELP, verdict_rows
 from httpdyno.report.shared.phrase import oxford, plural
 from httpdyno.telemetry.under_load import BY_STATUS, Reading
@@ -23,6 +24,7 @@ def loaded_rows(loaded: Loaded) -> Iterator[tuple[str, str]]:
     if loaded.look is not None and loaded.bottleneck is not None:
         yield from verdict_rows(loaded.look, loaded.bottleneck)
     yield "looks", _looks(loaded)
+    yield from beside_rows(loaded)
     if ages := _ages(loaded.seen.readings):
         since = "" if loaded.seen.counted_by == BY_STATUS else " since the first look"
         yield "aged", f"own by requests{since}: {ages}"

@@ -10,6 +10,7 @@ from rich.text import Text
 from httpdyno.model import Listener, Reading, level_text
 from httpdyno.report.inspect.census_text import CENSUS_LABEL, census_row, census_tables
 from httpdyno.report.inspect.finding import RULE_SEVERITIES, Finding
+from httpdyno.report.inspect.loaded_beside import BESIDE_LABELS
 from httpdyno.report.inspect.loaded_text import LOADED_LABELS, loaded_rows, room_at_end
 from httpdyno.report.inspect.page import Page, Server
 from httpdyno.report.inspect.pool_text import (
@@ -35,6 +36,7 @@ LABELS = (
     *POOL_LABELS,
     CENSUS_LABEL,
     *LOADED_LABELS,
+    *BESIDE_LABELS,
     *("bad", "doubtful", "hint"),
     _FINDING,
 )
