@@ -275,7 +275,7 @@ def test_the_view_follows_the_size_of_the_terminal(terminal):
     terminal.await_text("q quits")
     terminal.resize(14)
     terminal.shown = ""
-    terminal.await_text(f"{1 + N_WORKERS} more|[12] more")
+    terminal.await_text(rf"[1-{1 + N_WORKERS}] more")
     terminal.resize(40)
     terminal.shown = ""
     terminal.await_text(r"\^ parent, \+ new  q quits")

@@ -20,10 +20,10 @@ from tests.telemetry.waiting_server import (
     waiting,
 )
 
-from httpdyno.telemetry.kernel_text import Pressure
+from httpdyno.telemetry.kernel_text import Pressure, running_threads
 from httpdyno.telemetry.look import onlooker
 from httpdyno.telemetry.look.end import Ends
-from httpdyno.telemetry.look.onlooker import Onlooker, pressed, running_threads
+from httpdyno.telemetry.look.onlooker import Onlooker, pressed
 from httpdyno.telemetry.surroundings import HostMemory, listen_overflows
 
 

@@ -7,6 +7,7 @@ import pytest
 from tests.telemetry.forked import MIB, PAGE_BYTES, forked
 from tests.telemetry.waiting_server import await_true
 
+from httpdyno.telemetry import disk
 from httpdyno.telemetry.proc_file import content
 from httpdyno.telemetry.status_slots import served_by_pid
 from httpdyno.telemetry.under_load import BY_CPU, BY_ONE, BY_STATUS, LoadedPool
@@ -181,3 +182,17 @@ def test_cpu_time_is_from_the_first_look_to_the_last_whole_one():
     assert seen.cpu_s is not None
     assert 0.001 < seen.cpu_s <= ended_s + 0.02  # that is in ticks
     assert not seen.misses_cpu
+
+
+def test_disk_transfers_that_may_not_be_seen_are_among_what_is_hidden(monkeypatch):
+    def barred(_: bytes) -> bytes:
+        raise PermissionError
+
+    monkeypatch.setattr(disk, "readable", barred)
+    with forked(1, [1]) as (parent, _):
+        looks = LoadedPool([parent])
+        looks.look(0)
+        looks.look(1, is_whole=True)
+        seen = looks.seen()
+    [words] = [each for each in seen.hidden if each.startswith("disk")]
+    assert words.startswith("disk reads and writes not visible")

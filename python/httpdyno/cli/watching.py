@@ -66,6 +66,8 @@ class Watching:
         for seen in self._looks(self._asleep, n_looks):
             if seen.change is not None:
                 self._say(watch_line(seen, self.every_s))
+            elif seen.now.disk is not None and seen.now.disk.hidden:
+                tell(seen.now.disk.hidden)
         self._tell_end(n_looks)
 
     def view(self, console: Console, n_looks: int | None) -> None:

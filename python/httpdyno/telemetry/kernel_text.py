@@ -47,6 +47,12 @@ def counters(text: str) -> dict[str, int]:
     return {fields[0]: int(fields[1]) for fields in lines if len(fields) > 1}
 
 
+def running_threads(load_average: bytes) -> int:
+    """Return how many threads of the machine run or are ready, as /proc/loadavg says it."""
+    fields = load_average.split()
+    return int(fields[3].partition(b"/")[0]) if fields else 0
+
+
 def tcp_extensions(text: str) -> dict[str, int]:
     """Return the counters called `TcpExt` of a namespace's /proc/net/netstat."""
     lines = [line.split()[1:] for line in text.splitlines() if line.startswith(_TCP_EXTENSIONS)]

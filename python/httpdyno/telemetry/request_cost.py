@@ -36,3 +36,23 @@ class RequestCost:
         if self.n_requests < LEAST_REQUESTS or not is_enough:
             return None
         return self.cpu_s / self.n_requests
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DiskRequests:
+    """Requests of the time between two readings of disk transfers, which has several looks."""
+
+    n: float | None = None
+    """None where they are not counted, or there were no two readings yet."""
+    since: float | None = 0.0
+    """Those since the last reading."""
+
+    def with_look(self, took: RequestCost | None, *, is_new: bool) -> "DiskRequests":
+        """Return it with one look more.
+
+        Args:
+            took: Requests since the look before; None where they are not counted.
+            is_new: Whether disk transfers were read at that look.
+        """
+        n = None if took is None or self.since is None else self.since + took.n_requests
+        return DiskRequests(n=n) if is_new else DiskRequests(n=self.n, since=n)

@@ -3,6 +3,7 @@
 Read by anybody, mostly; what cannot be told is left out.
 """
 
+import os
 import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -15,8 +16,10 @@ from httpdyno.telemetry.kernel_text import (
     held_bytes,
     limit_files,
     pressure,
+    running_threads,
     tcp_extensions,
 )
+from httpdyno.telemetry.proc_file import content
 
 _RESOURCES = ("cpu", "memory", "io")
 _PROC = "/proc"
@@ -26,7 +29,7 @@ _NETWORK = re.compile(r"(/proc/[^/]+)/ns/net")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class HostMemory:
-    """The machine's memory at one moment."""
+    """The machine's memory, and who waits for what of it, at one moment."""
 
     available_bytes: int | None
     """What new programs could have without swapping, as the kernel estimates it; None before Linux
@@ -35,6 +38,11 @@ class HostMemory:
     """Pages that were read back from swap since the machine began."""
     pressure: Mapping[str, Pressure]
     """By resource, `cpu`, `memory`, `io`; empty where the kernel does not tell it."""
+    run_queue: int | None = None
+    """Threads of the machine that run or are ready to, without the one that looks; None where
+    /proc/loadavg may not be read."""
+    n_cpus: int = 0
+    """Of the machine; 0 where nobody asked."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -70,7 +78,20 @@ def host_memory() -> HostMemory:
         available_bytes=None if available_kib is None else available_kib * 1024,
         swap_ins=counters(_text(f"{_PROC}/vmstat")).get("pswpin", 0),
         pressure={name: each for name, each in told.items() if each is not None},
+        run_queue=run_queue(),
+        n_cpus=cpu_count(),
     )
+
+
+def cpu_count() -> int:
+    """Return how many CPUs the machine has, whoever may use them."""
+    return os.sysconf("SC_NPROCESSORS_ONLN")
+
+
+def run_queue() -> int | None:
+    """Return how many threads of the machine run or are ready, without this one; None: not told."""
+    told = content(b"/proc/loadavg")
+    return max(0, running_threads(told) - 1) if told else None
 
 
 def memory_limit_bytes(pid: int, own_bytes: int) -> int | None:

@@ -8,13 +8,16 @@ all requests cost about the same; of one worker it is exact.
 """
 
 import math
+import statistics
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from httpdyno.telemetry.account import account_found
+from httpdyno.telemetry.disk import Disk, DiskTransfers
 from httpdyno.telemetry.pool import pool
 from httpdyno.telemetry.proc_file import BESIDE_A_LOAD, content, descriptors_to_keep
+from httpdyno.telemetry.surroundings import cpu_count, run_queue
 from httpdyno.telemetry.worker import EACH_SECOND_S, Sample, Worker, WorkerSampler
 
 EVERY_S = 0.25
@@ -79,6 +82,12 @@ class UnderLoad:
     """CPU time from the first look to the last whole one, of those too that ended; None without."""
     misses_cpu: bool = False
     """Whether children that nobody waits for are not in that."""
+    disk: Disk | None = None
+    """Read and written over the same time."""
+    run_queue: float | None = None
+    """Mean of the looks in between, of threads of the machine that ran or were ready, those of who
+    loads it among them; None where that is not told."""
+    host_cpus: int = 0
 
     def of_workers(self) -> dict[tuple[int, int], list[Reading]]:
         """Return the readings of each worker, by time."""
@@ -132,6 +141,9 @@ class LoadedPool:
         self._first_cpu_s = 0.0
         self._cpu_s: float | None = None
         self._misses_cpu = False
+        self._disk = DiskTransfers()
+        self._disk_seen: Disk | None = None
+        self._run_queues: list[int] = []
 
     def look(
         self, n_answered: int, told: Mapping[int, int] | None = None, *, is_whole: bool = False
@@ -151,10 +163,16 @@ class LoadedPool:
         elif is_whole:
             self._cpu_s = max(0.0, self._account.read().cpu_s - self._first_cpu_s)
             self._misses_cpu = self._account.misses_children()
+        elif (waiting := run_queue()) is not None:
+            self._run_queues.append(waiting)
         sampler = WorkerSampler(self._roots) if is_first or is_whole else self._bounded
         sample = sampler.read()
         if self._began_s is None:
             self._began_s = sample.at_s
+        if is_first or is_whole:
+            self._disk_seen = self._disk.look(sample)
+            if self._disk_seen and self._disk_seen.hidden:
+                self._seen.hidden[self._disk_seen.hidden] = None
         workers = self._workers(sample)
         self._count(workers, n_answered, told, is_last=is_whole)
         if is_first:
@@ -174,6 +192,9 @@ class LoadedPool:
             n_born=len(self._served.keys() - self._first),
             hidden=tuple(seen.hidden),
             cpu_s=self._cpu_s,
+            disk=self._disk_seen,
+            run_queue=statistics.fmean(queues) if (queues := self._run_queues) else None,
+            host_cpus=cpu_count(),
             misses_cpu=self._misses_cpu,
         )
 

@@ -8,9 +8,11 @@ from dataclasses import dataclass, field, replace
 
 from httpdyno.telemetry.account import group_cpu_s, lone_group
 from httpdyno.telemetry.answer_time import AnswerTime, StatusTally, tallied
+from httpdyno.telemetry.disk import EACH_SECOND_RATIO as DISK_RATIO
+from httpdyno.telemetry.disk import Disk, DiskTransfers
 from httpdyno.telemetry.pool import Pool, PoolChange, change, pool
 from httpdyno.telemetry.proc_file import descriptors_to_keep
-from httpdyno.telemetry.request_cost import RequestCost
+from httpdyno.telemetry.request_cost import DiskRequests, RequestCost
 from httpdyno.telemetry.server_sockets import EACH_SECOND_RATIO, ServerSockets
 from httpdyno.telemetry.status_text import Status, requests_per_s
 from httpdyno.telemetry.surroundings import HostMemory, Sockets, host_memory
@@ -39,6 +41,8 @@ class Look:
     """Why it did not."""
     group_cpu_s: float | None = None
     """CPU time of all that ever ran in its control group; None where it is not alone in one."""
+    disk: Disk | None = None
+    """As it was read last, which may be some looks ago."""
 
     @property
     def said_at_s(self) -> float:
@@ -81,6 +85,10 @@ class Watched:
     """Of requests since the look before; None where they are not counted."""
     whole_cost: RequestCost = field(default_factory=RequestCost)
     """Of those since the first look."""
+    disk_requests: DiskRequests = field(default_factory=DiskRequests)
+    """Those of the time that `now.disk` is of."""
+    run_queue: float | None = None
+    """Mean of all looks, of threads of the machine that ran or were ready; None: not told."""
 
     @property
     def answer_time(self) -> AnswerTime | None:
@@ -103,6 +111,7 @@ def first_look(look: Look) -> Watched:
             first_overflows=overflows,
             overflows=None if overflows is None else 0,
             turnover=turnover(look.sample),
+            run_queue=look.host.run_queue,
         )
     )
 
@@ -146,6 +155,10 @@ def next_look(before: Watched, look: Look) -> Watched:
             tally=before.tally,
             cost=took,
             whole_cost=before.whole_cost + took if took else before.whole_cost,
+            disk_requests=before.disk_requests.with_look(
+                took, is_new=_disk_at_s(look) != _disk_at_s(before.now)
+            ),
+            run_queue=_mean(before.run_queue, look.host.run_queue, before.n_looks + 1),
         )
     )
 
@@ -155,6 +168,14 @@ def _cpu(before: Look, now: Look, happened: PoolChange, cost: Turnover) -> tuple
     if before.group_cpu_s is None or now.group_cpu_s is None:
         return happened.pool_cpu_ratio + cost.ended_ratio, False
     return max(0.0, now.group_cpu_s - before.group_cpu_s) / happened.elapsed_s, True
+
+
+def _disk_at_s(look: Look) -> float | None:
+    return look.disk.at_s if look.disk else None
+
+
+def _mean(before: float | None, now: int | None, n: int) -> float | None:
+    return None if before is None or now is None else before + (now - before) / n
 
 
 def _with_status(watched: Watched) -> Watched:
@@ -197,6 +218,7 @@ class Watcher:
             inodes, most_ratio=math.inf if most_s == math.inf else EACH_SECOND_RATIO
         )
         self._sampler = WorkerSampler([root_pid], most_s=most_s, keeps=descriptors_to_keep(_KEPT))
+        self._disk = DiskTransfers(most_ratio=math.inf if most_s == math.inf else DISK_RATIO)
         self._ask = ask
         self._group = lone_group(root_pid)
         self._root_started_ticks: int | None = None
@@ -221,6 +243,7 @@ class Watcher:
             status_at_s=None if isinstance(said, str) else said_at_s,
             no_status=said if isinstance(said, str) else "",
             group_cpu_s=group_cpu_s(self._group) if self._group else None,
+            disk=self._disk.look(sample),
         )
 
     def _is_another(self, sample: Sample) -> bool:

@@ -9,6 +9,8 @@ from httpdyno.model import Look
 from httpdyno.report.inspect.loaded import Loaded, Times
 from httpdyno.report.inspect.loaded_json import loaded_json
 from httpdyno.report.inspect.loaded_text import loaded_rows, room_at_end
+from httpdyno.telemetry.disk import Disk
+from httpdyno.telemetry.look.ledger import Transfers
 from httpdyno.telemetry.under_load import BY_CPU, UnderLoad
 
 MIB = 1 << 20
@@ -115,6 +117,22 @@ def test_what_an_answer_took_is_told_at_the_client_and_of_the_cpu():
     told_json = loaded_json(took)
     assert told_json["latency_s"] == {"p50": 0.002, "p99": 0.01}
     assert told_json["cpu_s_per_request"] == 0.004
+
+
+def test_disk_transfers_and_the_run_queue_are_told_of_the_load():
+    bare = loaded(configured=())
+    assert not {"disk", "run queue"} & {*dict(loaded_rows(bare))}
+    disk = Disk(at_s=9.0, seconds=10.0, moved=Transfers(read_bytes=2 * MIB))
+    took = replace(bare, seen=replace(bare.seen, disk=disk, run_queue=3.25, host_cpus=2))
+    rows = dict(loaded_rows(took))
+    assert rows["disk"] == "2.00 MiB read (205 KiB/s, 2.05 KiB an answer) and 0 B written"
+    assert rows["run queue"].startswith("3.2 threads ran or were ready on the machine's 2 CPUs")
+    told = loaded_json(took)
+    assert told["disk"]["read_bytes_per_request"] == 2 * MIB / 1000
+    assert told["run_queue"] == 3.25
+    barred = replace(disk, moved=None, hidden="disk reads and writes not visible without root")
+    took = replace(bare, seen=replace(bare.seen, disk=barred))
+    assert dict(loaded_rows(took))["disk"] == "reads and writes not visible without root"
 
 
 def test_connecting_and_children_that_nobody_waits_for_are_named():

@@ -11,7 +11,9 @@ from httpdyno.report.watch.json import watch_json
 from httpdyno.report.watch.line import watch_line
 from httpdyno.report.watch.view import LABELS, View
 from httpdyno.servers.source.behind import Behind
+from httpdyno.telemetry.disk import Disk
 from httpdyno.telemetry.kernel_text import Pressure
+from httpdyno.telemetry.look.ledger import Transfers
 from httpdyno.telemetry.pool import pool
 from httpdyno.telemetry.status_text import APACHE, Status
 from httpdyno.telemetry.surroundings import HostMemory, ListenQueue, Sockets
@@ -72,6 +74,17 @@ def look(at_s: float, *workers: Worker, **more: object) -> Look:
     return Look(sample=sample, pool=pool(sample), **{**told, **more})  # type: ignore[arg-type]
 
 
+def host(*, swap_ins: int, some_s: float, some_ratio: float, run_queue: int) -> HostMemory:
+    pressure = Pressure(some_ratio=some_ratio, full_ratio=0.0, some_s=some_s)
+    return HostMemory(
+        available_bytes=2048 * MIB,
+        swap_ins=swap_ins,
+        pressure={"cpu": pressure},
+        run_queue=run_queue,
+        n_cpus=2,
+    )
+
+
 def said(n_requests: int, **states: int) -> Status:
     words = {"W": "W answering", "K": "K keep-alive", "i": "_ waiting"}
     return Status(
@@ -94,6 +107,8 @@ def pair() -> Watched:
         *(worker(pid, own_mib=pid - 890) for pid in ids),
         worker(990),
         status=said(1000, W=2, K=3, i=2),
+        host=host(swap_ins=3, some_s=2.5, some_ratio=0.125, run_queue=2),
+        disk=Disk(at_s=100.0, seconds=0.0, moved=None),
     )
     after = look(
         101.0,
@@ -104,10 +119,13 @@ def pair() -> Watched:
         worker(1001, own_mib=0.5, age_s=0.4, user_s=0.0, system_s=0.01),
         worker(991, state=ZOMBIE, memory=None, user_s=0.0, system_s=0.0),
         status=said(1121, W=4, K=3, i=1),
-        host=HostMemory(
-            available_bytes=2048 * MIB,
-            swap_ins=15,
-            pressure={"cpu": Pressure(some_ratio=0.5, full_ratio=0.0, some_s=3.0)},
+        host=host(swap_ins=15, some_s=3.0, some_ratio=0.5, run_queue=5),
+        disk=Disk(
+            at_s=101.0,
+            seconds=1.0,
+            moved=Transfers(
+                read_calls=70, write_calls=30, read_bytes=60 << 10, written_bytes=15 << 10
+            ),
         ),
         sockets=Sockets(
             queues=(ListenQueue(address="0.0.0.0:80", waiting=511, backlog=511),),
@@ -250,6 +268,33 @@ def test_of_little_cpu_time_or_few_requests_none_is_told(used_s, group_s, n, tol
     assert (watch_json(seen)["pool"]["cpu_s_per_request"] is not None) is told
 
 
+def test_disk_transfers_of_several_looks_are_over_the_requests_of_these():
+    seen = None
+    read = [Disk(at_s=0.0, seconds=0.0, moved=None)]
+    read += [read[0], Disk(at_s=2.0, seconds=2.0, moved=Transfers(read_bytes=200 << 10))]
+    for at_s, disk in enumerate(read):
+        now = look(float(at_s), worker(ROOT_PID), status=said(101 * at_s, W=1), disk=disk)
+        seen = next_look(seen, now) if seen else first_look(now)
+        assert ("disk" in watch_line(seen, 1.0)) is (at_s == 2)
+    assert seen is not None
+    told = "disk 100 KiB/s read and 0 B/s written, 1.00 KiB and 0 B a request, over 2 s"
+    assert told in watch_line(seen, 1.0)
+    told_json = watch_json(seen)["disk"]
+    assert (told_json["read_bytes_per_s"], told_json["read_bytes_per_request"]) == (102400, 1024)
+
+
+def test_disk_transfers_that_may_not_be_seen_are_named():
+    hidden = Disk(at_s=0.0, seconds=0.0, moved=None, hidden="disk reads and writes not visible")
+    seen = next_look(
+        first_look(look(0.0, worker(ROOT_PID), disk=hidden)),
+        look(1.0, worker(ROOT_PID), disk=replace(hidden, at_s=1.0, seconds=1.0)),
+    )
+    assert "disk       reads and writes not visible" in plain_text(view(seen))
+    assert "disk" not in watch_line(seen, 1.0)
+    assert watch_json(seen)["disk"] is None
+    assert "disk reads and writes not visible" in watch_json(seen)["not_seen"]
+
+
 def test_a_view_without_a_terminal_has_all_it_can(golden):
     golden("report/watch_once.txt", plain_text(view(pair())))
 
@@ -306,7 +351,7 @@ def test_every_height_is_kept():
         shown = plain_text(view(pair(), n_lines=n_lines)).splitlines()
         assert len(shown) <= n_lines
     assert any(
-        line.startswith("4 more") for line in plain_text(view(pair(), n_lines=22)).splitlines()
+        line.startswith("4 more") for line in plain_text(view(pair(), n_lines=24)).splitlines()
     )
 
 

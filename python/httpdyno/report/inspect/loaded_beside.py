@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 
 from httpdyno.report.inspect.loaded import Loaded, Times
-from httpdyno.units import format_duration
+from httpdyno.report.shared.phrase import plural
+from httpdyno.units import format_bytes, format_duration
 
-BESIDE_LABELS = ("answers",)
+BESIDE_LABELS = ("answers", "disk", "run queue")
 _ALIKE = 0.01
 """Two times that differ by less are one."""
 
@@ -14,6 +15,14 @@ def beside_rows(loaded: Loaded) -> Iterator[tuple[str, str]]:
     """Yield what answers took, what disks and CPUs had to do, and what went wrong."""
     if answers := "; ".join(_answers(loaded)):
         yield "answers", answers
+    if disk := _disk(loaded):
+        yield "disk", disk
+    if (waiting := loaded.seen.run_queue) is not None:
+        yield (
+            "run queue",
+            f"{waiting:.1f} threads ran or were ready on the machine's "
+            f"{plural(loaded.seen.host_cpus, 'CPU')} in the mean, the load client's among them",
+        )
 
 
 def _answers(loaded: Loaded) -> Iterator[str]:
@@ -37,3 +46,20 @@ def _times(times: Times) -> str:
 def _is_alike(one: Times, other: Times) -> bool:
     pairs = ((one.p50_s, other.p50_s), (one.p99_s, other.p99_s))
     return all(a is None or b is None or abs(a - b) <= _ALIKE * a for a, b in pairs)
+
+
+def _disk(loaded: Loaded) -> str:
+    """Return what was read from disks and written, in all, a second and an answer."""
+    disk = loaded.seen.disk
+    if disk is None or disk.moved is None or not disk.seconds:
+        return disk.hidden.removeprefix("disk ") if disk else ""
+    told = []
+    for amount, word in ((disk.moved.read_bytes, "read"), (disk.moved.written_bytes, "written")):
+        text = f"{format_bytes(amount)} {word}"
+        if amount:
+            text += f" ({format_bytes(amount / disk.seconds)}/s"
+            each = amount / loaded.n_completed if loaded.n_completed else 0.0
+            text += f", {format_bytes(each)} an answer)"
+        told.append(text)
+    hidden = disk.hidden.removeprefix("disk reads and writes ")
+    return f"{' and '.join(told)}{f'; of some {hidden}' if hidden else ''}"

@@ -22,6 +22,9 @@ def loaded_json(loaded: Loaded) -> dict[str, Any]:
         "cpu_s": seen.cpu_s,
         "cpu_s_per_request": loaded.cpu_s_per_request,
         "misses_cpu": seen.misses_cpu,
+        "disk": _disk(loaded),
+        "run_queue": seen.run_queue,
+        "host_cpus": seen.host_cpus or None,
         "requests_counted_by": seen.counted_by,
         "looks_cost_s": seen.looks_cost_s,
         "n_born": seen.n_born,
@@ -39,6 +42,19 @@ def loaded_json(loaded: Loaded) -> dict[str, Any]:
         "bottleneck": msgspec.to_builtins(loaded.bottleneck),
         "look": msgspec.to_builtins(loaded.look),
         "not_seen": list(seen.hidden),
+    }
+
+
+def _disk(loaded: Loaded) -> dict[str, Any] | None:
+    disk, n = loaded.seen.disk, loaded.n_completed
+    if disk is None or disk.moved is None or not disk.seconds:
+        return None
+    moved = disk.moved._asdict()
+    return {
+        "elapsed_s": disk.seconds,
+        **moved,
+        **{f"{name}_per_s": amount / disk.seconds for name, amount in moved.items()},
+        **{f"{name}_per_request": amount / n if n else None for name, amount in moved.items()},
     }
 
 

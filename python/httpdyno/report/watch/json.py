@@ -8,6 +8,7 @@ from httpdyno.report.inspect.pool_json import worker_json
 from httpdyno.report.watch.phrase import hidden_words
 from httpdyno.servers.source.behind import Behind
 from httpdyno.telemetry.pool import PoolChange
+from httpdyno.telemetry.request_cost import LEAST_REQUESTS
 from httpdyno.telemetry.turnover import Turnover
 from httpdyno.telemetry.watched import Watched
 from httpdyno.telemetry.worker import Worker
@@ -38,12 +39,16 @@ def watch_json(watched: Watched, behind: Sequence[Behind] = ()) -> dict[str, Any
             **_rates(happened),
             **_costs(watched.turnover),
         },
+        "disk": _disk(watched),
         "queues": [asdict(each) for each in look.sockets.queues],
         "connections": dict(look.sockets.states),
         "connections_age_s": look.states_age_s,
         "overflows": watched.overflows,
         "pressure": {name: asdict(each) for name, each in look.host.pressure.items()},
         "swap_ins_per_s": watched.swap_ins_per_s,
+        "run_queue": look.host.run_queue,
+        "mean_run_queue": watched.run_queue,
+        "host_cpus": look.host.n_cpus or None,
         "status": _status(watched),
         "workers": [
             _worker(each, happened, is_parent=each.pid in look.sample.root_pids)
@@ -70,6 +75,22 @@ def _costs(cost: Turnover | None) -> dict[str, Any]:
         "ended_cpu_ratio": cost.ended_ratio if cost else None,
         "ended_cpu_s": cost.ended_s if cost else None,
         "birth_parent_cpu_s": cost.birth_parent_s if cost else None,
+    }
+
+
+def _disk(watched: Watched) -> dict[str, Any] | None:
+    disk = watched.now.disk
+    if disk is None or disk.moved is None or not disk.seconds:
+        return None
+    moved, n = disk.moved._asdict(), watched.disk_requests.n
+    has_requests = n is not None and n >= LEAST_REQUESTS
+    return {
+        "elapsed_s": disk.seconds,
+        **{f"{name}_per_s": amount / disk.seconds for name, amount in moved.items()},
+        **{
+            f"{name}_per_request": amount / n if has_requests and n else None
+            for name, amount in moved.items()
+        },
     }
 
 

@@ -4,6 +4,7 @@ from httpdyno.report.shared.phrase import plural
 from httpdyno.report.watch.phrase import (
     birth_text,
     cpu_text,
+    disk_text,
     memory_text,
     queue_texts,
     state_text,
@@ -23,8 +24,15 @@ def watch_line(watched: Watched, every_s: float) -> str:
         cpu_text(watched),
         turnover_text(watched),
         birth_text(watched),
+        _disk_text(watched, every_s),
         ", ".join(queue_texts(watched, every_s)),
         state_text(watched),
         "; ".join(status_texts(watched)),
     )
     return "  ".join(" ".join(part.split()) for part in parts if part)
+
+
+def _disk_text(watched: Watched, every_s: float) -> str:
+    """Return what is known of it: that it may not be seen is told once, and not in each line."""
+    disk = watched.now.disk
+    return f"disk {disk_text(watched, every_s)}" if disk and disk.moved else ""

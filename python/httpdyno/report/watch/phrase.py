@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from httpdyno.report.shared.phrase import plural
 from httpdyno.servers.source.behind import Behind
 from httpdyno.telemetry.pool import Pool
+from httpdyno.telemetry.request_cost import LEAST_REQUESTS
 from httpdyno.telemetry.status_text import Status
 from httpdyno.telemetry.watched import Watched
 from httpdyno.units import (
@@ -144,12 +145,42 @@ def zombie_text(watched: Watched) -> str:
     return ", ".join([*zombies[:_N_NAMED], *more])
 
 
+def disk_text(watched: Watched, every_s: float) -> str:
+    """Return what is read from disks and written; empty at the first look."""
+    disk = watched.now.disk
+    if disk is None or disk.moved is None or not disk.seconds:
+        return disk.hidden.removeprefix("disk ") if disk else ""
+    moved, n = (disk.moved.read_bytes, disk.moved.written_bytes), watched.disk_requests.n
+    read, written = (format_bytes(each / disk.seconds) for each in moved)
+    text = f"{read}/s read and {written}/s written"
+    if n is not None and n >= LEAST_REQUESTS:
+        read, written = (format_bytes(each / n) for each in moved)
+        text += f", {read} and {written} a request"
+    if disk.seconds >= _OLD_LOOKS * every_s:
+        text += f", over {format_guess(disk.seconds)}"
+    return (
+        f"{text}; of some {disk.hidden.removeprefix('disk reads and writes ')}"
+        if disk.hidden
+        else text
+    )
+
+
+def run_queue_text(watched: Watched) -> str:
+    """Return how many threads of the machine ran or were ready; empty where it is not told."""
+    mean, now = watched.run_queue, watched.now.host.run_queue
+    if mean is None or now is None:
+        return ""
+    cpus = plural(watched.now.host.n_cpus, "CPU")
+    return f"run queue {now:,} on {cpus}, {mean:.1f} by {plural(watched.n_looks, 'look')}"
+
+
 def pressure_text(watched: Watched) -> str:
     """Return for what tasks of the machine waited, and what comes back from swap."""
     told = sorted(watched.now.host.pressure.items())
     waited = ", ".join(f"{name} {format_percent(each.some_ratio)}" for name, each in told)
     swap = f"{per_s(watched.swap_ins_per_s)} pages back from swap"
-    return f"tasks waited for {waited} of the last 10 s; {swap}" if waited else swap
+    pressed = f"tasks waited for {waited} of the last 10 s" if waited else ""
+    return "; ".join(filter(None, [run_queue_text(watched), pressed, swap]))
 
 
 def status_texts(watched: Watched) -> Iterator[str]:
@@ -177,7 +208,8 @@ def status_texts(watched: Watched) -> Iterator[str]:
 def hidden_words(watched: Watched) -> tuple[str, ...]:
     """Return what may not be seen, with the reason, each once."""
     workers = watched.now.sample.workers
-    beside = watched.now.sockets.hidden
+    disk = watched.now.disk
+    beside = [*watched.now.sockets.hidden, *([disk.hidden] if disk and disk.hidden else [])]
     return tuple(dict.fromkeys([*(words for each in workers for words in each.hidden), *beside]))
 
 

@@ -15,6 +15,7 @@ from httpdyno.report.shared.prose import Prose
 from httpdyno.report.watch.phrase import (
     birth_text,
     cpu_text,
+    disk_text,
     memory_text,
     missing_text,
     per_s,
@@ -35,8 +36,8 @@ from httpdyno.units import format_bytes
 N_WORKERS = 20
 """So many have a line where no terminal sets the number."""
 LABELS = (
-    *("pool", "CPU", "workers", "births", "queue", "pressure", "states", "zombies", "status"),
-    "!",
+    *("pool", "CPU", "workers", "births", "disk", "queue", "pressure", "states", "zombies"),
+    *("status", "!"),
 )
 _LABEL_WIDTH = 10
 _NAME_WIDTH = 17
@@ -109,6 +110,8 @@ class View:
         )
         if births := birth_text(watched):
             yield "births", births
+        if disk := disk_text(watched, self.every_s):
+            yield "disk", disk
         if queues := ", ".join(queue_texts(watched, self.every_s)):
             yield "queue", queues
         yield "pressure", pressure_text(watched)

@@ -138,7 +138,7 @@ class Ledger:
                 sum(each.major_faults for each in last.values())
                 - sum(each.major_faults for each in first.values()),
             ),
-            transfers=_moved(first, last),
+            transfers=moved(first, last),
             spawn_cpu_s=spawn_cpu_s(first, self.last, self.present, dead),
             worked=frozenset(
                 (pid, thread)
@@ -242,7 +242,8 @@ def ignores_children(status: bytes) -> bool:
     return bool(found) and bool(int(tail.split(None, 1)[0], 16) & _SIGCHLD_BIT)
 
 
-def _moved(first: Mapping[Identity, Account], last: Mapping[Identity, Account]) -> Transfers | None:
+def moved(first: Mapping[Identity, Account], last: Mapping[Identity, Account]) -> Transfers | None:
+    """Return what was moved between two accounts; None where the last tells nothing."""
     ends = [each.transfers for each in last.values() if each.transfers]
     if not ends:
         return None

@@ -14,6 +14,7 @@ from threading import Event, Thread
 from httpdyno.model.look import Look, QueueSeen
 from httpdyno.telemetry.account import Account, account_found
 from httpdyno.telemetry.host import cpu_ticks, forks
+from httpdyno.telemetry.kernel_text import running_threads
 from httpdyno.telemetry.look.allowance import cpus, limit_hits
 from httpdyno.telemetry.look.end import Ends
 from httpdyno.telemetry.look.ledger import Balance, Ledger
@@ -328,9 +329,3 @@ def pressed(before: HostMemory, after: HostMemory, seconds: float) -> dict[str, 
         for name, now in after.pressure.items()
         if name in before.pressure and seconds > 0
     }
-
-
-def running_threads(load_average: bytes) -> int:
-    """Return how many threads of the machine run or are ready, as /proc/loadavg says it."""
-    fields = load_average.split()
-    return int(fields[3].partition(b"/")[0]) if fields else 0
