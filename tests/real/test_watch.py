@@ -140,9 +140,10 @@ def test_apache_says_what_its_workers_do(start, own_folders, capsys):
     assert sum(each or 0 for each in served) >= 2
     assert run([*words_of, url]) == 3
     assert "does not tell how many requests" in capsys.readouterr().err
-    # What a browser is shown is told from what a program is.
-    assert run([*words, f"http://127.0.0.1:{port}/status"]) == 3
-    assert "is no status page" in capsys.readouterr().err
+    # What a browser is shown has the same, and each worker's requests.
+    assert run([*words, f"http://127.0.0.1:{port}/status"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert re.search(r"Apache \S+/s requests; _ waiting \d+ %.* switches served age", text)
 
 
 @pytest.mark.real_server("nginx")

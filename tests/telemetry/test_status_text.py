@@ -23,6 +23,22 @@ IdleWorkers: 2
 Scoreboard: _WKR_WG....
 """
 APACHE_WITHOUT_COUNTS = "BusyWorkers: 1\nIdleWorkers: 1\nScoreboard: _W\n"
+APACHE_PAGE = """<html><head><title>Apache Status</title></head><body>
+<h1>Apache Server Status for localhost (via 127.0.0.1)</h1>
+<dl><dt>Server uptime:  1 minute 35 seconds</dt>
+<dt>Total accesses: 1204 - Total Traffic: 310 kB - Total Duration: 5</dt>
+</dl><pre>_WKR_WG
+....
+</pre>
+<table border="0"><tr><th>Srv</th><th>PID</th><th>Acc</th><th>M</th></tr>
+
+<tr><td><b>0-0</b></td><td>312</td><td>0/12/40</td><td>_
+</td><td>0.00</td></tr>
+<tr><td><b>1-0</b></td><td>-</td><td>0/0/7</td><td>.
+</td><td>0.00</td></tr>
+<tr><td><b>2-1</b></td><td>313</td><td>1/5/5</td><td><b>W</b>
+</td><td>0.00</td></tr>
+</table></body></html>"""
 NGINX = (
     "Active connections: 291 \n"
     "server accepts handled requests\n"
@@ -97,6 +113,7 @@ UNCOUNTED = replace(
     uptime_s=None,
     remarks=(),
 )
+PAGE_WITHOUT = replace(BOARD, n_requests=None, uptime_s=None)
 
 
 @pytest.mark.parametrize(
@@ -106,11 +123,16 @@ UNCOUNTED = replace(
         (APACHE_WITHOUT_COUNTS, UNCOUNTED),
         (NGINX, STUB),
         (NGINX_WITH_TIME, STUB),
-        (PHP_FPM, FPM),
+        (PHP_FPM, replace(FPM, served={77: 9})),
         (PHP_FPM_JSON, FPM),
-        (PHP_FPM.replace("\n", "\r\n"), FPM),
+        (PHP_FPM.replace("\n", "\r\n"), replace(FPM, served={77: 9})),
+        (APACHE_PAGE, replace(BOARD, uptime_s=None, served={312: 12, 313: 5})),
+        (APACHE_PAGE.replace("Total acc", "T"), replace(PAGE_WITHOUT, served={312: 12, 313: 5})),
     ],
-    ids=["apache", "uncounted", "nginx", "nginx-time", "php-fpm", "php-fpm-json", "line-ends"],
+    ids=[
+        *("apache", "uncounted", "nginx", "nginx-time", "php-fpm", "php-fpm-json", "line-ends"),
+        *("apache-page", "apache-page-uncounted"),
+    ],
 )
 def test_a_page_is_told_by_its_content(text, said):
     assert status(text) == said

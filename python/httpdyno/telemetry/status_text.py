@@ -2,7 +2,7 @@
 
 gunicorn has no page: what it sends of itself (`statsd.py`) comes to the same.
 
-Source: Apache 2.4's mod_status (`?auto`, modules/generators/mod_status.c), nginx's
+Source: Apache 2.4's mod_status (in HTML and `?auto`, modules/generators/mod_status.c), nginx's
 ngx_http_stub_status_module, PHP's sapi/fpm/fpm/fpm_status.c.
 """
 
@@ -10,14 +10,16 @@ import json
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
+
+from httpdyno.telemetry.status_slots import served_by_pid
 
 APACHE = "Apache"
 NGINX = "nginx"
 PHP_FPM = "php-fpm"
 GUNICORN = "gunicorn"
-PAGES = "Apache's `server-status?auto`, nginx's stub_status, or php-fpm's status page"
+PAGES = "Apache's `server-status`, nginx's stub_status, or php-fpm's status page"
 """All that is understood, for messages."""
 
 _SCOREBOARD = {
@@ -67,6 +69,8 @@ class Status:
     told."""
     remarks: tuple[str, ...] = ()
     """Figures of this kind of server only."""
+    served: Mapping[int, int] = field(default_factory=dict)
+    """Requests by process since it began; empty where the page does not tell each of them."""
 
     @property
     def others(self) -> Mapping[str, int]:
@@ -80,12 +84,8 @@ def status(text: str) -> Status | None:
     """Return what a status page says; None where it is none that is known."""
     if found := _STUB.search(text):
         return _nginx(found)
-    if text.lstrip().startswith("{"):
-        return _php_fpm(_json(text))
-    fields = _fields(text)
-    if "Scoreboard" in fields:
-        return _apache(fields)
-    return _php_fpm(fields)
+    told = _told(text)
+    return replace(told, served=served_by_pid(text)) if told else None
 
 
 def requests_per_s(before: Status, after: Status, elapsed_s: float) -> float | None:
@@ -94,6 +94,13 @@ def requests_per_s(before: Status, after: Status, elapsed_s: float) -> float | N
         return None
     n = after.n_requests - before.n_requests
     return max(0, n - after.counts_itself) / elapsed_s if n >= 0 else None
+
+
+def _told(text: str) -> Status | None:
+    if text.lstrip().startswith("{"):
+        return _php_fpm(_json(text))
+    fields = _apache_page(text) or _fields(text)
+    return _apache(fields) if "Scoreboard" in fields else _php_fpm(fields)
 
 
 def _apache(fields: Mapping[str, str]) -> Status:
@@ -107,6 +114,15 @@ def _apache(fields: Mapping[str, str]) -> Status:
         uptime_s=_whole(fields.get("ServerUptimeSeconds", fields.get("Uptime"))),
         remarks=(f"{seen['.']} places free",) if seen["."] else (),
     )
+
+
+def _apache_page(text: str) -> dict[str, str]:
+    """Return the fields of its page in HTML that `?auto` has, too; empty where it is none."""
+    board, counted = _HTML_BOARD.search(text), _HTML_ACCESSES.search(text)
+    if board is None or _HTML_TITLE not in text:
+        return {}
+    told = {"Scoreboard": "".join(board[1].split())}
+    return told | ({"Total Accesses": counted[1]} if counted else {})
 
 
 def _nginx(found: re.Match[str]) -> Status:
@@ -165,5 +181,8 @@ def _whole(value: object) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS else None
 
 
+_HTML_TITLE = "Apache Server Status"
+_HTML_BOARD = re.compile(r"<pre>([_SRWKDCLGI.\s]+)</pre>")
+_HTML_ACCESSES = re.compile(r"<dt>Total accesses: (\d+)")
 _MOST_DIGITS = 20
 """Of a counter of 64 bits."""

@@ -81,6 +81,8 @@ class Watched:
     """What births and deaths cost."""
     tally: StatusTally | None = None
     """What its status page said until now."""
+    served: Mapping[int, int] = field(default_factory=dict)
+    """Requests by process since it began, as its page said last; empty where it says none."""
     cost: RequestCost | None = None
     """Of requests since the look before; None where they are not counted."""
     whole_cost: RequestCost = field(default_factory=RequestCost)
@@ -153,6 +155,7 @@ def next_look(before: Watched, look: Look) -> Watched:
             first_overflows=before.first_overflows,
             turnover=cost,
             tally=before.tally,
+            served=before.served,
             cost=took,
             whole_cost=before.whole_cost + took if took else before.whole_cost,
             disk_requests=before.disk_requests.with_look(
@@ -190,6 +193,7 @@ def _with_status(watched: Watched) -> Watched:
         n_statuses=watched.n_statuses + 1,
         status_counts=counts,
         tally=tallied(watched.tally, said, watched.now.said_at_s),
+        served=said.served or watched.served,
     )
 
 

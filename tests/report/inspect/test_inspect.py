@@ -238,6 +238,9 @@ def test_json_has_requests_of_workers_of_whom_a_page_told():
     served = {each["pid"]: each["n_requests"] for each in server["workers"]}
     assert served.pop(813) == 7
     assert {*served.values()} == {None}
+    text = plain_text(inspect_text(Page(servers=(told,), now_s=NOW_S)))
+    rows = [line.split() for line in text.splitlines() if line.split()[1:2] == ["nginx"]]
+    assert {row[0]: row[-1] for row in rows} == {f"{ROOT_PID}": "–", "813": "7", "814": "–"}
 
 
 def test_what_scripts_ask_for_is_that_of_the_one_server_that_was_named():

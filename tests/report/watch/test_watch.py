@@ -295,6 +295,18 @@ def test_disk_transfers_that_may_not_be_seen_are_named():
     assert "disk reads and writes not visible" in watch_json(seen)["not_seen"]
 
 
+def test_what_each_worker_served_is_a_column_where_its_page_says_so():
+    assert "served" not in plain_text(view(pair()))
+    before = look(1.0, worker(ROOT_PID), worker(900), status=replace(said(5, W=1), served={900: 4}))
+    # A page that does not answer leaves what it said last.
+    seen = next_look(first_look(before), look(2.0, worker(ROOT_PID), worker(900), no_status="no"))
+    *_, head, parent, child, _ = plain_text(view(seen)).splitlines()
+    assert head.split()[-3:] == ["served", "age", "state"]
+    assert [line.split()[-4] for line in (parent, child)] == ["–", "4"]
+    served = {each["pid"]: each["n_requests"] for each in watch_json(seen)["workers"]}
+    assert served == {ROOT_PID: None, 900: 4}
+
+
 def test_a_view_without_a_terminal_has_all_it_can(golden):
     golden("report/watch_once.txt", plain_text(view(pair())))
 

@@ -1,6 +1,6 @@
 """A server's processes as text: what they occupy together, each of them, and how many more fit."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from rich.table import Table
 from rich.text import Text
@@ -17,6 +17,7 @@ N_WORKERS = 20
 """So many have a line of their own; JSON has all of them."""
 POOL_LABELS = ("memory", "room", "formulas", "queue", "pressure")
 _HEAD = ("own", "PSS", "shared", "RSS", "CPU", "age")
+_SERVED = "requests"
 _UNKNOWN = "–"
 _DAY_S = 86_400.0
 _WIDTH = 16
@@ -64,20 +65,35 @@ def detail_rows(observed: Observed, at_end: Sequence[str] = ()) -> Iterator[tupl
     yield "pressure", _pressure(observed.host)
 
 
-def worker_table(observed: Observed) -> Table:
-    """Return a table of the parent, the workers with most memory of their own, and the rest."""
+def worker_table(observed: Observed, served: Mapping[int, int] | None = None) -> Table:
+    """Return a table of the parent, the workers with most memory of their own, and the rest.
+
+    Args:
+        observed: All of them.
+        served: Requests since it began, by pid, of those of whom it is known; of nobody without a
+            column for it.
+    """
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
     table.add_column("  process", min_width=_WIDTH, no_wrap=True)
-    for name in _HEAD:
+    for name in (*_HEAD, *([_SERVED] if served else [])):
         table.add_column(name, justify="right", no_wrap=True)
     living = [each for each in observed.workers if not each.is_zombie]
     parents = [each for each in living if each.pid == observed.root_pid]
     workers = sorted((each for each in living if each not in parents), key=size, reverse=True)
     for each in (*parents, *workers[:N_WORKERS]):
-        table.add_row(f"  {each.pid} {each.name}", *_figures([each]), age(each.age_s))
+        told = _served([each], served)
+        table.add_row(f"  {each.pid} {each.name}", *_figures([each]), age(each.age_s), *told)
     if rest := workers[N_WORKERS:]:
-        table.add_row(Text(f"  {len(rest):,} more", "dim"), *_figures(rest), "")
+        told = _served(rest, served)
+        table.add_row(Text(f"  {len(rest):,} more", "dim"), *_figures(rest), "", *told)
     return table
+
+
+def _served(workers: Sequence[Worker], served: Mapping[int, int] | None) -> list[str]:
+    if not served:
+        return []
+    known = [served[each.pid] for each in workers if each.pid in served]
+    return [f"{sum(known):,}" if known else _UNKNOWN]
 
 
 def _figures(workers: Sequence[Worker]) -> tuple[str, ...]:

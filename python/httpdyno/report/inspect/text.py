@@ -53,7 +53,7 @@ def inspect_text(page: Page) -> RenderableType:
     for server in page.servers:
         parts.append(_paragraph(server, page.now_s))
         if server.is_named and server.observed is not None:
-            parts += [Text(""), worker_table(server.observed)]
+            parts += [Text(""), worker_table(server.observed, server.served)]
         for table in census_tables(server.asked) if server.asked else ():
             parts += [Text(""), table]
         parts.append(Text(""))

@@ -51,7 +51,10 @@ def watch_json(watched: Watched, behind: Sequence[Behind] = ()) -> dict[str, Any
         "host_cpus": look.host.n_cpus or None,
         "status": _status(watched),
         "workers": [
-            _worker(each, happened, is_parent=each.pid in look.sample.root_pids)
+            {
+                **_worker(each, happened, is_parent=each.pid in look.sample.root_pids),
+                "n_requests": watched.served.get(each.pid),
+            }
             for each in look.sample.workers
         ],
         "behind": [{"to": each.to, "by": each.by or None} for each in behind],

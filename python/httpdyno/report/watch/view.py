@@ -127,7 +127,8 @@ class View:
     def _table(self, n_rows: int) -> Table:
         table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
         table.add_column("  process", min_width=_NAME_WIDTH, no_wrap=True, overflow="ellipsis")
-        for name in ("own", "PSS", "CPU", "switches", "age"):
+        served = ["served"] if self.watched.served else []
+        for name in ("own", "PSS", "CPU", "switches", *served, "age"):
             table.add_column(name, justify="right", no_wrap=True)
         table.add_column("state", no_wrap=True, overflow="ellipsis")
         for each in self._in_order()[:n_rows]:
@@ -154,9 +155,15 @@ class View:
             format_bytes(each.memory.pss_bytes) if each.memory else NOTHING,
             NOTHING if used is None else f"{used * 100:.0f} %",
             NOTHING if switches is None else per_s(switches),
+            *self._served(each),
             age(each.age_s),
             _SHORT_STATES.get(each.state, each.state),
         )
+
+    def _served(self, each: Worker) -> Iterator[str]:
+        if self.watched.served:
+            n = self.watched.served.get(each.pid)
+            yield NOTHING if n is None else f"{n:,}"
 
     def _foot(self, n_rows: int) -> Text:
         left = max(0, len(self._in_order()) - n_rows)
