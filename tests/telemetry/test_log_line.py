@@ -2,7 +2,15 @@
 
 import pytest
 
-from httpdyno.telemetry.log_line import MOST_KINDS, form_of, level_of, log_lines, said, together
+from httpdyno.telemetry.log_line import (
+    MOST_KINDS,
+    continued,
+    form_of,
+    level_of,
+    log_lines,
+    said,
+    together,
+)
 
 APACHE = (
     "[Tue Nov 24 10:00:01.123456 2026] [mpm_prefork:error] [pid 812] AH00161: server reached "
@@ -106,3 +114,12 @@ def test_logs_of_starts_add_up():
     assert (both.n_lines, both.n_starts) == (4, 3)
     assert [(kind.count, kind.n_starts) for kind in both.kinds] == [(3, 2), (1, 1)]
     assert together([]) is None
+
+
+def test_what_a_log_goes_on_with_is_of_the_same_start():
+    first, more = log_lines([f"{APACHE}\n".encode()]), log_lines([f"{APACHE}\n{FPM}\n".encode()])
+    whole = continued(first, more)
+    assert whole is not None
+    assert (whole.n_lines, whole.n_starts) == (3, 1)
+    assert [(kind.count, kind.n_starts) for kind in whole.kinds] == [(2, 1), (1, 1)]
+    assert continued(None, first) == continued(first, None) == first

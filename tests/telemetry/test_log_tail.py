@@ -64,3 +64,16 @@ def test_what_is_no_file_is_not_waited_for_and_links_are_not_followed(tmp_path):
     tail = LogTail([tmp_path / "link", tmp_path / "pipe", tmp_path / "none", tmp_path])
     secret.write_text("ERROR: told to nobody\n")
     assert tail.lines() is None
+
+
+def test_what_was_told_once_is_not_told_again(tmp_path):
+    log = tmp_path / "log"
+    log.write_text("before\n")
+    tail = LogTail([log])
+    for text in ("first\n", "second\n", ""):
+        with log.open("a") as file:
+            file.write(text)
+        assert forms(tail.next_lines()) == text.split()
+    assert forms(tail.lines()) == []
+    log.write_text("anew\n")
+    assert forms(tail.next_lines()) == ["anew"]

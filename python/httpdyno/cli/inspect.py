@@ -29,6 +29,7 @@ from httpdyno.report.inspect.text import inspect_text
 from httpdyno.servers.apache_site.perl import perl_files
 from httpdyno.servers.cell.possible import possible
 from httpdyno.servers.source.behind import named
+from httpdyno.servers.source.error_log import error_logs
 from httpdyno.servers.source.find import configured, find, running
 from httpdyno.servers.source.inspection import Inspected, inspected, serving, with_backends
 from httpdyno.servers.source.machine import Machine, this_machine
@@ -194,7 +195,10 @@ def _loaded(page: Page, asked: LoadAsked, *, is_named: bool) -> Page:
     from httpdyno.cli.inspect_load import looked_under_load  # noqa: PLC0415 - arrays, not for a look
 
     meant, root = _meant(page, "--load", is_named=is_named)
-    loaded, after = looked_under_load(asked, root.pid, configured_lives(meant.seen.survey))
+    seen = meant.seen
+    loaded, after = looked_under_load(
+        asked, root.pid, configured_lives(seen.survey), error_logs(seen.found, seen.survey)
+    )
     now = replace(meant, loaded=loaded, observed=after or meant.observed, is_named=True)
     return _with(page, meant, now)
 

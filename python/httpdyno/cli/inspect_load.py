@@ -4,6 +4,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
 from httpdyno.advice.bottleneck import bottleneck
 from httpdyno.advice.curve.finding import Growth, HighWater, LifeRow
@@ -32,6 +33,7 @@ from httpdyno.report.shared.phrase import oxford
 from httpdyno.servers.patience import Patience
 from httpdyno.servers.probe import ask
 from httpdyno.stats.histogram import can_show, quantile_s
+from httpdyno.telemetry.log_tail import LogTail
 from httpdyno.telemetry.look.onlooker import Onlooker
 from httpdyno.telemetry.memory_bound import MemoryBound
 from httpdyno.telemetry.observed import Observed, observed
@@ -49,7 +51,10 @@ _STOP_PATIENCE_S = 5.0
 
 
 def looked_under_load(
-    asked: LoadAsked, root_pid: int, configured: Sequence[ConfiguredLife] = ()
+    asked: LoadAsked,
+    root_pid: int,
+    configured: Sequence[ConfiguredLife] = (),
+    logs: Sequence[Path] = (),
 ) -> tuple[Loaded, Observed | None]:
     """Load the URLs and look at the server's processes meanwhile; return both, it as it is after.
 
@@ -57,6 +62,7 @@ def looked_under_load(
         asked: What was asked for.
         root_pid: The process that the server began as.
         configured: How long its settings let a worker live.
+        logs: Files that it writes its errors to.
 
     Raises:
         UsageError: Something makes no sense.
@@ -66,6 +72,7 @@ def looked_under_load(
     plan = _plan(asked)
     cost = _respawn(asked.respawn)
     told = worker_status(asked.status) if asked.status else None
+    tail = LogTail(logs)
     # Before the engine runs: whoever asks for an end is heard at once.
     steps = _alone(plan, asked.urls, root_pid) if len(asked.urls) > 1 else ()
     looks = LoadedPool([root_pid])
@@ -113,6 +120,8 @@ def looked_under_load(
         growth=found,
         latency=_times(measured.latency),
         service_time=_times(measured.service_time),
+        logs=tuple(str(path) for path in logs),
+        log=tail.lines(),
         high_water=steps,
         lives=_table(found, bound, seen, cost, configured) if bound else (),
         configured=tuple(configured),

@@ -18,6 +18,7 @@ from httpdyno.registry import site_adapters
 from httpdyno.report.shared.phrase import oxford
 from httpdyno.report.watch.json import watch_json
 from httpdyno.servers.source.behind import behind
+from httpdyno.servers.source.error_log import error_logs
 from httpdyno.servers.source.find import Found, find, running
 from httpdyno.servers.source.inspection import inspected
 from httpdyno.servers.source.machine import Machine, this_machine
@@ -99,7 +100,7 @@ def command(  # noqa: PLR0913 - a parameter for each option
     machine = this_machine(site_adapters())
     found = _sole(named_source(source or [], pid=pid, server=server, config=config), machine)
     root_pid = _root_pid(found)
-    elsewhere = behind(inspected(found, machine.adapters), machine)
+    seen = inspected(found, machine.adapters)
     with _asking(root_pid, status, every_s) as ask:
         watching = Watching(
             watcher=Watcher(
@@ -107,11 +108,12 @@ def command(  # noqa: PLR0913 - a parameter for each option
                 {each.inode for each in found.listens},
                 most_s=math.inf if once else EACH_SECOND_S * every_s,
                 ask=ask,
+                logs=error_logs(found, seen.survey),
             ),
             title=_title(found),
             kind=found.member.kind,
             every_s=every_s,
-            behind=elsewhere,
+            behind=behind(seen, machine),
         )
         console = results()
         if once:

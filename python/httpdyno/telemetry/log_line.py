@@ -10,6 +10,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import islice
 
+from msgspec import structs
+
 from httpdyno.foreign_text import visible
 from httpdyno.model import LogKind, LogLevel, LogLines
 from httpdyno.secret import without_passwords
@@ -135,6 +137,19 @@ def together(parts: Sequence[LogLines]) -> LogLines | None:
         n_starts=sum(part.n_starts for part in parts),
         kinds=_most(kinds.values()),
         unread_bytes=sum(part.unread_bytes for part in parts),
+    )
+
+
+def continued(before: LogLines | None, more: LogLines | None) -> LogLines | None:
+    """Return what the logs of one start said, with what they said after that."""
+    if before is None or more is None:
+        return before or more
+    whole = together([before, more])
+    assert whole is not None  # noqa: S101 - of two there is one
+    return structs.replace(
+        whole,
+        n_starts=1,
+        kinds=tuple(structs.replace(kind, n_starts=1) for kind in whole.kinds),
     )
 
 

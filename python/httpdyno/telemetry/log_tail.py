@@ -34,22 +34,31 @@ class LogTail:
 
         Of one that was rotated meanwhile, what came before that is not found again.
         """
+        return self._read(most_bytes)[0]
+
+    def next_lines(self, *, most_bytes: int = _MOST_BYTES) -> LogLines | None:
+        """Return what was added since this was called last; None where no log can be read."""
+        found, ends = self._read(most_bytes)
+        self._ends |= ends
+        return found
+
+    def _read(self, most_bytes: int) -> tuple[LogLines | None, dict[Path, "_End"]]:
         texts: list[bytes] = []
-        unread_bytes, is_any_read = 0, False
+        ends: dict[Path, _End] = {}
+        unread_bytes = 0
         for path, end in self._ends.items():
             with _opened(path) as log:
                 if log is None:
                     continue
-                is_any_read = True
                 now = os.fstat(log.fileno())
                 size = now.st_size
                 # It was cut off meanwhile, or another one took its place, of whatever size.
-                is_same = end.size <= size and end.file == (now.st_dev, now.st_ino)
-                began = end.size if is_same else 0
+                ends[path] = _End(size, (now.st_dev, now.st_ino))
+                began = end.size if end.size <= size and end.file == ends[path].file else 0
                 parts = list(_parts(log, began, size, most_bytes))
                 texts += parts
                 unread_bytes += size - began - sum(map(len, parts))
-        return log_lines(texts, unread_bytes=unread_bytes) if is_any_read else None
+        return log_lines(texts, unread_bytes=unread_bytes) if ends else None, ends
 
 
 def _parts(log: BinaryIO, began: int, size: int, most_bytes: int) -> Iterator[bytes]:

@@ -88,6 +88,8 @@ class UnderLoad:
     """Mean of the looks in between, of threads of the machine that ran or were ready, those of who
     loads it among them; None where that is not told."""
     host_cpus: int = 0
+    zombies: tuple[str, ...] = ()
+    """`name (pid)` of those that had ended and were not asked how, at the look that saw most."""
 
     def of_workers(self) -> dict[tuple[int, int], list[Reading]]:
         """Return the readings of each worker, by time."""
@@ -113,6 +115,7 @@ class _Seen:
     hidden: dict[str, None] = field(default_factory=dict)
     most_workers: int = 0
     is_told: bool = False
+    zombies: tuple[str, ...] = ()
 
 
 class LoadedPool:
@@ -195,6 +198,7 @@ class LoadedPool:
             disk=self._disk_seen,
             run_queue=statistics.fmean(queues) if (queues := self._run_queues) else None,
             host_cpus=cpu_count(),
+            zombies=seen.zombies,
             misses_cpu=self._misses_cpu,
         )
 
@@ -261,6 +265,7 @@ class LoadedPool:
             )
         self._seen.hidden |= dict.fromkeys(word for each in sample.workers for word in each.hidden)
         together = pool(sample)
+        self._seen.zombies = max(self._seen.zombies, together.zombies, key=len)
         self._seen.pool.append(
             PoolReading(
                 at_s=at_s,

@@ -5,11 +5,15 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
+from httpdyno.model import LogLines
 from httpdyno.telemetry.account import group_cpu_s, lone_group
 from httpdyno.telemetry.answer_time import AnswerTime, StatusTally, tallied
 from httpdyno.telemetry.disk import EACH_SECOND_RATIO as DISK_RATIO
 from httpdyno.telemetry.disk import Disk, DiskTransfers
+from httpdyno.telemetry.log_line import continued
+from httpdyno.telemetry.log_tail import LogTail
 from httpdyno.telemetry.pool import Pool, PoolChange, change, pool
 from httpdyno.telemetry.proc_file import descriptors_to_keep
 from httpdyno.telemetry.request_cost import DiskRequests, RequestCost
@@ -21,6 +25,8 @@ from httpdyno.telemetry.worker import Sample, WorkerSampler
 
 _KEPT = 0.5
 """Of the files that this process may open: one who watches opens few others."""
+_LOG_BYTES = 1 << 14
+"""Of an error log that are read in a look: of lines that all differ some 3 ms."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -43,6 +49,8 @@ class Look:
     """CPU time of all that ever ran in its control group; None where it is not alone in one."""
     disk: Disk | None = None
     """As it was read last, which may be some looks ago."""
+    log: LogLines | None = None
+    """What came into its error logs since the look before; None where none can be read."""
 
     @property
     def said_at_s(self) -> float:
@@ -81,6 +89,8 @@ class Watched:
     """What births and deaths cost."""
     tally: StatusTally | None = None
     """What its status page said until now."""
+    log: LogLines | None = None
+    """What came into its error logs; None where none can be read."""
     served: Mapping[int, int] = field(default_factory=dict)
     """Requests by process since it began, as its page said last; empty where it says none."""
     cost: RequestCost | None = None
@@ -114,6 +124,7 @@ def first_look(look: Look) -> Watched:
             overflows=None if overflows is None else 0,
             turnover=turnover(look.sample),
             run_queue=look.host.run_queue,
+            log=look.log,
         )
     )
 
@@ -156,6 +167,7 @@ def next_look(before: Watched, look: Look) -> Watched:
             turnover=cost,
             tally=before.tally,
             served=before.served,
+            log=continued(before.log, look.log),
             cost=took,
             whole_cost=before.whole_cost + took if took else before.whole_cost,
             disk_requests=before.disk_requests.with_look(
@@ -207,6 +219,7 @@ class Watcher:
         *,
         most_s: float = math.inf,
         ask: Callable[[], Status | str] | None = None,
+        logs: Collection[Path] = (),
     ) -> None:
         """Watch a server.
 
@@ -216,6 +229,7 @@ class Watcher:
             most_s: CPU time that reading processes is to take in a look; where there is a bound,
                 connections are read in turn, too.
             ask: Has the server say its status, or returns why it does not; None not to ask.
+            logs: Files that it writes its errors to.
         """
         self._root_pid = root_pid
         self._sockets = ServerSockets(
@@ -224,6 +238,7 @@ class Watcher:
         self._sampler = WorkerSampler([root_pid], most_s=most_s, keeps=descriptors_to_keep(_KEPT))
         self._disk = DiskTransfers(most_ratio=math.inf if most_s == math.inf else DISK_RATIO)
         self._ask = ask
+        self._tail = LogTail(logs)
         self._group = lone_group(root_pid)
         self._root_started_ticks: int | None = None
 
@@ -248,6 +263,7 @@ class Watcher:
             no_status=said if isinstance(said, str) else "",
             group_cpu_s=group_cpu_s(self._group) if self._group else None,
             disk=self._disk.look(sample),
+            log=self._tail.next_lines(most_bytes=_LOG_BYTES),
         )
 
     def _is_another(self, sample: Sample) -> bool:

@@ -10,6 +10,7 @@ from httpdyno.report.inspect.loaded import Loaded, Times
 from httpdyno.report.inspect.loaded_json import loaded_json
 from httpdyno.report.inspect.loaded_text import loaded_rows, room_at_end
 from httpdyno.telemetry.disk import Disk
+from httpdyno.telemetry.log_line import log_lines
 from httpdyno.telemetry.look.ledger import Transfers
 from httpdyno.telemetry.under_load import BY_CPU, UnderLoad
 
@@ -133,6 +134,30 @@ def test_disk_transfers_and_the_run_queue_are_told_of_the_load():
     barred = replace(disk, moved=None, hidden="disk reads and writes not visible without root")
     took = replace(bare, seen=replace(bare.seen, disk=barred))
     assert dict(loaded_rows(took))["disk"] == "reads and writes not visible without root"
+
+
+def test_zombies_and_what_came_into_the_error_log_are_told_of_the_load():
+    bare = loaded(configured=())
+    names = tuple(f"cgi ({pid})" for pid in range(6))
+    said = log_lines([b"[24-Nov-2026 10:00:01] WARNING: [pool www] slow\n[x:notice] fine\n"])
+    took = replace(bare, logs=("/l/e.log",), log=said, seen=replace(bare.seen, zombies=names))
+    rows = dict(loaded_rows(took))
+    assert rows["zombies"] == "6 at once at most: cgi (0), cgi (1), cgi (2) and cgi (3) and 2 more"
+    assert rows["errors"] == "warning, 1 line: [pool www] slow"
+    told = loaded_json(took)
+    assert told["zombies"] == [*names]
+    assert (told["error_logs"], told["error_log"]["n_lines"]) == (["/l/e.log"], 2)
+
+
+def test_that_no_error_was_written_is_told_apart_from_not_knowing_it():
+    bare = loaded(configured=())
+    known = replace(bare, logs=("/l/e.log",))
+    said = (bare, known, replace(known, log=log_lines([b"[x:notice] fine\n"])))
+    assert [dict(loaded_rows(each))["errors"] for each in said] == [
+        "the file that it writes its errors to is not known",
+        "/l/e.log cannot be read",
+        "no warning and nothing worse came into /l/e.log",
+    ]
 
 
 def test_connecting_and_children_that_nobody_waits_for_are_named():

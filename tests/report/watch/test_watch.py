@@ -13,6 +13,7 @@ from httpdyno.report.watch.view import LABELS, View
 from httpdyno.servers.source.behind import Behind
 from httpdyno.telemetry.disk import Disk
 from httpdyno.telemetry.kernel_text import Pressure
+from httpdyno.telemetry.log_line import log_lines
 from httpdyno.telemetry.look.ledger import Transfers
 from httpdyno.telemetry.pool import pool
 from httpdyno.telemetry.status_text import APACHE, Status
@@ -109,6 +110,7 @@ def pair() -> Watched:
         status=said(1000, W=2, K=3, i=2),
         host=host(swap_ins=3, some_s=2.5, some_ratio=0.125, run_queue=2),
         disk=Disk(at_s=100.0, seconds=0.0, moved=None),
+        log=log_lines([b""]),
     )
     after = look(
         101.0,
@@ -127,6 +129,7 @@ def pair() -> Watched:
                 read_calls=70, write_calls=30, read_bytes=60 << 10, written_bytes=15 << 10
             ),
         ),
+        log=log_lines([b"[core:error] [pid 900] no such file\n[core:notice] resuming\n"]),
         sockets=Sockets(
             queues=(ListenQueue(address="0.0.0.0:80", waiting=511, backlog=511),),
             states={"established": 518, "close-wait": 2},
@@ -305,6 +308,30 @@ def test_what_each_worker_served_is_a_column_where_its_page_says_so():
     assert [line.split()[-4] for line in (parent, child)] == ["–", "4"]
     served = {each["pid"]: each["n_requests"] for each in watch_json(seen)["workers"]}
     assert served == {ROOT_PID: None, 900: 4}
+
+
+def test_new_lines_of_the_error_log_are_told_with_what_should_be_known_of_them():
+    reached = b"[mpm_prefork:error] [pid 1] AH00161: server reached MaxRequestWorkers setting\n"
+    seen = None
+    for at_s, added in enumerate((b"", reached, b"[x:warn] later\n", b"")):
+        now = look(float(at_s), worker(ROOT_PID), log=log_lines([added]))
+        seen = next_look(seen, now) if seen else first_look(now)
+        line = watch_line(seen, 1.0)
+        assert ("AH00161" in line, "later" in line) == (at_s == 1, at_s == 2)
+    assert seen is not None
+    text = " ".join(plain_text(view(seen)).split())
+    assert (
+        "errors error, 1 line: AH00161: server reached MaxRequestWorkers setting (by itself" in text
+    )
+    assert "errors warning, 1 line: later" in text
+    told = watch_json(seen)["error_log"]
+    assert [(each["level"], each["count"]) for each in told["kinds"]] == [
+        ("error", 1),
+        ("warning", 1),
+    ]
+    assert told["kinds"][0]["remark"].startswith("by itself no sign of too few workers")
+    silent = next_look(first_look(look(0.0, worker(ROOT_PID))), look(1.0, worker(ROOT_PID)))
+    assert watch_json(silent)["error_log"] is None
 
 
 def test_a_view_without_a_terminal_has_all_it_can(golden):

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from httpdyno.advice.curve.finding import Growth, HighWater, LifeRow
 from httpdyno.advice.curve.life import ConfiguredLife
-from httpdyno.model import Bottleneck, Look
+from httpdyno.model import Bottleneck, LogLines, Look
 from httpdyno.telemetry.under_load import UnderLoad
 
 
@@ -32,6 +32,10 @@ class Loaded:
     """From a request's turn to its whole answer."""
     service_time: Times | None = None
     """From when it was sent: connecting is not in it."""
+    logs: tuple[str, ...] = ()
+    """Files that it writes its errors to; empty where none is known."""
+    log: LogLines | None = None
+    """What came into them meanwhile; None where none can be read."""
     high_water: tuple[HighWater, ...] = ()
     """Of each URL, where several were named."""
     lives: tuple[LifeRow, ...] = ()

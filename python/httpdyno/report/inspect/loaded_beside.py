@@ -3,10 +3,14 @@
 from collections.abc import Iterator
 
 from httpdyno.report.inspect.loaded import Loaded, Times
-from httpdyno.report.shared.phrase import plural
+from httpdyno.report.shared.log_text import log_texts
+from httpdyno.report.shared.phrase import oxford, plural
 from httpdyno.units import format_bytes, format_duration
 
-BESIDE_LABELS = ("answers", "disk", "run queue")
+BESIDE_LABELS = ("answers", "disk", "run queue", "zombies", "errors")
+_N_NAMED = 4
+_N_KINDS = 4
+"""Of lines of its error logs."""
 _ALIKE = 0.01
 """Two times that differ by less are one."""
 
@@ -23,6 +27,12 @@ def beside_rows(loaded: Loaded) -> Iterator[tuple[str, str]]:
             f"{waiting:.1f} threads ran or were ready on the machine's "
             f"{plural(loaded.seen.host_cpus, 'CPU')} in the mean, the load client's among them",
         )
+    if zombies := loaded.seen.zombies:
+        named = oxford(zombies[:_N_NAMED])
+        more = f" and {len(zombies) - _N_NAMED:,} more" if len(zombies) > _N_NAMED else ""
+        yield "zombies", f"{len(zombies):,} at once at most: {named}{more}"
+    for text in log_texts(loaded.log, _N_KINDS) or [_no_log(loaded)]:
+        yield "errors", text
 
 
 def _answers(loaded: Loaded) -> Iterator[str]:
@@ -63,3 +73,12 @@ def _disk(loaded: Loaded) -> str:
         told.append(text)
     hidden = disk.hidden.removeprefix("disk reads and writes ")
     return f"{' and '.join(told)}{f'; of some {hidden}' if hidden else ''}"
+
+
+def _no_log(loaded: Loaded) -> str:
+    """Return why no line of an error log is told."""
+    if not loaded.logs:
+        return "the file that it writes its errors to is not known"
+    if loaded.log is None:
+        return f"{oxford(loaded.logs)} cannot be read"
+    return f"no warning and nothing worse came into {oxford(loaded.logs)}"

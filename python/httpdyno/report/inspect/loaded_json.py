@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from httpdyno.report.inspect.loaded import Loaded, Times
+from httpdyno.report.shared.log_text import log_json
 
 
 def loaded_json(loaded: Loaded) -> dict[str, Any]:
@@ -30,6 +31,9 @@ def loaded_json(loaded: Loaded) -> dict[str, Any]:
         "n_born": seen.n_born,
         "readings": [asdict(each) for each in seen.readings],
         "pool_readings": [asdict(each) for each in seen.pool],
+        "zombies": list(seen.zombies),
+        "error_logs": list(loaded.logs),
+        "error_log": log_json(loaded.log),
         "growth": msgspec.to_builtins(loaded.growth),
         "high_water": [
             {**msgspec.to_builtins(each), "step_bytes": each.step_bytes}

@@ -5,15 +5,14 @@ from dataclasses import dataclass
 
 from httpdyno.advice.bottleneck import remark_on
 from httpdyno.model import ArmSummary, LogKind, LogLines, Outcome
+from httpdyno.report.shared.log_text import TOLD_LEVELS, shortened
 from httpdyno.report.shared.phrase import plural
 from httpdyno.report.study.limit import comparisons, told_configurations
 from httpdyno.telemetry.log_line import said, together, worst_first
 
 LOG_TITLE = "what their error logs said"
 LOG_NOTE = "warnings and worse, from when a server was ready to the end of its load"
-_TOLD = frozenset({"critical", "error", "warning"})
 _MOST_ROWS = 5
-_MOST_CHARACTERS = 160
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,13 +37,13 @@ def log_rows(outcome: Outcome) -> list[LogRow]:
     kinds: dict[tuple[str, str], dict[str, LogKind]] = {}
     for name, log in logs.items():
         for kind in log.kinds:
-            if kind.level in _TOLD:
+            if kind.level in TOLD_LEVELS:
                 kinds.setdefault((kind.level, kind.form), {})[name] = kind
     first = worst_first(next(iter(found.values())) for found in kinds.values())
     return [
         LogRow(
             level=kind.level,
-            text=_shortened(said(kind.example)),
+            text=shortened(said(kind.example)),
             where=_where(kinds[kind.level, kind.form], logs),
             remark=remark_on(kind),
         )
@@ -81,7 +80,3 @@ def _where(of: dict[str, LogKind], logs: dict[str, LogLines]) -> str:
         lines = f"{'at least ' if log.unread_bytes else ''}{plural(kind.count, 'line')}"
         texts.append(f"{name}: {lines} in {starts}")
     return "; ".join(texts)
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= _MOST_CHARACTERS else f"{text[: _MOST_CHARACTERS - 1]}…"

@@ -5,6 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 from httpdyno.report.inspect.pool_json import worker_json
+from httpdyno.report.shared.log_text import log_json
 from httpdyno.report.watch.phrase import hidden_words
 from httpdyno.servers.source.behind import Behind
 from httpdyno.telemetry.pool import PoolChange
@@ -50,6 +51,7 @@ def watch_json(watched: Watched, behind: Sequence[Behind] = ()) -> dict[str, Any
         "mean_run_queue": watched.run_queue,
         "host_cpus": look.host.n_cpus or None,
         "status": _status(watched),
+        "error_log": log_json(watched.log),
         "workers": [
             {
                 **_worker(each, happened, is_parent=each.pid in look.sample.root_pids),

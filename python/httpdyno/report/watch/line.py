@@ -1,5 +1,7 @@
 """A look at a server in one line, for a log."""
 
+from httpdyno.foreign_text import visible
+from httpdyno.report.shared.log_text import log_texts
 from httpdyno.report.shared.phrase import plural
 from httpdyno.report.watch.phrase import (
     birth_text,
@@ -10,6 +12,7 @@ from httpdyno.report.watch.phrase import (
     state_text,
     status_texts,
     turnover_text,
+    zombie_text,
 )
 from httpdyno.telemetry.watched import Watched
 from httpdyno.units import format_number
@@ -27,7 +30,9 @@ def watch_line(watched: Watched, every_s: float) -> str:
         _disk_text(watched, every_s),
         ", ".join(queue_texts(watched, every_s)),
         state_text(watched),
+        _zombie_text(watched),
         "; ".join(status_texts(watched)),
+        "; ".join(log_texts(watched.now.log, 1)),
     )
     return "  ".join(" ".join(part.split()) for part in parts if part)
 
@@ -36,3 +41,8 @@ def _disk_text(watched: Watched, every_s: float) -> str:
     """Return what is known of it: that it may not be seen is told once, and not in each line."""
     disk = watched.now.disk
     return f"disk {disk_text(watched, every_s)}" if disk and disk.moved else ""
+
+
+def _zombie_text(watched: Watched) -> str:
+    named = visible(zombie_text(watched))
+    return f"zombies {named}" if named else ""

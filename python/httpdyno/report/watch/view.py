@@ -10,6 +10,7 @@ from rich.text import Text
 
 from httpdyno.foreign_text import visible
 from httpdyno.report.inspect.pool_text import age
+from httpdyno.report.shared.log_text import log_texts
 from httpdyno.report.shared.phrase import NOTHING, plural
 from httpdyno.report.shared.prose import Prose
 from httpdyno.report.watch.phrase import (
@@ -37,7 +38,7 @@ N_WORKERS = 20
 """So many have a line where no terminal sets the number."""
 LABELS = (
     *("pool", "CPU", "workers", "births", "disk", "queue", "pressure", "states", "zombies"),
-    *("status", "!"),
+    *("status", "errors", "!"),
 )
 _LABEL_WIDTH = 10
 _NAME_WIDTH = 17
@@ -45,6 +46,8 @@ _TABLE_FRAME = 3
 """Lines of a table that are no workers: one above it, its head, what is left out."""
 _SHORT_STATES = {"waiting for a disk": "disk"}
 _NEW, _PARENT = "+", "^"
+_N_KINDS = 2
+"""Of lines of its error logs."""
 _CLOCKS = {
     "apache": "Apache replaces its dead once a second, so births show its clock, not its work",
     "php-fpm": "php-fpm replaces its dead at once, and looks after spare ones once a second",
@@ -120,6 +123,8 @@ class View:
             yield "zombies", zombies
         if status := "; ".join(status_texts(watched)):
             yield "status", status
+        for text in log_texts(watched.log, _N_KINDS):
+            yield "errors", text
         sample = watched.now.sample
         if not {each.pid for each in sample.workers if not each.is_zombie} & {*sample.root_pids}:
             yield "!", "the process that it began as has ended; these are left of it"
@@ -183,4 +188,4 @@ def _switches(watched: Watched) -> Iterator[str]:
     if happened.voluntary_switches is not None and happened.involuntary_switches is not None:
         n = happened.voluntary_switches + happened.involuntary_switches
         yield f"{per_s(n / happened.elapsed_s)} switches"
-    yield f"{per_s(happened.major_faults / happened.elapsed_s)} faults that read a disk"
+    yield f"{per_s(happened.major_faults / happened.elapsed_s)} major faults"

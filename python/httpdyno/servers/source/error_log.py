@@ -1,0 +1,92 @@
+"""Where a server that runs writes its errors: by the files that it has open, and by its settings.
+
+Its stderr counts, and what it has open to write to and calls an error log; so do the logs that its
+configuration names by their whole paths, since which files other users' processes have open only
+root may see. What goes to a pipe, a journal or a log server is no file, and is not found.
+
+Apache, nginx and php-fpm have their main error log as stderr too.
+
+Source: httpd 2.4, server/log.c, `ap_open_logs`; nginx, src/core/ngx_log.c,
+`ngx_log_redirect_stderr`; PHP, sapi/fpm/fpm/fpm_stdio.c.
+"""
+
+import os
+import posixpath
+import re
+import stat
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from httpdyno.model import Survey
+from httpdyno.servers.link import is_device
+from httpdyno.servers.source.find import Found
+from httpdyno.servers.source.process import PROC
+
+_MOST = 16
+"""Files: a hundred virtual hosts may have one each."""
+_STDERR = "2"
+_CALLED = re.compile(r"error|(?:^|[\W_])err(?:[\W_]|$)", re.IGNORECASE)
+_SETTINGS = frozenset({"errorlog", "error_log"})
+
+
+def error_logs(found: Found, survey: Survey | None, proc: Path = PROC) -> tuple[Path, ...]:
+    """Return the files that a server writes its errors to, as they are opened from here.
+
+    Args:
+        found: The server.
+        survey: What it is configured to; None where that is not known.
+        proc: Where processes are told of.
+    """
+    if found.root is None:
+        return ()
+    pid = found.root.pid
+    paths = [*_opened(proc / str(pid)), *_configured(survey)]
+    # What a container calls so may be another file here.
+    root = f"{proc}/{pid}/root" if found.is_elsewhere else ""
+    by_file: dict[object, Path] = {}
+    for path in paths:
+        seen = Path(f"{root}{path}")
+        by_file.setdefault(_file(seen), seen)
+    return tuple(by_file.values())[:_MOST]
+
+
+def _opened(folder: Path) -> Iterator[str]:
+    """Yield the paths of regular files that a process has open for its errors, stderr first."""
+    try:
+        names = sorted(os.listdir(folder / "fd"), key=lambda name: (name != _STDERR, name))  # noqa: PTH208 - names
+    except OSError:  # another user's, or gone
+        return
+    for name in names:
+        with suppress(OSError):
+            path = os.readlink(folder / "fd" / name)  # noqa: PTH115 - as it stands there
+            is_called = _CALLED.search(posixpath.basename(path)) is not None
+            if not path.startswith("/") or not (name == _STDERR or is_called):
+                continue
+            is_file = stat.S_ISREG((folder / "fd" / name).stat().st_mode)
+            if is_file and _flags(folder / "fdinfo" / name) & (os.O_WRONLY | os.O_RDWR):
+                yield path
+
+
+def _flags(file: Path) -> int:
+    for line in file.read_text(encoding="ascii", errors="replace").splitlines():
+        if line.startswith("flags:"):
+            return int(line.split()[1], 8)
+    return 0
+
+
+def _configured(survey: Survey | None) -> Iterator[str]:
+    for each in survey.readings if survey else ():
+        words = each.text.replace('"', " ").split()
+        is_path = bool(words) and words[0].startswith("/") and not is_device(words[0])
+        if each.name.lower() in _SETTINGS and is_path:
+            yield words[0]
+
+
+def _file(path: Path) -> object:
+    """Return what no other file has; of one that is not there, or not to be seen, its path."""
+    try:
+        now = path.stat()
+    except OSError:
+        return path
+    return now.st_dev, now.st_ino

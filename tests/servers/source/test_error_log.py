@@ -1,0 +1,71 @@
+"""Which files a server that runs writes its errors to, by a made-up /proc and by its settings."""
+
+import os
+
+import pytest
+
+from httpdyno.model import Member, Reading, Survey
+from httpdyno.servers.source.error_log import error_logs
+from httpdyno.servers.source.find import Found
+from httpdyno.servers.source.process import ProcessFacts
+
+PID = 812
+APPENDS, READS = 0o102001, 0o100000
+
+
+def found(**more: object) -> Found:
+    root = ProcessFacts(pid=PID, parent=1, name="x", started_at_s=0.0)
+    told: dict[str, object] = {"member": Member(name="x", kind="x"), "root": root}
+    return Found(**{**told, **more})  # type: ignore[arg-type]
+
+
+def surveyed(*errors: str) -> Survey:
+    readings = (Reading(name="ErrorLog", scope=f"{n}", text=text) for n, text in enumerate(errors))
+    return Survey(version="x", readings=tuple(readings))
+
+
+@pytest.fixture
+def open_files(tmp_path):
+    """Return what makes up which files the process has open, and how."""
+    folder = tmp_path / "proc" / str(PID)
+    for name in ("fd", "fdinfo"):
+        (folder / name).mkdir(parents=True)
+
+    def add(number: int, path: str, flags: int) -> None:
+        os.symlink(path, folder / "fd" / f"{number}")  # noqa: PTH211 - the number first
+        (folder / "fdinfo" / f"{number}").write_text(f"pos:\t0\nflags:\t0{flags:o}\nmnt_id:\t1\n")
+
+    return add
+
+
+def test_stderr_and_what_is_called_so_are_found_once_each(open_files, tmp_path):
+    proc, logs = tmp_path / "proc", {}
+    for name in ("error.log", "shop.err", "access.log", "errors.html", "berries", "configured"):
+        logs[name] = tmp_path / name
+        logs[name].touch()
+    (tmp_path / "link").symlink_to(logs["configured"])
+    open_files(1, "/dev/null", APPENDS)
+    open_files(2, str(logs["error.log"]), APPENDS)
+    open_files(3, "pipe:[7]", APPENDS)
+    open_files(9, str(logs["error.log"]), APPENDS)
+    open_files(10, str(logs["shop.err"]), APPENDS)
+    open_files(11, str(logs["access.log"]), APPENDS)
+    open_files(13, str(logs["berries"]), APPENDS)
+    open_files(12, str(logs["errors.html"]), READS)
+    survey = surveyed(
+        f'"{logs["configured"]}"', f"{logs['error.log']} info", "logs/mine", "/dev/stderr"
+    )
+    expected = [logs[name] for name in ("error.log", "shop.err", "configured")]
+    assert list(error_logs(found(), survey, proc)) == expected
+
+
+def test_what_may_not_be_seen_leaves_what_is_configured(tmp_path):
+    missing = tmp_path / "error.log"
+    assert error_logs(found(), surveyed(f"{missing}"), tmp_path) == (missing,)
+    assert error_logs(found(root=None), surveyed(f"{missing}"), tmp_path) == ()
+    assert error_logs(found(), None, tmp_path) == ()
+
+
+def test_a_containers_files_are_seen_through_its_process(tmp_path):
+    own = error_logs(found(is_elsewhere=True), surveyed("/var/log/error.log"), tmp_path)
+    assert own == (tmp_path / f"{PID}" / "root" / "var/log/error.log",)
