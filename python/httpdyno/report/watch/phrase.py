@@ -153,7 +153,7 @@ def disk_text(watched: Watched, every_s: float) -> str:
     moved, n = (disk.moved.read_bytes, disk.moved.written_bytes), watched.disk_requests.n
     read, written = (format_bytes(each / disk.seconds) for each in moved)
     text = f"{read}/s read and {written}/s written"
-    if n is not None and n >= LEAST_REQUESTS:
+    if n is not None and n >= LEAST_REQUESTS and any(moved):
         read, written = (format_bytes(each / n) for each in moved)
         text += f", {read} and {written} a request"
     if disk.seconds >= _OLD_LOOKS * every_s:
