@@ -4,8 +4,8 @@ import pytest
 from msgspec import structs
 from tests.advice.bottleneck_cases import BUILT, HEALTHY, KEPT
 
-from httpdyno.advice.bottleneck import bottleneck, differences, with_own_words
-from httpdyno.model import AnswerTime, LogKind, LogLines, Look, QueueSeen
+from httpdyno.advice.bottleneck import answer_split, bottleneck, differences, with_own_words
+from httpdyno.model import LogKind, LogLines, Look, QueueSeen
 
 LOOKED_AT = [each for each in KEPT if each.look is not None]
 
@@ -173,12 +173,33 @@ def time_of(**changes):
 
 def test_an_answer_has_its_time_at_a_worker_and_at_the_client():
     time = time_of()
-    assert time == AnswerTime(worker_s=0.01, client_s=0.04)
+    assert time is not None
+    assert (time.worker_s, time.client_s) == (0.01, 0.04)
+    assert sum(time.split.values()) == pytest.approx(time.worker_s)
 
 
 def test_a_worker_that_waits_for_a_silent_client_is_at_no_request():
     time = time_of(doing={"client_read": 3.0, "backend": 1.0})
-    assert time == AnswerTime(worker_s=0.0025, client_s=0.04)
+    assert time is not None
+    assert (time.worker_s, time.client_s) == (0.0025, 0.04)
+
+
+def test_an_answers_time_at_its_worker_is_divided_where_enough_was_seen():
+    doing = {"client_read": 1.0, "backend": 2.25, "running": 0.75}
+    time = time_of(doing=doing, n_samples=10)
+    assert time is not None
+    assert time.split == pytest.approx(
+        {"backend": 0.75 * time.worker_s, "running": 0.25 * time.worker_s}
+    )
+    told = "at the worker it is waiting for a backend 75 %, on a CPU or ready for one 25 %"
+    assert answer_split(time) == told
+    assert answer_split(time_of(doing={"running": 4.0}, clients=4.0)).endswith(
+        "it is on a CPU or ready for one"
+    )
+    few = time_of(doing=doing, n_samples=9)
+    assert few is not None
+    assert few.split == {}
+    assert answer_split(few) == answer_split(None) == ""
 
 
 @pytest.mark.parametrize(

@@ -172,6 +172,9 @@ class AnswerTime(Record, frozen=True):
     client_s: float
     """Requests under way, over answers a second. What is more than the former was spent in queues
     and on the wire."""
+    split: dict[str, float] = msgspec.field(default_factory=dict)
+    """Of `worker_s` the seconds that the worker was at each (`Doing`); empty where too few were
+    seen."""
 
 
 class Bottleneck(Record, frozen=True, omit_defaults=True):

@@ -107,7 +107,11 @@ def test_terminal_page_and_json_have_an_answers_time():
     assert words in " ".join(plain_text(outcome_text(outcome)).split())
     assert words in shown(outcome_html(outcome))
     arm = outcome_json(outcome)["steps"][0]["before_arm"]
-    assert arm["bottleneck"]["answer_time"] == {"worker_s": 0.028, "client_s": 0.028}
+    time = arm["bottleneck"]["answer_time"]
+    assert (time["worker_s"], time["client_s"]) == (0.028, 0.028)
+    assert time["split"] == pytest.approx({"disk": 0.0245, "running": 0.0035})
+    split = "at the worker it is waiting for a disk 88 %, on a CPU or ready for one 12 %"
+    assert f"{words}; {split}" in shown(outcome_html(outcome))
 
 
 @pytest.mark.parametrize(

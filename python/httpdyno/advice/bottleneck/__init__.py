@@ -1,11 +1,13 @@
 """What limits a server under a load, named with what says so; or why it cannot be told."""
 
+from httpdyno.advice.bottleneck.answer_split import answer_split
 from httpdyno.advice.bottleneck.difference import Difference, differences, unmoved_calls
 from httpdyno.advice.bottleneck.own_words import remark_on, with_own_words
 from httpdyno.advice.bottleneck.verdict import bottleneck
 
 __all__ = [
     "Difference",
+    "answer_split",
     "bottleneck",
     "differences",
     "remark_on",

@@ -116,9 +116,22 @@ class Facts:
         if not is_seen or has_several or not self._has_each_a_worker:
             return None
         per_s = self.per_s(look.answers)
+        worker_s = min(self.serving, look.clients) / per_s
         return AnswerTime(
-            worker_s=min(self.serving, look.clients) / per_s, client_s=look.clients / per_s
+            worker_s=worker_s, client_s=look.clients / per_s, split=self._split(worker_s)
         )
+
+    def _split(self, worker_s: float) -> dict[str, float]:
+        """Return for how long its worker was at each; empty where too few were seen."""
+        at = {
+            name: n
+            for name, n in self.look.doing.items()
+            if n > 0 and name not in {"idle", "client_read", "zombie"}
+        }
+        n_at = sum(at.values())
+        if n_at * self.look.n_samples < _SPLIT_SIGHTINGS:
+            return {}
+        return {name: worker_s * n / n_at for name, n in at.items()}
 
     @property
     def _has_each_a_worker(self) -> bool:
@@ -225,6 +238,8 @@ _BLOCKED = 0.2
 _SOME = 0.1
 _HARDLY_ANY = 0.05
 _SIGHTINGS = 10
+_SPLIT_SIGHTINGS = 30
+"""Of workers at requests: the standard error of a share of them is then a tenth of all at most."""
 _BIRTHS_PER_ANSWER = 0.5
 """Processes for each answer: they wait for one another."""
 _MISSED = 0.02

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from httpdyno.advice.bottleneck import answer_split
 from httpdyno.advice.bottleneck.facts import of as written
 from httpdyno.model import AnswerTime, Bottleneck, Look
 from httpdyno.units import format_duration
@@ -59,6 +60,10 @@ def answer_time_text(time: AnswerTime | None) -> str:
     """Return in words where an answer's time goes; empty where that is not known."""
     if time is None:
         return ""
+    return "; ".join(filter(None, [_where(time), answer_split(time)]))
+
+
+def _where(time: AnswerTime) -> str:
     worker, elsewhere_s = _rough(time.worker_s), time.client_s - time.worker_s
     if elsewhere_s < _LITTLE * time.client_s:
         return f"an answer takes {worker} of a worker, and hardly any time in queues"
