@@ -1,11 +1,13 @@
 """What an adopted site is proposed, its findings first."""
 
+from msgspec import structs
 from tests.advice.rules.told import APACHE, FPM, NGINX
 
 from httpdyno.adopt.gather import Gathered
 from httpdyno.adopt.propose import Wanted, propose
 from httpdyno.adopt.rehearsal import RehearsalReport
 from httpdyno.adopt.study_text import Offer
+from httpdyno.advice.room import WorkerRoom
 from httpdyno.model import Member, RequestSpec, Survey
 from httpdyno.registry import site_adapters
 from httpdyno.servers.site.adapter import MemberFiles
@@ -32,14 +34,15 @@ def found(kind, main, text):
     return Found(member=member, files=files, survey=survey)
 
 
-def proposed(*members, **wanted):
+def proposed(*members, rooms=(), **wanted):
     gathered = Gathered(members=members, outside=())
     infos = {
         knob_name(each.member.name, name): info
         for each in members
         for name, info in ADAPTERS[each.member.kind].knobs(each.survey).items()
     }
-    return propose(gathered, infos, REPORT, OFFER, Wanted(n_cpus=2, **wanted))
+    report = structs.replace(REPORT, rooms=rooms)
+    return propose(gathered, infos, report, OFFER, Wanted(n_cpus=2, **wanted))
 
 
 def test_findings_come_first_with_their_evidence_and_the_likeliest_after_them():
@@ -92,3 +95,17 @@ def test_rules_that_need_a_running_server_are_silent():
     every = proposed(found("apache", APACHE, SLOW))
     rules = {each.found_by for each in (*every.tried, *every.listed)}
     assert rules == {"", "kept-workers", "short-lives", "name-lookups"}
+
+
+def test_workers_are_cut_to_their_own_pools_room():
+    rooms = tuple(
+        WorkerRoom(member=name, n=n, n_copies=2) for name, n in (("nginx", 500), ("php-fpm", 20))
+    )
+    front = "worker_processes 1;\nevents {}\nhttp { server { listen 80; } }\n"
+    pool = "[www]\nlisten = /run/php.sock\npm = static\npm.max_children = 4\n"
+    members = found("nginx", NGINX, front), found("php-fpm", FPM, pool)
+    tried = {each.name: each for each in proposed(*members, rooms=rooms).tried}
+    assert tried["nginx:worker_processes"].memory == ""
+    cut = tried["php-fpm:pm.max_children"]
+    assert cut.levels == (20,)
+    assert cut.memory.startswith("32, 64 left out: memory has room for 20 processes of this pool")

@@ -40,11 +40,6 @@ def test_an_option_for_processes_or_threads_is_known_by_its_name(option, levels)
     assert {each: found[each].levels for each in found} == ({name: levels} if levels else {})
 
 
-def test_more_processes_than_memory_holds_are_not_proposed():
-    tight = Shape(n_cpus=4, connections=16, memory_bytes=6 << 30, worker_bytes=1 << 30)
-    assert proposed("serve", "--workers=1", shape=tight)["workers"].levels == (3,)
-
-
 def test_the_pool_of_node_is_proposed_where_more_clients_come_than_it_has_threads():
     found = proposed("node", "server.js")["UV_THREADPOOL_SIZE"]
     assert (found.start, found.levels) == (4, (16,))

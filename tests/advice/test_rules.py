@@ -1,5 +1,7 @@
 """Each rule speaks where it has a reason, is silent where it has none, and never talks nonsense."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -22,7 +24,9 @@ from tests.servers.nginx.layouts import DEBIAN
 from tests.servers.php_fpm.sample import FOLDER, OPCACHE, PHP_INI
 
 from httpdyno.advice.knob import rules
+from httpdyno.advice.knob.room import within_room
 from httpdyno.advice.proposal import LEAST_PRIOR, KnobProposal, Shape, chosen
+from httpdyno.advice.room import WorkerRoom
 from httpdyno.model import Backend, Burst, Reading, Survey
 
 MODULES = """LoadModule log_config_module m/mod_log_config.so
@@ -32,7 +36,6 @@ LoadModule deflate_module m/mod_deflate.so
 SMALL = Shape(n_cpus=2, connections=2)
 FILES = Shape(n_cpus=4, connections=64, static_share=0.9)
 NO_FILES = Shape(n_cpus=4, connections=64, static_share=0.0)
-FULL = Shape(n_cpus=4, connections=64, memory_bytes=600, worker_bytes=10)
 SPILLED = Shape(
     n_cpus=4,
     connections=64,
@@ -109,8 +112,6 @@ SHAPES = st.builds(
     connections=st.integers(1, 5000),
     static_share=st.none() | st.floats(0, 1),
     is_keep_alive=st.booleans(),
-    memory_bytes=st.sampled_from([0, 1, 10**9]),
-    worker_bytes=st.sampled_from([0, 10**6, 10**10]),
     burst=st.none()
     | st.builds(
         Burst,
@@ -125,18 +126,21 @@ SHAPES = st.builds(
         idle_ratio=st.floats(0, 1),
     ),
 )
+ROOMS = st.none() | st.builds(
+    WorkerRoom, member=st.just("any"), n=st.none() | st.integers(0, 300), unknown=st.just("why")
+)
 SITES = looked_at()
 
 
 @pytest.mark.parametrize("name", SITES)
 @settings(max_examples=30)
-@given(shape=SHAPES)
-def test_what_is_proposed_can_be_set_and_is_not_in_force_already(name, shape):
+@given(shape=SHAPES, room=ROOMS)
+def test_what_is_proposed_can_be_set_and_is_not_in_force_already(name, shape, room):
     site = SITES[name]
-    given_shape = type(site)(
-        kind=site.kind, survey=site.survey, knobs=site.knobs, shape=shape, others=site.others
-    )
-    for each in proposed(given_shape).values():
+    scopes = {each.partition("@")[2] for each in site.knobs}
+    rooms = {} if room is None else dict.fromkeys(scopes, room)
+    given_shape = replace(site, shape=shape, rooms=rooms)
+    for each in within_room(given_shape, proposed(given_shape)).values():
         info = site.knobs[each.name]
         assert each.start == info.default
         assert [info.complaint(level) for level in each.levels] == [""] * len(each.levels), each
@@ -186,8 +190,7 @@ def test_every_rule_has_something_to_say_of_some_site(kind):
             ),
             ("few children", pool("pm.max_children = 5"), {"pm.max_children": (32, 64)}),
             ("half is less", pool("pm.max_children = 40"), {"pm.max_children": (64,)}),
-            ("memory", pool(shape=FULL), {"pm.max_children": (15, 30)}),
-            ("two pools", php(SECOND_POOL, FULL), {"pm.max_children@b": (7, 15)}),
+            ("two pools", php(SECOND_POOL), {"pm.max_children@b": (32, 64)}),
             ("new children", pool("pm.max_requests = 1"), {"pm.max_requests": (5000,)}),
             ("forked when asked", pool("pm = ondemand"), {"pm": ("static",)}),
             (

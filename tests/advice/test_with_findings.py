@@ -1,7 +1,7 @@
 """What findings add to the knobs that are proposed."""
 
 import pytest
-from tests.advice.looked_at import gunicorn, httpd, nginx_text, pool, proposed
+from tests.advice.looked_at import gunicorn, httpd, nginx_text, proposed
 from tests.servers.apache_site.sample import PREFORK
 
 from httpdyno.advice.knob.finding import with_findings
@@ -9,7 +9,6 @@ from httpdyno.advice.proposal import LEAST_PRIOR, Shape, chosen
 from httpdyno.advice.rules.declaration import Finding, Proposed
 
 ROOMY = Shape(n_cpus=4, connections=64)
-SMALL = Shape(n_cpus=4, connections=64, memory_bytes=600, worker_bytes=100)
 PROXIED = "location / { proxy_pass http://127.0.0.1:3000; }"
 STATUS = "LoadModule status_module m/mod_status.so\n"
 
@@ -88,18 +87,6 @@ def test_the_first_finding_gives_the_reason_and_a_second_one_its_value():
 def test_what_cannot_be_set_there_is_passed_over(knob, value):
     site = httpd(f"{PREFORK}KeepAliveTimeout 60\n")
     assert added(site, finding((knob, value))) == proposed(site)
-
-
-@pytest.mark.parametrize(
-    ("site", "knob", "fits", "too_many"),
-    [
-        (gunicorn(shape=SMALL), "workers", 3, 4),
-        (pool("pm.max_children = 1", shape=SMALL), "pm.max_children", 3, 4),
-    ],
-)
-def test_processes_that_memory_does_not_hold_are_passed_over(site, knob, fits, too_many):
-    assert too_many not in added(site, finding((knob, too_many)))[knob].levels
-    assert fits in added(site, finding((knob, fits)))[knob].levels
 
 
 def test_what_a_rule_of_knobs_has_blocked_stays_so():

@@ -2,8 +2,9 @@
 
 import pytest
 
+from httpdyno.advice.proposal import KnobProposal, Proposals
 from httpdyno.cli import adopt
-from httpdyno.cli.adopt_told import told_attempts
+from httpdyno.cli.adopt_told import told_attempts, told_proposals
 from httpdyno.cli.app import run
 
 WHY = "no private copy can be kept apart here: a wall needs Landlock"
@@ -53,3 +54,17 @@ def test_what_it_may_not_is_told_with_a_way_out(attempt, words):
 def test_what_goes_out_is_not_told_as_refused():
     (line,) = told_attempts([], ["udp 192.0.2.9:8125"], "wall")
     assert line == "its copy reached udp 192.0.2.9:8125: a wall does not keep it from that"
+
+
+def test_which_workers_memory_does_not_hold_is_told_with_the_numbers():
+    said = "64 left out: memory has room for 9 processes"
+    cut = KnobProposal(name="a:workers", start=1, levels=(9,), why="waits", memory=said)
+    shut = KnobProposal(
+        name="b:workers", start=9, levels=(64,), why="waits", memory=said, blocked=said
+    )
+    other = KnobProposal(name="c", start=1, levels=(2,), why="", blocked="little is to be expected")
+    assert list(told_proposals(Proposals(tried=(cut,), listed=(shut, other)))) == [
+        "  a:workers  1 → 9: waits",
+        f"    {said}",
+        f"  b:workers  9 stays: {said}",
+    ]

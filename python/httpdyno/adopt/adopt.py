@@ -133,6 +133,8 @@ def adopt(
         request.offer.requests,
         connections=request.offer.connections,
         burst_s=request.burst_s,
+        members=gathered.members,
+        free_bytes=request.wanted.memory_bytes,
     )
     tell(_told(report))
     surveys = [found.survey for found in gathered.members]

@@ -6,7 +6,7 @@ full, requests that were turned away, handshakes, whether CPUs were idle while c
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -23,13 +23,22 @@ from httpdyno.telemetry.kernel_text import tcp_extensions
 
 BURST_S = 2.0
 _LOOK_S = 0.05
+_ASIDE_S = 0.4
+"""Between two looks at more than sockets, and the more the longer such a look takes."""
+_ASIDE_RATIO = 0.1
+"""Of the time, at most, for those."""
 _DRAIN_S = 1.0
 _TIMEOUT_S = 5.0
 _OVERFLOWS = "ListenOverflows"
 
 
 def burst(
-    running: SiteRunning, requests: Sequence[RequestSpec], connections: int, duration_s: float
+    running: SiteRunning,
+    requests: Sequence[RequestSpec],
+    connections: int,
+    duration_s: float,
+    *,
+    aside: Callable[[], None] | None = None,
 ) -> Burst | None:
     """Load a copy for a moment; None where there is nothing to ask it for.
 
@@ -38,6 +47,7 @@ def burst(
         requests: Those of the study; what is no GET is left out.
         connections: Clients at a time.
         duration_s: For so long.
+        aside: Called now and then while it is loaded.
 
     Raises:
         EngineError: The engine cannot run it.
@@ -57,9 +67,15 @@ def burst(
         networks=running.networks,
         drain_s=_DRAIN_S,
     )
+    aside_s = began_s + _ASIDE_S
     try:
         while not handle.wait(_LOOK_S):
             _look(network, waiting)
+            now_s = time.monotonic()
+            if aside is not None and now_s >= aside_s:
+                aside()
+                took_s = time.monotonic() - now_s
+                aside_s = now_s + max(_ASIDE_S, took_s / _ASIDE_RATIO)
     finally:
         handle.stop()
     cpu_s = account.read().cpu_s - cpu_s

@@ -10,6 +10,7 @@ from httpdyno.adopt.rehearsal import RehearsalReport
 from httpdyno.adopt.study_text import Offer
 from httpdyno.advice.knob import rules
 from httpdyno.advice.knob.finding import with_findings
+from httpdyno.advice.knob.room import within_room
 from httpdyno.advice.proposal import KnobProposal, Offered, Proposals, Shape, chosen
 from httpdyno.advice.rules import RULES
 from httpdyno.advice.rules.declaration import Finding
@@ -38,7 +39,7 @@ class Wanted:
     left_out: Sequence[str] = ()
     """`--not-knob NAME`."""
     memory_bytes: int = 0
-    """What the machine has free for a copy."""
+    """What the machine has free for copies; 0 where nobody knows."""
     n_cpus: int = 1
 
 
@@ -58,8 +59,6 @@ def propose(
         n_cpus=wanted.n_cpus,
         connections=offer.connections,
         static_share=report.static_share,
-        memory_bytes=wanted.memory_bytes,
-        worker_bytes=(report.pss_bytes or 0) // max(1, report.n_processes),
         words=report.words,
         burst=report.burst,
     )
@@ -79,9 +78,10 @@ def propose(
             knobs=own,
             shape=shape,
             others={kind: survey for kind, survey in surveys.items() if kind != member.kind},
+            rooms={room.pool: room for room in report.rooms if room.member == member.name},
         )
         reasons = with_findings(looked_at, _likeliest(looked_at), _findings(found, wanted.n_cpus))
-        for name, each in reasons.items():
+        for name, each in within_room(looked_at, reasons).items():
             whole = knob_name(member.name, name)
             proposed[whole] = structs.replace(each, name=whole)
     proposed |= asked

@@ -12,7 +12,10 @@ from pathlib import PurePosixPath
 import msgspec
 
 from httpdyno.adopt.burst import burst
+from httpdyno.adopt.member_sample import copy_sampled
+from httpdyno.adopt.pool_room import MemberSample, rooms
 from httpdyno.advice.answer import is_from_file
+from httpdyno.advice.room import WorkerRoom
 from httpdyno.errors import AdapterError
 from httpdyno.model import Burst, Configuration, Record, RequestSpec, ServerSpec
 from httpdyno.servers.adapter import NotRunning
@@ -23,6 +26,7 @@ from httpdyno.servers.run_folder import new_run_root
 from httpdyno.servers.site.running import SiteRunning
 from httpdyno.servers.site.seating import OpenSeat
 from httpdyno.servers.site.server import SiteServer
+from httpdyno.servers.site.snapshot import Found
 from httpdyno.telemetry.account import account_of
 
 _READY_S = 20.0
@@ -88,6 +92,8 @@ class RehearsalReport(Record, frozen=True):
     """What some clients at a time did to it; None where none was sent."""
     prepare_s: float = 0.0
     """What of `ready_s` the commands took that prepare it."""
+    rooms: tuple[WorkerRoom, ...] = ()
+    """How many workers memory has room for, of each pool; empty where nobody looked."""
 
     @property
     def wrong(self) -> tuple[Answered, ...]:
@@ -102,13 +108,15 @@ class RehearsalReport(Record, frozen=True):
         return sum(told) / len(told) if told else None
 
 
-def rehearse_site(
+def rehearse_site(  # noqa: PLR0913 - what there is to say of one start
     server: SiteServer,
     spec: ServerSpec,
     requests: Sequence[RequestSpec],
     *,
     connections: int = 1,
     burst_s: float = 0.0,
+    members: Sequence[Found] = (),
+    free_bytes: int = 0,
 ) -> RehearsalReport:
     """Start the copy as found, ask each request twice, then all at once for a moment, and end it.
 
@@ -118,6 +126,8 @@ def rehearse_site(
         requests: What the study asks for.
         connections: Clients of the burst.
         burst_s: How long that is; 0 is none.
+        members: Of the site, front to back, whose pools' memory is looked at.
+        free_bytes: What the machine has free for copies; 0: nobody looks.
 
     Raises:
         AdapterError: It does not come up; says its own words.
@@ -144,7 +154,14 @@ def rehearse_site(
             ready_s = time.monotonic() - began_s
             safe = [each for each in requests if each.method in _SAFE][:_MOST_REQUESTS]
             answered = tuple(_answered(running, each) for each in safe)
-            sent = burst(running, safe, connections, burst_s)
+            looks: list[tuple[MemberSample, ...]] = []
+
+            def look() -> None:
+                if free_bytes:
+                    looks.append(copy_sampled(members, running))
+
+            sent = burst(running, safe, connections, burst_s, aside=look)
+            look()
             account = account_of(running)
             memory = account.memory()
             return RehearsalReport(
@@ -162,6 +179,7 @@ def rehearse_site(
                 isolation=running.seat.kind,
                 burst=sent,
                 prepare_s=running.prepare_s,
+                rooms=rooms(looks, free_bytes),
             )
         finally:
             running.stop()

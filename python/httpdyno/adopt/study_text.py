@@ -103,7 +103,8 @@ class StudyText:
             "levels": proposal.levels,
             "why": proposal.why,
         }
-        return [*_remarks(info), "[[knobs]]", *toml_lines(keys)]
+        memory = proposal.memory if proposal.memory != proposal.blocked else ""
+        return [*_remarks(info), *comment(memory), "[[knobs]]", *toml_lines(keys)]
 
     def _listed(self) -> list[list[str]]:
         if not self.proposals.listed:

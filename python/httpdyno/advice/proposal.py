@@ -12,6 +12,7 @@ from typing import Literal
 
 from msgspec import structs
 
+from httpdyno.advice.room import WorkerRoom
 from httpdyno.advice.rules.declaration import SEVERITIES, Severity
 from httpdyno.model import Burst, KnobInfo, Level, Record, Survey
 
@@ -46,6 +47,9 @@ class KnobProposal(Record, frozen=True):
     """Of that finding."""
     blocked: str = ""
     """Why it is shown and not tried, such as `needs --allow stale`; empty where it is tried."""
+    memory: str = ""
+    """Of a number of workers: which levels memory does not hold, with the numbers, or why nobody
+    knows; empty where all fit, and of others."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -59,10 +63,6 @@ class Shape:
     proxied_share: float | None = None
     """Answered by a backend."""
     is_keep_alive: bool = True
-    memory_bytes: int = 0
-    """What the machine has free for a copy; 0 where nobody looked."""
-    worker_bytes: int = 0
-    """What a worker takes (PSS); 0 where nobody looked."""
     burst: Burst | None = None
     """What some clients at a time did to the copy; None where nobody tried."""
     words: tuple[str, ...] = ()
@@ -79,6 +79,8 @@ class Offered:
     shape: Shape
     others: Mapping[str, Survey] = field(default_factory=dict)
     """The other members of the site, by kind."""
+    rooms: Mapping[str, WorkerRoom] = field(default_factory=dict)
+    """Pool → how many workers memory has room for; empty where nobody looked."""
 
     def found(self, name: str) -> Level | None:
         """Return a knob's value as found; None where it cannot be set here."""

@@ -4,6 +4,7 @@ import os
 import shlex
 from collections.abc import Sequence
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 from typing import Annotated
 
@@ -183,7 +184,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
         allowed=_allowed(allow),
         levels=dict(_levels(each) for each in knob or []),
         left_out=tuple(not_knob or ()),
-        memory_bytes=int(machine_room().memory_bytes),
+        memory_bytes=int(free_bytes) if (free_bytes := machine_room().memory_bytes) < inf else 0,
         n_cpus=len(os.sched_getaffinity(0)),
     )
     if dry_run:

@@ -9,6 +9,7 @@ import msgspec
 from httpdyno.adopt.adopt import Adopted
 from httpdyno.adopt.gather import Gathered
 from httpdyno.adopt.study_text import described
+from httpdyno.advice.proposal import Proposals
 from httpdyno.cli.standard_streams import say, tell
 from httpdyno.model import Site, level_text
 from httpdyno.servers.site.snapshot import version_of
@@ -75,13 +76,24 @@ def show_adopted(adopted: Adopted, gathered: Gathered) -> None:
     if proposals.listed:
         parts.append(f"{len(proposals.listed)} more listed with the reason")
     say(f"wrote {adopted.folder}/: {', '.join(parts)}")
-    for proposal in proposals.tried:
-        levels = ", ".join(level_text(level) for level in proposal.levels)
-        say(f"  {proposal.name}  {level_text(proposal.start)} → {levels}: {proposal.why}")
+    for line in told_proposals(proposals):
+        say(line)
     if report.wrong:
         say(f"mend that first: what is asked for stands in {adopted.folder}/study.toml")
     else:
         say(f"next: httpdyno tune {adopted.folder}")
+
+
+def told_proposals(proposals: Proposals) -> Iterator[str]:
+    """Yield lines for what is tried, and for what is not because memory does not hold it."""
+    for each in proposals.tried:
+        levels = ", ".join(level_text(level) for level in each.levels)
+        yield f"  {each.name}  {level_text(each.start)} → {levels}: {each.why}"
+        if each.memory:
+            yield f"    {each.memory}"
+    for each in proposals.listed:
+        if each.memory and each.memory == each.blocked:
+            yield f"  {each.name}  {level_text(each.start)} stays: {each.memory}"
 
 
 def told_attempts(refused: Sequence[str], reached: Sequence[str], isolation: str) -> Iterator[str]:

@@ -9,7 +9,6 @@ from httpdyno.advice.knob.rule import (
     LIKELY,
     POSSIBLE,
     WEAK,
-    most_workers,
     number,
     overflowing,
     proposals,
@@ -23,9 +22,9 @@ MOSTLY = 0.5
 
 
 def workers(offered: Offered) -> Iterator[KnobProposal]:
-    """Propose as many workers as clients, as far as memory goes; all others wait."""
+    """Propose as many workers as clients, and more; all others wait."""
     shape = offered.shape
-    most = most_workers(offered, max(4 * shape.n_cpus, 2 * shape.connections))
+    most = max(4 * shape.n_cpus, 2 * shape.connections)
     threads = int(number(offered.found("ThreadsPerChild")) or 1)
     most = max(threads, most // threads * threads)
     yield from proposals(

@@ -9,14 +9,12 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import structs
 
-from httpdyno.advice.knob.rule import POSSIBLE, most_workers, number
+from httpdyno.advice.knob.rule import POSSIBLE, number
 from httpdyno.advice.proposal import KnobProposal, Offered
 from httpdyno.advice.rules.declaration import Finding, Proposed
 from httpdyno.model import KnobInfo, Level
 
-_PROCESSES = frozenset({"MaxRequestWorkers", "pm.max_children", "workers"})
-"""Knobs that are a number of processes, which takes memory."""
-_BY_LOAD = _PROCESSES | {"threads"}
+_BY_LOAD = frozenset({"MaxRequestWorkers", "pm.max_children", "workers", "threads"})
 """Knobs whose levels follow from clients and CPUs: what rules of knobs say of these is told too."""
 
 
@@ -25,8 +23,8 @@ def with_findings(
 ) -> dict[str, KnobProposal]:
     """Return what is proposed, with what findings propose of it or besides.
 
-    Values that are in force already, that this server's knob does not have or that memory does not
-    hold are passed over, and so is a knob that cannot be set here.
+    Values that are in force already or that this server's knob does not have are passed over, and
+    so is a knob that cannot be set here. What memory does not hold is left out later (`room.py`).
 
     Args:
         offered: What can be set, and what was seen.
@@ -37,7 +35,7 @@ def with_findings(
     for finding in findings:
         for each in finding.proposes:
             info = offered.knobs.get(each.knob)
-            if info is None or info.default is None or not _is_possible(offered, info, each):
+            if info is None or info.default is None or not _is_possible(info, each):
                 continue
             known = whole.get(each.knob) or KnobProposal(
                 name=each.knob, start=info.default, levels=(), why=""
@@ -47,14 +45,8 @@ def with_findings(
     return whole
 
 
-def _is_possible(offered: Offered, info: KnobInfo, proposed: Proposed) -> bool:
-    if proposed.value == info.default or info.complaint(proposed.value):
-        return False
-    bare = proposed.knob.partition("@")[0]
-    n = number(proposed.value)
-    if bare not in _PROCESSES or n is None:
-        return True
-    return n <= most_workers(offered, int(n), n_pools=len(offered.named(bare)))
+def _is_possible(info: KnobInfo, proposed: Proposed) -> bool:
+    return proposed.value != info.default and not info.complaint(proposed.value)
 
 
 def _levels(known: KnobProposal, value: Level) -> tuple[Level, ...]:

@@ -10,7 +10,6 @@ from httpdyno.advice.knob.rule import (
     POSSIBLE,
     WEAK,
     above,
-    most_workers,
     number,
     proposals,
 )
@@ -22,13 +21,12 @@ _SURE = 0.95
 
 
 def children(offered: Offered) -> Iterator[KnobProposal]:
-    """Propose as many processes as there are clients, as far as memory goes; half as many, too.
+    """Propose as many processes as there are clients; half as many, too.
 
     A process answers one request at a time, whatever it waits for.
     """
     shape = offered.shape
-    n_pools = len(offered.named("pm.max_children")) or 1
-    most = most_workers(offered, max(2 * shape.n_cpus, shape.connections), n_pools=n_pools)
+    most = max(2 * shape.n_cpus, shape.connections)
     yield from proposals(
         offered,
         "pm.max_children",

@@ -5,7 +5,7 @@ Source of what UV_THREADPOOL_SIZE does: nodejs.org/api/cli.html#uv_threadpool_si
 
 from collections.abc import Iterator
 
-from httpdyno.advice.knob.rule import LIKELY, POSSIBLE, most_workers, number, proposals
+from httpdyno.advice.knob.rule import LIKELY, POSSIBLE, number, proposals
 from httpdyno.advice.proposal import KnobProposal, Offered
 
 _WORKERS = ("workers", "worker-processes", "processes", "num-workers", "instances", "cluster")
@@ -18,14 +18,13 @@ _MORE_THREADS = 16
 def workers(offered: Offered) -> Iterator[KnobProposal]:
     """Propose a process for each core where an option of the program's own says fewer."""
     n_cpus = offered.shape.n_cpus
-    most = most_workers(offered, max(4 * n_cpus, 2))
     for name in _WORKERS:
         yield from proposals(
             offered,
             name,
             # 0 often means as many as there are cores.
             lambda found: 0 < (number(found) or 0) < n_cpus,
-            lambda _: (min(most, n_cpus), min(most, 2 * n_cpus)),
+            lambda _: (n_cpus, 2 * n_cpus),
             lambda found: f"{found} on {n_cpus} cores, for {offered.shape.connections} clients",
             prior=LIKELY,
         )

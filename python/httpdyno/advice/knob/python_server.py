@@ -11,7 +11,6 @@ from httpdyno.advice.knob.rule import (
     WEAK,
     above,
     is_waited_for,
-    most_workers,
     number,
     overflowing,
     proposals,
@@ -30,12 +29,11 @@ _ONE_AT_A_TIME = frozenset({"sync", "gthread"})
 def workers(offered: Offered) -> Iterator[KnobProposal]:
     """Propose more processes: one interpreter computes on one core, and sync workers wait too."""
     n_cpus = offered.shape.n_cpus
-    most = most_workers(offered, max(4 * n_cpus, 2))
     yield from proposals(
         offered,
         "workers",
-        lambda found: (number(found) or most) < n_cpus or _waits(offered, found),
-        lambda found: above(found, (min(most, n_cpus), min(most, 2 * n_cpus + 1))),
+        lambda found: (number(found) or n_cpus) < n_cpus or _waits(offered, found),
+        lambda found: above(found, (n_cpus, 2 * n_cpus + 1)),
         lambda found: f"{found} on {n_cpus} cores, for {offered.shape.connections} clients",
         prior=LIKELY,
     )
@@ -48,7 +46,7 @@ def idle(offered: Offered) -> Iterator[KnobProposal]:
     if shape.burst is None or not is_waited_for(offered, n_workers):
         return
     busy = f"{shape.burst.cpus_busy:.1f} of {shape.n_cpus} CPUs were busy"
-    most = most_workers(offered, min(shape.connections, _MOST_PER_CPU * shape.n_cpus))
+    most = min(shape.connections, _MOST_PER_CPU * shape.n_cpus)
     if offered.found("worker_class") in _ONE_AT_A_TIME:
         yield from proposals(
             offered,

@@ -105,17 +105,3 @@ def _may_wait_at(offered: Offered, burst: Burst) -> bool:
 def above(found: Level, levels: Iterable[int]) -> tuple[int, ...]:
     """Return the levels that are more than what was found."""
     return tuple(level for level in levels if level > (number(found) or 0))
-
-
-def most_workers(offered: Offered, wanted: int, *, n_pools: int = 1) -> int:
-    """Return how many workers of those wanted the free memory holds, two arms beside each other.
-
-    Args:
-        offered: What is looked at.
-        wanted: As many as there is a use for.
-        n_pools: How many pools have that many each.
-    """
-    shape = offered.shape
-    if not (shape.memory_bytes and shape.worker_bytes):
-        return wanted
-    return max(1, min(wanted, shape.memory_bytes // (2 * n_pools * shape.worker_bytes)))

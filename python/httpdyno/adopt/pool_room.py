@@ -1,0 +1,195 @@
+"""How many workers memory has room for, of each pool of a copy beside all else of it. Pure.
+
+Two copies stand by at a time, so each may have half of what the machine has free. Of that, what one
+pool may have is less what the rest of the copy holds: other members, and of php-fpm its other
+pools. What is shared between pools is there once, by whichever of them it is counted.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from msgspec import structs
+
+from httpdyno.advice.room import WorkerRoom
+from httpdyno.telemetry.memory_bound import memory_bound
+from httpdyno.telemetry.pool import Pool, pool, rss_bytes, size
+from httpdyno.telemetry.worker import Sample, Worker
+
+COPIES = 2
+"""An arm and the one that it is compared with."""
+_ANSWERS_ITSELF = frozenset({"uvicorn", "node", "command"})
+"""Kinds of which one process may be all; a parent of the others answers nothing."""
+_NO_WORKER = "no worker of it ran"
+_TITLE = "php-fpm: pool "
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MemberSample:
+    """The processes of a member, under load."""
+
+    name: str
+    kind: str
+    sample: Sample
+    titles: Mapping[int, str] = field(default_factory=dict)
+    """Process → what it calls itself; where there are several pools."""
+    pools: Sequence[str] = ()
+    """By name, as knobs have them for their scope; empty where the member is one pool."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Split:
+    """One pool of a member."""
+
+    name: str
+    roots: tuple[Worker, ...] = ()
+    """What is there besides its workers."""
+    workers: tuple[Worker, ...] = ()
+    unknown: str = ""
+    """Why nothing can be said of it."""
+
+
+def rooms(
+    looks: Sequence[Sequence[MemberSample]],
+    free_bytes: int,
+    *,
+    grown: Mapping[str, Mapping[str, Worker]] | None = None,
+) -> tuple[WorkerRoom, ...]:
+    """Return the room for each pool of a copy; none where nobody looked what is free.
+
+    Of several looks the one counts at which there was room for the fewest: what a request takes is
+    given back with its end.
+
+    Args:
+        looks: Each at all members of the copy.
+        free_bytes: What the machine had free before the copy was there; 0 where nobody looked.
+        grown: Member → pool → the largest worker of the server that runs. One that has more of its
+            own than any of the copy's stands for all: a copy's workers are young.
+    """
+    found: dict[tuple[str, str], WorkerRoom] = {}
+    for copy in looks if free_bytes else ():
+        for room in _rooms(copy, free_bytes, grown or {}):
+            before = found.get((room.member, room.pool))
+            if before is None or before.n is None or (room.n is not None and room.n < before.n):
+                found[room.member, room.pool] = room
+    return tuple(found.values())
+
+
+def _rooms(
+    copy: Sequence[MemberSample], free_bytes: int, grown: Mapping[str, Mapping[str, Worker]]
+) -> Iterator[WorkerRoom]:
+    everybody = [each for member in copy for each in member.sample.workers if not each.is_zombie]
+    for member in copy:
+        old = grown.get(member.name, {})
+        for split in _pools(member):
+            inside = {each.pid for each in (*split.roots, *split.workers)}
+            held = sum(_held_bytes(each) for each in everybody if each.pid not in inside)
+            yield _room(member, split, free_bytes, held, old.get(split.name))
+
+
+def largest_workers(member: MemberSample) -> dict[str, Worker]:
+    """Return the worker of each pool that has the most of its own, where that may be seen."""
+    return {
+        split.name: max(split.workers, key=size)
+        for split in _pools(member)
+        if split.workers and not any(each.lacks_memory for each in split.workers)
+    }
+
+
+def _room(
+    member: MemberSample, split: _Split, free_bytes: int, held_bytes: int, grown: Worker | None
+) -> WorkerRoom:
+    room = WorkerRoom(
+        member=member.name,
+        pool=split.name,
+        unknown=split.unknown,
+        free_bytes=free_bytes,
+        n_copies=COPIES,
+        held_bytes=held_bytes,
+    )
+    if split.unknown:
+        return room
+    seen = pool(
+        Sample(
+            at_s=member.sample.at_s,
+            root_pids=tuple(each.pid for each in split.roots),
+            workers=(*split.roots, *split.workers),
+        )
+    )
+    is_of_running = bool(grown and seen.largest and size(grown) > size(seen.largest))
+    if is_of_running:
+        seen = replace(seen, largest=grown)
+    own_bytes = (seen.pss_bytes or 0) - (seen.file_pss_bytes or 0)
+    bound = memory_bound(
+        seen,
+        # It adds what the pool has itself, and that is in what was free before.
+        available_bytes=max(0, free_bytes // COPIES - held_bytes) - own_bytes,
+    )
+    largest = seen.largest
+    if bound is None or largest is None:
+        return structs.replace(room, unknown=_unseen(seen, (*split.roots, *split.workers)))
+    return structs.replace(
+        room,
+        n=bound.n,
+        unknown="" if bound.n is not None else "no worker has memory of its own",
+        available_bytes=bound.available_bytes,
+        reserve_bytes=bound.reserve_bytes,
+        once_bytes=bound.once_bytes,
+        each_bytes=bound.each_bytes,
+        kernel_bytes=bound.kernel_bytes,
+        age_s=largest.age_s,
+        is_of_running=is_of_running,
+    )
+
+
+def _unseen(seen: Pool, workers: Sequence[Worker]) -> str:
+    if seen.pss_bytes is not None:
+        return "which of its pages are of files is not told (before Linux 5.4)"
+    hidden = (words for each in workers for words in each.hidden if words.startswith("memory"))
+    return next(hidden, "memory of some of its processes was not read")
+
+
+def _pools(member: MemberSample) -> Iterator[_Split]:
+    """Yield the pools of a member, each with its parent."""
+    living = [each for each in member.sample.workers if not each.is_zombie]
+    roots = tuple(each for each in living if each.pid in member.sample.root_pids)
+    below = tuple(each for each in living if each.pid not in member.sample.root_pids)
+    if not member.pools:
+        yield _one_pool(member, roots, below)
+        return
+    named = {each.pid: _pool_of(member, each.pid) for each in below}
+    is_known = all(name in member.pools for name in named.values())
+    for name in member.pools:
+        own = tuple(each for each in below if named[each.pid] == name)
+        if not is_known:
+            yield _Split(name=name, unknown="whose some of its processes are is not told")
+        elif not own:
+            yield _Split(name=name, unknown=_NO_WORKER)
+        else:
+            yield _Split(name=name, roots=roots, workers=own)
+
+
+def _one_pool(member: MemberSample, roots: tuple[Worker, ...], below: tuple[Worker, ...]) -> _Split:
+    if not below:
+        if member.kind in _ANSWERS_ITSELF and roots:
+            # What a further one would be is what this one is.
+            return _Split(name="", workers=roots)
+        return _Split(name="", unknown=_NO_WORKER)
+    names = list(dict.fromkeys(each.name for each in below))
+    if len(names) == 1:
+        return _Split(name="", roots=roots, workers=below)
+    # Such as Apache's rotatelogs: what helps has another name than who was forked.
+    forked = {each.name for each in roots}
+    own = tuple(each for each in below if each.name in forked)
+    if not own:
+        return _Split(name="", unknown=f"its processes are of several kinds ({', '.join(names)})")
+    return _Split(name="", roots=roots, workers=own)
+
+
+def _pool_of(member: MemberSample, pid: int) -> str:
+    title = member.titles.get(pid, "")
+    return title.removeprefix(_TITLE).rstrip() if title.startswith(_TITLE) else ""
+
+
+def _held_bytes(worker: Worker) -> int:
+    """Return what a process holds beside a pool: its share, and of who is not seen all it may."""
+    return worker.memory.pss_bytes if worker.memory else rss_bytes(worker)
