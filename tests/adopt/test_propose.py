@@ -1,13 +1,16 @@
 """What an adopted site is proposed, its findings first."""
 
+import pytest
 from msgspec import structs
 from tests.advice.rules.told import APACHE, FPM, NGINX
 
 from httpdyno.adopt.gather import Gathered
+from httpdyno.adopt.own_server import OwnServer
 from httpdyno.adopt.propose import Wanted, propose
 from httpdyno.adopt.rehearsal import RehearsalReport
 from httpdyno.adopt.study_text import Offer
 from httpdyno.advice.room import WorkerRoom
+from httpdyno.advice.rules.facts import PoolFacts, Queue, configured
 from httpdyno.model import Member, RequestSpec, Survey
 from httpdyno.registry import site_adapters
 from httpdyno.servers.site.adapter import MemberFiles
@@ -34,7 +37,7 @@ def found(kind, main, text):
     return Found(member=member, files=files, survey=survey)
 
 
-def proposed(*members, rooms=(), **wanted):
+def proposed(*members, rooms=(), servers=None, **wanted):
     gathered = Gathered(members=members, outside=())
     infos = {
         knob_name(each.member.name, name): info
@@ -42,7 +45,8 @@ def proposed(*members, rooms=(), **wanted):
         for name, info in ADAPTERS[each.member.kind].knobs(each.survey).items()
     }
     report = structs.replace(REPORT, rooms=rooms)
-    return propose(gathered, infos, report, OFFER, Wanted(n_cpus=2, **wanted))
+    asked = Wanted(n_cpus=2, **wanted)
+    return propose(gathered, infos, report, OFFER, asked, servers=servers)
 
 
 def test_findings_come_first_with_their_evidence_and_the_likeliest_after_them():
@@ -109,3 +113,36 @@ def test_workers_are_cut_to_their_own_pools_room():
     cut = tried["php-fpm:pm.max_children"]
     assert cut.levels == (20,)
     assert cut.memory.startswith("32, 64 left out: memory has room for 20 processes of this pool")
+
+
+POOL = PoolFacts(
+    n_workers=5,
+    names=("php-fpm8.2",),
+    n_fit=40,
+    each_bytes=90 << 20,
+    available_bytes=4 << 30,
+    limited_by="MemAvailable and what it has",
+)
+
+
+@pytest.mark.parametrize(
+    ("children", "known", "rule", "levels"),
+    [
+        (100, {"pool": POOL}, "workers-over-memory", (40,)),
+        (
+            5,
+            {"pool": POOL, "queues": (Queue(address="unix:/run/p", waiting=9, backlog=511),)},
+            "workers-below-memory",
+            (10, 32, 64),
+        ),
+    ],
+)
+def test_what_the_server_shows_that_runs_is_evidence_too(children, known, rule, levels):
+    text = f"[www]\nlisten = /run/php.sock\npm = static\npm.max_children = {children}\n"
+    member = found("php-fpm", FPM, text)
+    of_files = configured(member.member, member.survey, is_whole=True)
+    server = OwnServer(facts=structs.replace(of_files, **known))
+    tried = {each.name: each for each in proposed(member, servers={"php-fpm": server}).tried}
+    each = tried["php-fpm:pm.max_children"]
+    assert (each.found_by, each.levels) == (rule, levels)
+    assert rule not in {each.found_by for each in proposed(member).tried}

@@ -9,6 +9,9 @@ import msgspec
 
 from httpdyno.adopt.burst import BURST_S
 from httpdyno.adopt.gather import EVERYTHING, Gathered
+from httpdyno.adopt.own_server import OwnServer
+from httpdyno.adopt.pool_look import PoolLooks
+from httpdyno.adopt.pool_room import largest_workers
 from httpdyno.adopt.propose import Wanted, named, propose
 from httpdyno.adopt.rehearsal import RehearsalReport, folders_of, rehearse_site
 from httpdyno.adopt.remark import remarked
@@ -46,6 +49,8 @@ class Request:
     burst_s: float = BURST_S
     """How long the rehearsal sends all clients at a time; 0 leaves that out."""
     wanted: Wanted = field(default_factory=Wanted)
+    own: Mapping[str, OwnServer] = field(default_factory=dict)
+    """Member → what is known of the server that it is a copy of."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -133,15 +138,22 @@ def adopt(
         request.offer.requests,
         connections=request.offer.connections,
         burst_s=request.burst_s,
-        members=gathered.members,
-        free_bytes=request.wanted.memory_bytes,
+        pools=PoolLooks(
+            gathered.members,
+            request.wanted.memory_bytes,
+            {
+                found.member.name: largest_workers(own.sample(found))
+                for found in gathered.members
+                if (own := request.own.get(found.member.name))
+            },
+        ),
     )
     tell(_told(report))
     surveys = [found.survey for found in gathered.members]
     remarks = remarked(report, surveys, is_tls=request.offer.is_tls)
     written = folders_of(report.written, (*_ALWAYS_PRIVATE, *_declared(gathered)))
     site = msgspec.structs.replace(site, writes=(*site.writes, *written))
-    proposals = propose(gathered, infos, report, request.offer, request.wanted)
+    proposals = propose(gathered, infos, report, request.offer, request.wanted, servers=request.own)
     if not proposals.tried:
         raise UsageError(
             "no rule knows of anything worth trying in this site",

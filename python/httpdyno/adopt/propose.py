@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from msgspec import structs
 
 from httpdyno.adopt.gather import Gathered
+from httpdyno.adopt.own_server import OwnServer
 from httpdyno.adopt.rehearsal import RehearsalReport
 from httpdyno.adopt.study_text import Offer
 from httpdyno.advice.knob import rules
@@ -14,7 +15,7 @@ from httpdyno.advice.knob.room import within_room
 from httpdyno.advice.proposal import KnobProposal, Offered, Proposals, Shape, chosen
 from httpdyno.advice.rules import RULES
 from httpdyno.advice.rules.declaration import Finding
-from httpdyno.advice.rules.facts import configured
+from httpdyno.advice.rules.facts import Facts, configured
 from httpdyno.advice.rules.finding import findings_of
 from httpdyno.errors import UsageError
 from httpdyno.model import KnobInfo, Level, level_text
@@ -43,14 +44,24 @@ class Wanted:
     n_cpus: int = 1
 
 
-def propose(
+def propose(  # noqa: PLR0913 - what is known of a site and wanted of it
     gathered: Gathered,
     infos: Mapping[str, KnobInfo],
     report: RehearsalReport,
     offer: Offer,
     wanted: Wanted,
+    *,
+    servers: Mapping[str, OwnServer] | None = None,
 ) -> Proposals:
     """Return what is tried and what is listed, under whole names.
+
+    Args:
+        gathered: The site as it was found.
+        infos: What can be set, by whole names.
+        report: What one start of a copy showed.
+        offer: What it is asked for.
+        wanted: What a person said.
+        servers: Member → what is known of the server itself; without it settings alone tell.
 
     Raises:
         UsageError: A knob that was named is not there, or would stay as it is.
@@ -80,7 +91,9 @@ def propose(
             others={kind: survey for kind, survey in surveys.items() if kind != member.kind},
             rooms={room.pool: room for room in report.rooms if room.member == member.name},
         )
-        reasons = with_findings(looked_at, _likeliest(looked_at), _findings(found, wanted.n_cpus))
+        server = (servers or {}).get(member.name)
+        findings = _findings(found, wanted.n_cpus, server.facts if server else None)
+        reasons = with_findings(looked_at, _likeliest(looked_at), findings)
         for name, each in within_room(looked_at, reasons).items():
             whole = knob_name(member.name, name)
             proposed[whole] = structs.replace(each, name=whole)
@@ -99,10 +112,12 @@ def _likeliest(offered: Offered) -> dict[str, KnobProposal]:
     return found
 
 
-def _findings(found: Found, n_cpus: int) -> tuple[Finding, ...]:
-    """Return what the rules say of a member's settings: nobody looked at its running server."""
-    told = configured(found.member, found.survey, is_whole=is_whole(found.survey), n_cpus=n_cpus)
-    return findings_of(told, RULES)
+def _findings(found: Found, n_cpus: int, own: Facts | None) -> tuple[Finding, ...]:
+    """Return what the rules say of a member's settings, and of its server where somebody looked."""
+    told = own or configured(found.member, found.survey, is_whole=is_whole(found.survey))
+    # Of these what the copy has, which is what will be tuned.
+    names = found.member.environment_names
+    return findings_of(structs.replace(told, n_cpus=n_cpus, environment_names=names), RULES)
 
 
 def named(

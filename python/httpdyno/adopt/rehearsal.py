@@ -12,8 +12,7 @@ from pathlib import PurePosixPath
 import msgspec
 
 from httpdyno.adopt.burst import burst
-from httpdyno.adopt.member_sample import copy_sampled
-from httpdyno.adopt.pool_room import MemberSample, rooms
+from httpdyno.adopt.pool_look import PoolLooks
 from httpdyno.advice.answer import is_from_file
 from httpdyno.advice.room import WorkerRoom
 from httpdyno.errors import AdapterError
@@ -26,7 +25,6 @@ from httpdyno.servers.run_folder import new_run_root
 from httpdyno.servers.site.running import SiteRunning
 from httpdyno.servers.site.seating import OpenSeat
 from httpdyno.servers.site.server import SiteServer
-from httpdyno.servers.site.snapshot import Found
 from httpdyno.telemetry.account import account_of
 
 _READY_S = 20.0
@@ -108,15 +106,14 @@ class RehearsalReport(Record, frozen=True):
         return sum(told) / len(told) if told else None
 
 
-def rehearse_site(  # noqa: PLR0913 - what there is to say of one start
+def rehearse_site(  # noqa: PLR0913 - what one start is
     server: SiteServer,
     spec: ServerSpec,
     requests: Sequence[RequestSpec],
     *,
     connections: int = 1,
     burst_s: float = 0.0,
-    members: Sequence[Found] = (),
-    free_bytes: int = 0,
+    pools: PoolLooks | None = None,
 ) -> RehearsalReport:
     """Start the copy as found, ask each request twice, then all at once for a moment, and end it.
 
@@ -126,8 +123,7 @@ def rehearse_site(  # noqa: PLR0913 - what there is to say of one start
         requests: What the study asks for.
         connections: Clients of the burst.
         burst_s: How long that is; 0 is none.
-        members: Of the site, front to back, whose pools' memory is looked at.
-        free_bytes: What the machine has free for copies; 0: nobody looks.
+        pools: Looks at the memory of its pools under load; None: nobody does.
 
     Raises:
         AdapterError: It does not come up; says its own words.
@@ -154,14 +150,9 @@ def rehearse_site(  # noqa: PLR0913 - what there is to say of one start
             ready_s = time.monotonic() - began_s
             safe = [each for each in requests if each.method in _SAFE][:_MOST_REQUESTS]
             answered = tuple(_answered(running, each) for each in safe)
-            looks: list[tuple[MemberSample, ...]] = []
-
-            def look() -> None:
-                if free_bytes:
-                    looks.append(copy_sampled(members, running))
-
-            sent = burst(running, safe, connections, burst_s, aside=look)
-            look()
+            look = pools.look if pools else _look_at_nothing
+            sent = burst(running, safe, connections, burst_s, aside=lambda: look(running))
+            look(running)
             account = account_of(running)
             memory = account.memory()
             return RehearsalReport(
@@ -179,7 +170,7 @@ def rehearse_site(  # noqa: PLR0913 - what there is to say of one start
                 isolation=running.seat.kind,
                 burst=sent,
                 prepare_s=running.prepare_s,
-                rooms=rooms(looks, free_bytes),
+                rooms=pools.rooms() if pools else (),
             )
         finally:
             running.stop()
@@ -193,6 +184,10 @@ def folders_of(written: Sequence[str], ignored: Sequence[str] = ()) -> tuple[str
         if not any(folder == each or folder.startswith(f"{each.rstrip('/')}/") for each in inside):
             folders.append(folder)
     return tuple(folders)
+
+
+def _look_at_nothing(running: SiteRunning) -> None:
+    del running
 
 
 def _answered(running: SiteRunning, request: RequestSpec) -> Answered:

@@ -25,6 +25,7 @@ from httpdyno.cli.adopt_told import (
 from httpdyno.cli.exit_code import EXIT_NOT_BORNE_OUT
 from httpdyno.cli.option import DryRunOption, JsonOption
 from httpdyno.cli.output import Outputs, write_json
+from httpdyno.cli.own_server import own_servers
 from httpdyno.cli.standard_streams import tell
 from httpdyno.errors import AdapterError, UsageError
 from httpdyno.experiment.machine_room import machine_room
@@ -33,7 +34,7 @@ from httpdyno.registry import site_adapters
 from httpdyno.servers.site.isolation import enter_for, seat_maker
 from httpdyno.servers.site.knob_name import variable_of
 from httpdyno.servers.site.listener import loaded_listener
-from httpdyno.servers.source.find import find, of_this_machine, sole
+from httpdyno.servers.source.find import Found, find, of_this_machine, sole
 from httpdyno.servers.source.machine import Machine, this_machine
 from httpdyno.servers.source.words import parse_source
 from httpdyno.units import duration_s
@@ -167,8 +168,8 @@ def command(  # noqa: PLR0913 - one parameter for each option
     before = tuple(map(_side_command, prepare or ()))
     adapters = {each.kind: each for each in site_adapters()}
     machine = this_machine(site_adapters())
-    named = [_member(words, machine) for words in (list(source), *([w] for w in with_member or []))]
-    members = _named_apart(named)
+    named = [_found(words, machine) for words in (list(source), *([w] for w in with_member or []))]
+    members = _named_apart([each.member for each in named])
     unknown = [member.kind for member in members if member.kind not in adapters]
     if unknown:
         known = ", ".join(f"`{kind}`" for kind in sorted(adapters))
@@ -217,6 +218,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
         connections=connections,
         is_tls=loaded.is_tls,
     )
+    tell_found(gathered)
     request = Request(
         folder=folder,
         site=asked,
@@ -226,8 +228,8 @@ def command(  # noqa: PLR0913 - one parameter for each option
         budget_s=duration_s(budget),
         before=before,
         wanted=wanted,
+        own=own_servers(gathered, named, machine),
     )
-    tell_found(gathered)
     adopted = adopt(gathered, request, adapters, make_seat, tell=tell)
     if outputs.has_text:
         show_adopted(adopted, gathered)
@@ -236,9 +238,9 @@ def command(  # noqa: PLR0913 - one parameter for each option
     return EXIT_NOT_BORNE_OUT if adopted.report.wrong else 0
 
 
-def _member(words: Sequence[str], machine: Machine) -> Member:
+def _found(words: Sequence[str], machine: Machine) -> Found:
     found = find(parse_source(words, Path.cwd()), machine)
-    return of_this_machine(sole(found, " ".join(words))).member
+    return of_this_machine(sole(found, " ".join(words)))
 
 
 def _named_apart(members: Sequence[Member]) -> list[Member]:

@@ -2,15 +2,12 @@
 
 import os
 import time
-from contextlib import suppress
 from dataclasses import replace
 from typing import Annotated
 
 import typer
 
 from httpdyno.advice.curve.life import configured_lives
-from httpdyno.advice.rules.apache.mount import linked_folders
-from httpdyno.advice.rules.place import folders_of
 from httpdyno.advice.rules.reference import rule_reference
 from httpdyno.cli.census import asked, source_of
 from httpdyno.cli.console import results
@@ -20,13 +17,13 @@ from httpdyno.cli.option import JsonOption
 from httpdyno.cli.option_group import whole_number
 from httpdyno.cli.output import Outputs, write_json
 from httpdyno.cli.standard_streams import say
+from httpdyno.cli.surroundings import surroundings_of
 from httpdyno.errors import TargetError, UsageError
 from httpdyno.registry import site_adapters
-from httpdyno.report.inspect.facts import ENVIRONMENT, Asked, Surroundings, facts_of
+from httpdyno.report.inspect.facts import Asked
 from httpdyno.report.inspect.json import inspect_json
 from httpdyno.report.inspect.page import Page, Server
 from httpdyno.report.inspect.text import inspect_text
-from httpdyno.servers.apache_site.perl import perl_files
 from httpdyno.servers.cell.possible import possible
 from httpdyno.servers.source.behind import named
 from httpdyno.servers.source.error_log import error_logs
@@ -36,7 +33,6 @@ from httpdyno.servers.source.machine import Machine, this_machine
 from httpdyno.servers.source.process import ProcessFacts
 from httpdyno.servers.source.words import Source
 from httpdyno.telemetry.census.taken import N_REQUESTS
-from httpdyno.telemetry.filesystem import filesystems
 from httpdyno.telemetry.observed import observed
 
 EXAMPLE = """Example:
@@ -253,29 +249,7 @@ def _server(seen: Inspected, machine: Machine, *, is_named: bool, took: Asked | 
         seen=seen,
         is_named=is_named,
         observed=observed(root.pid, inodes) if root else None,
-        surroundings=_surroundings(seen),
+        surroundings=surroundings_of(seen),
         asked=took if is_named and root else None,
         backends=tuple(backends.items()),
-    )
-
-
-def _surroundings(seen: Inspected) -> Surroundings:
-    """Return what of the machine its settings are judged beside."""
-    root = seen.found.root
-    n_cpus = None
-    with suppress(OSError):
-        n_cpus = len(os.sched_getaffinity(root.pid)) if root else None
-    if seen.survey is None:
-        return Surroundings(n_cpus=n_cpus)
-    is_hidden = ENVIRONMENT in seen.found.hidden
-    names = None if is_hidden else seen.found.member.environment_names
-    told = Surroundings(n_cpus=n_cpus, perl=perl_files(seen.survey, names))
-    facts = facts_of(seen, None, told)
-    if facts is None:
-        return told
-    folders = folders_of(facts)
-    return replace(
-        told,
-        filesystems=filesystems(folders, root.pid if root else None) if folders else {},
-        real_paths={each: os.path.realpath(each) for each in linked_folders(facts)},
     )
