@@ -14,8 +14,8 @@ known of a server, and changes nothing. Where what it needs is not known it says
 
 Where a knob stands for what a rule says, it has that proposed: the study that `httpdyno adopt`
 makes tries it first, with the finding as the reason, and `httpdyno tune` proves whether it helps.
-What only a running server shows (memory, queues, a census) `adopt` does not know: `httpdyno
-inspect` says with which `--knob` it is told.
+What a running server shows unasked (memory, queues) `adopt` sees as it is at that moment. What
+needs load or a census it does not look for: `httpdyno inspect` says with which `--knob` it is told.
 
 `bad`: it does not do what it says, or harms under load. `doubtful`: it mostly costs more than it
 gives. `hint`: it costs something, and somebody may want that. None of it is measured: `httpdyno
