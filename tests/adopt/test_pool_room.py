@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from httpdyno.adopt.pool_room import MemberSample, largest_workers, rooms
+from httpdyno.adopt.pool_room import MemberSample, RunningPools, largest_workers, rooms
 from httpdyno.telemetry.worker import Sample, Worker
 from httpdyno.telemetry.worker_text import Memory
 
@@ -164,11 +164,27 @@ def test_a_program_that_is_one_process_is_what_each_further_one_is_taken_for():
 def test_workers_of_the_server_that_runs_count_where_they_have_grown():
     old = process(11, 20, 10, age_s=86_400.0)
     grown = largest_workers(member(process(10, 0, 10), old, process(12, 3, 10)))
-    room = by_pool(preloaded(), grown={"shop": grown})["shop", ""]
+    room = by_pool(preloaded(), running={"shop": RunningPools(largest=grown)})["shop", ""]
     assert (room.each_bytes, room.age_s, room.is_of_running) == (20 * MIB, 86_400.0, True)
     assert room.once_bytes / MIB == pytest.approx(50, abs=0.01)
     young = largest_workers(member(process(10, 0, 10), process(11, 2, 10)))
-    assert not by_pool(preloaded(), grown={"shop": young})["shop", ""].is_of_running
+    of_young = {"shop": RunningPools(largest=young)}
+    assert not by_pool(preloaded(), running=of_young)["shop", ""].is_of_running
+
+
+@pytest.mark.parametrize(
+    ("limit", "left", "is_by_limit"), [(200, 168, True), (10, 0, True), (600, 468, False)]
+)
+def test_a_limit_of_the_running_servers_control_group_bounds_it_where_it_is_less(
+    limit, left, is_by_limit
+):
+    # Of php-fpm's 32 MiB beside the pool all are in that group, of the front's 12 none.
+    front = member(*(process(20 + n, 12 * n, name="nginx") for n in range(2)), name="front")
+    running = {"php": RunningPools(limit_bytes=limit * MIB)}
+    room = by_pool(front, FPM, running=running)["php", "jobs"]
+    assert room.available_bytes / MIB == pytest.approx(left, abs=0.01)
+    assert room.n == max(0, int((left * 0.9 - 14) / 50))
+    assert ("the running server's control group leaves it" in str(room)) == is_by_limit
 
 
 def test_the_numbers_are_said():

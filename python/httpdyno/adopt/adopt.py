@@ -11,7 +11,6 @@ from httpdyno.adopt.burst import BURST_S
 from httpdyno.adopt.gather import EVERYTHING, Gathered
 from httpdyno.adopt.own_server import OwnServer
 from httpdyno.adopt.pool_look import PoolLooks
-from httpdyno.adopt.pool_room import largest_workers
 from httpdyno.adopt.propose import Wanted, named, propose
 from httpdyno.adopt.rehearsal import RehearsalReport, folders_of, rehearse_site
 from httpdyno.adopt.remark import remarked
@@ -142,7 +141,7 @@ def adopt(
             gathered.members,
             request.wanted.memory_bytes,
             {
-                found.member.name: largest_workers(own.sample(found))
+                found.member.name: own.pools(found)
                 for found in gathered.members
                 if (own := request.own.get(found.member.name))
             },

@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 
 from httpdyno.adopt.pool_look import member_sample
-from httpdyno.adopt.pool_room import MemberSample
+from httpdyno.adopt.pool_room import NOT_RUNNING, RunningPools, largest_workers
 from httpdyno.advice.rules.facts import Facts
 from httpdyno.servers.site.snapshot import Found
+from httpdyno.telemetry.memory_bound import CONTROL_GROUP
 from httpdyno.telemetry.observed import Observed
 from httpdyno.telemetry.worker import Sample
 
@@ -19,10 +20,16 @@ class OwnServer:
     observed: Observed | None = None
     """None where it does not run."""
 
-    def sample(self, found: Found) -> MemberSample:
-        """Return its processes as those of the member; none where it does not run."""
+    def pools(self, found: Found) -> RunningPools:
+        """Return what of it counts for the room of its copy, which is the member."""
         seen = self.observed
-        workers = seen.workers if seen else ()
-        roots = (seen.root_pid,) if seen else ()
+        if seen is None:
+            return NOT_RUNNING
         # When that was is of no account.
-        return member_sample(found, Sample(at_s=0.0, root_pids=roots, workers=workers))
+        sample = Sample(at_s=0.0, root_pids=(seen.root_pid,), workers=seen.workers)
+        bound = seen.bound
+        is_limited = bound is not None and bound.limited_by == CONTROL_GROUP
+        return RunningPools(
+            largest=largest_workers(member_sample(found, sample)),
+            limit_bytes=bound.available_bytes if bound and is_limited else None,
+        )

@@ -4,12 +4,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from httpdyno.adopt.pool_room import MemberSample, rooms
+from httpdyno.adopt.pool_room import MemberSample, RunningPools, rooms
 from httpdyno.advice.room import WorkerRoom
 from httpdyno.servers.php_fpm.survey import pool_names
 from httpdyno.servers.site.running import SiteRunning
 from httpdyno.servers.site.snapshot import Found
-from httpdyno.telemetry.worker import Sample, Worker, WorkerSampler
+from httpdyno.telemetry.worker import Sample, WorkerSampler
 
 
 class PoolLooks:
@@ -19,18 +19,18 @@ class PoolLooks:
         self,
         members: Sequence[Found],
         free_bytes: int,
-        grown: Mapping[str, Mapping[str, Worker]] | None = None,
+        running: Mapping[str, RunningPools] | None = None,
     ) -> None:
         """Look at nothing yet.
 
         Args:
             members: All of the site, front to back.
             free_bytes: What the machine has free before the copy is there; 0 where nobody knows.
-            grown: Member → pool → the largest worker of the server that runs.
+            running: Member → what is known of the server that runs.
         """
         self._members = tuple(members)
         self._free_bytes = free_bytes
-        self._grown = grown
+        self._running = running
         self._looks: list[tuple[MemberSample, ...]] = []
 
     def look(self, running: SiteRunning) -> None:
@@ -44,7 +44,7 @@ class PoolLooks:
 
     def rooms(self) -> tuple[WorkerRoom, ...]:
         """Return how many workers of each pool memory has room for, by all looks."""
-        return rooms(self._looks, self._free_bytes, grown=self._grown)
+        return rooms(self._looks, self._free_bytes, running=self._running)
 
 
 def member_sample(found: Found, sample: Sample) -> MemberSample:

@@ -2,16 +2,17 @@
 
 Two copies stand by at a time, so each may have half of what the machine has free. Of that, what one
 pool may have is less what the rest of the copy holds: other members, and of php-fpm its other
-pools. What is shared between pools is there once, by whichever of them it is counted.
+pools. What is shared between pools is there once, by whichever of them it is counted. Where the
+server that runs has a control group with a limit, what is found best has to fit in there later.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from msgspec import structs
 
 from httpdyno.advice.room import WorkerRoom
-from httpdyno.telemetry.memory_bound import memory_bound
+from httpdyno.telemetry.memory_bound import CONTROL_GROUP, memory_bound
 from httpdyno.telemetry.pool import Pool, pool, rss_bytes, size
 from httpdyno.telemetry.worker import Sample, Worker
 
@@ -37,6 +38,20 @@ class MemberSample:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class RunningPools:
+    """What of the server that runs counts for the room of its copy."""
+
+    largest: Mapping[str, Worker] = field(default_factory=dict)
+    """Pool → its largest worker. One that has more of its own than any of the copy's stands for
+    all: a copy's workers are young."""
+    limit_bytes: int | None = None
+    """Of its control group, less what others in there hold; None where the machine has less."""
+
+
+NOT_RUNNING = RunningPools()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class _Split:
     """One pool of a member."""
 
@@ -52,7 +67,7 @@ def rooms(
     looks: Sequence[Sequence[MemberSample]],
     free_bytes: int,
     *,
-    grown: Mapping[str, Mapping[str, Worker]] | None = None,
+    running: Mapping[str, RunningPools] | None = None,
 ) -> tuple[WorkerRoom, ...]:
     """Return the room for each pool of a copy; none where nobody looked what is free.
 
@@ -62,12 +77,11 @@ def rooms(
     Args:
         looks: Each at all members of the copy.
         free_bytes: What the machine had free before the copy was there; 0 where nobody looked.
-        grown: Member → pool → the largest worker of the server that runs. One that has more of its
-            own than any of the copy's stands for all: a copy's workers are young.
+        running: Member → what is known of the server that runs.
     """
     found: dict[tuple[str, str], WorkerRoom] = {}
     for copy in looks if free_bytes else ():
-        for room in _rooms(copy, free_bytes, grown or {}):
+        for room in _rooms(copy, free_bytes, running or {}):
             before = found.get((room.member, room.pool))
             if before is None or before.n is None or (room.n is not None and room.n < before.n):
                 found[room.member, room.pool] = room
@@ -75,15 +89,24 @@ def rooms(
 
 
 def _rooms(
-    copy: Sequence[MemberSample], free_bytes: int, grown: Mapping[str, Mapping[str, Worker]]
+    copy: Sequence[MemberSample], free_bytes: int, running: Mapping[str, RunningPools]
 ) -> Iterator[WorkerRoom]:
-    everybody = [each for member in copy for each in member.sample.workers if not each.is_zombie]
     for member in copy:
-        old = grown.get(member.name, {})
+        own = running.get(member.name, NOT_RUNNING)
         for split in _pools(member):
             inside = {each.pid for each in (*split.roots, *split.workers)}
-            held = sum(_held_bytes(each) for each in everybody if each.pid not in inside)
-            yield _room(member, split, free_bytes, held, old.get(split.name))
+            beside = _held_bytes([member], inside)
+            limit = None if own.limit_bytes is None else max(0, own.limit_bytes - beside)
+            seen = WorkerRoom(
+                member=member.name,
+                pool=split.name,
+                unknown=split.unknown,
+                free_bytes=free_bytes,
+                n_copies=COPIES,
+                held_bytes=_held_bytes(copy, inside),
+            )
+            at_s, grown = member.sample.at_s, own.largest.get(split.name)
+            yield seen if split.unknown else _bounded(seen, split, at_s, grown, limit)
 
 
 def largest_workers(member: MemberSample) -> dict[str, Worker]:
@@ -95,22 +118,13 @@ def largest_workers(member: MemberSample) -> dict[str, Worker]:
     }
 
 
-def _room(
-    member: MemberSample, split: _Split, free_bytes: int, held_bytes: int, grown: Worker | None
+def _bounded(
+    room: WorkerRoom, split: _Split, at_s: float, grown: Worker | None, limit_bytes: int | None
 ) -> WorkerRoom:
-    room = WorkerRoom(
-        member=member.name,
-        pool=split.name,
-        unknown=split.unknown,
-        free_bytes=free_bytes,
-        n_copies=COPIES,
-        held_bytes=held_bytes,
-    )
-    if split.unknown:
-        return room
+    """Return the room of a pool with the bound, or with why there is none."""
     seen = pool(
         Sample(
-            at_s=member.sample.at_s,
+            at_s=at_s,
             root_pids=tuple(each.pid for each in split.roots),
             workers=(*split.roots, *split.workers),
         )
@@ -122,7 +136,8 @@ def _room(
     bound = memory_bound(
         seen,
         # It adds what the pool has itself, and that is in what was free before.
-        available_bytes=max(0, free_bytes // COPIES - held_bytes) - own_bytes,
+        available_bytes=max(0, room.free_bytes // COPIES - room.held_bytes) - own_bytes,
+        limit_bytes=limit_bytes,
     )
     largest = seen.largest
     if bound is None or largest is None:
@@ -138,6 +153,7 @@ def _room(
         kernel_bytes=bound.kernel_bytes,
         age_s=largest.age_s,
         is_of_running=is_of_running,
+        is_by_limit=bound.limited_by == CONTROL_GROUP,
     )
 
 
@@ -190,6 +206,7 @@ def _pool_of(member: MemberSample, pid: int) -> str:
     return title.removeprefix(_TITLE).rstrip() if title.startswith(_TITLE) else ""
 
 
-def _held_bytes(worker: Worker) -> int:
-    """Return what a process holds beside a pool: its share, and of who is not seen all it may."""
-    return worker.memory.pss_bytes if worker.memory else rss_bytes(worker)
+def _held_bytes(copy: Sequence[MemberSample], inside: Collection[int]) -> int:
+    """Return what all but a pool holds: shares, and of who is not seen all that it may."""
+    outside = (w for each in copy for w in each.sample.workers if w.pid not in inside)
+    return sum(w.memory.pss_bytes if w.memory else rss_bytes(w) for w in outside)

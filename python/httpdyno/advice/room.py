@@ -24,7 +24,9 @@ class WorkerRoom(Record, frozen=True):
     held_bytes: int = 0
     """What all else of the copy holds."""
     available_bytes: int = 0
-    """T: a copy's share of what is free, less what is held."""
+    """T: a copy's share of what is free, less what is held; what a limit leaves, if less."""
+    is_by_limit: bool = False
+    """Whether T is what the limit of the running server's control group leaves."""
     reserve_bytes: int = 0
     """Of T not given out."""
     once_bytes: int = 0
@@ -47,6 +49,9 @@ class WorkerRoom(Record, frozen=True):
         if self.n_copies > 1:
             whole += f" for {self.n_copies} copies"
         held = f", others hold {format_bytes(self.held_bytes)}" if self.held_bytes else ""
+        if self.is_by_limit:
+            left = format_bytes(self.available_bytes)
+            whole, held = f"the running server's control group leaves it {left}", ""
         room = format_bytes(self.available_bytes - self.reserve_bytes)
         share = self.reserve_bytes / self.available_bytes if self.available_bytes else 0.0
         kernel = f" + {format_bytes(self.kernel_bytes)} of the kernel" if self.kernel_bytes else ""
