@@ -19,7 +19,7 @@ from tests.report import sample
 from httpdyno.book.declared import experiments
 from httpdyno.book.experiment import Pair, Then
 from httpdyno.cli import book_loads, book_ways
-from httpdyno.cli.book_counts import _LOOP, stat
+from httpdyno.cli.book_counts import _LOOP, CallTime, stat
 from httpdyno.cli.book_found import Asked, output_of, pinned, series_of, told
 from httpdyno.cli.book_loads import RECIPES, ab_rate, clients, raised, recipe
 from httpdyno.cli.find_study import open_study
@@ -243,10 +243,14 @@ def test_what_ab_calls_complete_must_be_right_answers(text, words):
 
 
 def test_a_shared_core_is_told_by_wall_time_and_not_by_cpu_time():
-    times = {0: (4e-6, 4e-6), 1: (8e-6, 4e-6)}
+    times = {0: CallTime(4e-6, 4e-6), 1: CallTime(8e-6, 4e-6), 4: CallTime(2e-5, 4e-6)}
     found = stat(asked("stat-call-cost-under-cpu-load"), call=lambda _cpu, n: times[n])
     assert (found.word, found.figures["ratio"]) == ("holds", pytest.approx(2.0))
-    assert found.figures["moved"] == ("CPU time of a call 1 × (1 … 1)",)
+    assert found.figures["moved"] == (
+        "CPU time of a call 1 × (1 … 1)",
+        "beside 4 busy loops wall time 5 × (5 … 5), 4.95 × then: holds; "
+        "CPU time of a call 1 × (1 … 1)",
+    )
 
 
 def test_a_pinned_command_and_what_it_begins_have_one_core():

@@ -134,10 +134,20 @@ class Clients(Record, frozen=True, tag_field="kind", tag="clients"):
     """Knobs that are not as the study starts."""
 
 
+class Loops(Record, frozen=True):
+    """More busy loops of the same table; told beside the number that is judged."""
+
+    n_beside: int
+    then: float
+    """Wall time over that of a call alone."""
+
+
 class Stat(Record, frozen=True, tag_field="kind", tag="stat"):
     """A call of stat() on one core, alone and beside as many busy loops: wall time b over a."""
 
     n_beside: int = 1
+    """Of the ratio that is judged."""
+    further: tuple[Loops, ...] = ()
 
 
 class Arithmetic(Record, frozen=True, tag_field="kind", tag="arithmetic"):

@@ -9,10 +9,13 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from http.client import HTTPConnection, HTTPException
+from typing import NamedTuple
+
+from msgspec import structs
 
 from httpdyno.advice.formula import FORMULAS
 from httpdyno.advice.formula.evaluate import work_out
-from httpdyno.book.experiment import Arithmetic, Count, Experiment, Said, Stat
+from httpdyno.book.experiment import Arithmetic, Count, Experiment, Said, Stat, Then
 from httpdyno.book.rule import judged_count
 from httpdyno.cli.book_found import (
     CONFIDENCE,
@@ -33,7 +36,7 @@ from httpdyno.errors import TargetError
 from httpdyno.experiment.call_count import with_calls
 from httpdyno.load.engine import Edge, LoadHandle, start_load
 from httpdyno.load.window_plan import WindowPlan
-from httpdyno.model import Level, Look, Study, Workload, level_text
+from httpdyno.model import Level, Look, RatioInterval, Study, Workload, level_text
 from httpdyno.model.load_knob import with_load_knobs
 from httpdyno.stats.sequence import ratio_interval
 from httpdyno.units import format_duration
@@ -143,37 +146,59 @@ def arithmetic(asked: Asked) -> Found:
     return _counted(asked.each, float(value), f"{value:g}. {worked.answer}")
 
 
-def stat(asked: Asked, *, call: Callable[[int, int], tuple[float, float]] | None = None) -> Found:
+class CallTime(NamedTuple):
+    """What a call took, on average of many."""
+
+    wall_s: float
+    cpu_s: float
+
+
+def stat(asked: Asked, *, call: Callable[[int, int], CallTime] | None = None) -> Found:
     """Time a call of the kernel on one core, alone and beside busy loops, in an order drawn."""
     way = asked.each.way
     assert isinstance(way, Stat)  # noqa: S101 - by the table of ways
     cpu, draw, timed = min(os.sched_getaffinity(0)), random.Random(asked.seed), call or _stat_s
-    cpu_logs: list[float] = []
-    alone_s: list[float] = []
+    beside = (way.n_beside, *(each.n_beside for each in way.further))
+    runs: list[Mapping[int, CallTime]] = []
 
     def one(_number: int) -> float:
-        seen = {n: timed(cpu, n) for n in draw.sample((0, way.n_beside), 2)}
-        (beside_s, beside_cpu_s), (wall_s, cpu_s) = seen[way.n_beside], seen[0]
-        cpu_logs.append(math.log(beside_cpu_s / cpu_s))
-        alone_s.append(wall_s)
-        return beside_s / wall_s
+        runs.append({n: timed(cpu, n) for n in draw.sample((0, *beside), 1 + len(beside))})
+        return runs[-1][way.n_beside].wall_s / runs[-1][0].wall_s
 
     values, wall = series_of(asked, one)
-    used = ratio_interval(cpu_logs, confidence=CONFIDENCE)
-    if wall is None or used is None:
+    if wall is None:
         return Found(word="cannot tell", says="so few runs bound nothing")
-    says = (
-        f"wall time {bounds_text(wall, len(values), 'runs')} of "
-        f"{format_duration(sorted(alone_s)[len(alone_s) // 2])} alone"
-    )
-    high = ratio_text(used.high) if used.high < math.inf else "∞"
-    moved = f"CPU time of a call {ratio_text(used.ratio)} × ({ratio_text(used.low)} … {high})"
-    figures = ratio_figures(values, wall) | {"moved": (moved,)}
+    alone_s = sorted(run[0].wall_s for run in runs)[len(runs) // 2]
+    says = f"wall time {bounds_text(wall, len(values), 'runs')} of {format_duration(alone_s)} alone"
+    moved = [f"CPU time of a call {_bounded([r[way.n_beside].cpu_s / r[0].cpu_s for r in runs])}"]
+    for each in way.further:
+        n = each.n_beside
+        ratios = [run[n].wall_s / run[0].wall_s for run in runs]
+        then = structs.replace(asked.each, then=Then(says="", ratio=each.then))
+        moved.append(
+            f"beside {n} busy loops wall time {_bounded(ratios)}, {each.then:.3g} × then: "
+            f"{told(then, ratios, _interval(ratios))}; "
+            f"CPU time of a call {_bounded([r[n].cpu_s / r[0].cpu_s for r in runs])}"
+        )
+    figures = ratio_figures(values, wall) | {"moved": tuple(moved)}
     return Found(word=told(asked.each, values, wall), says=says, figures=figures)
 
 
-def _stat_s(cpu: int, n_beside: int) -> tuple[float, float]:
-    """Return wall and CPU seconds of a call on one core, beside so many busy loops."""
+def _interval(ratios: Sequence[float]) -> RatioInterval | None:
+    return ratio_interval([math.log(each) for each in ratios], confidence=CONFIDENCE)
+
+
+def _bounded(ratios: Sequence[float]) -> str:
+    """Return `0.97 × (0.95 … 0.99)`, of some runs."""
+    found = _interval(ratios)
+    if found is None:
+        return "nothing that so few runs bound"
+    high = ratio_text(found.high) if found.high < math.inf else "∞"
+    return f"{ratio_text(found.ratio)} × ({ratio_text(found.low)} … {high})"
+
+
+def _stat_s(cpu: int, n_beside: int) -> CallTime:
+    """Return what a call takes on one core, beside so many busy loops."""
     loops: list[subprocess.Popen[bytes]] = []
     command = pinned(cpu, ("perl", "-e", _LOOP, f"{_LOOP_S}"))
     try:
@@ -186,7 +211,7 @@ def _stat_s(cpu: int, n_beside: int) -> tuple[float, float]:
         wall_s, cpu_s = output_of(pinned(cpu, ("perl", "-e", code))).split()
         if any(loop.poll() is not None for loop in loops):
             raise TargetError("a busy loop ended before the calls beside it")
-        return float(wall_s), float(cpu_s)
+        return CallTime(float(wall_s), float(cpu_s))
     except ValueError as error:
         raise TargetError(f"perl said no times: {error}") from error
     finally:

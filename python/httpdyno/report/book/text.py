@@ -145,8 +145,9 @@ def way_words(one: Experiment) -> str:  # noqa: PLR0911 - one for each way
                 f"study {study}{_at(at)}: ab -c {n_agents} -n {n} URL, and a client of LWP that "
                 f"forks {n_agents} agents for as many requests; one core for each program"
             )
-        case Stat(n_beside=n):
-            return f"perl calls stat() on one core, alone and beside {n} busy loop"
+        case Stat(n_beside=n, further=further):
+            loops = " and ".join(f"beside {each}" for each in (n, *(f.n_beside for f in further)))
+            return f"perl calls stat() on one core, alone, {loops} busy loops"
         case Arithmetic(formula=formula, given=given):
             return f"httpdyno formula {formula} {' '.join(f'--{k} {v}' for k, v in given.items())}"
 
