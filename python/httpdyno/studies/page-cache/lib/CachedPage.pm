@@ -15,6 +15,9 @@ use Apache2::ServerUtil  ();
 my $ROUNDS = 3_000;
 my $BYTES  = 1_011;
 
+# Of which of a request's headers the page hangs, if of any.
+my $VARY = $ENV{CACHED_VARY} // 'none';
+
 sub handler {
     my $r   = shift;
     my $sum = 0;
@@ -23,6 +26,7 @@ sub handler {
     $r->content_type('text/plain');
     $r->headers_out->set('Cache-Control'  => 'max-age=60');
     $r->headers_out->set('Content-Length' => $BYTES);
+    $r->headers_out->set('Vary'           => $VARY) if $VARY ne 'none';
     $r->print($head, '.' x ($BYTES - length $head));
     return Apache2::Const::OK;
 }
@@ -37,6 +41,7 @@ sub settings {
     my %text = (
         cache        => $cache,
         tree         => "$said->{CacheDirLevels}x$said->{CacheDirLength}",
+        vary         => $VARY,
         quick        => lc $said->{CacheQuickHandler} eq 'on'      ? 'true' : 'false',
         ignore_query => lc $said->{CacheIgnoreQueryString} eq 'on' ? 'true' : 'false',
     );
