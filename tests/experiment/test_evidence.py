@@ -17,6 +17,7 @@ from httpdyno.model import (
     Phases,
     Portion,
 )
+from httpdyno.model.measurement import Evidence
 from httpdyno.model.metric import RATIO_OF_METRIC
 from httpdyno.stats.histogram import merge
 from httpdyno.testing.record import sample_start, sample_window
@@ -188,6 +189,17 @@ def test_names_looked_up_are_of_the_windows_that_tell_them(lookups, per_request)
     start = structs.replace(sample_start(), windows=windows)
     arm = evidence.arm_summary([start], 0, Configuration(values={}))
     assert arm.lookups_per_request == per_request
+
+
+def test_what_opening_connections_took_is_added_over_the_arms_windows():
+    mine, *_ = [w for w in sample_start().windows if w.arm == 0]
+    network = Evidence(listen_overflows=7.0, syn_retransmits=5.0)
+    counts = {"handshakes_full": 3, "handshakes_resumed": 9, "completed": 12, "evidence": network}
+    loaded = structs.replace(mine, measurement=structs.replace(mine.measurement, **counts))
+    start = structs.replace(sample_start(), windows=(loaded, loaded))
+    told = evidence.arm_summary([start], 0, Configuration(values={})).connecting
+    assert (told.listen_overflows, told.syn_retransmits) == (14, 10)
+    assert (told.handshakes_full_per_request, told.handshakes_resumed_per_request) == (0.25, 0.75)
 
 
 @pytest.mark.parametrize(("most", "is_broken"), [(None, False), (1 << 40, False), (1, True)])

@@ -18,9 +18,11 @@ from httpdyno.experiment.phase_figures import phase_figures
 from httpdyno.model import (
     ArmSummary,
     Configuration,
+    Connecting,
     Effective,
     LogLines,
     Look,
+    Measurement,
     Objective,
     RatioInterval,
     StartRecord,
@@ -155,6 +157,17 @@ def arm_summary(
         log=log,
         calls=figures.calls,
         system_calls=figures.system_calls,
+        connecting=_connecting([w.measurement for w in windows]),
+    )
+
+
+def _connecting(seen: Sequence[Measurement]) -> Connecting:
+    return Connecting(
+        handshakes_full=sum(each.handshakes_full for each in seen),
+        handshakes_resumed=sum(each.handshakes_resumed for each in seen),
+        listen_overflows=round(sum(each.evidence.listen_overflows for each in seen)),
+        syn_retransmits=round(sum(each.evidence.syn_retransmits for each in seen)),
+        completed=sum(each.completed for each in seen),
     )
 
 

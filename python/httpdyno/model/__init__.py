@@ -13,6 +13,7 @@ from httpdyno.model.arrival import (
 from httpdyno.model.base import Level, Record
 from httpdyno.model.burst import Burst
 from httpdyno.model.calls import CallFigures, Calls
+from httpdyno.model.connecting import Connecting
 from httpdyno.model.curve import PoolCurve, PoolLine, Respawn
 from httpdyno.model.host import HostFacts, MachineCard
 from httpdyno.model.knob import Configuration, Knob, KnobInfo, is_of_words, level_text
@@ -117,6 +118,7 @@ __all__ = [
     "Companion",
     "Comparison",
     "Configuration",
+    "Connecting",
     "Constant",
     "Cycles",
     "Doing",

@@ -6,6 +6,7 @@ import msgspec
 
 from httpdyno.model.base import Level, Record
 from httpdyno.model.calls import CallFigures
+from httpdyno.model.connecting import Connecting
 from httpdyno.model.curve import PoolCurve
 from httpdyno.model.host import HostFacts
 from httpdyno.model.knob import Configuration, is_of_words, level_text
@@ -175,6 +176,7 @@ class ArmSummary(Record, frozen=True):
     """Of a body that a program repeats; None of a server."""
     system_calls: SystemCalls | None = None
     """Of an answer, over all starts; None where the objective has nothing of them."""
+    connecting: Connecting = Connecting()
 
 
 class SecondClaim(Record, frozen=True):
@@ -203,11 +205,9 @@ class Comparison(Record, frozen=True):
     decided_by: str = ""
     """The tie breaker, where it decided; empty where the metric did."""
     second: SecondClaim | None = None
-    """None where the objective has no second metric, where the candidate failed, and in what an
-    earlier version stored."""
+    """None where the objective has none, the candidate failed, and in what was stored earlier."""
     also: tuple[SecondClaim, ...] = ()
-    """Of the further metrics that were asked for, in their order; empty where the candidate
-    failed."""
+    """Of the further metrics asked for, in their order; empty where the candidate failed."""
     ratios: dict[str, RatioInterval] = msgspec.field(default_factory=dict)
     """throughput, cpu_per_request, latency_p50, latency_p90, latency_p99: b over a. Each has a
     confidence of its own; those that are neither decided by nor claimed of claim nothing."""

@@ -5,7 +5,7 @@ from tests.report import sample_second
 from tests.report.plain import WIDTH, plain_text
 from tests.report.study.test_also_text import asked, shown
 
-from httpdyno.model import Outcome, SystemCalls
+from httpdyno.model import Connecting, Outcome, SystemCalls
 from httpdyno.report.study.arms_text import arms_table
 from httpdyno.report.study.html import outcome_html
 from httpdyno.report.study.json import outcome_json
@@ -35,6 +35,36 @@ def test_names_looked_up_have_a_column_a_tile_and_a_figure() -> None:
     final = outcome_json(outcome)["final"]
     arms = final["before_arm"], final["after_arm"]
     assert [arm["lookups_per_request"] for arm in arms] == [0.0, 2.971]
+
+
+def connected(a: Connecting, b: Connecting) -> Outcome:
+    """Return a comparison whose loads opened connections so."""
+    whole = sample_second.second_compare()
+    assert whole.final is not None
+    final = structs.replace(
+        whole.final,
+        a=structs.replace(whole.final.a, connecting=a),
+        b=structs.replace(whole.final.b, connecting=b),
+    )
+    return structs.replace(whole, final=final)
+
+
+def test_handshakes_have_columns_a_tile_and_figures_where_there_is_tls() -> None:
+    signing = Connecting(handshakes_full=120, completed=120)
+    kept = Connecting(handshakes_full=3, handshakes_resumed=60, completed=1_200)
+    outcome = connected(signing, kept)
+    lines = [line.rstrip() for line in plain_text(outcome_text(outcome)).splitlines()]
+    (head,) = [n for n, line in enumerate(lines) if line.endswith("handshakes  resumed")]
+    assert [row.split()[-4:] for row in lines[head + 1 : head + 3]] == [
+        ["100", "%", "0", "%"],
+        ["0.25", "%", "5", "%"],
+    ]
+    assert "full handshakes of requests" in outcome_html(outcome)
+    final = outcome_json(outcome)["final"]
+    arms = final["before_arm"], final["after_arm"]
+    assert [arm["handshakes_full_per_request"] for arm in arms] == [1.0, 0.0025]
+    assert [arm["handshakes_resumed_per_request"] for arm in arms] == [0.0, 0.05]
+    assert "handshakes" not in plain_text(outcome_text(connected(Connecting(), Connecting())))
 
 
 def test_system_calls_that_are_asked_for_have_a_column_and_figures() -> None:

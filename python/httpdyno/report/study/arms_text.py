@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Sequence, Set
-from typing import Any
+from typing import Any, NamedTuple
 
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
@@ -43,9 +43,7 @@ _ALWAYS: dict[str, Callable[[ArmSummary], float | None]] = {
     "pss_bytes": lambda arm: arm.pss_bytes,
 }
 """Those that have one."""
-LOOKUPS = "lookups_per_request"
-"""No metric, but a figure beside them where a server has a resolver of its own."""
-_OWN_HEADS = {"bytes_per_request": "bytes/request", LOOKUPS: "lookups"}
+_OWN_HEADS = {"bytes_per_request": "bytes/request"}
 _NAME_WIDTH = 16
 _LEAST_NAME = 12
 """Narrower than that, names of arms are chopped to letters."""
@@ -129,16 +127,23 @@ def more_of(comparison: Comparison) -> tuple[str, ...]:
 
 
 def more_columns(told: Set[str], arms: Iterable[ArmSummary]) -> tuple[str, ...]:
-    """Return those of the metrics that have no column otherwise, and names that were looked up."""
+    """Return those of the metrics that have no column otherwise, and what stands beside them."""
+    all_arms = tuple(arms)
     known = (*METRIC_NAMES, *sorted(metric for metric in told if request_of(metric)))
     more = tuple(m for m in known if m in told and (m in _OWN or is_on_demand(m)))
-    has_resolver = any(arm.lookups_per_request is not None for arm in arms)
-    return (*more, *([LOOKUPS] * has_resolver))
+    beside = (name for name, each in _BESIDE.items() if any(map(each.is_there, all_arms)))
+    return (*more, *beside)
 
 
 def cells_head(more: Sequence[str]) -> tuple[str, ...]:
     """Return what `unit_cells` are of."""
-    return (*_HEAD, *(_OWN_HEADS.get(m) or short_name(RATIO_OF_METRIC[m]) for m in more))
+    return (*_HEAD, *map(_head_of, more))
+
+
+def _head_of(metric: str) -> str:
+    if metric in _BESIDE:
+        return _BESIDE[metric].head
+    return _OWN_HEADS.get(metric) or short_name(RATIO_OF_METRIC[metric])
 
 
 def unit_cells(arm: ArmSummary, more: Sequence[str]) -> tuple[str, ...]:
@@ -156,7 +161,7 @@ def unit_cells(arm: ArmSummary, more: Sequence[str]) -> tuple[str, ...]:
 
 
 def _cell(arm: ArmSummary, metric: str) -> str:
-    return lookups_text(arm) if metric == LOOKUPS else figure_text(arm, metric)
+    return _BESIDE[metric].text(arm) if metric in _BESIDE else figure_text(arm, metric)
 
 
 def figure_text(arm: ArmSummary, metric: str) -> str:
@@ -182,6 +187,36 @@ def lookups_text(arm: ArmSummary) -> str:
     """Return how many names the server asked for at a request."""
     n = arm.lookups_per_request
     return NOTHING if n is None else f"{n:.2f}"
+
+
+def full_handshakes_text(arm: ArmSummary) -> str:
+    """Return for which part of the right answers the server signed in a TLS handshake."""
+    return format_percent(arm.connecting.handshakes_full_per_request)
+
+
+def _resumed_text(arm: ArmSummary) -> str:
+    return format_percent(arm.connecting.handshakes_resumed_per_request)
+
+
+class _Beside(NamedTuple):
+    """A figure that is no metric, and stands beside them where an arm has it."""
+
+    head: str
+    is_there: Callable[[ArmSummary], bool]
+    text: Callable[[ArmSummary], str]
+
+
+_BESIDE = {
+    "lookups_per_request": _Beside(
+        "lookups", lambda arm: arm.lookups_per_request is not None, lookups_text
+    ),
+    "handshakes_full_per_request": _Beside(
+        "handshakes", lambda arm: arm.connecting.has_tls, full_handshakes_text
+    ),
+    "handshakes_resumed_per_request": _Beside(
+        "resumed", lambda arm: arm.connecting.has_tls, _resumed_text
+    ),
+}
 
 
 def _unmeasured(arm: ArmSummary) -> str:

@@ -49,6 +49,16 @@ class ArmJson(Record, frozen=True):
     lookups_per_request: float | None
     """Questions to the server's resolver of names for each right answer; null where it has none of
     its own."""
+    handshakes_full_per_request: float
+    """TLS handshakes for which the server signed, for each right answer; 0 without TLS, and in runs
+    of earlier versions. So is the next."""
+    handshakes_resumed_per_request: float
+    """Those that took up a former session."""
+    listen_overflows: int
+    """Times that a connect found the listen queue full, of all windows, in the whole network
+    namespace: on a machine that serves others too, some are theirs. So is the next."""
+    syn_retransmits: int
+    """Connects, and answers to them, that were sent again, the first after a second."""
     error_ratio: float
     statuses: dict[str, int]
     """Answers by their status, of all windows."""

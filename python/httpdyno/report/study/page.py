@@ -10,7 +10,7 @@ from httpdyno.model.metric import MORE_IS_BETTER, SYSTEM_CALLS
 from httpdyno.report.shared.phrase import NOTHING, plural
 from httpdyno.report.shared.template import Drawn
 from httpdyno.report.study.also_text import also_clauses
-from httpdyno.report.study.arms_text import lookups_text, rows_page
+from httpdyno.report.study.arms_text import full_handshakes_text, lookups_text, rows_page
 from httpdyno.report.study.calls_text import offered_text, tiles_of
 from httpdyno.report.study.effective import effective_table
 from httpdyno.report.study.evidence import drawn_confidence, evidence, skipped
@@ -296,6 +296,7 @@ def _tiles(final: Comparison | None) -> list[dict[str, str]]:
         ("memory", _memory(a), _memory(b)),
         *_bytes_tile(a, b),
         *_lookups_tile(a, b),
+        *_handshakes_tile(a, b),
         *_calls_tile(a, b),
         ("errors", format_percent(a.error_ratio), format_percent(b.error_ratio)),
     ]
@@ -318,6 +319,13 @@ def _lookups_tile(a: ArmSummary, b: ArmSummary) -> list[tuple[str, str, str]]:
     if a.lookups_per_request is None or b.lookups_per_request is None:
         return []
     return [("lookups per request", lookups_text(a), lookups_text(b))]
+
+
+def _handshakes_tile(a: ArmSummary, b: ArmSummary) -> list[tuple[str, str, str]]:
+    """Return for how many of the requests a server signed, where there is TLS."""
+    if not (a.connecting.has_tls or b.connecting.has_tls):
+        return []
+    return [("full handshakes of requests", full_handshakes_text(a), full_handshakes_text(b))]
 
 
 def _calls_tile(a: ArmSummary, b: ArmSummary) -> list[tuple[str, str, str]]:
