@@ -14,8 +14,14 @@ sub handler {
     my $r = shift;
     my $said = Apache2::Directive::conftree()->as_hash;
     my ($cache) = split /:/, lc $said->{SSLSessionCache};
+    my ($version) = $said->{SSLProtocol} =~ /\ATLSv([\d.]+)\z/;
     $r->content_type('application/json');
-    $r->print(qq({"keep_alive": "$said->{KeepAlive}", "session_cache": "$cache"}\n));
+    my %text = (
+        keep_alive    => $said->{KeepAlive},
+        session_cache => $cache,
+        tls_version   => $version // $said->{SSLProtocol},
+    );
+    $r->print('{', join(', ', map {qq("$_": "$text{$_}")} sort keys %text), "}\n");
     return Apache2::Const::OK;
 }
 
