@@ -67,6 +67,19 @@ def test_handshakes_have_columns_a_tile_and_figures_where_there_is_tls() -> None
     assert "handshakes" not in plain_text(outcome_text(connected(Connecting(), Connecting())))
 
 
+def test_connects_that_were_dropped_are_told_where_there_are_any() -> None:
+    outcome = connected(Connecting(listen_overflows=1_312, syn_retransmits=1), Connecting())
+    text = " ".join(plain_text(outcome_text(outcome)).split())
+    assert "the listen queue was full 1,312 times, 1 connect was sent again" in text
+    page = outcome_html(outcome)
+    assert "listen queue full" in page
+    assert "connects sent again" in page
+    arm = outcome_json(outcome)["final"]["before_arm"]
+    assert (arm["listen_overflows"], arm["syn_retransmits"]) == (1_312, 1)
+    none = connected(Connecting(), Connecting())
+    assert "sent again" not in plain_text(outcome_text(none)) + outcome_html(none)
+
+
 def test_system_calls_that_are_asked_for_have_a_column_and_figures() -> None:
     whole = asked(sample_second.second_compare(), "better", metric="calls_per_request of open")
     assert whole.final is not None

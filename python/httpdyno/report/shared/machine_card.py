@@ -10,6 +10,7 @@ _FIGURES: tuple[tuple[str, str, Callable[[float], str]], ...] = (
     ("switch_s", "a switch between processes", format_duration),
     ("copy_bytes_per_s", "memory copied", lambda value: f"{format_bytes(value)}/s"),
     ("round_trips_per_s", "TCP round trips over loopback", format_rate),
+    ("requests_per_s", "smallest requests over loopback", format_rate),
 )
 """Field of a `MachineCard`, its name, and how its figure is written."""
 

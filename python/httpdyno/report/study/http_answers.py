@@ -1,6 +1,7 @@
 """What became of the requests to one arm, in words: answers by status, errors by kind."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from httpdyno.model import ArmSummary
 from httpdyno.report.shared.phrase import NOTHING, oxford
@@ -33,18 +34,34 @@ def answers_table(arms: list[tuple[str, ArmSummary]]) -> dict[str, Any] | None:
     kinds = sorted({kind for _, arm in arms for kind in arm.errors})
     if not statuses and not kinds:
         return None
+    beside = [each for each in _BESIDE if any(each.of(arm) for _, arm in arms)]
+    heads = [f"status {each}" for each in statuses] + [_kind(each) for each in kinds]
     return {
-        "head": ["", *(f"status {each}" for each in statuses), *(_kind(each) for each in kinds)],
+        "head": ["", *heads, *(each.head for each in beside)],
         "rows": [
             [
                 name,
                 *(_cell(arm.statuses.get(each, 0)) for each in statuses),
                 *(_cell(arm.errors.get(each, 0)) for each in kinds),
+                *(_cell(each.of(arm)) for each in beside),
             ]
             for name, arm in arms
         ],
         "text_columns": 1,
     }
+
+
+class _Beside(NamedTuple):
+    """A count of an arm's that is none of its answers."""
+
+    head: str
+    of: Callable[[ArmSummary], int]
+
+
+_BESIDE = (
+    _Beside("listen queue full", lambda arm: arm.connecting.listen_overflows),
+    _Beside("connects sent again", lambda arm: arm.connecting.syn_retransmits),
+)
 
 
 def _ranked(counts: dict[str, int]) -> list[tuple[str, int]]:

@@ -9,6 +9,7 @@ from rich.text import Text
 from httpdyno.model import Sweep, SweepPoint, level_text
 from httpdyno.report.shared.phrase import NOTHING
 from httpdyno.report.shared.prose import Prose
+from httpdyno.report.study.dropped import dropped_line
 from httpdyno.report.study.http_answers import answers_text
 from httpdyno.report.study.pool_text import pool_text
 from httpdyno.report.study.verdict_text import (
@@ -59,7 +60,12 @@ def sweep_chart(sweep: Sweep) -> RenderableType:
             for p in sweep.points
             if p.arm.errors
         ),
+        *([Prose(Text(dropped))] if (dropped := _dropped(sweep)) else []),
     )
+
+
+def _dropped(sweep: Sweep) -> str:
+    return dropped_line([(level_text(point.level), point.arm) for point in sweep.points])
 
 
 def _sweep_row(sweep: Sweep, point: SweepPoint, top: float, width: int) -> list[RenderableType]:

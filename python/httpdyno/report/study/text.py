@@ -22,6 +22,7 @@ from httpdyno.report.shared.prose import Prose
 from httpdyno.report.study.also_text import also_claims, also_words
 from httpdyno.report.study.arms_text import ROWS_NOTE, arms_table, more_of, row_arms
 from httpdyno.report.study.calls_text import has_figures
+from httpdyno.report.study.dropped import dropped_line
 from httpdyno.report.study.factorial_text import factorial_lines
 from httpdyno.report.study.finding import (
     arm_names,
@@ -234,6 +235,8 @@ def comparison_lines(
         for name, text in answers:
             table.add_row(*([Text(name)] * bool(name)), Text(text))
         lines += [Text(), Padding(table, _INDENT)]
+    if dropped := dropped_line(list(zip(names, (comparison.a, comparison.b), strict=True))):
+        lines.append(Padding(Prose(Text(dropped)), _INDENT))
     return tuple(lines)
 
 
@@ -298,7 +301,7 @@ def _rows_lines(outcome: Outcome) -> list[RenderableType]:
 
 
 def _failures(outcome: Outcome) -> list[RenderableType]:
-    """Return what the table has no room for: why a step has no figure, and failed requests."""
+    """Return what the table has no room for: why a step has no figure, and what failed."""
     lines: list[RenderableType] = []
     for step in outcome.steps:
         compared = step.comparison
@@ -308,6 +311,8 @@ def _failures(outcome: Outcome) -> list[RenderableType]:
             arms = [("before", compared.a), ("after", compared.b)]
             told = "; ".join(f"{name} {answers_text(arm)}" for name, arm in arms)
             lines.append(Text(f"{step.change}: {told}", "yellow"))
+        if dropped := dropped_line([("before", compared.a), ("after", compared.b)]):
+            lines.append(Text(f"{step.change}: {dropped}"))
     return lines
 
 
